@@ -1,0 +1,55 @@
+# Every command that people and CI need. Tools are installed by version into bin/; nothing else is written outside.
+GO ?= go
+BIN := $(CURDIR)/bin
+export PATH := $(BIN):$(PATH)
+
+STATICCHECK_VERSION := v0.8.2
+
+# The race detector needs a C compiler. Without one the tests run without it.
+RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
+
+.PHONY: build test check cross torture torture-short bench bench-short fuzz-short tools clean
+
+build: ## the binary, bin/pawl
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/pawl ./cmd/pawl
+
+test: tools check ## everything that must pass before a change lands
+	$(GO) test -tags faults ./internal/... ./durable/...
+	$(GO) test $(RACE) ./...
+
+check: $(BIN)/staticcheck ## formatting, vet, staticcheck; also of what only the fault tests see
+	@unformatted=$$(git ls-files -z '*.go' | xargs -0 gofmt -l); [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(GO) vet -tags faults ./...
+	$(BIN)/staticcheck ./...
+	$(BIN)/staticcheck -tags faults ./...
+
+cross: ## builds for every platform that pawl supports, and refuses Windows with a clear word
+	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
+	  echo "build $$target"; CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./... || exit 1; done
+	@echo "build windows/amd64"; CGO_ENABLED=0 GOOS=windows $(GO) build -o /dev/null ./cmd/pawl
+
+tools: $(BIN)/staticcheck ## what the tests need beyond Go, git and a shell
+	@./scripts/need python3 strace
+
+$(BIN)/staticcheck: Makefile
+	GOBIN=$(BIN) $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
+	@touch $@
+
+torture: ## kills, faults and power cuts, at length
+	$(GO) run ./torture
+
+torture-short: tools
+	$(GO) run ./torture -short
+
+bench: ## speed as ratios against yardsticks in the same run
+	$(GO) run ./bench
+
+bench-short:
+	$(GO) run ./bench -short
+
+fuzz-short: ## each fuzz target for some seconds
+	./scripts/fuzz 5s
+
+clean:
+	rm -rf $(BIN)

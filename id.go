@@ -1,0 +1,123 @@
+package pawl
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// RunID names a run: <plan>-<yyyymmdd-hhmmss>-<4 hex>.
+type RunID string
+
+// StepID names a step within its plan: 1 to 64 letters, digits, '.', '_' or '-', unique ignoring case.
+type StepID string
+
+// ItemID names an item within its step: the item's value where that is a legal id, else 12 hex digits of its hash.
+type ItemID string
+
+// GateID names exactly what is asked: 8 hex digits of the hash over question, options and what is shown.
+type GateID string
+
+// CheckpointID names a checkpoint: 8 hex digits.
+type CheckpointID string
+
+// Token is the random name of one attempt, 16 hex digits. A result is believed only with the newest attempt's token.
+type Token string
+
+// Seq is the number of an event in its journal, from 1.
+type Seq int64
+
+// Epoch counts the engines that have taken a run over, from 1. It fences engines, never attempts.
+type Epoch int64
+
+// ParseStepID returns s as a StepID, or why it is none. "." and ".." are refused: an id is also a folder's name.
+func ParseStepID(s string) (StepID, error) {
+	if !legalID(s) {
+		return "", fmt.Errorf("%q is not a step id: use 1 to 64 letters, digits, '.', '_' or '-'", s)
+	}
+	return StepID(s), nil
+}
+
+// ParseRunID returns s as a RunID, or why it is none.
+func ParseRunID(s string) (RunID, error) {
+	if !legalRun(s) {
+		return "", fmt.Errorf("%q is not a run id: want <plan>-<yyyymmdd-hhmmss>-<4 hex>", s)
+	}
+	return RunID(s), nil
+}
+
+// NewRunID returns the id of a run with this name that begins now. random is 4 hex digits.
+func NewRunID(name string, now time.Time, random string) RunID {
+	return RunID(SlugOf(name) + now.UTC().Format("-20060102-150405-") + random)
+}
+
+// SlugOf returns what a run's id makes of its name: the part before date, time and random digits.
+func SlugOf(name string) string {
+	slug := strings.Map(func(r rune) rune {
+		if inID(r) {
+			return r
+		}
+		return '-'
+	}, name)
+	slug = strings.Trim(slug[:min(len(slug), 48)], "-.")
+	if slug == "" {
+		return "run"
+	}
+	return slug
+}
+
+// StepIDOf returns the id of a step with this name: the name where that is a legal id, else what is legal of it and 12
+// hex digits of its hash.
+func StepIDOf(name string) StepID {
+	if legalID(name) {
+		return StepID(name)
+	}
+	sum := sha256.Sum256([]byte(name))
+	return StepID(SlugOf(name) + "-" + hex.EncodeToString(sum[:6]))
+}
+
+// ItemIDOf returns the id of an item with this value.
+func ItemIDOf(value string) ItemID {
+	if legalID(value) {
+		return ItemID(value)
+	}
+	sum := sha256.Sum256([]byte(value))
+	return ItemID(hex.EncodeToString(sum[:6]))
+}
+
+// maxID is how long an id may be, in bytes.
+const maxID = 64
+
+func legalID(s string) bool {
+	return len(s) <= maxID && strings.Trim(s, ".") != "" && strings.IndexFunc(s, func(r rune) bool { return !inID(r) }) < 0
+}
+
+// inID reports whether a character may stand in an id. Ids are read by every command: no regular expression here.
+func inID(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-'
+}
+
+// legalRun reports whether s is <plan>-<yyyymmdd-hhmmss>-<4 hex>.
+func legalRun(s string) bool {
+	const shape = "-dddddddd-dddddd-hhhh"
+	name, tail := len(s)-len(shape), 0
+	if name < 1 || !legalID(s[:name]) {
+		return false
+	}
+	for tail < len(shape) && fitsShape(s[name+tail], shape[tail]) {
+		tail++
+	}
+	return tail == len(shape)
+}
+
+func fitsShape(c, shape byte) bool {
+	switch shape {
+	case 'd':
+		return c >= '0' && c <= '9'
+	case 'h':
+		return c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
+	}
+	return c == shape
+}

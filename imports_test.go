@@ -1,0 +1,221 @@
+package pawl_test
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rooms are the parts of the house, each with the rooms that it may import from. Imports run one way.
+var rooms = map[string][]string{
+	"words":    {},
+	"tools":    {"words", "tools"},
+	"adapters": {"words", "tools"},
+	"engine":   {"words", "tools"},
+	"skins":    {"words", "tools", "engine"},
+	"durable":  {"words", "pawl/internal/journal", "pawl/internal/project"},
+	"main":     {"words", "tools", "adapters", "engine", "skins", "durable"},
+	"tests":    {"words", "tools", "adapters", "engine", "skins", "durable", "tests"},
+}
+
+// roomOf says where each package lives. A new package needs a line here.
+var roomOf = map[string]string{
+	"pawl":                              "words",
+	"pawl/internal/config":              "tools",
+	"pawl/internal/content":             "tools",
+	"pawl/internal/disk":                "tools",
+	"pawl/internal/journal":             "tools",
+	"pawl/internal/planschema":          "tools",
+	"pawl/internal/project":             "tools",
+	"pawl/internal/snapshot/ignore":     "tools",
+	"pawl/internal/supervise":           "tools",
+	"pawl/internal/supervise/process":   "tools",
+	"pawl/internal/view":                "tools",
+	"pawl/internal/watchdog":            "tools",
+	"pawl/internal/executor/shell":      "adapters",
+	"pawl/internal/engine":              "engine",
+	"pawl/internal/cli":                 "skins",
+	"pawl/durable":                      "durable",
+	"pawl/cmd/pawl":                     "main",
+	"pawl/internal/journal/journaltest": "tests",
+	"pawl/bench":                        "tests",
+	"pawl/torture":                      "tests",
+}
+
+// owners are the packages that may use a foreign library: one each. Libraries that are missing are for tests only.
+var owners = map[string]string{
+	"github.com/fsnotify/fsnotify":    "pawl/internal/journal",
+	"github.com/google/jsonschema-go": "pawl/internal/planschema",
+	"github.com/google/renameio/v2":   "pawl/internal/disk",
+	"github.com/google/uuid":          "pawl/internal/project",
+	"github.com/spf13/cobra":          "pawl/internal/cli",
+	"go.yaml.in/yaml/v4":              "pawl",
+	"golang.org/x/term":               "pawl/internal/cli",
+	"golang.org/x/sys":                "", // the system's own interface: whoever needs it
+	"github.com/google/go-cmp":        "tests",
+	"github.com/rogpeppe/go-internal": "tests",
+	"go.uber.org/goleak":              "tests",
+	"pgregory.net/rapid":              "tests",
+}
+
+// impure are the standard packages that reach for the world outside. The words never do.
+var impure = []string{"os", "net", "syscall", "log", "runtime", "io/fs", "io/ioutil", "path/filepath", "database", "plugin", "testing", "embed"}
+
+// goPackage is what `go list -json` says of a package.
+type goPackage struct {
+	ImportPath     string
+	Dir            string
+	Name           string
+	GoFiles        []string
+	IgnoredGoFiles []string // those of other systems
+	Imports        []string
+}
+
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,Name,GoFiles,IgnoredGoFiles,Imports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var list []goPackage
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+}
+
+// TestImportsRunOneWay checks the house plan: words ← tools ← adapters ← engine ← skins ← main.
+func TestImportsRunOneWay(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		room, known := roomOf[p.ImportPath]
+		if !known {
+			t.Errorf("%s has no room: say in imports_test.go where it lives", p.ImportPath)
+			continue
+		}
+		for _, imported := range p.Imports {
+			switch {
+			case strings.HasPrefix(imported, "pawl"):
+				if !slices.Contains(rooms[room], roomOf[imported]) && !slices.Contains(rooms[room], imported) {
+					t.Errorf("%s (%s) imports %s (%s)", p.ImportPath, room, imported, roomOf[imported])
+				}
+			case foreign(imported):
+				if owner := ownerOf(imported); owner != "" && owner != p.ImportPath && owner != room {
+					t.Errorf("%s imports %s, which %s owns", p.ImportPath, imported, owner)
+				}
+			case room == "words" && slices.ContainsFunc(impure, func(name string) bool { return within(imported, name) }):
+				t.Errorf("%s imports %s: the words are pure", p.ImportPath, imported)
+			}
+		}
+	}
+}
+
+// foreign reports whether an import path is that of neither pawl nor the standard library.
+func foreign(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return strings.Contains(first, ".")
+}
+
+// ownerOf returns the package that owns a foreign library, or "nobody".
+func ownerOf(path string) string {
+	for module, owner := range owners {
+		if within(path, module) {
+			return owner
+		}
+	}
+	return "nobody"
+}
+
+func within(path, parent string) bool { return path == parent || strings.HasPrefix(path, parent+"/") }
+
+// vague names say nothing of what a package is for.
+var vague = []string{"util", "utils", "common", "core", "types", "models", "helpers", "misc", "shared", "base"}
+
+// TestHabits checks what every package keeps to, on every system.
+func TestHabits(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		if slices.Contains(vague, p.Name) {
+			t.Errorf("%s: the name says nothing", p.ImportPath)
+		}
+		room, documented := roomOf[p.ImportPath], false
+		files := token.NewFileSet()
+		for _, name := range append(slices.Clone(p.GoFiles), p.IgnoredGoFiles...) {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(files, filepath.Join(p.Dir, name), nil, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			documented = documented || file.Doc != nil
+			for at, what := range oddities(file, forbidden(p.Name, room)) {
+				t.Errorf("%s: %s", files.Position(at), what)
+			}
+		}
+		if !documented {
+			t.Errorf("%s has no package comment", p.ImportPath)
+		}
+	}
+}
+
+// forbidden returns the calls that a package does without, with the reason.
+func forbidden(name, room string) map[string]string {
+	calls := map[string]string{}
+	if name != "main" {
+		calls["os.Exit"] = "only main exits"
+		calls["log.Fatal"], calls["log.Fatalf"] = "only main exits", "only main exits"
+	}
+	if name != "main" && room != "tests" {
+		calls["context.Background"], calls["context.TODO"] = "take the caller's context", "take the caller's context"
+	}
+	if room == "words" {
+		for _, clock := range []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"} {
+			calls["time."+clock] = "the words read no clock"
+		}
+	}
+	return calls
+}
+
+// oddities returns what a file does that it should not, by place.
+func oddities(file *ast.File, forbidden map[string]string) map[token.Pos]string {
+	found := map[token.Pos]string{}
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			if strings.Contains(c.Text, "nolint") {
+				found[c.Pos()] = "nolint: mend it instead"
+			}
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if n.Recv == nil && n.Name.Name == "init" {
+				found[n.Pos()] = "init() hides what happens at the start"
+			}
+		case *ast.SelectorExpr:
+			if pkg, ok := n.X.(*ast.Ident); ok && pkg.Obj == nil {
+				if why, bad := forbidden[pkg.Name+"."+n.Sel.Name]; bad {
+					found[n.Pos()] = pkg.Name + "." + n.Sel.Name + ": " + why
+				}
+			}
+		}
+		return true
+	})
+	return found
+}

@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl"
+	"pawl/internal/engine"
+	"pawl/internal/project"
+)
+
+type resumeOptions struct {
+	yes      bool
+	dry      bool
+	parallel int
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	var o resumeOptions
+	c := &cobra.Command{
+		Use:   "resume [RUN]",
+		Short: "Go on from the exact stopping point",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.resume(c.Context(), optional(args, 0), o)
+		},
+	}
+	c.Flags().BoolVar(&o.yes, "yes", false, "agree that finished work runs again where its key changed")
+	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what would be done")
+	c.Flags().IntVar(&o.parallel, "parallel", 0, "attempts at a time (default: the plan's)")
+	return a.jsonFlag(c)
+}
+
+func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
+	p, err := a.project()
+	if err != nil {
+		return err
+	}
+	a.register(p)
+	if err := refuseHeld(p); err != nil {
+		return err
+	}
+	r, err := a.open(ctx, p, name)
+	if err != nil {
+		return err
+	}
+	defer r.Log.Close()
+	change, err := engine.Consider(p, r)
+	if err != nil {
+		return err
+	}
+	if err := resumable(r, change); err != nil {
+		return err
+	}
+	if a.json && o.dry {
+		return a.printJSON(change)
+	}
+	a.sayResumed(r)
+	a.sayChange(change)
+	if o.dry {
+		return nil
+	}
+	if change.Reruns() && !o.yes {
+		if err := a.confirm("Finished work would run again."); err != nil {
+			return err
+		}
+	}
+	return a.carryOn(ctx, p, engineStart{why: "resume", parallel: o.parallel, adopt: change, open: func(cfg engine.Config) (*engine.Engine, error) {
+		return engine.Open(ctx, cfg, r.State.Run)
+	}})
+}
+
+// resumable says why a run cannot be gone on with.
+func resumable(r *engine.Run, change *engine.Change) error {
+	s := r.State
+	if !s.Ended() || change.Reopens() {
+		return nil
+	}
+	if s.Status == pawl.StatusCompleted {
+		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s is completed", s.Run), Hint: "pawl status"}
+	}
+	for _, step := range r.Plan.Steps() {
+		if st := s.Steps[step.ID]; st != nil && st.Status == pawl.GaveUp {
+			return &pawl.Error{
+				Kind: pawl.KindRunFailed, Hint: "pawl retry " + string(step.ID),
+				Err: fmt.Errorf("run %s has failed at step %s: %s", s.Run, step.ID, st.Why),
+			}
+		}
+	}
+	return &pawl.Error{Kind: pawl.KindRunFailed, Err: fmt.Errorf("run %s has failed: %s", s.Run, s.Why), Hint: "pawl status"}
+}
+
+// sayResumed says what is gone on with: run, phase, last activity, what is finished.
+func (a *app) sayResumed(r *engine.Run) {
+	s, pos := r.State, r.State.Position(r.Plan)
+	fmt.Fprintf(a.Out, "Resuming %s\n", s.Run)
+	if s.Goal != "" {
+		fmt.Fprintf(a.Out, "  goal           %s\n", s.Goal)
+	}
+	fmt.Fprintf(a.Out, "  phase          %d of %d (%s)\n", pos.Phase, pos.PhaseTotal, pos.PhaseName)
+	fmt.Fprintf(a.Out, "  last activity  %s\n", s.Updated.UTC().Format("2006-01-02 15:04:05 UTC"))
+	var finished, live []string
+	for _, step := range r.Plan.Steps() {
+		if s.Steps[step.ID].Finished() {
+			finished = append(finished, string(step.ID))
+		}
+	}
+	for _, l := range s.Live() {
+		live = append(live, fmt.Sprintf("%s (attempt %d)", l.Name(), l.Attempt))
+	}
+	fmt.Fprintf(a.Out, "  finished       %d of %d steps%s, %d%%\n", len(finished), pos.StepTotal, listed(finished), s.Percent(r.Plan))
+	if pos.ItemTotal > 0 {
+		fmt.Fprintf(a.Out, "  items of %-5s %d of %d finished\n", pos.StepID, s.Steps[pos.StepID].Items.Count, pos.ItemTotal)
+	}
+	if len(live) > 0 {
+		fmt.Fprintf(a.Out, "  in doubt       %s: their supervisors are asked\n", strings.Join(live, ", "))
+	}
+}
+
+func listed(names []string) string {
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(names) > 8:
+		return fmt.Sprintf(" (…, %s)", strings.Join(names[len(names)-7:], ", "))
+	}
+	return " (" + strings.Join(names, ", ") + ")"
+}
+
+func (a *app) whyCommand() *cobra.Command {
+	return a.jsonFlag(a.reading("why [RUN]", "Say what would run on resume, and why", a.why))
+}
+
+// whyStep is one line of `pawl why`.
+type whyStep struct {
+	Step  pawl.StepID   `json:"step"`
+	Runs  bool          `json:"runs"`
+	Items []pawl.ItemID `json:"items,omitempty"`
+	Why   string        `json:"why"`
+}
+
+func (a *app) why(p *project.Project, r *engine.Run) error {
+	change, err := engine.Consider(p, r)
+	if err != nil {
+		return err
+	}
+	again := map[pawl.StepID]engine.Again{}
+	for _, x := range change.Again {
+		again[x.Step] = x
+	}
+	steps := []whyStep{}
+	for _, step := range change.Plan().Steps() {
+		steps = append(steps, whyOf(step, r.State.Steps[step.ID], again))
+	}
+	if a.json {
+		return a.printJSON(struct {
+			Steps  []whyStep      `json:"steps"`
+			Change *engine.Change `json:"change"`
+		}{steps, change})
+	}
+	for _, s := range steps {
+		mark := "keep"
+		if s.Runs {
+			mark = "run "
+		}
+		fmt.Fprintf(a.Out, "%s  %-20s %s\n", mark, s.Step, s.Why)
+	}
+	a.sayChange(change)
+	return nil
+}
+
+func whyOf(step *pawl.Step, st *pawl.StepState, again map[pawl.StepID]engine.Again) whyStep {
+	w := whyStep{Step: step.ID, Runs: true}
+	x, reruns := again[step.ID]
+	switch {
+	case reruns:
+		w.Why, w.Items = strings.Join(x.Why, "; "), x.Items
+		if len(x.Items) > 0 {
+			w.Why = fmt.Sprintf("%d items: %s", len(x.Items), w.Why)
+		}
+	case st == nil || st.Attempts == 0 && !st.Finished():
+		w.Why = "not started yet"
+	case st.Finished():
+		w.Runs, w.Why = false, string(st.Status)+", and what it depends on is unchanged"
+	case st.Status == pawl.AwaitsGate || st.Status == pawl.AwaitsReview:
+		w.Runs, w.Why = false, "it waits for a person"
+	case len(st.Live()) > 0:
+		w.Why = "an attempt is under way or in doubt: it is re-attached, or judged by what it left"
+	case st.Status == pawl.GaveUp:
+		w.Runs, w.Why = false, "failed: "+st.Why
+	case st.Items != nil:
+		w.Why = fmt.Sprintf("%d of %d items are finished; the others run", st.Items.Count, st.Items.Total)
+	case st.Try.Last != nil:
+		w.Why = "last attempt: " + st.Try.Last.Why
+	default:
+		w.Why = string(st.Status) + ": " + st.Why
+	}
+	return w
+}
+
+// sayChange says what a changed plan, changed inputs and changed outputs mean.
+func (a *app) sayChange(c *engine.Change) {
+	if c.Edited {
+		fmt.Fprintln(a.Out, "The plan was edited; it is taken over as it is now.")
+	}
+	for _, x := range c.Again {
+		what := "step " + string(x.Step)
+		if len(x.Items) > 0 {
+			what = fmt.Sprintf("%d items of step %s", len(x.Items), x.Step)
+		}
+		fmt.Fprintf(a.Out, "  runs again     %s: %s; steps that need it follow if what it gives changes\n", what, strings.Join(x.Why, "; "))
+	}
+	for _, id := range c.Recheck {
+		fmt.Fprintf(a.Out, "  checked again  step %s: its acceptance checks changed\n", id)
+	}
+	for _, id := range c.Anew {
+		fmt.Fprintf(a.Out, "  taken up anew  step %s: its definition changed\n", id)
+	}
+	for _, o := range c.Outside {
+		fmt.Fprintf(a.Out, "  changed        outputs of step %s, from outside: %s (nothing runs again for that)\n", o.Step, strings.Join(o.Paths, ", "))
+	}
+}

@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/engine"
+	"pawl/internal/project"
+)
+
+// insideStep reports whether this process belongs to an attempt.
+func insideStep() bool { return os.Getenv("PAWL_EVENTS") != "" }
+
+// itemInside returns the item that the attempt works on, empty where it is a step's own.
+func itemInside() pawl.ItemID {
+	return pawl.ItemID(os.Getenv("PAWL_ITEM_ID"))
+}
+
+// tell appends a line to the attempt's events file. The engine journals it, now or when it is back.
+func tell(line pawl.Line) error {
+	data, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	return disk.AppendLine(os.Getenv("PAWL_EVENTS"), data)
+}
+
+func writeResult(r pawl.Result) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return disk.Replace(os.Getenv("PAWL_RESULT"), data)
+}
+
+func (a *app) progressCommand() *cobra.Command {
+	var item, status string
+	c := &cobra.Command{
+		Use:     "progress [TEXT]",
+		Short:   "Say from inside a step how far it is: TEXT, N/TOTAL, or N%",
+		Example: "  pawl progress 20/180\n  pawl progress --item intro --status done",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if !insideStep() {
+				return usageError("pawl status", "pawl progress speaks from inside a step, where PAWL_EVENTS is set")
+			}
+			text := optional(args, 0)
+			if item != "" {
+				return tell(pawl.Line{Item: &pawl.ItemNamed{Item: pawl.ItemIDOf(item), Title: text, Status: pawl.ItemStatus(status)}})
+			}
+			return tell(pawl.Line{Progress: parseProgress(text)})
+		},
+	}
+	c.Flags().StringVar(&item, "item", "", "an item that the step itself names")
+	c.Flags().StringVar(&status, "status", string(pawl.ItemIsDone), "the item's: pending, running, done, failed")
+	return c
+}
+
+// parseProgress reads "20/180", "45%" or plain text.
+func parseProgress(text string) *pawl.Progress {
+	p := &pawl.Progress{Text: text}
+	first, _, _ := strings.Cut(text, " ")
+	if of, total, ok := strings.Cut(first, "/"); ok {
+		d, err1 := strconv.ParseFloat(of, 64)
+		t, err2 := strconv.ParseFloat(total, 64)
+		if err1 == nil && err2 == nil {
+			p.Done, p.Total = &d, &t
+		}
+	} else if percent, ok := strings.CutSuffix(first, "%"); ok {
+		if d, err := strconv.ParseFloat(percent, 64); err == nil {
+			p.Done = &d
+		}
+	}
+	return p
+}
+
+// inform says something from inside a step, or journals it in the current run.
+func (a *app) inform(c *cobra.Command, line pawl.Line, act engine.Act, done string) error {
+	if insideStep() {
+		return tell(line)
+	}
+	_, r, err := a.perform(c.Context(), "", act)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(a.Out, done)
+	return r.Log.Close()
+}
+
+func (a *app) learnCommand() *cobra.Command {
+	kind := string(pawl.Pattern)
+	c := &cobra.Command{
+		Use:   "learn TEXT",
+		Short: "Add to MEMORY.md what was learned",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			m := pawl.Memory{Kind: pawl.MemoryKind(kind), Text: args[0]}
+			if err := m.Validate(); err != nil {
+				return usageError("pawl learn --help", "%v", err)
+			}
+			if insideStep() {
+				return tell(pawl.Line{Learn: &m})
+			}
+			return a.learn(c, m)
+		},
+	}
+	c.Flags().StringVar(&kind, "kind", kind, "pattern, gotcha, preference, decision, rejected or fragile")
+	return c
+}
+
+// learn adds to MEMORY.md, also in a project without a run.
+func (a *app) learn(c *cobra.Command, m pawl.Memory) error {
+	p, err := a.project()
+	if err != nil {
+		return err
+	}
+	_, r, err := a.perform(c.Context(), "", engine.Learn(m))
+	if err == nil {
+		fmt.Fprintln(a.Out, "learned")
+		return r.Log.Close()
+	}
+	if !errors.Is(err, pawl.ErrNoRun) {
+		return err
+	}
+	if _, err := p.Learn(m); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.Out, "learned")
+	return nil
+}
+
+func (a *app) memoryCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "memory",
+		Short: "Show what was learned",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			p, err := a.project()
+			if err != nil {
+				return err
+			}
+			memories, err := p.Memories()
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(append([]project.Remembered{}, memories...)) // none is [], not null
+			}
+			for _, m := range memories {
+				fmt.Fprintf(a.Out, "%-10s  %s\n", m.Kind, m.Text)
+			}
+			return nil
+		},
+	}
+	return a.jsonFlag(c)
+}
+
+func (a *app) decideCommand() *cobra.Command {
+	var d pawl.Decision
+	c := &cobra.Command{
+		Use:   "decide CHOICE",
+		Short: "Record a decision",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			d.Choice, d.By = args[0], me().Name
+			return a.inform(c, pawl.Line{Decide: &d}, engine.Decide(d), "decision recorded")
+		},
+	}
+	c.Flags().StringVar(&d.Question, "question", "", "what was to be decided")
+	c.Flags().StringSliceVar(&d.Options, "option", nil, "what could have been chosen")
+	c.Flags().StringVarP(&d.Why, "message", "m", "", "why")
+	return c
+}
+
+func (a *app) blockCommand() *cobra.Command {
+	var b pawl.Blocker
+	var step string
+	c := &cobra.Command{
+		Use:   "block TEXT",
+		Short: "Say what stands in the way: of a step, or of the run",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			b.Text, b.Step = args[0], pawl.StepID(step)
+			return a.inform(c, pawl.Line{Block: &b}, engine.Block(b), "blocker recorded; `pawl status` names it")
+		},
+	}
+	c.Flags().StringVar(&step, "step", "", "the step that is blocked (default: the whole run)")
+	c.Flags().StringVar(&b.Needs, "needs", "", "what would clear it")
+	return c
+}
+
+func (a *app) unblockCommand() *cobra.Command {
+	var how string
+	c := &cobra.Command{
+		Use:   "unblock NUMBER",
+		Short: "Clear a blocker",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := strconv.Atoi(args[0])
+			if err != nil {
+				return usageError("pawl status", "%q is not a blocker's number", args[0])
+			}
+			_, r, err := a.perform(c.Context(), "", engine.Unblock(id, how))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Out, "blocker %d cleared\n", id)
+			return r.Log.Close()
+		},
+	}
+	c.Flags().StringVarP(&how, "message", "m", "", "how")
+	return c
+}

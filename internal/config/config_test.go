@@ -1,0 +1,119 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl"
+	"pawl/internal/config"
+)
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	minutes := func(n int) pawl.Duration { return pawl.Duration(time.Duration(n) * time.Minute) }
+	cases := map[string]config.Config{
+		"":             {},
+		"# nothing\n":  {},
+		"{}":           {},
+		"\uFEFF{}":     {},
+		"parallel: 3":  {Parallel: 3},
+		"stalled: 12m": {Stalled: minutes(12)},
+		"parallel: 4\noutput_cap: 1MiB\nheartbeat: 1m\nwarning: 2m\nstalled: 3m\n": {
+			Parallel: 4, OutputCap: 1 << 20, Heartbeat: minutes(1), Warning: minutes(2), Stalled: minutes(3)},
+		"pid_namespace: true":                {PIDNamespace: true},
+		"output_cap: 4096":                   {OutputCap: 4096},
+		"output_cap: 7B":                     {OutputCap: 7},
+		"output_cap: 2 GiB":                  {OutputCap: 2 << 30},
+		`output_cap: "9223372036854775807B"`: {OutputCap: 1<<63 - 1},
+	}
+	for text, want := range cases {
+		got, err := config.Read(write(t, text))
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: -want +got\n%s", text, diff)
+		}
+	}
+}
+
+func TestReadMissingFileGivesDefaults(t *testing.T) {
+	t.Parallel()
+	got, err := config.Read(filepath.Join(t.TempDir(), "config.yaml"))
+	if err != nil || got != (config.Config{}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	t.Parallel()
+	cases := map[string]string{ // text → line:column: message
+		"paralel: 3":                   `1:1: unknown key "paralel" in config; did you mean "parallel"?`,
+		"parallel: many":               `1:11: "parallel" must be a whole number, not text`,
+		"parallel: 0":                  `1:11: "parallel" must be at least 1`,
+		"\n\noutput_cap: 256XB":        `3:13: "output_cap": "256XB" is not a size; write it like 256MiB`,
+		"output_cap: -1":               `1:13: "output_cap": "-1" is not a size; write it like 256MiB`,
+		"output_cap: 8388608TiB":       `1:13: "output_cap": "8388608TiB" is not a size; write it like 256MiB`,
+		"output_cap: MiB":              `1:13: "output_cap": "MiB" is not a size; write it like 256MiB`,
+		"output_cap: [1]":              `1:13: "output_cap" must be one value, not a list`,
+		"output_cap: 0":                `1:13: "output_cap" must be more than 0; write it like 256MiB`,
+		"heartbeat: 5":                 `1:12: "heartbeat": "5" is not a duration; write it like 90s, 4m or 1h30m`,
+		"heartbeat: 0s":                `1:12: "heartbeat" must be more than 0; write it like 90s, 4m or 1h30m`,
+		"heartbeat: -5m":               `1:12: "heartbeat": "-5m" is not a duration; write it like 90s, 4m or 1h30m`,
+		"warning: 11m\nstalled: 11m":   `2:10: "stalled" (11m) must be more than "warning" (11m)`,
+		"heartbeat: 10m":               `1:12: "warning" (10m) must be more than "heartbeat" (10m)`,
+		"stalled: 9m":                  `1:10: "stalled" (9m) must be more than "warning" (10m)`,
+		"pid_namespace: maybe":         `1:16: "pid_namespace" must be true or false, not text`,
+		"\npid_namespace: 1":           `2:16: "pid_namespace" must be true or false, not a number`,
+		"heartbeat:":                   `1:11: "heartbeat" has no value; give it one, or leave it out`,
+		"stalled: 1h\nstalled: 2h":     `2:1: the key "stalled" is there already, at line 1; take one out`,
+		"- parallel":                   `1:1: a config file must be keys with values, not a list`,
+		"parallel: [":                  `this is not YAML`,
+		"parallel: 1\n---\nwarning: 1": `a file holds one config file`,
+		"parallel: 1\x00":              `this is not a text file: byte 11 is 0x00; a config file is YAML in UTF-8`,
+	}
+	for text, want := range cases {
+		path := write(t, text)
+		got, err := config.Read(path)
+		if err == nil {
+			t.Errorf("%q: accepted as %+v", text, got)
+			continue
+		}
+		if got != (config.Config{}) {
+			t.Errorf("%q: refused, and yet %+v", text, got)
+		}
+		if !strings.HasPrefix(err.Error(), path+":") || !strings.Contains(err.Error(), want) || pawl.KindOf(err) != pawl.KindUsage {
+			t.Errorf("%q:\ngot  %v (%s)\nwant …%s", text, err, pawl.KindOf(err), want)
+		}
+	}
+}
+
+func TestReadNamesAllErrors(t *testing.T) {
+	t.Parallel()
+	_, err := config.Read(write(t, "parallel: 0\nwarning: x\nspeed: 3\n"))
+	if err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("want three errors, got %v", err)
+	}
+}
+
+func TestReadUnreadableFile(t *testing.T) {
+	t.Parallel()
+	_, err := config.Read(t.TempDir())
+	if err == nil || pawl.KindOf(err) != pawl.KindInternal {
+		t.Errorf("a folder: %v", err)
+	}
+}

@@ -1,0 +1,452 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/project"
+	"pawl/internal/supervise"
+)
+
+// Change is what a plan, as it is now, and the files, as they are now, mean for a run.
+type Change struct {
+	Edited  bool          `json:"edited"`            // the plan differs from the one that the run follows
+	Again   []Again       `json:"again,omitempty"`   // finished work that would run again, and why
+	Recheck []pawl.StepID `json:"recheck,omitempty"` // finished steps whose acceptance checks changed
+	Anew    []pawl.StepID `json:"anew,omitempty"`    // failed or barely begun steps whose definition changed
+	Added   []pawl.StepID `json:"added,omitempty"`
+	Removed []pawl.StepID `json:"removed,omitempty"`
+	Outside []Outside     `json:"outside,omitempty"` // finished steps whose outputs were changed from outside; re-runs nothing
+
+	plan *pawl.Plan
+	data []byte
+	from string
+	more map[pawl.StepID][]string // values that work lists have gained
+	at   map[pawl.StepID]int      // and how long the lists were before
+}
+
+// Again is finished work that would run again.
+type Again struct {
+	Step  pawl.StepID   `json:"step"`
+	Items []pawl.ItemID `json:"items,omitempty"` // only these
+	Why   []string      `json:"why"`
+	index []int
+}
+
+// Outside names outputs of a finished step that were changed from outside.
+type Outside struct {
+	Step  pawl.StepID `json:"step"`
+	Paths []string    `json:"paths"`
+}
+
+// Source returns where the user keeps the plan of a run, and what stands there now; nil where nothing does.
+func Source(p *project.Project, s *pawl.State) (path string, data []byte, err error) {
+	if s.Plan.Source == "" {
+		return "", nil, nil
+	}
+	path = filepath.FromSlash(s.Plan.Source)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(p.Root, path)
+	}
+	data, err = os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return path, nil, nil
+	}
+	return path, data, err
+}
+
+// Consider compares a run with its plan as it stands in the user's file, and with its inputs and outputs as they are.
+func Consider(p *project.Project, r *Run) (*Change, error) {
+	path, data, err := Source(p, r.State)
+	if err != nil {
+		return nil, err
+	}
+	c := &Change{plan: r.Plan, from: path, more: map[pawl.StepID][]string{}, at: map[pawl.StepID]int{}}
+	if data != nil && hash(data) != r.State.Plan.SHA256 {
+		plan, err := pawl.ReadPlan(path, data)
+		if err != nil {
+			return nil, err
+		}
+		c.Edited, c.plan, c.data = true, plan, data
+	}
+	return c, c.compare(p, r)
+}
+
+func (c *Change) compare(p *project.Project, r *Run) error {
+	look := &looker{root: p.Root, run: r, plan: c.plan, order: c.plan.Order(), byPath: recordedBy(r.State)}
+	for _, step := range c.plan.Steps() {
+		st := r.State.Steps[step.ID]
+		if r.Plan.Step(step.ID) == nil {
+			c.Added = append(c.Added, step.ID)
+		}
+		if st == nil || st.Status == pawl.Skipped {
+			continue
+		}
+		if err := c.step(look, step, st); err != nil {
+			return err
+		}
+	}
+	for _, step := range r.Plan.Steps() {
+		if c.plan.Step(step.ID) == nil {
+			c.Removed = append(c.Removed, step.ID)
+		}
+	}
+	return nil
+}
+
+func (c *Change) step(look *looker, step *pawl.Step, st *pawl.StepState) error {
+	switch {
+	case st.Status == pawl.GaveUp:
+		old := look.run.Plan.Step(step.ID)
+		if old == nil || pawl.DefinitionOf(look.run.Plan, old, "") != pawl.DefinitionOf(c.plan, step, "") || pawl.AcceptOf(old) != pawl.AcceptOf(step) {
+			c.Anew = append(c.Anew, step.ID)
+		}
+		return nil
+	case st.Items != nil && step.Foreach != nil:
+		return c.foreach(look, step, st)
+	case st.Status != pawl.Done && st.Status != pawl.AwaitsReview:
+		return nil
+	}
+	why := look.changes(work{step: step, index: -1}, st.Key, st)
+	if len(why) > 0 {
+		c.Again = append(c.Again, Again{Step: step.ID, Why: why})
+		return nil
+	}
+	c.finished(look, step, st)
+	return nil
+}
+
+// finished notes what is to be said of a finished step that stays finished.
+func (c *Change) finished(look *looker, step *pawl.Step, st *pawl.StepState) {
+	if accept := pawl.AcceptOf(step); accept != "" && accept != st.Accept && step.Gate == nil {
+		c.Recheck = append(c.Recheck, step.ID)
+	}
+	if paths := look.outside(st); len(paths) > 0 {
+		c.Outside = append(c.Outside, Outside{Step: step.ID, Paths: paths})
+	}
+}
+
+// foreach compares a work list that was taken up: what its items share, each item's own inputs, and the list itself.
+func (c *Change) foreach(look *looker, step *pawl.Step, st *pawl.StepState) error {
+	if why := look.changes(work{step: step, index: -1}, st.Key, st); len(why) > 0 {
+		if st.Items.Count > 0 || st.Status == pawl.Done {
+			c.Again = append(c.Again, Again{Step: step.ID, Why: why})
+		} else {
+			c.Anew = append(c.Anew, step.ID)
+		}
+		return nil
+	}
+	values, err := listedValues(look.run.Log, st.Items)
+	if err != nil {
+		return err
+	}
+	if err := c.items(look, step, st, values); err != nil {
+		return err
+	}
+	if now, err := listValues(look.root, step); err == nil {
+		if added := missingFrom(values, now); len(added) > 0 {
+			c.more[step.ID], c.at[step.ID] = added, len(values)
+		}
+	}
+	if st.Status == pawl.Done {
+		c.finished(look, step, st)
+	}
+	return nil
+}
+
+// maxAgain is how many items of a list are reopened one by one; beyond it the whole step runs again.
+const maxAgain = 2000
+
+// items compares the finished items whose own inputs may have changed.
+func (c *Change) items(look *looker, step *pawl.Step, st *pawl.StepState, values []string) error {
+	if !slices.ContainsFunc(step.Inputs, namesItem) {
+		return nil
+	}
+	again := Again{Step: step.ID}
+	for index := range st.Items.Total {
+		if st.Items.Done.At(index) == 0 {
+			continue
+		}
+		done, err := itemDone(look.run.Log, st.Items, index)
+		if err != nil {
+			return err
+		}
+		if why := look.changes(work{step: step, index: index, value: values[index]}, done.Key, st); len(why) > 0 {
+			again.Items = append(again.Items, done.Item)
+			again.index = append(again.index, index)
+			again.Why = append(again.Why, why...)
+		}
+	}
+	if len(again.Items) > maxAgain {
+		again.Items, again.index = nil, nil
+	}
+	if len(again.Why) > 0 {
+		slices.Sort(again.Why)
+		again.Why = slices.Compact(again.Why)
+		c.Again = append(c.Again, again)
+	}
+	return nil
+}
+
+// missingFrom returns the values of now that are not in known, in their order.
+func missingFrom(known, now []string) []string {
+	have := make(map[string]bool, len(known))
+	for _, v := range known {
+		have[v] = true
+	}
+	return slices.DeleteFunc(slices.Clone(now), func(v string) bool { return have[v] })
+}
+
+// looker looks at files on behalf of a comparison.
+type looker struct {
+	root   string
+	run    *Run
+	plan   *pawl.Plan
+	order  map[pawl.StepID][]pawl.StepID
+	byPath map[string]record
+}
+
+// record is the newest recorded content of a path, and the step that recorded it.
+type record struct {
+	step    pawl.StepID
+	done    pawl.Seq
+	content pawl.Content
+}
+
+// recordedBy returns, for each path that a finished step names as an output, its newest record.
+func recordedBy(s *pawl.State) map[string]record {
+	newest := map[string]record{}
+	for id, st := range s.Steps {
+		for path, c := range st.Outputs {
+			if st.Done > newest[path].done {
+				newest[path] = record{step: id, done: st.Done, content: c}
+			}
+		}
+	}
+	return newest
+}
+
+// changes says why finished work with this key would run again, nothing where it would not.
+func (l *looker) changes(w work, was pawl.Key, st *pawl.StepState) []string {
+	w.vars = pathVars(l.run.State.Run, w)
+	var needs map[pawl.StepID]string
+	if w.index < 0 {
+		needs = given(l.order[w.step.ID], l.run.State)
+	}
+	now, err := keyNow(l.root, l.plan, w, needs)
+	if err != nil {
+		return []string{"inputs: " + err.Error()}
+	}
+	for path := range now.Inputs {
+		if expected, ours := l.expected(path, was, st, w.step.ID); ours {
+			now.Inputs[path] = expected
+		}
+	}
+	return was.Changes(now.Compact())
+}
+
+// expected returns the content that this run itself expects at an input's path, where it wrote there: what a step that
+// the work needs recorded, or, where a later step wrote, what was there when the work started.
+func (l *looker) expected(path string, was pawl.Key, st *pawl.StepState, id pawl.StepID) (pawl.Content, bool) {
+	newest, ours := l.byPath[path]
+	_, named := was.Inputs[path]
+	switch {
+	case !ours:
+		return pawl.Content{}, false
+	case !named || newest.step != id && l.needs(id, newest.step):
+		return newest.content, true
+	case newest.step == id:
+		return was.Inputs[path], true
+	}
+	return was.Inputs[path], st.Done == 0 || newest.done > st.Done
+}
+
+// needs reports whether a step needs another, directly or through others.
+func (l *looker) needs(id, other pawl.StepID) bool {
+	seen := map[pawl.StepID]bool{}
+	var reach func(pawl.StepID) bool
+	reach = func(id pawl.StepID) bool {
+		if seen[id] {
+			return false
+		}
+		seen[id] = true
+		return slices.ContainsFunc(l.order[id], func(n pawl.StepID) bool { return n == other || reach(n) })
+	}
+	return reach(id)
+}
+
+// outside returns the outputs of a finished step that are not as this run left them.
+func (l *looker) outside(st *pawl.StepState) []string {
+	var paths []string
+	now := contentNow(l.root, st.Outputs)
+	for _, path := range slices.Sorted(maps.Keys(st.Outputs)) {
+		if now[path] != l.byPath[path].content {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// Reruns reports whether finished work would run again: that needs a person's yes.
+func (c *Change) Reruns() bool { return len(c.Again) > 0 }
+
+// Adopt takes a change over, before Run: the edited plan becomes the run's next revision, and what is to run again is reopened.
+// Attempts that still run by an old definition are ended. Acceptance checks that changed are run; a step that fails
+// them is reopened too.
+func (e *Engine) Adopt(ctx context.Context, c *Change) error {
+	if c.Edited {
+		n := New{Plan: c.plan, Data: c.data, Source: c.from}
+		revision := e.state.Plan.Revision + 1
+		if err := disk.Replace(e.cfg.Project.PlanFile(e.run, revision), c.data); err != nil {
+			return err
+		}
+		e.say(planEvent(e.cfg.Project, revision, n))
+		e.plan = outlineOf(c.plan)
+	}
+	if err := e.endOutdated(ctx, c); err != nil {
+		return err
+	}
+	e.withdrawEdited()
+	for _, a := range c.Again {
+		e.say(pawl.StepReopened{Step: a.Step, Why: clip(strings.Join(a.Why, "; ")), Items: a.index})
+	}
+	for _, id := range c.Anew {
+		e.say(pawl.StepReopened{Step: id, Why: "its definition in the plan changed"})
+	}
+	for _, o := range c.Outside {
+		e.say(pawl.OutputsChanged{Step: o.Step, Paths: o.Paths[:min(len(o.Paths), maxShown)]})
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.more)) {
+		e.sayList(id, e.state.Steps[id].Key, c.at[id], c.more[id])
+	}
+	for _, id := range c.Recheck {
+		if err := e.recheck(ctx, c.plan.Step(id)); err != nil {
+			return err
+		}
+	}
+	if e.state.Ended() && c.Reopens() {
+		e.say(pawl.RunReopened{Why: "the plan or its inputs changed"})
+	}
+	return e.flush(ctx)
+}
+
+// endOutdated ends the attempts that run by a definition that the plan no longer has, or whose step runs again anyway.
+func (e *Engine) endOutdated(ctx context.Context, c *Change) error {
+	for _, live := range e.state.Live() {
+		again := slices.ContainsFunc(c.Again, func(a Again) bool { return a.Step == live.Step && len(a.Items) == 0 })
+		if !again && !slices.Contains(c.Anew, live.Step) && e.current(c.plan, live) {
+			continue
+		}
+		dir := e.cfg.Project.AttemptDir(live.AttemptRef, e.run)
+		if err := supervise.End(dir, pawl.Abort{Reason: pawl.ReasonOutdated, Why: "its definition in the plan changed"}); err != nil {
+			return err
+		}
+		if err := supervise.Attach(dir).Wait(ctx); err != nil {
+			return err
+		}
+		e.say(pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Aborted, Reason: pawl.ReasonOutdated, Why: "its definition in the plan changed"})
+	}
+	return nil
+}
+
+// withdrawEdited closes the gates of gate steps that the plan no longer has, or that ask something else now.
+func (e *Engine) withdrawEdited() {
+	for _, g := range e.state.OpenGates() {
+		if g.Step == "" || g.Purpose != "" || g.Source != nil {
+			continue
+		}
+		step := e.plan.byID[g.Step]
+		if step == nil {
+			e.say(pawl.GateWithdrawn{Gate: g.ID, Why: "its step is no longer in the plan"})
+		} else if step.Gate != nil && !asks(step, g.Gate) {
+			e.say(pawl.GateWithdrawn{Gate: g.ID, Why: "its step was edited"})
+		}
+	}
+}
+
+// asks reports whether a gate asks what its step asks.
+func asks(step *pawl.Step, g pawl.Gate) bool {
+	now := step.Gate.Gate(step.ID, g.Item, g.Opened)
+	now.Shown = g.Shown
+	return now.Identify() == g.ID
+}
+
+// current reports whether a live attempt does what the plan says now.
+func (e *Engine) current(plan *pawl.Plan, live *pawl.AttemptState) bool {
+	step := plan.Step(live.Step)
+	if step == nil {
+		return false
+	}
+	value := ""
+	if live.Item != "" {
+		values, err := e.listed(live.Step)
+		if err != nil || live.Index >= len(values) {
+			return false
+		}
+		value = values[live.Index]
+	}
+	return live.Key.Definition == pawl.DefinitionOf(plan, step, value)
+}
+
+// recheck runs the changed acceptance checks of a finished step, or of each of its items. What fails them runs again.
+func (e *Engine) recheck(ctx context.Context, step *pawl.Step) error {
+	st := e.state.Steps[step.ID]
+	indexes := []int{-1}
+	if st.Items != nil {
+		indexes = indexes[:0]
+		for index := range st.Items.Total {
+			indexes = append(indexes, index)
+		}
+	}
+	var failed []int
+	why := ""
+	for _, index := range indexes {
+		checks, err := e.checksOf(ctx, step, index)
+		if err != nil {
+			return err
+		}
+		if !pawl.Passed(checks) {
+			failed = append(failed, index)
+			why = checkText(checks)
+		}
+	}
+	switch {
+	case len(failed) == 0:
+		e.say(pawl.StepChecked{Step: step.ID, Accept: pawl.AcceptOf(step)})
+	case st.Items == nil || len(failed) > maxAgain:
+		e.say(pawl.StepReopened{Step: step.ID, Why: clip(why)})
+	default:
+		e.say(pawl.StepReopened{Step: step.ID, Why: clip(why), Items: failed})
+	}
+	return nil
+}
+
+// checksOf runs the acceptance checks of a finished step or item as the plan has them now.
+func (e *Engine) checksOf(ctx context.Context, step *pawl.Step, index int) ([]pawl.CheckRun, error) {
+	w, err := e.workOf(step, index)
+	if err != nil {
+		return nil, err
+	}
+	ref := pawl.AttemptRef{Step: step.ID, Item: w.item(), Index: max(index, 0), Attempt: e.state.Steps[step.ID].Attempts, Token: newToken()}
+	job, err := e.job(w, ref, pawl.Key{})
+	if err != nil {
+		return nil, err
+	}
+	job.Command = nil
+	dir := filepath.Join(e.cfg.Project.AttemptDir(ref, e.run), "accept-"+pawl.AcceptOf(step)[:8])
+	return e.runChecks(ctx, dir, job)
+}
+
+// Plan returns the plan as it would be run.
+func (c *Change) Plan() *pawl.Plan { return c.plan }
+
+// Reopens reports whether a run that has ended would go on.
+func (c *Change) Reopens() bool {
+	return len(c.Again)+len(c.Recheck)+len(c.Anew)+len(c.Added)+len(c.more) > 0
+}

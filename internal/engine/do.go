@@ -1,0 +1,312 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/content"
+	"pawl/internal/journal"
+	"pawl/internal/supervise"
+)
+
+// do carries out one action: it says the events that stand for it, and what is to be done once they are durable.
+func (e *Engine) do(ctx context.Context, a action) error {
+	switch a.do {
+	case start:
+		return e.start(ctx, a)
+	case list:
+		return e.list(a.step)
+	case finish:
+		return e.finish(a)
+	case giveUp:
+		e.say(pawl.StepFailed{Step: a.step.ID, Why: a.why})
+		e.withdrawGates(a.step.ID)
+	case open:
+		return e.openGate(a)
+	case answer:
+		e.answerGate(a)
+	case expire:
+		e.say(pawl.GateExpired{Gate: a.gate.ID})
+	case reopen:
+		for _, id := range a.steps {
+			e.say(pawl.StepReopened{Step: id, Why: a.why})
+		}
+	case spend:
+		a.gate.ID = a.gate.Identify()
+		e.say(pawl.BudgetSpent{Budget: a.gate.Budget, Used: a.why, Limit: a.gate.Ask}, pawl.GateOpened{Gate: a.gate})
+	case complete:
+		e.say(pawl.RunEnded{Status: pawl.StatusCompleted})
+	case fail:
+		e.say(pawl.RunEnded{Status: pawl.StatusFailed, Why: a.why})
+	case stopLive:
+		e.stopLive(a.why)
+	}
+	return nil
+}
+
+// stopLive asks the supervisors of all live attempts to end them. Asking twice does no harm.
+func (e *Engine) stopLive(why string) {
+	for _, live := range e.state.Live() {
+		if e.stopping[live.Token] {
+			continue
+		}
+		e.stopping[live.Token] = true
+		e.end(live.AttemptRef, pawl.Abort{Reason: pawl.ReasonAbort, Why: why})
+	}
+}
+
+// end asks an attempt's supervisor to end it. That may fail only because there is none: then there is nothing to end.
+func (e *Engine) end(ref pawl.AttemptRef, abort pawl.Abort) {
+	dir := e.cfg.Project.AttemptDir(ref, e.run)
+	e.help(func() func() {
+		err := supervise.End(dir, abort)
+		return func() {
+			if err != nil {
+				e.say(pawl.WatchdogActed{AttemptRef: ref, Health: "unknown", Action: "end", Evidence: err.Error()})
+			}
+		}
+	})
+}
+
+// list takes up a foreach step's work list: it is journaled whole before the first item starts.
+func (e *Engine) list(step *pawl.Step) error {
+	values, err := e.values(step)
+	if err != nil {
+		return e.unlistable(step, err)
+	}
+	key, err := e.stepKey(step)
+	if err != nil {
+		return e.unlistable(step, err)
+	}
+	e.sayList(step.ID, key, 0, values)
+	return nil
+}
+
+// unlistable fails a step whose list or inputs are not to be had.
+func (e *Engine) unlistable(step *pawl.Step, err error) error {
+	e.say(pawl.StepFailed{Step: step.ID, Why: err.Error()})
+	return nil
+}
+
+// maxListed is how many bytes of values one step.listed event carries at most, well below a journal line.
+const maxListed = 32 << 10
+
+// sayList says values in as many events as they need; an empty list is one event too.
+func (e *Engine) sayList(id pawl.StepID, key pawl.Key, from int, values []string) {
+	for {
+		n, size := 0, 0
+		for n < len(values) && size < maxListed {
+			size += encodedSize(values[n]) + 1
+			n++
+		}
+		e.say(pawl.StepListed{Step: id, Key: key, From: from, Items: values[:n]})
+		from, values = from+n, values[n:]
+		if len(values) == 0 {
+			return
+		}
+	}
+}
+
+// values returns a foreach step's work list as it is now.
+func (e *Engine) values(step *pawl.Step) ([]string, error) {
+	return listValues(e.cfg.Project.Root, step)
+}
+
+// maxValue is how long one value of a work list may be, in bytes.
+const maxValue = 4096
+
+func listValues(root string, step *pawl.Step) ([]string, error) {
+	values, err := rawValues(root, step.Foreach)
+	if err != nil {
+		return nil, fmt.Errorf("work list: %w", err)
+	}
+	lines := map[pawl.ItemID]int{}
+	for i, v := range values {
+		if len(v) > maxValue {
+			return nil, fmt.Errorf("work list: value %d has %d bytes; at most %d are possible", i+1, len(v), maxValue)
+		}
+		id := pawl.ItemIDOf(v)
+		if first, twice := lines[id]; twice {
+			return nil, fmt.Errorf("work list: value %d, %q, stands at %d already; each value must be unique", i+1, v, first)
+		}
+		lines[id] = i + 1
+	}
+	return values, nil
+}
+
+func rawValues(root string, f *pawl.Foreach) ([]string, error) {
+	switch {
+	case f.Files != "":
+		return content.Files(root, f.Files)
+	case f.Lines == "":
+		return f.Items, nil
+	}
+	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.Lines)))
+	if err != nil {
+		return nil, err
+	}
+	var values []string
+	for line := range strings.Lines(string(data)) {
+		if v := strings.TrimRight(line, "\r\n"); strings.TrimSpace(v) != "" {
+			values = append(values, v)
+		}
+	}
+	return values, nil
+}
+
+// finish ends a foreach step whose items are all done, or a gate step whose gate was answered.
+func (e *Engine) finish(a action) error {
+	done := pawl.StepDone{Step: a.step.ID, Accept: pawl.AcceptOf(a.step), Undo: a.step.Undo, Review: a.step.Review}
+	if a.step.Gate != nil {
+		key, err := e.stepKey(a.step)
+		if err != nil {
+			return e.unlistable(a.step, err)
+		}
+		done.Key, done.Summary = key, gateSummary(e.state.Gate(a.gate.ID))
+		e.say(done)
+		return nil
+	}
+	st := e.state.Steps[a.step.ID]
+	digest, err := e.itemsDigest(st.Items)
+	if err != nil {
+		return err
+	}
+	done.Key, done.Digest = st.Key, digest
+	done.Summary = fmt.Sprintf("%d items", st.Items.Total)
+	e.say(done)
+	return nil
+}
+
+func gateSummary(g *pawl.GateState) string {
+	if g.Answer.Option != "" {
+		return "chosen: " + g.Answer.Option
+	}
+	return string(g.Answer.Answer)
+}
+
+// itemsDigest returns the hash over the recorded outputs of all items, in order.
+func (e *Engine) itemsDigest(items *pawl.ItemsState) (string, error) {
+	all := pawl.Outputs{}
+	for index := range items.Total {
+		done, err := itemDone(e.log, items, index)
+		if err != nil {
+			return "", err
+		}
+		all[string(done.Item)] = pawl.Content{SHA256: done.Outputs.Hash()}
+	}
+	return all.Hash(), nil
+}
+
+// itemDone returns the event that finished an item.
+func itemDone(log *journal.Log, items *pawl.ItemsState, index int) (pawl.ItemDone, error) {
+	event, err := log.Event(items.Done.At(index))
+	if err != nil {
+		return pawl.ItemDone{}, err
+	}
+	payload, err := event.Payload()
+	if err != nil {
+		return pawl.ItemDone{}, err
+	}
+	done, ok := payload.(pawl.ItemDone)
+	if !ok {
+		return done, fmt.Errorf("event %d is %s, not item.done", event.Seq, event.Type)
+	}
+	return done, nil
+}
+
+// openGate opens a gate step's gate, or the one of the engine's own that the action brings.
+func (e *Engine) openGate(a action) error {
+	if a.gate.Ask != "" {
+		e.sayGate(a.gate)
+		return nil
+	}
+	gate, err := e.gateOf(a.step, nil)
+	if err == nil {
+		e.sayGate(gate)
+	}
+	return err
+}
+
+// maxShown is how many paths a gate names one by one; more are shown as one.
+const maxShown = 200
+
+// bounded returns what a gate shows in a size that fits into the journal.
+func bounded(shown pawl.Outputs) pawl.Outputs {
+	if len(shown) <= maxShown && fits(shown) == nil {
+		return shown
+	}
+	return pawl.Outputs{allShown: {SHA256: shown.Hash(), Files: len(shown)}}
+}
+
+// allShown stands for all paths of a gate that shows very many.
+const allShown = "*"
+
+// briefly returns check results with the last line of what each said.
+func briefly(checks []pawl.CheckRun) []pawl.CheckRun {
+	brief := slices.Clone(checks)
+	for i := range brief {
+		lines := strings.Split(strings.TrimSpace(brief[i].Output), "\n")
+		brief[i].Output = lines[len(lines)-1][:min(len(lines[len(lines)-1]), 200)]
+	}
+	return brief
+}
+
+// sayGate says that a gate is open, and that here is a checkpoint.
+func (e *Engine) sayGate(gate pawl.Gate) {
+	gate.ID = gate.Identify()
+	e.say(pawl.GateOpened{Gate: gate}, pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{
+		ID: newCheckpointID(), Kind: pawl.CheckpointGate, Step: gate.Step, Why: gate.Ask, Live: refs(e.state.Live()),
+	}})
+}
+
+// gateOf returns the gate that a gate step opens now.
+func (e *Engine) gateOf(step *pawl.Step, checks []pawl.CheckRun) (pawl.Gate, error) {
+	gate := step.Gate.Gate(step.ID, "", time.Now())
+	shown, err := shownNow(e.cfg.Project.Root, &Run{Log: e.log, State: e.state, Plan: e.plan.Plan}, step)
+	if err != nil {
+		return pawl.Gate{}, err
+	}
+	gate.Shown, gate.Checks = bounded(shown), briefly(checks)
+	gate.ID = gate.Identify()
+	return gate, nil
+}
+
+func (e *Engine) answerGate(a action) {
+	a.reply.Gate, a.reply.Step = a.gate.ID, a.gate.Step
+	e.say(a.reply)
+	if a.reply.Answer == pawl.Chosen {
+		e.say(pawl.DecisionMade{Decision: pawl.Decision{
+			Question: a.gate.Ask, Options: a.gate.Options, Choice: a.reply.Option, Why: a.reply.Why, By: "pawl", Step: a.gate.Step,
+		}})
+	}
+}
+
+// withdrawGates closes the gates of a step that has no more use for their answers.
+func (e *Engine) withdrawGates(id pawl.StepID) {
+	e.say(withdrawn(e.state, id, "ended")...)
+}
+
+// heartbeat journals what the watchdog sees of each live attempt, and acts on what is stalled or stuck.
+func (e *Engine) heartbeat(clock *sleepClock) {
+	if slept := clock.slept(); slept > time.Second {
+		e.say(pawl.MachineSlept{Seconds: slept.Seconds()})
+	}
+	for _, live := range e.state.Live() {
+		e.observe(live)
+	}
+}
+
+// refs returns the names of live attempts.
+func refs(live []*pawl.AttemptState) []pawl.AttemptRef {
+	names := make([]pawl.AttemptRef, 0, len(live))
+	for _, a := range live {
+		names = append(names, a.AttemptRef)
+	}
+	return slices.Clip(names)
+}

@@ -1,0 +1,415 @@
+// Package engine carries out a run: it decides what is next, has supervisors do it, and writes down what came of it.
+//
+// One goroutine owns the state. It folds only events that are durable, asks the pure function next what to do, journals
+// the intents in one batch, and then acts. Everything slow (waiting for a supervisor, hashing outputs, following a
+// step's events file) happens in goroutines that post what they found back to it.
+//
+// The engine may die at any moment: attempts live on under their supervisors, and the next engine finds them.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"pawl"
+	"pawl/internal/journal"
+	"pawl/internal/project"
+)
+
+// An Executor turns a step of its kind into the command that a supervisor runs.
+type Executor interface {
+	// Does reports whether steps with this action are its own.
+	Does(step *pawl.Step) bool
+	// Command returns program and arguments.
+	Command(step *pawl.Step) ([]string, error)
+}
+
+// Config is what an engine is told besides the run itself.
+type Config struct {
+	Project   *project.Project
+	Executors []Executor
+	Notify    func(pawl.Event) // called with each event once it is durable and folded; must not block. Defaults to nothing.
+	Parallel  int              // attempts at a time. Defaults to the plan's, then to the number of processors.
+	Watchdog  Watchdog
+	OutputCap int64 // bytes kept of each output file. Defaults to pawl.DefaultOutputCap.
+
+	PIDNamespace bool // attempts run in PID namespaces of their own.
+}
+
+// Watchdog says how often attempts are looked at and when silence is a fault.
+type Watchdog struct {
+	Heartbeat time.Duration // Defaults to 5m.
+	Warning   time.Duration // without a heartbeat. Defaults to 10m.
+	Stalled   time.Duration // without a heartbeat. Defaults to 30m.
+}
+
+func (c Config) withDefaults() Config {
+	if c.Notify == nil {
+		c.Notify = func(pawl.Event) {}
+	}
+	if c.Watchdog.Heartbeat == 0 {
+		c.Watchdog.Heartbeat = 5 * time.Minute
+	}
+	if c.Watchdog.Warning == 0 {
+		c.Watchdog.Warning = 10 * time.Minute
+	}
+	if c.Watchdog.Stalled == 0 {
+		c.Watchdog.Stalled = 30 * time.Minute
+	}
+	return c
+}
+
+// Engine carries out one run. Only the goroutine that calls Run touches its fields.
+type Engine struct {
+	cfg   Config
+	run   pawl.RunID
+	lock  *project.Lock
+	log   *journal.Log
+	state *pawl.State
+	plan  *outline
+	epoch pawl.Epoch
+
+	posted    chan func()            // from helpers, to be called by Run's goroutine
+	helpers   sync.WaitGroup         // every goroutine that posts
+	watching  map[pawl.Token]bool    // attempts that a helper watches
+	preparing map[string]bool        // steps and items whose inputs a helper is hashing
+	prepared  map[string]preparation // what it found, for the next decision only
+	said      []pawl.Event           // to be journaled as the next batch
+	effects   []func() error         // to be done once that batch is durable
+	stopping  map[pawl.Token]bool    // attempts that were asked to end
+	bin       string                 // the folder with our own program, first in a step's PATH
+	views     *viewWriter
+	cached    pawl.Seq                 // up to which event the journal's cached state went when we last wrote it
+	lists     map[pawl.StepID]workList // work lists, as journaled
+	notes     []string                 // see Notes
+	fatal     error                    // what a helper found that the engine cannot go on with
+}
+
+// Open takes the project's engine lock and opens the run. Another live engine gives an error of KindHeld.
+func Open(ctx context.Context, cfg Config, run pawl.RunID) (*Engine, error) {
+	return openWith(ctx, cfg, func() (pawl.RunID, error) { return run, nil })
+}
+
+// OpenNew is Open for a run that it makes first, so that none is made where another engine is at work.
+func OpenNew(ctx context.Context, cfg Config, n New) (*Engine, error) {
+	return openWith(ctx, cfg, func() (pawl.RunID, error) { return Create(ctx, cfg.Project, n) })
+}
+
+func openWith(ctx context.Context, cfg Config, choose func() (pawl.RunID, error)) (*Engine, error) {
+	holder := project.Holder{PID: os.Getpid(), Since: time.Now().UTC()}
+	lock, err := cfg.Project.LockEngine(holder)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		cfg: cfg.withDefaults(), lock: lock,
+		posted:   make(chan func()),
+		watching: map[pawl.Token]bool{}, preparing: map[string]bool{}, prepared: map[string]preparation{}, stopping: map[pawl.Token]bool{},
+		lists: map[pawl.StepID]workList{},
+	}
+	if e.run, err = choose(); err == nil {
+		holder.Run = e.run
+		err = errors.Join(lock.Name(holder), e.load(ctx))
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	return e, nil
+}
+
+func (e *Engine) load(ctx context.Context) error {
+	r, err := Load(ctx, e.cfg.Project, e.run)
+	if err != nil {
+		return err
+	}
+	e.log, e.state, e.plan = r.Log, r.State, outlineOf(r.Plan)
+	if e.state.Kind != pawl.PlanRun && e.state.Kind != pawl.CommandRun {
+		return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("run %s is a %s run: it is carried on by the program that made it", e.run, e.state.Kind)}
+	}
+	e.views = newViewWriter(e.cfg.Project, e.run)
+	e.bin, err = e.cfg.Project.LinkSelf()
+	return err
+}
+
+// Close gives the run back. Attempts that still run are left to their supervisors.
+func (e *Engine) Close() error {
+	return errors.Join(e.log.Close(), e.lock.Unlock())
+}
+
+// State returns the state as it is. It may be used before Run and after it, not meanwhile.
+func (e *Engine) State() *pawl.State { return e.state }
+
+// Plan returns the plan as it is run. It may be used before Run and after it, not meanwhile.
+func (e *Engine) Plan() *pawl.Plan { return e.plan.Plan }
+
+func (e *Engine) slots() int {
+	switch {
+	case e.cfg.Parallel > 0:
+		return e.cfg.Parallel
+	case e.plan.Parallel > 0:
+		return e.plan.Parallel
+	}
+	return runtime.NumCPU()
+}
+
+// Run carries the run on until it is completed (nil) or cannot go on: an error of KindAtGate, KindRunFailed or
+// KindInterrupted says which. When ctx ends, nothing more is started and the running attempts are left to their
+// supervisors; when hard ends too, they are ended first.
+func (e *Engine) Run(ctx, hard context.Context, why string) error {
+	helpers, quit := context.WithCancel(context.WithoutCancel(ctx))
+	err := e.begin(helpers, why)
+	if err == nil {
+		err = e.loop(ctx, hard, helpers)
+	}
+	err = e.leave(helpers, err)
+	quit()
+	e.drain()
+	if viewErr := e.views.close(e.state, e.plan.Plan); viewErr != nil {
+		e.note("views: %v", viewErr)
+	}
+	return err
+}
+
+// Notes returns what people should know, one line each, that is no fault of the run: a view or a cache that could not
+// be written. It may be used after Run.
+func (e *Engine) Notes() []string { return e.notes }
+
+func (e *Engine) note(format string, args ...any) {
+	e.notes = append(e.notes, fmt.Sprintf(format, args...))
+}
+
+// begin raises the epoch, which fences every older engine, and takes up what it left.
+func (e *Engine) begin(helpers context.Context, why string) error {
+	e.epoch = e.state.Epoch + 1
+	host, _ := os.Hostname() // only for people to read
+	e.say(pawl.EngineStarted{Epoch: e.epoch, PID: os.Getpid(), Host: host, Why: why})
+	switch e.state.Status {
+	case pawl.StatusPaused, pawl.StatusStopped:
+		e.say(pawl.RunContinued{})
+	}
+	if err := e.flush(helpers); err != nil {
+		return err
+	}
+	e.takeUp(helpers)
+	return nil
+}
+
+func (e *Engine) loop(ctx, hard, helpers context.Context) error {
+	foreign := e.log.Watch(helpers)
+	beat := time.NewTicker(e.cfg.Watchdog.Heartbeat)
+	defer beat.Stop()
+	clock := newSleepClock()
+	soft := ctx.Done()
+	for {
+		wake, err := e.advance(helpers)
+		if err != nil {
+			return err
+		}
+		if over, err := e.over(wake); over {
+			return err
+		}
+		var alarm <-chan time.Time
+		if wake.do == wait {
+			alarm = time.After(time.Until(wake.until))
+		}
+		select {
+		case f := <-e.posted:
+			f()
+		case <-foreign:
+		case <-alarm:
+		case <-beat.C:
+			e.heartbeat(clock)
+		case <-soft:
+			return e.interrupted(helpers, hard)
+		}
+	}
+}
+
+// over reports whether there is nothing to wait for but a person, and then how the run stands: nil for completed.
+func (e *Engine) over(wake action) (bool, error) {
+	s := e.state
+	switch {
+	case s.Status == pawl.StatusCompleted:
+		return true, nil
+	case s.Status == pawl.StatusFailed:
+		return true, &pawl.Error{Kind: pawl.KindRunFailed, Err: errors.New("run failed: " + s.Why), Hint: "pawl status"}
+	case len(s.Live()) > 0 || len(e.preparing) > 0:
+		return false, nil
+	case s.Status == pawl.StatusPaused || s.Status == pawl.StatusStopped:
+		return true, &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("run paused"), Hint: "pawl resume"}
+	case wake.do == wait && !wake.forPeople:
+		return false, nil
+	}
+	return true, e.waitsFor()
+}
+
+// waitsFor says what a person is asked for, with the command that helps.
+func (e *Engine) waitsFor() *pawl.Error {
+	stopped := func(hint, format string, args ...any) *pawl.Error {
+		return &pawl.Error{Kind: pawl.KindAtGate, Err: fmt.Errorf(format, args...), Hint: hint}
+	}
+	if open := e.state.OpenGates(); len(open) > 0 {
+		return stopped("pawl gates", "run waits at gate %s: %s", open[0].ID, open[0].Ask)
+	}
+	if open := e.state.OpenBlockers(); len(open) > 0 {
+		return stopped(fmt.Sprintf("pawl unblock %d", open[0].ID), "run is blocked: %s", open[0].Text)
+	}
+	for _, step := range e.plan.steps {
+		if st := e.state.Steps[step.ID]; st != nil && st.Status == pawl.AwaitsReview {
+			who := strings.Join(st.Unreviewed(), ", ")
+			return stopped(fmt.Sprintf("pawl review %s --by %s --score N", step.ID, st.Unreviewed()[0]), "step %s waits for its review by %s", step.ID, who)
+		}
+	}
+	return stopped("pawl status", "nothing can be started")
+}
+
+// maxRefused is how many batches in a row may be said of which nothing fits the state.
+const maxRefused = 10
+
+// advance journals what is pending and starts what is next, until nothing more is to be done now.
+// It returns what to wait for by the clock, the zero action for nothing.
+func (e *Engine) advance(helpers context.Context) (wake action, err error) {
+	defer clear(e.prepared)
+	for refused := 0; ; {
+		said, misfit := len(e.said), e.state.Misfit
+		if err := errors.Join(e.flush(helpers), e.fatal); err != nil {
+			return action{}, err
+		}
+		if e.state.Misfit-misfit < said {
+			refused = 0
+		} else if refused++; refused > maxRefused {
+			return action{}, errors.New("the same is said again and again, and does not fit; see pawl verify")
+		}
+		wake = action{}
+		for _, a := range next(e.plan, e.state, time.Now(), e.slots()) {
+			if a.do == wait {
+				wake = a
+			} else if err := e.do(helpers, a); err != nil {
+				return action{}, err
+			}
+		}
+		if len(e.said) == 0 {
+			return wake, nil
+		}
+	}
+}
+
+// interrupted starts nothing more. It leaves the running attempts to their supervisors, unless hard ends before
+// secondInterrupt is over: then they are ended first. What ends meanwhile is still taken down.
+func (e *Engine) interrupted(ctx, hard context.Context) error {
+	patience := time.NewTimer(secondInterrupt)
+	defer patience.Stop()
+	again := hard.Done()
+	for len(e.state.Live()) > 0 {
+		select {
+		case f := <-e.posted:
+			f()
+		case <-again:
+			again = nil
+			patience.Stop()
+			e.say(pawl.RunStopped{Why: "interrupted twice"})
+			e.stopLive("interrupted twice")
+		case <-patience.C:
+			why := fmt.Errorf("interrupted; attempts left running under their supervisors: %d", len(e.state.Live()))
+			return &pawl.Error{Kind: pawl.KindInterrupted, Err: why, Hint: "pawl resume"}
+		}
+		if err := e.flush(ctx); err != nil {
+			return err
+		}
+	}
+	return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted"), Hint: "pawl resume"}
+}
+
+// secondInterrupt is how long a second Ctrl-C is waited for while attempts run.
+const secondInterrupt = 3 * time.Second
+
+// leave says that the engine goes in good order, where the journal still takes it.
+func (e *Engine) leave(ctx context.Context, cause error) error {
+	why := "completed"
+	if cause != nil {
+		why = cause.Error()
+	}
+	e.said, e.effects = nil, nil
+	e.say(pawl.EngineStopped{Why: why})
+	if err := e.flush(ctx); err != nil {
+		return errors.Join(cause, err)
+	}
+	if err := e.log.SaveState(e.state); err != nil {
+		e.note("state cache: %v", err)
+	}
+	return cause
+}
+
+// drain waits for the helpers, whose context has ended, and drops what they still post.
+func (e *Engine) drain() {
+	done := make(chan struct{})
+	go func() { e.helpers.Wait(); close(done) }()
+	for {
+		select {
+		case <-e.posted:
+		case <-done:
+			return
+		}
+	}
+}
+
+// help runs work in a goroutine and has Run's goroutine call what it returns.
+func (e *Engine) help(work func() func()) {
+	e.helpers.Add(1)
+	go func() {
+		defer e.helpers.Done()
+		e.posted <- work()
+	}()
+}
+
+// say adds an event to the next batch.
+func (e *Engine) say(payloads ...pawl.Payload) {
+	for _, p := range payloads {
+		event, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, p)
+		if err != nil {
+			panic("payloads are plain data: " + err.Error())
+		}
+		e.said = append(e.said, event)
+	}
+}
+
+// cacheEvery is after how many events the state is cached, for the engine that comes after this one has been killed.
+const cacheEvery = 2000
+
+// flush makes the batch durable, folds it with what others wrote before it, and does what waited for that.
+func (e *Engine) flush(ctx context.Context) error {
+	batch, effects := e.said, e.effects
+	e.said, e.effects = nil, nil
+	if len(batch) > 0 {
+		if _, err := e.log.Append(ctx, e.epoch, batch...); err != nil {
+			return err
+		}
+	}
+	news, err := e.log.News()
+	if err != nil {
+		return err
+	}
+	for _, event := range news {
+		e.state.Apply(event)
+		e.cfg.Notify(event)
+	}
+	if len(news) > 0 {
+		e.views.changed(e.state, e.plan.Plan)
+	}
+	if e.state.Seq >= e.cached+cacheEvery {
+		e.cached = e.state.Seq
+		_ = e.log.SaveState(e.state) // a cache that is missing is made again
+	}
+	for _, effect := range effects {
+		if err := effect(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+
+	"pawl"
+)
+
+// maxResume is how long PAWL_RESUME may be, in bytes: a process's environment has limits.
+const maxResume = 64 << 10
+
+// pathVars returns the variables that declared paths may use.
+func pathVars(run pawl.RunID, w work) map[string]string {
+	vars := map[string]string{
+		"PAWL_RUN": string(run), "PAWL_STEP": string(w.step.ID), "PAWL_OUT": path.Join("artifacts", string(run), string(w.step.ID)),
+	}
+	if w.index >= 0 {
+		vars["PAWL_ITEM"], vars["PAWL_ITEM_ID"] = w.value, string(w.item())
+	}
+	return vars
+}
+
+// environment returns what an attempt's environment has beyond the engine's own.
+func (e *Engine) environment(w work, ref pawl.AttemptRef, key pawl.Key) ([]string, error) {
+	root, dir := e.cfg.Project.Root, e.cfg.Project.AttemptDir(ref, e.run)
+	env := map[string]string{
+		"PATH": e.bin + string(os.PathListSeparator) + os.Getenv("PATH"),
+	}
+	for name, value := range e.plan.EnvOf(w.step) {
+		env[name] = value
+	}
+	for name, value := range pathVars(e.run, w) {
+		env[name] = value
+	}
+	env["PAWL_OUT"] = filepath.Join(root, filepath.FromSlash(env["PAWL_OUT"]))
+	env["PAWL_ATTEMPT"] = strconv.Itoa(ref.Attempt)
+	env["PAWL_TOKEN"] = string(ref.Token)
+	env["PAWL_KEY"] = e.idempotencyKey(w, key)
+	env["PAWL_PROJECT"] = root
+	env["PAWL_ATTEMPT_DIR"] = dir
+	env["PAWL_EVENTS"] = filepath.Join(dir, pawl.EventsFile)
+	env["PAWL_RESULT"] = filepath.Join(dir, pawl.ResultFile)
+	if told, err := e.resume(w, ref); err != nil {
+		return nil, err
+	} else if told != "" {
+		env["PAWL_RESUME"] = told
+	}
+	list := make([]string, 0, len(env))
+	for name, value := range env {
+		list = append(list, name+"="+value)
+	}
+	return list, nil
+}
+
+// idempotencyKey returns what a step may hand to the outside: the same for every attempt at the same work.
+func (e *Engine) idempotencyKey(w work, key pawl.Key) string {
+	if w.index < 0 {
+		return key.Hash()
+	}
+	shared := e.state.Steps[w.step.ID].Key
+	key.Needs = map[pawl.StepID]string{w.step.ID: shared.Hash()}
+	return key.Hash()
+}
+
+// resume returns what an attempt is told of those before it, as JSON; empty for a first attempt with nothing to tell.
+func (e *Engine) resume(w work, ref pawl.AttemptRef) (string, error) {
+	st := e.state.Steps[w.step.ID]
+	if st == nil {
+		return "", nil
+	}
+	told := pawl.Resume{Attempt: ref.Attempt, Rejected: st.Rejected}
+	var t *pawl.Try
+	if w.index < 0 {
+		t, told.Progress = &st.Try, st.Progress
+	} else { // the step keeps the progress of whichever item spoke last
+		t = st.Items.Tries[w.index]
+	}
+	if t != nil && t.Last != nil {
+		told.Ended = t.Last.Why
+	}
+	for id, item := range st.Named {
+		if item.Status == pawl.ItemIsDone {
+			told.ItemsDone = append(told.ItemsDone, id)
+		}
+	}
+	for _, g := range e.state.Gates {
+		if g.Step == w.step.ID && g.Item == w.item() && g.Answer != nil {
+			told.Answers = append(told.Answers, pawl.Told{Ask: g.Ask, Answer: g.Answer.Answer, Option: g.Answer.Option, Why: g.Answer.Why})
+		}
+	}
+	if ref.Attempt == 1 && told.Rejected == "" && len(told.Answers) == 0 {
+		return "", nil
+	}
+	return encodeResume(told)
+}
+
+func encodeResume(told pawl.Resume) (string, error) {
+	data, err := json.Marshal(told)
+	if err != nil {
+		return "", fmt.Errorf("encode PAWL_RESUME: %w", err)
+	}
+	if len(data) > maxResume {
+		told.ItemsDone = nil // the step finds its finished items by what they left behind
+		data, err = json.Marshal(told)
+	}
+	return string(data), err
+}

@@ -1,0 +1,241 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/journal"
+	"pawl/internal/project"
+)
+
+// Run is a run as it stands: its journal, folded, and its plan.
+type Run struct {
+	Log   *journal.Log
+	State *pawl.State
+	Plan  *pawl.Plan // empty for a run without a plan
+	Notes []string   // what people should know, one line each, that is no fault of an act: views that could not be written
+}
+
+// Load opens a run for reading and, by whoever may, for appending. The whole journal is checked.
+func Load(ctx context.Context, p *project.Project, run pawl.RunID) (*Run, error) {
+	log, err := journal.Open(p.Runs(), run)
+	if err != nil {
+		return nil, err
+	}
+	state, err := stateOf(ctx, log)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	plan, err := planOf(p, state)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return &Run{Log: log, State: state, Plan: plan}, nil
+}
+
+// planOf reads the plan that a run follows, and refuses one that is not the one recorded.
+func planOf(p *project.Project, state *pawl.State) (*pawl.Plan, error) {
+	if state.Plan.Revision == 0 {
+		return &pawl.Plan{Name: state.Name}, nil
+	}
+	path := p.PlanFile(state.Run, state.Plan.Revision)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("the plan as it was run: %w", err), Hint: "pawl verify"}
+	}
+	if sum := hash(data); sum != state.Plan.SHA256 {
+		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s is not the plan that the journal names (sha256 %.12s, recorded %.12s)", path, sum, state.Plan.SHA256), Hint: "pawl verify"}
+	}
+	return pawl.ReadPlan(path, data)
+}
+
+func hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// New is a run to be made.
+type New struct {
+	Kind    pawl.RunKind
+	Plan    *pawl.Plan
+	Data    []byte // the plan's bytes
+	Source  string // where the user keeps the plan, empty where nowhere
+	Version string // of this program
+}
+
+// Create makes a run: its folder, the plan as it will be run, and a journal whose first batch says so.
+// It dies well: a folder without a journal is no run.
+func Create(ctx context.Context, p *project.Project, n New) (pawl.RunID, error) {
+	run := pawl.NewRunID(n.Plan.Name, time.Now(), randomHex(2))
+	if err := disk.MakeFolders(p.RunDir(run)); err != nil {
+		return "", err
+	}
+	if err := disk.Replace(p.PlanFile(run, 1), n.Data); err != nil {
+		return "", err
+	}
+	log, err := journal.Create(p.Runs(), run)
+	if err != nil {
+		return "", err
+	}
+	by := pawl.Author{Kind: pawl.ByPerson}
+	created, err := pawl.NewEvent(by, pawl.RunCreated{
+		Format: pawl.Format, Run: run, Project: p.ID, Kind: n.Kind, Name: n.Plan.Name, Pawl: n.Version,
+	})
+	if err != nil {
+		return "", errors.Join(err, log.Close())
+	}
+	planned, err := pawl.NewEvent(by, planEvent(p, 1, n))
+	if err != nil {
+		return "", errors.Join(err, log.Close())
+	}
+	_, err = log.Append(ctx, 0, created, planned)
+	return run, errors.Join(err, log.Close())
+}
+
+func planEvent(p *project.Project, revision int, n New) pawl.RunPlanned {
+	source := n.Source
+	if rel, err := filepath.Rel(p.Root, source); source != "" && err == nil && filepath.IsLocal(rel) {
+		source = filepath.ToSlash(rel)
+	}
+	return pawl.RunPlanned{
+		Revision: revision, File: filepath.Base(p.PlanFile("", revision)), SHA256: hash(n.Data), Source: source,
+		Steps: len(n.Plan.Steps()), Goal: n.Plan.Goal, Mode: n.Plan.Mode,
+	}
+}
+
+// Runs returns the project's runs, newest first.
+func Runs(p *project.Project) ([]pawl.RunID, error) {
+	runs, err := journal.Runs(p.Runs())
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(runs, func(a, b pawl.RunID) int {
+		return cmp.Or(strings.Compare(stamp(b), stamp(a)), made(p, b).Compare(made(p, a)), strings.Compare(string(b), string(a)))
+	})
+	return runs, nil
+}
+
+// stamp returns the date and time in a run's id.
+func stamp(run pawl.RunID) string {
+	const width, random = len("yyyymmdd-hhmmss"), len("-0000")
+	if len(run) < width+random {
+		return ""
+	}
+	return string(run[len(run)-width-random : len(run)-random])
+}
+
+// made returns when a run was made, to order those of one second: when its first plan was written, which never is again.
+func made(p *project.Project, run pawl.RunID) time.Time {
+	info, err := os.Stat(p.PlanFile(run, 1))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// FindRun returns the run that a name stands for: an id, a unique prefix of one, "latest", or, empty, the current run:
+// the one that an engine works on, else the newest unfinished one, else the newest.
+func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
+	runs, err := Runs(p)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case len(runs) == 0:
+		return "", pawl.ErrNoRun
+	case name == "":
+		return current(ctx, p, runs)
+	case name == "latest":
+		return runs[0], nil
+	}
+	var found []pawl.RunID
+	for _, run := range runs {
+		if string(run) == name {
+			return run, nil
+		}
+		if strings.HasPrefix(string(run), name) {
+			found = append(found, run)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no run %q", name), Hint: "pawl runs"}
+	case 1:
+		return found[0], nil
+	}
+	return "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%q stands for %d runs", name, len(found)), Hint: "pawl runs"}
+}
+
+func current(ctx context.Context, p *project.Project, runs []pawl.RunID) (pawl.RunID, error) {
+	if holder, alive := p.EngineHolder(); alive && slices.Contains(runs, holder.Run) {
+		return holder.Run, nil
+	}
+	unfinished, err := firstUnfinished(ctx, p, runs, func(*pawl.State) bool { return true })
+	return pawl.RunID(orElse(string(unfinished), string(runs[0]))), err
+}
+
+// Unfinished returns the newest unfinished run of the plan that the user keeps at source, empty where there is none.
+func Unfinished(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
+	runs, err := Runs(p)
+	if err != nil {
+		return "", err
+	}
+	return firstUnfinished(ctx, p, runs, func(s *pawl.State) bool {
+		path := filepath.FromSlash(s.Plan.Source)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(p.Root, path)
+		}
+		return path == source
+	})
+}
+
+// firstUnfinished returns the first run that has not ended and fits. A damaged run counts as unfinished, so that it is
+// not passed over in silence.
+func firstUnfinished(ctx context.Context, p *project.Project, runs []pawl.RunID, fits func(*pawl.State) bool) (pawl.RunID, error) {
+	for _, run := range runs {
+		s, err := loadState(ctx, p, run)
+		if errors.Is(err, journal.ErrEmpty) {
+			continue // its making was cut off: it is no run
+		}
+		if err != nil {
+			return run, err
+		}
+		if !s.Ended() && fits(s) {
+			return run, nil
+		}
+	}
+	return "", nil
+}
+
+func loadState(ctx context.Context, p *project.Project, run pawl.RunID) (*pawl.State, error) {
+	log, err := journal.Open(p.Runs(), run)
+	if err != nil {
+		return nil, err
+	}
+	state, err := stateOf(ctx, log)
+	return state, errors.Join(err, log.Close())
+}
+
+// stateOf folds a journal. Of a first batch that was torn only the beginning may be there: a run that lacks the plan
+// which it was made for was never acknowledged, like one without any event.
+func stateOf(ctx context.Context, log *journal.Log) (*pawl.State, error) {
+	state, err := log.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if planned := state.Kind == pawl.PlanRun || state.Kind == pawl.CommandRun; planned && state.Plan.Revision == 0 {
+		return nil, fmt.Errorf("run %s: %w", state.Run, journal.ErrEmpty)
+	}
+	return state, nil
+}

@@ -1,0 +1,439 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"pawl"
+)
+
+// deed is a sort of action.
+type deed string
+
+const (
+	start    deed = "start"     // begin an attempt of a step or of one of its items
+	list     deed = "list"      // take up a foreach step's work list
+	finish   deed = "finish"    // a foreach step whose items are all done; a gate step whose gate was answered
+	giveUp   deed = "give-up"   // a step that cannot be finished any more
+	open     deed = "open"      // a gate
+	answer   deed = "answer"    // a gate, by the mode or by its default
+	expire   deed = "expire"    // a gate without a default
+	reopen   deed = "reopen"    // steps that a person wants done again
+	complete deed = "complete"  // the run
+	fail     deed = "fail"      // the run
+	spend    deed = "spend"     // a budget is used up: ask for more
+	wait     deed = "wait"      // until a time
+	stopLive deed = "stop-live" // end the running attempts
+)
+
+// action is one thing to do next.
+type action struct {
+	do    deed
+	step  *pawl.Step
+	index int // of the item; -1: the step itself
+	steps []pawl.StepID
+	gate  pawl.Gate
+	reply pawl.GateAnswered
+	until time.Time
+	why   string
+
+	forPeople bool // wait: nothing but an answer, or its expiry, can make the run go on
+}
+
+// next decides what is to be done, from the plan and the state alone. slots is how many attempts may be live at a time.
+// An empty answer while nothing is live means that only a person can help.
+func next(plan *outline, s *pawl.State, now time.Time, slots int) []action {
+	if s.Ended() {
+		return nil
+	}
+	d := &decider{plan: plan, state: s, now: now, free: slots - len(s.Live())}
+	if s.Status == pawl.StatusStopped {
+		return d.stopLive()
+	}
+	d.gates()
+	if s.Status != pawl.StatusPaused {
+		for _, decide := range []func(){d.budget, d.staleNeeds, d.steps, d.end} {
+			if len(d.actions) == 0 {
+				decide()
+			}
+		}
+	}
+	if wake := earlier(d.retry, d.expiry); !wake.IsZero() {
+		d.add(action{do: wait, until: wake, forPeople: d.retry.IsZero()})
+	}
+	return d.actions
+}
+
+// decider gathers actions. Those that change what others depend on come alone: next is asked again after them.
+type decider struct {
+	plan    *outline
+	state   *pawl.State
+	now     time.Time
+	free    int
+	actions []action
+	retry   time.Time // when the first retry is due, zero for none
+	expiry  time.Time // when the first open gate expires, zero for none
+}
+
+func (d *decider) add(a action) { d.actions = append(d.actions, a) }
+
+// earlier returns the earlier of two times, of which the zero one does not count.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func (d *decider) stopLive() []action {
+	if len(d.state.Live()) == 0 {
+		return nil
+	}
+	return []action{{do: stopLive, why: d.state.Why}}
+}
+
+// gates answers what the mode answers, expires what is due and acts upon answers that nobody has acted upon yet.
+func (d *decider) gates() {
+	for i := range d.state.Gates {
+		g := &d.state.Gates[i]
+		switch {
+		case g.Open():
+			d.openGate(g)
+		case !g.Settled && g.Withdrawn == "":
+			d.closedGate(g)
+		}
+	}
+}
+
+func (d *decider) openGate(g *pawl.GateState) {
+	if reply, ok := d.automatic(g); ok {
+		d.add(action{do: answer, gate: g.Gate, reply: reply})
+		return
+	}
+	if g.Expires.IsZero() {
+		return
+	}
+	if d.now.Before(g.Expires) {
+		d.expiry = earlier(d.expiry, g.Expires)
+		return
+	}
+	if g.Default != "" {
+		d.add(action{do: answer, gate: g.Gate, reply: pawl.GateAnswered{Answer: pawl.Chosen, Option: g.Default, Why: "expired", Auto: true}})
+		return
+	}
+	d.add(action{do: expire, gate: g.Gate})
+}
+
+// automatic gives the answer that autopilot gives: a human_verify whose checks pass is approved, a decision takes its
+// default; anything else is for a person.
+func (d *decider) automatic(g *pawl.GateState) (pawl.GateAnswered, bool) {
+	if d.state.Mode != pawl.Autopilot || g.Purpose != "" {
+		return pawl.GateAnswered{}, false
+	}
+	switch {
+	case g.Type == pawl.HumanVerify && len(g.Checks) > 0 && pawl.Passed(g.Checks):
+		return pawl.GateAnswered{Answer: pawl.Approved, Why: "autopilot: all checks pass", Auto: true}, true
+	case g.Type == pawl.DecisionFor && g.Default != "":
+		return pawl.GateAnswered{Answer: pawl.Chosen, Option: g.Default, Why: "autopilot: the default", Auto: true}, true
+	}
+	return pawl.GateAnswered{}, false
+}
+
+func (d *decider) closedGate(g *pawl.GateState) {
+	step := d.plan.byID[g.Step]
+	switch {
+	case g.Expired:
+		d.giveUpGate(g, step, "its gate expired: "+g.Ask)
+	case g.Answer.Answer == pawl.Refused:
+		d.giveUpGate(g, step, "refused: "+g.Answer.Why)
+	case step == nil:
+		// the run's own gate, or a person's: its answer is in the state
+	case step.Gate != nil && g.Purpose == "":
+		d.gateStep(g, step)
+	case g.Answer.Answer == pawl.Rejected && g.Purpose != "":
+		d.add(action{do: giveUp, step: step, index: -1, why: "not to be run: " + g.Answer.Why})
+	}
+}
+
+func (d *decider) giveUpGate(g *pawl.GateState, step *pawl.Step, why string) {
+	if step != nil && !d.state.Steps[step.ID].Finished() && len(d.state.Steps[step.ID].Live()) == 0 {
+		d.add(action{do: giveUp, step: step, index: -1, why: why})
+	} else if step == nil && len(d.state.Live()) == 0 {
+		d.add(action{do: fail, why: why})
+	}
+}
+
+func (d *decider) gateStep(g *pawl.GateState, step *pawl.Step) {
+	if d.state.Steps[step.ID].Finished() {
+		return
+	}
+	if g.Answer.Answer != pawl.Rejected {
+		d.add(action{do: finish, step: step, index: -1, gate: g.Gate})
+		return
+	}
+	again := append(slices.Clone(d.plan.needs[step.ID]), step.ID)
+	d.add(action{do: reopen, steps: again, why: g.Answer.Why})
+}
+
+// budget asks once for each budget that is used up.
+func (d *decider) budget() {
+	b, spent := d.plan.Budget, d.state.Spent
+	for _, use := range []struct {
+		name        string
+		used, limit float64
+		show        func(float64) string
+	}{
+		{"time", spent.Seconds, time.Duration(b.Time).Seconds(), func(v float64) string {
+			return time.Duration(v * float64(time.Second)).Round(time.Second).String()
+		}},
+		{"usd", spent.Usage.USD, b.USD, func(v float64) string { return fmt.Sprintf("$%.2f", v) }},
+		{"tokens", float64(spent.Usage.Tokens), float64(b.Tokens), func(v float64) string { return fmt.Sprintf("%.0f", v) }},
+	} {
+		allowed := use.limit * float64(1+spent.Granted[use.name])
+		if use.limit > 0 && use.used >= allowed && !d.asked(pawl.ForBudget, use.name, "") {
+			ask := fmt.Sprintf("The %s budget is used up (%s of %s). Go on with %s more?", use.name, use.show(use.used), use.show(allowed), use.show(use.limit))
+			d.add(action{do: spend, why: use.show(use.used), gate: pawl.Gate{Type: pawl.HumanVerify, Purpose: pawl.ForBudget, Budget: use.name, Ask: ask}})
+		}
+	}
+}
+
+// asked reports whether a gate for this purpose is open.
+func (d *decider) asked(purpose pawl.Purpose, budget string, step pawl.StepID) bool {
+	for _, g := range d.state.OpenGates() {
+		if g.Purpose == purpose && g.Budget == budget && g.Step == step {
+			return true
+		}
+	}
+	return false
+}
+
+// mayStart reports whether anything new may be started at all.
+func (d *decider) mayStart() bool {
+	for _, g := range d.state.Gates {
+		if g.Purpose == pawl.ForBudget && (g.Open() || g.Answer != nil && g.Answer.Answer != pawl.Approved) {
+			return false
+		}
+	}
+	for _, b := range d.state.OpenBlockers() {
+		if b.Step == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// staleNeeds reopens finished steps whose needs were done again since and gave something else.
+func (d *decider) staleNeeds() {
+	for _, step := range d.plan.steps {
+		st := d.state.Steps[step.ID]
+		if st == nil || st.Status != pawl.Done {
+			continue
+		}
+		for _, need := range d.plan.needs[step.ID] {
+			n := d.state.Steps[need]
+			if n != nil && n.Status == pawl.Done && n.Done > st.Done && d.givenElse(step, st) {
+				d.add(action{do: reopen, steps: []pawl.StepID{step.ID}, why: "what step " + string(need) + " gives changed"})
+				return
+			}
+		}
+	}
+}
+
+// givenElse reports whether what a finished step needs gives something else than when it started.
+func (d *decider) givenElse(step *pawl.Step, st *pawl.StepState) bool {
+	now := pawl.Key{Needs: given(d.plan.needs[step.ID], d.state)}.Compact()
+	return !maps.Equal(now.Needs, st.Key.Needs)
+}
+
+func (d *decider) steps() {
+	if !d.mayStart() {
+		return
+	}
+	failed := slices.ContainsFunc(d.plan.steps, func(step *pawl.Step) bool { // then nothing new is started
+		st := d.state.Steps[step.ID]
+		return st != nil && st.Status == pawl.GaveUp
+	})
+	for _, step := range d.plan.steps {
+		st := d.state.Steps[step.ID]
+		if st.Finished() || st != nil && st.Status == pawl.GaveUp || !d.ready(step) {
+			continue
+		}
+		if failed && (st == nil || st.Items == nil) {
+			continue
+		}
+		d.step(step, st)
+	}
+}
+
+func (d *decider) ready(step *pawl.Step) bool {
+	for _, need := range d.plan.needs[step.ID] {
+		if !d.state.Steps[need].Finished() {
+			return false
+		}
+	}
+	for _, b := range d.state.OpenBlockers() {
+		if b.Step == step.ID {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *decider) step(step *pawl.Step, st *pawl.StepState) {
+	if st == nil {
+		st = &pawl.StepState{Status: pawl.Pending}
+	}
+	switch {
+	case st.Status == pawl.AwaitsReview:
+		d.review(step, st)
+	case st.Status == pawl.AwaitsGate || d.waitsForStart(step, st):
+	case step.Foreach != nil && st.Items == nil:
+		if d.free > 0 {
+			d.add(action{do: list, step: step, index: -1})
+		}
+	case step.Foreach != nil:
+		d.items(step, st)
+	case step.Gate != nil && len(step.Accept) == 0:
+		d.add(action{do: open, step: step, index: -1})
+	default:
+		d.try(step, -1, &st.Try)
+	}
+}
+
+// waitsForStart asks, in hands_on mode, before a step is started, and reports whether the answer is still out.
+func (d *decider) waitsForStart(step *pawl.Step, st *pawl.StepState) bool {
+	if d.state.Mode != pawl.HandsOn || step.Gate != nil || st.Attempts > 0 || st.Items != nil {
+		return false
+	}
+	for _, g := range d.state.Gates {
+		if g.Step == step.ID && g.Purpose == pawl.ForStart && g.Answer != nil && g.Answer.Answer == pawl.Approved {
+			return false
+		}
+	}
+	d.add(action{do: open, step: step, index: -1, gate: pawl.Gate{
+		Step: step.ID, Type: pawl.HumanVerify, Purpose: pawl.ForStart, Ask: "Start step " + string(step.ID) + "?", Expect: step.Goal,
+	}})
+	return true
+}
+
+// review reopens a step that a reviewer scored below the minimum.
+func (d *decider) review(step *pawl.Step, st *pawl.StepState) {
+	for _, name := range slices.Sorted(maps.Keys(st.Reviews)) {
+		r := st.Reviews[name]
+		if minimum, wanted := st.Minimum[name]; wanted && r.Score < minimum {
+			why := fmt.Sprintf("%s gave it %d of the %d wanted", name, r.Score, minimum)
+			if r.Comment != "" {
+				why += ": " + r.Comment
+			}
+			d.add(action{do: reopen, steps: []pawl.StepID{step.ID}, why: why})
+			return
+		}
+	}
+}
+
+func (d *decider) items(step *pawl.Step, st *pawl.StepState) {
+	it := st.Items
+	live, width := len(st.Live()), step.Parallel
+	if width == 0 {
+		width = it.Total
+	}
+	if live == 0 && it.Count+len(it.Failed) == it.Total {
+		d.settleItems(step, it)
+		return
+	}
+	for index := 0; index < it.Total && live < width && d.free > 0; index++ {
+		if it.Done.At(index) != 0 {
+			continue
+		}
+		if _, failed := it.Failed[index]; failed {
+			continue
+		}
+		t := it.Tries[index]
+		if t == nil {
+			t = &pawl.Try{}
+		}
+		if t.Live == nil && d.try(step, index, t) {
+			live++
+		}
+	}
+}
+
+func (d *decider) settleItems(step *pawl.Step, it *pawl.ItemsState) {
+	if len(it.Failed) == 0 {
+		d.add(action{do: finish, step: step, index: -1})
+		return
+	}
+	first := slices.Min(slices.Collect(maps.Keys(it.Failed)))
+	f := it.Failed[first]
+	why := fmt.Sprintf("%d of %d items failed; first %s: %s", len(it.Failed), it.Total, f.Item, f.Why)
+	d.add(action{do: giveUp, step: step, index: -1, why: why})
+}
+
+// try starts another attempt where one is due, and reports whether it did.
+func (d *decider) try(step *pawl.Step, index int, t *pawl.Try) bool {
+	if t.Live != nil || d.free <= 0 {
+		return false
+	}
+	if last := t.Last; last != nil {
+		if g := d.state.Gate(last.Gate); g != nil && g.Open() {
+			return false
+		}
+		if delay := last.RetryAt.Sub(d.now); delay > 0 && delay <= step.Retry.Delay(t.Failures) { // longer: the clock was set back
+			d.retry = earlier(d.retry, last.RetryAt)
+			return false
+		}
+		if (last.Outcome == pawl.Lost && !step.MayRepeat() || t.Losses >= maxLosses) && !d.mayRepeat(step, t, last) {
+			return false
+		}
+	}
+	d.free--
+	d.add(action{do: start, step: step, index: index})
+	return true
+}
+
+// maxLosses is how often in a row an attempt may be lost before a person is asked.
+const maxLosses = 3
+
+// mayRepeat asks before work is run again that was lost: after it began, where the step is not idempotent, or too often.
+func (d *decider) mayRepeat(step *pawl.Step, t *pawl.Try, last *pawl.AttemptEnded) bool {
+	ask := fmt.Sprintf("Attempt %d of %s was lost after it began, and the step is not idempotent. Run it again?", last.Attempt, last.Name())
+	if step.MayRepeat() {
+		ask = fmt.Sprintf("Attempt %d of %s was lost, as %d before it. Run it again?", last.Attempt, last.Name(), t.Losses-1)
+	}
+	gate := pawl.Gate{Step: step.ID, Item: last.Item, Type: pawl.HumanVerify, Purpose: pawl.ForRepeat, Ask: ask, Expect: last.Why}
+	g := d.state.Gate(gate.Identify())
+	if g == nil {
+		d.add(action{do: open, step: step, index: -1, gate: gate})
+		return false
+	}
+	return g.Answer != nil && g.Answer.Answer == pawl.Approved
+}
+
+// end ends a run that has nothing left to do.
+func (d *decider) end() {
+	if len(d.state.Live()) > 0 || !d.retry.IsZero() {
+		return
+	}
+	left := 0
+	for _, step := range d.plan.steps {
+		st := d.state.Steps[step.ID]
+		if st != nil && st.Status == pawl.GaveUp {
+			d.add(action{do: fail, why: fmt.Sprintf("step %s failed: %s", step.ID, st.Why)})
+			return
+		}
+		if !st.Finished() {
+			left++
+		}
+	}
+	for _, g := range d.state.Gates {
+		if g.Purpose == pawl.ForBudget && g.Answer != nil && g.Answer.Answer != pawl.Approved {
+			d.add(action{do: fail, why: "the " + g.Budget + " budget was not raised"})
+			return
+		}
+	}
+	if left == 0 {
+		d.add(action{do: complete})
+	}
+}

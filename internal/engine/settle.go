@@ -1,0 +1,276 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+)
+
+// evidence is what is known of an attempt that is over.
+type evidence struct {
+	now        time.Time
+	begun      bool       // its supervisor said that it was about to start the child
+	rebooted   bool       // the system was restarted since: what nobody synced may be anything
+	exit       *pawl.Exit // nil: the supervisor was lost
+	result     *pawl.Result
+	resultErr  error
+	outputs    pawl.Outputs
+	outputsErr error
+	checks     []pawl.CheckRun // run by us, because the supervisor could not
+	lasted     time.Duration   // of a lost attempt: at least how long it ran
+	swept      int             // processes of a lost attempt that were ended
+	left       []int           // and those that could not be
+}
+
+// looksDone reports whether the attempt says of itself that it did its work.
+func (ev evidence) looksDone() bool {
+	if ev.resultErr != nil || ev.result != nil && ev.result.Status != pawl.ResultDone {
+		return false
+	}
+	if ev.exit == nil {
+		return ev.begun && !ev.rebooted && ev.result != nil
+	}
+	return ev.exit.Reason == pawl.ReasonExited && ev.exit.Exit != nil && *ev.exit.Exit == 0
+}
+
+// needsChecks reports whether a lost attempt may be believed once its acceptance checks pass.
+func (ev evidence) needsChecks(step *pawl.Step) bool {
+	return ev.exit == nil && ev.looksDone() && ev.outputsErr == nil && len(step.Accept) > 0
+}
+
+// verdictOn says what an attempt came to: done, with why it is believed where no supervisor saw its end; or how it
+// ended otherwise. It is pure.
+func verdictOn(step *pawl.Step, ev evidence) (done bool, adopted string, end pawl.AttemptEnded) {
+	switch {
+	case ev.exit == nil:
+		return lostVerdict(step, ev)
+	case ev.exit.Reason == pawl.ReasonAbort || ev.exit.Reason == pawl.ReasonOutdated:
+		return false, "", ended(pawl.Aborted, ev.exit.Reason, orElse(ev.exit.Why, "ended on request"))
+	case ev.exit.Reason != pawl.ReasonExited:
+		return false, "", ended(pawl.Failed, ev.exit.Reason, orElse(ev.exit.Why, string(ev.exit.Reason)))
+	case ev.resultErr != nil:
+		return false, "", ended(pawl.Failed, pawl.ReasonError, ev.resultErr.Error())
+	case ev.result != nil && ev.result.Status != pawl.ResultDone:
+		return false, "", resultVerdict(ev.result)
+	case ev.exit.Exit == nil || *ev.exit.Exit != 0:
+		return false, "", ended(pawl.Failed, pawl.ReasonExited, exitText(ev.exit))
+	case ev.outputsErr != nil:
+		return false, "", ended(pawl.Failed, pawl.ReasonExited, "outputs: "+ev.outputsErr.Error())
+	case !pawl.Passed(ev.exit.Checks):
+		return false, "", ended(pawl.Failed, pawl.ReasonExited, checkText(ev.exit.Checks))
+	}
+	return true, "", pawl.AttemptEnded{}
+}
+
+// lostVerdict judges an attempt whose supervisor died. It is believed only where it said itself that it was done, and
+// outputs or checks prove it.
+func lostVerdict(step *pawl.Step, ev evidence) (done bool, adopted string, end pawl.AttemptEnded) {
+	proof := len(step.Outputs) > 0 || len(step.Accept) > 0
+	switch {
+	case !ev.begun:
+		return false, "", ended(pawl.NotStarted, "", "lost before it began")
+	case ev.looksDone() && proof && ev.outputsErr == nil && pawl.Passed(ev.checks):
+		return true, "its supervisor was lost, but it said that it was done, its outputs are there and its checks pass", end
+	}
+	why := "its supervisor was lost"
+	if ev.rebooted {
+		why += " when the system was restarted"
+	}
+	if ev.swept > 0 {
+		why += fmt.Sprintf("; %d processes of it were ended", ev.swept)
+	}
+	if len(ev.left) > 0 {
+		why += fmt.Sprintf("; these could not be: %v", ev.left)
+	}
+	return false, "", ended(pawl.Lost, "", why)
+}
+
+func resultVerdict(r *pawl.Result) pawl.AttemptEnded {
+	outcome := map[pawl.ResultStatus]pawl.Outcome{
+		pawl.ResultFailed: pawl.Failed, pawl.ResultBlocked: pawl.Blocked, pawl.ResultWaiting: pawl.WaitsFor,
+	}[r.Status]
+	end := ended(outcome, pawl.ReasonExited, orElse(r.Summary, "it says that it is "+string(r.Status)))
+	end.Summary, end.Blockers, end.Usage = r.Summary, r.Blockers, r.Usage
+	return end
+}
+
+func ended(outcome pawl.Outcome, reason pawl.EndReason, why string) pawl.AttemptEnded {
+	return pawl.AttemptEnded{Outcome: outcome, Reason: reason, Why: why}
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+func exitText(x *pawl.Exit) string {
+	switch {
+	case x.Signal != "":
+		return "ended by " + x.Signal
+	case x.Exit == nil:
+		return orElse(x.Why, "did not start")
+	}
+	return fmt.Sprintf("exit code %d", *x.Exit)
+}
+
+func checkText(checks []pawl.CheckRun) string {
+	var failed []string
+	for _, c := range checks {
+		if c.Exit != 0 {
+			text := fmt.Sprintf("check %s failed (exit code %d)", c.Name, c.Exit)
+			if lines := strings.Split(strings.TrimSpace(c.Output), "\n"); lines[len(lines)-1] != "" {
+				text += ": " + lines[len(lines)-1]
+			}
+			failed = append(failed, text)
+		}
+	}
+	return clip(strings.Join(failed, "; "))
+}
+
+// settle says what an attempt came to. It drops attempts that are not the live ones any more.
+func (e *Engine) settle(w work, ref pawl.AttemptRef, key pawl.Key, ev evidence) {
+	if e.liveAttempt(ref) == nil {
+		return
+	}
+	e.sayExtras(w, ev)
+	done, adopted, end := verdictOn(w.step, ev)
+	switch {
+	case w.step.Gate != nil && (done || end.Outcome == pawl.Failed && end.Reason == pawl.ReasonExited):
+		e.openCheckedGate(w, ref, ev)
+	case done:
+		e.sayDone(w, ref, key, ev, adopted)
+	default:
+		e.sayEnded(w, ref, ev, end)
+	}
+}
+
+// sayExtras says what a step reports in its result beside its status.
+func (e *Engine) sayExtras(w work, ev evidence) {
+	if ev.result == nil {
+		return
+	}
+	for _, item := range ev.result.Items {
+		item.Step = w.step.ID
+		e.say(item)
+	}
+	for _, m := range ev.result.Memory {
+		e.learn(m, nil)
+	}
+}
+
+func (e *Engine) sayDone(w work, ref pawl.AttemptRef, key pawl.Key, ev evidence, adopted string) {
+	summary, usage := "", pawl.Usage{}
+	if ev.result != nil {
+		summary, usage = ev.result.Summary, ev.result.Usage
+	}
+	if ref.Item != "" {
+		e.say(pawl.ItemDone{
+			AttemptRef: ref, Key: key, Outputs: ev.outputs, Accept: pawl.AcceptOf(w.step), Summary: summary, Usage: usage,
+			Adopted: adopted, Stats: ev.stats(),
+		})
+		return
+	}
+	e.withdrawGates(w.step.ID)
+	e.say(pawl.StepDone{
+		Step: ref.Step, Attempt: ref.Attempt, Token: ref.Token, Key: key, Outputs: ev.outputs, Accept: pawl.AcceptOf(w.step),
+		Summary: summary, Usage: usage, Undo: w.step.Undo, Adopted: adopted, Review: w.step.Review, Stats: ev.stats(),
+	})
+}
+
+func (ev evidence) stats() *pawl.AttemptStats {
+	if ev.exit == nil {
+		return &pawl.AttemptStats{Seconds: max(0, ev.lasted.Seconds())}
+	}
+	return &pawl.AttemptStats{Seconds: ev.exit.Seconds, CPUSeconds: ev.exit.CPUSeconds, OutputBytes: ev.exit.OutputBytes}
+}
+
+// sayEnded says how an attempt ended that did not finish its work, when it is tried again, and what a person must know.
+func (e *Engine) sayEnded(w work, ref pawl.AttemptRef, ev evidence, end pawl.AttemptEnded) {
+	end.AttemptRef, end.Stats = ref, ev.stats()
+	if ev.exit != nil {
+		end.Exit = ev.exit.Exit
+	}
+	switch end.Outcome {
+	case pawl.Failed:
+		failures := e.failures(w) + 1
+		end.Final = failures >= w.step.Retry.Attempts
+		if !end.Final {
+			end.RetryAt = ev.now.Add(w.step.Retry.Delay(failures))
+		}
+	case pawl.WaitsFor:
+		end.Gate = e.askedGate(ref, ev.result)
+	case pawl.Blocked:
+		for _, text := range orBlockers(end) {
+			e.say(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: text, Step: w.step.ID}})
+		}
+	}
+	e.say(end)
+	if slices.Contains([]pawl.EndReason{pawl.ReasonTimeout, pawl.ReasonStalled, pawl.ReasonAbort, pawl.ReasonBudget}, end.Reason) || end.Outcome == pawl.Lost {
+		e.say(pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{
+			ID: newCheckpointID(), Kind: pawl.CheckpointEmergency, Step: ref.Step, Item: ref.Item, Why: end.Why, Live: refs(e.state.Live()),
+		}})
+	}
+	if end.Final && ref.Item == "" {
+		e.withdrawGates(w.step.ID)
+		e.say(pawl.StepFailed{Step: ref.Step, Why: end.Why})
+	}
+}
+
+// orBlockers returns what blocks an attempt, its summary where it names nothing.
+func orBlockers(end pawl.AttemptEnded) []string {
+	if len(end.Blockers) > 0 {
+		return end.Blockers
+	}
+	return []string{end.Why}
+}
+
+func (e *Engine) failures(w work) int {
+	st := e.state.Steps[w.step.ID]
+	if w.index < 0 {
+		return st.Try.Failures
+	}
+	return st.Items.Tries[w.index].Failures
+}
+
+// askedGate returns the gate that an attempt waits for: the one that its result asks, or else one that is open, or that
+// it opened itself and that was answered meanwhile. An answer to an attempt before it is none to this one.
+func (e *Engine) askedGate(ref pawl.AttemptRef, r *pawl.Result) pawl.GateID {
+	own := func(g *pawl.GateState) bool { return g.Open() || g.Source != nil && g.Source.Token == ref.Token }
+	if r.Gate != nil {
+		gate := r.Gate.Gate(ref.Step, ref.Item, time.Now())
+		if g := e.state.Gate(gate.ID); g == nil || !own(g) {
+			e.sayGate(gate)
+		}
+		return gate.ID
+	}
+	for i := range slices.Backward(e.state.Gates) {
+		if g := &e.state.Gates[i]; g.Step == ref.Step && g.Item == ref.Item && own(g) {
+			return g.ID
+		}
+	}
+	gate := pawl.GateAction{Type: pawl.HumanAction, Ask: orElse(r.Summary, "Step "+ref.Name()+" waits, and does not say for what.")}.Gate(ref.Step, ref.Item, time.Time{})
+	e.sayGate(gate)
+	return gate.ID
+}
+
+// openCheckedGate opens a gate step's gate once its checks have been run, whatever they say: a person may look.
+func (e *Engine) openCheckedGate(w work, ref pawl.AttemptRef, ev evidence) {
+	checks := ev.checks
+	if ev.exit != nil {
+		checks = ev.exit.Checks
+	}
+	gate, err := e.gateOf(w.step, checks)
+	if err != nil {
+		e.fatal = err
+		return
+	}
+	e.sayGate(gate)
+	e.say(pawl.AttemptEnded{
+		AttemptRef: ref, Outcome: pawl.WaitsFor, Reason: pawl.ReasonExited, Why: "checks were run", Gate: gate.ID, Stats: ev.stats(),
+	})
+}

@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"pawl"
+	"pawl/internal/supervise"
+	"pawl/internal/watchdog"
+)
+
+// takeUp watches every attempt that an engine before this one left: one that still runs is followed on, one that ended
+// is settled from its record, and one that was lost is cleared away.
+func (e *Engine) takeUp(ctx context.Context) {
+	for _, live := range e.state.Live() {
+		e.watchLeft(ctx, live)
+	}
+}
+
+func (e *Engine) watchLeft(ctx context.Context, live *pawl.AttemptState) {
+	step := e.plan.byID[live.Step]
+	if step == nil {
+		step = &pawl.Step{ID: live.Step} // gone from the plan: it is only waited for
+	}
+	index := -1
+	if live.Item != "" {
+		index = live.Index
+	}
+	w, err := e.workOf(step, index)
+	if err != nil {
+		e.fatal = err
+		return
+	}
+	dir := e.cfg.Project.AttemptDir(live.AttemptRef, e.run)
+	e.watch(ctx, w, live.AttemptRef, live.Key, supervise.Attach(dir).Wait)
+}
+
+// observe journals what the watchdog sees of a live attempt. Limits are the supervisor's own business, which it minds
+// also without an engine; here is found out whether the supervisor itself still lives and beats.
+func (e *Engine) observe(live *pawl.AttemptState) {
+	ref := live.AttemptRef
+	dir := e.cfg.Project.AttemptDir(ref, e.run)
+	limits := watchdog.Limits{Warning: e.cfg.Watchdog.Warning, Stalled: e.cfg.Watchdog.Stalled}
+	e.help(func() func() {
+		seen, err := watchdog.Observe(dir, time.Now())
+		if err != nil {
+			return func() {
+				e.say(pawl.Heartbeat{AttemptRef: ref, Health: "unknown", Evidence: err.Error()})
+			}
+		}
+		found := watchdog.Assess(seen, limits)
+		return func() {
+			e.say(pawl.Heartbeat{
+				AttemptRef: ref, Health: string(found.Health), Evidence: found.Evidence,
+				CPUSeconds: seen.CPUSeconds, OutputBytes: seen.OutputBytes,
+			})
+			if found.Action == watchdog.Kill {
+				e.kill(ref, found)
+			}
+		}
+	})
+}
+
+// kill ends an attempt whose supervisor holds its lock but does nothing any more.
+func (e *Engine) kill(ref pawl.AttemptRef, found watchdog.Assessment) {
+	e.say(pawl.WatchdogActed{AttemptRef: ref, Health: string(found.Health), Action: string(found.Action), Evidence: found.Evidence})
+	dir := e.cfg.Project.AttemptDir(ref, e.run)
+	e.help(func() func() {
+		err := supervise.Kill(dir)
+		return func() {
+			if err != nil {
+				e.say(pawl.WatchdogActed{AttemptRef: ref, Health: string(found.Health), Action: "kill failed", Evidence: fmt.Sprint(err)})
+			}
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package journal
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"pawl"
+	"pawl/internal/disk"
+)
+
+const blobFolder = "blobs"
+
+// PutBlob keeps data that is too big for an event, and returns the SHA-256 by which an event can name it.
+// It is durable when PutBlob returns.
+func (l *Log) PutBlob(data []byte) (string, error) {
+	name := hashOf(data)
+	path := filepath.Join(l.home, blobFolder, name)
+	if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
+		return "", fmt.Errorf("keep blob: %w", err)
+	}
+	if err := disk.Replace(path, data); err != nil {
+		return "", fmt.Errorf("keep blob: %w", err)
+	}
+	return name, nil
+}
+
+// Blob returns the data with this SHA-256. It is checked.
+func (l *Log) Blob(name string) ([]byte, error) {
+	if sum, err := hex.DecodeString(name); err != nil || len(sum) != sha256.Size {
+		return nil, fmt.Errorf("read blob: %q is no SHA-256", name)
+	}
+	path := filepath.Join(l.home, blobFolder, name)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("read blob: %w", err), Hint: "pawl verify"}
+	}
+	if hashOf(data) != name {
+		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("read blob: %s: content is not what its name says", path), Hint: "pawl verify"}
+	}
+	return data, nil
+}
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,273 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"sync"
+	"time"
+
+	"pawl"
+)
+
+// The layout of a line. The order of the fields and the bytes between them never change, so that a line is checked
+// without decoding it.
+const (
+	maxLine    = 64 << 10 // with its newline
+	maxHead    = 192      // more than seq, batch, time, epoch and crc ever take
+	timeLayout = "2006-01-02T15:04:05.000000000Z"
+	sumField   = `,"crc":"`
+	lineEnd    = "\"}\n"
+	sumSize    = len(sumField) + len(sum{}) + len(lineEnd)
+)
+
+// castagnoli is made when it is first needed: most processes of pawl are supervisors, which have no journal.
+var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
+
+// sum is a line's checksum as it is written: 8 lower hex digits.
+type sum [8]byte
+
+// noSum stands for the line before the first.
+var noSum = sum([]byte("00000000"))
+
+// next returns the checksum of the line whose bytes before its crc are body.
+func (s sum) next(body []byte) sum {
+	table := castagnoli()
+	crc := ^uint32(0)
+	for _, b := range s {
+		crc = table[byte(crc)^b] ^ crc>>8
+	}
+	crc = crc32.Update(^crc, table, body)
+	var next sum
+	for i := range next {
+		next[i] = "0123456789abcdef"[crc>>28]
+		crc <<= 4
+	}
+	return next
+}
+
+// record is a line cut into its fields, by bytes alone. The slices are parts of the line.
+type record struct {
+	seq, batch           pawl.Seq
+	epoch                pawl.Epoch
+	time, by, kind, data []byte
+	body                 []byte // what the checksum covers
+	sum                  sum
+}
+
+// cut takes a line with its newline apart. It does not look at the checksum.
+func cut(line []byte) (r record, ok bool) {
+	if len(line) <= sumSize || len(line) > maxLine {
+		return r, false
+	}
+	end := len(line) - sumSize
+	r.body = line[:end]
+	tail := cursor{rest: line[end:]}
+	tail.skip(sumField)
+	r.sum = sum(line[end+len(sumField):])
+	tail.take(len(r.sum))
+	tail.skip(lineEnd)
+
+	c := cursor{rest: r.body}
+	c.skip(`{"seq":`)
+	r.seq = pawl.Seq(c.number())
+	c.skip(`,"batch":`)
+	r.batch = pawl.Seq(c.number())
+	c.skip(`,"time":"`)
+	r.time = c.take(len(timeLayout))
+	c.skip(`","epoch":`)
+	r.epoch = pawl.Epoch(c.number())
+	c.skip(`,"by":`)
+	r.by = c.take(lengthOfBy(c.rest))
+	c.skip(typeField)
+	r.kind = c.take(bytes.IndexByte(c.rest, '"'))
+	c.skip(`","data":`)
+	r.data = c.rest
+	return r, !c.bad && !tail.bad && len(r.data) > 0
+}
+
+const typeField = `,"type":"`
+
+// lengthOfBy returns up to where "by" goes, which text begins with. It is a flat object, and inside its strings the
+// quotes of what follows it would be escaped.
+func lengthOfBy(text []byte) (n int) {
+	for {
+		brace := bytes.IndexByte(text[n:], '}')
+		if brace < 0 {
+			return 0
+		}
+		n += brace + 1
+		if len(text) > n+len(typeField) && string(text[n:n+len(typeField)]) == typeField {
+			return n
+		}
+	}
+}
+
+// cursor reads along a line. After the first thing that is not as it should be it is bad and stays so.
+type cursor struct {
+	rest []byte
+	bad  bool
+}
+
+func (c *cursor) skip(text string) {
+	if len(c.rest) < len(text) || string(c.rest[:len(text)]) != text {
+		c.bad = true
+		return
+	}
+	c.rest = c.rest[len(text):]
+}
+
+func (c *cursor) number() (n int64) {
+	i := 0
+	for ; i < len(c.rest) && i < 18 && '0' <= c.rest[i] && c.rest[i] <= '9'; i++ {
+		n = n*10 + int64(c.rest[i]-'0')
+	}
+	c.bad = c.bad || i == 0
+	c.rest = c.rest[i:]
+	return n
+}
+
+func (c *cursor) take(n int) []byte {
+	if n <= 0 || n > len(c.rest) {
+		c.bad = true
+		return nil
+	}
+	taken := c.rest[:n]
+	c.rest = c.rest[n:]
+	return taken
+}
+
+// decoder decodes records. It remembers the last author: most lines have the same as the one before.
+type decoder struct {
+	by     []byte
+	author pawl.Author
+}
+
+func (d *decoder) event(r record) (pawl.Event, error) {
+	at, err := time.Parse(timeLayout, string(r.time))
+	if err != nil {
+		return pawl.Event{}, fmt.Errorf("time: %w", err)
+	}
+	if !bytes.Equal(d.by, r.by) {
+		var author pawl.Author
+		if err := json.Unmarshal(r.by, &author); err != nil {
+			return pawl.Event{}, fmt.Errorf("by: %w", err)
+		}
+		d.by, d.author = bytes.Clone(r.by), author
+	}
+	return pawl.Event{
+		Seq: r.seq, Batch: r.batch, Time: at, Epoch: r.epoch, By: d.author, Type: pawl.EventType(r.kind), Data: bytes.Clone(r.data),
+	}, nil
+}
+
+// content is what a writer gives to a line; the journal adds the rest.
+type content struct {
+	time time.Time
+	tail []byte // from "by" to the end of data
+}
+
+// encode returns the event as a line's content, or why it can be none.
+func encode(e pawl.Event) (content, error) {
+	if !e.Type.Known() {
+		return content{}, fmt.Errorf("append %q: unknown type of event", e.Type)
+	}
+	if len(e.Data) == 0 {
+		return content{}, fmt.Errorf("append %s: event without data", e.Type)
+	}
+	if year := e.Time.Year(); year < 0 || year > 9999 {
+		return content{}, fmt.Errorf("append %s: year %d", e.Type, year)
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(struct {
+		By   pawl.Author     `json:"by"`
+		Type pawl.EventType  `json:"type"`
+		Data json.RawMessage `json:"data"`
+	}{e.By, e.Type, e.Data})
+	if err != nil {
+		return content{}, fmt.Errorf("append %s: %w", e.Type, err)
+	}
+	tail := buf.Bytes()[1 : buf.Len()-len("}\n")]
+	if size := len(tail) + maxHead; size > maxLine {
+		return content{}, fmt.Errorf("append %s: event of %d bytes: a line holds %d; put what is bigger into a blob", e.Type, len(e.Data), maxLine-maxHead)
+	}
+	return content{time: e.Time, tail: tail}, nil
+}
+
+// chain is a place in the journal: behind a line, with all that is needed to check or write the next one.
+type chain struct {
+	seq   pawl.Seq
+	epoch pawl.Epoch
+	sum   sum
+	batch pawl.Seq // of the last line
+	start int64    // where the last batch begins
+	end   int64    // where the last line ends
+}
+
+// follow moves the chain behind line and returns the event's type, or says why line is not the next one.
+func (c *chain) follow(line []byte) (kind []byte, err error) {
+	r, ok := cut(line)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("not a journal line%s", describe(line))
+	case r.seq != c.seq+1:
+		return nil, fmt.Errorf("event %d stands where event %d should", r.seq, c.seq+1)
+	case r.sum != c.sum.next(r.body):
+		return nil, fmt.Errorf("checksum is %s, want %s", string(r.sum[:]), c.sum.next(r.body))
+	case r.batch != r.seq && (r.batch != c.batch || c.seq == 0):
+		return nil, fmt.Errorf("event %d of batch %d follows one of batch %d", r.seq, r.batch, c.batch)
+	case r.epoch < c.epoch:
+		return nil, fmt.Errorf("epoch %d follows epoch %d", r.epoch, c.epoch)
+	}
+	c.pass(r, len(line))
+	return r.kind, nil
+}
+
+func (c *chain) pass(r record, size int) {
+	if r.batch != c.batch {
+		c.start = c.end
+	}
+	c.seq, c.batch, c.epoch, c.sum = r.seq, r.batch, r.epoch, r.sum
+	c.end += int64(size)
+}
+
+// add appends the next line to buf and moves the chain behind it.
+func (c *chain) add(buf []byte, batch pawl.Seq, epoch pawl.Epoch, now time.Time, what content) []byte {
+	at := what.time
+	if at.IsZero() {
+		at = now
+	}
+	from := len(buf)
+	buf = append(buf, `{"seq":`...)
+	buf = strconv.AppendInt(buf, int64(c.seq+1), 10)
+	buf = append(buf, `,"batch":`...)
+	buf = strconv.AppendInt(buf, int64(batch), 10)
+	buf = append(buf, `,"time":"`...)
+	buf = at.UTC().AppendFormat(buf, timeLayout)
+	buf = append(buf, `","epoch":`...)
+	buf = strconv.AppendInt(buf, int64(epoch), 10)
+	buf = append(buf, ',')
+	buf = append(buf, what.tail...)
+	s := c.sum.next(buf[from:])
+	buf = append(buf, sumField...)
+	buf = append(buf, s[:]...)
+	buf = append(buf, lineEnd...)
+	c.pass(record{seq: c.seq + 1, batch: batch, epoch: epoch, sum: s}, len(buf)-from)
+	return buf
+}
+
+// describe says what is wrong with a line that cannot be cut, as far as one can see.
+func describe(line []byte) string {
+	switch {
+	case len(line) > maxLine:
+		return fmt.Sprintf(": longer than %d bytes", maxLine)
+	case bytes.IndexByte(line, 0) >= 0:
+		return ": it holds NUL bytes"
+	case len(line) == 0 || line[len(line)-1] != '\n':
+		return ": it has no newline"
+	}
+	return ""
+}

@@ -1,0 +1,111 @@
+package planschema_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+	"go.yaml.in/yaml/v4"
+
+	"pawl"
+	"pawl/internal/planschema"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden file")
+
+// TestSchema validates plans that are good, and some that are not.
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	schema := planSchema(t)
+	good, err := filepath.Glob("../../testdata/plan/good/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples, err := filepath.Glob("../../examples/*/plan.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(good, examples...) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pawl.ReadPlan(path, data); err != nil {
+			t.Errorf("the reader refuses it: %v", err)
+		}
+		if err := schema.Validate(untyped(t, data)); err != nil {
+			t.Errorf("%s: the schema refuses it: %v", path, err)
+		}
+	}
+	for _, name := range []string{"unknown_key", "wrong_type", "two_actions", "illegal_id", "no_steps",
+		"phases_and_steps", "foreach", "gate", "limits", "empty_phase", "not_a_mapping"} {
+		data, err := os.ReadFile("../../testdata/plan/bad/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if schema.Validate(untyped(t, data)) == nil {
+			t.Errorf("the schema accepts %s", name)
+		}
+	}
+}
+
+// TestKeys keeps what editors are told in a file, to see when it changes.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	data, err := planschema.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = "testdata/schema.golden"
+	if *update {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(data)); diff != "" {
+		t.Errorf("%s: -want +got\n%s", path, diff)
+	}
+}
+
+func planSchema(t *testing.T) *jsonschema.Resolved {
+	t.Helper()
+	data, err := planschema.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(data, &schema); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resolved
+}
+
+// untyped returns what YAML says as JSON would.
+func untyped(t *testing.T, data []byte) any {
+	t.Helper()
+	var v any
+	if err := yaml.Load(data, &v); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain any
+	if err := json.Unmarshal(text, &plain); err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}

@@ -1,0 +1,85 @@
+//go:build faults
+
+package project
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pawl/internal/disk"
+)
+
+// Init dies, or its call fails, at every call that changes the disk; the next one completes the project.
+func TestInitDiesAnywhere(t *testing.T) {
+	t.Parallel()
+	everyFault(t, "init", func(t *testing.T, root string) {
+		p, err := Init(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Find(root)
+		if err != nil || again.ID != p.ID {
+			t.Errorf("found %+v, %v; want %s", again, err, p.ID)
+		}
+		if got := read(t, p.path(".gitignore")); got != ignored {
+			t.Errorf(".gitignore: %q", got)
+		}
+	})
+}
+
+// Learn dies, or its call fails, at every call; the file is the old one or the new one, and learning goes on.
+func TestLearnDiesAnywhere(t *testing.T) {
+	t.Parallel()
+	const old = "# Mine\n\n## Gotchas\n- a\n"
+	everyFault(t, "learn b 1", func(t *testing.T, root string) {
+		p, err := Init(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, p.Memory()); got != old && got != old+"- b 0\n" {
+			t.Errorf("MEMORY.md: %q", got)
+		}
+		tell(t, root, t.TempDir(), "learn b 1")
+		if got := read(t, p.Memory()); got != old+"- b 0\n" {
+			t.Errorf("MEMORY.md after learning again: %q", got)
+		}
+	}, func(root string) error {
+		p, err := Init(root)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(p.Memory(), []byte(old), 0o600)
+	})
+}
+
+// everyFault lets do end at its first call, its second, and so on, each in a new folder, and checks what is left.
+func everyFault(t *testing.T, do string, check func(*testing.T, string), prepare ...func(root string) error) {
+	for _, fault := range []string{"die", "ENOSPC", "EIO"} {
+		hit := 0
+		for n := 1; ; n++ {
+			root := t.TempDir()
+			for _, p := range prepare {
+				if err := p(root); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd := another(t, root, filepath.Dir(root), do, fmt.Sprintf("%s=%s:%d", disk.FaultVar, fault, n))
+			out, err := cmd.CombinedOutput()
+			if err == nil {
+				break
+			}
+			if fault != "die" && !strings.Contains(string(out), map[string]string{"ENOSPC": "no space left", "EIO": "input/output error"}[fault]) {
+				t.Errorf("%s at call %d: %v: %s", fault, n, err, out)
+			}
+			check(t, root)
+			hit++
+		}
+		if hit < 4 {
+			t.Errorf("%s hit only %d calls", fault, hit)
+		}
+		t.Logf("%s: %s at each of %d calls", do, fault, hit)
+	}
+}

@@ -1,0 +1,135 @@
+package ignore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Options are what Load may be told beside the root.
+type Options struct {
+	// Patterns are asked before every file. Defaults to none.
+	Patterns []string
+	// Env is the environment in which git's settings are sought. Defaults to that of the process.
+	Env []string
+}
+
+// Load gives the rules for the folder root: git's excludes file, the repository's info/exclude, the .gitignore of every
+// folder from the repository's top down to root, and root's own two files. Without a repository only the last count; so
+// they do where the repository ignores root itself, for then the project is none of its business.
+//
+// It starts git once, where there are both git and a repository, because only git knows its settings.
+func Load(ctx context.Context, root string, options Options) (*Rules, error) {
+	root, err := realPath(root)
+	if err != nil {
+		return nil, err
+	}
+	if options.Env == nil {
+		options.Env = os.Environ()
+	}
+	rules, err := loadAbove(ctx, root, options.Env)
+	if err != nil {
+		return nil, err
+	}
+	gitignore, err := readOwn(filepath.Join(root, GitFile))
+	if err != nil {
+		return nil, err
+	}
+	pawlignore, err := readOwn(filepath.Join(root, PawlFile))
+	if err != nil {
+		return nil, err
+	}
+	rules = rules.with(gitignore, pawlignore)
+	settings := newList("config", len(rules.folder), []byte(strings.Join(options.Patterns, "\n")))
+	rules.pawl = stronger(settings, rules.pawl)
+	return rules, nil
+}
+
+func realPath(root string) (string, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return "", fmt.Errorf("find the project's folder: %w", err)
+	}
+	root, err = filepath.EvalSymlinks(root)
+	if err != nil {
+		return "", fmt.Errorf("find the project's folder: %w", err)
+	}
+	return root, nil
+}
+
+// loadAbove gives the rules that hold in root before its own files are read.
+func loadAbove(ctx context.Context, root string, env []string) (*Rules, error) {
+	repo, ok, err := findRepository(root)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return &Rules{top: root}, nil
+	}
+	rules, err := repo.rules(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	if rules, err = rules.down(root); err != nil {
+		return nil, err
+	}
+	if rules.out != nil {
+		return &Rules{top: root}, nil
+	}
+	return rules, nil
+}
+
+// down enters each folder from the top of the repository to root and reads the .gitignore of those above root.
+func (r *Rules) down(root string) (*Rules, error) {
+	below, err := filepath.Rel(r.top, root)
+	if err != nil {
+		return nil, fmt.Errorf("find the project in its repository: %w", err)
+	}
+	if below == "." {
+		return r, nil
+	}
+	for name := range strings.SplitSeq(below, string(filepath.Separator)) {
+		gitignore, err := readOwn(filepath.Join(r.top, r.folder, GitFile))
+		if err != nil {
+			return nil, err
+		}
+		r = r.with(gitignore, nil).enter(name)
+	}
+	return r, nil
+}
+
+// readOwn reads a file of patterns in the work tree, where git follows no links.
+func readOwn(path string) ([]byte, error) { return read(path, syscall.O_NOFOLLOW) }
+
+// read gives nil where there is nothing that git would read either: no file, a folder or device, or no right to it.
+func read(path string, flags int) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
+	for _, absent := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.ELOOP, syscall.ENOTDIR, syscall.ENXIO} {
+		if errors.Is(err, absent) {
+			return nil, nil
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read ignore rules: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read ignore rules: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	var data bytes.Buffer
+	if _, err := io.Copy(&data, f); err != nil {
+		return nil, fmt.Errorf("read ignore rules: %w", err)
+	}
+	return data.Bytes(), nil
+}

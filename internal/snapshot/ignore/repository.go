@@ -1,0 +1,180 @@
+package ignore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A repository is where git looks for rules.
+type repository struct {
+	top    string // of the work tree
+	dir    string // .git, or what it names in a linked work tree or submodule
+	common string // the same, or the main work tree's .git
+}
+
+// findRepository looks for the repository that folder lies in.
+func findRepository(folder string) (repository, bool, error) {
+	for {
+		repo, ok, err := openRepository(folder)
+		if ok || err != nil {
+			return repo, ok, err
+		}
+		above := filepath.Dir(folder)
+		if above == folder {
+			return repository{}, false, nil
+		}
+		folder = above
+	}
+}
+
+// openRepository reports whether top is the top of a work tree. A .git without HEAD is none, as for git.
+func openRepository(top string) (repository, bool, error) {
+	dir := filepath.Join(top, ".git")
+	link, err := read(dir, 0)
+	if err != nil {
+		return repository{}, false, err
+	}
+	if link != nil {
+		target, ok := strings.CutPrefix(strings.TrimRight(string(link), "\r\n"), "gitdir: ")
+		if !ok {
+			return repository{}, false, nil
+		}
+		dir = below(top, target)
+	}
+	switch _, err := os.Lstat(filepath.Join(dir, "HEAD")); {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return repository{}, false, nil
+	case err != nil && link == nil: // .git is neither folder nor file
+		return repository{}, false, nil
+	case err != nil:
+		return repository{}, false, fmt.Errorf("find the repository: %w", err)
+	}
+	common, err := read(filepath.Join(dir, "commondir"), 0)
+	if err != nil {
+		return repository{}, false, err
+	}
+	return repository{top: top, dir: dir, common: below(dir, strings.TrimRight(string(common), "\r\n"))}, true, nil
+}
+
+// rules are those of the excludes file and, stronger, of info/exclude.
+func (g repository) rules(ctx context.Context, env []string) (*Rules, error) {
+	settings, err := g.settings(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	r := &Rules{top: g.top, fold: settings.ignoreCase}
+	for _, file := range []string{settings.excludesFile, filepath.Join(g.common, "info", "exclude")} {
+		if file == "" {
+			continue
+		}
+		data, err := read(file, 0)
+		if err != nil {
+			return nil, err
+		}
+		r.git = stronger(newList(file, 0, data), r.git)
+	}
+	return r, nil
+}
+
+// settings are what of git's configuration bears on rules.
+type settings struct {
+	excludesFile string // absolute, or empty
+	ignoreCase   bool
+}
+
+// settings asks git, for its configuration has includes, conditions and a dozen places. Without git its defaults hold.
+func (g repository) settings(ctx context.Context, env []string) (settings, error) {
+	home := value(env, "HOME")
+	configHome := value(env, "XDG_CONFIG_HOME")
+	if configHome == "" && home != "" {
+		configHome = filepath.Join(home, ".config")
+	}
+	s := settings{}
+	if configHome != "" {
+		s.excludesFile = filepath.Join(configHome, "git", "ignore")
+	}
+	out, err := g.config(ctx, env)
+	if err != nil {
+		return settings{}, err
+	}
+	for entry := range bytes.SplitSeq(out, []byte{0}) {
+		key, set, hasValue := strings.Cut(string(entry), "\n")
+		switch {
+		case key == "core.excludesfile":
+			s.excludesFile = g.expand(set, home)
+		case key == "core.ignorecase":
+			s.ignoreCase = !hasValue || isTrue(set)
+		}
+	}
+	return s, nil
+}
+
+// config prints the settings, one after another, the strongest last. The repository is named outright, so that neither
+// a hook's environment nor a foreign owner leads git elsewhere.
+func (g repository) config(ctx context.Context, env []string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "git", "--git-dir="+g.dir, "config", "--null", "--get-regexp",
+		`^core\.(excludesfile|ignorecase)$`)
+	cmd.Dir = g.top
+	cmd.Env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
+		return strings.HasPrefix(v, "GIT_COMMON_DIR=") || strings.HasPrefix(v, "GIT_CONFIG=")
+	})
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	switch {
+	case errors.Is(err, exec.ErrNotFound), errors.As(err, &exit) && exit.ExitCode() == 1: // 1: nothing is set
+		return nil, nil
+	case exit != nil:
+		return nil, fmt.Errorf("read git's settings: %w: %s", err, bytes.TrimSpace(exit.Stderr))
+	case err != nil:
+		return nil, fmt.Errorf("read git's settings: %w", err)
+	}
+	return out, nil
+}
+
+// expand makes a path of the settings absolute. An empty one stays so, and means no file.
+func (g repository) expand(path, home string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(home, rest)
+	}
+	if path == "" {
+		return ""
+	}
+	return below(g.top, path)
+}
+
+// isTrue reads a truth value as git does.
+func isTrue(value string) bool {
+	switch strings.ToLower(value) {
+	case "true", "yes", "on":
+		return true
+	}
+	number, err := strconv.Atoi(value)
+	return err == nil && number != 0
+}
+
+// below is path, seen from folder.
+func below(folder, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(folder, path)
+}
+
+// value is what an environment says of name; the last word counts.
+func value(env []string, name string) string {
+	for _, v := range slices.Backward(env) {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,265 @@
+package supervise
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/watchdog"
+)
+
+// watch observes a running task.
+type watch struct {
+	tree       *tree
+	logs       []*output
+	events     *tail
+	result     string // its path
+	resultSeen os.FileInfo
+	start      time.Time
+	progressed time.Time // on the wall clock, for people
+	seen       watchdog.Observation
+	cpu        time.Duration // of the tree when it was last busy
+	measured   time.Time
+}
+
+// watch returns what observes a task that has just been started.
+func (s *supervisor) watch(t task) *watch {
+	w := &watch{tree: &s.tree, events: s.events, result: filepath.Join(s.dir, pawl.ResultFile), start: time.Now()}
+	for _, path := range slices.Compact([]string{t.out, t.err}) {
+		w.logs = append(w.logs, &output{tail: tail{path: path}, limit: s.job.OutputCap})
+	}
+	w.seen.Held = true
+	w.cpu = s.tree.reaped()
+	return w
+}
+
+func (w *watch) close() {
+	for _, l := range w.logs {
+		l.close()
+	}
+}
+
+// look notes what the task has written since the last look, and keeps its output files below their cap.
+func (w *watch) look() {
+	now := time.Since(w.start)
+	progress := w.events.look(func([]byte) {})
+	for _, l := range w.logs {
+		before := l.written()
+		l.look(func(line []byte) { progress = progress || isMarker(line) })
+		if l.written() > before {
+			w.seen.Output = now
+		}
+		l.trim()
+	}
+	if info, err := os.Stat(w.result); err == nil {
+		if w.resultSeen == nil || info.ModTime() != w.resultSeen.ModTime() || info.Size() != w.resultSeen.Size() {
+			progress = true
+		}
+		w.resultSeen = info
+	}
+	if progress {
+		w.seen.Progress, w.progressed = now, time.Now().UTC()
+	}
+}
+
+// assess says how the task is doing now.
+func (w *watch) assess(limits watchdog.Limits) watchdog.Assessment {
+	w.seen.Now = time.Since(w.start)
+	if limits.Stall > 0 && time.Since(w.measured) >= min(limits.Stall/10, measureEvery) {
+		w.measure()
+	}
+	found := watchdog.Assess(w.seen, limits)
+	if found.Health == watchdog.Stalled { // it may have got busy since
+		w.measure()
+		found = watchdog.Assess(w.seen, limits)
+	}
+	return found
+}
+
+// measureEvery is how often the processor time of the tree is measured for a stall limit, at least.
+const measureEvery = 10 * time.Second
+
+// measure notes whether the tree is busy. What cannot be measured is not held against it.
+func (w *watch) measure() {
+	w.measured = time.Now()
+	cpu, _, err := w.tree.usage()
+	if err != nil || watchdog.Busy(cpu-w.cpu, w.seen.Now-w.seen.Busy) {
+		w.seen.Busy, w.cpu = w.seen.Now, cpu
+	}
+}
+
+func (w *watch) written() int64 {
+	var sum int64
+	for _, l := range w.logs {
+		sum += l.written()
+	}
+	return sum
+}
+
+func (w *watch) cuts() []pawl.Cut {
+	var cuts []pawl.Cut
+	for _, l := range w.logs {
+		if l.cut.To > 0 {
+			cuts = append(cuts, l.cut)
+		}
+	}
+	return cuts
+}
+
+func isMarker(line []byte) bool {
+	if !bytes.Contains(line, []byte("[")) {
+		return false
+	}
+	_, ok := pawl.ParseMarker(string(line), 1)
+	return ok
+}
+
+// tail reads a growing file by lines.
+type tail struct {
+	path   string
+	file   *os.File
+	size   int64 // at the last look
+	offset int64 // of the first line not read yet
+}
+
+// readAtOnce is how much of a file one look reads. Of a file that grows faster the lines in between are passed over.
+const readAtOnce = 1 << 20
+
+// look calls line with each complete line that is new, and reports whether there was one. A file that is not there yet,
+// or cannot be read, has no lines.
+func (t *tail) look(line func([]byte)) (any bool) {
+	if t.file == nil {
+		if t.file, _ = os.OpenFile(t.path, os.O_RDWR, 0); t.file == nil {
+			return false
+		}
+	}
+	info, err := t.file.Stat()
+	if err != nil || info.Size() == t.size {
+		return false
+	}
+	t.size = info.Size()
+	if t.size < t.offset {
+		t.offset = 0 // the step cut it, and begins anew
+	}
+	t.offset = max(t.offset, t.size-readAtOnce)
+	news := make([]byte, t.size-t.offset)
+	n, _ := t.file.ReadAt(news, t.offset)
+	for rest := news[:n]; ; any = true {
+		end := bytes.IndexByte(rest, '\n')
+		if end < 0 {
+			return any
+		}
+		line(rest[:end])
+		rest = rest[end+1:]
+		t.offset += int64(end) + 1
+	}
+}
+
+func (t *tail) close() {
+	if t.file != nil {
+		t.file.Close()
+	}
+}
+
+// output is an output file, of which only the first and the last half of limit are kept.
+type output struct {
+	tail
+	limit   int64
+	cut     pawl.Cut
+	shifted int64 // how much farther in the stream than in the file its end is, where holes are not possible
+}
+
+// written returns how much the task has written into it.
+func (o *output) written() int64 { return o.size + o.shifted }
+
+// trim drops the middle of a file that is too large, and writes a line there that says so. A hole is punched, so that
+// everything else stays where it is. Where the file system has no holes the file is cut off after its first half, and
+// the task appends on from there: then less than a half of the end is kept.
+func (o *output) trim() {
+	half := o.limit / 2
+	if o.file == nil || o.size <= o.limit {
+		return
+	}
+	err := o.punch(half, o.size-half)
+	if errors.Is(err, errors.ErrUnsupported) {
+		o.truncate(half)
+	}
+}
+
+// block is what holes are made of.
+const block = 4096
+
+func (o *output) punch(from, to int64) error {
+	to = to / block * block
+	if to < max(o.cut.To, from)+block {
+		return nil
+	}
+	if err := (disk.File{File: o.file}).PunchHole(max(o.cut.To, from), to); err != nil {
+		return err
+	}
+	return o.mark(pawl.Cut{File: filepath.Base(o.path), From: from, To: to})
+}
+
+func (o *output) truncate(half int64) error {
+	written := o.written()
+	if err := (disk.File{File: o.file}).Truncate(half); err != nil {
+		return err
+	}
+	if err := o.mark(pawl.Cut{File: filepath.Base(o.path), From: half, To: written}); err != nil {
+		return err
+	}
+	info, err := o.file.Stat()
+	if err != nil {
+		return err
+	}
+	o.size, o.offset, o.shifted = info.Size(), info.Size(), written-info.Size()
+	return nil
+}
+
+// mark writes the line that tells of the cut at its start. A later, longer one takes its place.
+func (o *output) mark(cut pawl.Cut) error {
+	line := fmt.Sprintf("\n[pawl: output cut here: bytes %d to %d]\n", cut.From, cut.To)
+	if _, err := (disk.File{File: o.file}).WriteAt([]byte(line), cut.From); err != nil {
+		return err
+	}
+	o.cut = cut
+	return nil
+}
+
+// lastOutput returns the last 2 KiB of a file, from the start of a line or at least of a character.
+func lastOutput(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	const size = 2 << 10
+	if end, err := f.Seek(0, io.SeekEnd); err == nil {
+		f.Seek(max(end-size, 0), io.SeekStart)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, size))
+	if err != nil {
+		return ""
+	}
+	if len(data) == size {
+		if _, rest, ok := bytes.Cut(data, []byte("\n")); ok {
+			data = rest
+		}
+	}
+	if !utf8.Valid(data) {
+		return strings.ToValidUTF8(string(data), "�")
+	}
+	return string(data)
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

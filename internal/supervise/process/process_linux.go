@@ -1,0 +1,169 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pawl"
+)
+
+// tick is the unit of processor and start times in /proc: USER_HZ is 100 on all of Go's architectures.
+const tick = 10 * time.Millisecond
+
+// Table returns all processes. One that starts or ends meanwhile may be missing.
+func Table() ([]Stat, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("read process table: %w", err)
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("read process table: %w", err)
+	}
+	table := make([]Stat, 0, len(names))
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if s, err := Of(pid); err == nil {
+			table = append(table, s)
+		}
+	}
+	return table, nil
+}
+
+// Of returns the table's line for the process that has this number now, or ErrGone.
+func Of(pid int) (Stat, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return Stat{}, gone(err)
+	}
+	return parseStat(data)
+}
+
+// parseStat reads /proc/PID/stat. The second field, the program's name, may hold anything, even ") R 1"; what follows
+// the last ')' is proc(5)'s third field and so on.
+func parseStat(data []byte) (Stat, error) {
+	pid, _, _ := bytes.Cut(data, []byte(" "))
+	end := bytes.LastIndexByte(data, ')')
+	fields := strings.Fields(string(data[end+1:]))
+	if end < 0 || len(fields) < 20 {
+		return Stat{}, fmt.Errorf("/proc/PID/stat: cannot read %q", data)
+	}
+	var failed error
+	number := func(s string) uint64 {
+		n, err := strconv.ParseUint(s, 10, 64)
+		failed = errors.Join(failed, err)
+		return n
+	}
+	cpu := number(fields[11]) + number(fields[12]) + number(fields[13]) + number(fields[14])
+	s := Stat{
+		PID: int(number(string(pid))), Parent: int(number(fields[1])), Session: int(number(fields[3])),
+		Start: number(fields[19]), CPU: time.Duration(cpu) * tick,
+		Stopped: strings.Contains("Tt", fields[0]), Dead: strings.Contains("ZXx", fields[0]),
+	}
+	return s, failed
+}
+
+// StartedAt returns when the process started, as time since the system's start (including time asleep).
+func StartedAt(start uint64) time.Duration { return time.Duration(start) * tick }
+
+// MeasuresCPU says that Stat.CPU is known.
+const MeasuresCPU = true
+
+// Carries reports whether the process was started with this variable, given as NAME=VALUE, in its environment.
+func Carries(pid int, variable string) bool {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	return err == nil && bytes.Contains(append([]byte{0}, data...), []byte("\x00"+variable+"\x00"))
+}
+
+var bootID = sync.OnceValue(func() string {
+	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it boots are not told apart, as doctor says
+	return strings.TrimSpace(string(data))
+})
+
+var pidNamespace = sync.OnceValue(func() string {
+	name, _ := os.Readlink("/proc/self/ns/pid")
+	return name
+})
+
+// Uptime returns how long the system was up and awake.
+func Uptime() time.Duration { return clock(unix.CLOCK_MONOTONIC) }
+
+// Asleep returns how long the system was asleep since it started.
+func Asleep() time.Duration {
+	awake := clock(unix.CLOCK_MONOTONIC) // read first: what passes in between must not make it negative
+	return (clock(unix.CLOCK_BOOTTIME) - awake).Round(10 * time.Millisecond)
+}
+
+func clock(id int32) time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(id, &t); err != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
+
+// handle is a process by pidfd: it never means a successor with the same number. Where the system has no pidfds, as
+// some sandboxes, it is only the number, and a window of microseconds between comparing and signalling remains.
+type handle struct{ pid, fd int }
+
+func open(pid int) (handle, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		return handle{pid: pid, fd: -1}, nil
+	}
+	return handle{pid: pid, fd: fd}, gone(err)
+}
+
+func (h handle) signal(sig syscall.Signal) error {
+	if h.fd < 0 {
+		return unix.Kill(h.pid, sig)
+	}
+	return unix.PidfdSendSignal(h.fd, sig, nil, 0)
+}
+
+func (h handle) close() {
+	if h.fd >= 0 {
+		unix.Close(h.fd)
+	}
+}
+
+// Guarantees says what this system offers to tell processes apart.
+func Guarantees() []pawl.Finding {
+	return []pawl.Finding{pidfds(), boots(), namespaces()}
+}
+
+func pidfds() pawl.Finding {
+	h, err := open(os.Getpid())
+	defer h.close()
+	if err == nil && h.fd >= 0 {
+		return pawl.Finding{Level: pawl.OK, What: "processes are signalled by pidfd: never another one with the same number"}
+	}
+	return pawl.Finding{Level: pawl.Warn, What: "no pidfds: a process number reused within microseconds could be signalled"}
+}
+
+func boots() pawl.Finding {
+	if id := bootID(); id != "" {
+		return pawl.Finding{Level: pawl.OK, What: "boots of the system are told apart", Evidence: "boot id " + id}
+	}
+	return pawl.Finding{Level: pawl.Warn, What: "no boot id: processes of an earlier boot are told apart by their start times only"}
+}
+
+func namespaces() pawl.Finding {
+	if name := pidNamespace(); name != "" {
+		return pawl.Finding{Level: pawl.OK, What: "pid namespaces are told apart", Evidence: name}
+	}
+	return pawl.Finding{Level: pawl.Warn, What: "pid namespaces are not told apart: do not share a project between containers"}
+}

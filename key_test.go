@@ -1,0 +1,141 @@
+package pawl_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl"
+)
+
+func TestKeyChanges(t *testing.T) {
+	t.Parallel()
+	file := func(sum string) pawl.Content { return pawl.Content{SHA256: sum} }
+	base := pawl.Key{
+		Definition: "d", Inputs: pawl.Outputs{"a": file("1"), "b": file("2")}, Needs: map[pawl.StepID]string{"s": "x", "t": "y"},
+	}
+	for name, c := range map[string]struct {
+		now  pawl.Key
+		want []string
+	}{
+		"nothing":       {pawl.Key{Definition: "d", Inputs: base.Inputs, Needs: base.Needs}, nil},
+		"definition":    {pawl.Key{Definition: "e", Inputs: base.Inputs, Needs: base.Needs}, []string{"its definition in the plan changed"}},
+		"input changed": {pawl.Key{Definition: "d", Inputs: pawl.Outputs{"a": file("9"), "b": file("2")}, Needs: base.Needs}, []string{"input a changed"}},
+		"input gone":    {pawl.Key{Definition: "d", Inputs: pawl.Outputs{"a": file("1")}, Needs: base.Needs}, []string{"input b is gone"}},
+		"need changed":  {pawl.Key{Definition: "d", Inputs: base.Inputs, Needs: map[pawl.StepID]string{"s": "z", "t": "y"}}, []string{"what step s gives changed"}},
+		"all of it": {
+			pawl.Key{Definition: "e", Inputs: pawl.Outputs{"b": file("3"), "c": file("4")}, Needs: map[pawl.StepID]string{"t": "z", "u": "w"}},
+			[]string{
+				"its definition in the plan changed", "input a is gone", "input b changed", "input c is new", "it no longer needs step s",
+				"what step t gives changed", "it now needs step u",
+			},
+		},
+	} {
+		if diff := cmp.Diff(c.want, base.Changes(c.now)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+		if base.Equal(c.now) != (len(c.want) == 0) {
+			t.Errorf("%s: equal %v", name, base.Equal(c.now))
+		}
+	}
+	if !(pawl.Key{}).Equal(pawl.Key{Inputs: pawl.Outputs{}, Needs: map[pawl.StepID]string{}}) {
+		t.Error("an empty key is another one after the journal")
+	}
+}
+
+// TestDefinition: what a step does is in its definition; names, limits, retry, estimate, review and checks are not.
+func TestDefinition(t *testing.T) {
+	t.Parallel()
+	const head = "name: p\nenv: {A: '1'}\nsteps:\n  - "
+	base := definition(t, head+"{id: s, run: make}", "")
+	for _, same := range []string{
+		"{id: s, run: make, name: N, goal: G, timeout: 5m, grace: 1s, stall: 2m, retry: {attempts: 3}, estimate: 1h, review: {ann: 3}, accept: {c: 'true'}, inputs: [i], undo: rm}",
+		"{id: other, run: make, needs: []}",
+		"{id: s, run: make, env: {A: '1'}}",
+	} {
+		if definition(t, head+same, "") != base {
+			t.Errorf("another definition: %s", same)
+		}
+	}
+	seen := map[string]string{base: "the base"}
+	for _, other := range []string{
+		"{id: s, run: make all}", "{id: s, run: make, env: {A: '2'}}", "{id: s, run: make, dir: sub}", "{id: s, run: make, outputs: [o]}",
+		"{id: s, gate: {type: human_verify, ask: make}}", "{id: s, gate: {type: human_action, ask: make}}",
+	} {
+		d := definition(t, head+other, "")
+		if seen[d] != "" {
+			t.Errorf("%s has the definition of %s", other, seen[d])
+		}
+		seen[d] = other
+	}
+	if d := definition(t, head+"{id: s, run: make}", "item"); seen[d] != "" {
+		t.Error("an item has the definition of its step")
+	}
+	if d := definition(t, "name: p\nenv: {A: '1', B: '2'}\nsteps: [{id: s, run: make}]", ""); seen[d] != "" {
+		t.Error("the plan's environment is outside")
+	}
+}
+
+// definition returns that of the plan's one step.
+func definition(t *testing.T, text, item string) string {
+	t.Helper()
+	p, err := pawl.ReadPlan("plan.yaml", []byte(text))
+	if err != nil {
+		t.Fatalf("%s\n%v", text, err)
+	}
+	return pawl.DefinitionOf(p, p.Steps()[0], item)
+}
+
+func TestEnvOfOverrides(t *testing.T) {
+	t.Parallel()
+	p := &pawl.Plan{Env: map[string]string{"A": "plan", "B": "plan", "C": "plan"}, Defaults: pawl.Defaults{Env: map[string]string{"B": "defaults", "C": "defaults"}}}
+	want := map[string]string{"A": "plan", "B": "defaults", "C": "step"}
+	if diff := cmp.Diff(want, p.EnvOf(&pawl.Step{Env: map[string]string{"C": "step"}})); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if p.Env["B"] != "plan" || p.Defaults.Env["C"] != "defaults" {
+		t.Error("the plan was changed")
+	}
+}
+
+func TestAcceptOf(t *testing.T) {
+	t.Parallel()
+	of := func(checks map[string]string) string { return pawl.AcceptOf(&pawl.Step{Accept: checks}) }
+	one := of(map[string]string{"a": "x", "b": "y"})
+	if of(nil) != "" || of(map[string]string{}) != "" || one == "" {
+		t.Errorf("none gives %q, some %q", of(nil), one)
+	}
+	if one != of(map[string]string{"b": "y", "a": "x"}) || one == of(map[string]string{"a": "x", "b": "z"}) || one == of(map[string]string{"a": "x", "c": "y"}) {
+		t.Error("the hash is not that of names and commands")
+	}
+}
+
+func TestExpand(t *testing.T) {
+	t.Parallel()
+	vars := map[string]string{"PAWL_ITEM": "io/fs", "PAWL_ITEM_ID": "ab12", "EMPTY": "", "LOOP": "$PAWL_ITEM"}
+	for path, want := range map[string]string{
+		"":                       "",
+		"plain/*.md":             "plain/*.md",
+		"out/$PAWL_ITEM.md":      "out/io/fs.md",
+		"out/${PAWL_ITEM}.md":    "out/io/fs.md",
+		"$PAWL_ITEM_ID":          "ab12",
+		"$PAWL_ITEM/$PAWL_ITEM":  "io/fs/io/fs",
+		"${PAWL_ITEM}_ID":        "io/fs_ID",
+		"$PAWL_ITEMS":            "$PAWL_ITEMS",
+		"$HOME/x":                "$HOME/x",
+		"${HOME}/x":              "${HOME}/x",
+		"a$":                     "a$",
+		"$$PAWL_ITEM":            "$io/fs",
+		"${PAWL_ITEM":            "${PAWL_ITEM",
+		"${}":                    "${}",
+		"x${EMPTY}y":             "xy",
+		"$PAWL_ITEMlower":        "io/fslower",
+		"$LOOP":                  "$PAWL_ITEM",
+		"ü$PAWL_ITEM_ID\u00fc":   "üab12ü",
+		"${PAWL_ITEM}${UNKNOWN}": "io/fs${UNKNOWN}",
+	} {
+		if got := pawl.Expand(path, vars); got != want {
+			t.Errorf("Expand(%q) = %q, want %q", path, got, want)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package pawl
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// Line is one line of an attempt's events file: what a step says while it works. Exactly one field is set.
+// Steps append lines by O_APPEND, through `pawl progress`, `pawl learn` and so on, or by themselves.
+type Line struct {
+	Progress   *Progress   `json:"progress,omitempty"`
+	Item       *ItemNamed  `json:"item,omitempty"`
+	Learn      *Memory     `json:"learn,omitempty"`
+	Decide     *Decision   `json:"decide,omitempty"`
+	Block      *Blocker    `json:"block,omitempty"`
+	Ask        *GateAction `json:"ask,omitempty"`
+	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
+}
+
+// ParseLine reads one line of an events file.
+func ParseLine(data []byte) (Line, error) {
+	var l Line
+	if err := json.Unmarshal(data, &l); err != nil {
+		return Line{}, err
+	}
+	set := 0
+	for _, given := range []bool{
+		l.Progress != nil, l.Item != nil, l.Learn != nil, l.Decide != nil, l.Block != nil, l.Ask != nil, l.Checkpoint != nil,
+	} {
+		if given {
+			set++
+		}
+	}
+	if set != 1 {
+		return Line{}, errors.New("a line says one of progress, item, learn, decide, block, ask, checkpoint")
+	}
+	return l, nil
+}
+
+// Payload returns the event that the line stands for, read at source at the time now.
+func (l Line) Payload(source Source, now time.Time) Payload {
+	switch {
+	case l.Item != nil:
+		l.Item.Step, l.Item.Source = source.Step, &source
+		return *l.Item
+	case l.Learn != nil:
+		return MemoryLearned{Memory: *l.Learn, Source: &source}
+	case l.Decide != nil:
+		l.Decide.Step = source.Step
+		return DecisionMade{Decision: *l.Decide, Source: &source}
+	case l.Block != nil:
+		l.Block.Step = source.Step
+		return BlockerOpened{Blocker: *l.Block, Source: &source}
+	case l.Ask != nil:
+		gate := l.Ask.Gate(source.Step, source.Item, now)
+		gate.Source = &source
+		return GateOpened{Gate: gate}
+	case l.Checkpoint != nil:
+		l.Checkpoint.Step, l.Checkpoint.Item, l.Checkpoint.Source = source.Step, source.Item, &source
+		return CheckpointSaved{Checkpoint: *l.Checkpoint}
+	}
+	return Progressed{
+		AttemptRef: source.AttemptRef, Text: l.Progress.Text, Done: l.Progress.Done, Total: l.Progress.Total, Source: &source,
+	}
+}
+
+// Gate returns the gate that the action asks for a step, or for one of its items, when it is opened now.
+func (a GateAction) Gate(step StepID, item ItemID, now time.Time) Gate {
+	g := Gate{Step: step, Item: item, Type: a.Type, Ask: a.Ask, Options: a.Options, Default: a.Default, Expect: a.Expect}
+	if a.Expires > 0 {
+		g.Expires = now.UTC().Add(time.Duration(a.Expires))
+	}
+	g.ID = g.Identify()
+	return g
+}

@@ -1,0 +1,185 @@
+package pawl
+
+import "slices"
+
+// Needs returns what a step waits for: its needs and, where none of those is in its own phase, every step of the phase
+// before. So phases run strictly one after another. To ask for many steps, take Order.
+func (p *Plan) Needs(id StepID) []StepID {
+	for i := range p.Phases {
+		steps := p.Phases[i].Steps
+		at := indexOf(steps, id)
+		if at < 0 {
+			continue
+		}
+		inside := func(need StepID) bool { return indexOf(steps, need) >= 0 }
+		if i == 0 || slices.ContainsFunc(steps[at].Needs, inside) {
+			return steps[at].Needs
+		}
+		return union(steps[at].Needs, idsOf(p.Phases[i-1].Steps))
+	}
+	return nil
+}
+
+// Order returns the Needs of every step. Steps that wait for a whole phase may share one slice.
+func (p *Plan) Order() map[StepID][]StepID {
+	order := make(map[StepID][]StepID)
+	var before []StepID
+	for i := range p.Phases {
+		inside := needsInside(p.Phases[i].Steps)
+		for j := range p.Phases[i].Steps {
+			s := &p.Phases[i].Steps[j]
+			switch {
+			case len(inside[s.ID]) > 0:
+				order[s.ID] = s.Needs
+			case len(s.Needs) == 0:
+				order[s.ID] = before
+			default:
+				order[s.ID] = union(s.Needs, before)
+			}
+		}
+		before = idsOf(p.Phases[i].Steps)
+	}
+	return order
+}
+
+// Waves returns the steps of a phase, counted from 0, by depth: those of a wave may run side by side, and each needs one
+// of the wave before. Steps that wait for each other in a circle, which ReadPlan refuses, are in no wave.
+func (p *Plan) Waves(phase int) [][]StepID {
+	steps := p.Phases[phase].Steps
+	missing := make(map[StepID]int, len(steps)) // step → how many of its needs are in no wave yet
+	neededBy := make(map[StepID][]StepID, len(steps))
+	for id, needs := range needsInside(steps) {
+		missing[id] = len(needs)
+		for _, need := range needs {
+			neededBy[need] = append(neededBy[need], id)
+		}
+	}
+	depth := make(map[StepID]int, len(steps))
+	var queue []StepID
+	for _, id := range idsOf(steps) {
+		if missing[id] == 0 {
+			queue = append(queue, id)
+		}
+	}
+	deepest := -1
+	for len(queue) > 0 {
+		id := queue[0]
+		queue = queue[1:]
+		deepest = depth[id] // never less than that of the one before
+		for _, next := range neededBy[id] {
+			missing[next]--
+			depth[next] = depth[id] + 1
+			if missing[next] == 0 {
+				queue = append(queue, next)
+			}
+		}
+	}
+	return byDepth(steps, depth, missing, deepest+1)
+}
+
+// byDepth groups the steps, in their order, leaving out those with needs that are in no wave.
+func byDepth(steps []Step, depth, missing map[StepID]int, waves int) [][]StepID {
+	groups := make([][]StepID, waves)
+	for _, id := range idsOf(steps) {
+		if missing[id] == 0 {
+			groups[depth[id]] = append(groups[depth[id]], id)
+		}
+	}
+	return groups
+}
+
+// cycles returns circles of needs among the steps of a phase, each as the ids along it. No step is in two of them, so
+// there may be more than are returned, but none only where there are none.
+func (p *Plan) cycles(phase int) [][]StepID {
+	waiting := map[StepID]bool{} // in a circle, or behind one
+	for _, id := range idsOf(p.Phases[phase].Steps) {
+		waiting[id] = true
+	}
+	for _, wave := range p.Waves(phase) {
+		for _, id := range wave {
+			delete(waiting, id)
+		}
+	}
+	next := map[StepID]StepID{} // each waiting step has a need that waits too, so following them ends in a circle
+	for id, needs := range needsInside(p.Phases[phase].Steps) {
+		for _, need := range needs {
+			if waiting[need] {
+				next[id] = need
+				break
+			}
+		}
+	}
+	var found [][]StepID
+	walk := map[StepID]int{} // step → number of the walk that passed it
+	for i, id := range idsOf(p.Phases[phase].Steps) {
+		for waiting[id] && walk[id] == 0 {
+			walk[id] = i + 1
+			id = next[id]
+		}
+		if walk[id] == i+1 {
+			found = append(found, circle(next, id))
+		}
+	}
+	return found
+}
+
+// circle follows next from id until it is back.
+func circle(next map[StepID]StepID, id StepID) []StepID {
+	ids := []StepID{id}
+	for n := next[id]; n != id; n = next[n] {
+		ids = append(ids, n)
+	}
+	return ids
+}
+
+// needsInside returns the needs of each step that are among the steps, each once.
+func needsInside(steps []Step) map[StepID][]StepID {
+	known := make(map[StepID]bool, len(steps))
+	for i := range steps {
+		known[steps[i].ID] = true
+	}
+	inside := make(map[StepID][]StepID, len(steps))
+	for i := range steps {
+		var needs []StepID
+		for _, need := range union(steps[i].Needs, nil) {
+			if known[need] {
+				needs = append(needs, need)
+			}
+		}
+		inside[steps[i].ID] = needs
+	}
+	return inside
+}
+
+// union returns the ids of a, then those of b, each once.
+func union(a, b []StepID) []StepID {
+	seen := make(map[StepID]bool, len(a)+len(b))
+	var ids []StepID
+	for _, list := range [][]StepID{a, b} {
+		for _, id := range list {
+			if !seen[id] {
+				seen[id] = true
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// indexOf returns where the step with this id is, -1 where there is none.
+func indexOf(steps []Step, id StepID) int {
+	for i := range steps {
+		if steps[i].ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+func idsOf(steps []Step) []StepID {
+	ids := make([]StepID, len(steps))
+	for i := range steps {
+		ids[i] = steps[i].ID
+	}
+	return ids
+}

@@ -1,0 +1,172 @@
+package pawl_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"pawl"
+)
+
+func TestNeeds(t *testing.T) {
+	t.Parallel()
+	plan := read(t, `
+name: needs
+phases:
+- name: first
+  steps:
+  - {id: a, run: x}
+  - {id: b, run: x}
+  - {id: c, run: x, needs: []}
+- name: second
+  steps:
+  - {id: d, run: x}
+  - {id: e, run: x}
+  - {id: f, run: x, needs: [a]}
+  - {id: g, run: x, needs: [e, a]}
+- name: third
+  steps:
+  - {id: h, run: x}
+`)
+	want := map[pawl.StepID][]pawl.StepID{
+		"a": nil, "b": {"a"}, "c": nil,
+		"d": {"a", "b", "c"}, "e": {"d"}, "f": {"a", "b", "c"}, "g": {"e", "a"},
+		"h": {"d", "e", "f", "g"},
+	}
+	if diff := cmp.Diff(want, plan.Order(), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("order: -want +got\n%s", diff)
+	}
+	for id, needs := range want {
+		if diff := cmp.Diff(needs, plan.Needs(id), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("needs of %s: -want +got\n%s", id, diff)
+		}
+	}
+	if needs := plan.Needs("nobody"); needs != nil {
+		t.Errorf("needs of nobody: %v", needs)
+	}
+	waves := [][]pawl.StepID{{"d", "f"}, {"e"}, {"g"}}
+	if diff := cmp.Diff(waves, plan.Waves(1)); diff != "" {
+		t.Errorf("waves: -want +got\n%s", diff)
+	}
+}
+
+// TestWavesProperty compares with a model that follows every path of needs.
+func TestWavesProperty(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		steps := drawSteps(t)
+		plan := &pawl.Plan{Phases: []pawl.Phase{{Name: "one", Steps: steps}}}
+		var got []pawl.StepID
+		for depth, wave := range plan.Waves(0) {
+			if len(wave) == 0 {
+				t.Fatalf("wave %d is empty", depth)
+			}
+			for _, id := range wave {
+				if want, _ := depthOf(steps, id, nil); depth != want {
+					t.Fatalf("step %s is in wave %d, want %d", id, depth, want)
+				}
+			}
+			got = append(got, wave...)
+		}
+		for i := range steps {
+			_, finite := depthOf(steps, steps[i].ID, nil)
+			if finite != slices.Contains(got, steps[i].ID) {
+				t.Fatalf("step %s: without a circle %v, in a wave %v", steps[i].ID, finite, !finite)
+			}
+		}
+	})
+}
+
+// drawSteps returns up to eight steps that need any of each other.
+func drawSteps(t *rapid.T) []pawl.Step {
+	steps := make([]pawl.Step, rapid.IntRange(0, 8).Draw(t, "steps"))
+	for i := range steps {
+		steps[i].ID = pawl.StepID(fmt.Sprint("s", i))
+		for range rapid.IntRange(0, 3).Draw(t, "needs") {
+			need := rapid.IntRange(0, len(steps)).Draw(t, "need") // the last one is a step of another phase
+			steps[i].Needs = append(steps[i].Needs, pawl.StepID(fmt.Sprint("s", need)))
+		}
+	}
+	return steps
+}
+
+// depthOf returns the length of the longest way of needs from a step, and whether it has an end.
+func depthOf(steps []pawl.Step, id pawl.StepID, way []pawl.StepID) (depth int, finite bool) {
+	if slices.Contains(way, id) {
+		return 0, false
+	}
+	i := slices.IndexFunc(steps, func(s pawl.Step) bool { return s.ID == id })
+	for _, need := range steps[i].Needs {
+		if !slices.ContainsFunc(steps, func(s pawl.Step) bool { return s.ID == need }) {
+			continue
+		}
+		d, ok := depthOf(steps, need, append(slices.Clone(way), id))
+		if !ok {
+			return 0, false
+		}
+		depth = max(depth, d+1)
+	}
+	return depth, true
+}
+
+// TestCyclesProperty reads plans with random needs: one is refused for a circle when, and only when, the model finds one,
+// and what is printed is one.
+func TestCyclesProperty(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		steps := drawSteps(t)
+		text := "name: x\nsteps:\n- {id: s" + fmt.Sprint(len(steps)) + ", run: x, needs: []}\n"
+		circle := false
+		for i := range steps {
+			text += fmt.Sprintf("- {id: %s, run: x, needs: [", steps[i].ID)
+			for _, need := range steps[i].Needs {
+				text += string(need) + ", "
+			}
+			text += "]}\n"
+			_, finite := depthOf(steps, steps[i].ID, nil)
+			circle = circle || !finite
+		}
+		plan, err := pawl.ReadPlan("p", []byte(text))
+		if (err != nil) != circle {
+			t.Fatalf("%s\ncircle %v, error %v", text, circle, err)
+		}
+		for _, circle := range circlesIn(err) {
+			for i, id := range circle[1:] {
+				at := slices.IndexFunc(steps, func(s pawl.Step) bool { return s.ID == circle[i] })
+				if !slices.Contains(steps[at].Needs, id) {
+					t.Fatalf("%s\n%s does not need %s: %v", text, circle[i], id, err)
+				}
+			}
+		}
+		if err == nil && plan.Step("s0") == nil && len(steps) > 0 {
+			t.Fatal("step s0 is gone")
+		}
+	})
+}
+
+func TestOrderOfTenThousandSteps(t *testing.T) {
+	t.Parallel()
+	steps := make([]pawl.Step, 10_000)
+	for i := range steps {
+		steps[i].ID = pawl.StepID(fmt.Sprint("s", i))
+		if i > 0 {
+			steps[i].Needs = []pawl.StepID{"s0", steps[i-1].ID}
+		}
+	}
+	plan := &pawl.Plan{Phases: []pawl.Phase{{Name: "one", Steps: steps}, {Name: "two", Steps: steps}}}
+	begun := time.Now()
+	if n := len(plan.Waves(0)); n != len(steps) {
+		t.Errorf("%d waves", n)
+	}
+	if n := len(plan.Order()); n != len(steps) {
+		t.Errorf("order of %d steps", n)
+	}
+	if took := time.Since(begun); took > 2*time.Second {
+		t.Errorf("took %s", took)
+	}
+}

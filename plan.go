@@ -1,0 +1,164 @@
+package pawl
+
+import "time"
+
+// Plan is what is to be done. ReadPlan makes one from YAML; every field's default is filled in by it.
+type Plan struct {
+	Version  int               `yaml:"version,omitempty" json:"version,omitempty"` // of the plan format; 1
+	Name     string            `yaml:"name" json:"name"`
+	Goal     string            `yaml:"goal,omitempty" json:"goal,omitempty"`
+	Mode     Mode              `yaml:"mode,omitempty" json:"mode,omitempty"`         // Defaults to guided.
+	Parallel int               `yaml:"parallel,omitempty" json:"parallel,omitempty"` // attempts at a time. Defaults to the number of processors.
+	Budget   Budget            `yaml:"budget,omitempty" json:"budget,omitzero"`
+	Env      map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
+	Defaults Defaults          `yaml:"defaults,omitempty" json:"defaults,omitzero"`
+	Phases   []Phase           `yaml:"phases,omitempty" json:"phases,omitempty"` // never empty once read: bare steps are one phase
+}
+
+// Phase is a named, ordered group of steps. Phases run one after another.
+type Phase struct {
+	Name  string `yaml:"name" json:"name"`
+	Steps []Step `yaml:"steps" json:"steps"`
+}
+
+// Step is the unit of work with a limit and a verdict. Exactly one of Run, Agent, Kernel and Gate is set.
+type Step struct {
+	ID         StepID            `yaml:"id" json:"id"`
+	Name       string            `yaml:"name,omitempty" json:"name,omitempty"` // Defaults to the id.
+	Goal       string            `yaml:"goal,omitempty" json:"goal,omitempty"`
+	Needs      []StepID          `yaml:"needs,omitempty" json:"needs,omitempty"` // Defaults to the step before it in the phase; [] frees it.
+	Dir        string            `yaml:"dir,omitempty" json:"dir,omitempty"`     // Defaults to the project root.
+	Env        map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
+	Run        string            `yaml:"run,omitempty" json:"run,omitempty"` // for /bin/sh -c
+	Agent      *AgentAction      `yaml:"agent,omitempty" json:"agent,omitempty"`
+	Kernel     *KernelAction     `yaml:"kernel,omitempty" json:"kernel,omitempty"`
+	Gate       *GateAction       `yaml:"gate,omitempty" json:"gate,omitempty"`
+	Foreach    *Foreach          `yaml:"foreach,omitempty" json:"foreach,omitempty"`
+	Parallel   int               `yaml:"parallel,omitempty" json:"parallel,omitempty"` // items at a time. Defaults to the plan's.
+	Inputs     []string          `yaml:"inputs,omitempty" json:"inputs,omitempty"`
+	Outputs    []string          `yaml:"outputs,omitempty" json:"outputs,omitempty"`
+	Accept     map[string]string `yaml:"accept,omitempty" json:"accept,omitempty"`         // check name → command
+	Timeout    Duration          `yaml:"timeout,omitempty" json:"timeout,omitempty"`       // Defaults to 1h; 4m for a kernel.
+	Grace      Duration          `yaml:"grace,omitempty" json:"grace,omitempty"`           // Defaults to 30s.
+	Stall      Duration          `yaml:"stall,omitempty" json:"stall,omitempty"`           // Defaults to 10m.
+	Retry      Retry             `yaml:"retry,omitempty" json:"retry,omitzero"`            //
+	Undo       string            `yaml:"undo,omitempty" json:"undo,omitempty"`             // compensating command
+	Idempotent *bool             `yaml:"idempotent,omitempty" json:"idempotent,omitempty"` // Defaults to true.
+	Review     map[string]int    `yaml:"review,omitempty" json:"review,omitempty"`         // reviewer → minimum score, 0 to 100
+	Estimate   Duration          `yaml:"estimate,omitempty" json:"estimate,omitempty"`     // Defaults to 30m.
+}
+
+// Mode says how much a run asks.
+type Mode string
+
+// The modes.
+const (
+	Guided    Mode = "guided"    // stops at every gate
+	Autopilot Mode = "autopilot" // approves a human_verify whose checks pass, takes a decision's default, stops at the rest
+	HandsOn   Mode = "hands_on"  // as guided, and asks before each step
+)
+
+// Budget is what a run may use before it pauses and asks. Zero means no limit.
+type Budget struct {
+	Time   Duration `yaml:"time,omitempty" json:"time,omitempty"` // sum of the attempts' running times
+	USD    float64  `yaml:"usd,omitempty" json:"usd,omitempty"`
+	Tokens int64    `yaml:"tokens,omitempty" json:"tokens,omitempty"`
+}
+
+// Defaults are taken by every step that does not say otherwise.
+type Defaults struct {
+	Dir      string            `yaml:"dir,omitempty" json:"dir,omitempty"`
+	Env      map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
+	Timeout  Duration          `yaml:"timeout,omitempty" json:"timeout,omitempty"`
+	Grace    Duration          `yaml:"grace,omitempty" json:"grace,omitempty"`
+	Stall    Duration          `yaml:"stall,omitempty" json:"stall,omitempty"`
+	Retry    Retry             `yaml:"retry,omitempty" json:"retry,omitzero"`
+	Estimate Duration          `yaml:"estimate,omitempty" json:"estimate,omitempty"`
+}
+
+// AgentAction has a coding agent do the step.
+type AgentAction struct {
+	Use    string  `yaml:"use" json:"use"`
+	Prompt string  `yaml:"prompt" json:"prompt"`
+	Resume *bool   `yaml:"resume,omitempty" json:"resume,omitempty"`
+	Model  string  `yaml:"model,omitempty" json:"model,omitempty"`
+	MaxUSD float64 `yaml:"max_usd,omitempty" json:"max_usd,omitempty"`
+}
+
+// KernelAction runs code in a Jupyter kernel.
+type KernelAction struct {
+	Name string `yaml:"name" json:"name"`
+	Code string `yaml:"code,omitempty" json:"code,omitempty"`
+	File string `yaml:"file,omitempty" json:"file,omitempty"`
+}
+
+// GateAction stops for a person.
+type GateAction struct {
+	Type    GateType `yaml:"type" json:"type"`
+	Ask     string   `yaml:"ask" json:"ask"`
+	Options []string `yaml:"options,omitempty" json:"options,omitempty"`
+	Default string   `yaml:"default,omitempty" json:"default,omitempty"`
+	Expect  string   `yaml:"expect,omitempty" json:"expect,omitempty"` // what a person should find
+	Expires Duration `yaml:"expires,omitempty" json:"expires,omitempty"`
+}
+
+// Foreach is a step's work list; exactly one field is set. Lines is a file (one value a line, empty lines skipped),
+// Files a glob pattern whose matches, sorted, are the values.
+type Foreach struct {
+	Items []string `yaml:"items,omitempty" json:"items,omitempty"`
+	Lines string   `yaml:"lines,omitempty" json:"lines,omitempty"`
+	Files string   `yaml:"files,omitempty" json:"files,omitempty"`
+}
+
+// Retry says how often and how soon a failed step or item is tried again.
+type Retry struct {
+	Attempts int      `yaml:"attempts,omitempty" json:"attempts,omitempty"` // in all. Defaults to 1.
+	Backoff  Duration `yaml:"backoff,omitempty" json:"backoff,omitempty"`   // before the second try, doubled before each further one. Defaults to 1s.
+}
+
+// Limits of kernel steps; the other limits have no cap.
+const (
+	KernelTimeout    = 4 * time.Minute
+	MaxKernelTimeout = 10 * time.Minute
+	DefaultTimeout   = time.Hour
+	DefaultGrace     = 30 * time.Second
+	DefaultStall     = 10 * time.Minute
+	DefaultEstimate  = 30 * time.Minute
+	DefaultBackoff   = time.Second
+)
+
+// MaxBackoff is the longest wait before another try.
+const MaxBackoff = 10 * time.Minute
+
+// Steps returns the plan's steps in order.
+func (p *Plan) Steps() []*Step {
+	var steps []*Step
+	for i := range p.Phases {
+		for j := range p.Phases[i].Steps {
+			steps = append(steps, &p.Phases[i].Steps[j])
+		}
+	}
+	return steps
+}
+
+// Step returns the step with this id, nil where there is none.
+func (p *Plan) Step(id StepID) *Step {
+	for _, s := range p.Steps() {
+		if s.ID == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// MayRepeat reports whether the step may run again after an attempt whose effects are unknown.
+func (s *Step) MayRepeat() bool { return s.Idempotent == nil || *s.Idempotent }
+
+// Delay returns how long to wait after so many failed tries, doubled each time up to MaxBackoff.
+func (r Retry) Delay(failures int) time.Duration {
+	d := time.Duration(r.Backoff)
+	for i := 1; i < failures && d < MaxBackoff; i++ {
+		d *= 2
+	}
+	return min(d, MaxBackoff)
+}

@@ -1,0 +1,492 @@
+package pawl
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+)
+
+// executable are the actions that this pawl can carry out. The others are read, and refused.
+var executable = []string{"run", "gate"}
+
+// fillPlan fills in the defaults of what the plan leaves open.
+func (r *planReader) fillPlan(p *Plan) {
+	fill(r, &p.Version, 1)
+	fill(r, &p.Mode, Guided)
+	d := &p.Defaults
+	for i := range p.Phases {
+		var before []StepID
+		for j := range p.Phases[i].Steps {
+			s := &p.Phases[i].Steps[j]
+			timeout := DefaultTimeout
+			if s.Kernel != nil {
+				timeout = KernelTimeout
+			}
+			fill(r, &s.Name, string(s.ID))
+			fill(r, &s.Needs, before)
+			fill(r, &s.Dir, d.Dir)
+			fill(r, &s.Timeout, chosen(r, &d.Timeout, Duration(timeout)))
+			fill(r, &s.Grace, chosen(r, &d.Grace, Duration(DefaultGrace)))
+			fill(r, &s.Stall, chosen(r, &d.Stall, Duration(DefaultStall)))
+			fill(r, &s.Estimate, chosen(r, &d.Estimate, Duration(DefaultEstimate)))
+			fill(r, &s.Retry.Attempts, chosen(r, &d.Retry.Attempts, 1))
+			fill(r, &s.Retry.Backoff, chosen(r, &d.Retry.Backoff, Duration(DefaultBackoff)))
+			before = []StepID{s.ID}
+		}
+	}
+}
+
+// fill sets a value that the plan does not give.
+func fill[T any](r *planReader, value *T, otherwise T) {
+	if !r.given(value) {
+		*value = otherwise
+	}
+}
+
+// chosen returns a value that the plan gives, or else the other one.
+func chosen[T any](r *planReader, value *T, otherwise T) T {
+	if r.good(value) {
+		return *value
+	}
+	return otherwise
+}
+
+func (r *planReader) checkPlan(p *Plan) {
+	if p.Version != 1 && r.good(&p.Version) {
+		r.errorf(&p.Version, "this pawl reads plans of version 1, not %d; write version: 1, or leave it out", p.Version)
+	}
+	r.oneOf(&p.Mode, string(p.Mode), "mode", string(Guided), string(Autopilot), string(HandsOn))
+	r.oneLine(&p.Name, p.Name)
+	r.atLeastOne(&p.Parallel, p.Parallel, "parallel")
+	r.checkBudget(&p.Budget)
+	r.checkEnv(&p.Env)
+	r.checkEnv(&p.Defaults.Env)
+	r.checkPath(&p.Defaults.Dir, p.Defaults.Dir, "dir")
+	r.checkLimits(&p.Defaults.Timeout, &p.Defaults.Stall, &p.Defaults.Estimate, &p.Defaults.Retry)
+	if r.good(&p.Phases) && len(p.Phases) == 0 {
+		r.errorf(&p.Phases, "the plan has no phases; add one, or leave phases out and write steps")
+	}
+	for i := range p.Phases {
+		phase := &p.Phases[i]
+		r.oneLine(&phase.Name, phase.Name)
+		if r.good(&phase.Steps) && len(phase.Steps) == 0 {
+			r.errorf(&phase.Steps, "phase %q has no steps; add one, or take the phase out", phase.Name)
+		}
+		for j := range phase.Steps {
+			if r.good(&phase.Steps[j]) {
+				r.checkStep(&phase.Steps[j])
+			}
+		}
+	}
+	r.checkNeeds(p)
+	if r.uniqueIDs(p) {
+		r.checkCycles(p)
+	}
+}
+
+func (r *planReader) checkBudget(b *Budget) {
+	r.positive(&b.Time, "time")
+	if r.good(&b.USD) && !(b.USD > 0 && b.USD <= math.MaxFloat64) {
+		r.errorf(&b.USD, `"usd" must be more than 0`)
+	}
+	if r.good(&b.Tokens) && b.Tokens <= 0 {
+		r.errorf(&b.Tokens, `"tokens" must be more than 0`)
+	}
+}
+
+func (r *planReader) checkStep(s *Step) {
+	if _, err := ParseStepID(string(s.ID)); err != nil && r.good(&s.ID) && s.ID != "" {
+		r.errorf(&s.ID, "%v", err)
+	}
+	r.oneLine(&s.Name, s.Name)
+	r.checkAction(s)
+	r.checkEnv(&s.Env)
+	r.checkPath(&s.Dir, s.Dir, "dir")
+	r.checkPaths(s.Inputs, "an input")
+	r.checkOutputs(s)
+	r.checkForeach(s)
+	r.checkAccept(s)
+	r.checkLimits(&s.Timeout, &s.Stall, &s.Estimate, &s.Retry)
+	if r.good(&s.Undo) && strings.TrimSpace(s.Undo) == "" {
+		r.errorf(&s.Undo, `"undo" is empty; give it a command, or leave it out`)
+	}
+	for name, score := range s.Review {
+		at := entry{&s.Review, name}
+		if name == "" {
+			r.errorf(at, `a reviewer in "review" has no name`)
+		}
+		if r.good(at) && (score < 0 || score > 100) {
+			r.errorf(at, "the minimum score of reviewer %q is %d; it must be 0 to 100", name, score)
+		}
+	}
+}
+
+// checkAction sees to it that a step has one action, and that it can be carried out.
+func (r *planReader) checkAction(s *Step) {
+	type action struct {
+		key     string
+		pointer any
+	}
+	var given []action
+	for _, a := range []action{{"run", &s.Run}, {"agent", &s.Agent}, {"kernel", &s.Kernel}, {"gate", &s.Gate}} {
+		if !r.given(a.pointer) {
+			continue
+		}
+		given = append(given, a)
+		if !slices.Contains(executable, a.key) {
+			r.errorf(a.pointer, "this pawl has no executor for %q steps; use %s", a.key, strings.Join(executable, " or "))
+		}
+	}
+	switch len(given) {
+	case 0:
+		r.errorf(s, "%s has no action; give it %s", s.title(), strings.Join(executable, " or "))
+	case 1:
+	default:
+		r.errorf(given[1].pointer, "%s has two actions, %s (line %d) and %s; keep one, or make it two steps",
+			s.title(), given[0].key, r.line(given[0].pointer), given[1].key)
+	}
+	if r.good(&s.Run) && strings.TrimSpace(s.Run) == "" {
+		r.errorf(&s.Run, `"run" is empty; give it a command`)
+	}
+	r.checkAgent(s.Agent)
+	r.checkKernel(s)
+	if r.good(s.Gate) {
+		r.checkGate(s.Gate)
+	}
+}
+
+// title names a step in messages.
+func (s *Step) title() string {
+	if s.ID == "" {
+		return "the step"
+	}
+	return fmt.Sprintf("step %q", s.ID)
+}
+
+func (r *planReader) checkAgent(a *AgentAction) {
+	if r.good(a) && r.good(&a.MaxUSD) && !(a.MaxUSD > 0 && a.MaxUSD <= math.MaxFloat64) {
+		r.errorf(&a.MaxUSD, `"max_usd" must be more than 0`)
+	}
+}
+
+func (r *planReader) checkKernel(s *Step) {
+	k := s.Kernel
+	if !r.good(k) {
+		return
+	}
+	if r.given(&k.Code) == r.given(&k.File) {
+		r.errorf(&s.Kernel, `a kernel step has either "code" or "file"; give it one of them`)
+	}
+	r.checkPath(&k.File, k.File, "file")
+	if time := Duration(MaxKernelTimeout); s.Timeout > time {
+		at := any(&s.Timeout)
+		if !r.given(at) {
+			at = &s.Kernel
+		}
+		r.errorf(at, "a kernel step may take at most %s, not %s; split it, or give it a shorter timeout", time, s.Timeout)
+	}
+}
+
+func (r *planReader) checkGate(g *GateAction) {
+	r.oneOf(&g.Type, string(g.Type), "type of gate", string(HumanVerify), string(DecisionFor), string(HumanAction))
+	r.positive(&g.Expires, "expires")
+	if g.Type != DecisionFor {
+		for _, key := range []any{&g.Options, &g.Default} {
+			if r.good(&g.Type) && r.given(key) {
+				r.errorf(key, "only a gate of type %s has options and a default; take it out", DecisionFor)
+			}
+		}
+		return
+	}
+	if len(g.Options) == 0 && (!r.given(&g.Options) || r.good(&g.Options)) {
+		r.errorf(g, `a decision needs "options" to choose from`)
+	}
+	seen := map[string]bool{}
+	for i := range g.Options {
+		option := &g.Options[i]
+		if r.good(option) && (strings.TrimSpace(*option) == "" || seen[*option]) {
+			r.errorf(option, "the options of a decision must differ and say something; %q does not", *option)
+		}
+		seen[*option] = true
+	}
+	if r.good(&g.Default) && !seen[g.Default] {
+		r.errorf(&g.Default, "the default %q is not one of the options; %s", g.Default, didYouMean(g.Default, g.Options))
+	}
+}
+
+// checkPath refuses what is not a path within the project.
+func (r *planReader) checkPath(pointer any, name, what string) {
+	if !r.good(pointer) {
+		return
+	}
+	switch elements := strings.Split(name, "/"); {
+	case strings.TrimSpace(name) == "":
+		r.errorf(pointer, "%s is empty; give it a path within the project", what)
+	case path.IsAbs(name):
+		r.errorf(pointer, "%s must be a path within the project, and %q is absolute", what, name)
+	case strings.HasPrefix(name, "~") || elements[0] == "$HOME" || elements[0] == "${HOME}":
+		r.errorf(pointer, "%s must be a path within the project, and %q is in the home folder", what, name)
+	case slices.Contains(elements, ".."):
+		r.errorf(pointer, `%s must be a path within the project, and %q has ".." in it`, what, name)
+	}
+}
+
+func (r *planReader) checkPaths(names []string, what string) {
+	for i := range names {
+		r.checkPath(&names[i], names[i], what)
+	}
+}
+
+func (r *planReader) checkOutputs(s *Step) {
+	r.checkPaths(s.Outputs, "an output")
+	seen := map[string]int{}
+	for i := range s.Outputs {
+		output := &s.Outputs[i]
+		clean := path.Clean(*output)
+		switch line, repeated := seen[clean]; {
+		case !r.good(output) || *output == "":
+		case repeated:
+			r.errorf(output, "the output %q is there already, at line %d; take one out", *output, line)
+		case clean == ".":
+			r.errorf(output, "an output cannot be the whole project; name what the step writes")
+		case clean == ".pawl" || strings.HasPrefix(clean, ".pawl/"):
+			r.errorf(output, "an output cannot be in .pawl, which is for pawl itself")
+		case r.given(&s.Foreach) && !namesItem(*output):
+			r.errorf(output, "each item of a foreach step writes its own outputs, and %q is the same for all; "+
+				"put $PAWL_ITEM or $PAWL_ITEM_ID into it", *output)
+		}
+		seen[clean] = r.line(output)
+	}
+}
+
+// namesItem reports whether the path differs from item to item.
+func namesItem(name string) bool {
+	marked := map[string]string{"PAWL_ITEM": "\x00", "PAWL_ITEM_ID": "\x00"}
+	return strings.Contains(Expand(name, marked), "\x00")
+}
+
+func (r *planReader) checkForeach(s *Step) {
+	if !r.given(&s.Foreach) {
+		if r.given(&s.Parallel) {
+			r.errorf(&s.Parallel, `"parallel" is for the items of a foreach step; take it out, or add foreach`)
+		}
+		return
+	}
+	r.atLeastOne(&s.Parallel, s.Parallel, "parallel")
+	f := s.Foreach
+	if !r.good(f) {
+		return
+	}
+	if r.given(&s.Gate) {
+		r.errorf(&s.Foreach, "a gate asks once; take foreach out, or give it to the steps before or after")
+	}
+	sources := 0
+	for _, source := range []any{&f.Items, &f.Lines, &f.Files} {
+		if r.given(source) {
+			sources++
+		}
+	}
+	if sources != 1 {
+		r.errorf(&s.Foreach, "foreach has %d lists; give it one of items, lines and files", sources)
+	}
+	r.checkPath(&f.Lines, f.Lines, "lines")
+	r.checkPath(&f.Files, f.Files, "files")
+	if _, err := path.Match(f.Files, ""); err != nil {
+		r.errorf(&f.Files, "%q is not a pattern: a bracket is not closed; write it like docs/*.md", f.Files)
+	}
+	r.checkItems(f)
+}
+
+func (r *planReader) checkItems(f *Foreach) {
+	if r.good(&f.Items) && len(f.Items) == 0 {
+		r.errorf(&f.Items, "the list of items is empty; add one, or take the step out")
+	}
+	seen := make(map[string]int, len(f.Items))
+	for i := range f.Items {
+		item := &f.Items[i]
+		switch line, repeated := seen[*item]; {
+		case !r.good(item):
+		case strings.TrimSpace(*item) == "":
+			r.errorf(item, "an item is empty; take it out")
+		case repeated:
+			r.errorf(item, "the item %q is there already, at line %d; items must differ", *item, line)
+		default:
+			seen[*item] = r.line(item)
+		}
+	}
+}
+
+func (r *planReader) checkAccept(s *Step) {
+	for name, command := range s.Accept {
+		at := entry{&s.Accept, name}
+		if strings.TrimSpace(name) == "" {
+			r.errorf(at, `a check in "accept" has no name`)
+		}
+		if r.good(at) && strings.TrimSpace(command) == "" {
+			r.errorf(at, "the check %q is empty; give it a command", name)
+		}
+	}
+}
+
+func (r *planReader) checkEnv(env *map[string]string) {
+	for name := range *env {
+		switch {
+		case !isEnvName(name):
+			r.errorf(entry{env, name}, "%q is not a name for an environment variable; use letters, digits and '_'", name)
+		case strings.HasPrefix(name, "PAWL_"):
+			r.errorf(entry{env, name}, "%q is one of pawl's own environment variables; choose a name without PAWL_", name)
+		}
+	}
+}
+
+// isEnvName reports whether s is a letter or '_', followed by letters, digits and '_'.
+func isEnvName(s string) bool {
+	for i := range len(s) {
+		c := s[i] | 0x20 // lower case
+		if (c < 'a' || c > 'z') && s[i] != '_' && (i == 0 || s[i] < '0' || s[i] > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func (r *planReader) checkLimits(timeout, stall, estimate *Duration, retry *Retry) {
+	r.positive(timeout, "timeout")
+	r.positive(stall, "stall")
+	r.positive(estimate, "estimate")
+	r.atLeastOne(&retry.Attempts, retry.Attempts, "attempts")
+	if longest := Duration(MaxBackoff); r.good(&retry.Backoff) && retry.Backoff > longest {
+		r.errorf(&retry.Backoff, `"backoff" may be at most %s, not %s`, longest, retry.Backoff)
+	}
+}
+
+func (r *planReader) positive(d *Duration, key string) {
+	if r.good(d) && *d == 0 {
+		r.errorf(d, "%q must be more than 0s; leave it out for the default", key)
+	}
+}
+
+func (r *planReader) atLeastOne(pointer any, n int, key string) {
+	if r.good(pointer) && n < 1 {
+		r.errorf(pointer, "%q must be at least 1, not %d", key, n)
+	}
+}
+
+func (r *planReader) oneLine(pointer any, text string) {
+	if r.good(pointer) && strings.ContainsAny(text, "\n\r") {
+		r.errorf(pointer, "a name must be one line")
+	}
+}
+
+func (r *planReader) oneOf(pointer any, word, key string, words ...string) {
+	if r.good(pointer) && word != "" && !slices.Contains(words, word) {
+		r.errorf(pointer, "%q is no %s; %s", word, key, didYouMean(word, words))
+	}
+}
+
+// uniqueIDs reports whether each step has an id of its own, and notes those that share one.
+func (r *planReader) uniqueIDs(p *Plan) bool {
+	unique := true
+	seen := map[string]*Step{}
+	for _, s := range p.Steps() {
+		folded := strings.ToLower(string(s.ID))
+		first := seen[folded]
+		switch {
+		case !r.good(&s.ID):
+			unique = false
+		case first == nil:
+			seen[folded] = s
+		case first.ID == s.ID:
+			r.errorf(&s.ID, "step id %q is taken, at line %d; choose another", s.ID, r.line(&first.ID))
+			unique = false
+		default:
+			r.errorf(&s.ID, "step id %q differs only by case from %q at line %d; choose another", s.ID, first.ID, r.line(&first.ID))
+			unique = false
+		}
+	}
+	return unique
+}
+
+// checkNeeds sees to it that every need is another step of the same phase or an earlier one.
+func (r *planReader) checkNeeds(p *Plan) {
+	phaseOf := map[StepID]int{}
+	stepOf := map[StepID]*Step{}
+	var ids []string
+	for i := len(p.Phases) - 1; i >= 0; i-- { // of steps with the same id the first counts
+		for j := range p.Phases[i].Steps {
+			s := &p.Phases[i].Steps[j]
+			phaseOf[s.ID], stepOf[s.ID] = i, s
+			ids = append(ids, string(s.ID))
+		}
+	}
+	for i := range p.Phases {
+		for j := range p.Phases[i].Steps {
+			s := &p.Phases[i].Steps[j]
+			for k := range s.Needs {
+				need := &s.Needs[k]
+				switch other := stepOf[*need]; {
+				case !r.good(need): // filled in, or of the wrong type
+				case other == nil:
+					r.errorf(need, "%s needs %q, and there is no such step%s", s.title(), *need, r.suggestion(string(*need), ids))
+				case *need == s.ID:
+					r.errorf(need, "%s needs itself; take that need out", s.title())
+				case phaseOf[*need] > i:
+					r.errorf(need, "%s needs %q (line %d), a step of a later phase; phases run one after another",
+						s.title(), *need, r.line(&other.ID))
+				}
+			}
+		}
+	}
+}
+
+// checkCycles notes circles of needs.
+func (r *planReader) checkCycles(p *Plan) {
+	for i := range p.Phases {
+		stepOf := map[StepID]*Step{}
+		for j := range p.Phases[i].Steps {
+			stepOf[p.Phases[i].Steps[j].ID] = &p.Phases[i].Steps[j]
+		}
+		for _, ids := range p.cycles(i) {
+			r.cycle(ids, stepOf)
+		}
+	}
+}
+
+// suggestion returns a question about the nearest id. Only the first few errors get one: looking for it takes a while
+// where there are many steps.
+func (r *planReader) suggestion(id string, ids []string) string {
+	if len(r.errors) < 10 {
+		if near := nearest(id, ids); near != "" {
+			return fmt.Sprintf("; did you mean %q?", near)
+		}
+	}
+	return ""
+}
+
+// cycle notes a circle of needs, from the step that comes first in the plan. A step that needs itself was noted before.
+func (r *planReader) cycle(ids []StepID, stepOf map[StepID]*Step) {
+	if len(ids) == 1 {
+		return
+	}
+	first := 0
+	for i, id := range ids {
+		if r.line(&stepOf[id].ID) < r.line(&stepOf[ids[first]].ID) {
+			first = i
+		}
+	}
+	ids = slices.Concat(ids[first:], ids[:first])
+	var text strings.Builder
+	filled := false
+	for _, id := range ids {
+		s := stepOf[id]
+		fmt.Fprintf(&text, "%s (line %d) → ", id, r.line(&s.ID))
+		filled = filled || !r.given(&s.Needs)
+	}
+	hint := "take one of these needs out"
+	if filled {
+		hint += " (a step without needs needs the step before it; needs: [] frees it)"
+	}
+	r.errorf(&stepOf[ids[0]].ID, "these steps need each other: %s%s; %s", text.String(), ids[0], hint)
+}

@@ -1,0 +1,16 @@
+# What the steps of the torture plans have in common.
+
+# effect is what a step does to the world outside: one line of the ledger, in one write. It comes last.
+effect() {
+	printf '%s %s %s %s %s\n' "$PAWL_STEP" "${PAWL_ITEM_ID:--}" "$PAWL_ATTEMPT" "$PAWL_TOKEN" $$ >>"$TORTURE_OUTSIDE/ledger"
+}
+
+# put FILE TEXT writes a file whole: a temporary one, then a rename.
+put() {
+	printf '%s\n' "$2" >"$PAWL_ATTEMPT_DIR/put" && mv "$PAWL_ATTEMPT_DIR/put" "$1"
+}
+
+# done_ says so in the result file, after the effect: by that an attempt is believed whose supervisor was lost.
+done_() {
+	put "$PAWL_RESULT" '{"status":"done"}'
+}
