@@ -50,15 +50,27 @@ const (
 
 // Checkpoint is the durable statement that at this event this is done and this is how to go on.
 type Checkpoint struct {
-	ID     CheckpointID   `json:"id"`
-	Kind   CheckpointKind `json:"kind"`
-	Step   StepID         `json:"step,omitempty"`
-	Item   ItemID         `json:"item,omitempty"`
-	Why    string         `json:"why,omitempty"`
-	Live   []AttemptRef   `json:"live,omitempty"` // attempts that ran while it was taken
-	Seq    Seq            `json:"seq,omitempty"`  // given by the fold
-	Time   time.Time      `json:"time,omitzero"`  // given by the fold
-	Source *Source        `json:"source,omitempty"`
+	ID       CheckpointID   `json:"id"`
+	Kind     CheckpointKind `json:"kind"`
+	Step     StepID         `json:"step,omitempty"`
+	Item     ItemID         `json:"item,omitempty"`
+	Why      string         `json:"why,omitempty"`
+	Live     []AttemptRef   `json:"live,omitempty"` // attempts that ran while it was taken
+	Snapshot *Snapshot      `json:"snapshot,omitempty"`
+	Seq      Seq            `json:"seq,omitempty"` // given by the fold
+	Time     time.Time      `json:"time,omitzero"` // given by the fold
+	Source   *Source        `json:"source,omitempty"`
+}
+
+// Snapshot is the content of the workspace at a checkpoint, as the store keeps it, or why there is none.
+type Snapshot struct {
+	Record  string `json:"record,omitempty"` // SHA-256 of its commit record; empty: there is none
+	Tree    string `json:"tree,omitempty"`   // SHA-256 of the root folder's tree
+	Files   int    `json:"files,omitempty"`
+	Bytes   int64  `json:"bytes,omitempty"`
+	Added   int64  `json:"added_bytes,omitempty"` // what it added to the store, compressed
+	LeftOut int    `json:"left_out,omitempty"`    // names that are not in it
+	None    string `json:"none,omitempty"`        // why there is none
 }
 
 // CheckpointKind is what a checkpoint was taken for.

@@ -11,7 +11,10 @@
 // info/exclude and their .git do not.
 package ignore
 
-import "path/filepath"
+import (
+	"crypto/sha256"
+	"path/filepath"
+)
 
 // Names of the files that hold patterns. Git reads them only where they are regular files, not links.
 const (
@@ -26,6 +29,31 @@ type Rules struct {
 	fold      bool    // core.ignoreCase: upper and lower case are one
 	pawl, git []*list // strongest first
 	out       *Reason // why the whole folder is left out
+	sum       Sum
+}
+
+// A Sum stands for all patterns that hold in a folder: where it is the same as before, so is every answer.
+type Sum [16]byte
+
+// Sum returns the sum of the rules.
+func (r *Rules) Sum() Sum { return r.sum }
+
+// read is add for a file that need not be there.
+func (s Sum) read(file string, data []byte) Sum {
+	if data == nil {
+		return s
+	}
+	return s.add(file, data)
+}
+
+// add mixes into the sum what was read from one more place.
+func (s Sum) add(place string, data []byte) Sum {
+	h := sha256.New()
+	h.Write(s[:])
+	h.Write([]byte(place))
+	h.Write([]byte{0})
+	h.Write(data)
+	return Sum(h.Sum(nil)[:len(s)])
 }
 
 // A Reason is the pattern that leaves an entry out.
@@ -70,6 +98,7 @@ func (r *Rules) enter(name string) *Rules {
 	sub := *r
 	if reason, out := r.Explain(name, true); out {
 		sub.out = &reason
+		sub.sum = r.sum.add("left out", nil)
 	}
 	sub.folder += name + "/"
 	return &sub
@@ -81,6 +110,7 @@ func (r *Rules) with(gitignore, pawlignore []byte) *Rules {
 	if r.out == nil {
 		own.git = stronger(r.own(GitFile, gitignore), r.git)
 		own.pawl = stronger(r.own(PawlFile, pawlignore), r.pawl)
+		own.sum = r.sum.read(GitFile, gitignore).read(PawlFile, pawlignore)
 	}
 	return &own
 }

@@ -19,6 +19,8 @@ type Options struct {
 	Patterns []string
 	// Env is the environment in which git's settings are sought. Defaults to that of the process.
 	Env []string
+	// Own gives what root's own .gitignore and .pawlignore hold, nil for none. Defaults to reading them.
+	Own func(name string) ([]byte, error)
 }
 
 // Load gives the rules for the folder root: git's excludes file, the repository's info/exclude, the .gitignore of every
@@ -34,21 +36,25 @@ func Load(ctx context.Context, root string, options Options) (*Rules, error) {
 	if options.Env == nil {
 		options.Env = os.Environ()
 	}
+	if options.Own == nil {
+		options.Own = func(name string) ([]byte, error) { return readOwn(filepath.Join(root, name)) }
+	}
 	rules, err := loadAbove(ctx, root, options.Env)
 	if err != nil {
 		return nil, err
 	}
-	gitignore, err := readOwn(filepath.Join(root, GitFile))
+	gitignore, err := options.Own(GitFile)
 	if err != nil {
 		return nil, err
 	}
-	pawlignore, err := readOwn(filepath.Join(root, PawlFile))
+	pawlignore, err := options.Own(PawlFile)
 	if err != nil {
 		return nil, err
 	}
 	rules = rules.with(gitignore, pawlignore)
 	settings := newList("config", len(rules.folder), []byte(strings.Join(options.Patterns, "\n")))
 	rules.pawl = stronger(settings, rules.pawl)
+	rules.sum = rules.sum.add("config", []byte(strings.Join(options.Patterns, "\n")))
 	return rules, nil
 }
 
@@ -66,7 +72,7 @@ func realPath(root string) (string, error) {
 
 // loadAbove gives the rules that hold in root before its own files are read.
 func loadAbove(ctx context.Context, root string, env []string) (*Rules, error) {
-	repo, ok, err := findRepository(root)
+	repo, ok, err := FindRepository(root)
 	if err != nil {
 		return nil, err
 	}

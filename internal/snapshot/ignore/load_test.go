@@ -312,3 +312,25 @@ func TestWithoutGitItsDefaultsHold(t *testing.T) {
 	t.Setenv("PATH", "")
 	w.keeps("", ".gitignore", "x")
 }
+
+// TestSum: the sum changes exactly with what the rules were read from.
+func TestSum(t *testing.T) {
+	t.Parallel()
+	root := (&Rules{top: "/top"}).with([]byte("*.log\n"), nil)
+	sums := map[Sum]string{}
+	for name, r := range map[string]*Rules{
+		"root":             root,
+		"other patterns":   (&Rules{top: "/top"}).with([]byte("*.out\n"), nil),
+		"in another file":  (&Rules{top: "/top"}).with(nil, []byte("*.log\n")),
+		"below, with more": root.In("sub", []byte("x\n"), nil),
+		"in what is out":   root.In("a.log", nil, nil),
+	} {
+		if other, taken := sums[r.Sum()]; taken {
+			t.Errorf("%s has the sum of %s", name, other)
+		}
+		sums[r.Sum()] = name
+	}
+	if root.In("sub", nil, nil).Sum() != root.Sum() {
+		t.Error("a folder without patterns of its own has another sum than the one above")
+	}
+}

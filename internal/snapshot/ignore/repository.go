@@ -14,15 +14,15 @@ import (
 	"strings"
 )
 
-// A repository is where git looks for rules.
-type repository struct {
-	top    string // of the work tree
-	dir    string // .git, or what it names in a linked work tree or submodule
-	common string // the same, or the main work tree's .git
+// A Repository is git's, seen from one of its work trees.
+type Repository struct {
+	Top    string // of the work tree
+	Dir    string // .git, or what it names in a linked work tree or submodule
+	Common string // the same, or the main work tree's .git
 }
 
-// findRepository looks for the repository that folder lies in.
-func findRepository(folder string) (repository, bool, error) {
+// FindRepository looks for the repository that folder, an absolute path, lies in.
+func FindRepository(folder string) (Repository, bool, error) {
 	for {
 		repo, ok, err := openRepository(folder)
 		if ok || err != nil {
@@ -30,49 +30,52 @@ func findRepository(folder string) (repository, bool, error) {
 		}
 		above := filepath.Dir(folder)
 		if above == folder {
-			return repository{}, false, nil
+			return Repository{}, false, nil
 		}
 		folder = above
 	}
 }
 
 // openRepository reports whether top is the top of a work tree. A .git without HEAD is none, as for git.
-func openRepository(top string) (repository, bool, error) {
+func openRepository(top string) (Repository, bool, error) {
 	dir := filepath.Join(top, ".git")
 	link, err := read(dir, 0)
 	if err != nil {
-		return repository{}, false, err
+		return Repository{}, false, err
 	}
 	if link != nil {
 		target, ok := strings.CutPrefix(strings.TrimRight(string(link), "\r\n"), "gitdir: ")
 		if !ok {
-			return repository{}, false, nil
+			return Repository{}, false, nil
 		}
 		dir = below(top, target)
 	}
 	switch _, err := os.Lstat(filepath.Join(dir, "HEAD")); {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return repository{}, false, nil
+		return Repository{}, false, nil
 	case err != nil && link == nil: // .git is neither folder nor file
-		return repository{}, false, nil
+		return Repository{}, false, nil
 	case err != nil:
-		return repository{}, false, fmt.Errorf("find the repository: %w", err)
+		return Repository{}, false, fmt.Errorf("find the repository: %w", err)
 	}
 	common, err := read(filepath.Join(dir, "commondir"), 0)
 	if err != nil {
-		return repository{}, false, err
+		return Repository{}, false, err
 	}
-	return repository{top: top, dir: dir, common: below(dir, strings.TrimRight(string(common), "\r\n"))}, true, nil
+	return Repository{Top: top, Dir: dir, Common: below(dir, strings.TrimRight(string(common), "\r\n"))}, true, nil
 }
 
 // rules are those of the excludes file and, stronger, of info/exclude.
-func (g repository) rules(ctx context.Context, env []string) (*Rules, error) {
+func (g Repository) rules(ctx context.Context, env []string) (*Rules, error) {
 	settings, err := g.settings(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	r := &Rules{top: g.top, fold: settings.ignoreCase}
-	for _, file := range []string{settings.excludesFile, filepath.Join(g.common, "info", "exclude")} {
+	r := &Rules{top: g.Top, fold: settings.ignoreCase}
+	if r.fold {
+		r.sum = r.sum.add("ignoreCase", nil)
+	}
+	for _, file := range []string{settings.excludesFile, filepath.Join(g.Common, "info", "exclude")} {
 		if file == "" {
 			continue
 		}
@@ -81,6 +84,7 @@ func (g repository) rules(ctx context.Context, env []string) (*Rules, error) {
 			return nil, err
 		}
 		r.git = stronger(newList(file, 0, data), r.git)
+		r.sum = r.sum.read("excludes", data)
 	}
 	return r, nil
 }
@@ -92,7 +96,7 @@ type settings struct {
 }
 
 // settings asks git, for its configuration has includes, conditions and a dozen places. Without git its defaults hold.
-func (g repository) settings(ctx context.Context, env []string) (settings, error) {
+func (g Repository) settings(ctx context.Context, env []string) (settings, error) {
 	home := value(env, "HOME")
 	configHome := value(env, "XDG_CONFIG_HOME")
 	if configHome == "" && home != "" {
@@ -120,10 +124,10 @@ func (g repository) settings(ctx context.Context, env []string) (settings, error
 
 // config prints the settings, one after another, the strongest last. The repository is named outright, so that neither
 // a hook's environment nor a foreign owner leads git elsewhere.
-func (g repository) config(ctx context.Context, env []string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "git", "--git-dir="+g.dir, "config", "--null", "--get-regexp",
+func (g Repository) config(ctx context.Context, env []string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "git", "--git-dir="+g.Dir, "config", "--null", "--get-regexp",
 		`^core\.(excludesfile|ignorecase)$`)
-	cmd.Dir = g.top
+	cmd.Dir = g.Top
 	cmd.Env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
 		return strings.HasPrefix(v, "GIT_COMMON_DIR=") || strings.HasPrefix(v, "GIT_CONFIG=")
 	})
@@ -141,14 +145,14 @@ func (g repository) config(ctx context.Context, env []string) ([]byte, error) {
 }
 
 // expand makes a path of the settings absolute. An empty one stays so, and means no file.
-func (g repository) expand(path, home string) string {
+func (g Repository) expand(path, home string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return filepath.Join(home, rest)
 	}
 	if path == "" {
 		return ""
 	}
-	return below(g.top, path)
+	return below(g.Top, path)
 }
 
 // isTrue reads a truth value as git does.

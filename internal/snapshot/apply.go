@@ -1,0 +1,358 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pawl/internal/disk"
+)
+
+// temporary begins the names of files that a restore is about to move into place. One that was cut off leaves them; no
+// snapshot has them, and the next restore removes them.
+const temporary = ".pawl-restore-"
+
+func isTemporary(name []byte) bool { return strings.HasPrefix(string(name), temporary) }
+
+// Apply makes the changes: first what is to go, then what is to come, the modes of folders last. Nothing else is
+// touched. Cut off anywhere, it can be done again from Prepare on, to the same end. When it returns without an error,
+// all of it survives a power cut.
+func (r *Restoration) Apply(ctx context.Context) error {
+	a := applier{ctx: ctx, store: r.store, folder: r.store.cfg.Root, since: r.saved, widened: map[string]uint32{}}
+	return a.run(r.Changes, r.leftover)
+}
+
+// Export writes a snapshot, or only the paths given and what is below them, into a folder that is empty or not there.
+func (s *Store) Export(ctx context.Context, r Record, paths []string, folder string) ([]Change, error) {
+	switch entries, err := os.ReadDir(folder); {
+	case err == nil && len(entries) > 0:
+		return nil, fmt.Errorf("%s is not empty", folder)
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return nil, err
+	}
+	all, err := s.Diff([32]byte{}, r.Tree)
+	if err != nil {
+		return nil, err
+	}
+	changes := slices.DeleteFunc(all, func(c Change) bool { return !covered(c.Path, paths) && !leadsTo(c, paths) })
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return nil, err
+	}
+	a := applier{ctx: ctx, store: s, folder: folder, since: time.Now().Add(time.Hour), widened: map[string]uint32{}}
+	return changes, a.run(changes, nil)
+}
+
+// applier carries changes out.
+type applier struct {
+	ctx    context.Context
+	store  *Store
+	folder string
+	root   int       // descriptor of folder
+	since  time.Time // what changed after it is not in the snapshot that was taken before
+
+	mu      sync.Mutex        // guards widened
+	widened map[string]uint32 // folders that are to get this mode in the end
+}
+
+func (a *applier) run(changes []Change, leftover []string) (err error) {
+	if a.root, err = unix.Open(a.folder, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+		return fmt.Errorf("open %s: %w", a.folder, err)
+	}
+	defer unix.Close(a.root)
+	for _, name := range leftover {
+		if err := a.remove(name, false); err != nil && !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	if err := a.clear(changes); err != nil {
+		return err
+	}
+	if err := a.makeFolders(changes); err != nil {
+		return err
+	}
+	if err := a.writeAll(changes); err != nil {
+		return err
+	}
+	if err := a.setModes(); err != nil {
+		return err
+	}
+	return a.sync(changes)
+}
+
+// clear removes what is to go, and what changes between folder and something else, the deepest first.
+func (a *applier) clear(changes []Change) error {
+	for _, c := range slices.Backward(changes) {
+		if c.Old == nil || c.New != nil && (c.Old.Kind == Folder) == (c.New.Kind == Folder) {
+			continue
+		}
+		err := a.remove(c.Path, c.Old.Kind == Folder)
+		if c.New == nil && errors.Is(err, unix.ENOTEMPTY) {
+			continue // something came since: that is no snapshot's
+		}
+		if err != nil && !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *applier) remove(p string, isFolder bool) error {
+	return a.within(path.Dir(p), func(fd int) error {
+		if !isFolder {
+			if err := a.unchanged(fd, p); err != nil {
+				return err
+			}
+		}
+		return disk.RemoveAt(fd, path.Base(p), isFolder)
+	})
+}
+
+// unchanged refuses to touch what has changed since the snapshot that would have it back.
+func (a *applier) unchanged(fd int, p string) error {
+	var st unix.Stat_t
+	if err := unix.Fstatat(fd, path.Base(p), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return nil // whoever asks will see
+	}
+	if _, ctime := timesOf(&st); ctime > a.since.UnixNano() {
+		return fmt.Errorf("%s changed just now: nothing more is restored; run it again", p)
+	}
+	return nil
+}
+
+// within calls do with an open folder, which it makes writable for us if need be.
+func (a *applier) within(folder string, do func(fd int) error) error {
+	fd, err := openBelow(a.root, folder, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", folder, err)
+	}
+	defer unix.Close(fd)
+	err = do(fd)
+	if !errors.Is(err, unix.EACCES) {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if err := disk.Mode(fd, uint32(st.Mode)&0o7777|0o700); err != nil {
+		return fmt.Errorf("%s: %w", folder, err)
+	}
+	a.setLater(folder, uint32(st.Mode)&0o7777)
+	return do(fd)
+}
+
+// setLater notes which mode a folder is to have in the end. The first word counts: what a change asks comes first.
+func (a *applier) setLater(folder string, mode uint32) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, known := a.widened[folder]; !known {
+		a.widened[folder] = mode
+	}
+}
+
+func (a *applier) makeFolders(changes []Change) error {
+	for _, c := range changes {
+		if c.New == nil || c.New.Kind != Folder {
+			continue
+		}
+		a.setLater(c.Path, c.New.Mode)
+		if c.Old != nil && c.Old.Kind == Folder {
+			continue
+		}
+		err := a.within(path.Dir(c.Path), func(fd int) error { return disk.MakeFolderAt(fd, path.Base(c.Path)) })
+		if err != nil && !errors.Is(err, unix.EEXIST) {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeAll writes files and links, folder by folder, several at a time.
+func (a *applier) writeAll(changes []Change) error {
+	var groups [][]Change
+	for _, c := range slices.SortedFunc(slices.Values(changes), byFolder) {
+		if c.New == nil || c.New.Kind == Folder {
+			continue
+		}
+		if last := len(groups) - 1; last >= 0 && path.Dir(groups[last][0].Path) == path.Dir(c.Path) {
+			groups[last] = append(groups[last], c)
+		} else {
+			groups = append(groups, []Change{c})
+		}
+	}
+	ctx, cancel := context.WithCancelCause(a.ctx)
+	defer cancel(nil)
+	work := make(chan []Change)
+	var writers sync.WaitGroup
+	for range max(2, runtime.GOMAXPROCS(0)) {
+		writers.Go(func() {
+			for group := range work {
+				if err := a.writeGroup(ctx, group); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for _, group := range groups {
+		work <- group
+	}
+	close(work)
+	writers.Wait()
+	return context.Cause(ctx)
+}
+
+func byFolder(a, b Change) int {
+	return cmp.Or(cmp.Compare(path.Dir(a.Path), path.Dir(b.Path)), cmp.Compare(a.Path, b.Path))
+}
+
+func (a *applier) writeGroup(ctx context.Context, group []Change) error {
+	return a.within(path.Dir(group[0].Path), func(fd int) error {
+		for len(group) > 0 && ctx.Err() == nil {
+			if err := a.write(fd, group[0]); err != nil {
+				return fmt.Errorf("restore %s: %w", group[0].Path, err)
+			}
+			group = group[1:]
+		}
+		return nil
+	})
+}
+
+// write writes one file or link. What is there is replaced in one move; what is not, is made in its place.
+func (a *applier) write(fd int, c Change) error {
+	name := path.Base(c.Path)
+	replaces := c.Old != nil && c.Old.Kind != Folder
+	if !replaces {
+		return a.make(fd, name, *c.New)
+	}
+	if err := a.unchanged(fd, c.Path); err != nil {
+		return err
+	}
+	temp := temporary + randomName()
+	err := a.make(fd, temp, *c.New)
+	if err == nil {
+		err = disk.RenameAt(fd, temp, name)
+	}
+	if err != nil {
+		_ = unix.Unlinkat(fd, temp, 0) // it may not be there; if it is, the next restore removes it
+	}
+	return err
+}
+
+func randomName() string {
+	var b [8]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// make makes a new file or link.
+func (a *applier) make(fd int, name string, e Entry) error {
+	if e.Kind == Link {
+		return disk.SymlinkAt(e.Target, fd, name)
+	}
+	file, err := disk.CreateAt(fd, name)
+	if err != nil {
+		return err
+	}
+	w := sparseWriter{file: file}
+	err = a.store.Content(e, &w)
+	if err == nil {
+		err = w.end()
+	}
+	if err == nil {
+		err = disk.Mode(int(file.Fd()), e.Mode)
+	}
+	return errors.Join(err, file.Close())
+}
+
+// sparseWriter writes a file from front to back and leaves whole blocks of zeros out.
+type sparseWriter struct {
+	file disk.File
+	at   int64
+	hole bool // at the end
+}
+
+func (w *sparseWriter) Write(data []byte) (int, error) {
+	w.hole = len(data) == blockSize && isZero(data)
+	if !w.hole {
+		if _, err := w.file.WriteAt(data, w.at); err != nil {
+			return 0, err
+		}
+	}
+	w.at += int64(len(data))
+	return len(data), nil
+}
+
+func (w *sparseWriter) end() error {
+	if !w.hole {
+		return nil
+	}
+	return w.file.Truncate(w.at)
+}
+
+// setModes gives the folders their modes, the deepest first.
+func (a *applier) setModes() error {
+	for _, folder := range slices.Backward(slices.Sorted(maps.Keys(a.widened))) {
+		fd, err := openBelow(a.root, folder, unix.O_RDONLY|unix.O_DIRECTORY)
+		if errors.Is(err, unix.ENOENT) { // it was to be removed after all
+			continue
+		}
+		if err == nil {
+			err = disk.Mode(fd, a.widened[folder])
+			unix.Close(fd)
+		}
+		if err != nil {
+			return fmt.Errorf("mode of %s: %w", folder, err)
+		}
+	}
+	return nil
+}
+
+// sync waits until all of it is on the disk: with one call for the file system, or file by file.
+func (a *applier) sync(changes []Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	if done, err := disk.SyncFileSystem(a.folder); done || err != nil {
+		return err
+	}
+	folders := map[string]bool{".": true}
+	for _, c := range changes {
+		folders[path.Dir(c.Path)] = true
+		if c.New == nil || c.New.Kind == Link || c.New.Kind == Folder {
+			continue
+		}
+		if err := a.syncFile(c.Path); err != nil {
+			return err
+		}
+	}
+	for folder := range folders {
+		if err := disk.SyncFolder(filepath.Join(a.folder, folder)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *applier) syncFile(p string) error {
+	fd, err := openBelow(a.root, p, unix.O_RDONLY)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", p, err)
+	}
+	f := disk.File{File: os.NewFile(uintptr(fd), p)}
+	defer f.Close()
+	return f.Sync()
+}

@@ -1,0 +1,103 @@
+package snapshot
+
+import (
+	"cmp"
+
+	"pawl/internal/snapshot/pack"
+)
+
+// Change is one path that differs between two trees. Old is nil for what was added, New for what was removed.
+type Change struct {
+	Path     string
+	Old, New *Entry
+}
+
+// Diff gives what differs between two trees, by path, a folder before what is in it. Of a folder that was added or
+// removed, all that is in it is named too. The zero ID is an empty tree. Cost is proportional to what differs.
+func (s *Store) Diff(from, to pack.ID) ([]Change, error) {
+	return diff(s.tree, from, to)
+}
+
+func diff(tree func(pack.ID) ([]Entry, error), from, to pack.ID) ([]Change, error) {
+	d := differ{tree: tree}
+	err := d.folders("", from, to)
+	return d.changes, err
+}
+
+type differ struct {
+	tree    func(pack.ID) ([]Entry, error)
+	changes []Change
+}
+
+func (d *differ) folders(path string, from, to pack.ID) error {
+	if from == to {
+		return nil
+	}
+	old, err := d.entries(from)
+	if err != nil {
+		return err
+	}
+	now, err := d.entries(to)
+	if err != nil {
+		return err
+	}
+	for len(old) > 0 || len(now) > 0 {
+		var a, b *Entry
+		if order := first(old, now); order <= 0 {
+			a, old = &old[0], old[1:]
+			if order == 0 {
+				b, now = &now[0], now[1:]
+			}
+		} else {
+			b, now = &now[0], now[1:]
+		}
+		if err := d.entry(path, a, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// first compares the first names; of an empty list it counts as the last name of all.
+func first(a, b []Entry) int {
+	switch {
+	case len(a) == 0:
+		return 1
+	case len(b) == 0:
+		return -1
+	}
+	return cmp.Compare(a[0].Name, b[0].Name)
+}
+
+func (d *differ) entry(folder string, old, now *Entry) error {
+	if old != nil && now != nil && old.same(*now) {
+		return nil
+	}
+	name := old
+	if name == nil {
+		name = now
+	}
+	path := join(folder, name.Name)
+	if old != nil && now != nil && old.Kind == Folder && now.Kind == Folder {
+		if old.Mode != now.Mode {
+			d.changes = append(d.changes, Change{Path: path, Old: old, New: now})
+		}
+		return d.folders(path, old.ID, now.ID)
+	}
+	d.changes = append(d.changes, Change{Path: path, Old: old, New: now})
+	return d.folders(path, treeOf(old), treeOf(now))
+}
+
+func treeOf(e *Entry) pack.ID {
+	if e == nil || e.Kind != Folder {
+		return pack.ID{}
+	}
+	return e.ID
+}
+
+func (d *differ) entries(id pack.ID) ([]Entry, error) {
+	if id == (pack.ID{}) {
+		return nil, nil
+	}
+	return d.tree(id)
+}

@@ -1,0 +1,111 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"pawl/internal/snapshot/ignore"
+)
+
+// Head is where git stood.
+type Head struct {
+	Commit string `json:"commit,omitempty"` // empty before the first commit
+	Branch string `json:"branch,omitempty"` // the full name of the ref; empty when detached
+	Doing  string `json:"doing,omitempty"`  // rebase, merge, cherry-pick, revert, bisect: what is in progress
+}
+
+// String names the head for people.
+func (h Head) String() string {
+	commit := "no commit"
+	if h.Commit != "" {
+		commit = h.Commit[:min(12, len(h.Commit))]
+	}
+	if branch := strings.TrimPrefix(h.Branch, "refs/heads/"); branch != "" {
+		commit += " (" + branch + ")"
+	}
+	if h.Doing != "" {
+		commit += ", " + h.Doing + " in progress"
+	}
+	return commit
+}
+
+// HeadOf reads where git stands in the repository that root lies in; nil without one. It starts git only where refs are
+// not kept in files.
+func HeadOf(ctx context.Context, root string) (*Head, error) {
+	repo, ok, err := ignore.FindRepository(root)
+	if err != nil || !ok {
+		return nil, err
+	}
+	h := &Head{Doing: inProgress(repo.Dir)}
+	text, err := os.ReadFile(filepath.Join(repo.Dir, "HEAD"))
+	if err != nil {
+		return nil, err
+	}
+	line := strings.TrimSpace(string(text))
+	branch, isRef := strings.CutPrefix(line, "ref: ")
+	if !isRef {
+		h.Commit = line
+		return h, nil
+	}
+	if branch == "refs/heads/.invalid" { // the ref tables of newer gits
+		return h, h.ask(ctx, repo)
+	}
+	h.Branch = branch
+	h.Commit, err = readRef(repo, branch)
+	return h, err
+}
+
+// readRef finds a branch's commit in its own file, or among the packed ones. One that is in neither has no commit yet.
+func readRef(repo ignore.Repository, ref string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(repo.Common, ref))
+	if err == nil {
+		return strings.TrimSpace(string(text)), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	packed, err := os.ReadFile(filepath.Join(repo.Common, "packed-refs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	for line := range bytes.Lines(packed) {
+		if commit, name, ok := strings.Cut(strings.TrimSpace(string(line)), " "); ok && name == ref {
+			return commit, nil
+		}
+	}
+	return "", nil
+}
+
+// ask has git say where it stands.
+func (h *Head) ask(ctx context.Context, repo ignore.Repository) error {
+	git := func(args ...string) string {
+		cmd := exec.CommandContext(ctx, "git", append([]string{"--git-dir=" + repo.Dir}, args...)...)
+		cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
+		out, err := cmd.Output()
+		if err != nil { // detached, or without a commit
+			return ""
+		}
+		return strings.TrimSpace(string(out))
+	}
+	h.Commit, h.Branch = git("rev-parse", "--verify", "--quiet", "HEAD"), git("symbolic-ref", "--quiet", "HEAD")
+	return ctx.Err()
+}
+
+// inProgress names what git is in the middle of, by the files that it keeps meanwhile (wt-status.c).
+func inProgress(dir string) string {
+	for _, sign := range []struct{ file, what string }{
+		{"rebase-merge", "rebase"}, {"rebase-apply", "rebase"}, {"MERGE_HEAD", "merge"},
+		{"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"},
+	} {
+		if _, err := os.Lstat(filepath.Join(dir, sign.file)); err == nil {
+			return sign.what
+		}
+	}
+	return ""
+}

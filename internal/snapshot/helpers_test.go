@@ -1,0 +1,216 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"pawl"
+)
+
+// workspace is a folder with a store in it, as a project has them.
+type workspace struct {
+	t     testing.TB
+	root  string
+	store *Store
+	count int
+}
+
+// newWorkspace makes an empty workspace. When the test ends, its store must be whole and its .git untouched.
+func newWorkspace(t testing.TB) *workspace {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return openWorkspace(t, root, Config{})
+}
+
+func openWorkspace(t testing.TB, root string, cfg Config) *workspace {
+	t.Helper()
+	cfg.Root, cfg.Dir = root, filepath.Join(root, ".pawl", "snapshots")
+	store, err := Open(context.Background(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &workspace{t: t, root: root, store: store}
+	t.Cleanup(func() {
+		w.check()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// check says what is wrong with the store.
+func (w *workspace) check() {
+	w.t.Helper()
+	var faults []string; var err error
+	if err != nil || len(faults) > 0 {
+		w.t.Errorf("verify: %v %v", err, faults)
+	}
+}
+
+func (w *workspace) path(name string) string { return filepath.Join(w.root, name) }
+
+// write makes a file and the folders above it.
+func (w *workspace) write(name, content string) {
+	w.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(w.path(name)), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(w.path(name), []byte(content), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *workspace) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// stamp is one for a checkpoint of its own.
+func (w *workspace) stamp(kind pawl.CheckpointKind) Stamp {
+	w.count++
+	return Stamp{Checkpoint: pawl.CheckpointID(fmt.Sprintf("%08x", w.count)), Kind: kind, Run: "run"}
+}
+
+func (w *workspace) take() Record {
+	w.t.Helper()
+	r, err := w.store.Take(context.Background(), w.stamp(pawl.CheckpointStep))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+// restore brings a snapshot back, and returns the one of what was there before.
+func (w *workspace) restore(to Record, paths ...string) Record {
+	w.t.Helper()
+	r, err := w.store.Prepare(context.Background(), to, paths)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer r.Close()
+	before, err := r.Save(context.Background(), w.stamp(pawl.CheckpointBeforeRestore))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := r.Apply(context.Background()); err != nil {
+		w.t.Fatal(err)
+	}
+	return before
+}
+
+// export writes a snapshot into a new folder and returns it.
+func (w *workspace) export(r Record) string {
+	w.t.Helper()
+	folder := filepath.Join(w.t.TempDir(), "out")
+	if _, err := w.store.Export(context.Background(), r, nil, folder); err != nil {
+		w.t.Fatal(err)
+	}
+	return folder
+}
+
+// names lists what a snapshot left out, as "path (why)".
+func (w *workspace) leftOut(r Record) []string {
+	w.t.Helper()
+	list, err := w.store.LeftOutOf(r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	names := []string{}
+	for _, l := range list {
+		names = append(names, fmt.Sprintf("%s (%s)", l.Path, l.Why))
+	}
+	return names
+}
+
+// git runs git in the workspace, far from the settings of whoever runs the tests.
+func (w *workspace) git(args ...string) string {
+	w.t.Helper()
+	return gitIn(w.t, w.root, args...)
+}
+
+func gitIn(t testing.TB, folder string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "HOME="+folder,
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return string(out)
+}
+
+// contents reads a folder whole: path → kind, mode and content. What never is content of a snapshot is passed over.
+func contents(t testing.TB, root string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if d.Name() == ".git" || d.Name() == ".pawl" {
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if name == "." {
+			return nil
+		}
+		all[name], err = describe(path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func describe(path string) (string, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return "", err
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFLNK:
+		target, err := os.Readlink(path)
+		return "link to " + target, err
+	case unix.S_IFDIR:
+		return fmt.Sprintf("folder %04o", st.Mode&0o7777), nil
+	case unix.S_IFREG:
+		data, err := os.ReadFile(path)
+		return fmt.Sprintf("file %04o %s", st.Mode&0o7777, data), err
+	}
+	return "special", nil
+}
+
+// same fails unless two folders hold the same.
+func same(t testing.TB, want, got map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

@@ -1,0 +1,279 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"pawl/internal/snapshot/pack"
+)
+
+const (
+	largeFile = 8 << 20 // bytes; a larger file is kept in blocks, so that a change in it costs only its block
+	blockSize = 1 << 20
+	readTries = 3 // of a file that changes while it is read
+)
+
+// look looks at each name of the folder listed last, and reads what the stat cache does not know.
+func (w *worker) look(f *folder, fd int) error {
+	var known map[string]stamp
+	if f.old != nil {
+		known = make(map[string]stamp, len(w.names))
+		for _, s := range f.old.stamps() {
+			known[s.name] = s
+		}
+	}
+	f.names = make([]stamp, 0, len(w.names))
+	for i := range w.names {
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+		d := w.names[i]
+		s := stamp{name: d.name}
+		old, ok := known[d.name]
+		if !ok {
+			old.kind = 0
+		}
+		there, err := w.lookAt(f, fd, d, &s, &old)
+		if err != nil {
+			return fmt.Errorf("%s: %w", d.name, err)
+		}
+		if there {
+			f.names = append(f.names, s)
+		}
+	}
+	return nil
+}
+
+// lookAt fills the stamp of one name. It reports whether the name is still there.
+func (w *worker) lookAt(f *folder, fd int, d dirent, s, old *stamp) (there bool, err error) {
+	var st unix.Stat_t
+	switch err := unix.Fstatat(fd, d.name, &st, unix.AT_SYMLINK_NOFOLLOW); {
+	case errors.Is(err, unix.ENOENT):
+		return false, nil
+	case err != nil:
+		w.skip(f, d, s, err.Error())
+		return true, nil
+	}
+	kind := st.Mode & unix.S_IFMT
+	path := join(f.path, d.name)
+	if f.rules.Ignored(d.name, kind == unix.S_IFDIR) {
+		if s.tracked, err = w.tracked.covers(path, kind == unix.S_IFDIR); err != nil {
+			return false, err
+		}
+		if !s.tracked {
+			w.skip(f, d, s, whyIgnored)
+			return true, nil
+		}
+	}
+	switch kind {
+	case unix.S_IFDIR:
+		s.kind = byte(Folder)
+		f.children = append(f.children, w.child(f, d.name))
+	case unix.S_IFREG:
+		return w.lookAtFile(f, fd, d, s, old, &st)
+	case unix.S_IFLNK:
+		return w.lookAtLink(f, fd, d, s, &st)
+	default:
+		w.skip(f, d, s, special(uint32(kind)))
+	}
+	return true, nil
+}
+
+// special says what kind of thing is left out for what it is.
+func special(kind uint32) string {
+	switch kind {
+	case unix.S_IFSOCK:
+		return "socket"
+	case unix.S_IFIFO:
+		return "named pipe"
+	case unix.S_IFBLK, unix.S_IFCHR:
+		return "device"
+	}
+	return "neither file nor folder nor link"
+}
+
+func (w *worker) skip(f *folder, d dirent, s *stamp, why string) {
+	*s = stamp{kind: leftOutKind, name: d.name, mode: uint32(d.kind), text: why}
+	w.leave(join(f.path, d.name), why)
+}
+
+func (w *worker) lookAtLink(f *folder, fd int, d dirent, s *stamp, st *unix.Stat_t) (bool, error) {
+	buf := make([]byte, maxPath+1)
+	n, err := unix.Readlinkat(fd, d.name, buf)
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EINVAL): // gone, or no link any more
+		return false, nil
+	case err != nil:
+		w.skip(f, d, s, err.Error())
+		return true, nil
+	}
+	s.set(st)
+	s.kind, s.text = byte(Link), string(buf[:n])
+	return true, nil
+}
+
+// lookAtFile takes what the stat cache knows of the file, or reads it.
+func (w *worker) lookAtFile(f *folder, fd int, d dirent, s, old *stamp, st *unix.Stat_t) (bool, error) {
+	if kind := Kind(old.kind); (kind == File || kind == Blocks) && old.matches(st) && w.old.settled(old.ctime) {
+		has, err := f.intact, error(nil)
+		if !has {
+			has, err = w.hasContent(kind, old.id)
+		}
+		if err != nil {
+			return false, err
+		}
+		if has {
+			tracked := s.tracked
+			*s = *old
+			s.tracked = tracked
+			return true, nil
+		}
+	}
+	err := w.read(fd, s)
+	var own ownError
+	switch {
+	case errors.As(err, &own):
+		return false, own.error
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ELOOP): // gone, or a link now
+		return false, nil
+	case err != nil:
+		w.skip(f, d, s, err.Error())
+	}
+	return true, nil
+}
+
+// hasContent reports whether the store has all of a file.
+func (w *walk) hasContent(kind Kind, id pack.ID) (bool, error) {
+	has, err := w.batch.Has(id)
+	if !has || err != nil || kind == File {
+		return has, err
+	}
+	return false, nil // of a large file some blocks may be gone; reading it again finds out
+}
+
+// ownError is a fault of the store, and not of the file that is read.
+type ownError struct{ error }
+
+// read reads a file until it stays the same meanwhile. One that never does is taken as it was read last: its time is
+// that of this walk, so the next one reads it again.
+func (w *worker) read(fd int, s *stamp) error {
+	file, err := unix.Openat(fd, s.name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(file), s.name)
+	defer f.Close()
+	for try := 1; ; try++ {
+		var before, after unix.Stat_t
+		if err := unix.Fstat(file, &before); err != nil {
+			return err
+		}
+		if before.Mode&unix.S_IFMT != unix.S_IFREG {
+			return unix.ENOENT // the file that was to be read is gone
+		}
+		s.set(&before)
+		if err := w.store(f, s); err != nil {
+			return err
+		}
+		if err := unix.Fstat(file, &after); err != nil {
+			return err
+		}
+		if s.matches(&after) || try == readTries {
+			return nil
+		}
+	}
+}
+
+// store puts a file's content into the batch and notes what it is, and how long it turned out to be.
+func (w *worker) store(f *os.File, s *stamp) (err error) {
+	if s.size > largeFile {
+		s.kind = byte(Blocks)
+		s.id, s.size, err = w.storeBlocks(f, s.size)
+		return err
+	}
+	if need := int(s.size) + 1; cap(w.file) < need {
+		w.file = make([]byte, max(need, 64<<10))
+	}
+	n, err := io.ReadFull(io.NewSectionReader(f, 0, s.size), w.file[:s.size])
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF { // shorter than a moment ago: found out by the caller
+		return err
+	}
+	s.kind, s.size = byte(File), int64(n)
+	s.id, err = w.put(w.file[:n])
+	return err
+}
+
+// put adds content to the batch, as long as the batch alone would not fill the quota.
+func (w *walk) put(content []byte) (pack.ID, error) {
+	if _, added := w.batch.Added(); added > w.limit {
+		return pack.ID{}, ownError{fmt.Errorf("this snapshot alone would take more than %d MiB: %w", w.limit>>20, ErrQuota)}
+	}
+	id, err := w.batch.Put(content)
+	if err != nil {
+		return id, ownError{err}
+	}
+	return id, nil
+}
+
+// storeBlocks puts a large file into the batch block by block, and then the list of blocks. It returns how much it read:
+// less than size where the file shrank meanwhile.
+func (w *worker) storeBlocks(f *os.File, size int64) (pack.ID, int64, error) {
+	ids := make([]pack.ID, (size+blockSize-1)/blockSize)
+	var next, read atomic.Int64
+	var readers sync.WaitGroup
+	faults := make(chan error, runtime.GOMAXPROCS(0))
+	for range cap(faults) {
+		readers.Go(func() { faults <- w.storeSome(f, ids, &next, &read) })
+	}
+	readers.Wait()
+	close(faults)
+	for err := range faults {
+		if err != nil {
+			return pack.ID{}, 0, err
+		}
+	}
+	list := make([]byte, 0, len(ids)*len(pack.ID{}))
+	for _, id := range ids {
+		list = append(list, id[:]...)
+	}
+	id, err := w.put(list)
+	return id, read.Load(), err
+}
+
+// storeSome takes blocks by their number until there are no more.
+func (w *walk) storeSome(f *os.File, ids []pack.ID, next, read *atomic.Int64) error {
+	buf := make([]byte, blockSize)
+	for {
+		i := next.Add(1) - 1
+		if i >= int64(len(ids)) {
+			return nil
+		}
+		if err := w.ctx.Err(); err != nil {
+			return ownError{err}
+		}
+		n, err := f.ReadAt(buf, i*blockSize)
+		if err != nil && err != io.EOF {
+			return err
+		}
+		read.Add(int64(n))
+		if ids[i], err = w.put(buf[:n]); err != nil {
+			return err
+		}
+	}
+}
+
+// readAll reads a small file.
+func readAll(f *os.File) ([]byte, error) {
+	data, err := io.ReadAll(f)
+	if data == nil {
+		data = []byte{} // there is a file, and it is empty
+	}
+	return data, err
+}

@@ -1,0 +1,272 @@
+package snapshot
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"pawl/internal/disk"
+	"pawl/internal/snapshot/ignore"
+	"pawl/internal/snapshot/pack"
+)
+
+// The stat cache remembers, for each folder, the tree that the last walk found there, and of each name size, times,
+// inode and content. What looks the same need not be read again. It is a cache: at the least doubt it counts as empty.
+//
+// The file: statMagic, the start of the walk (8 bytes), how git's index looked (16 bytes), blocks, CRC-32C of all that.
+// A block is one folder.
+type statCache struct {
+	started int64 // of the walk that made it, ns: what changed since then, or as good as then, must be read again
+	index   indexKey
+	blocks  map[string]*block
+}
+
+// block is one folder of the cache.
+type block struct {
+	raw     []byte // the whole block, as in the file
+	path    string
+	mode    uint32
+	tree    pack.ID
+	size    int64 // of all files below
+	files   int   // below
+	rules   ignore.Sum
+	entries []byte // count entries, see stamp.append
+}
+
+// stamp is what the cache remembers of one name. Of a folder it remembers only that it was there; that has its own
+// block. Of what was left out likewise.
+type stamp struct {
+	kind         byte // a Kind, or leftOutKind
+	name         string
+	mode         uint32 // st_mode; of what was left out, its DT type
+	size         int64
+	mtime, ctime int64 // ns
+	inode        uint64
+	id           pack.ID
+	text         string // a link's target; why a name was left out
+	tracked      bool   // it is content only because git tracks it
+}
+
+const (
+	statMagic   = "pawl stat 1\n"
+	leftOutKind = 'x'
+	trackedBit  = 0x80 // set in a stamp's kind
+)
+
+// grain is how much the clock of a file system may lag behind ours: the longest tick of a kernel's clock, twice. A file
+// that changed as late as that before the walk began may have changed again in the same tick, unseen.
+const grain = 20e6 // ns
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// readStatCache reads the cache. One that is missing, damaged or of another format is empty.
+func readStatCache(path string) (*statCache, error) {
+	empty := &statCache{blocks: map[string]*block{}}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return empty, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the stat cache: %w", err)
+	}
+	head := len(statMagic) + 8 + len(indexKey{})
+	if len(data) < head+4 || string(data[:len(statMagic)]) != statMagic {
+		return empty, nil
+	}
+	body, sum := data[:len(data)-4], binary.LittleEndian.Uint32(data[len(data)-4:])
+	if crc32.Checksum(body, castagnoli) != sum {
+		return empty, nil
+	}
+	c := &statCache{started: int64(binary.LittleEndian.Uint64(data[len(statMagic):])), blocks: make(map[string]*block, 64)}
+	copy(c.index[:], body[len(statMagic)+8:])
+	for rest := body[head:]; len(rest) > 0; {
+		length, n := binary.Uvarint(rest)
+		if n <= 0 || length > uint64(len(rest)-n) {
+			return empty, nil
+		}
+		end := n + int(length)
+		b, ok := readBlock(rest[:end:end], rest[n:end:end])
+		if !ok {
+			return empty, nil
+		}
+		c.blocks[b.path] = b
+		rest = rest[end:]
+	}
+	return c, nil
+}
+
+func readBlock(raw, body []byte) (*block, bool) {
+	f := fields{rest: body}
+	b := &block{raw: raw, path: string(f.text()), mode: uint32(f.number())}
+	copy(b.tree[:], f.bytes(len(b.tree)))
+	b.size, b.files = int64(f.number()), int(f.number())
+	copy(b.rules[:], f.bytes(len(b.rules)))
+	b.entries = f.rest
+	return b, !f.bad
+}
+
+// writeStatCache writes the cache. It may be lost at a power cut.
+func writeStatCache(path string, started int64, index indexKey, blocks [][]byte) error {
+	size := len(statMagic) + 12 + len(index)
+	for _, b := range blocks {
+		size += len(b)
+	}
+	out := make([]byte, 0, size)
+	out = append(out, statMagic...)
+	out = binary.LittleEndian.AppendUint64(out, uint64(started))
+	out = append(out, index[:]...)
+	for _, b := range blocks {
+		out = append(out, b...)
+	}
+	out = binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
+	return disk.Put(path, out)
+}
+
+// encode gives the block with its length in front.
+func (b *block) encode() []byte {
+	body := make([]byte, 0, len(b.path)+len(b.entries)+80)
+	body = appendText(body, b.path)
+	body = binary.AppendUvarint(body, uint64(b.mode))
+	body = append(body, b.tree[:]...)
+	body = binary.AppendUvarint(body, uint64(b.size))
+	body = binary.AppendUvarint(body, uint64(b.files))
+	body = append(body, b.rules[:]...)
+	body = append(body, b.entries...)
+	return append(binary.AppendUvarint(make([]byte, 0, len(body)+4), uint64(len(body))), body...)
+}
+
+// entry is the folder as the folder above names it, but for its name.
+func (b *block) entry() Entry {
+	return Entry{Kind: Folder, Mode: b.mode, Size: b.size, Files: b.files, ID: b.tree}
+}
+
+// stamps gives the block's entries, one by one.
+func (b *block) stamps() []stamp {
+	var all []stamp
+	var s stamp
+	for f := (fields{rest: b.entries}); ; s = (stamp{}) {
+		name, ok := f.next(&s)
+		if !ok {
+			return all
+		}
+		s.name = string(name)
+		all = append(all, s)
+	}
+}
+
+// append adds the stamp to a block's entries.
+func (s *stamp) append(out []byte) []byte {
+	kind := s.kind
+	if s.tracked {
+		kind |= trackedBit
+	}
+	out = append(out, kind)
+	out = appendText(out, s.name)
+	switch Kind(s.kind) {
+	case Folder:
+		return out
+	case leftOutKind:
+		return appendText(append(out, byte(s.mode)), s.text)
+	}
+	out = binary.AppendUvarint(out, uint64(s.mode))
+	out = binary.AppendUvarint(out, uint64(s.size))
+	out = binary.LittleEndian.AppendUint64(out, uint64(s.mtime))
+	out = binary.LittleEndian.AppendUint64(out, uint64(s.ctime))
+	out = binary.AppendUvarint(out, s.inode)
+	if Kind(s.kind) == Link {
+		return appendText(out, s.text)
+	}
+	return append(out, s.id[:]...)
+}
+
+// fields takes a block apart, as reader does an object, but without a copy.
+type fields struct {
+	rest []byte
+	bad  bool
+}
+
+// next gives the next stamp of a block's entries; its name is a slice of them.
+func (f *fields) next(s *stamp) (name []byte, ok bool) {
+	if len(f.rest) == 0 || f.bad {
+		return nil, false
+	}
+	s.kind, s.tracked = f.rest[0]&^trackedBit, f.rest[0]&trackedBit != 0
+	f.rest = f.rest[1:]
+	name = f.text()
+	switch Kind(s.kind) {
+	case Folder:
+		return name, !f.bad
+	case leftOutKind:
+		if b := f.bytes(1); b != nil {
+			s.mode = uint32(b[0])
+		}
+		s.text = string(f.text())
+		return name, !f.bad
+	}
+	s.mode, s.size = uint32(f.number()), int64(f.number())
+	s.mtime, s.ctime = f.long(), f.long()
+	s.inode = f.number()
+	if Kind(s.kind) == Link {
+		s.text = string(f.text())
+	} else {
+		copy(s.id[:], f.bytes(len(s.id)))
+	}
+	return name, !f.bad
+}
+
+func (f *fields) bytes(n int) []byte {
+	if n < 0 || len(f.rest) < n {
+		f.bad, f.rest = true, nil
+		return nil
+	}
+	out := f.rest[:n:n]
+	f.rest = f.rest[n:]
+	return out
+}
+
+func (f *fields) number() uint64 {
+	n, length := binary.Uvarint(f.rest)
+	if length <= 0 {
+		f.bad, f.rest = true, nil
+		return 0
+	}
+	f.rest = f.rest[length:]
+	return n
+}
+
+func (f *fields) long() int64 {
+	if b := f.bytes(8); b != nil {
+		return int64(binary.LittleEndian.Uint64(b))
+	}
+	return 0
+}
+
+func (f *fields) text() []byte { return f.bytes(int(f.number())) }
+
+// matches reports whether the file looks as it did when it was stamped.
+func (s *stamp) matches(st *unix.Stat_t) bool {
+	mtime, ctime := timesOf(st)
+	return s.size == st.Size && s.mtime == mtime && s.ctime == ctime && s.inode == st.Ino && s.mode == uint32(st.Mode)
+}
+
+// set notes how the file looks.
+func (s *stamp) set(st *unix.Stat_t) {
+	s.size, s.inode, s.mode = st.Size, st.Ino, uint32(st.Mode)
+	s.mtime, s.ctime = timesOf(st)
+}
+
+// entry is what the stamp says of the folder's content. Folders and what was left out have none here.
+func (s *stamp) entry(name string) Entry {
+	if Kind(s.kind) == Link {
+		return Entry{Name: name, Kind: Link, Target: s.text}
+	}
+	return Entry{Name: name, Kind: Kind(s.kind), Mode: s.mode & 0o7777, Size: s.size, ID: s.id}
+}
+
+// settled reports whether a stamp's file cannot have changed again, unseen, in the tick in which it was stamped.
+func (c *statCache) settled(ctime int64) bool { return ctime < c.started-grain }

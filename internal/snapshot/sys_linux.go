@@ -1,0 +1,61 @@
+package snapshot
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+)
+
+// openBelow opens a path below the folder root and follows no link on the way: what has meanwhile become a link out of
+// the workspace cannot lead us there.
+func openBelow(root int, path string, flags int) (int, error) {
+	how := unix.OpenHow{
+		Flags:   uint64(flags | unix.O_CLOEXEC | unix.O_NOFOLLOW),
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	}
+	if flags&unix.O_CREAT != 0 {
+		how.Mode = 0o600
+	}
+	for {
+		fd, err := unix.Openat2(root, path, &how)
+		if err == unix.EINTR || err == unix.EAGAIN { // EAGAIN: something on the way was renamed just now
+			continue
+		}
+		return fd, err
+	}
+}
+
+// readNames calls each with every name of an open folder but . and .., and its type as the folder says it (DT_UNKNOWN
+// where it does not). The name is only good during the call.
+func readNames(fd int, buf []byte, each func(name []byte, kind byte)) error {
+	for {
+		n, err := unix.Getdents(fd, buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return err
+		}
+		// struct linux_dirent64: inode 8, offset 8, length 2, type 1, name (getdents64(2)).
+		for rest := buf[:n]; len(rest) > 19; {
+			length := int(binary.NativeEndian.Uint16(rest[16:]))
+			name := rest[19:length]
+			for i, c := range name {
+				if c == 0 {
+					name = name[:i]
+					break
+				}
+			}
+			if s := string(name); s != "." && s != ".." {
+				each(name, rest[18])
+			}
+			rest = rest[length:]
+		}
+	}
+}
+
+func timesOf(st *unix.Stat_t) (mtime, ctime int64) { return st.Mtim.Nano(), st.Ctim.Nano() }
+
+func rename(fromDir int, from string, toDir int, to string) error {
+	return unix.Renameat(fromDir, from, toDir, to)
+}

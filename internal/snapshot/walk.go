@@ -1,0 +1,437 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pawl/internal/project"
+	"pawl/internal/snapshot/ignore"
+	"pawl/internal/snapshot/pack"
+)
+
+// LeftOut is something below the root that is not in a snapshot. Of an ignored folder only the folder is named.
+type LeftOut struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
+}
+
+// Why something is left out, beside what the system says of a file that cannot be read.
+const (
+	whyIgnored = "ignored"
+	whyTooDeep = "path longer than 4095 bytes"
+)
+
+// walk looks at the whole workspace once, in parallel, and puts what is new into the batch. A folder becomes a tree
+// once all its folders have. One that is as the stat cache says costs a look at each of its names and nothing else.
+type walk struct {
+	ctx     context.Context
+	root    int // descriptor
+	batch   *pack.Batch
+	limit   int64 // bytes that the batch may add
+	old     *statCache
+	tracked *tracked
+	index   bool // git's index looks as it did for the stat cache
+	started time.Time
+
+	mu       sync.Mutex // guards what follows
+	more     sync.Cond  // the stack has grown, or the walk is over
+	stack    []*folder
+	open     int // folders not finished
+	err      error
+	leftOut  []LeftOut
+	leftover []string // temporary files of a restore that was cut off
+	blocks   [][]byte
+	trees    map[pack.ID][]Entry // those that the stat cache did not know
+	stale    bool                // the stat cache is to be written anew
+}
+
+// folder is one folder of a walk.
+type folder struct {
+	above    *folder
+	path     string // below the root; empty for the root
+	rules    *ignore.Rules
+	old      *block
+	intact   bool // the store has all that old names
+	kept     bool // its own names are all as in old
+	gone     bool // it is no folder any more, or cannot be read
+	mode     uint32
+	names    []stamp // unless kept: what it holds, in order of the names' bytes
+	children []*folder
+	pending  atomic.Int32 // children not finished
+	tree     Entry
+}
+
+// dirent is a name as a folder gives it. Type is one of DT_REG, DT_DIR, …
+type dirent struct {
+	name string
+	kind byte
+}
+
+// worker is what one goroutine of a walk uses again and again.
+type worker struct {
+	*walk
+	dirents []byte // for getdents
+	names   []dirent
+	arena   []byte
+	file    []byte
+}
+
+// run walks. It returns the root folder's entry.
+func (w *walk) run(rules *ignore.Rules) (Entry, error) {
+	w.more.L = &w.mu
+	w.trees = map[pack.ID][]Entry{}
+	w.started = time.Now()
+	top := &folder{rules: rules, old: w.old.blocks[""]}
+	w.push(top)
+	stop := context.AfterFunc(w.ctx, func() { w.fail(context.Cause(w.ctx)) })
+	defer stop()
+	var workers sync.WaitGroup
+	for range max(4, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			each := worker{walk: w, dirents: make([]byte, 64<<10)}
+			for f := w.pop(); f != nil; f = w.pop() {
+				if err := each.visit(f); err != nil {
+					w.fail(fmt.Errorf("%s: %w", or(f.path, "."), err))
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if w.err == nil && top.gone {
+		w.err = errors.New("the workspace's own folder cannot be read")
+	}
+	return top.tree, w.err
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+func (w *walk) push(folders ...*folder) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stack = append(w.stack, folders...)
+	w.open += len(folders)
+	w.more.Broadcast()
+}
+
+// pop gives the next folder, or nil when the walk is over.
+func (w *walk) pop() *folder {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.stack) == 0 && w.open > 0 && w.err == nil {
+		w.more.Wait()
+	}
+	if w.err != nil || len(w.stack) == 0 {
+		return nil
+	}
+	f := w.stack[len(w.stack)-1]
+	w.stack = w.stack[:len(w.stack)-1]
+	return f
+}
+
+func (w *walk) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = err
+	}
+	w.more.Broadcast()
+}
+
+func (w *walk) leave(path, why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.leftOut = append(w.leftOut, LeftOut{Path: path, Why: why})
+}
+
+// visit looks at a folder's own names and hands its folders on.
+func (w *worker) visit(f *folder) error {
+	fd, err := openBelow(w.root, or(f.path, "."), unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return w.lose(f, err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	f.mode = uint32(st.Mode) & 0o7777
+	if err := w.list(f, fd); err != nil {
+		return w.lose(f, err)
+	}
+	if f.above != nil { // the root's own patterns are in its rules already
+		if err := w.readRules(f, fd); err != nil {
+			return err
+		}
+	}
+	if f.old != nil {
+		if f.intact, err = w.batch.Has(f.old.tree); err != nil {
+			return err
+		}
+	}
+	if f.kept, err = w.compare(f, fd); err == nil && !f.kept {
+		err = w.look(f, fd)
+	}
+	if err != nil {
+		return err
+	}
+	if len(f.children) == 0 {
+		return w.finish(f)
+	}
+	f.pending.Store(int32(len(f.children)))
+	w.push(f.children...)
+	return nil
+}
+
+// lose is for a folder that cannot be read: it is gone, was changed into something else, or is left out.
+func (w *worker) lose(f *folder, err error) error {
+	f.gone = true
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP), errors.Is(err, unix.EXDEV):
+	case errors.Is(err, unix.ENAMETOOLONG):
+		w.leave(f.path, whyTooDeep)
+	default:
+		w.leave(f.path, err.Error())
+	}
+	return w.finish(f)
+}
+
+// list reads the folder's names into w.names, in order, but for those that are never content.
+func (w *worker) list(f *folder, fd int) error {
+	w.arena, w.names = w.arena[:0], w.names[:0]
+	var ends []int
+	err := readNames(fd, w.dirents, func(name []byte, kind byte) {
+		switch string(name) {
+		case ".git", project.Folder:
+			return
+		}
+		if isTemporary(name) {
+			w.mu.Lock()
+			w.leftover = append(w.leftover, join(f.path, string(name)))
+			w.mu.Unlock()
+			return
+		}
+		w.arena = append(w.arena, name...)
+		w.names = append(w.names, dirent{kind: kind})
+		ends = append(ends, len(w.arena))
+	})
+	all, from := string(w.arena), 0
+	for i, end := range ends {
+		w.names[i].name, from = all[from:end], end
+	}
+	slices.SortFunc(w.names, func(a, b dirent) int { return strings.Compare(a.name, b.name) })
+	return err
+}
+
+// has reports whether the folder listed last has the name.
+func (w *worker) has(name string) bool {
+	_, found := slices.BinarySearchFunc(w.names, name, func(d dirent, name string) int { return strings.Compare(d.name, name) })
+	return found
+}
+
+// readRules finds the rules for the folder's entries.
+func (w *worker) readRules(f *folder, fd int) error {
+	var patterns [2][]byte
+	for i, name := range []string{ignore.GitFile, ignore.PawlFile} {
+		if !w.has(name) {
+			continue
+		}
+		data, err := readPatterns(fd, name)
+		if err != nil {
+			return err
+		}
+		patterns[i] = data
+	}
+	f.rules = f.above.rules.In(f.path[strings.LastIndexByte(f.path, '/')+1:], patterns[0], patterns[1])
+	return nil
+}
+
+// compare reports whether all that the folder holds looks as the stat cache says. Then it also finds its folders.
+func (w *worker) compare(f *folder, fd int) (bool, error) {
+	if f.old == nil || !f.intact || f.old.rules != f.rules.Sum() {
+		return false, nil
+	}
+	known := fields{rest: f.old.entries}
+	var s stamp
+	var out []LeftOut
+	for i := range w.names {
+		d := &w.names[i]
+		name, ok := known.next(&s)
+		if !ok || string(name) != d.name {
+			return w.differs(f)
+		}
+		same, err := w.looksSame(f, fd, d, &s)
+		if err != nil || !same {
+			w.differs(f)
+			return false, err
+		}
+		switch s.kind {
+		case byte(Folder):
+			f.children = append(f.children, w.child(f, d.name))
+		case leftOutKind:
+			out = append(out, LeftOut{Path: join(f.path, d.name), Why: s.text})
+		}
+	}
+	if _, more := known.next(&s); more || known.bad {
+		return w.differs(f)
+	}
+	if len(out) > 0 {
+		w.mu.Lock()
+		w.leftOut = append(w.leftOut, out...)
+		w.mu.Unlock()
+	}
+	return true, nil
+}
+
+func (w *worker) differs(f *folder) (bool, error) {
+	f.children = f.children[:0]
+	return false, nil
+}
+
+// looksSame reports whether a name is what its stamp says.
+func (w *worker) looksSame(f *folder, fd int, d *dirent, s *stamp) (bool, error) {
+	if (s.tracked || s.kind == leftOutKind) && !w.index {
+		return false, nil // whether git tracks it must be asked again
+	}
+	switch {
+	case s.kind == leftOutKind:
+		return s.text == whyIgnored && s.mode == uint32(d.kind), nil
+	case s.kind == byte(Folder):
+		return d.kind == unix.DT_DIR, nil
+	}
+	var st unix.Stat_t
+	if err := unix.Fstatat(fd, d.name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return false, nil
+	}
+	return s.matches(&st) && w.old.settled(s.ctime), nil
+}
+
+func (w *walk) child(f *folder, name string) *folder {
+	path := join(f.path, name)
+	return &folder{above: f, path: path, old: w.old.blocks[path]}
+}
+
+func join(folder, name string) string {
+	if folder == "" {
+		return name
+	}
+	return folder + "/" + name
+}
+
+// finish makes the folder's tree, and then those of the folders above that waited for it only.
+func (w *walk) finish(f *folder) error {
+	for ; f != nil; f = f.above {
+		if !f.gone {
+			if err := w.makeTree(f); err != nil {
+				return err
+			}
+		}
+		w.mu.Lock()
+		if w.open--; w.open == 0 {
+			w.more.Broadcast()
+		}
+		w.mu.Unlock()
+		if f.above == nil || f.above.pending.Add(-1) > 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// makeTree makes the folder's tree, or takes the one that the stat cache knows.
+func (w *walk) makeTree(f *folder) error {
+	if f.kept && f.old.mode == f.mode && !slices.ContainsFunc(f.children, (*folder).changed) {
+		f.tree = f.old.entry()
+		w.remember(f.old.raw, false)
+		return nil
+	}
+	if f.kept {
+		f.names = f.old.stamps()
+	}
+	entries, names := f.entries()
+	b := block{path: f.path, mode: f.mode, rules: f.rules.Sum()}
+	for _, e := range entries {
+		b.size += e.Size
+		b.files += e.count()
+	}
+	for i := range names {
+		b.entries = names[i].append(b.entries)
+	}
+	var err error
+	b.tree, err = w.batch.Put(encodeTree(entries))
+	if err != nil {
+		return err
+	}
+	f.tree = b.entry()
+	w.remember(b.encode(), true)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trees[b.tree] = entries
+	return nil
+}
+
+// changed reports whether the folder is not what the stat cache says.
+func (f *folder) changed() bool {
+	return f.gone || f.old == nil || f.tree.ID != f.old.tree || f.mode != f.old.mode
+}
+
+// entries gives the folder's content with the trees of its folders, and the stamps of what is still there.
+func (f *folder) entries() ([]Entry, []stamp) {
+	entries := make([]Entry, 0, len(f.names))
+	names := f.names[:0]
+	children := f.children
+	for i := range f.names {
+		s := f.names[i]
+		switch s.kind {
+		case leftOutKind:
+		case byte(Folder):
+			child := children[0]
+			children = children[1:]
+			if child.gone {
+				continue
+			}
+			e := child.tree
+			e.Name = s.name
+			entries = append(entries, e)
+		default:
+			entries = append(entries, s.entry(s.name))
+		}
+		names = append(names, s)
+	}
+	return entries, names
+}
+
+func (w *walk) remember(block []byte, fresh bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.blocks = append(w.blocks, block)
+	w.stale = w.stale || fresh
+}
+
+// readPatterns reads a file of patterns. Like git it takes only regular files that it may read.
+func readPatterns(fd int, name string) ([]byte, error) {
+	file, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil
+	}
+	f := os.NewFile(uintptr(file), name)
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	return readAll(f)
+}
