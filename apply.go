@@ -49,7 +49,7 @@ func (s *State) apply(e Event, payload Payload) error {
 		return s.applyStep(e, p)
 	case GateOpened, GateAnswered, GateExpired, GateWithdrawn:
 		return s.applyGate(e, p)
-	case DecisionMade, BlockerOpened, BlockerCleared, MemoryLearned, CheckpointSaved:
+	case DecisionMade, BlockerOpened, BlockerCleared, MemoryLearned, CheckpointSaved, CheckpointsPruned:
 		return s.applyNote(e, p)
 	}
 	return nil // machine.slept, watchdog.acted, budget.spent: on record, without effect
@@ -84,7 +84,7 @@ func (s *State) created(e Event, p RunCreated) error {
 		return fmt.Errorf("run %s was created already", s.Run)
 	}
 	s.Format, s.Run, s.Project, s.Kind, s.Name = p.Format, p.Run, p.Project, p.Kind, p.Name
-	s.Goal, s.Mode, s.Created = p.Goal, p.Mode, e.Time
+	s.Goal, s.Mode, s.Created, s.Forked = p.Goal, p.Mode, e.Time, p.Forked
 	return nil
 }
 
@@ -416,6 +416,11 @@ func (s *State) stepDone(e Event, p StepDone) error {
 		st.Status, st.Reviews = AwaitsReview, nil
 	}
 	s.spend(st, p.Stats, p.Usage)
+	st.Unsaved = ""
+	if p.Save != nil {
+		s.save(e, *p.Save)
+		st.Unsaved = p.Save.Unsaved()
+	}
 	return nil
 }
 
@@ -542,14 +547,24 @@ func (s *State) applyNote(e Event, payload Payload) error {
 	case MemoryLearned:
 		s.Learned++
 	case CheckpointSaved:
-		if s.Saved == nil {
-			s.Saved = map[CheckpointKind]int{}
-		}
-		p.Seq, p.Time = e.Seq, e.Time
-		s.Saved[p.Kind]++
-		s.LastSave = &p.Checkpoint
+		s.save(e, p.Checkpoint)
+	case CheckpointsPruned:
+		s.Pruned += len(p.Checkpoints)
 	}
 	return nil
+}
+
+// save takes up a checkpoint. An emergency one never hides a good one.
+func (s *State) save(e Event, c Checkpoint) {
+	if s.Saved == nil {
+		s.Saved = map[CheckpointKind]int{}
+	}
+	c.Seq, c.Time = e.Seq, e.Time
+	s.Saved[c.Kind]++
+	s.LastSave = &c
+	if c.Kind != CheckpointEmergency {
+		s.LastGood = &c
+	}
 }
 
 func (s *State) blockerCleared(e Event, p BlockerCleared) error {

@@ -374,14 +374,17 @@ func TestNotes(t *testing.T) {
 		pawl.MemoryLearned{Memory: pawl.Memory{Kind: pawl.Gotcha, Text: "x"}},
 		pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "c1", Kind: pawl.CheckpointManual, Seq: 77}},
 		pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "c2", Kind: pawl.CheckpointManual}},
+		pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "e", Kind: pawl.CheckpointEmergency}},
+		pawl.CheckpointsPruned{Checkpoints: []pawl.CheckpointID{"c1", "x"}}, pawl.FilesRestored{Checkpoint: "c2"},
 		pawl.MachineSlept{Seconds: 5}, pawl.BudgetSpent{Budget: "usd"}, pawl.WatchdogActed{AttemptRef: ref("gone", 1)},
 	)
 	want := pawl.NewState()
-	want.Seq, want.Updated, want.Learned = 10, when(10), 1
+	want.Seq, want.Updated, want.Learned, want.Pruned = 13, when(13), 1, 2
 	want.Made = []pawl.Decision{{Choice: "x", Time: when(1)}}
 	want.Blockers = []pawl.Blocker{{ID: 1, Text: "no key", Opened: when(2), Cleared: when(4), How: "found it"}, {ID: 2, Text: "no disk", Opened: when(3)}}
-	want.Saved = map[pawl.CheckpointKind]int{pawl.CheckpointManual: 2}
-	want.LastSave = &pawl.Checkpoint{ID: "c2", Kind: pawl.CheckpointManual, Seq: 7, Time: when(7)}
+	want.Saved = map[pawl.CheckpointKind]int{pawl.CheckpointManual: 2, pawl.CheckpointEmergency: 1}
+	want.LastGood = &pawl.Checkpoint{ID: "c2", Kind: pawl.CheckpointManual, Seq: 7, Time: when(7)}
+	want.LastSave = &pawl.Checkpoint{ID: "e", Kind: pawl.CheckpointEmergency, Seq: 8, Time: when(8)}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -941,7 +944,10 @@ func TestFoldAgainstModel(t *testing.T) {
 
 // deepStory fits, and sets each field of the state at some point.
 var deepStory = []pawl.Payload{
-	pawl.RunCreated{Format: 1, Run: "r", Project: "p", Kind: pawl.PlanRun, Name: "n", Goal: "g", Mode: pawl.Guided},
+	pawl.RunCreated{
+		Format: 1, Run: "r", Project: "p", Kind: pawl.PlanRun, Name: "n", Goal: "g", Mode: pawl.Guided,
+		Forked: &pawl.Fork{Run: "o", Checkpoint: "c", Seq: 3},
+	},
 	pawl.RunPlanned{Revision: 1, File: "plan.yaml"},
 	pawl.EngineStarted{Epoch: 1, PID: 1},
 	pawl.AttemptStarted{AttemptRef: ref("a", 1), Key: pawl.Key{Definition: "d", Inputs: pawl.Outputs{"i": {SHA256: "x"}}}},
@@ -956,7 +962,9 @@ var deepStory = []pawl.Payload{
 	pawl.StepDone{
 		Step: "a", Attempt: 3, Token: "a-3", Key: pawl.Key{Definition: "d"}, Outputs: pawl.Outputs{"o": {Size: 1}}, Accept: "c", Summary: "s",
 		Undo: "u", Adopted: "w", Usage: pawl.Usage{USD: 1, Tokens: 2}, Review: map[string]int{"ann": 5},
+		Save: &pawl.Checkpoint{ID: "d", Kind: pawl.CheckpointStep, Snapshot: &pawl.Snapshot{None: "quota"}},
 	},
+	pawl.CheckpointsPruned{Checkpoints: []pawl.CheckpointID{"d"}},
 	pawl.StepReviewed{Step: "a", Reviewer: "ann", Score: 5},
 	pawl.OutputsChanged{Step: "a", Paths: []string{"o"}},
 	listed("f", 0, 3),

@@ -28,8 +28,25 @@ type MemoryLearned struct {
 // CheckpointSaved is a durable statement: at this event, with this snapshot, this is done and this is how to go on.
 type CheckpointSaved struct{ Checkpoint }
 
-func (DecisionMade) Event() EventType    { return "decision.made" }
-func (BlockerOpened) Event() EventType   { return "blocker.opened" }
-func (BlockerCleared) Event() EventType  { return "blocker.cleared" }
-func (MemoryLearned) Event() EventType   { return "memory.learned" }
-func (CheckpointSaved) Event() EventType { return "checkpoint.saved" }
+// CheckpointsPruned says that the snapshots of checkpoints were let go.
+type CheckpointsPruned struct {
+	Checkpoints []CheckpointID `json:"checkpoints"`
+	Why         string         `json:"why"`
+}
+
+// FilesRestored says that files were brought back to what they were at a checkpoint.
+type FilesRestored struct {
+	Checkpoint CheckpointID `json:"checkpoint"`
+	From       RunID        `json:"from"`            // the checkpoint's run
+	Before     CheckpointID `json:"before"`          // what was there before
+	Paths      []string     `json:"paths,omitempty"` // only these and what is below them
+	Changed    int          `json:"changed"`         // paths
+}
+
+func (DecisionMade) Event() EventType      { return "decision.made" }
+func (BlockerOpened) Event() EventType     { return "blocker.opened" }
+func (BlockerCleared) Event() EventType    { return "blocker.cleared" }
+func (MemoryLearned) Event() EventType     { return "memory.learned" }
+func (CheckpointSaved) Event() EventType   { return "checkpoint.saved" }
+func (CheckpointsPruned) Event() EventType { return "checkpoint.pruned" }
+func (FilesRestored) Event() EventType     { return "files.restored" }

@@ -10,6 +10,14 @@ type RunCreated struct {
 	Goal    string  `json:"goal,omitempty"` // without a plan
 	Mode    Mode    `json:"mode,omitempty"` // without a plan
 	Pawl    string  `json:"pawl"`           // version of the program that made the run
+	Forked  *Fork   `json:"forked,omitempty"`
+}
+
+// Fork is where a run comes from that was made of another one's checkpoint.
+type Fork struct {
+	Run        RunID        `json:"run"`
+	Checkpoint CheckpointID `json:"checkpoint"`
+	Seq        Seq          `json:"seq"` // up to which event of the other run this one has it
 }
 
 // RunKind says where a run came from.

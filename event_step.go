@@ -42,6 +42,7 @@ type StepDone struct {
 	Started time.Time       `json:"started,omitzero"`  // only where no attempt.started stands before it
 	Review  map[string]int  `json:"review,omitempty"`  // minimum scores without which it is not done yet
 	Stats   *AttemptStats   `json:"stats,omitempty"`
+	Save    *Checkpoint     `json:"checkpoint,omitempty"` // with the snapshot of the files, or why there is none
 }
 
 // StepFailed says that a step has failed for good: no tries are left, or none would help.

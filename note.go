@@ -73,6 +73,14 @@ type Snapshot struct {
 	None    string `json:"none,omitempty"`        // why there is none
 }
 
+// Unsaved says why the checkpoint has no snapshot of the files; empty where it has one.
+func (c Checkpoint) Unsaved() string {
+	if c.Snapshot == nil {
+		return ""
+	}
+	return c.Snapshot.None
+}
+
 // CheckpointKind is what a checkpoint was taken for.
 type CheckpointKind string
 

@@ -31,6 +31,9 @@ type State struct {
 	Learned  int                    `json:"learned,omitempty"` // bullets added to MEMORY.md
 	Saved    map[CheckpointKind]int `json:"saved,omitempty"`   // checkpoints by kind
 	LastSave *Checkpoint            `json:"last_checkpoint,omitempty"`
+	LastGood *Checkpoint            `json:"last_good,omitempty"` // the last that is no emergency one
+	Pruned   int                    `json:"pruned,omitempty"`    // checkpoints whose snapshots were let go
+	Forked   *Fork                  `json:"forked,omitempty"`
 	Spent    Spending               `json:"spent,omitzero"`
 	Newer    []EventType            `json:"newer,omitempty"`   // unknown event types: a newer pawl wrote here
 	Misfits  []Misfit               `json:"misfits,omitempty"` // the first MaxMisfits of them
@@ -107,6 +110,7 @@ type StepState struct {
 	Summary  string                  `json:"summary,omitempty"`
 	Undo     string                  `json:"undo,omitempty"`
 	Adopted  string                  `json:"adopted,omitempty"`
+	Unsaved  string                  `json:"unsaved,omitempty"`  // why there is no snapshot of the workspace as the step left it
 	Why      string                  `json:"why,omitempty"`      // why it failed, was skipped or reopened
 	Rejected string                  `json:"rejected,omitempty"` // the last rejection, for PAWL_RESUME
 	Reviews  map[string]StepReviewed `json:"reviews,omitempty"`

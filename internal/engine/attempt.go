@@ -235,7 +235,7 @@ func (e *Engine) watch(ctx context.Context, w work, ref pawl.AttemptRef, key paw
 				e.fatal = err
 				return
 			}
-			e.settle(w, ref, key, ev)
+			e.settle(ctx, w, ref, key, ev)
 		}
 	})
 }
@@ -278,6 +278,10 @@ func (e *Engine) gather(ctx context.Context, w work, ref pawl.AttemptRef, job pa
 		if err != nil {
 			return evidence{}, err
 		}
+	}
+	if kind, why := checkpointOf(w, ev); kind != "" {
+		s := e.keeper.save(ctx, kind, ref, why, e.standingNow(ctx))
+		ev.saved = &s
 	}
 	return ev, nil
 }

@@ -23,12 +23,12 @@ func (e *Engine) do(ctx context.Context, a action) error {
 	case list:
 		return e.list(a.step)
 	case finish:
-		return e.finish(a)
+		return e.finish(ctx, a)
 	case giveUp:
 		e.say(pawl.StepFailed{Step: a.step.ID, Why: a.why})
 		e.withdrawGates(a.step.ID)
 	case open:
-		return e.openGate(a)
+		return e.openGate(ctx, a)
 	case answer:
 		e.answerGate(a)
 	case expire:
@@ -160,9 +160,33 @@ func rawValues(root string, f *pawl.Foreach) ([]string, error) {
 	return values, nil
 }
 
-// finish ends a foreach step whose items are all done, or a gate step whose gate was answered.
-func (e *Engine) finish(a action) error {
-	done := pawl.StepDone{Step: a.step.ID, Accept: pawl.AcceptOf(a.step), Undo: a.step.Undo, Review: a.step.Review}
+// finish ends a foreach step whose items are all done, or a gate step whose gate was answered. A checkpoint comes first,
+// and for that time the step counts as being prepared.
+func (e *Engine) finish(ctx context.Context, a action) error {
+	name := string(a.step.ID)
+	if e.preparing[name] {
+		return nil
+	}
+	if s, ok := e.kept[name]; ok {
+		delete(e.kept, name)
+		return e.sayFinished(a, s)
+	}
+	e.preparing[name] = true
+	at := e.standing()
+	e.help(func() func() {
+		s := e.keeper.save(ctx, pawl.CheckpointStep, pawl.AttemptRef{Step: a.step.ID}, "", at)
+		return func() {
+			delete(e.preparing, name)
+			e.kept[name] = s
+		}
+	})
+	return nil
+}
+
+// sayFinished says that such a step is done.
+func (e *Engine) sayFinished(a action, s saved) error {
+	e.sayPruned(s)
+	done := pawl.StepDone{Step: a.step.ID, Accept: pawl.AcceptOf(a.step), Undo: a.step.Undo, Review: a.step.Review, Save: &s.Checkpoint}
 	if a.step.Gate != nil {
 		key, err := e.stepKey(a.step)
 		if err != nil {
@@ -221,14 +245,14 @@ func itemDone(log *journal.Log, items *pawl.ItemsState, index int) (pawl.ItemDon
 }
 
 // openGate opens a gate step's gate, or the one of the engine's own that the action brings.
-func (e *Engine) openGate(a action) error {
+func (e *Engine) openGate(ctx context.Context, a action) error {
 	if a.gate.Ask != "" {
-		e.sayGate(a.gate)
+		e.sayGate(ctx, a.gate)
 		return nil
 	}
 	gate, err := e.gateOf(a.step, nil)
 	if err == nil {
-		e.sayGate(gate)
+		e.sayGate(ctx, gate)
 	}
 	return err
 }
@@ -257,12 +281,11 @@ func briefly(checks []pawl.CheckRun) []pawl.CheckRun {
 	return brief
 }
 
-// sayGate says that a gate is open, and that here is a checkpoint.
-func (e *Engine) sayGate(gate pawl.Gate) {
+// sayGate says that a gate is open, and takes a checkpoint of what it is about.
+func (e *Engine) sayGate(ctx context.Context, gate pawl.Gate) {
 	gate.ID = gate.Identify()
-	e.say(pawl.GateOpened{Gate: gate}, pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{
-		ID: newCheckpointID(), Kind: pawl.CheckpointGate, Step: gate.Step, Why: gate.Ask, Live: refs(e.state.Live()),
-	}})
+	e.say(pawl.GateOpened{Gate: gate})
+	e.saveLater(ctx, pawl.CheckpointGate, pawl.AttemptRef{Step: gate.Step, Item: gate.Item}, gate.Ask, func() {})
 }
 
 // gateOf returns the gate that a gate step opens now.

@@ -40,6 +40,7 @@ type Config struct {
 	OutputCap int64 // bytes kept of each output file. Defaults to pawl.DefaultOutputCap.
 
 	PIDNamespace bool // attempts run in PID namespaces of their own.
+	Snapshots    Snapshots
 }
 
 // Watchdog says how often attempts are looked at and when silence is a fault.
@@ -84,6 +85,10 @@ type Engine struct {
 	effects   []func() error         // to be done once that batch is durable
 	stopping  map[pawl.Token]bool    // attempts that were asked to end
 	bin       string                 // the folder with our own program, first in a step's PATH
+	keeper    *keeper
+	kept      map[string]saved // checkpoints of steps that are about to be finished, for the next decision only
+	saving    int              // checkpoints that a helper is taking
+	items     itemSaves
 	views     *viewWriter
 	cached    pawl.Seq                 // up to which event the journal's cached state went when we last wrote it
 	lists     map[pawl.StepID]workList // work lists, as journaled
@@ -110,7 +115,7 @@ func openWith(ctx context.Context, cfg Config, choose func() (pawl.RunID, error)
 	e := &Engine{
 		cfg: cfg.withDefaults(), lock: lock,
 		posted:   make(chan func()),
-		watching: map[pawl.Token]bool{}, preparing: map[string]bool{}, prepared: map[string]preparation{}, stopping: map[pawl.Token]bool{},
+		watching: map[pawl.Token]bool{}, preparing: map[string]bool{}, prepared: map[string]preparation{}, kept: map[string]saved{}, stopping: map[pawl.Token]bool{},
 		lists: map[pawl.StepID]workList{},
 	}
 	if e.run, err = choose(); err == nil {
@@ -132,6 +137,7 @@ func (e *Engine) load(ctx context.Context) error {
 	if e.state.Kind != pawl.PlanRun && e.state.Kind != pawl.CommandRun {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("run %s is a %s run: it is carried on by the program that made it", e.run, e.state.Kind)}
 	}
+	e.keeper = openKeeper(ctx, e.cfg.Project, e.run, e.cfg.Snapshots)
 	e.views = newViewWriter(e.cfg.Project, e.run)
 	e.bin, err = e.cfg.Project.LinkSelf()
 	return err
@@ -139,7 +145,7 @@ func (e *Engine) load(ctx context.Context) error {
 
 // Close gives the run back. Attempts that still run are left to their supervisors.
 func (e *Engine) Close() error {
-	return errors.Join(e.log.Close(), e.lock.Unlock())
+	return errors.Join(e.keeper.close(), e.log.Close(), e.lock.Unlock())
 }
 
 // State returns the state as it is. It may be used before Run and after it, not meanwhile.
@@ -239,7 +245,7 @@ func (e *Engine) over(wake action) (bool, error) {
 		return true, nil
 	case s.Status == pawl.StatusFailed:
 		return true, &pawl.Error{Kind: pawl.KindRunFailed, Err: errors.New("run failed: " + s.Why), Hint: "pawl status"}
-	case len(s.Live()) > 0 || len(e.preparing) > 0:
+	case len(s.Live()) > 0 || len(e.preparing) > 0 || e.saving > 0:
 		return false, nil
 	case s.Status == pawl.StatusPaused || s.Status == pawl.StatusStopped:
 		return true, &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("run paused"), Hint: "pawl resume"}
@@ -276,6 +282,7 @@ const maxRefused = 10
 // It returns what to wait for by the clock, the zero action for nothing.
 func (e *Engine) advance(helpers context.Context) (wake action, err error) {
 	defer clear(e.prepared)
+	defer clear(e.kept)
 	for refused := 0; ; {
 		said, misfit := len(e.said), e.state.Misfit
 		if err := errors.Join(e.flush(helpers), e.fatal); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"pawl"
@@ -62,11 +63,30 @@ func (f *follower) read(ctx context.Context, last bool) error {
 	if len(news) == 0 {
 		return nil
 	}
+	news = f.save(ctx, news)
 	select {
 	case f.engine.posted <- func() { f.engine.heard(news) }:
 	case <-ctx.Done():
 	}
 	return nil
+}
+
+// save takes the snapshots of the checkpoints that the attempt asked for, before anything behind them is taken up.
+func (f *follower) save(ctx context.Context, news []pawl.Payload) []pawl.Payload {
+	e := f.engine
+	for i, p := range slices.Backward(news) {
+		asked, ok := p.(pawl.CheckpointSaved)
+		if !ok {
+			continue
+		}
+		s := e.keeper.save(ctx, pawl.CheckpointManual, f.ref, asked.Why, e.standingNow(ctx))
+		s.Source = asked.Source
+		news[i] = pawl.CheckpointSaved{Checkpoint: s.Checkpoint}
+		if len(s.gone) > 0 {
+			news = slices.Insert(news, i+1, pawl.Payload(pawl.CheckpointsPruned{Checkpoints: s.gone, Why: "quota"}))
+		}
+	}
+	return news
 }
 
 // maxFollowed is how many bytes of a file are taken at a time.
@@ -154,16 +174,12 @@ func (f *follower) marker(data []byte, source pawl.Source) pawl.Payload {
 	return said
 }
 
-// heard says what a follower read. What is to be learned goes into MEMORY.md too; a checkpoint gets its number.
+// heard says what a follower read. What is to be learned goes into MEMORY.md too.
 func (e *Engine) heard(news []pawl.Payload) {
 	for _, p := range news {
 		switch p := p.(type) {
 		case pawl.MemoryLearned:
 			e.learn(p.Memory, p.Source)
-		case pawl.CheckpointSaved:
-			p.ID = newCheckpointID()
-			p.Kind = pawl.CheckpointManual
-			e.say(p)
 		default:
 			e.say(p)
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type evidence struct {
 	outputsErr error
 	checks     []pawl.CheckRun // run by us, because the supervisor could not
 	lasted     time.Duration   // of a lost attempt: at least how long it ran
+	saved      *saved          // the checkpoint that was taken of what the attempt left
 	swept      int             // processes of a lost attempt that were ended
 	left       []int           // and those that could not be
 }
@@ -34,6 +36,22 @@ func (ev evidence) looksDone() bool {
 		return ev.begun && !ev.rebooted && ev.result != nil
 	}
 	return ev.exit.Reason == pawl.ReasonExited && ev.exit.Exit != nil && *ev.exit.Exit == 0
+}
+
+// checkpointOf says what kind of checkpoint is to be taken of what an attempt left behind, and why; empty: none now.
+// Finished items get theirs together, gates when they open. It is pure.
+func checkpointOf(w work, ev evidence) (kind pawl.CheckpointKind, why string) {
+	done, _, end := verdictOn(w.step, ev)
+	switch {
+	case w.step.Gate != nil:
+	case done && w.index < 0:
+		kind = pawl.CheckpointStep
+	case done:
+	case slices.Contains([]pawl.EndReason{pawl.ReasonTimeout, pawl.ReasonStalled, pawl.ReasonAbort, pawl.ReasonBudget}, end.Reason),
+		end.Outcome == pawl.Lost:
+		kind, why = pawl.CheckpointEmergency, end.Why
+	}
+	return kind, why
 }
 
 // needsChecks reports whether a lost attempt may be believed once its acceptance checks pass.
@@ -133,7 +151,7 @@ func checkText(checks []pawl.CheckRun) string {
 }
 
 // settle says what an attempt came to. It drops attempts that are not the live ones any more.
-func (e *Engine) settle(w work, ref pawl.AttemptRef, key pawl.Key, ev evidence) {
+func (e *Engine) settle(ctx context.Context, w work, ref pawl.AttemptRef, key pawl.Key, ev evidence) {
 	if e.liveAttempt(ref) == nil {
 		return
 	}
@@ -141,11 +159,11 @@ func (e *Engine) settle(w work, ref pawl.AttemptRef, key pawl.Key, ev evidence) 
 	done, adopted, end := verdictOn(w.step, ev)
 	switch {
 	case w.step.Gate != nil && (done || end.Outcome == pawl.Failed && end.Reason == pawl.ReasonExited):
-		e.openCheckedGate(w, ref, ev)
+		e.openCheckedGate(ctx, w, ref, ev)
 	case done:
-		e.sayDone(w, ref, key, ev, adopted)
+		e.sayDone(ctx, w, ref, key, ev, adopted)
 	default:
-		e.sayEnded(w, ref, ev, end)
+		e.sayEnded(ctx, w, ref, ev, end)
 	}
 }
 
@@ -163,7 +181,7 @@ func (e *Engine) sayExtras(w work, ev evidence) {
 	}
 }
 
-func (e *Engine) sayDone(w work, ref pawl.AttemptRef, key pawl.Key, ev evidence, adopted string) {
+func (e *Engine) sayDone(ctx context.Context, w work, ref pawl.AttemptRef, key pawl.Key, ev evidence, adopted string) {
 	summary, usage := "", pawl.Usage{}
 	if ev.result != nil {
 		summary, usage = ev.result.Summary, ev.result.Usage
@@ -173,13 +191,19 @@ func (e *Engine) sayDone(w work, ref pawl.AttemptRef, key pawl.Key, ev evidence,
 			AttemptRef: ref, Key: key, Outputs: ev.outputs, Accept: pawl.AcceptOf(w.step), Summary: summary, Usage: usage,
 			Adopted: adopted, Stats: ev.stats(),
 		})
+		e.saveItems(ctx, ref)
 		return
 	}
 	e.withdrawGates(w.step.ID)
-	e.say(pawl.StepDone{
+	said := pawl.StepDone{
 		Step: ref.Step, Attempt: ref.Attempt, Token: ref.Token, Key: key, Outputs: ev.outputs, Accept: pawl.AcceptOf(w.step),
 		Summary: summary, Usage: usage, Undo: w.step.Undo, Adopted: adopted, Review: w.step.Review, Stats: ev.stats(),
-	})
+	}
+	if ev.saved != nil {
+		said.Save = &ev.saved.Checkpoint
+		e.sayPruned(*ev.saved)
+	}
+	e.say(said)
 }
 
 func (ev evidence) stats() *pawl.AttemptStats {
@@ -190,7 +214,7 @@ func (ev evidence) stats() *pawl.AttemptStats {
 }
 
 // sayEnded says how an attempt ended that did not finish its work, when it is tried again, and what a person must know.
-func (e *Engine) sayEnded(w work, ref pawl.AttemptRef, ev evidence, end pawl.AttemptEnded) {
+func (e *Engine) sayEnded(ctx context.Context, w work, ref pawl.AttemptRef, ev evidence, end pawl.AttemptEnded) {
 	end.AttemptRef, end.Stats = ref, ev.stats()
 	if ev.exit != nil {
 		end.Exit = ev.exit.Exit
@@ -203,17 +227,16 @@ func (e *Engine) sayEnded(w work, ref pawl.AttemptRef, ev evidence, end pawl.Att
 			end.RetryAt = ev.now.Add(w.step.Retry.Delay(failures))
 		}
 	case pawl.WaitsFor:
-		end.Gate = e.askedGate(ref, ev.result)
+		end.Gate = e.askedGate(ctx, ref, ev.result)
 	case pawl.Blocked:
 		for _, text := range orBlockers(end) {
 			e.say(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: text, Step: w.step.ID}})
 		}
 	}
 	e.say(end)
-	if slices.Contains([]pawl.EndReason{pawl.ReasonTimeout, pawl.ReasonStalled, pawl.ReasonAbort, pawl.ReasonBudget}, end.Reason) || end.Outcome == pawl.Lost {
-		e.say(pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{
-			ID: newCheckpointID(), Kind: pawl.CheckpointEmergency, Step: ref.Step, Item: ref.Item, Why: end.Why, Live: refs(e.state.Live()),
-		}})
+	if ev.saved != nil {
+		e.say(pawl.CheckpointSaved{Checkpoint: ev.saved.Checkpoint})
+		e.sayPruned(*ev.saved)
 	}
 	if end.Final && ref.Item == "" {
 		e.withdrawGates(w.step.ID)
@@ -239,12 +262,12 @@ func (e *Engine) failures(w work) int {
 
 // askedGate returns the gate that an attempt waits for: the one that its result asks, or else one that is open, or that
 // it opened itself and that was answered meanwhile. An answer to an attempt before it is none to this one.
-func (e *Engine) askedGate(ref pawl.AttemptRef, r *pawl.Result) pawl.GateID {
+func (e *Engine) askedGate(ctx context.Context, ref pawl.AttemptRef, r *pawl.Result) pawl.GateID {
 	own := func(g *pawl.GateState) bool { return g.Open() || g.Source != nil && g.Source.Token == ref.Token }
 	if r.Gate != nil {
 		gate := r.Gate.Gate(ref.Step, ref.Item, time.Now())
 		if g := e.state.Gate(gate.ID); g == nil || !own(g) {
-			e.sayGate(gate)
+			e.sayGate(ctx, gate)
 		}
 		return gate.ID
 	}
@@ -254,12 +277,12 @@ func (e *Engine) askedGate(ref pawl.AttemptRef, r *pawl.Result) pawl.GateID {
 		}
 	}
 	gate := pawl.GateAction{Type: pawl.HumanAction, Ask: orElse(r.Summary, "Step "+ref.Name()+" waits, and does not say for what.")}.Gate(ref.Step, ref.Item, time.Time{})
-	e.sayGate(gate)
+	e.sayGate(ctx, gate)
 	return gate.ID
 }
 
 // openCheckedGate opens a gate step's gate once its checks have been run, whatever they say: a person may look.
-func (e *Engine) openCheckedGate(w work, ref pawl.AttemptRef, ev evidence) {
+func (e *Engine) openCheckedGate(ctx context.Context, w work, ref pawl.AttemptRef, ev evidence) {
 	checks := ev.checks
 	if ev.exit != nil {
 		checks = ev.exit.Checks
@@ -269,7 +292,7 @@ func (e *Engine) openCheckedGate(w work, ref pawl.AttemptRef, ev evidence) {
 		e.fatal = err
 		return
 	}
-	e.sayGate(gate)
+	e.sayGate(ctx, gate)
 	e.say(pawl.AttemptEnded{
 		AttemptRef: ref, Outcome: pawl.WaitsFor, Reason: pawl.ReasonExited, Why: "checks were run", Gate: gate.ID, Stats: ev.stats(),
 	})

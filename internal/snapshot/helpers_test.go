@@ -55,7 +55,7 @@ func openWorkspace(t testing.TB, root string, cfg Config) *workspace {
 // check says what is wrong with the store.
 func (w *workspace) check() {
 	w.t.Helper()
-	var faults []string; var err error
+	faults, err := w.store.Verify(context.Background())
 	if err != nil || len(faults) > 0 {
 		w.t.Errorf("verify: %v %v", err, faults)
 	}

@@ -336,3 +336,9 @@ func (s *Store) At(r Record, path string) (*Entry, error) {
 	}
 	return &e, nil
 }
+
+// Full reports whether the store takes more than its quota.
+func (s *Store) Full() (bool, error) {
+	size, err := s.packs.Size()
+	return size > s.cfg.Quota, err
+}

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -33,9 +34,9 @@ type place struct {
 //
 // Packs are never given a number below the next one again, so a place means one entry for ever.
 type deadList struct {
-	generation uint64 // raised by each prune
+	generation uint64 // drawn by each prune; 0: there was none
 	next       uint64
-	places     map[[2]uint32]bool // by pack and offset
+	places     map[[2]uint32]bool // pack and offset
 }
 
 func (d *deadList) holds(pack uint32, offset int64) bool {
@@ -81,8 +82,13 @@ func readGeneration(dir string) (uint64, error) {
 	return binary.LittleEndian.Uint64(head[8:]), nil
 }
 
-// write replaces the list, durably.
+// write replaces the list, durably, by one of a new generation.
 func (d *deadList) write(dir string) error {
+	var random [8]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return err
+	}
+	d.generation = binary.LittleEndian.Uint64(random[:])
 	le := binary.LittleEndian
 	buf := append(make([]byte, 0, deadHead+8*len(d.places)+4), deadMagic...)
 	buf = le.AppendUint64(buf, d.generation)

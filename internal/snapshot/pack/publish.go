@@ -27,23 +27,27 @@ const (
 var errTakenBack = errors.New("nothing was written")
 
 // publish adds what w holds to the store: at the newest pack's end with one sync, or as new packs. It does not add to
-// the pack avoid.
-func (s *Store) publish(ctx context.Context, w *writer, avoid *packFile) error {
+// one of the packs avoid.
+func (s *Store) publish(ctx context.Context, w *writer, avoid map[uint32]bool) error {
 	if len(w.drafts) > 0 {
 		if err := w.seal(); err != nil { // without the lock: it may take long
 			return err
 		}
 	}
+	return s.committing(ctx, func(mark disk.File) error { return s.publishAlone(mark, w, avoid) })
+}
+
+// committing calls do under the commit lock, whose file holds the mark.
+func (s *Store) committing(ctx context.Context, do func(mark disk.File) error) error {
 	l, err := acquire(ctx, filepath.Join(s.dir, commitLockName), unix.LOCK_EX)
 	if err != nil {
 		return err
 	}
-	err = s.publishAlone(disk.File{File: l.file}, w, avoid)
-	return errors.Join(err, l.release())
+	return errors.Join(do(disk.File{File: l.file}), l.release())
 }
 
 // publishAlone is publish under the commit lock.
-func (s *Store) publishAlone(mark disk.File, w *writer, avoid *packFile) error {
+func (s *Store) publishAlone(mark disk.File, w *writer, avoid map[uint32]bool) error {
 	if err := s.settle(mark); err != nil {
 		return err
 	}
@@ -99,7 +103,7 @@ func (s *Store) heal() error {
 	if p == nil || p.covered == p.end {
 		return nil
 	}
-	found, err := scanPack(p.file, p.covered, p.size, 0)
+	found, _, err := p.scan(p.covered, 0)
 	if err != nil {
 		return err
 	}
@@ -133,12 +137,16 @@ func rewrite(p *packFile) error {
 }
 
 // put adds what w holds, durably.
-func (s *Store) put(w *writer, avoid *packFile) error {
-	if p := s.room(w, avoid); p != nil {
-		return s.appendTo(p, w)
+func (s *Store) put(w *writer, avoid map[uint32]bool) error {
+	if p, at, key := s.room(w, avoid); p != nil {
+		return s.appendTo(p, w, at, key)
 	}
 	if len(w.drafts) == 0 {
-		if err := errors.Join(w.spill(), w.seal()); err != nil {
+		err := w.spill()
+		if err == nil {
+			err = w.seal()
+		}
+		if err != nil {
 			return errors.Join(errTakenBack, err)
 		}
 	}
@@ -150,37 +158,34 @@ func (s *Store) put(w *writer, avoid *packFile) error {
 	return nil
 }
 
-// room returns the pack at whose end w's segment can stand, nil where it needs a new one. Behind a torn tail nothing
-// is written: the tail would no longer be known for one.
-func (s *Store) room(w *writer, avoid *packFile) *packFile {
+// room returns the pack at whose end w's segment can stand, with that offset and the pack's key; nil where it needs a
+// new one. Behind a torn tail nothing is written: the tail would no longer be known for one.
+func (s *Store) room(w *writer, avoid map[uint32]bool) (p *packFile, at int64, key uint64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	p := s.view.newest()
-	if len(w.drafts) > 0 || p == nil || avoid != nil && p.number == avoid.number || p.end != p.size || p.end+int64(len(w.buf)) > s.limits.pack {
-		return nil
+	p = s.view.newest()
+	if len(w.drafts) > 0 || p == nil || avoid[p.number] || p.end != p.size || p.end+int64(len(w.buf)) > s.limits.pack {
+		return nil, 0, 0
 	}
-	if p.key == 0 {
-		var head [segmentHeader]byte
-		if _, err := p.file.ReadAt(head[:], 0); err != nil {
-			return nil
-		}
-		first, ok := parseSegment(head[:], 0)
-		if !ok {
-			return nil
-		}
-		p.key = first.key // under the commit lock nobody else reads or writes it
+	var head [segmentHeader]byte
+	if _, err := p.file.ReadAt(head[:], 0); err != nil {
+		return nil, 0, 0
 	}
-	return p
+	first, ok := parseSegment(head[:], 0)
+	if !ok {
+		return nil, 0, 0
+	}
+	return p, p.end, first.key
 }
 
 // appendTo writes w's segment to the end of a pack.
-func (s *Store) appendTo(p *packFile, w *writer) error {
+func (s *Store) appendTo(p *packFile, w *writer, at int64, key uint64) error {
 	file, err := disk.Create(p.file.Name())
 	if err != nil {
 		return errors.Join(errTakenBack, err)
 	}
 	defer file.Close()
-	at, buf := p.end, w.segment(p.key, p.end)
+	buf := w.segment(key, at)
 	if _, err := file.WriteAt(buf, at); err != nil {
 		if worse := file.Truncate(at); worse != nil {
 			return errors.Join(err, worse) // a torn tail
@@ -205,12 +210,11 @@ func (s *Store) name(d *draft) error {
 	if err := disk.Rename(d.file.Name(), filepath.Join(s.dir, packName(number))); err != nil {
 		return err
 	}
+	d.named = true
 	if err := s.view.open(number); err != nil {
 		return nil // the next look finds it
 	}
-	p := s.view.packs[number]
-	p.key = d.key
-	s.view.adopt(p, d.entries, 0, d.size)
+	s.view.adopt(s.view.packs[number], d.entries, 0, d.size)
 	return nil
 }
 
@@ -229,14 +233,27 @@ func (v *view) adopt(p *packFile, entries []entry, from, to int64) {
 	}
 	for _, e := range entries {
 		e.offset += from
-		v.add(p, e)
+		v.add(p.number, e)
 	}
 	p.end, p.size = to, to
 }
 
 // saveIndex makes the index anew, under the commit lock, when all is durable, and s.mu.
 func (s *Store) saveIndex() error {
-	v := s.view
+	err := s.view.saveIndex()
+	if errors.Is(err, errIndex) {
+		if err := s.reload(false); err != nil {
+			return err
+		}
+		err = s.view.saveIndex()
+	}
+	if err != nil {
+		return err
+	}
+	return s.reload(true)
+}
+
+func (v *view) saveIndex() error {
 	old, err := v.index.all()
 	if err != nil {
 		return err
@@ -249,10 +266,7 @@ func (s *Store) saveIndex() error {
 	for _, p := range v.packs {
 		covered[p.number] = p.end
 	}
-	if err := writeIndex(s.dir, v.dead.generation, covered, merge(old, sorted(v.tail)), records); err != nil {
-		return err
-	}
-	return s.reload(true)
+	return writeIndex(v.dir, v.dead.generation, covered, merge(old, sorted(v.tail)), records)
 }
 
 // commits returns where the commit records stand, the oldest first.

@@ -53,10 +53,10 @@ type limits struct {
 	pack   int64 // at which size a new pack is begun
 	index  int64 // how much may be added before the index is made anew
 	tail   int   // and how many objects
+	small  int64 // smaller packs are joined to others by a prune
 }
 
-// Open opens the store in dir, which is made where it is missing. It waits for nobody. errors.Is(err, pawl.KindDamaged)
-// has the list of pruned entries in doubt: see Repair.
+// Open opens the store in dir, which is made where it is missing. It waits for nobody.
 func Open(ctx context.Context, dir string) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open snapshots: %w", err)
 	}
-	return &Store{dir: dir, view: view, limits: limits{memory: 8 << 20, pack: 64 << 20, index: 2 << 20, tail: 8192}}, nil
+	return &Store{dir: dir, view: view, limits: limits{memory: 8 << 20, pack: 64 << 20, index: 2 << 20, tail: 8192, small: 1 << 20}}, nil
 }
 
 // Close gives back the files. Batches and holds are to be ended before.
@@ -112,7 +112,7 @@ func (s *Store) known(id ID) (bool, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.view == nil {
-		return false, fs.ErrClosed
+		return false, errClosed
 	}
 	_, ok, err := s.view.find(id)
 	return ok, err
@@ -123,7 +123,7 @@ func (s *Store) known(id ID) (bool, error) {
 func (s *Store) Get(id ID) ([]byte, error) {
 	content, err := s.get(id)
 	for _, again := range []func() error{s.refresh, s.rebuild} { // what is known may be old, or the index no good
-		if err == nil || errors.Is(err, fs.ErrClosed) {
+		if err == nil || errors.Is(err, errClosed) {
 			break
 		}
 		if err := again(); err != nil {
@@ -150,7 +150,7 @@ func (s *Store) get(id ID) ([]byte, error) {
 	}
 	content, err := e.unpack(stored)
 	if err != nil {
-		return nil, &DamagedError{ID: id, File: filepath.Join(s.dir, packName(e.pack)), Offset: e.offset, Why: err.Error()}
+		return nil, s.damaged(id, e.in(e.pack), err)
 	}
 	return content, nil
 }
@@ -165,7 +165,7 @@ func (s *Store) fetch(id ID) (fetched, []byte, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.view == nil {
-		return fetched{}, nil, fs.ErrClosed
+		return fetched{}, nil, errClosed
 	}
 	at, ok, err := s.view.find(id)
 	if err != nil {
@@ -182,9 +182,13 @@ func (s *Store) fetch(id ID) (fetched, []byte, error) {
 		err = errors.New("another entry stands here")
 	}
 	if err != nil {
-		return fetched{}, nil, &DamagedError{ID: id, File: filepath.Join(s.dir, packName(at.pack)), Offset: int64(at.offset), Why: err.Error()}
+		return fetched{}, nil, s.damaged(id, at, err)
 	}
 	return fetched{entry: e, pack: at.pack}, stored, nil
+}
+
+func (s *Store) damaged(id ID, at place, why error) error {
+	return &DamagedError{ID: id, File: filepath.Join(s.dir, packName(at.pack)), Offset: int64(at.offset), Why: why.Error()}
 }
 
 // entry reads the entry at a place, with its stored bytes.
@@ -220,7 +224,7 @@ func (s *Store) refresh() error {
 // look is refresh, under s.mu.
 func (s *Store) look() error {
 	if s.view == nil {
-		return fs.ErrClosed
+		return errClosed
 	}
 	old, err := s.view.look()
 	if err != nil || !old {
@@ -291,7 +295,7 @@ func (s *Store) rebuild() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.view == nil {
-		return fs.ErrClosed
+		return errClosed
 	}
 	if s.view.index == nil {
 		return nil
@@ -366,7 +370,7 @@ func (s *Store) commits() ([]Commit, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.view == nil {
-		return nil, fs.ErrClosed
+		return nil, errClosed
 	}
 	records, err := s.view.commits()
 	if err != nil {
@@ -381,7 +385,7 @@ func (s *Store) commits() ([]Commit, error) {
 			err = errors.New("here should be a commit record")
 		}
 		if err != nil {
-			errs = append(errs, &DamagedError{ID: e.id, File: filepath.Join(s.dir, packName(r.pack)), Offset: int64(r.offset), Why: err.Error()})
+			errs = append(errs, s.damaged(e.id, r.place, err))
 			continue
 		}
 		if !seen[e.id] {

@@ -34,6 +34,7 @@ type draft struct {
 	key     uint64
 	size    int64 // with what is still in buf
 	entries []entry
+	named   bool
 }
 
 func newWriter(s *Store) *writer {
@@ -140,7 +141,10 @@ func (w *writer) segment(key uint64, offset int64) []byte {
 func (w *writer) discard() error {
 	var errs []error
 	for _, d := range w.drafts {
-		errs = append(errs, d.file.Close(), disk.Remove(d.file.Name()))
+		errs = append(errs, d.file.Close())
+		if !d.named {
+			errs = append(errs, disk.Remove(d.file.Name()))
+		}
 	}
 	w.drafts, w.buf = nil, nil
 	return errors.Join(errs...)

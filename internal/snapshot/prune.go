@@ -1,0 +1,222 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"pawl/internal/snapshot/pack"
+)
+
+// Pruning says which snapshots go.
+type Pruning struct {
+	Keep  int               // of each run, beside those that always stay; with Quota it does not count
+	Quota bool              // none goes while the store is within its quota; else the least deserving, until two thirds of it are free of them
+	Named func(Record) bool // does a journal name it? Defaults to yes.
+	Now   time.Time
+}
+
+// Pruned is what a pruning did.
+type Pruned struct {
+	Gone  []Record `json:"gone"`
+	Kept  int      `json:"kept"`
+	Freed int64    `json:"freed_bytes"`
+}
+
+// Prune lets go of snapshots and gives back the space that only they took. It needs no more free space than the largest
+// pack takes. Cut off anywhere, what is kept is whole.
+func (s *Store) Prune(ctx context.Context, p Pruning) (Pruned, error) {
+	if p.Named == nil {
+		p.Named = func(Record) bool { return true }
+	}
+	before, err := s.packs.Size()
+	if err != nil || p.Quota && before <= s.cfg.Quota {
+		return Pruned{}, err
+	}
+	var out Pruned
+	_, err = s.packs.Prune(ctx, func(commits []pack.Commit) (keep, objects map[pack.ID]bool, err error) {
+		records := make([]Record, len(commits))
+		for i, c := range commits {
+			if records[i], err = readRecord(c); err != nil {
+				return nil, nil, err
+			}
+		}
+		m := marker{store: s, live: map[pack.ID]bool{}}
+		kept, err := m.choose(rank(records, p.Named, p.Now), p)
+		if err != nil {
+			return nil, nil, fmt.Errorf("find what the snapshots need: %w", err)
+		}
+		for _, r := range records {
+			if !kept[r.ID] {
+				out.Gone = append(out.Gone, r)
+			}
+		}
+		out.Kept = len(kept)
+		return kept, m.live, nil
+	})
+	if err != nil {
+		return Pruned{}, fmt.Errorf("prune the snapshots: %w", err)
+	}
+	after, err := s.packs.Size()
+	out.Freed = before - after
+	return out, err
+}
+
+// choose says which snapshots stay, and marks what they need.
+func (m *marker) choose(r ranked, p Pruning) (map[pack.ID]bool, error) {
+	kept := map[pack.ID]bool{}
+	for _, rec := range r.always {
+		kept[rec.ID] = true
+		if err := m.mark(rec); err != nil {
+			return nil, err
+		}
+	}
+	then := r.then
+	if !p.Quota {
+		then = last(then, p.Keep)
+	}
+	for _, rec := range then {
+		if p.Quota && m.bytes > m.store.cfg.Quota*2/3 {
+			break
+		}
+		kept[rec.ID] = true
+		if err := m.mark(rec); err != nil {
+			return nil, err
+		}
+	}
+	return kept, nil
+}
+
+// Fault is something wrong in the store.
+type Fault struct {
+	Where       string   `json:"where"`
+	What        string   `json:"what"`
+	Checkpoints []string `json:"checkpoints,omitempty"` // those that it concerns
+}
+
+// Verify checks everything: packs, index, commit records, trees, and that nothing is missing. It changes nothing.
+func (s *Store) Verify(ctx context.Context) ([]Fault, error) {
+	var faults []Fault
+	found, err := s.packs.Check(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("check the snapshots: %w", err)
+	}
+	for _, f := range found {
+		faults = append(faults, Fault{Where: fmt.Sprintf("%s, byte %d", f.File, f.Offset), What: f.What})
+	}
+	commits, err := s.packs.Commits()
+	if err != nil {
+		return nil, err
+	}
+	v := verifier{store: s, known: map[pack.ID]bool{}, broken: map[pack.ID][]string{}}
+	for _, c := range commits {
+		r, err := readRecord(c)
+		if err != nil {
+			faults = append(faults, Fault{Where: "commit record " + c.ID.String(), What: err.Error()})
+			continue
+		}
+		v.snapshot(r)
+	}
+	return append(faults, v.faults()...), ctx.Err()
+}
+
+// verifier walks trees, each once, and finds objects that are missing or make no sense.
+type verifier struct {
+	store  *Store
+	known  map[pack.ID]bool // walked: is it whole?
+	lost   []lost
+	broken map[pack.ID][]string // snapshots' trees → checkpoints
+	trees  []pack.ID
+}
+
+// lost is an object that is needed and cannot be had.
+type lost struct{ path, why string }
+
+func (v *verifier) snapshot(r Record) {
+	whole := v.whole(".", Entry{Kind: Folder, ID: r.Tree})
+	if r.Missing != nil {
+		whole = v.has("(list of what is left out)", *r.Missing) && whole
+	}
+	if !whole {
+		if _, seen := v.broken[r.Tree]; !seen {
+			v.trees = append(v.trees, r.Tree)
+		}
+		v.broken[r.Tree] = append(v.broken[r.Tree], string(r.Checkpoint))
+	}
+}
+
+func (v *verifier) has(path string, id pack.ID) bool {
+	if whole, seen := v.known[id]; seen {
+		return whole
+	}
+	ok, err := v.store.packs.Has(id)
+	if err != nil {
+		v.lose(path, err.Error())
+	} else if !ok {
+		v.lose(path, "missing: "+id.String())
+	}
+	v.known[id] = ok
+	return ok
+}
+
+func (v *verifier) lose(path, why string) { v.lost = append(v.lost, lost{path, why}) }
+
+// whole reports whether all of an entry is there. What files hold is checked with the packs.
+func (v *verifier) whole(path string, e Entry) bool {
+	if e.Kind == Link {
+		return true
+	}
+	if whole, seen := v.known[e.ID]; seen {
+		return whole
+	}
+	if !v.has(path, e.ID) {
+		return false
+	}
+	whole := true
+	switch e.Kind {
+	case Folder:
+		entries, err := v.store.tree(e.ID)
+		if err != nil {
+			v.lose(path, err.Error())
+			whole = false
+		}
+		for _, below := range entries {
+			whole = v.whole(join(dotless(path), below.Name), below) && whole
+		}
+	case Blocks:
+		ids, err := v.store.blocks(e.ID)
+		if err != nil {
+			v.lose(path, err.Error())
+			whole = false
+		}
+		for _, id := range ids {
+			whole = v.has(path, id) && whole
+		}
+	}
+	v.known[e.ID] = whole
+	return whole
+}
+
+func dotless(path string) string {
+	if path == "." {
+		return ""
+	}
+	return path
+}
+
+func (v *verifier) faults() []Fault {
+	if len(v.trees) == 0 {
+		return nil
+	}
+	var concerned []string
+	for _, id := range v.trees {
+		concerned = append(concerned, v.broken[id]...)
+	}
+	slices.Sort(concerned)
+	faults := make([]Fault, len(v.lost))
+	for i, l := range v.lost {
+		faults[i] = Fault{Where: l.path, What: l.why, Checkpoints: concerned}
+	}
+	return faults
+}
