@@ -90,6 +90,7 @@ func (a *app) root() *cobra.Command {
 		&cobra.Group{ID: "work", Title: "Work:"},
 		&cobra.Group{ID: "look", Title: "Look:"},
 		&cobra.Group{ID: "person", Title: "A person's part:"},
+		&cobra.Group{ID: "travel", Title: "Travel in time:"},
 		&cobra.Group{ID: "tell", Title: "Tell:"},
 		&cobra.Group{ID: "care", Title: "Care:"},
 	)
@@ -97,6 +98,7 @@ func (a *app) root() *cobra.Command {
 		"work":   {a.initCommand(), a.runCommand(), a.resumeCommand(), a.pauseCommand(), a.stopCommand(), a.retryCommand(), a.skipCommand()},
 		"look":   {a.statusCommand(), a.watchCommand(), a.runsCommand(), a.outputCommand(), a.logCommand(), a.statsCommand(), a.planCommand(), a.whyCommand()},
 		"person": {a.gatesCommand(), a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.askCommand(), a.reviewCommand()},
+		"travel": {a.checkpointCommand(), a.checkpointsCommand(), a.showCommand(), a.diffCommand(), a.restoreCommand()},
 		"tell":   {a.progressCommand(), a.learnCommand(), a.decideCommand(), a.blockCommand(), a.unblockCommand(), a.memoryCommand()},
 		"care":   {a.verifyCommand(), a.doctorCommand()},
 	}
@@ -234,6 +236,7 @@ func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
 	}
 	return engine.Config{
 		Project: p, Executors: a.executors, Parallel: c.Parallel, OutputCap: int64(c.OutputCap), PIDNamespace: c.PIDNamespace,
+		Snapshots: engine.Snapshots{Quota: int64(c.Snapshots.Quota), Ignore: c.Snapshots.Ignore, Off: c.Snapshots.Off},
 		Watchdog: engine.Watchdog{
 			Heartbeat: time.Duration(c.Heartbeat), Warning: time.Duration(c.Warning), Stalled: time.Duration(c.Stalled),
 		},

@@ -25,6 +25,15 @@ type Config struct {
 	Stalled   pawl.Duration `yaml:"stalled,omitempty"`    // without a heartbeat. Defaults to 30m.
 
 	PIDNamespace bool `yaml:"pid_namespace,omitempty"` // each attempt runs in a PID namespace of its own. Defaults to false.
+
+	Snapshots Snapshots `yaml:"snapshots,omitempty"`
+}
+
+// Snapshots says what is kept of the workspace's files.
+type Snapshots struct {
+	Quota  Size     `yaml:"quota,omitempty"`  // of the project's store. Defaults to 2GiB.
+	Ignore []string `yaml:"ignore,omitempty"` // patterns as in .gitignore that come before all others; "!x" brings x back. Defaults to none.
+	Off    bool     `yaml:"off,omitempty"`    // runs take none. Defaults to false.
 }
 
 // Read returns the settings in a file. A missing file is the zero Config; a wrong one is an error of pawl.KindUsage.
@@ -48,8 +57,13 @@ func (c *Config) check(wrong func(pointer any, format string, args ...any)) {
 	if c.Parallel < 1 {
 		wrong(&c.Parallel, `"parallel" must be at least 1`)
 	}
-	if c.OutputCap == 0 {
-		wrong(&c.OutputCap, `"output_cap" must be more than 0; write it like 256MiB`)
+	for _, s := range []struct {
+		value *Size
+		key   string
+	}{{&c.OutputCap, "output_cap"}, {&c.Snapshots.Quota, "quota"}} {
+		if *s.value == 0 {
+			wrong(s.value, "%q must be more than 0; write it like 256MiB", s.key)
+		}
 	}
 	for _, d := range []struct {
 		value *pawl.Duration

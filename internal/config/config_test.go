@@ -54,7 +54,7 @@ func TestRead(t *testing.T) {
 func TestReadMissingFileGivesDefaults(t *testing.T) {
 	t.Parallel()
 	got, err := config.Read(filepath.Join(t.TempDir(), "config.yaml"))
-	if err != nil || got != (config.Config{}) {
+	if err != nil || !cmp.Equal(got, config.Config{}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
@@ -93,7 +93,7 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("%q: accepted as %+v", text, got)
 			continue
 		}
-		if got != (config.Config{}) {
+		if !cmp.Equal(got, config.Config{}) {
 			t.Errorf("%q: refused, and yet %+v", text, got)
 		}
 		if !strings.HasPrefix(err.Error(), path+":") || !strings.Contains(err.Error(), want) || pawl.KindOf(err) != pawl.KindUsage {

@@ -101,3 +101,18 @@ func (d *differ) entries(id pack.ID) ([]Entry, error) {
 	}
 	return d.tree(id)
 }
+
+// What says in a word what happened to the path: added, removed, changed, mode, type.
+func (c Change) What() string {
+	switch {
+	case c.Old == nil:
+		return "added"
+	case c.New == nil:
+		return "removed"
+	case c.Old.class() != c.New.class():
+		return "type"
+	case c.Old.ID == c.New.ID && c.Old.Target == c.New.Target:
+		return "mode"
+	}
+	return "changed"
+}

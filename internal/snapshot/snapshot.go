@@ -314,6 +314,9 @@ func (s *Store) blocks(id pack.ID) ([]pack.ID, error) {
 	return ids, nil
 }
 
+// List reads a folder's entries, by name.
+func (s *Store) List(folder Entry) ([]Entry, error) { return s.tree(folder.ID) }
+
 // At finds the entry at a path of a snapshot: "." is the root. nil: there is none.
 func (s *Store) At(r Record, path string) (*Entry, error) {
 	e := Entry{Kind: Folder, Size: r.Bytes, Files: r.Files, ID: r.Tree}

@@ -21,6 +21,19 @@ const (
 	Link   Kind = 'l' // a symbolic link to Target
 )
 
+// String is the kind as people know it.
+func (k Kind) String() string {
+	switch k {
+	case File, Blocks:
+		return "file"
+	case Folder:
+		return "folder"
+	case Link:
+		return "link"
+	}
+	return "unknown"
+}
+
 // Entry is one name of a folder. Times and owners are not kept: what is restored is new to whoever looks at times, as
 // with git.
 type Entry struct {
@@ -38,6 +51,9 @@ func (e Entry) same(other Entry) bool {
 	e.Name, other.Name = "", ""
 	return e == other
 }
+
+// class is the kind, large and small files being one.
+func (e Entry) class() string { return e.Kind.String() }
 
 // count is how many files and links the entry stands for.
 func (e Entry) count() int {

@@ -1,0 +1,346 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/journal"
+	"pawl/internal/project"
+	"pawl/internal/snapshot"
+	"pawl/internal/snapshot/pack"
+)
+
+// SavedCheckpoint is a checkpoint as a journal has it, with what the store still has of it.
+type SavedCheckpoint struct {
+	pawl.Checkpoint
+	Run    pawl.RunID
+	Record *snapshot.Record // nil: it had no snapshot, or that was pruned
+}
+
+// CheckpointNow takes a checkpoint that somebody asks for, and journals it. It belongs to the current run, or where
+// nothing is unfinished, to a session run, which is made if need be. A checkpoint without a snapshot is an error here.
+func CheckpointNow(ctx context.Context, p *project.Project, cfg Snapshots, by pawl.Author, why, version string) (SavedCheckpoint, error) {
+	store, err := OpenSnapshots(ctx, p, cfg)
+	if err != nil {
+		return SavedCheckpoint{}, err
+	}
+	defer store.Close()
+	run, err := runForPeople(ctx, p, version)
+	if err != nil {
+		return SavedCheckpoint{}, err
+	}
+	saved := SavedCheckpoint{Run: run}
+	return saved, journalCheckpoint(ctx, p, run, by, func(at standing) (pawl.Checkpoint, []pawl.CheckpointID, error) {
+		c, record, err := stamped(ctx, run, pawl.CheckpointManual, why, at, store.Take)
+		if err != nil {
+			return c, nil, err
+		}
+		saved.Checkpoint, saved.Record = c, &record
+		gone, err := makeRoom(ctx, p, store, run)
+		return c, gone, err
+	})
+}
+
+// stamped takes a snapshot by take, and returns the checkpoint that names it.
+func stamped(
+	ctx context.Context, run pawl.RunID, kind pawl.CheckpointKind, why string, at standing,
+	take func(context.Context, snapshot.Stamp) (snapshot.Record, error),
+) (pawl.Checkpoint, snapshot.Record, error) {
+	c := pawl.Checkpoint{ID: newCheckpointID(), Kind: kind, Why: clip(why), Live: at.live}
+	record, err := take(ctx, snapshot.Stamp{Checkpoint: c.ID, Kind: kind, Run: run, Why: c.Why, Seq: at.seq, Live: at.live})
+	if err != nil {
+		return c, record, err
+	}
+	c.Snapshot = record.Snapshot()
+	return c, record, nil
+}
+
+// journalCheckpoint journals the checkpoint that take takes, and those that had to go for it.
+func journalCheckpoint(
+	ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Author,
+	take func(standing) (pawl.Checkpoint, []pawl.CheckpointID, error),
+) error {
+	r, err := Perform(ctx, p, run, by, func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
+		c, gone, err := take(standing{seq: r.State.Seq, live: refs(r.State.Live())})
+		if c.Snapshot == nil {
+			return nil, err
+		}
+		said := []pawl.Payload{pawl.CheckpointSaved{Checkpoint: c}}
+		if len(gone) > 0 {
+			said = append(said, pawl.CheckpointsPruned{Checkpoints: gone, Why: "quota"})
+		}
+		return said, err
+	})
+	if err != nil {
+		return err
+	}
+	return r.Log.Close()
+}
+
+// runForPeople returns the run to which belongs what people do to the project as a whole: the current one if it is
+// unfinished, else the newest session run, else a new one.
+func runForPeople(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
+	runs, err := Runs(p)
+	if err != nil {
+		return "", err
+	}
+	if holder, alive := p.EngineHolder(); alive && slices.Contains(runs, holder.Run) {
+		return holder.Run, nil
+	}
+	for _, fits := range []func(*pawl.State) bool{isNoSession, func(*pawl.State) bool { return true }} {
+		run, err := firstUnfinished(ctx, p, runs, fits)
+		if run != "" || err != nil {
+			return run, err
+		}
+	}
+	return createSession(ctx, p, version)
+}
+
+func isNoSession(s *pawl.State) bool { return s.Kind != pawl.SessionRun }
+
+// createSession makes a run without a plan.
+func createSession(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
+	const name = "session"
+	run := pawl.NewRunID(name, time.Now(), randomHex(2))
+	log, err := journal.Create(p.Runs(), run)
+	if err != nil {
+		return "", err
+	}
+	created, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByPerson}, pawl.RunCreated{
+		Format: pawl.Format, Run: run, Project: p.ID, Kind: pawl.SessionRun, Name: name, Pawl: version,
+	})
+	if err == nil {
+		_, err = log.Append(ctx, 0, created)
+	}
+	return run, errors.Join(err, log.Close())
+}
+
+// Checkpoints lists the checkpoints of the runs, the oldest first, with what the store has of them.
+func Checkpoints(p *project.Project, store *snapshot.Store, runs ...pawl.RunID) ([]SavedCheckpoint, error) {
+	records, err := store.Records()
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[pack.ID]*snapshot.Record, len(records))
+	for i := range records {
+		byID[records[i].ID] = &records[i]
+	}
+	var all []SavedCheckpoint
+	for _, run := range runs {
+		err := eachEvent(p.Runs(), run, func(event pawl.Event) {
+			c := checkpointIn(event)
+			if c == nil {
+				return
+			}
+			saved := SavedCheckpoint{Checkpoint: *c, Run: run}
+			if c.Snapshot != nil {
+				if id, err := pack.ParseID(c.Snapshot.Record); err == nil {
+					saved.Record = byID[id]
+				}
+			}
+			all = append(all, saved)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(all, func(a, b SavedCheckpoint) int { return a.Time.Compare(b.Time) })
+	return all, nil
+}
+
+// eachEvent reads a run's journal. One whose making was cut off is no run, and has none.
+func eachEvent(folder string, run pawl.RunID, do func(pawl.Event)) error {
+	log, err := journal.Open(folder, run)
+	if errors.Is(err, journal.ErrEmpty) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for event, err := range log.Events(0) {
+		if err != nil {
+			return errors.Join(err, log.Close())
+		}
+		do(event)
+	}
+	return log.Close()
+}
+
+// FindCheckpoint returns the checkpoint that a name stands for: its id or a unique beginning of it, "latest" for the
+// newest with a snapshot, or a step's name for its newest one in the current run.
+func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Store, name string) (SavedCheckpoint, error) {
+	runs, err := Runs(p)
+	if err != nil {
+		return SavedCheckpoint{}, err
+	}
+	all, err := Checkpoints(p, store, runs...)
+	if err != nil {
+		return SavedCheckpoint{}, err
+	}
+	found := slices.DeleteFunc(slices.Clone(all), func(c SavedCheckpoint) bool { return !strings.HasPrefix(string(c.ID), name) })
+	switch {
+	case name == "latest":
+		found = newest(all, func(c SavedCheckpoint) bool { return c.Record != nil })
+	case len(found) == 0 && len(runs) > 0:
+		run, err := current(ctx, p, runs)
+		if err != nil {
+			return SavedCheckpoint{}, err
+		}
+		found = newest(all, func(c SavedCheckpoint) bool { return c.Run == run && string(c.Step) == name })
+	}
+	switch {
+	case len(found) == 0:
+		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("no checkpoint %q", name), Hint: "pawl checkpoints --all"}
+	case len(found) > 1:
+		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%q stands for %d checkpoints", name, len(found)), Hint: "pawl checkpoints --all"}
+	}
+	return found[0], nil
+}
+
+func newest(all []SavedCheckpoint, fits func(SavedCheckpoint) bool) []SavedCheckpoint {
+	for _, c := range slices.Backward(all) {
+		if fits(c) {
+			return []SavedCheckpoint{c}
+		}
+	}
+	return nil
+}
+
+// Files returns the checkpoint's snapshot, or why there is none.
+func (c SavedCheckpoint) Files() (snapshot.Record, error) {
+	if c.Record != nil {
+		return *c.Record, nil
+	}
+	why := "its snapshot was pruned"
+	switch {
+	case c.Snapshot == nil:
+		why = "it was taken without files"
+	case c.Snapshot.None != "":
+		why = "it has no snapshot: " + c.Snapshot.None
+	}
+	return snapshot.Record{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("checkpoint %s: %s", c.ID, why), Hint: "pawl checkpoints --all"}
+}
+
+// Restore is a restore that is ready to be done. Nobody else works in the project until Close.
+type Restore struct {
+	*snapshot.Restoration
+	project *project.Project
+	run     pawl.RunID // that it is journaled in
+	target  SavedCheckpoint
+	paths   []string
+	lock    *project.Lock
+	version string
+}
+
+// PrepareRestore thinks a restore through. It refuses while anybody works in the project, and unless otherHead where git
+// stands elsewhere than then.
+func PrepareRestore(
+	ctx context.Context, p *project.Project, store *snapshot.Store, target SavedCheckpoint, paths []string, otherHead bool, version string,
+) (*Restore, error) {
+	record, err := target.Files()
+	if err != nil {
+		return nil, err
+	}
+	lock, err := p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC(), Command: "pawl restore"})
+	if err != nil {
+		return nil, err
+	}
+	r := &Restore{project: p, target: target, paths: paths, lock: lock, version: version}
+	if err = nothingRuns(ctx, p); err == nil {
+		r.Restoration, err = store.Prepare(ctx, record, paths)
+	}
+	if err == nil && !otherHead {
+		err = r.sameHead(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// nothingRuns refuses where an attempt of any run still runs: it would see its files change under it.
+func nothingRuns(ctx context.Context, p *project.Project) error {
+	runs, err := Runs(p)
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		s, err := loadState(ctx, p, run)
+		if err != nil {
+			continue // a run that cannot be read is no reason not to bring files back
+		}
+		for _, live := range s.Live() {
+			if AttemptLives(p.AttemptDir(live.AttemptRef, run)) {
+				return &pawl.Error{
+					Kind: pawl.KindHeld, Err: fmt.Errorf("attempt %d of %s still runs, in run %s", live.Attempt, live.Name(), run), Hint: "pawl stop",
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Restore) sameHead(ctx context.Context) error {
+	then, now, err := r.Head(ctx)
+	if err != nil {
+		return err
+	}
+	var was, is snapshot.Head
+	if then != nil {
+		was = *then
+	}
+	if now != nil {
+		is = *now
+	}
+	if was.Commit == is.Commit && was.Doing == is.Doing {
+		return nil
+	}
+	return &pawl.Error{
+		Kind: pawl.KindDamaged, Err: fmt.Errorf("git stood at %s then, and stands at %s now", was, is),
+		Hint: fmt.Sprintf("pawl restore %s --other-head", r.target.ID),
+	}
+}
+
+// Do keeps what is there as a checkpoint of its own, and then makes the changes. It returns that checkpoint.
+func (r *Restore) Do(ctx context.Context, by pawl.Author) (before pawl.CheckpointID, err error) {
+	if r.run, err = runForPeople(ctx, r.project, r.version); err != nil {
+		return "", err
+	}
+	err = journalCheckpoint(ctx, r.project, r.run, by, func(at standing) (pawl.Checkpoint, []pawl.CheckpointID, error) {
+		why := "before the restore of " + string(r.target.ID)
+		c, _, err := stamped(ctx, r.run, pawl.CheckpointBeforeRestore, why, at, r.Save)
+		before = c.ID
+		return c, nil, err
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := r.Apply(ctx); err != nil {
+		again := fmt.Sprintf("pawl restore %s", r.target.ID)
+		return before, &pawl.Error{Kind: pawl.KindInternal, Err: fmt.Errorf("the restore is not complete; what was there is in checkpoint %s: %w", before, err), Hint: again}
+	}
+	done, err := Perform(ctx, r.project, r.run, by, func(*project.Project, *Run) ([]pawl.Payload, error) {
+		return []pawl.Payload{pawl.FilesRestored{
+			Checkpoint: r.target.ID, From: r.target.Run, Before: before, Paths: r.paths, Changed: len(r.Changes),
+		}}, nil
+	})
+	if err != nil {
+		return before, err
+	}
+	return before, done.Log.Close()
+}
+
+// Close lets others work again.
+func (r *Restore) Close() error {
+	var err error
+	if r.Restoration != nil {
+		err = r.Restoration.Close()
+	}
+	return errors.Join(err, r.lock.Unlock())
+}
