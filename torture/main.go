@@ -40,7 +40,8 @@ func run(args []string, out, complaints io.Writer) int {
 	t := &torture{options: o, out: out}
 	began := time.Now()
 	err = t.all()
-	t.report(time.Since(began))
+	t.tally.report(out)
+	fmt.Fprintf(out, "%-21s %d\n%-21s %s\n", "seed", t.seed, "wall time", time.Since(began).Round(time.Second))
 	if err != nil {
 		fmt.Fprintf(complaints, "torture: %v\n", err)
 		return 1
@@ -88,11 +89,6 @@ type torture struct {
 	tally  tally
 }
 
-// tally counts what is printed in the end.
-type tally struct {
-	kills, resumes, reruns, lost, points, cuts, left atomic.Int64
-}
-
 // all does every part that was asked for. The folder is removed when nothing was found.
 func (t *torture) all() error {
 	if err := t.prepare(); err != nil {
@@ -136,19 +132,6 @@ func (t *torture) prepare() error {
 		}
 	}
 	return nil
-}
-
-func (t *torture) report(wall time.Duration) {
-	for _, line := range []struct {
-		what  string
-		count *atomic.Int64
-	}{
-		{"kills", &t.tally.kills}, {"resumes", &t.tally.resumes}, {"re-run items", &t.tally.reruns}, {"lost items", &t.tally.lost},
-		{"fault points visited", &t.tally.points}, {"power cuts", &t.tally.cuts}, {"processes left", &t.tally.left},
-	} {
-		fmt.Fprintf(t.out, "%-21s %d\n", line.what, line.count.Load())
-	}
-	fmt.Fprintf(t.out, "%-21s %d\n%-21s %s\n", "seed", t.seed, "wall time", wall.Round(time.Second))
 }
 
 // rand returns the random numbers of one story of a part.

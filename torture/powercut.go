@@ -50,6 +50,7 @@ func (t *torture) powercuts() error {
 type recording struct {
 	*platter
 	name  string
+	way   way
 	trace string // the file with what the last command did
 	lines int    // of the traces of all commands
 	err   error  // why a trace could not be understood
@@ -80,13 +81,13 @@ func (t *torture) recordOnce(i, try int, appends []int) (*recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &recording{platter: p, name: filepath.Base(s.dir)}
+	r := &recording{platter: p, name: filepath.Base(s.dir), way: ways[i%len(ways)]}
 	s.wrapper = func() []string {
 		r.read()
 		r.trace = fmt.Sprintf("%s.trace-%d", s.dir, r.lines+1)
 		return append([]string{"strace"}, straceArgs(r.trace)...)
 	}
-	if err := s.perform(i, appends, dice); err != nil {
+	if err := s.perform(r.way, appends, dice); err != nil {
 		return nil, err
 	}
 	if r.read(); r.err != nil {
@@ -127,21 +128,34 @@ func (t *torture) appends() ([]int, error) {
 	return numbers, s.remove()
 }
 
-// perform carries a story to its end, in one of four ways.
-func (s *story) perform(i int, appends []int, dice *rand.Rand) error {
+// A way says what happens to a story that is recorded.
+type way string
+
+// The ways.
+const (
+	undisturbed  way = "undisturbed"
+	diesInAppend way = "dies in append"
+	allKilled    way = "all killed"
+	diesAnywhere way = "dies anywhere"
+)
+
+var ways = []way{undisturbed, diesInAppend, allKilled, diesAnywhere}
+
+// perform carries a story to its end, in one of the ways.
+func (s *story) perform(how way, appends []int, dice *rand.Rand) error {
 	last := appends[len(appends)-1]
 	var err error
-	switch i % 4 {
-	case 0:
+	switch how {
+	case undisturbed:
 		err = s.init()
-	case 1:
+	case diesInAppend:
 		err = errors.Join(s.init(), s.die(appends[dice.IntN(len(appends))], "run", "plan.yaml"))
-	case 2:
+	case allKilled:
 		err = s.init()
 		end := time.AfterFunc(time.Duration(dice.IntN(int(time.Second))), s.killAll)
 		s.pawl("run", "plan.yaml") // however that ends
 		end.Stop()
-	case 3:
+	case diesAnywhere:
 		err = errors.Join(s.die(1+dice.IntN(callsOfInit), "init"), s.init(), s.die(1+dice.IntN(last), "run", "plan.yaml"))
 	}
 	if err != nil {
@@ -184,6 +198,7 @@ func (t *torture) cut(r *recording, i int, ref *reference) error {
 		return err
 	}
 	t.tally.cuts.Add(1)
+	t.tally.suffered(fmt.Sprintf("power cut (%s), unsynced %s", r.way, how))
 	if err := s.goOn(r.acknowledged(line), ref); err != nil {
 		return errors.Join(err, left.put(s.dir+".as-it-was"))
 	}

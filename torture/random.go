@@ -102,9 +102,9 @@ func (s *story) strike(dice *rand.Rand, cmd *exec.Cmd) (kills int, engineDead bo
 	switch choice := dice.IntN(8); {
 	case choice == 0:
 		for _, p := range all {
-			s.kill(p)
+			kills += s.kill(p)
 		}
-		return len(all), len(victims[engine]) > 0
+		return kills, len(victims[engine]) > 0
 	case choice <= 3:
 		return s.killOne(dice, victims[engine]), len(victims[engine]) > 0
 	case choice <= 5:
@@ -118,8 +118,7 @@ func (s *story) killOne(dice *rand.Rand, from []proc) int {
 	if len(from) == 0 {
 		return 0
 	}
-	s.kill(from[dice.IntN(len(from))])
-	return 1
+	return s.kill(from[dice.IntN(len(from))])
 }
 
 // unkilled judges the end of an engine that we did not kill: it must have finished, or stopped for a person.

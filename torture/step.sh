@@ -1,6 +1,8 @@
 # What the steps of the torture plans have in common.
 
-# effect is what a step does to the world outside: one line of the ledger, in one write. It comes last.
+# effect is what a step does to the world outside: one line of the ledger, in one write. It comes last, and only when all
+# before it went well: a kill may hit the mv or the sha256sum of a step alone, and behind a ";" its shell would go on,
+# and say that it had done what it had not.
 effect() {
 	printf '%s %s %s %s %s\n' "$PAWL_STEP" "${PAWL_ITEM_ID:--}" "$PAWL_ATTEMPT" "$PAWL_TOKEN" $$ >>"$TORTURE_OUTSIDE/ledger"
 }

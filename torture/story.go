@@ -397,20 +397,22 @@ func variables(path string) map[string]string {
 	return env
 }
 
-// kill kills a process of the story, and remembers the attempt that it hit. It is stopped first: one that was being
-// forked is itself by then.
-func (s *story) kill(p proc) {
+// kill kills a process of the story, remembers the attempt that it hit, and returns 1, or 0 where it was gone already.
+// It is stopped first: one that was being forked is itself by then.
+func (s *story) kill(p proc) (killed int) {
 	if syscall.Kill(p.pid, syscall.SIGSTOP) != nil {
-		return // it was faster
+		return 0 // it was faster
 	}
-	token := identify(p.pid, variables(fmt.Sprintf("/proc/%d/environ", p.pid))).token
+	itself := identify(p.pid, variables(fmt.Sprintf("/proc/%d/environ", p.pid)))
 	if syscall.Kill(p.pid, syscall.SIGKILL) != nil {
-		return
+		return 0
 	}
 	s.tally.kills.Add(1)
+	s.tally.suffered("kill " + string(itself.role))
 	if s.killed != nil {
-		s.killed[token] = true
+		s.killed[itself.token] = true
 	}
+	return 1
 }
 
 // killAll kills every process that the story has at this moment.

@@ -13,6 +13,7 @@ import (
 // A point is one fault: how pawl fails, in which of its commands, and at which call.
 type point struct {
 	name string
+	kind string                                   // its name without the number of the call
 	hits string                                   // the command whose processes are hit
 	do   func(s *story) (visited bool, err error) // carries the story on until the fault is over
 }
@@ -65,6 +66,7 @@ func (t *torture) visit(p point, ref *reference) error {
 	}
 	if visited {
 		t.tally.points.Add(1)
+		t.tally.suffered(p.kind)
 	}
 	if err := s.finish(); err != nil {
 		return err
@@ -140,8 +142,9 @@ func (s *story) called(command string) int {
 }
 
 func seamPoint(command, fault string, n int) point {
+	kind := command + " " + strings.Replace(fault, ":%d", "", 1)
 	fault = fmt.Sprintf(fault, n)
-	return point{name: command + " " + fault, hits: command, do: func(s *story) (bool, error) {
+	return point{name: command + " " + fault, kind: kind, hits: command, do: func(s *story) (bool, error) {
 		err := s.suffer(command, fault)
 		return s.called(command) >= n, err
 	}}
@@ -178,7 +181,7 @@ func straced() []point {
 const standstill = 2 * time.Second
 
 func stracePoint(call string, n int) point {
-	return point{name: fmt.Sprintf("strace %s:%d", call, n), hits: "all", do: func(s *story) (bool, error) {
+	return point{name: fmt.Sprintf("strace %s:%d", call, n), kind: "strace " + call, hits: "all", do: func(s *story) (bool, error) {
 		log := filepath.Join(s.dir, "strace")
 		s.wrapper = func() []string {
 			return []string{"strace", "-f", "-q", "-o", log, "-e", "trace=" + call, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", call, n)}
