@@ -1,0 +1,95 @@
+package pack
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pawl/internal/disk"
+)
+
+const (
+	deadName  = "dead"
+	deadMagic = "pawldead"
+	deadHead  = 28
+)
+
+// place is where an entry stands.
+type place struct {
+	pack   uint32
+	offset uint32
+	size   uint32 // with its header
+}
+
+// deadList names the entries that were pruned, but still stand in their packs. Without it they would come back when
+// the index is made anew, and a dead tree would then be there without its children. It is one file, replaced whole:
+//
+//	magic 8 | generation 8 | next pack 8 | count 4 | count × (pack 4, offset 4) | crc 4
+//
+// Packs are never given a number below the next one again, so a place means one entry for ever.
+type deadList struct {
+	generation uint64 // raised by each prune
+	next       uint64
+	places     map[[2]uint32]bool // by pack and offset
+}
+
+func (d *deadList) holds(pack uint32, offset int64) bool {
+	return d.places[[2]uint32{pack, uint32(offset)}]
+}
+
+func readDead(dir string) (*deadList, error) {
+	path := filepath.Join(dir, deadName)
+	buf, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &deadList{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	le := binary.LittleEndian
+	body := len(buf) - 4
+	if body < deadHead || string(buf[:8]) != deadMagic || le.Uint32(buf[body:]) != crc32.Checksum(buf[:body], castagnoli) ||
+		int64(body) != deadHead+8*int64(le.Uint32(buf[24:])) {
+		return nil, fmt.Errorf("%s is not as it was written: %w", path, errDamaged)
+	}
+	d := &deadList{generation: le.Uint64(buf[8:]), next: le.Uint64(buf[16:]), places: map[[2]uint32]bool{}}
+	for at := deadHead; at < body; at += 8 {
+		d.places[[2]uint32{le.Uint32(buf[at:]), le.Uint32(buf[at+4:])}] = true
+	}
+	return d, nil
+}
+
+// readGeneration returns which dead list is there.
+func readGeneration(dir string) (uint64, error) {
+	file, err := os.Open(filepath.Join(dir, deadName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	var head [16]byte
+	if _, err := io.ReadFull(file, head[:]); err != nil {
+		return 0, fmt.Errorf("read %s: %w", file.Name(), err)
+	}
+	return binary.LittleEndian.Uint64(head[8:]), nil
+}
+
+// write replaces the list, durably.
+func (d *deadList) write(dir string) error {
+	le := binary.LittleEndian
+	buf := append(make([]byte, 0, deadHead+8*len(d.places)+4), deadMagic...)
+	buf = le.AppendUint64(buf, d.generation)
+	buf = le.AppendUint64(buf, d.next)
+	buf = le.AppendUint32(buf, uint32(len(d.places)))
+	for p := range d.places {
+		buf = le.AppendUint32(le.AppendUint32(buf, p[0]), p[1])
+	}
+	return disk.Replace(filepath.Join(dir, deadName), le.AppendUint32(buf, crc32.Checksum(buf, castagnoli)))
+}
