@@ -47,6 +47,19 @@ func (e entry) size() int64 { return entryHeader + int64(e.stored) }
 
 func (e entry) end() int64 { return e.offset + e.size() }
 
+// in returns the entry's place.
+func (e entry) in(pack uint32) place {
+	return place{pack: pack, offset: uint32(e.offset), size: uint32(e.size())}
+}
+
+// bornIn returns where a record first stood. New packs have higher numbers, so this tells the order of all records.
+func (e entry) bornIn(pack uint32) uint64 {
+	if e.born > 0 {
+		return e.born
+	}
+	return uint64(pack)<<32 | uint64(e.offset)
+}
+
 // append appends the header.
 func (e entry) append(buf []byte) []byte {
 	start := len(buf)

@@ -39,4 +39,7 @@ func (e *DamagedError) Error() string {
 // Unwrap makes it a case of damage.
 func (e *DamagedError) Unwrap() error { return errDamaged }
 
+// errClosed means that the store was closed.
+var errClosed = errors.New("the store is closed")
+
 var errDamaged = &pawl.Error{Kind: pawl.KindDamaged, Err: errors.New("the snapshots are damaged"), Hint: "pawl verify"}

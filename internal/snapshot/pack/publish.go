@@ -27,23 +27,27 @@ const (
 var errTakenBack = errors.New("nothing was written")
 
 // publish adds what w holds to the store: at the newest pack's end with one sync, or as new packs. It does not add to
-// the pack avoid.
-func (s *Store) publish(ctx context.Context, w *writer, avoid *packFile) error {
+// one of the packs avoid.
+func (s *Store) publish(ctx context.Context, w *writer, avoid map[uint32]bool) error {
 	if len(w.drafts) > 0 {
 		if err := w.seal(); err != nil { // without the lock: it may take long
 			return err
 		}
 	}
+	return s.committing(ctx, func(mark disk.File) error { return s.publishAlone(mark, w, avoid) })
+}
+
+// committing calls do under the commit lock, whose file holds the mark.
+func (s *Store) committing(ctx context.Context, do func(mark disk.File) error) error {
 	l, err := acquire(ctx, filepath.Join(s.dir, commitLockName), unix.LOCK_EX)
 	if err != nil {
 		return err
 	}
-	err = s.publishAlone(disk.File{File: l.file}, w, avoid)
-	return errors.Join(err, l.release())
+	return errors.Join(do(disk.File{File: l.file}), l.release())
 }
 
 // publishAlone is publish under the commit lock.
-func (s *Store) publishAlone(mark disk.File, w *writer, avoid *packFile) error {
+func (s *Store) publishAlone(mark disk.File, w *writer, avoid map[uint32]bool) error {
 	if err := s.settle(mark); err != nil {
 		return err
 	}
@@ -57,12 +61,17 @@ func (s *Store) publishAlone(mark disk.File, w *writer, avoid *packFile) error {
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.view.unindexed() > s.limits.index || len(s.view.tail) > s.limits.tail {
-		_ = s.saveIndex() // it is a cache
+	if s.grown() {
+		return s.saveNewIndex(mark)
 	}
 	return nil
+}
+
+// grown reports whether much was added since the index was made.
+func (s *Store) grown() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.view != nil && (s.view.unindexed() > s.limits.index || len(s.view.tail) > s.limits.tail)
 }
 
 // settle takes in what others have done, and makes it durable where one of them was cut off.
@@ -99,7 +108,7 @@ func (s *Store) heal() error {
 	if p == nil || p.covered == p.end {
 		return nil
 	}
-	found, err := scanPack(p.file, p.covered, p.size, 0)
+	found, _, err := p.scan(p.covered, 0)
 	if err != nil {
 		return err
 	}
@@ -133,7 +142,7 @@ func rewrite(p *packFile) error {
 }
 
 // put adds what w holds, durably.
-func (s *Store) put(w *writer, avoid *packFile) error {
+func (s *Store) put(w *writer, avoid map[uint32]bool) error {
 	if p, at, key := s.room(w, avoid); p != nil {
 		return s.appendTo(p, w, at, key)
 	}
@@ -156,11 +165,14 @@ func (s *Store) put(w *writer, avoid *packFile) error {
 
 // room returns the pack at whose end w's segment can stand, with that offset and the pack's key; nil where it needs a
 // new one. Behind a torn tail nothing is written: the tail would no longer be known for one.
-func (s *Store) room(w *writer, avoid *packFile) (p *packFile, at int64, key uint64) {
+func (s *Store) room(w *writer, avoid map[uint32]bool) (p *packFile, at int64, key uint64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	if s.view == nil {
+		return nil, 0, 0
+	}
 	p = s.view.newest()
-	if len(w.drafts) > 0 || p == nil || avoid != nil && p.number == avoid.number || p.end != p.size || p.end+int64(len(w.buf)) > s.limits.pack {
+	if len(w.drafts) > 0 || p == nil || avoid[p.number] || p.end != p.size || p.end+int64(len(w.buf)) > s.limits.pack {
 		return nil, 0, 0
 	}
 	var head [segmentHeader]byte
@@ -202,6 +214,9 @@ func (s *Store) appendTo(p *packFile, w *writer, at int64, key uint64) error {
 func (s *Store) name(d *draft) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.usable(); err != nil {
+		return err
+	}
 	number := s.view.next()
 	if err := disk.Rename(d.file.Name(), filepath.Join(s.dir, packName(number))); err != nil {
 		return err
@@ -229,24 +244,27 @@ func (v *view) adopt(p *packFile, entries []entry, from, to int64) {
 	}
 	for _, e := range entries {
 		e.offset += from
-		v.add(p, e)
+		v.add(p.number, e)
 	}
 	p.end, p.size = to, to
 }
 
-// saveIndex makes the index anew, under the commit lock, when all is durable, and s.mu.
-func (s *Store) saveIndex() error {
+// saveNewIndex makes the index anew, under the commit lock, when all is durable. That it cannot be written is no error:
+// it is a cache.
+func (s *Store) saveNewIndex(disk.File) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.usable() != nil {
+		return nil
+	}
 	err := s.view.saveIndex()
-	if errors.Is(err, errIndex) {
-		if err := s.reload(false); err != nil {
-			return err
-		}
+	if errors.Is(err, errIndex) && s.reload(false) == nil {
 		err = s.view.saveIndex()
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		_ = s.reload(true) // else what is known stays as it is
 	}
-	return s.reload(true)
+	return nil
 }
 
 func (v *view) saveIndex() error {

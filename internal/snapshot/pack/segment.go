@@ -3,6 +3,7 @@ package pack
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"io"
 )
@@ -47,7 +48,7 @@ func parseSegment(buf []byte, offset int64) (segment, bool) {
 // stretch is a part of a pack that is not what was written there.
 type stretch struct {
 	from, to int64
-	id       ID // whose content it was, where that is known
+	entry    entry // what it was, where that is known
 	why      string
 }
 
@@ -64,10 +65,15 @@ type scan struct {
 // scanPack reads a pack of this size from an offset, where a segment begins. It checks each entry's sums, not its hash.
 func scanPack(file io.ReaderAt, from, size, known int64) (*scan, error) {
 	s := &scan{in: window{file: file, size: size}, known: known, end: from}
-	for s.end < size {
-		goOn, err := s.segment()
-		if err != nil || !goOn {
-			return s, err
+	for goOn := true; goOn && s.end < size; {
+		var err error
+		if goOn, err = s.segment(); err != nil {
+			return nil, err
+		}
+	}
+	for i := range s.bad {
+		if s.in.unread != nil {
+			s.bad[i].why += fmt.Sprintf(" (%v)", s.in.unread)
 		}
 	}
 	return s, nil
@@ -143,7 +149,7 @@ func (s *scan) walk(from, to int64) (entries []entry, bad []stretch, err error) 
 		if crc32.Checksum(stored, castagnoli) == e.sum {
 			entries = append(entries, e)
 		} else {
-			bad = append(bad, stretch{from: at, to: e.end(), id: e.id, why: "its bytes have another checksum"})
+			bad = append(bad, stretch{from: at, to: e.end(), entry: e, why: "its bytes have another checksum"})
 		}
 		at = e.end()
 	}

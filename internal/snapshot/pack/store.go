@@ -53,9 +53,11 @@ type limits struct {
 	pack   int64 // at which size a new pack is begun
 	index  int64 // how much may be added before the index is made anew
 	tail   int   // and how many objects
+	small  int64 // smaller packs are joined to others by a prune
 }
 
-// Open opens the store in dir, which is made where it is missing. It waits for nobody.
+// Open opens the store in dir, which is made where it is missing. It waits for nobody. Where the
+// list of what was pruned is damaged, everything but Check and Repair fails.
 func Open(ctx context.Context, dir string) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -67,7 +69,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open snapshots: %w", err)
 	}
-	return &Store{dir: dir, view: view, limits: limits{memory: 8 << 20, pack: 64 << 20, index: 2 << 20, tail: 8192}}, nil
+	return &Store{dir: dir, view: view, limits: limits{memory: 8 << 20, pack: 64 << 20, index: 2 << 20, tail: 8192, small: 1 << 20}}, nil
 }
 
 // Close gives back the files. Batches and holds are to be ended before.
@@ -110,8 +112,8 @@ func (s *Store) has(id ID) (bool, error) {
 func (s *Store) known(id ID) (bool, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.view == nil {
-		return false, fs.ErrClosed
+	if err := s.usable(); err != nil {
+		return false, err
 	}
 	_, ok, err := s.view.find(id)
 	return ok, err
@@ -122,7 +124,7 @@ func (s *Store) known(id ID) (bool, error) {
 func (s *Store) Get(id ID) ([]byte, error) {
 	content, err := s.get(id)
 	for _, again := range []func() error{s.refresh, s.rebuild} { // what is known may be old, or the index no good
-		if err == nil || errors.Is(err, fs.ErrClosed) {
+		if err == nil || errors.Is(err, errClosed) {
 			break
 		}
 		if err := again(); err != nil {
@@ -149,7 +151,7 @@ func (s *Store) get(id ID) ([]byte, error) {
 	}
 	content, err := e.unpack(stored)
 	if err != nil {
-		return nil, &DamagedError{ID: id, File: filepath.Join(s.dir, packName(e.pack)), Offset: e.offset, Why: err.Error()}
+		return nil, s.damaged(id, e.in(e.pack), err)
 	}
 	return content, nil
 }
@@ -163,8 +165,8 @@ type fetched struct {
 func (s *Store) fetch(id ID) (fetched, []byte, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.view == nil {
-		return fetched{}, nil, fs.ErrClosed
+	if err := s.usable(); err != nil {
+		return fetched{}, nil, err
 	}
 	at, ok, err := s.view.find(id)
 	if err != nil {
@@ -181,9 +183,13 @@ func (s *Store) fetch(id ID) (fetched, []byte, error) {
 		err = errors.New("another entry stands here")
 	}
 	if err != nil {
-		return fetched{}, nil, &DamagedError{ID: id, File: filepath.Join(s.dir, packName(at.pack)), Offset: int64(at.offset), Why: err.Error()}
+		return fetched{}, nil, s.damaged(id, at, err)
 	}
 	return fetched{entry: e, pack: at.pack}, stored, nil
+}
+
+func (s *Store) damaged(id ID, at place, why error) error {
+	return &DamagedError{ID: id, File: filepath.Join(s.dir, packName(at.pack)), Offset: int64(at.offset), Why: why.Error()}
 }
 
 // entry reads the entry at a place, with its stored bytes.
@@ -218,14 +224,22 @@ func (s *Store) refresh() error {
 
 // look is refresh, under s.mu.
 func (s *Store) look() error {
-	if s.view == nil {
-		return fs.ErrClosed
-	}
-	old, err := s.view.look()
-	if err != nil || !old {
+	if err := s.usable(); errors.Is(err, errClosed) {
 		return err
 	}
-	return s.reload(true)
+	old, err := s.view.look()
+	if err == nil && old {
+		err = s.reload(true)
+	}
+	return errors.Join(err, s.usable())
+}
+
+// usable returns why nothing that is known can be believed, under s.mu.
+func (s *Store) usable() error {
+	if s.view == nil {
+		return errClosed
+	}
+	return s.view.dead.damaged
 }
 
 // look takes in what was added. It reports whether what is known is too old for that.
@@ -290,7 +304,7 @@ func (s *Store) rebuild() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.view == nil {
-		return fs.ErrClosed
+		return errClosed
 	}
 	if s.view.index == nil {
 		return nil
@@ -364,8 +378,8 @@ func (s *Store) Commits() ([]Commit, error) {
 func (s *Store) commits() ([]Commit, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.view == nil {
-		return nil, fs.ErrClosed
+	if err := s.usable(); err != nil {
+		return nil, err
 	}
 	records, err := s.view.commits()
 	if err != nil {
@@ -380,7 +394,7 @@ func (s *Store) commits() ([]Commit, error) {
 			err = errors.New("here should be a commit record")
 		}
 		if err != nil {
-			errs = append(errs, &DamagedError{ID: e.id, File: filepath.Join(s.dir, packName(r.pack)), Offset: int64(r.offset), Why: err.Error()})
+			errs = append(errs, s.damaged(e.id, r.place, err))
 			continue
 		}
 		if !seen[e.id] {

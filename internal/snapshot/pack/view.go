@@ -3,7 +3,9 @@ package pack
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -128,7 +130,15 @@ func (v *view) rescan() error {
 // rest reads what was added to the packs since they were last looked at.
 func (v *view) rest() error {
 	for _, number := range v.numbers() {
-		if err := v.more(v.packs[number]); err != nil {
+		p := v.packs[number]
+		info, err := p.file.Stat()
+		if err != nil {
+			return err
+		}
+		if info.Size() == p.size {
+			continue
+		}
+		if err := v.more(p); err != nil {
 			return err
 		}
 	}
@@ -136,41 +146,63 @@ func (v *view) rest() error {
 }
 
 func (v *view) more(p *packFile) error {
-	info, err := p.file.Stat()
-	if err != nil {
-		return err
-	}
-	if info.Size() == p.size {
-		return nil
-	}
-	found, err := scanPack(p.file, p.end, info.Size(), 0)
+	found, size, err := p.scan(p.end, 0)
 	if err != nil {
 		return fmt.Errorf("%s: %w", packName(p.number), err)
 	}
 	for _, e := range found.entries {
-		v.add(p, e)
+		v.add(p.number, e)
 	}
 	for _, b := range found.bad {
-		v.bad[b.id] = &DamagedError{ID: b.id, File: p.file.Name(), Offset: b.from, Why: b.why}
+		v.bad[b.entry.id] = &DamagedError{ID: b.entry.id, File: p.file.Name(), Offset: b.from, Why: b.why}
 	}
-	p.size, p.end = info.Size(), found.end
+	p.size, p.end = size, found.end
 	return nil
 }
 
+// scan reads the pack from an offset on. Damage is read twice: another process may just be taking back, or writing
+// anew, what it could not write.
+func (p *packFile) scan(from, known int64) (found *scan, size int64, err error) {
+	bad := 0
+	for range 10 {
+		info, err := p.file.Stat()
+		if err != nil {
+			return nil, 0, err
+		}
+		found, err = scanPack(p.file, from, info.Size(), known)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			continue
+		}
+		if err != nil || len(found.bad) == bad {
+			return found, info.Size(), err
+		}
+		bad = len(found.bad)
+	}
+	return nil, 0, errors.New("it changes all the time")
+}
+
 // add takes an entry in that the index does not know.
-func (v *view) add(p *packFile, e entry) {
-	if v.dead.holds(p.number, e.offset) {
+func (v *view) add(pack uint32, e entry) {
+	if v.dead.holds(pack, e.offset) {
 		return
 	}
-	at := place{pack: p.number, offset: uint32(e.offset), size: uint32(e.size())}
-	if e.kind != kindCommit {
-		v.tail[e.id] = at
+	if e.kind == kindCommit {
+		v.records = append(v.records, record{born: e.bornIn(pack), place: e.in(pack)})
+	} else {
+		v.tail[e.id] = e.in(pack)
+	}
+}
+
+// forget drops a pack that was removed. Nothing in it was alive.
+func (v *view) forget(number uint32) {
+	p := v.packs[number]
+	if p == nil {
 		return
 	}
-	if e.born == 0 {
-		e.born = uint64(p.number)<<32 | uint64(e.offset)
-	}
-	v.records = append(v.records, record{born: e.born, place: at})
+	_ = p.file.Close() // it was only read
+	delete(v.packs, number)
+	maps.DeleteFunc(v.tail, func(_ ID, at place) bool { return at.pack == number })
+	v.records = slices.DeleteFunc(v.records, func(r record) bool { return r.pack == number })
 }
 
 // find returns where an object stands. errIndex: the index is no good.

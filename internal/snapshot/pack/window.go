@@ -2,6 +2,7 @@ package pack
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -16,6 +17,8 @@ type window struct {
 	from int64 // where buf stands
 	buf  []byte
 	room []byte // what buf is a part of
+	// unread is why something could not be read. It looks like damage then.
+	unread error
 }
 
 // bytes returns n bytes at an offset, fewer at the file's end. They are valid until the next call.
@@ -36,9 +39,29 @@ func (w *window) fill(at int64, n int) error {
 		w.room = make([]byte, n)
 	}
 	w.from, w.buf = at, w.room[:n]
-	if got, err := w.file.ReadAt(w.buf, at); got < n {
-		w.buf = nil
-		return fmt.Errorf("read at byte %d: %w", at, err)
+	_, err := w.file.ReadAt(w.buf, at)
+	if err != nil {
+		return w.salvage(at, err)
+	}
+	return nil
+}
+
+// salvage reads what can be read, one page after the other, where the disk refuses the whole. What it cannot read it
+// fills with bytes that no checksum fits.
+func (w *window) salvage(at int64, why error) error {
+	const page = 4096
+	for i := 0; i < len(w.buf); i += page {
+		part := w.buf[i:min(i+page, len(w.buf))]
+		n, err := w.file.ReadAt(part, at+int64(i))
+		if n == len(part) {
+			continue
+		}
+		if errors.Is(err, io.EOF) {
+			w.buf = nil
+			return fmt.Errorf("the file ends before byte %d: %w", w.size, io.ErrUnexpectedEOF)
+		}
+		w.unread = why
+		copy(part, bytes.Repeat([]byte{0xff}, len(part)))
 	}
 	return nil
 }
