@@ -37,6 +37,7 @@ type deadList struct {
 	generation uint64 // drawn by each prune; 0: there was none
 	next       uint64
 	places     map[[2]uint32]bool // pack and offset
+	damaged    error              // why it cannot be believed
 }
 
 func (d *deadList) holds(pack uint32, offset int64) bool {
@@ -52,17 +53,28 @@ func readDead(dir string) (*deadList, error) {
 	if err != nil {
 		return nil, err
 	}
+	d := &deadList{places: map[[2]uint32]bool{}}
+	if !d.parse(buf) {
+		d.damaged = fmt.Errorf("%s is not as it was written: %w", path, errDamaged)
+	}
+	return d, nil
+}
+
+func (d *deadList) parse(buf []byte) bool {
 	le := binary.LittleEndian
 	body := len(buf) - 4
+	var head [16]byte
+	copy(head[:], buf)
+	d.generation = le.Uint64(head[8:])
 	if body < deadHead || string(buf[:8]) != deadMagic || le.Uint32(buf[body:]) != crc32.Checksum(buf[:body], castagnoli) ||
 		int64(body) != deadHead+8*int64(le.Uint32(buf[24:])) {
-		return nil, fmt.Errorf("%s is not as it was written: %w", path, errDamaged)
+		return false
 	}
-	d := &deadList{generation: le.Uint64(buf[8:]), next: le.Uint64(buf[16:]), places: map[[2]uint32]bool{}}
+	d.next = le.Uint64(buf[16:])
 	for at := deadHead; at < body; at += 8 {
 		d.places[[2]uint32{le.Uint32(buf[at:]), le.Uint32(buf[at+4:])}] = true
 	}
-	return d, nil
+	return true
 }
 
 // readGeneration returns which dead list is there.
@@ -76,8 +88,8 @@ func readGeneration(dir string) (uint64, error) {
 	}
 	defer file.Close()
 	var head [16]byte
-	if _, err := io.ReadFull(file, head[:]); err != nil {
-		return 0, fmt.Errorf("read %s: %w", file.Name(), err)
+	if _, err := file.ReadAt(head[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
 	}
 	return binary.LittleEndian.Uint64(head[8:]), nil
 }

@@ -88,8 +88,8 @@ type counted struct {
 func (s *Store) count(known map[uint32]int64) (*census, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.view == nil {
-		return nil, errClosed
+	if err := s.usable(); err != nil {
+		return nil, err
 	}
 	c := &census{dead: s.view.dead, next: s.view.next()}
 	for _, number := range s.view.numbers() {
@@ -163,10 +163,10 @@ func (s *Store) bury(dead *deadList, c *census) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := s.view
-	if v == nil {
-		return errClosed
+	if err := s.usable(); err != nil {
+		return err
 	}
+	v := s.view
 	v.dead, v.tail, v.records, v.index = dead, map[ID]place{}, nil, drop(v.index)
 	for _, p := range c.packs {
 		v.packs[p.number].covered = 0
@@ -198,12 +198,7 @@ func (s *Store) compact(ctx context.Context, packs []*counted) error {
 			return err
 		}
 	}
-	return s.committing(ctx, func(disk.File) error {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		_ = s.saveIndex() // it is a cache
-		return nil
-	})
+	return s.committing(ctx, s.saveNewIndex)
 }
 
 // wasteful reports whether more than a quarter of the pack is dead.
@@ -225,8 +220,8 @@ func (s *Store) move(ctx context.Context, p *counted, avoid map[uint32]bool) err
 func (s *Store) copyTo(w *writer, p *counted) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.view == nil {
-		return errClosed
+	if err := s.usable(); err != nil {
+		return err
 	}
 	for _, e := range p.live {
 		_, stored, err := s.view.entry(e.in(p.number))
@@ -250,8 +245,8 @@ func (s *Store) remove(number uint32) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.view == nil {
-		return errClosed
+	if err := s.usable(); err != nil {
+		return err
 	}
 	s.view.forget(number)
 	return nil

@@ -61,12 +61,17 @@ func (s *Store) publishAlone(mark disk.File, w *writer, avoid map[uint32]bool) e
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.view.unindexed() > s.limits.index || len(s.view.tail) > s.limits.tail {
-		_ = s.saveIndex() // it is a cache
+	if s.grown() {
+		return s.saveNewIndex(mark)
 	}
 	return nil
+}
+
+// grown reports whether much was added since the index was made.
+func (s *Store) grown() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.view != nil && (s.view.unindexed() > s.limits.index || len(s.view.tail) > s.limits.tail)
 }
 
 // settle takes in what others have done, and makes it durable where one of them was cut off.
@@ -163,6 +168,9 @@ func (s *Store) put(w *writer, avoid map[uint32]bool) error {
 func (s *Store) room(w *writer, avoid map[uint32]bool) (p *packFile, at int64, key uint64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	if s.view == nil {
+		return nil, 0, 0
+	}
 	p = s.view.newest()
 	if len(w.drafts) > 0 || p == nil || avoid[p.number] || p.end != p.size || p.end+int64(len(w.buf)) > s.limits.pack {
 		return nil, 0, 0
@@ -206,6 +214,9 @@ func (s *Store) appendTo(p *packFile, w *writer, at int64, key uint64) error {
 func (s *Store) name(d *draft) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.usable(); err != nil {
+		return err
+	}
 	number := s.view.next()
 	if err := disk.Rename(d.file.Name(), filepath.Join(s.dir, packName(number))); err != nil {
 		return err
@@ -238,19 +249,22 @@ func (v *view) adopt(p *packFile, entries []entry, from, to int64) {
 	p.end, p.size = to, to
 }
 
-// saveIndex makes the index anew, under the commit lock, when all is durable, and s.mu.
-func (s *Store) saveIndex() error {
+// saveNewIndex makes the index anew, under the commit lock, when all is durable. That it cannot be written is no error:
+// it is a cache.
+func (s *Store) saveNewIndex(disk.File) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.usable() != nil {
+		return nil
+	}
 	err := s.view.saveIndex()
-	if errors.Is(err, errIndex) {
-		if err := s.reload(false); err != nil {
-			return err
-		}
+	if errors.Is(err, errIndex) && s.reload(false) == nil {
 		err = s.view.saveIndex()
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		_ = s.reload(true) // else what is known stays as it is
 	}
-	return s.reload(true)
+	return nil
 }
 
 func (v *view) saveIndex() error {

@@ -56,7 +56,8 @@ type limits struct {
 	small  int64 // smaller packs are joined to others by a prune
 }
 
-// Open opens the store in dir, which is made where it is missing. It waits for nobody.
+// Open opens the store in dir, which is made where it is missing. It waits for nobody. Where the
+// list of what was pruned is damaged, everything but Check and Repair fails.
 func Open(ctx context.Context, dir string) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -111,11 +112,26 @@ func (s *Store) has(id ID) (bool, error) {
 func (s *Store) known(id ID) (bool, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.view == nil {
-		return false, errClosed
+	if err := s.usable(); err != nil {
+		return false, err
 	}
 	_, ok, err := s.view.find(id)
 	return ok, err
+}
+
+// Stored returns how many bytes an object takes in its pack; a *MissingError says that it is in none.
+func (s *Store) Stored(id ID) (int64, error) {
+	has, err := s.Has(id)
+	if err != nil {
+		return 0, err
+	}
+	if !has {
+		return 0, &MissingError{ID: id}
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	at, _, err := s.view.find(id)
+	return int64(at.size), err
 }
 
 // Get returns an object's content, which has the hash that it is named by: else the error is a *DamagedError, or a
@@ -164,8 +180,8 @@ type fetched struct {
 func (s *Store) fetch(id ID) (fetched, []byte, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.view == nil {
-		return fetched{}, nil, errClosed
+	if err := s.usable(); err != nil {
+		return fetched{}, nil, err
 	}
 	at, ok, err := s.view.find(id)
 	if err != nil {
@@ -223,14 +239,22 @@ func (s *Store) refresh() error {
 
 // look is refresh, under s.mu.
 func (s *Store) look() error {
+	if err := s.usable(); errors.Is(err, errClosed) {
+		return err
+	}
+	old, err := s.view.look()
+	if err == nil && old {
+		err = s.reload(true)
+	}
+	return errors.Join(err, s.usable())
+}
+
+// usable returns why nothing that is known can be believed, under s.mu.
+func (s *Store) usable() error {
 	if s.view == nil {
 		return errClosed
 	}
-	old, err := s.view.look()
-	if err != nil || !old {
-		return err
-	}
-	return s.reload(true)
+	return s.view.dead.damaged
 }
 
 // look takes in what was added. It reports whether what is known is too old for that.
@@ -369,8 +393,8 @@ func (s *Store) Commits() ([]Commit, error) {
 func (s *Store) commits() ([]Commit, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.view == nil {
-		return nil, errClosed
+	if err := s.usable(); err != nil {
+		return nil, err
 	}
 	records, err := s.view.commits()
 	if err != nil {
