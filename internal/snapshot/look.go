@@ -212,12 +212,12 @@ func (w *worker) store(f *os.File, s *stamp) (err error) {
 
 // put adds content to the batch, as long as the batch alone would not fill the quota.
 func (w *walk) put(content []byte) (pack.ID, error) {
-	if _, added := w.batch.Added(); added > w.limit {
-		return pack.ID{}, ownError{fmt.Errorf("this snapshot alone would take more than %d MiB: %w", w.limit>>20, ErrQuota)}
-	}
 	id, err := w.batch.Put(content)
 	if err != nil {
 		return id, ownError{err}
+	}
+	if _, added := w.batch.Added(); added > w.limit {
+		return id, ownError{fmt.Errorf("this snapshot alone would take more than %d MiB: %w", w.limit>>20, ErrQuota)}
 	}
 	return id, nil
 }
