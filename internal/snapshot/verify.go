@@ -1,0 +1,183 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/snapshot/pack"
+)
+
+// Fault is something wrong in the store.
+type Fault struct {
+	Where       string              `json:"where"`
+	What        string              `json:"what"`
+	Checkpoints []pawl.CheckpointID `json:"checkpoints,omitempty"` // those that cannot be restored whole
+}
+
+// Verify checks everything: packs and index byte by byte, commit records, trees, and that nothing is missing that a
+// snapshot needs. It changes nothing.
+func (s *Store) Verify(ctx context.Context) ([]Fault, error) {
+	release, err := s.packs.Hold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	faults, err := s.verify(ctx)
+	if releaseErr := release(); err == nil {
+		err = releaseErr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("check the snapshots: %w", err)
+	}
+	return faults, nil
+}
+
+func (s *Store) verify(ctx context.Context) ([]Fault, error) {
+	damage, err := s.packs.Check(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := verifier{store: s, found: map[pack.ID][]int{}}
+	for _, d := range damage {
+		v.faults = append(v.faults, Fault{Where: fmt.Sprintf("%s, byte %d", d.File, d.Offset), What: d.What})
+		if d.ID != (pack.ID{}) {
+			v.found[d.ID] = []int{len(v.faults) - 1}
+		}
+	}
+	commits, err := s.packs.Commits()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range commits {
+		v.commit(c)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return v.faults, nil
+}
+
+// verifier walks trees, each once. What files hold was checked with the packs.
+type verifier struct {
+	store  *Store
+	faults []Fault
+	found  map[pack.ID][]int // object → the faults of it and of all that it needs
+}
+
+func (v *verifier) commit(c pack.Commit) {
+	r, err := readRecord(c)
+	if err != nil {
+		v.fault("commit record "+c.ID.String(), err.Error())
+		return
+	}
+	concerned := v.entry("", Entry{Kind: Folder, ID: r.Tree})
+	if r.Missing != nil {
+		concerned = merge(concerned, v.object("list of what is left out", *r.Missing))
+	}
+	for _, i := range concerned {
+		v.faults[i].Checkpoints = append(v.faults[i].Checkpoints, r.Checkpoint)
+	}
+}
+
+// fault notes a fault and returns it as the only one.
+func (v *verifier) fault(where, what string) []int {
+	v.faults = append(v.faults, Fault{Where: where, What: what})
+	return []int{len(v.faults) - 1}
+}
+
+// object finds out whether an object is there.
+func (v *verifier) object(where string, id pack.ID) []int {
+	if found, known := v.found[id]; known {
+		return found
+	}
+	has, err := v.store.packs.Has(id)
+	switch {
+	case err != nil:
+		v.found[id] = v.fault(where, err.Error())
+	case !has:
+		v.found[id] = v.fault(where, "missing: "+id.String())
+	default:
+		v.found[id] = nil
+	}
+	return v.found[id]
+}
+
+// entry finds the faults of an entry and of all that is in it.
+func (v *verifier) entry(path string, e Entry) []int {
+	if e.Kind == Link {
+		return nil
+	}
+	if found, known := v.found[e.ID]; known {
+		return found
+	}
+	found := v.object(or(path, "."), e.ID)
+	if len(found) == 0 {
+		found = v.inside(path, e)
+	}
+	v.found[e.ID] = found
+	return found
+}
+
+func (v *verifier) inside(path string, e Entry) (found []int) {
+	switch e.Kind {
+	case Folder:
+		entries, err := v.store.tree(e.ID)
+		if err != nil {
+			return v.fault(or(path, "."), err.Error())
+		}
+		for _, below := range entries {
+			found = merge(found, v.entry(join(path, below.Name), below))
+		}
+	case Blocks:
+		ids, err := v.store.blocks(e.ID)
+		if err != nil {
+			return v.fault(path, err.Error())
+		}
+		for _, id := range ids {
+			found = merge(found, v.object(path, id))
+		}
+	}
+	return found
+}
+
+// merge adds the faults of b to those of a.
+func merge(a, b []int) []int {
+	for _, i := range b {
+		if !slices.Contains(a, i) {
+			a = append(slices.Clip(a), i)
+		}
+	}
+	return a
+}
+
+// Repaired is what a repair did.
+type Repaired struct {
+	Quarantined []string            `json:"quarantined"` // files that hold what was not as it was written
+	Lost        int                 `json:"lost"`        // objects and records
+	Checkpoints []pawl.CheckpointID `json:"checkpoints"` // those that cannot be restored whole
+}
+
+// Repair makes the index anew and sets bytes aside that are not as they were written. Nothing is deleted. What the
+// workspace still has of what was lost, the next snapshot puts back. It may be cut off anywhere and done again.
+func (s *Store) Repair(ctx context.Context) (Repaired, error) {
+	done, err := s.packs.Repair(ctx)
+	if err == nil {
+		err = disk.Remove(s.statFile()) // it may believe that all of a tree is there
+	}
+	if err != nil {
+		return Repaired{}, err
+	}
+	faults, err := s.Verify(ctx)
+	if err != nil {
+		return Repaired{}, err
+	}
+	r := Repaired{Quarantined: done.Quarantined, Lost: len(done.Lost), Checkpoints: []pawl.CheckpointID{}}
+	for _, f := range faults {
+		r.Checkpoints = append(r.Checkpoints, f.Checkpoints...)
+	}
+	slices.Sort(r.Checkpoints)
+	r.Checkpoints = slices.Compact(r.Checkpoints)
+	return r, nil
+}
