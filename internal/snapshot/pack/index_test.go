@@ -62,8 +62,8 @@ func TestIndexFlipped(t *testing.T) {
 	good := read(t, path)
 	step := 1
 	for i := 0; i < len(good); i += step {
-		if i > 300 {
-			step = 97
+		if i > 120 {
+			step = 397
 		}
 		data := bytes.Clone(good)
 		data[i] ^= 0x10

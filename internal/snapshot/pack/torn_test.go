@@ -24,7 +24,10 @@ func TestTornTail(t *testing.T) {
 				continue
 			}
 			write(t, path, slices.Concat(whole[:cut], tail))
-			dir := copyStore(t, s.dir)
+			dir := s.dir
+			if cut%10 == 0 { // it is to be written to
+				dir = copyStore(t, s.dir)
+			}
 			if cut%50 == 0 {
 				works(t, dir, "a")
 			}
@@ -33,13 +36,16 @@ func TestTornTail(t *testing.T) {
 				t.Fatalf("cut at %d, %d NUL: %q", cut, len(tail), got)
 			}
 			sound(t, s)
+			if cut%10 > 0 {
+				must(t, s.Close())
+				continue
+			}
 			must(t, set{"b", 3, 90}.commit(t.Context(), s))
 			if got := names(t, s); !slices.Equal(got, []string{"a", "b"}) {
 				t.Fatalf("cut at %d, %d NUL: %q", cut, len(tail), got)
 			}
 			sound(t, s)
 			must(t, s.Close())
-			must(t, os.RemoveAll(dir))
 		}
 	}
 }
