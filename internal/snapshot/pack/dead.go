@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -66,7 +65,7 @@ func (d *deadList) parse(buf []byte) bool {
 	var head [16]byte
 	copy(head[:], buf)
 	d.generation = le.Uint64(head[8:])
-	if body < deadHead || string(buf[:8]) != deadMagic || le.Uint32(buf[body:]) != crc32.Checksum(buf[:body], castagnoli) ||
+	if body < deadHead || string(buf[:8]) != deadMagic || le.Uint32(buf[body:]) != checksum(buf[:body]) ||
 		int64(body) != deadHead+8*int64(le.Uint32(buf[24:])) {
 		return false
 	}
@@ -109,5 +108,5 @@ func (d *deadList) write(dir string) error {
 	for p := range d.places {
 		buf = le.AppendUint32(le.AppendUint32(buf, p[0]), p[1])
 	}
-	return disk.Replace(filepath.Join(dir, deadName), le.AppendUint32(buf, crc32.Checksum(buf, castagnoli)))
+	return disk.Replace(filepath.Join(dir, deadName), le.AppendUint32(buf, checksum(buf)))
 }

@@ -69,7 +69,7 @@ func (e entry) append(buf []byte) []byte {
 	buf = binary.LittleEndian.AppendUint64(buf, e.born)
 	buf = append(buf, e.id[:]...)
 	buf = binary.LittleEndian.AppendUint32(buf, e.sum)
-	return binary.LittleEndian.AppendUint32(buf, crc32.Checksum(buf[start:], castagnoli))
+	return binary.LittleEndian.AppendUint32(buf, checksum(buf[start:]))
 }
 
 // parseEntry reads the header at the beginning of buf.
@@ -80,7 +80,7 @@ func parseEntry(buf []byte, offset int64) (entry, bool) {
 	le := binary.LittleEndian
 	e := entry{kind: string(buf[:4]), raw: le.Uint32(buf[4:]), stored: le.Uint32(buf[8:]), born: le.Uint64(buf[12:]), sum: le.Uint32(buf[52:]), offset: offset}
 	copy(e.id[:], buf[20:])
-	return e, le.Uint32(buf[56:]) == crc32.Checksum(buf[:56], castagnoli) && e.sizesFit()
+	return e, le.Uint32(buf[56:]) == checksum(buf[:56]) && e.sizesFit()
 }
 
 func (e entry) sizesFit() bool {
@@ -131,19 +131,23 @@ func (enc *encoder) pack(id ID, content []byte) (entry, []byte) {
 			e.kind, stored = kindZstd, enc.out
 		}
 	}
-	e.stored, e.sum = uint32(len(stored)), crc32.Checksum(stored, castagnoli)
+	e.stored, e.sum = uint32(len(stored)), checksum(stored)
 	return e, stored
 }
 
 func commitEntry(content []byte) entry {
 	n := uint32(len(content))
-	return entry{kind: kindCommit, raw: n, stored: n, id: IDOf(content), sum: crc32.Checksum(content, castagnoli)}
+	return entry{kind: kindCommit, raw: n, stored: n, id: IDOf(content), sum: checksum(content)}
 }
 
 // unpack returns the content of an entry from its stored bytes, having checked it by its ID.
 func (e entry) unpack(stored []byte) ([]byte, error) {
 	content := stored
 	if e.kind == kindZstd {
+		var head zstd.Header
+		if err := head.Decode(stored); err != nil || head.HasFCS && head.FrameContentSize != uint64(e.raw) || !head.HasFCS && e.raw >= 256 {
+			return nil, errors.New("decompress: it has another size") // before room is made for it
+		}
 		dec := decoders.Get().(*zstd.Decoder)
 		defer decoders.Put(dec)
 		var err error
@@ -156,3 +160,5 @@ func (e entry) unpack(stored []byte) ([]byte, error) {
 	}
 	return content, nil
 }
+
+func checksum(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }

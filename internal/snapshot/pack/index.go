@@ -83,7 +83,7 @@ func (x *index) readHead() (err error) {
 	if _, err := x.file.ReadAt(head, indexHeader); err != nil {
 		return err
 	}
-	sum := crc32.Update(crc32.Checksum(fixed[:32], castagnoli), castagnoli, fixed[36:])
+	sum := crc32.Update(checksum(fixed[:32]), castagnoli, fixed[36:])
 	if crc32.Update(sum, castagnoli, head) != le.Uint32(fixed[32:]) {
 		return fmt.Errorf("%w: its head has another checksum", errIndex)
 	}
@@ -141,7 +141,7 @@ func (x *index) block(buf []byte, b int) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", errIndex, err)
 	}
 	n := int(binary.LittleEndian.Uint16(buf[4:]))
-	if n > perBlock || binary.LittleEndian.Uint32(buf) != crc32.Checksum(buf[4:], castagnoli) {
+	if n > perBlock || binary.LittleEndian.Uint32(buf) != checksum(buf[4:]) {
 		return nil, fmt.Errorf("%w: block %d has another checksum", errIndex, b)
 	}
 	return buf[blockHeader : blockHeader+n*indexEntry], nil
@@ -187,7 +187,7 @@ func (x *index) commits() ([]record, error) {
 	if _, err := x.file.ReadAt(buf, x.recordsAt); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%w: %w", errIndex, err)
 	}
-	if crc32.Checksum(buf, castagnoli) != x.recordsSum {
+	if checksum(buf) != x.recordsSum {
 		return nil, fmt.Errorf("%w: its list of records has another checksum", errIndex)
 	}
 	records := make([]record, 0, x.records)
@@ -217,8 +217,8 @@ func writeIndex(dir string, generation uint64, covered map[uint32]int64, objects
 	for _, r := range records {
 		buf = r.append(le.AppendUint64(buf, r.born))
 	}
-	le.PutUint32(buf[36:], crc32.Checksum(buf[head:], castagnoli))
-	sum := crc32.Update(crc32.Checksum(buf[:32], castagnoli), castagnoli, buf[36:head])
+	le.PutUint32(buf[36:], checksum(buf[head:]))
+	sum := crc32.Update(checksum(buf[:32]), castagnoli, buf[36:head])
 	le.PutUint32(buf[32:], sum)
 	for some := range slices.Chunk(objects, perBlock) {
 		buf = appendBlock(buf, some)
@@ -234,7 +234,7 @@ func appendBlock(buf []byte, objects []located) []byte {
 		buf = o.append(append(buf, o.id[:]...))
 	}
 	buf = append(buf, make([]byte, blockSize-(len(buf)-start))...)
-	binary.LittleEndian.PutUint32(buf[start:], crc32.Checksum(buf[start+4:], castagnoli))
+	binary.LittleEndian.PutUint32(buf[start:], checksum(buf[start+4:]))
 	return buf
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -85,7 +84,7 @@ type counted struct {
 }
 
 // count reads all packs. Nobody else is at work.
-func (s *Store) count(known map[uint32]int64) (*census, error) {
+func (s *Store) count() (*census, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.usable(); err != nil {
@@ -93,7 +92,7 @@ func (s *Store) count(known map[uint32]int64) (*census, error) {
 	}
 	c := &census{dead: s.view.dead, next: s.view.next()}
 	for _, number := range s.view.numbers() {
-		found, size, err := s.view.packs[number].scan(0, known[number])
+		found, size, err := s.view.packs[number].scan(0, s.view.known[number])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", packName(number), err)
 		}
@@ -103,7 +102,7 @@ func (s *Store) count(known map[uint32]int64) (*census, error) {
 }
 
 func (s *Store) prune(ctx context.Context, keep, objects map[ID]bool) (Pruned, error) {
-	c, err := s.count(nil)
+	c, err := s.count()
 	if err != nil {
 		return Pruned{}, err
 	}
@@ -154,11 +153,10 @@ func (by *sorting) lives(pack uint32, e entry) bool {
 	return true
 }
 
-// bury writes down what is dead, where that is news, and forgets it.
+// bury writes down what is dead, and forgets it. The new generation makes every index void, so that none names a pack
+// that is about to be removed.
 func (s *Store) bury(dead *deadList, c *census) error {
-	if maps.Equal(dead.places, c.dead.places) {
-		dead = c.dead
-	} else if err := dead.write(s.dir); err != nil {
+	if err := dead.write(s.dir); err != nil {
 		return err
 	}
 	s.mu.Lock()

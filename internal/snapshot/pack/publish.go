@@ -26,8 +26,8 @@ const (
 // errTakenBack means that nothing was added.
 var errTakenBack = errors.New("nothing was written")
 
-// publish adds what w holds to the store: at the newest pack's end with one sync, or as new packs. It does not add to
-// one of the packs avoid.
+// publish adds what w holds to the store: at the newest pack's end with one sync, or as new packs. Those in
+// avoid are about to be removed: it does not add to them, and leaves the index to be made when they are gone.
 func (s *Store) publish(ctx context.Context, w *writer, avoid map[uint32]bool) error {
 	if len(w.drafts) > 0 {
 		if err := w.seal(); err != nil { // without the lock: it may take long
@@ -61,7 +61,7 @@ func (s *Store) publishAlone(mark disk.File, w *writer, avoid map[uint32]bool) e
 	if err != nil {
 		return err
 	}
-	if s.grown() {
+	if avoid == nil && s.grown() {
 		return s.saveNewIndex(mark)
 	}
 	return nil
@@ -108,7 +108,7 @@ func (s *Store) heal() error {
 	if p == nil || p.covered == p.end {
 		return nil
 	}
-	found, _, err := p.scan(p.covered, 0)
+	found, _, err := p.scan(p.covered, s.view.known[p.number])
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func (r *repair) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := disk.Remove(filepath.Join(s.dir, indexName)); err != nil {
+	if err := r.newGeneration(); err != nil {
 		return err
 	}
 	if err := r.move(ctx, damaged); err != nil {
@@ -153,6 +153,22 @@ func (r *repair) sort(p *counted) {
 			r.suspect[b.entry.id] = true
 		}
 	}
+}
+
+// newGeneration makes every index void.
+func (r *repair) newGeneration() error {
+	s := r.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(); err != nil {
+		return err
+	}
+	fresh := &deadList{next: uint64(s.view.next()), places: s.view.dead.places}
+	if err := fresh.write(s.dir); err != nil {
+		return err
+	}
+	s.view.dead = fresh
+	return nil
 }
 
 // move sets aside what is damaged, and moves what is good to packs that are.

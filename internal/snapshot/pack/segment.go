@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"io"
 )
 
@@ -31,7 +30,7 @@ func (s segment) append(buf []byte) []byte {
 	buf = binary.LittleEndian.AppendUint64(buf, s.key)
 	buf = binary.LittleEndian.AppendUint64(buf, uint64(s.offset))
 	buf = binary.LittleEndian.AppendUint64(buf, uint64(s.size))
-	return binary.LittleEndian.AppendUint32(buf, crc32.Checksum(buf[start:], castagnoli))
+	return binary.LittleEndian.AppendUint32(buf, checksum(buf[start:]))
 }
 
 // parseSegment reads the header at the beginning of buf, which stands at offset.
@@ -41,7 +40,7 @@ func parseSegment(buf []byte, offset int64) (segment, bool) {
 	}
 	le := binary.LittleEndian
 	s := segment{key: le.Uint64(buf[8:]), offset: int64(le.Uint64(buf[16:])), size: int64(le.Uint64(buf[24:]))}
-	whole := le.Uint32(buf[32:]) == crc32.Checksum(buf[:32], castagnoli)
+	whole := le.Uint32(buf[32:]) == checksum(buf[:32])
 	return s, whole && s.offset == offset && s.size >= segmentHeader && s.size <= maxPack
 }
 
@@ -146,7 +145,7 @@ func (s *scan) walk(from, to int64) (entries []entry, bad []stretch, err error) 
 		if err != nil {
 			return nil, nil, err
 		}
-		if crc32.Checksum(stored, castagnoli) == e.sum {
+		if checksum(stored) == e.sum {
 			entries = append(entries, e)
 		} else {
 			bad = append(bad, stretch{from: at, to: e.end(), entry: e, why: "its bytes have another checksum"})

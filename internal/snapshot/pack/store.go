@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -145,9 +144,10 @@ func (s *Store) Get(id ID) ([]byte, error) {
 		if err := again(); err != nil {
 			return nil, err
 		}
-		var worse error
-		if content, worse = s.get(id); worse == nil || !isMissing(worse) {
-			err = worse
+		_, damaged := errors.AsType[*DamagedError](err)
+		var now error
+		if content, now = s.get(id); !damaged || !isMissing(now) { // where it stood says more than that it is gone
+			err = now
 		}
 	}
 	return content, err
@@ -224,7 +224,7 @@ func (v *view) entry(at place) (entry, []byte, error) {
 	switch {
 	case !ok || e.size() != int64(at.size):
 		return entry{}, nil, errors.New("here should be the header of an object")
-	case crc32.Checksum(buf[entryHeader:], castagnoli) != e.sum:
+	case checksum(buf[entryHeader:]) != e.sum:
 		return entry{}, nil, errors.New("its bytes have another checksum")
 	}
 	return e, buf[entryHeader:], nil

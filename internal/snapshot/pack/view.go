@@ -31,9 +31,10 @@ type view struct {
 	dir     string
 	packs   map[uint32]*packFile
 	dead    *deadList
-	index   *index       // nil: there is none, or none that is any good
-	tail    map[ID]place // objects that the index does not know
-	records []record     // commit records that the index does not know
+	index   *index           // nil: there is none, or none that is any good
+	known   map[uint32]int64 // how much of each pack was once there, as the index says, even one that is no good now
+	tail    map[ID]place     // objects that the index does not know
+	records []record         // commit records that the index does not know
 	bad     map[ID]*DamagedError
 }
 
@@ -60,17 +61,20 @@ func (v *view) read(useIndex bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if useIndex {
-		v.takeIndex()
-	}
+	v.takeIndex()
 	for _, number := range numbers {
 		if err := v.open(number); err != nil {
 			return err
 		}
 	}
-	if v.index != nil && !v.holdsIndexed() {
+	if v.index != nil && (!useIndex || !v.holdsIndexed()) {
 		v.index = drop(v.index)
-		return v.rescan()
+	}
+	for _, p := range v.packs {
+		if v.index != nil {
+			p.covered = v.known[p.number]
+			p.end, p.size = p.covered, p.covered
+		}
 	}
 	return v.rest()
 }
@@ -79,7 +83,7 @@ func (v *view) read(useIndex bool) (err error) {
 func (v *view) takeIndex() {
 	index, err := openIndex(v.dir)
 	if err == nil && index.generation == v.dead.generation {
-		v.index = index
+		v.index, v.known = index, index.covered
 	} else if err == nil {
 		drop(index)
 	}
@@ -96,12 +100,7 @@ func (v *view) open(number uint32) error {
 	if err != nil {
 		return err
 	}
-	p := &packFile{number: number, file: file}
-	if v.index != nil {
-		p.covered = v.index.covered[number]
-		p.end, p.size = p.covered, p.covered
-	}
-	v.packs[number] = p
+	v.packs[number] = &packFile{number: number, file: file}
 	return nil
 }
 
@@ -117,14 +116,6 @@ func (v *view) holdsIndexed() bool {
 		}
 	}
 	return true
-}
-
-// rescan reads all packs from their beginning.
-func (v *view) rescan() error {
-	for _, p := range v.packs {
-		p.covered, p.end, p.size = 0, 0, 0
-	}
-	return v.rest()
 }
 
 // rest reads what was added to the packs since they were last looked at.
@@ -146,7 +137,7 @@ func (v *view) rest() error {
 }
 
 func (v *view) more(p *packFile) error {
-	found, size, err := p.scan(p.end, 0)
+	found, size, err := p.scan(p.end, v.known[p.number])
 	if err != nil {
 		return fmt.Errorf("%s: %w", packName(p.number), err)
 	}

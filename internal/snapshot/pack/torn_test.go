@@ -1,0 +1,102 @@
+package pack
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestTornTail cuts the last segment at every byte, as a death does, and from whole sectors on it has NUL up to its end,
+// as a power cut does.
+func TestTornTail(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, set{"a", 3, 100})
+	path := packPaths(t, s.dir)[0]
+	before := len(read(t, path))
+	must(t, set{"b", 3, 90}.commit(t.Context(), s))
+	whole := read(t, path)
+	must(t, os.Remove(filepath.Join(s.dir, commitLockName)))
+	for cut := before; cut < len(whole); cut++ {
+		for _, tail := range [][]byte{nil, make([]byte, len(whole)-cut)} {
+			if len(tail) > 0 && cut > before && cut%512 > 0 {
+				continue
+			}
+			write(t, path, slices.Concat(whole[:cut], tail))
+			dir := s.dir
+			if cut%10 == 0 { // it is to be written to
+				dir = copyStore(t, s.dir)
+			}
+			if cut%50 == 0 {
+				works(t, dir, "a")
+			}
+			s := open(t, dir)
+			if got := names(t, s); !slices.Equal(got, []string{"a"}) {
+				t.Fatalf("cut at %d, %d NUL: %q", cut, len(tail), got)
+			}
+			sound(t, s)
+			if cut%10 > 0 {
+				must(t, s.Close())
+				continue
+			}
+			must(t, set{"b", 3, 90}.commit(t.Context(), s))
+			if got := names(t, s); !slices.Equal(got, []string{"a", "b"}) {
+				t.Fatalf("cut at %d, %d NUL: %q", cut, len(tail), got)
+			}
+			sound(t, s)
+			must(t, s.Close())
+		}
+	}
+}
+
+// TestHolesInTail has single blocks of the last segment that never reached the disk.
+func TestHolesInTail(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, set{"a", 3, 100})
+	path := packPaths(t, s.dir)[0]
+	before := len(read(t, path))
+	must(t, set{"b", 4, 3000}.commit(t.Context(), s))
+	whole := read(t, path)
+	for block := before / 512 * 512; block < len(whole); block += 512 {
+		data := bytes.Clone(whole)
+		clear(data[max(block, before):min(block+512, len(data))])
+		write(t, path, data)
+		s := open(t, s.dir)
+		if got := names(t, s); !slices.Equal(got, []string{"a"}) {
+			t.Fatalf("hole at %d: %q", block, got)
+		}
+		sound(t, s)
+	}
+}
+
+// TestCutPack loses the end of a pack that the index knows: that is damage, and not a torn tail.
+func TestCutPack(t *testing.T) {
+	t.Parallel()
+	c := set{"a", 30, 1000}
+	s := fresh(t, c)
+	must(t, os.Truncate(packPaths(t, s.dir)[0], 15000))
+	s = open(t, s.dir)
+	all := map[ID][]byte{}
+	for _, content := range c.objects() {
+		all[IDOf(content)] = content
+	}
+	bad := unreadable(t, s, all)
+	faults, err := s.Check(t.Context())
+	if err != nil || len(faults) < len(bad) {
+		t.Errorf("%v %v", faults, err)
+	}
+	done, err := s.Repair(t.Context())
+	if err != nil || len(bad) < 10 || len(bad) > 20 {
+		t.Errorf("cannot read %d, %v", len(bad), err)
+	}
+	for _, id := range bad {
+		if !slices.Contains(done.Lost, id) {
+			t.Errorf("%s is not said to be lost", id)
+		}
+	}
+	if again := unreadable(t, s, all); len(again) != len(bad) || len(done.Lost) != len(bad) {
+		t.Errorf("cannot read %d of %d, %d said to be lost", len(again), len(bad), len(done.Lost))
+	}
+	works(t, s.dir)
+}
