@@ -6,9 +6,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"pawl/internal/snapshot/ignore"
 )
@@ -67,7 +68,7 @@ func readRef(repo ignore.Repository, ref string) (string, error) {
 	if err == nil {
 		return strings.TrimSpace(string(text)), nil
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.ENOTDIR) { // git leaves empty folders of other refs
 		return "", err
 	}
 	packed, err := os.ReadFile(filepath.Join(repo.Common, "packed-refs"))
@@ -85,9 +86,7 @@ func readRef(repo ignore.Repository, ref string) (string, error) {
 // ask has git say where it stands.
 func (h *Head) ask(ctx context.Context, repo ignore.Repository) error {
 	git := func(args ...string) string {
-		cmd := exec.CommandContext(ctx, "git", append([]string{"--git-dir=" + repo.Dir}, args...)...)
-		cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
-		out, err := cmd.Output()
+		out, err := gitCommand(ctx, repo, args...).Output()
 		if err != nil { // detached, or without a commit
 			return ""
 		}
