@@ -4,98 +4,119 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
 )
 
-// indexHash is the length of the names that an index has for objects.
-const indexHash = 20
-
-// indexPaths reads the paths of git's index (gitformat-index(5), versions 2 to 4 with SHA-1), in order of their bytes.
-// That of a split index builds upon another, which shared reads: git itself would touch that one. It refuses what it does
-// not know: a sparse index, SHA-256, damage.
-func indexPaths(data []byte, shared func(name string) ([]byte, error)) (paths []string, ok bool) {
-	index, ok := parseIndex(data)
-	if !ok {
-		return nil, false
-	}
-	base := index.base()
-	if base == "" {
-		return index.paths, slices.IsSorted(index.paths) && !slices.Contains(index.paths, "")
-	}
-	if data, err := shared(base); err == nil {
-		return index.over(data)
-	}
-	return nil, false
+// gitIndex is what we need of git's index (gitformat-index(5), versions 2 to 4). Of a split index an entry may replace
+// one of the index below, whose path stays: then its own path is empty. The path of a folder of a sparse index ends in a
+// slash.
+type gitIndex struct {
+	hash   int // length of the names of objects: 20, or 32 for SHA-256
+	paths  []string
+	sparse map[string]string // folder → its tree
+	link   []byte            // what the extension of a split index holds: the index below, removed and replaced entries
 }
 
-// gitIndex is an index file. A path is empty where an entry replaces one of the index below, whose path stays.
-type gitIndex struct {
-	paths []string
-	link  []byte // what the extension of a split index holds: the name of the index below, removed and replaced entries
+// readIndex reads an index; of a split index also the one below, by below: git itself would touch that. It refuses what
+// it does not know, and damage.
+func readIndex(data []byte, below func(name string) ([]byte, error)) (x gitIndex, ok bool) {
+	if x, ok = parseIndex(data); !ok {
+		return x, false
+	}
+	base := x.base()
+	if base == "" {
+		return x, slices.IsSorted(x.paths) && !slices.Contains(x.paths, "")
+	}
+	data, err := below(base)
+	if err != nil {
+		return x, false
+	}
+	lower, ok := parseIndex(data)
+	if !ok || lower.base() != "" || lower.hash != x.hash {
+		return x, false
+	}
+	return x, x.stack(lower)
+}
+
+// stack adds the entries of the index below, but for those that are removed.
+func (x *gitIndex) stack(below gitIndex) (ok bool) {
+	removed, ok := bitsOf(x.link[x.hash:], len(below.paths))
+	x.paths = slices.DeleteFunc(x.paths, func(path string) bool { return path == "" })
+	for i, path := range below.paths {
+		if i/64 >= len(removed) || removed[i/64]>>(i%64)&1 == 0 {
+			x.paths = append(x.paths, path)
+		}
+	}
+	slices.Sort(x.paths)
+	maps.Copy(x.sparse, below.sparse)
+	return ok
 }
 
 // base names the index that this one builds upon; empty for none.
-func (x gitIndex) base() string {
-	if len(x.link) < indexHash || len(bytes.Trim(x.link[:indexHash], "\x00")) == 0 {
+func (x *gitIndex) base() string {
+	if len(x.link) < x.hash || len(bytes.Trim(x.link[:x.hash], "\x00")) == 0 {
 		return ""
 	}
-	return hex.EncodeToString(x.link[:indexHash])
+	return hex.EncodeToString(x.link[:x.hash])
 }
 
-// over gives the paths of the index together with those of the one below.
-func (x gitIndex) over(data []byte) ([]string, bool) {
-	below, ok := parseIndex(data)
-	if !ok || below.base() != "" {
-		return nil, false
-	}
-	removed, ok := bitsOf(x.link[indexHash:], len(below.paths))
-	if !ok {
-		return nil, false
-	}
-	paths := slices.DeleteFunc(x.paths, func(path string) bool { return path == "" })
-	for i, path := range below.paths {
-		if i/64 >= len(removed) || removed[i/64]>>(i%64)&1 == 0 {
-			paths = append(paths, path)
-		}
-	}
-	slices.Sort(paths)
-	return paths, true
-}
-
+// parseIndex reads an index file. What it is hashed with stands nowhere in it: the wrong guess does not fit.
 func parseIndex(data []byte) (x gitIndex, ok bool) {
-	const head, fixed = 12, 62
-	if len(data) < head+indexHash || string(data[:4]) != "DIRC" {
+	if x, ok = parseHashed(data, 20); !ok {
+		x, ok = parseHashed(data, 32)
+	}
+	return x, ok
+}
+
+func parseHashed(data []byte, hash int) (x gitIndex, ok bool) {
+	const head = 12
+	if len(data) < head+hash || string(data[:4]) != "DIRC" {
 		return x, false
 	}
 	version, count := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
-	if version < 2 || version > 4 || uint64(count)*fixed > uint64(len(data)) {
+	if version < 2 || version > 4 || uint64(count)*42 > uint64(len(data)) {
 		return x, false
 	}
-	x.paths = make([]string, 0, count)
-	rest, path := data[head:len(data)-indexHash], ""
+	x = gitIndex{hash: hash, paths: make([]string, 0, count), sparse: map[string]string{}}
+	rest, path := data[head:len(data)-hash], ""
 	for range count {
-		if len(rest) < fixed+2 {
-			return x, false
-		}
-		length := fixed
-		if rest[fixed-2]&0x40 != 0 { // extended
-			length += 2
-		}
-		before := len(rest)
-		path, rest, ok = indexPath(rest[length:], path, version)
-		if version < 4 && ok { // padded with zeros to a multiple of eight, the one that ends the path among them
-			pad := -(before - len(rest)) & 7
-			ok = len(rest) >= pad
-			rest = rest[min(pad, len(rest)):]
-		}
-		if !ok || strings.HasSuffix(path, "/") { // a sparse folder
+		if path, rest, ok = x.entry(rest, path, version); !ok {
 			return x, false
 		}
 		x.paths = append(x.paths, path)
 	}
 	x.link, ok = linkExtension(rest)
 	return x, ok
+}
+
+// entry reads one entry: 40 bytes of times and numbers, the object, flags, maybe more flags, the path.
+func (x *gitIndex) entry(data []byte, last string, version uint32) (path string, rest []byte, ok bool) {
+	const numbers = 40
+	length := numbers + x.hash + 2
+	if len(data) < length+2 {
+		return "", nil, false
+	}
+	flags := binary.BigEndian.Uint16(data[length-2:])
+	if flags&0x4000 != 0 {
+		length += 2
+	}
+	path, rest, ok = indexPath(data[length:], last, version)
+	if !ok || int(flags&0xfff) != min(len(path), 0xfff) {
+		return "", nil, false
+	}
+	if version < 4 { // padded with zeros to a multiple of eight, the one that ends the path among them
+		pad := -(len(data) - len(rest)) & 7
+		if len(rest) < pad {
+			return "", nil, false
+		}
+		rest = rest[pad:]
+	}
+	if strings.HasSuffix(path, "/") {
+		x.sparse[path] = hex.EncodeToString(data[numbers : numbers+x.hash])
+	}
+	return path, rest, true
 }
 
 // indexPath reads an entry's path. In version 4 it says how much of the path before goes, and what comes instead.
@@ -116,7 +137,7 @@ func indexPath(data []byte, last string, version uint32) (path string, rest []by
 }
 
 // linkExtension looks through what follows the entries. Upper-case extensions may be passed over, but the lower-case
-// ones change what the entries mean: "link" is understood here, "sdir" is not.
+// ones change what the entries mean: we know "link", and "sdir", which says that there are sparse folders.
 func linkExtension(rest []byte) (link []byte, ok bool) {
 	for len(rest) > 0 {
 		if len(rest) < 8 {
@@ -129,7 +150,7 @@ func linkExtension(rest []byte) (link []byte, ok bool) {
 		switch {
 		case name == "link":
 			link = rest[8 : 8+size]
-		case name[0] < 'A' || name[0] > 'Z':
+		case name != "sdir" && (name[0] < 'A' || name[0] > 'Z'):
 			return nil, false
 		}
 		rest = rest[8+size:]

@@ -58,15 +58,20 @@ func HeadOf(ctx context.Context, root string) (*Head, error) {
 		return h, h.ask(ctx, repo)
 	}
 	h.Branch = branch
-	h.Commit, err = readRef(repo, branch)
+	h.Commit, err = readRef(repo, branch, 5)
 	return h, err
 }
 
-// readRef finds a branch's commit in its own file, or among the packed ones. One that is in neither has no commit yet.
-func readRef(repo ignore.Repository, ref string) (string, error) {
+// readRef finds a branch's commit in its own file, or among the packed ones. One that is in neither has no commit yet. One
+// that is only another name is followed, as deep as git does.
+func readRef(repo ignore.Repository, ref string, depth int) (string, error) {
 	text, err := os.ReadFile(filepath.Join(repo.Common, ref))
 	if err == nil {
-		return strings.TrimSpace(string(text)), nil
+		commit := strings.TrimSpace(string(text))
+		if next, isRef := strings.CutPrefix(commit, "ref: "); isRef && depth > 0 {
+			return readRef(repo, next, depth-1)
+		}
+		return commit, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.ENOTDIR) { // git leaves empty folders of other refs
 		return "", err

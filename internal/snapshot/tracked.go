@@ -104,10 +104,23 @@ func (t *tracked) read() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read git's index: %w", err)
 	}
-	if paths, ok := indexPaths(data, t.shared); ok {
-		return paths, nil
+	index, ok := readIndex(data, t.shared)
+	if !ok {
+		return t.list("", "ls-files", "-z")
 	}
-	return t.ask()
+	paths := index.paths
+	for folder, tree := range index.sparse {
+		if _, err := os.Lstat(filepath.Join(t.repo.Top, folder)); err != nil {
+			continue // as should be: nothing can be asked about what is in it
+		}
+		below, err := t.list(folder, "ls-tree", "-r", "-z", "--full-tree", "--name-only", tree)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, below...)
+	}
+	slices.Sort(paths)
+	return paths, nil
 }
 
 // shared reads the index that a split index builds upon.
@@ -115,17 +128,16 @@ func (t *tracked) shared(name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(t.repo.Dir, "sharedindex."+name))
 }
 
-// ask has git list what it tracks, where the index is of a kind that we do not read.
-func (t *tracked) ask() ([]string, error) {
-	cmd := gitCommand(t.ctx, t.repo, "--work-tree="+t.repo.Top, "ls-files", "-z")
-	out, err := cmd.Output()
+// list has git list what it tracks, where the index does not say so or is of a kind that we do not know.
+func (t *tracked) list(below string, args ...string) ([]string, error) {
+	out, err := gitCommand(t.ctx, t.repo, append([]string{"--work-tree=" + t.repo.Top}, args...)...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("ask git which files it tracks: %w", err)
 	}
 	var paths []string
 	for path := range bytes.SplitSeq(out, []byte{0}) {
 		if len(path) > 0 {
-			paths = append(paths, string(path))
+			paths = append(paths, below+string(path))
 		}
 	}
 	slices.Sort(paths)
