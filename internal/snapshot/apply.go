@@ -1,38 +1,46 @@
 package snapshot
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/disk"
+	"pawl/internal/snapshot/pack"
 )
 
 // temporary begins the names of files that a restore is about to move into place. One that was cut off leaves them; no
 // snapshot has them, and the next restore removes them.
 const temporary = ".pawl-restore-"
 
-func isTemporary(name []byte) bool { return strings.HasPrefix(string(name), temporary) }
+func isTemporary(name []byte) bool {
+	random, is := bytes.CutPrefix(name, []byte(temporary))
+	return is && len(random) == 16 && len(bytes.Trim(random, "0123456789abcdef")) == 0
+}
 
 // Apply makes the changes: first what is to go, then what is to come, the modes of folders last. Nothing else is
 // touched. Cut off anywhere, it can be done again from Prepare on, to the same end. When it returns without an error,
-// all of it survives a power cut.
+// all of it survives a power cut. A file that changed after Save is not touched, and is an error. A file whose mode alone
+// differs is written anew too: by hard links it may be part of something else.
 func (r *Restoration) Apply(ctx context.Context) error {
-	a := applier{ctx: ctx, store: r.store, folder: r.store.cfg.Root, since: r.saved, widened: map[string]uint32{}}
+	if r.since.IsZero() {
+		return errors.New("restore: what is there has not been saved")
+	}
+	a := applier{ctx: ctx, store: r.store, folder: r.store.cfg.Root, since: r.since.UnixNano() - grain}
 	return a.run(r.Changes, r.leftover)
 }
 
@@ -48,11 +56,12 @@ func (s *Store) Export(ctx context.Context, r Record, paths []string, folder str
 	if err != nil {
 		return nil, err
 	}
+	paths = clean(paths)
 	changes := slices.DeleteFunc(all, func(c Change) bool { return !covered(c.Path, paths) && !leadsTo(c, paths) })
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
 	}
-	a := applier{ctx: ctx, store: s, folder: folder, since: time.Now().Add(time.Hour), widened: map[string]uint32{}}
+	a := applier{ctx: ctx, store: s, folder: folder}
 	return changes, a.run(changes, nil)
 }
 
@@ -61,20 +70,31 @@ type applier struct {
 	ctx    context.Context
 	store  *Store
 	folder string
-	root   int       // descriptor of folder
-	since  time.Time // what changed after it is not in the snapshot that was taken before
+	root   int   // descriptor of folder
+	since  int64 // ns: what changed later may not be in the snapshot that was taken before
 
-	mu      sync.Mutex        // guards widened
-	widened map[string]uint32 // folders that are to get this mode in the end
+	mu    sync.Mutex        // guards modes
+	modes map[string]uint32 // that folders are to have in the end
 }
 
 func (a *applier) run(changes []Change, leftover []string) (err error) {
+	release, err := a.store.packs.Hold(a.ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	if a.root, err = unix.Open(a.folder, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
 		return fmt.Errorf("open %s: %w", a.folder, err)
 	}
 	defer unix.Close(a.root)
+	a.modes = map[string]uint32{}
+	for _, c := range changes {
+		if c.New != nil && c.New.Kind == Folder {
+			a.modes[c.Path] = c.New.Mode
+		}
+	}
 	for _, name := range leftover {
-		if err := a.remove(name, false); err != nil && !errors.Is(err, unix.ENOENT) {
+		if err := a.remove(name, nil); err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
 		}
 	}
@@ -99,7 +119,7 @@ func (a *applier) clear(changes []Change) error {
 		if c.Old == nil || c.New != nil && (c.Old.Kind == Folder) == (c.New.Kind == Folder) {
 			continue
 		}
-		err := a.remove(c.Path, c.Old.Kind == Folder)
+		err := a.remove(c.Path, c.Old)
 		if c.New == nil && errors.Is(err, unix.ENOTEMPTY) {
 			continue // something came since: that is no snapshot's
 		}
@@ -110,10 +130,12 @@ func (a *applier) clear(changes []Change) error {
 	return nil
 }
 
-func (a *applier) remove(p string, isFolder bool) error {
+// remove removes an empty folder or a file, which must still be what it was, unless it was none of the user's.
+func (a *applier) remove(p string, was *Entry) error {
+	isFolder := was != nil && was.Kind == Folder
 	return a.within(path.Dir(p), func(fd int) error {
-		if !isFolder {
-			if err := a.unchanged(fd, p); err != nil {
+		if was != nil && !isFolder {
+			if err := a.unchanged(fd, p, was); err != nil {
 				return err
 			}
 		}
@@ -121,16 +143,59 @@ func (a *applier) remove(p string, isFolder bool) error {
 	})
 }
 
-// unchanged refuses to touch what has changed since the snapshot that would have it back.
-func (a *applier) unchanged(fd int, p string) error {
+// unchanged refuses to touch what has changed since the snapshot that would have it back. What may have is read again:
+// it may have been touched only, or lost another hard link.
+func (a *applier) unchanged(fd int, p string, was *Entry) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(fd, path.Base(p), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return nil // whoever asks will see
 	}
-	if _, ctime := timesOf(&st); ctime > a.since.UnixNano() {
+	if _, ctime := timesOf(&st); ctime < a.since {
+		return nil
+	}
+	same, err := a.store.isAt(fd, path.Base(p), &st, was)
+	if err != nil {
+		return fmt.Errorf("read %s again: %w", p, err)
+	}
+	if !same {
 		return fmt.Errorf("%s changed just now: nothing more is restored; run it again", p)
 	}
 	return nil
+}
+
+// isAt reports whether a name in an open folder is still the file or link that an entry says.
+func (s *Store) isAt(fd int, name string, st *unix.Stat_t, e *Entry) (bool, error) {
+	if e.Kind == Link {
+		target, err := readLink(fd, name)
+		return target == e.Target && err == nil, nil
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || uint32(st.Mode)&0o7777 != e.Mode || st.Size != e.Size {
+		return false, nil
+	}
+	ids, step := []pack.ID{e.ID}, e.Size
+	if e.Kind == Blocks {
+		var err error
+		if ids, err = s.blocks(e.ID); err != nil {
+			return false, err
+		}
+		step = blockSize
+	}
+	f, err := openFile(fd, name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	buf := make([]byte, step)
+	for i, id := range ids {
+		n, err := f.ReadAt(buf, int64(i)*step)
+		if err != nil && err != io.EOF {
+			return false, err
+		}
+		if pack.IDOf(buf[:n]) != id {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // within calls do with an open folder, which it makes writable for us if need be.
@@ -151,26 +216,17 @@ func (a *applier) within(folder string, do func(fd int) error) error {
 	if err := disk.Mode(fd, uint32(st.Mode)&0o7777|0o700); err != nil {
 		return fmt.Errorf("%s: %w", folder, err)
 	}
-	a.setLater(folder, uint32(st.Mode)&0o7777)
-	return do(fd)
-}
-
-// setLater notes which mode a folder is to have in the end. The first word counts: what a change asks comes first.
-func (a *applier) setLater(folder string, mode uint32) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if _, known := a.widened[folder]; !known {
-		a.widened[folder] = mode
+	if _, known := a.modes[folder]; !known {
+		a.modes[folder] = uint32(st.Mode) & 0o7777
 	}
+	a.mu.Unlock()
+	return do(fd)
 }
 
 func (a *applier) makeFolders(changes []Change) error {
 	for _, c := range changes {
-		if c.New == nil || c.New.Kind != Folder {
-			continue
-		}
-		a.setLater(c.Path, c.New.Mode)
-		if c.Old != nil && c.Old.Kind == Folder {
+		if c.New == nil || c.New.Kind != Folder || c.Old != nil && c.Old.Kind == Folder {
 			continue
 		}
 		err := a.within(path.Dir(c.Path), func(fd int) error { return disk.MakeFolderAt(fd, path.Base(c.Path)) })
@@ -238,16 +294,16 @@ func (a *applier) write(fd int, c Change) error {
 	if !replaces {
 		return a.make(fd, name, *c.New)
 	}
-	if err := a.unchanged(fd, c.Path); err != nil {
+	if err := a.unchanged(fd, c.Path, c.Old); err != nil {
 		return err
 	}
 	temp := temporary + randomName()
-	err := a.make(fd, temp, *c.New)
-	if err == nil {
-		err = disk.RenameAt(fd, temp, name)
+	if err := a.make(fd, temp, *c.New); err != nil {
+		return err
 	}
+	err := disk.RenameAt(fd, temp, name)
 	if err != nil {
-		_ = unix.Unlinkat(fd, temp, 0) // it may not be there; if it is, the next restore removes it
+		_ = unix.Unlinkat(fd, temp, 0) // else the next restore removes it
 	}
 	return err
 }
@@ -258,7 +314,7 @@ func randomName() string {
 	return hex.EncodeToString(b[:])
 }
 
-// make makes a new file or link.
+// make makes a new file or link, or nothing.
 func (a *applier) make(fd int, name string, e Entry) error {
 	if e.Kind == Link {
 		return disk.SymlinkAt(e.Target, fd, name)
@@ -275,7 +331,10 @@ func (a *applier) make(fd int, name string, e Entry) error {
 	if err == nil {
 		err = disk.Mode(int(file.Fd()), e.Mode)
 	}
-	return errors.Join(err, file.Close())
+	if err = errors.Join(err, file.Close()); err != nil {
+		_ = unix.Unlinkat(fd, name, 0) // half a file is worse than none
+	}
+	return err
 }
 
 // sparseWriter writes a file from front to back and leaves whole blocks of zeros out.
@@ -305,13 +364,13 @@ func (w *sparseWriter) end() error {
 
 // setModes gives the folders their modes, the deepest first.
 func (a *applier) setModes() error {
-	for _, folder := range slices.Backward(slices.Sorted(maps.Keys(a.widened))) {
+	for _, folder := range slices.Backward(slices.Sorted(maps.Keys(a.modes))) {
 		fd, err := openBelow(a.root, folder, unix.O_RDONLY|unix.O_DIRECTORY)
 		if errors.Is(err, unix.ENOENT) { // it was to be removed after all
 			continue
 		}
 		if err == nil {
-			err = disk.Mode(fd, a.widened[folder])
+			err = disk.Mode(fd, a.modes[folder])
 			unix.Close(fd)
 		}
 		if err != nil {

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,8 +31,9 @@ func (s *Store) Compare(ctx context.Context, from Record, to *Record, paths []st
 		c.Changes, err = diff(c.look.tree, from.Tree, c.look.root.ID)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("compare: %w", err)
+		return nil, fmt.Errorf("compare: %w", errors.Join(err, c.Close()))
 	}
+	paths = clean(paths)
 	kept := c.Changes[:0]
 	for _, change := range c.Changes {
 		if covered(change.Path, paths) {

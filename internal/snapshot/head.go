@@ -6,9 +6,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"pawl/internal/snapshot/ignore"
 )
@@ -57,17 +58,22 @@ func HeadOf(ctx context.Context, root string) (*Head, error) {
 		return h, h.ask(ctx, repo)
 	}
 	h.Branch = branch
-	h.Commit, err = readRef(repo, branch)
+	h.Commit, err = readRef(repo, branch, 5)
 	return h, err
 }
 
-// readRef finds a branch's commit in its own file, or among the packed ones. One that is in neither has no commit yet.
-func readRef(repo ignore.Repository, ref string) (string, error) {
+// readRef finds a branch's commit in its own file, or among the packed ones. One that is in neither has no commit yet. One
+// that is only another name is followed, as deep as git does.
+func readRef(repo ignore.Repository, ref string, depth int) (string, error) {
 	text, err := os.ReadFile(filepath.Join(repo.Common, ref))
 	if err == nil {
-		return strings.TrimSpace(string(text)), nil
+		commit := strings.TrimSpace(string(text))
+		if next, isRef := strings.CutPrefix(commit, "ref: "); isRef && depth > 0 {
+			return readRef(repo, next, depth-1)
+		}
+		return commit, nil
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.ENOTDIR) { // git leaves empty folders of other refs
 		return "", err
 	}
 	packed, err := os.ReadFile(filepath.Join(repo.Common, "packed-refs"))
@@ -85,9 +91,7 @@ func readRef(repo ignore.Repository, ref string) (string, error) {
 // ask has git say where it stands.
 func (h *Head) ask(ctx context.Context, repo ignore.Repository) error {
 	git := func(args ...string) string {
-		cmd := exec.CommandContext(ctx, "git", append([]string{"--git-dir=" + repo.Dir}, args...)...)
-		cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
-		out, err := cmd.Output()
+		out, err := gitCommand(ctx, repo, args...).Output()
 		if err != nil { // detached, or without a commit
 			return ""
 		}

@@ -3,6 +3,8 @@ package snapshot
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -23,6 +25,8 @@ type workspace struct {
 	root  string
 	store *Store
 	count int
+	gits  map[string]string // how every .git, and what it names elsewhere, looked when git was last run
+	more  []string          // folders outside root that belong to git
 }
 
 // newWorkspace makes an empty workspace. When the test ends, its store must be whole and its .git untouched.
@@ -43,8 +47,10 @@ func openWorkspace(t testing.TB, root string, cfg Config) *workspace {
 		t.Fatal(err)
 	}
 	w := &workspace{t: t, root: root, store: store}
+	w.gits = w.lookAtGit()
 	t.Cleanup(func() {
 		w.check()
+		w.sameGit()
 		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
@@ -124,7 +130,45 @@ func (w *workspace) export(r Record) string {
 	return folder
 }
 
-// names lists what a snapshot left out, as "path (why)".
+// at gives what a snapshot has at a path: as describe does, or "nothing".
+func (w *workspace) at(r Record, path string) string {
+	w.t.Helper()
+	e, err := w.store.At(r, path)
+	w.must(err)
+	switch {
+	case e == nil:
+		return "nothing"
+	case e.Kind == Folder:
+		return fmt.Sprintf("folder %04o", e.Mode)
+	case e.Kind == Link:
+		return "link to " + e.Target
+	}
+	data, err := w.store.read(*e)
+	w.must(err)
+	return fmt.Sprintf("file %04o %s", e.Mode, data)
+}
+
+// is fails unless this is at a path of the workspace.
+func (w *workspace) is(path, want string) {
+	w.t.Helper()
+	got, err := describe(w.path(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		got, err = "nothing", nil
+	}
+	if err != nil || got != want {
+		w.t.Errorf("%s is %.200q %v, want %.200q", path, got, err, want)
+	}
+}
+
+// equal fails unless two lists are the same.
+func equal(t testing.TB, want, got []string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// leftOut lists what a snapshot left out, as "path (why)".
 func (w *workspace) leftOut(r Record) []string {
 	w.t.Helper()
 	list, err := w.store.LeftOutOf(r)
@@ -141,7 +185,57 @@ func (w *workspace) leftOut(r Record) []string {
 // git runs git in the workspace, far from the settings of whoever runs the tests.
 func (w *workspace) git(args ...string) string {
 	w.t.Helper()
-	return gitIn(w.t, w.root, args...)
+	return w.gitIn(".", args...)
+}
+
+// gitIn runs git in a folder below or beside the workspace.
+func (w *workspace) gitIn(folder string, args ...string) string {
+	w.t.Helper()
+	w.sameGit()
+	out := gitIn(w.t, filepath.Join(w.root, folder), args...)
+	w.gits = w.lookAtGit()
+	return out
+}
+
+// sameGit fails where anything of git's was touched by us: content, names, modes, times, inodes.
+func (w *workspace) sameGit() {
+	w.t.Helper()
+	if diff := cmp.Diff(w.gits, w.lookAtGit()); diff != "" {
+		w.t.Errorf("git's own files were touched:\n%s", diff)
+	}
+}
+
+// lookAtGit says of every .git, and of all that is in it, how it looks.
+func (w *workspace) lookAtGit() map[string]string {
+	w.t.Helper()
+	looks := map[string]string{}
+	for _, top := range append([]string{w.root}, w.more...) {
+		err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrPermission) {
+				return nil
+			}
+			if err != nil || top == w.root && !strings.Contains(path+"/", "/.git/") {
+				return err
+			}
+			var st unix.Stat_t
+			if err := unix.Lstat(path, &st); err != nil {
+				return err
+			}
+			mtime, ctime := timesOf(&st)
+			var sum [sha256.Size]byte
+			if d.Type().IsRegular() {
+				data, err := os.ReadFile(path)
+				if err != nil {
+					return err
+				}
+				sum = sha256.Sum256(data)
+			}
+			looks[path] = fmt.Sprintf("%o %d %d %d %d %x", st.Mode, st.Size, st.Ino, mtime, ctime, sum[:8])
+			return nil
+		})
+		w.must(err)
+	}
+	return looks
 }
 
 func gitIn(t testing.TB, folder string, args ...string) string {
@@ -149,6 +243,7 @@ func gitIn(t testing.TB, folder string, args ...string) string {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "HOME="+folder,
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=protocol.file.allow", "GIT_CONFIG_VALUE_0=always",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

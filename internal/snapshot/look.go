@@ -17,7 +17,8 @@ import (
 const (
 	largeFile = 8 << 20 // bytes; a larger file is kept in blocks, so that a change in it costs only its block
 	blockSize = 1 << 20
-	readTries = 3 // of a file that changes while it is read
+	readTries = 3                                                  // of a file that changes while it is read
+	maxFile   = pack.MaxObject / int64(len(pack.ID{})) * blockSize // what a list of blocks has room for
 )
 
 // look looks at each name of the folder listed last, and reads what the stat cache does not know.
@@ -57,6 +58,8 @@ func (w *worker) lookAt(f *folder, fd int, d dirent, s, old *stamp) (there bool,
 	switch err := unix.Fstatat(fd, d.name, &st, unix.AT_SYMLINK_NOFOLLOW); {
 	case errors.Is(err, unix.ENOENT):
 		return false, nil
+	case isOurs(err):
+		return false, err
 	case err != nil:
 		w.skip(f, d, s, err.Error())
 		return true, nil
@@ -99,14 +102,24 @@ func special(kind uint32) string {
 	return "neither file nor folder nor link"
 }
 
+// isSpecial reports the same of a type that a folder gives.
+func isSpecial(kind byte) bool {
+	return kind == unix.DT_SOCK || kind == unix.DT_FIFO || kind == unix.DT_BLK || kind == unix.DT_CHR
+}
+
+// isOurs reports whether it is we who lack what reading takes. Then there can be no snapshot: all that comes next would
+// be left out too.
+func isOurs(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
+}
+
 func (w *worker) skip(f *folder, d dirent, s *stamp, why string) {
 	*s = stamp{kind: leftOutKind, name: d.name, mode: uint32(d.kind), text: why}
 	w.leave(join(f.path, d.name), why)
 }
 
 func (w *worker) lookAtLink(f *folder, fd int, d dirent, s *stamp, st *unix.Stat_t) (bool, error) {
-	buf := make([]byte, maxPath+1)
-	n, err := unix.Readlinkat(fd, d.name, buf)
+	target, err := readLink(fd, d.name)
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EINVAL): // gone, or no link any more
 		return false, nil
@@ -115,8 +128,14 @@ func (w *worker) lookAtLink(f *folder, fd int, d dirent, s *stamp, st *unix.Stat
 		return true, nil
 	}
 	s.set(st)
-	s.kind, s.text = byte(Link), string(buf[:n])
+	s.kind, s.text = byte(Link), target
 	return true, nil
+}
+
+func readLink(fd int, name string) (string, error) {
+	buf := make([]byte, maxPath+1)
+	n, err := unix.Readlinkat(fd, name, buf)
+	return string(buf[:max(n, 0)]), err
 }
 
 // lookAtFile takes what the stat cache knows of the file, or reads it.
@@ -141,6 +160,8 @@ func (w *worker) lookAtFile(f *folder, fd int, d dirent, s, old *stamp, st *unix
 	switch {
 	case errors.As(err, &own):
 		return false, own.error
+	case isOurs(err):
+		return false, err
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ELOOP): // gone, or a link now
 		return false, nil
 	case err != nil:
@@ -164,12 +185,12 @@ type ownError struct{ error }
 // read reads a file until it stays the same meanwhile. One that never does is taken as it was read last: its time is
 // that of this walk, so the next one reads it again.
 func (w *worker) read(fd int, s *stamp) error {
-	file, err := unix.Openat(fd, s.name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	f, err := openFile(fd, s.name)
 	if err != nil {
 		return err
 	}
-	f := os.NewFile(uintptr(file), s.name)
 	defer f.Close()
+	file := int(f.Fd())
 	for try := 1; ; try++ {
 		var before, after unix.Stat_t
 		if err := unix.Fstat(file, &before); err != nil {
@@ -177,6 +198,9 @@ func (w *worker) read(fd int, s *stamp) error {
 		}
 		if before.Mode&unix.S_IFMT != unix.S_IFREG {
 			return unix.ENOENT // the file that was to be read is gone
+		}
+		if before.Size > maxFile {
+			return errors.New(whyTooBig)
 		}
 		s.set(&before)
 		if err := w.store(f, s); err != nil {
@@ -187,6 +211,19 @@ func (w *worker) read(fd int, s *stamp) error {
 		}
 		if s.matches(&after) || try == readTries {
 			return nil
+		}
+	}
+}
+
+// openFile opens what should be a file: it neither follows a link nor waits for the other end of a pipe.
+func openFile(fd int, name string) (*os.File, error) {
+	for {
+		file, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err == nil {
+			return os.NewFile(uintptr(file), name), nil
+		}
+		if err != unix.EINTR {
+			return nil, err
 		}
 	}
 }
@@ -226,11 +263,11 @@ func (w *walk) put(content []byte) (pack.ID, error) {
 // less than size where the file shrank meanwhile.
 func (w *worker) storeBlocks(f *os.File, size int64) (pack.ID, int64, error) {
 	ids := make([]pack.ID, (size+blockSize-1)/blockSize)
-	var next, read atomic.Int64
+	file := largeReader{walk: w.walk, file: f, size: size, ids: ids}
 	var readers sync.WaitGroup
-	faults := make(chan error, runtime.GOMAXPROCS(0))
+	faults := make(chan error, min(runtime.GOMAXPROCS(0), 4)) // each holds a block
 	for range cap(faults) {
-		readers.Go(func() { faults <- w.storeSome(f, ids, &next, &read) })
+		readers.Go(func() { faults <- file.some() })
 	}
 	readers.Wait()
 	close(faults)
@@ -244,29 +281,62 @@ func (w *worker) storeBlocks(f *os.File, size int64) (pack.ID, int64, error) {
 		list = append(list, id[:]...)
 	}
 	id, err := w.put(list)
-	return id, read.Load(), err
+	return id, file.read.Load(), err
 }
 
-// storeSome takes blocks by their number until there are no more.
-func (w *walk) storeSome(f *os.File, ids []pack.ID, next, read *atomic.Int64) error {
+// largeReader is a large file that several goroutines read.
+type largeReader struct {
+	*walk
+	file *os.File
+	size int64
+	ids  []pack.ID
+	next atomic.Int64 // block
+	read atomic.Int64 // bytes
+}
+
+// some takes blocks by their number until there are no more.
+func (r *largeReader) some() error {
 	buf := make([]byte, blockSize)
 	for {
-		i := next.Add(1) - 1
-		if i >= int64(len(ids)) {
+		i := r.next.Add(1) - 1
+		if i >= int64(len(r.ids)) {
 			return nil
 		}
-		if err := w.ctx.Err(); err != nil {
+		if err := r.ctx.Err(); err != nil {
 			return ownError{err}
 		}
-		n, err := f.ReadAt(buf, i*blockSize)
-		if err != nil && err != io.EOF {
-			return err
-		}
-		read.Add(int64(n))
-		if ids[i], err = w.put(buf[:n]); err != nil {
+		if err := r.block(i, buf); err != nil {
 			return err
 		}
 	}
+}
+
+func (r *largeReader) block(i int64, buf []byte) (err error) {
+	from := i * blockSize
+	if from+blockSize <= r.size && isHole(r.file, from) {
+		r.read.Add(blockSize)
+		r.ids[i], err = r.putZeros()
+		return err
+	}
+	n, err := r.file.ReadAt(buf, from)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	r.read.Add(int64(n))
+	r.ids[i], err = r.put(buf[:n])
+	return err
+}
+
+// isHole reports whether a whole block of the file is a hole, which need not be read.
+func isHole(f *os.File, from int64) bool {
+	data, err := unix.Seek(int(f.Fd()), from, unix.SEEK_DATA)
+	return err == unix.ENXIO || err == nil && data >= from+blockSize
+}
+
+// putZeros puts the block that a hole reads as, once for the whole walk.
+func (w *walk) putZeros() (pack.ID, error) {
+	w.zeros.Do(func() { w.zeroID, w.zeroErr = w.put(make([]byte, blockSize)) })
+	return w.zeroID, w.zeroErr
 }
 
 // readAll reads a small file.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl"
+	"pawl/internal/project"
 	"pawl/internal/snapshot/ignore"
 	"pawl/internal/snapshot/pack"
 )
@@ -28,9 +28,9 @@ type Restoration struct {
 
 	store    *Store
 	target   Record
-	look     *look
+	look     *look     // nil once it is saved
 	leftover []string  // of a restore that was cut off
-	saved    time.Time // when the look at the workspace ended
+	since    time.Time // when the look at the workspace began
 }
 
 // Prepare thinks a restore through: of all, or only of the paths given and what is below them. What is at a path of the
@@ -38,6 +38,7 @@ type Restoration struct {
 // be kept.
 func (s *Store) Prepare(ctx context.Context, target Record, paths []string) (*Restoration, error) {
 	r := &Restoration{store: s, target: target}
+	paths = clean(paths)
 	hidden, err := r.compare(ctx, nil, paths)
 	if err == nil && len(hidden) > 0 {
 		if err = r.Close(); err == nil {
@@ -74,20 +75,63 @@ func (r *Restoration) compare(ctx context.Context, include, paths []string) (hid
 		return nil, err
 	}
 	r.Changes = slices.DeleteFunc(all, func(c Change) bool { return !covered(c.Path, paths) && !leadsTo(c, paths) })
+	return r.hidden()
+}
+
+// hidden finds the paths at which something is to come although something is there that the look does not have.
+func (r *Restoration) hidden() (paths []string, err error) {
+	root, err := unix.Open(r.store.cfg.Root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", r.store.cfg.Root, err)
+	}
+	defer unix.Close(root)
+	free := "" // nothing is below this path
 	for _, c := range r.Changes {
-		if c.Old != nil {
+		if free != "" && strings.HasPrefix(c.Path, free+"/") {
 			continue
 		}
-		info, err := os.Lstat(filepath.Join(r.store.cfg.Root, c.Path))
+		if c.Old != nil {
+			if c.Old.Kind != Folder {
+				free = c.Path
+			}
+			continue
+		}
+		kind, err := kindBelow(root, c.Path)
 		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
+		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+			free = c.Path
+		case errors.Is(err, unix.EACCES):
+			paths = append(paths, c.Path)
 		case err != nil:
-			return nil, err
-		case !info.IsDir() || c.New.Kind != Folder:
-			hidden = append(hidden, c.Path)
+			return nil, fmt.Errorf("look at %s: %w", c.Path, err)
+		case kind != unix.S_IFDIR || c.New.Kind != Folder:
+			paths = append(paths, c.Path)
 		}
 	}
-	return hidden, nil
+	return paths, nil
+}
+
+// kindBelow says what is at a path below the folder root, one of unix.S_IFMT. It follows no link.
+func kindBelow(root int, p string) (uint32, error) {
+	fd, err := openBelow(root, path.Dir(p), unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstatat(fd, path.Base(p), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return 0, err
+	}
+	return uint32(st.Mode) & unix.S_IFMT, nil
+}
+
+// clean writes paths as trees have them.
+func clean(paths []string) []string {
+	var out []string
+	for _, p := range paths {
+		out = append(out, filepath.ToSlash(filepath.Clean(p)))
+	}
+	return out
 }
 
 // covered reports whether a path is one of paths, or below one. No paths are all.
@@ -112,44 +156,35 @@ func (l *look) tree(id pack.ID) ([]Entry, error) {
 }
 
 // keep takes out of the changes whatever would remove something that the snapshot does not cover: what is ignored by
-// the rules that it has itself, and what it lists as left out.
+// the rules that it has itself, what it lists as left out, and the folders that hold such things, something that the
+// look left out, or a .git.
 func (r *Restoration) keep(ctx context.Context) error {
-	leftOut, err := r.store.LeftOutOf(r.target)
+	if !slices.ContainsFunc(r.Changes, Change.ends) {
+		return nil
+	}
+	stays, err := r.uncovered(ctx)
 	if err != nil {
 		return err
 	}
-	rules, err := r.store.rulesOf(ctx, r.target)
-	if err != nil {
-		return err
+	for _, l := range r.look.leftOut {
+		stays.folder(path.Dir(l.Path))
 	}
-	kept := map[string]bool{} // and the folders that they are in
-	for _, c := range slices.Backward(r.Changes) {
-		if c.New != nil || c.Old.Kind == Folder {
+	for _, c := range r.Changes {
+		if !c.ends() {
 			continue
 		}
-		ignored, err := rules.ignore(c.Path, false)
-		if err != nil {
-			return err
-		}
-		if ignored || isLeftOut(leftOut, c.Path) {
-			r.Kept = append(r.Kept, c.Path)
-			for p := c.Path; p != "."; p = path.Dir(p) {
-				kept[p] = true
+		for _, name := range []string{".git", project.Folder} {
+			if _, err := os.Lstat(filepath.Join(r.store.cfg.Root, c.Path, name)); err == nil {
+				stays.folder(c.Path)
 			}
-		}
-	}
-	slices.Sort(r.Kept)
-	for _, l := range r.look.leftOut { // folders that hold what is ignored stay too
-		for p := path.Dir(l.Path); p != "."; p = path.Dir(p) {
-			kept[p] = true
 		}
 	}
 	var blocked []string
 	r.Changes = slices.DeleteFunc(r.Changes, func(c Change) bool {
-		if kept[c.Path] && c.New != nil && c.New.Kind != Folder {
+		if stays[c.Path] && c.New != nil && c.New.Kind != Folder {
 			blocked = append(blocked, c.Path)
 		}
-		return kept[c.Path] && c.New == nil
+		return stays[c.Path] && c.New == nil
 	})
 	if len(blocked) > 0 {
 		return inTheWay(blocked)
@@ -157,10 +192,56 @@ func (r *Restoration) keep(ctx context.Context) error {
 	return nil
 }
 
+// ends reports whether something is to go, or a folder to become something else.
+func (c Change) ends() bool {
+	return c.New == nil || c.Old != nil && c.Old.Kind == Folder && c.New.Kind != Folder
+}
+
+// staying are paths that stay, with all folders above them.
+type staying map[string]bool
+
+func (s staying) folder(p string) {
+	for ; p != "." && !s[p]; p = path.Dir(p) {
+		s[p] = true
+	}
+}
+
+// uncovered finds what is there and was not the snapshot's to have. Kept names it, of a folder only the folder.
+func (r *Restoration) uncovered(ctx context.Context) (staying, error) {
+	leftOut, err := r.store.LeftOutOf(r.target)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := r.store.rulesOf(ctx, r.target)
+	if err != nil {
+		return nil, err
+	}
+	stays, top := staying{}, ""
+	for _, c := range r.Changes {
+		if c.New != nil {
+			continue
+		}
+		if top == "" || !strings.HasPrefix(c.Path, top+"/") {
+			ignored, err := rules.ignore(c.Path, c.Old.Kind == Folder)
+			if err != nil {
+				return nil, err
+			}
+			if !ignored && !isLeftOut(leftOut, c.Path) {
+				continue
+			}
+			top = c.Path
+			r.Kept = append(r.Kept, c.Path)
+		}
+		stays.folder(c.Path)
+	}
+	return stays, nil
+}
+
 // isLeftOut reports whether a path or a folder above it is in the list.
 func isLeftOut(list []LeftOut, p string) bool {
 	for ; p != "."; p = path.Dir(p) {
-		if slices.ContainsFunc(list, func(l LeftOut) bool { return l.Path == p }) {
+		_, found := slices.BinarySearchFunc(list, p, func(l LeftOut, p string) int { return strings.Compare(l.Path, p) })
+		if found {
 			return true
 		}
 	}
@@ -176,7 +257,7 @@ func (r *Restoration) Head(ctx context.Context) (then, now *Head, err error) {
 // Save keeps the workspace as it is, as a snapshot of its own.
 func (r *Restoration) Save(ctx context.Context, stamp Stamp) (Record, error) {
 	look := r.look
-	r.look, r.saved, r.leftover = nil, look.ended, look.leftover
+	r.look, r.since, r.leftover = nil, look.started, look.leftover
 	record, err := look.commit(ctx, stamp)
 	if err != nil {
 		return Record{}, fmt.Errorf("keep what is there: %w", err)

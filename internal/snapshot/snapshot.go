@@ -150,10 +150,7 @@ func (s *Store) look(ctx context.Context, include []string) (*look, error) {
 	if err != nil {
 		return nil, err
 	}
-	old, err := readStatCache(s.statFile())
-	if err != nil {
-		return nil, err
-	}
+	old := readStatCache(s.statFile())
 	known, err := trackedBelow(ctx, s.cfg.Root)
 	if err != nil {
 		return nil, err
@@ -179,10 +176,7 @@ func (s *Store) look(ctx context.Context, include []string) (*look, error) {
 	l.ended = time.Now()
 	slices.SortFunc(w.leftOut, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
 	if len(include) == 0 {
-		err = l.remember()
-	}
-	if err != nil {
-		return nil, errors.Join(err, batch.Abort())
+		_ = l.remember() // it is a cache: the next walk takes longer without it
 	}
 	return l, nil
 }
@@ -218,11 +212,7 @@ func (l *look) describe(ctx context.Context, record *Record) (err error) {
 		return fmt.Errorf("see where git stands: %w", err)
 	}
 	if len(l.leftOut) > 0 {
-		list, err := json.Marshal(l.leftOut)
-		if err != nil {
-			return err
-		}
-		id, err := l.batch.Put(list)
+		id, err := l.batch.Put(encodeLeftOut(l.leftOut))
 		if err != nil {
 			return err
 		}
@@ -278,9 +268,9 @@ func (s *Store) LeftOutOf(r Record) ([]LeftOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []LeftOut
-	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, fmt.Errorf("list of what is left out: %w", err)
+	list, ok := decodeLeftOut(data)
+	if !ok {
+		return nil, &pack.DamagedError{ID: *r.Missing, Why: "not a list of what is left out"}
 	}
 	return list, nil
 }

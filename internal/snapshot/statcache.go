@@ -2,10 +2,7 @@ package snapshot
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"hash/crc32"
-	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -64,40 +61,42 @@ const grain = 20e6 // ns
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// readStatCache reads the cache. One that is missing, damaged or of another format is empty.
-func readStatCache(path string) (*statCache, error) {
-	empty := &statCache{blocks: map[string]*block{}}
+// readStatCache reads the cache. One that is missing, unreadable, damaged or of another format is empty.
+func readStatCache(path string) *statCache {
 	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return empty, nil
+	if err == nil {
+		if c, ok := parseStatCache(data); ok {
+			return c
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the stat cache: %w", err)
-	}
+	return &statCache{blocks: map[string]*block{}}
+}
+
+func parseStatCache(data []byte) (c *statCache, ok bool) {
 	head := len(statMagic) + 8 + len(indexKey{})
 	if len(data) < head+4 || string(data[:len(statMagic)]) != statMagic {
-		return empty, nil
+		return nil, false
 	}
 	body, sum := data[:len(data)-4], binary.LittleEndian.Uint32(data[len(data)-4:])
 	if crc32.Checksum(body, castagnoli) != sum {
-		return empty, nil
+		return nil, false
 	}
-	c := &statCache{started: int64(binary.LittleEndian.Uint64(data[len(statMagic):])), blocks: make(map[string]*block, 64)}
+	c = &statCache{started: int64(binary.LittleEndian.Uint64(data[len(statMagic):])), blocks: make(map[string]*block, 64)}
 	copy(c.index[:], body[len(statMagic)+8:])
 	for rest := body[head:]; len(rest) > 0; {
 		length, n := binary.Uvarint(rest)
 		if n <= 0 || length > uint64(len(rest)-n) {
-			return empty, nil
+			return nil, false
 		}
 		end := n + int(length)
 		b, ok := readBlock(rest[:end:end], rest[n:end:end])
 		if !ok {
-			return empty, nil
+			return nil, false
 		}
 		c.blocks[b.path] = b
 		rest = rest[end:]
 	}
-	return c, nil
+	return c, true
 }
 
 func readBlock(raw, body []byte) (*block, bool) {

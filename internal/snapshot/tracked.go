@@ -98,114 +98,58 @@ func (t *tracked) covers(path string, isDir bool) (bool, error) {
 
 func (t *tracked) read() ([]string, error) {
 	data, err := os.ReadFile(t.index())
+	if errors.Is(err, fs.ErrNotExist) { // gone a moment ago
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read git's index: %w", err)
 	}
-	if paths, ok := indexPaths(data); ok {
-		return paths, nil
+	index, ok := readIndex(data, t.shared)
+	if !ok {
+		return t.list("", "ls-files", "-z")
 	}
-	return t.ask()
+	paths := index.paths
+	for folder, tree := range index.sparse {
+		if _, err := os.Lstat(filepath.Join(t.repo.Top, folder)); err != nil {
+			continue // as should be: nothing can be asked about what is in it
+		}
+		below, err := t.list(folder, "ls-tree", "-r", "-z", "--full-tree", "--name-only", tree)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, below...)
+	}
+	slices.Sort(paths)
+	return paths, nil
 }
 
-// ask has git list what it tracks, where the index is of a kind that we do not read.
-func (t *tracked) ask() ([]string, error) {
-	cmd := exec.CommandContext(t.ctx, "git", "--git-dir="+t.repo.Dir, "--work-tree="+t.repo.Top, "ls-files", "-z")
-	cmd.Dir = t.repo.Top
-	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
-	out, err := cmd.Output()
+// shared reads the index that a split index builds upon.
+func (t *tracked) shared(name string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(t.repo.Dir, "sharedindex."+name))
+}
+
+// list has git list what it tracks, where the index does not say so or is of a kind that we do not know.
+func (t *tracked) list(below string, args ...string) ([]string, error) {
+	out, err := gitCommand(t.ctx, t.repo, append([]string{"--work-tree=" + t.repo.Top}, args...)...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("ask git which files it tracks: %w", err)
 	}
 	var paths []string
 	for path := range bytes.SplitSeq(out, []byte{0}) {
 		if len(path) > 0 {
-			paths = append(paths, string(path))
+			paths = append(paths, below+string(path))
 		}
 	}
 	slices.Sort(paths)
 	return paths, nil
 }
 
-// indexPaths reads the names of git's index (gitformat-index(5), versions 2 to 4 with SHA-1). It refuses what it does
-// not know: a split or sparse index, SHA-256, damage.
-func indexPaths(data []byte) (paths []string, ok bool) {
-	const head, fixed, hash = 12, 62, 20
-	if len(data) < head+hash || string(data[:4]) != "DIRC" {
-		return nil, false
-	}
-	version, count := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
-	if version < 2 || version > 4 || uint64(count)*fixed > uint64(len(data)) {
-		return nil, false
-	}
-	paths = make([]string, 0, count)
-	rest, last := data[head:len(data)-hash], ""
-	for range count {
-		if len(rest) < fixed+2 {
-			return nil, false
-		}
-		before := len(rest)
-		flags := binary.BigEndian.Uint16(rest[fixed-2:])
-		rest = rest[fixed:]
-		if flags&0x4000 != 0 { // extended
-			rest = rest[2:]
-		}
-		keep := 0
-		if version == 4 {
-			drop, n := offsetVarint(rest)
-			if n == 0 || drop > uint64(len(last)) {
-				return nil, false
-			}
-			keep, rest = len(last)-int(drop), rest[n:]
-		}
-		end := bytes.IndexByte(rest, 0)
-		if end < 0 {
-			return nil, false
-		}
-		last = last[:keep] + string(rest[:end])
-		rest = rest[end+1:]
-		if version < 4 { // padded with one to eight zeros to a multiple of eight
-			pad := -(before - len(rest)) & 7
-			if len(rest) < pad {
-				return nil, false
-			}
-			rest = rest[pad:]
-		}
-		if last == "" || strings.HasSuffix(last, "/") || len(paths) > 0 && last < paths[len(paths)-1] {
-			return nil, false // a sparse folder, or entries that are longer than we think
-		}
-		paths = append(paths, last)
-	}
-	return paths, plainExtensions(rest)
-}
-
-// plainExtensions reports whether what follows the entries adds none: upper-case extensions may be passed over, but
-// the lower-case ones, "link" and "sdir", change what the entries mean.
-func plainExtensions(rest []byte) bool {
-	for len(rest) > 0 {
-		if len(rest) < 8 || rest[0] < 'A' || rest[0] > 'Z' {
-			return false
-		}
-		size := binary.BigEndian.Uint32(rest[4:])
-		if uint64(size) > uint64(len(rest)-8) {
-			return false
-		}
-		rest = rest[8+size:]
-	}
-	return true
-}
-
-// offsetVarint reads a number as git's packs write offsets: big end first, each byte but the last with the top bit set
-// and one added.
-func offsetVarint(data []byte) (n uint64, length int) {
-	for i, b := range data {
-		if i > 8 {
-			return 0, 0
-		}
-		n = n<<7 | uint64(b&0x7f)
-		if b < 0x80 {
-			return n, i + 1
-		}
-		n++
-	}
-	return 0, 0
+// gitCommand is git, asked about just this repository, whatever a hook's environment says, and so that it writes
+// nothing.
+func gitCommand(ctx context.Context, repo ignore.Repository, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"--git-dir=" + repo.Dir, "--no-optional-locks"}, args...)...)
+	cmd.Dir = repo.Top
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") })
+	cmd.Env = append(cmd.Env, "LC_ALL=C")
+	return cmd
 }

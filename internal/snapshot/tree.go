@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"pawl/internal/project"
 	"pawl/internal/snapshot/pack"
 )
 
@@ -115,9 +116,9 @@ func decodeTree(data []byte) ([]Entry, error) {
 	return entries, nil
 }
 
-// plainName reports whether name can stand for an entry of a folder.
+// plainName reports whether name can stand for an entry of a folder. Git's folder and our own never do.
 func plainName(name string) bool {
-	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
+	return name != ".git" && name != project.Folder && name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
 }
 
 // reader takes an object apart. After the first fault everything it gives is zero.

@@ -33,7 +33,7 @@ func TestTreeRoundTrip(t *testing.T) {
 // TestTreeRefusesEscapes: no object, however made, names something outside its folder.
 func TestTreeRefusesEscapes(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"", ".", "..", "a/b", "/", "a\x00"} {
+	for _, name := range []string{"", ".", "..", "a/b", "/", "a\x00", ".git", ".pawl"} {
 		if _, err := decodeTree(encodeTree([]Entry{{Name: name, Kind: File}})); err == nil {
 			t.Errorf("name %q was taken", name)
 		}

@@ -19,18 +19,6 @@ import (
 	"pawl/internal/snapshot/pack"
 )
 
-// LeftOut is something below the root that is not in a snapshot. Of an ignored folder only the folder is named.
-type LeftOut struct {
-	Path string `json:"path"`
-	Why  string `json:"why"`
-}
-
-// Why something is left out, beside what the system says of a file that cannot be read.
-const (
-	whyIgnored = "ignored"
-	whyTooDeep = "path longer than 4095 bytes"
-)
-
 // walk looks at the whole workspace once, in parallel, and puts what is new into the batch. A folder becomes a tree
 // once all its folders have. One that is as the stat cache says costs a look at each of its names and nothing else.
 type walk struct {
@@ -42,6 +30,10 @@ type walk struct {
 	tracked *tracked
 	index   bool // git's index looks as it did for the stat cache
 	started time.Time
+
+	zeros   sync.Once // guards the two below
+	zeroID  pack.ID   // of a block of zeros
+	zeroErr error
 
 	mu       sync.Mutex // guards what follows
 	more     sync.Cond  // the stack has grown, or the walk is over
@@ -96,7 +88,7 @@ func (w *walk) run(rules *ignore.Rules) (Entry, error) {
 	stop := context.AfterFunc(w.ctx, func() { w.fail(context.Cause(w.ctx)) })
 	defer stop()
 	var workers sync.WaitGroup
-	for range max(4, runtime.GOMAXPROCS(0)) {
+	for range min(max(4, runtime.GOMAXPROCS(0)), 16) { // each may hold a file of largeFile bytes
 		workers.Go(func() {
 			each := worker{walk: w, dirents: make([]byte, 64<<10)}
 			for f := w.pop(); f != nil; f = w.pop() {
@@ -107,9 +99,8 @@ func (w *walk) run(rules *ignore.Rules) (Entry, error) {
 		})
 	}
 	workers.Wait()
-	if w.err == nil && top.gone {
-		w.err = errors.New("the workspace's own folder cannot be read")
-	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return top.tree, w.err
 }
 
@@ -201,6 +192,8 @@ func (w *worker) visit(f *folder) error {
 func (w *worker) lose(f *folder, err error) error {
 	f.gone = true
 	switch {
+	case f.above == nil, isOurs(err):
+		return err
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP), errors.Is(err, unix.EXDEV):
 	case errors.Is(err, unix.ENAMETOOLONG):
 		w.leave(f.path, whyTooDeep)
@@ -308,8 +301,8 @@ func (w *worker) looksSame(f *folder, fd int, d *dirent, s *stamp) (bool, error)
 		return false, nil // whether git tracks it must be asked again
 	}
 	switch {
-	case s.kind == leftOutKind:
-		return s.text == whyIgnored && s.mode == uint32(d.kind), nil
+	case s.kind == leftOutKind: // what cannot be read is tried again
+		return s.mode == uint32(d.kind) && d.kind != unix.DT_UNKNOWN && (s.text == whyIgnored || isSpecial(d.kind)), nil
 	case s.kind == byte(Folder):
 		return d.kind == unix.DT_DIR, nil
 	}
