@@ -61,7 +61,12 @@ func (s *Store) Export(ctx context.Context, r Record, paths []string, folder str
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
 	}
-	a := applier{ctx: ctx, store: s, folder: folder}
+	clones, err := s.newCloner()
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", s.cfg.Root, err)
+	}
+	defer clones.close()
+	a := applier{ctx: ctx, store: s, folder: folder, clones: clones}
 	return changes, a.run(changes, nil)
 }
 
@@ -70,8 +75,9 @@ type applier struct {
 	ctx    context.Context
 	store  *Store
 	folder string
-	root   int   // descriptor of folder
-	since  int64 // ns: what changed later may not be in the snapshot that was taken before
+	root   int     // descriptor of folder
+	since  int64   // ns: what changed later may not be in the snapshot that was taken before
+	clones *cloner // nil: all comes from the store
 
 	mu    sync.Mutex        // guards modes
 	modes map[string]uint32 // that folders are to have in the end
@@ -276,9 +282,14 @@ func byFolder(a, b Change) int {
 }
 
 func (a *applier) writeGroup(ctx context.Context, group []Change) error {
-	return a.within(path.Dir(group[0].Path), func(fd int) error {
+	folder := path.Dir(group[0].Path)
+	var known map[string]stamp
+	if a.clones != nil {
+		known = a.clones.known(dotless(folder))
+	}
+	return a.within(folder, func(fd int) error {
 		for len(group) > 0 && ctx.Err() == nil {
-			if err := a.write(fd, group[0]); err != nil {
+			if err := a.write(fd, group[0], known); err != nil {
 				return fmt.Errorf("restore %s: %w", group[0].Path, err)
 			}
 			group = group[1:]
@@ -288,17 +299,17 @@ func (a *applier) writeGroup(ctx context.Context, group []Change) error {
 }
 
 // write writes one file or link. What is there is replaced in one move; what is not, is made in its place.
-func (a *applier) write(fd int, c Change) error {
+func (a *applier) write(fd int, c Change, known map[string]stamp) error {
 	name := path.Base(c.Path)
 	replaces := c.Old != nil && c.Old.Kind != Folder
 	if !replaces {
-		return a.make(fd, name, *c.New)
+		return a.make(fd, name, c, known)
 	}
 	if err := a.unchanged(fd, c.Path, c.Old); err != nil {
 		return err
 	}
 	temp := temporary + randomName()
-	if err := a.make(fd, temp, *c.New); err != nil {
+	if err := a.make(fd, temp, c, known); err != nil {
 		return err
 	}
 	err := disk.RenameAt(fd, temp, name)
@@ -315,26 +326,44 @@ func randomName() string {
 }
 
 // make makes a new file or link, or nothing.
-func (a *applier) make(fd int, name string, e Entry) error {
-	if e.Kind == Link {
-		return disk.SymlinkAt(e.Target, fd, name)
+func (a *applier) make(fd int, name string, c Change, known map[string]stamp) error {
+	if c.New.Kind == Link {
+		return disk.SymlinkAt(c.New.Target, fd, name)
 	}
 	file, err := disk.CreateAt(fd, name)
 	if err != nil {
 		return err
 	}
-	w := sparseWriter{file: file}
-	err = a.store.Content(e, &w)
+	err = a.fill(file, c, known)
 	if err == nil {
-		err = w.end()
-	}
-	if err == nil {
-		err = disk.Mode(int(file.Fd()), e.Mode)
+		err = disk.Mode(int(file.Fd()), c.New.Mode)
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		_ = unix.Unlinkat(fd, name, 0) // half a file is worse than none
 	}
 	return err
+}
+
+// fill writes a file's content, from the workspace where that still has it, else from the store.
+func (a *applier) fill(file disk.File, c Change, known map[string]stamp) error {
+	if s, ok := known[path.Base(c.Path)]; ok {
+		if done, err := a.clones.clone(file, c.Path, *c.New, s); done || err != nil {
+			return err
+		}
+	}
+	w := sparseWriter{file: file}
+	if err := a.store.Content(*c.New, &w); err != nil {
+		return err
+	}
+	return w.end()
+}
+
+// dotless is a folder's path as trees have it: the root has none.
+func dotless(folder string) string {
+	if folder == "." {
+		return ""
+	}
+	return folder
 }
 
 // sparseWriter writes a file from front to back and leaves whole blocks of zeros out.
