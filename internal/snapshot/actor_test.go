@@ -8,12 +8,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"pawl"
 )
@@ -58,8 +61,15 @@ func act(words []string) int {
 
 type actor struct{ *Store }
 
-// do takes a snapshot at the word "take", else restores the newest one for a checkpoint of that name.
+// do takes a snapshot at the word "take", lets no more files be open at "files=N", else restores the newest one for a checkpoint of that name.
 func (a actor) do(ctx context.Context, deed string, i int) error {
+	if n, ok := strings.CutPrefix(deed, "files="); ok {
+		most, err := strconv.ParseUint(n, 10, 64)
+		r, w, _ := os.Pipe() // Go's own descriptors, of which it cannot do without
+		defer r.Close()
+		defer w.Close()
+		return errors.Join(err, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: most, Max: most}))
+	}
 	stamp := Stamp{Checkpoint: pawl.CheckpointID(fmt.Sprintf("%04x%04x", os.Getpid()&0xffff, i)), Kind: pawl.CheckpointStep, Run: "run"}
 	if deed == "take" {
 		r, err := a.Take(ctx, stamp)
@@ -95,6 +105,27 @@ func (w *workspace) actor(env []string, deeds ...string) *exec.Cmd {
 	return cmd
 }
 
+// nobody is an actor for whom modes mean something: an ordinary user, to whom the whole workspace is given. Root can be
+// one; anybody else already is.
+func (w *workspace) nobody(deeds ...string) *exec.Cmd {
+	w.t.Helper()
+	cmd := w.actor(nil, deeds...)
+	if os.Geteuid() != 0 {
+		return cmd
+	}
+	const nobody = 65534
+	binary, err := os.Open("/proc/self/exe") // its folder may be closed to others
+	w.must(err)
+	w.t.Cleanup(func() { binary.Close() })
+	cmd.Path, cmd.ExtraFiles = "/proc/self/fd/3", []*os.File{binary}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	w.must(os.Chmod(filepath.Dir(w.root), 0o711))
+	w.must(filepath.WalkDir(w.root, func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, nobody, nobody))
+	}))
+	return cmd
+}
+
 // said is how an actor ended.
 type said struct {
 	ids    []string // of the snapshots that it took
@@ -123,4 +154,19 @@ func (w *workspace) run(cmd *exec.Cmd) said {
 		}
 	}
 	return s
+}
+
+// calledBy reports whether a function is among the callers.
+func calledBy(name string) bool {
+	var callers [32]uintptr
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
+	for {
+		frame, more := frames.Next()
+		if strings.HasSuffix(frame.Function, name) {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
 }

@@ -89,8 +89,8 @@ func (a *applier) run(changes []Change, leftover []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if a.root, err = unix.Open(a.folder, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
-		return fmt.Errorf("open %s: %w", a.folder, err)
+	if a.root, err = openFolder(a.folder); err != nil {
+		return err
 	}
 	defer unix.Close(a.root)
 	a.modes = map[string]uint32{}
@@ -193,6 +193,9 @@ func (s *Store) isAt(fd int, name string, st *unix.Stat_t, e *Entry) (bool, erro
 	defer f.Close()
 	buf := make([]byte, step)
 	for i, id := range ids {
+		if e.Kind == Blocks && id == zeroBlock() && isHole(f, int64(i)*step) {
+			continue
+		}
 		n, err := f.ReadAt(buf, int64(i)*step)
 		if err != nil && err != io.EOF {
 			return false, err

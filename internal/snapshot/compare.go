@@ -92,9 +92,9 @@ func (s *Store) read(e Entry) ([]byte, error) {
 
 // readNow reads a file of the workspace, following no link.
 func (s *Store) readNow(path string) ([]byte, error) {
-	root, err := unix.Open(s.cfg.Root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	root, err := openFolder(s.cfg.Root)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", s.cfg.Root, err)
+		return nil, err
 	}
 	defer unix.Close(root)
 	fd, err := openBelow(root, path, unix.O_RDONLY|unix.O_NONBLOCK)

@@ -211,7 +211,7 @@ func (w *workspace) lookAtGit() map[string]string {
 	looks := map[string]string{}
 	for _, top := range append([]string{w.root}, w.more...) {
 		err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrPermission) {
+			if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENAMETOOLONG) {
 				return nil
 			}
 			if err != nil || top == w.root && !strings.Contains(path+"/", "/.git/") {

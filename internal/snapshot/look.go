@@ -333,10 +333,13 @@ func isHole(f *os.File, from int64) bool {
 	return err == unix.ENXIO || err == nil && data >= from+blockSize
 }
 
+// zeroBlock is the id of the block that a hole reads as.
+var zeroBlock = sync.OnceValue(func() pack.ID { return pack.IDOf(make([]byte, blockSize)) })
+
 // putZeros puts the block that a hole reads as, once for the whole walk.
 func (w *walk) putZeros() (pack.ID, error) {
-	w.zeros.Do(func() { w.zeroID, w.zeroErr = w.put(make([]byte, blockSize)) })
-	return w.zeroID, w.zeroErr
+	w.zeros.Do(func() { _, w.zeroErr = w.put(make([]byte, blockSize)) })
+	return zeroBlock(), w.zeroErr
 }
 
 // readAll reads a small file.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -80,9 +79,9 @@ func (r *Restoration) compare(ctx context.Context, include, paths []string) (hid
 
 // hidden finds the paths at which something is to come although something is there that the look does not have.
 func (r *Restoration) hidden() (paths []string, err error) {
-	root, err := unix.Open(r.store.cfg.Root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	root, err := openFolder(r.store.cfg.Root)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", r.store.cfg.Root, err)
+		return nil, err
 	}
 	defer unix.Close(root)
 	free := "" // nothing is below this path
@@ -169,12 +168,17 @@ func (r *Restoration) keep(ctx context.Context) error {
 	for _, l := range r.look.leftOut {
 		stays.folder(path.Dir(l.Path))
 	}
+	root, err := openFolder(r.store.cfg.Root)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(root)
 	for _, c := range r.Changes {
-		if !c.ends() {
+		if !c.ends() || c.Old.Kind != Folder {
 			continue
 		}
 		for _, name := range []string{".git", project.Folder} {
-			if _, err := os.Lstat(filepath.Join(r.store.cfg.Root, c.Path, name)); err == nil {
+			if _, err := kindBelow(root, c.Path+"/"+name); err == nil {
 				stays.folder(c.Path)
 			}
 		}
@@ -341,10 +345,13 @@ func (s *Store) Content(e Entry, out interface{ Write([]byte) (int, error) }) er
 			return err
 		}
 	}
-	for _, id := range ids {
-		data, err := s.packs.Get(id)
-		if err != nil {
-			return err
+	var data []byte
+	for i, id := range ids {
+		if i == 0 || id != ids[i-1] { // else as a rule one hole goes on
+			var err error
+			if data, err = s.packs.Get(id); err != nil {
+				return err
+			}
 		}
 		if _, err := out.Write(data); err != nil {
 			return err

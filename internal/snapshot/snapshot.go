@@ -156,9 +156,9 @@ func (s *Store) look(ctx context.Context, include []string) (*look, error) {
 		return nil, err
 	}
 	known.include = include
-	root, err := unix.Open(s.cfg.Root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	root, err := openFolder(s.cfg.Root)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", s.cfg.Root, err)
+		return nil, err
 	}
 	defer unix.Close(root)
 	batch, err := s.packs.Begin(ctx)
@@ -179,6 +179,14 @@ func (s *Store) look(ctx context.Context, include []string) (*look, error) {
 		_ = l.remember() // it is a cache: the next walk takes longer without it
 	}
 	return l, nil
+}
+
+func openFolder(path string) (int, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("open %s: %w", path, err)
+	}
+	return fd, nil
 }
 
 // remember writes the stat cache. What it says need not be in the store: that is asked before it is believed.

@@ -267,5 +267,10 @@ func (s *stamp) entry(name string) Entry {
 	return Entry{Name: name, Kind: Kind(s.kind), Mode: s.mode & 0o7777, Size: s.size, ID: s.id}
 }
 
+// doubts reports whether a file must be read again although it looks the same.
+func (c *statCache) doubts(s stamp) bool {
+	return s.kind != leftOutKind && Kind(s.kind) != Folder && !c.settled(s.ctime)
+}
+
 // settled reports whether a stamp's file cannot have changed again, unseen, in the tick in which it was stamped.
 func (c *statCache) settled(ctime int64) bool { return ctime < c.started-grain }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +32,7 @@ type walk struct {
 	index   bool // git's index looks as it did for the stat cache
 	started time.Time
 
-	zeros   sync.Once // guards the two below
-	zeroID  pack.ID   // of a block of zeros
+	zeros   sync.Once // puts zeroBlock
 	zeroErr error
 
 	mu       sync.Mutex // guards what follows
@@ -370,7 +370,8 @@ func (w *walk) makeTree(f *folder) error {
 		return err
 	}
 	f.tree = b.entry()
-	w.remember(b.encode(), true)
+	raw := b.encode()
+	w.remember(raw, f.old == nil || !bytes.Equal(raw, f.old.raw) || slices.ContainsFunc(names, w.old.doubts))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.trees[b.tree] = entries
