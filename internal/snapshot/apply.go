@@ -63,7 +63,7 @@ func (s *Store) Export(ctx context.Context, r Record, paths []string, folder str
 	}
 	clones, err := s.newCloner()
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", s.cfg.Root, err)
+		return nil, err
 	}
 	defer clones.close()
 	a := applier{ctx: ctx, store: s, folder: folder, clones: clones}

@@ -16,7 +16,7 @@ type cloner struct {
 }
 
 func (s *Store) newCloner() (*cloner, error) {
-	root, err := unix.Open(s.cfg.Root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	root, err := openFolder(s.cfg.Root)
 	return &cloner{root: root, cache: readStatCache(s.statFile())}, err
 }
 
@@ -48,8 +48,8 @@ func (c *cloner) clone(file disk.File, path string, e Entry, s stamp) (bool, err
 	source := os.NewFile(uintptr(fd), path)
 	defer source.Close()
 	var before, after unix.Stat_t
-	if unix.Fstat(fd, &before) != nil || !s.matches(&before) {
-		return false, nil
+	if unix.Fstat(fd, &before) != nil || !s.matches(&before) || before.Blocks*512 < before.Size {
+		return false, nil // a copy would fill the holes
 	}
 	if file.CloneFrom(source, s.size) == nil && unix.Fstat(fd, &after) == nil && s.matches(&after) {
 		return true, nil
