@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
@@ -25,18 +26,24 @@ type ranked struct {
 }
 
 // rank orders snapshots, given oldest first, by how much they deserve to stay. Always stay gates and what people asked
-// for, the last good one of each run, and what is not named yet and younger than Rest. Then come the others, the newest
-// first, but after them all the item, heartbeat and tool checkpoints beyond the last five of their run.
+// for, the last good one of each run, and what is not named yet and younger than Rest; older than that, it goes. Then come
+// the others, the newest first, but after them all the item, heartbeat and tool checkpoints beyond the last five of their run.
 func rank(records []Record, named func(Record) bool, now time.Time) ranked {
 	var r ranked
 	var minor []Record
 	good := map[pawl.RunID]bool{}
 	minors := map[pawl.RunID]int{}
 	for _, rec := range slices.Backward(records) {
-		lastGood := !good[rec.Run] && rec.Kind != pawl.CheckpointEmergency && named(rec)
+		if !named(rec) {
+			if now.Sub(rec.Ended) < Rest {
+				r.always = append(r.always, rec)
+			}
+			continue
+		}
+		lastGood := !good[rec.Run] && rec.Kind != pawl.CheckpointEmergency
 		good[rec.Run] = good[rec.Run] || lastGood
 		switch {
-		case lastGood, rec.Kind == pawl.CheckpointGate, rec.Kind == pawl.CheckpointManual, !named(rec) && now.Sub(rec.Ended) < Rest:
+		case lastGood, rec.Kind == pawl.CheckpointGate, rec.Kind == pawl.CheckpointManual:
 			r.always = append(r.always, rec)
 			continue
 		case isMinor(rec.Kind):
@@ -73,31 +80,35 @@ type marker struct {
 	bytes int64 // stored
 }
 
-// mark adds a snapshot.
+// mark adds a snapshot. Of one that is not whole any more it adds what is left.
 func (m *marker) mark(r Record) error {
 	if r.Missing != nil {
-		if err := m.add(*r.Missing); err != nil {
+		if _, err := m.add(*r.Missing); err != nil {
 			return err
 		}
 	}
 	return m.entry(Entry{Kind: Folder, ID: r.Tree})
 }
 
-func (m *marker) add(id pack.ID) error {
+// add adds an object. It reports false for one that is lost.
+func (m *marker) add(id pack.ID) (bool, error) {
 	if m.live[id] {
-		return nil
+		return true, nil
+	}
+	size, err := m.store.packs.Stored(id)
+	if _, lost := errors.AsType[*pack.MissingError](err); lost {
+		return false, nil
 	}
 	m.live[id] = true
-	size, err := m.store.packs.Stored(id)
 	m.bytes += size
-	return err
+	return true, err
 }
 
 func (m *marker) entry(e Entry) error {
 	if e.Kind == Link || m.live[e.ID] {
 		return nil
 	}
-	if err := m.add(e.ID); err != nil {
+	if there, err := m.add(e.ID); !there || err != nil {
 		return err
 	}
 	switch e.Kind {
@@ -117,7 +128,7 @@ func (m *marker) entry(e Entry) error {
 			return err
 		}
 		for _, id := range ids {
-			if err := m.add(id); err != nil {
+			if _, err := m.add(id); err != nil {
 				return err
 			}
 		}

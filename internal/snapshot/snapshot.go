@@ -150,7 +150,6 @@ func (s *Store) look(ctx context.Context, include []string) (*look, error) {
 	if err != nil {
 		return nil, err
 	}
-	old := readStatCache(s.statFile())
 	known, err := trackedBelow(ctx, s.cfg.Root)
 	if err != nil {
 		return nil, err
@@ -165,6 +164,7 @@ func (s *Store) look(ctx context.Context, include []string) (*look, error) {
 	if err != nil {
 		return nil, err
 	}
+	old := readStatCache(s.statFile()) // not before: until we hold the batch, what it names may be pruned or repaired away
 	w := &walk{
 		ctx: ctx, root: root, batch: batch, limit: s.cfg.Quota, old: old, tracked: known,
 		index: known.key == old.index && len(include) == 0,
