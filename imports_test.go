@@ -35,6 +35,7 @@ var roomOf = map[string]string{
 	"pawl/internal/journal":             "tools",
 	"pawl/internal/planschema":          "tools",
 	"pawl/internal/project":             "tools",
+	"pawl/internal/recovery":            "tools",
 	"pawl/internal/snapshot":            "tools",
 	"pawl/internal/snapshot/ignore":     "tools",
 	"pawl/internal/snapshot/pack":       "tools",
