@@ -109,7 +109,7 @@ func (c *checker) compare(w *witness, v *view) {
 		named[f.ID] = true
 	}
 	for _, o := range w.objects {
-		if false {
+		if !c.present[o.id] && !named[o.id] {
 			c.find(packName(o.pack), int64(o.offset), o.id, "the object is missing")
 		}
 	}
