@@ -17,7 +17,8 @@ type RunCreated struct {
 type Fork struct {
 	Run        RunID        `json:"run"`
 	Checkpoint CheckpointID `json:"checkpoint"`
-	Seq        Seq          `json:"seq"` // up to which event of the other run this one has it
+	Seq        Seq          `json:"seq"`    // up to which event of the other run this one has it
+	Origin     RunID        `json:"origin"` // where a line of forks began: the paths of artifacts bear its name
 }
 
 // RunKind says where a run came from.

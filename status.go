@@ -80,7 +80,8 @@ func (s *State) OpenBlockers() []Blocker {
 }
 
 // StatusNow returns the run's status as people mean it. engine says whether a live engine holds the run.
-// A run that is unfinished and without an engine is interrupted, unless all that it waits for is a person.
+// A run that is unfinished and without an engine is interrupted, unless all that it waits for is a person. A session run
+// has no engine and needs none.
 func (s *State) StatusNow(engine bool) RunStatus {
 	switch {
 	case s.Ended():
@@ -89,10 +90,18 @@ func (s *State) StatusNow(engine bool) RunStatus {
 		return StatusPaused
 	case s.waits() && (engine || s.Engine == nil):
 		return StatusWaiting
-	case engine:
+	case engine, s.Kind == SessionRun:
 		return StatusActive
 	}
 	return StatusInterrupted
+}
+
+// Origin returns the run whose name the paths of artifacts bear: the run itself, or the one where its line of forks began.
+func (s *State) Origin() RunID {
+	if s.Forked != nil && s.Forked.Origin != "" {
+		return s.Forked.Origin
+	}
+	return s.Run
 }
 
 // waits reports whether nothing runs and a person is asked for something.

@@ -174,7 +174,7 @@ func (l *live) line(e pawl.Event) string {
 	case pawl.ItemDone:
 		return l.itemLine(p.Step)
 	case pawl.StepDone:
-		return fmt.Sprintf("%-20s done  %s", p.Step, strings.TrimSpace(seconds(l.state.Steps[p.Step].Seconds)+"  "+orText(p.Adopted, p.Summary)))
+		return l.doneLine(p)
 	case pawl.AttemptEnded:
 		if p.Outcome == pawl.WaitsFor {
 			return "" // its gate has said so
@@ -202,6 +202,14 @@ func (l *live) line(e pawl.Event) string {
 		}
 	}
 	return ""
+}
+
+func (l *live) doneLine(p pawl.StepDone) string {
+	note := orText(p.Adopted, p.Summary)
+	if p.Save != nil && p.Save.Unsaved() != "" {
+		note = noSnapshot(note, p.Save.Unsaved())
+	}
+	return fmt.Sprintf("%-20s done  %s", p.Step, strings.TrimSpace(seconds(l.state.Steps[p.Step].Seconds)+"  "+note))
 }
 
 // follow prints from now on what an attempt prints.

@@ -69,7 +69,7 @@ func (a *app) watch(ctx context.Context, p *project.Project, r *engine.Run) erro
 // outcomeOf says how a run that nobody works on stands, as an engine would.
 func outcomeOf(s *pawl.State) error {
 	switch s.StatusNow(false) {
-	case pawl.StatusCompleted:
+	case pawl.StatusCompleted, pawl.StatusActive: // a session is active without an engine
 		return nil
 	case pawl.StatusFailed:
 		return &pawl.Error{Kind: pawl.KindRunFailed, Err: errors.New("run failed: " + s.Why), Hint: "pawl status"}

@@ -48,6 +48,9 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		return err
 	}
 	defer r.Log.Close()
+	if r.State.Kind == pawl.SessionRun {
+		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s is a session: it has no plan to resume", r.State.Run), Hint: "pawl runs"}
+	}
 	change, err := engine.Consider(p, r)
 	if err != nil {
 		return err

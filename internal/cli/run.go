@@ -43,7 +43,7 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	c.Flags().IntVar(&o.parallel, "parallel", 0, "attempts at a time (default: the plan's)")
 	c.Flags().BoolVar(&o.background, "background", false, "start the run, print its id and return")
-	c.Flags().BoolVar(&o.fresh, "new", false, "start a new run even where one of this plan is unfinished")
+	c.Flags().BoolVar(&o.fresh, "new", false, "start a new run where one of this plan is unfinished, and archive that")
 	return c
 }
 
@@ -119,6 +119,11 @@ func (a *app) runPlan(ctx context.Context, n engine.New, o runOptions) error {
 	if err := refuseHeld(p); err != nil {
 		return err
 	}
+	if n.Kind == pawl.PlanRun && o.fresh {
+		if err := a.setOldAside(ctx, p, n.Source); err != nil {
+			return err
+		}
+	}
 	if o.background {
 		return a.inBackground(ctx, p, n)
 	}
@@ -139,7 +144,7 @@ func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n engine
 	}
 	return &pawl.Error{
 		Kind: pawl.KindUsage, Hint: "pawl resume " + string(run),
-		Err: fmt.Errorf("run %s of this plan is unfinished: resume it, or say --new to leave it and start afresh", run),
+		Err: fmt.Errorf("run %s of this plan is unfinished: resume it, or say --new to archive it and start afresh", run),
 	}
 }
 

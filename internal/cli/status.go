@@ -57,6 +57,7 @@ type stepReport struct {
 	Progress  *pawl.Progress  `json:"progress,omitempty"`
 	Summary   string          `json:"summary,omitempty"`
 	Adopted   string          `json:"adopted,omitempty"`
+	Unsaved   string          `json:"unsaved,omitempty"` // why there is no snapshot of the files as the step left them
 	Seconds   float64         `json:"seconds"`
 	StartedAt *time.Time      `json:"started_at"`
 	EndedAt   *time.Time      `json:"ended_at"`
@@ -169,7 +170,7 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) stepReport {
 		return report
 	}
 	report.Status, report.Why, report.Attempts, report.Progress = st.Status, st.Why, st.Attempts, st.Progress
-	report.Summary, report.Adopted, report.Seconds = st.Summary, st.Adopted, st.Seconds
+	report.Summary, report.Adopted, report.Unsaved, report.Seconds = st.Summary, st.Adopted, st.Unsaved, st.Seconds
 	if report.Why == "" && st.Try.Last != nil && !st.Finished() {
 		report.Why = st.Try.Last.Why
 	}
@@ -251,9 +252,18 @@ func stepTable(w io.Writer, steps []stepReport) error {
 		if s.Status == pawl.Running && s.Progress != nil {
 			note = s.Progress.Text
 		}
+		if s.Unsaved != "" {
+			note = noSnapshot(note, s.Unsaved)
+		}
 		rows = append(rows, []string{s.Phase, string(s.ID), string(s.Status), items, number(s.Attempts), seconds(s.Seconds), note})
 	}
 	return table(w, []string{"PHASE", "STEP", "STATUS", "ITEMS", "TRIES", "TIME", "NOTE"}, rows)
+}
+
+// noSnapshot adds to what is said of a step that its files were not kept, and why.
+func noSnapshot(note, why string) string {
+	why, _, _ = strings.Cut(why, "\n")
+	return strings.TrimPrefix(note+"; snapshot: none ("+why+")", "; ")
 }
 
 func orText(a, b string) string {
@@ -315,34 +325,35 @@ type runReport struct {
 	Created time.Time      `json:"created_at"`
 	Updated time.Time      `json:"updated_at"`
 	Error   string         `json:"error,omitempty"`
+
+	Archived bool `json:"archived,omitempty"`
 }
 
 func (a *app) runsCommand() *cobra.Command {
-	var all bool
+	var all, archived bool
 	c := &cobra.Command{
 		Use:   "runs",
 		Short: "List the runs of this project, newest first",
 		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return a.runs(c.Context(), all) },
+		RunE:  func(c *cobra.Command, _ []string) error { return a.runs(c.Context(), all, archived) },
 	}
 	c.Flags().BoolVar(&all, "all", false, "of every project that this user has")
+	c.Flags().BoolVar(&archived, "archived", false, "those that were set aside")
 	return a.jsonFlag(c)
 }
 
-func (a *app) runs(ctx context.Context, all bool) error {
+func (a *app) runs(ctx context.Context, all, archived bool) error {
 	projects, err := a.projects(all)
 	if err != nil {
 		return err
 	}
 	reports := []runReport{}
 	for _, p := range projects {
-		runs, err := engine.Runs(p)
+		found, err := a.runReports(ctx, p, archived)
 		if err != nil {
 			return err
 		}
-		for _, run := range runs {
-			reports = append(reports, a.runReport(ctx, p, run))
-		}
+		reports = append(reports, found...)
 	}
 	if a.json {
 		return a.printJSON(reports)
@@ -352,6 +363,21 @@ func (a *app) runs(ctx context.Context, all bool) error {
 		rows = append(rows, []string{string(r.Run), string(r.Status), fmt.Sprintf("%d%%", r.Percent), stamp(r.Updated), orText(r.Error, r.Project)})
 	}
 	return table(a.Out, []string{"RUN", "STATUS", "DONE", "LAST ACTIVITY (UTC)", "PROJECT"}, rows)
+}
+
+func (a *app) runReports(ctx context.Context, p *project.Project, archived bool) ([]runReport, error) {
+	if archived {
+		return a.archivedReports(ctx, p)
+	}
+	runs, err := engine.Runs(p)
+	if err != nil {
+		return nil, err
+	}
+	var reports []runReport
+	for _, run := range runs {
+		reports = append(reports, a.runReport(ctx, p, run))
+	}
+	return reports, nil
 }
 
 // stamp prints a time in UTC, nothing where there is none.

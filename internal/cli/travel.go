@@ -174,7 +174,7 @@ func (a *app) checkpointsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				found, err := engine.Checkpoints(t.project, t.store, runs...)
+				found, err := engine.Checkpoints(c.Context(), t.project, t.store, runs...)
 				if err != nil {
 					return err
 				}
@@ -182,13 +182,13 @@ func (a *app) checkpointsCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVarP(&all, "all", "a", false, "of all runs")
+	c.Flags().BoolVarP(&all, "all", "a", false, "of all runs, those set aside too")
 	return a.jsonFlag(c)
 }
 
 func (t *traveller) runs(ctx context.Context, name string, all bool) ([]pawl.RunID, error) {
 	if all {
-		return engine.Runs(t.project)
+		return engine.AllRuns(t.project)
 	}
 	run, err := engine.FindRun(ctx, t.project, name)
 	return []pawl.RunID{run}, err

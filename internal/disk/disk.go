@@ -125,6 +125,29 @@ func Remove(path string) error {
 	return nil
 }
 
+// RemoveTree removes a folder with all that is in it. One that is not there is no error; cut off, some of it is left.
+func RemoveTree(path string) error {
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		below := filepath.Join(path, entry.Name())
+		if entry.IsDir() {
+			err = RemoveTree(below)
+		} else {
+			err = Remove(below)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return Remove(path)
+}
+
 // Rename moves a file or folder and makes the move durable.
 func Rename(from, to string) error {
 	if err := fault("rename"); err != nil {

@@ -53,7 +53,7 @@ func (e *Engine) workOf(step *pawl.Step, index int) (work, error) {
 		}
 		w.value = value
 	}
-	w.vars = pathVars(e.run, w)
+	w.vars = pathVars(e.state.Origin(), w)
 	return w, nil
 }
 

@@ -52,7 +52,7 @@ func (k *keeper) close() error {
 	return k.store.Close()
 }
 
-// save takes a snapshot. It returns the checkpoint that names it, and what else is to be said: which snapshots had to go.
+// save takes a snapshot. It returns the checkpoint that names it.
 func (k *keeper) save(ctx context.Context, kind pawl.CheckpointKind, ref pawl.AttemptRef, why string, at standing) saved {
 	c := pawl.Checkpoint{
 		ID: newCheckpointID(), Kind: kind, Step: ref.Step, Item: ref.Item, Why: clip(why), Live: at.live,
@@ -70,15 +70,13 @@ func (k *keeper) save(ctx context.Context, kind pawl.CheckpointKind, ref pawl.At
 		return saved{Checkpoint: c}
 	}
 	c.Snapshot = record.Snapshot()
-	gone, err := makeRoom(ctx, k.project, k.store, k.run)
-	return saved{Checkpoint: c, gone: gone, fault: err}
+	return saved{Checkpoint: c, fault: makeRoom(ctx, k.project, k.store)}
 }
 
 // saved is a checkpoint that was taken and is not journaled yet.
 type saved struct {
 	pawl.Checkpoint
-	gone  []pawl.CheckpointID // of the same run, whose snapshots had to go
-	fault error               // why none could go
+	fault error // why the store could not be brought back within its quota
 }
 
 // noneFor says in a few words why there is no snapshot.
@@ -123,17 +121,14 @@ func (e *Engine) saveLater(ctx context.Context, kind pawl.CheckpointKind, ref pa
 		return func() {
 			e.saving--
 			e.say(pawl.CheckpointSaved{Checkpoint: s.Checkpoint})
-			e.sayPruned(s)
+			e.noteFull(s)
 			then()
 		}
 	})
 }
 
-// sayPruned says which snapshots had to go for one that was taken.
-func (e *Engine) sayPruned(s saved) {
-	if len(s.gone) > 0 {
-		e.say(pawl.CheckpointsPruned{Checkpoints: s.gone, Why: "quota"})
-	}
+// noteFull notes that there was no making room after a snapshot.
+func (e *Engine) noteFull(s saved) {
 	if s.fault != nil {
 		e.note("snapshots take more than their quota: %v", s.fault)
 	}

@@ -234,7 +234,7 @@ func recordedBy(s *pawl.State) map[string]record {
 
 // changes says why finished work with this key would run again, nothing where it would not.
 func (l *looker) changes(w work, was pawl.Key, st *pawl.StepState) []string {
-	w.vars = pathVars(l.run.State.Run, w)
+	w.vars = pathVars(l.run.State.Origin(), w)
 	var needs map[pawl.StepID]string
 	if w.index < 0 {
 		needs = given(l.order[w.step.ID], l.run.State)

@@ -14,7 +14,8 @@ import (
 // maxResume is how long PAWL_RESUME may be, in bytes: a process's environment has limits.
 const maxResume = 64 << 10
 
-// pathVars returns the variables that declared paths may use.
+// pathVars returns the variables that declared paths may use. run is where a line of forks began, so that a forked run
+// finds what was made before it.
 func pathVars(run pawl.RunID, w work) map[string]string {
 	vars := map[string]string{
 		"PAWL_RUN": string(run), "PAWL_STEP": string(w.step.ID), "PAWL_OUT": path.Join("artifacts", string(run), string(w.step.ID)),
@@ -34,9 +35,10 @@ func (e *Engine) environment(w work, ref pawl.AttemptRef, key pawl.Key) ([]strin
 	for name, value := range e.plan.EnvOf(w.step) {
 		env[name] = value
 	}
-	for name, value := range pathVars(e.run, w) {
+	for name, value := range pathVars(e.state.Origin(), w) {
 		env[name] = value
 	}
+	env["PAWL_RUN"] = string(e.run)
 	env["PAWL_OUT"] = filepath.Join(root, filepath.FromSlash(env["PAWL_OUT"]))
 	env["PAWL_ATTEMPT"] = strconv.Itoa(ref.Attempt)
 	env["PAWL_TOKEN"] = string(ref.Token)

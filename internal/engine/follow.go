@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"pawl"
@@ -74,7 +73,7 @@ func (f *follower) read(ctx context.Context, last bool) error {
 // save takes the snapshots of the checkpoints that the attempt asked for, before anything behind them is taken up.
 func (f *follower) save(ctx context.Context, news []pawl.Payload) []pawl.Payload {
 	e := f.engine
-	for i, p := range slices.Backward(news) {
+	for i, p := range news {
 		asked, ok := p.(pawl.CheckpointSaved)
 		if !ok {
 			continue
@@ -82,9 +81,6 @@ func (f *follower) save(ctx context.Context, news []pawl.Payload) []pawl.Payload
 		s := e.keeper.save(ctx, pawl.CheckpointManual, f.ref, asked.Why, e.standingNow(ctx))
 		s.Source = asked.Source
 		news[i] = pawl.CheckpointSaved{Checkpoint: s.Checkpoint}
-		if len(s.gone) > 0 {
-			news = slices.Insert(news, i+1, pawl.Payload(pawl.CheckpointsPruned{Checkpoints: s.gone, Why: "quota"}))
-		}
 	}
 	return news
 }

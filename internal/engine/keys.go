@@ -17,7 +17,7 @@ func (e *Engine) keyOf(w work) (pawl.Key, error) {
 // stepKey returns the key of a step itself: for a foreach step, what all its items share.
 func (e *Engine) stepKey(step *pawl.Step) (pawl.Key, error) {
 	w := work{step: step, index: -1}
-	w.vars = pathVars(e.run, w)
+	w.vars = pathVars(e.state.Origin(), w)
 	return e.keyOf(w)
 }
 

@@ -29,7 +29,11 @@ type Run struct {
 
 // Load opens a run for reading and, by whoever may, for appending. The whole journal is checked.
 func Load(ctx context.Context, p *project.Project, run pawl.RunID) (*Run, error) {
-	log, err := journal.Open(p.Runs(), run)
+	return loadFrom(ctx, p.Runs(), run)
+}
+
+func loadFrom(ctx context.Context, folder string, run pawl.RunID) (*Run, error) {
+	log, err := journal.Open(folder, run)
 	if err != nil {
 		return nil, err
 	}
@@ -37,19 +41,19 @@ func Load(ctx context.Context, p *project.Project, run pawl.RunID) (*Run, error)
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	plan, err := planOf(p, state)
+	plan, err := planOf(filepath.Join(folder, string(run)), state)
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
 	return &Run{Log: log, State: state, Plan: plan}, nil
 }
 
-// planOf reads the plan that a run follows, and refuses one that is not the one recorded.
-func planOf(p *project.Project, state *pawl.State) (*pawl.Plan, error) {
+// planOf reads the plan that a run follows from its folder, and refuses one that is not the one recorded.
+func planOf(home string, state *pawl.State) (*pawl.Plan, error) {
 	if state.Plan.Revision == 0 {
 		return &pawl.Plan{Name: state.Name}, nil
 	}
-	path := p.PlanFile(state.Run, state.Plan.Revision)
+	path := filepath.Join(home, filepath.Base(state.Plan.File))
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("the plan as it was run: %w", err), Hint: "pawl verify"}
@@ -145,7 +149,7 @@ func made(p *project.Project, run pawl.RunID) time.Time {
 }
 
 // FindRun returns the run that a name stands for: an id, a unique prefix of one, "latest", or, empty, the current run:
-// the one that an engine works on, else the newest unfinished one, else the newest.
+// the one that an engine works on, else the newest unfinished one that is no session, else the newest.
 func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
 	runs, err := Runs(p)
 	if err != nil {
@@ -181,7 +185,7 @@ func current(ctx context.Context, p *project.Project, runs []pawl.RunID) (pawl.R
 	if holder, alive := p.EngineHolder(); alive && slices.Contains(runs, holder.Run) {
 		return holder.Run, nil
 	}
-	unfinished, err := firstUnfinished(ctx, p, runs, func(*pawl.State) bool { return true })
+	unfinished, err := firstUnfinished(ctx, p, runs, isNoSession)
 	return pawl.RunID(orElse(string(unfinished), string(runs[0]))), err
 }
 

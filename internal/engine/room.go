@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
-	"slices"
+	"path/filepath"
 	"time"
 
 	"pawl"
@@ -13,110 +15,95 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// makeRoom prunes the snapshots when they take more than their quota. It returns the checkpoints of run that went; other
-// runs are told in their own journals.
-func makeRoom(ctx context.Context, p *project.Project, store *snapshot.Store, run pawl.RunID) ([]pawl.CheckpointID, error) {
+// makeRoom prunes the snapshots when they take more than their quota.
+func makeRoom(ctx context.Context, p *project.Project, store *snapshot.Store) error {
 	full, err := store.Full()
 	if err != nil || !full {
-		return nil, err
+		return err
 	}
-	pruned, err := prune(ctx, p, store, snapshot.Pruning{Quota: true})
-	return pruned[run], errors.Join(err, tellPruned(ctx, p, pruned, "quota", run))
+	_, err = prune(ctx, p, store, "quota", snapshot.Pruning{Quota: true})
+	return err
 }
 
-// prune lets snapshots go, and returns the checkpoints that they belonged to, by run.
-func prune(ctx context.Context, p *project.Project, store *snapshot.Store, how snapshot.Pruning) (map[pawl.RunID][]pawl.CheckpointID, error) {
+// Prune lets go of all snapshots but the last ones of each run and those that always stay: gates, those that people asked
+// for, the last good one of each run. With dry it only says which would go.
+func Prune(ctx context.Context, p *project.Project, store *snapshot.Store, keep int, dry bool) (snapshot.Pruned, error) {
+	if err := store.Sound(ctx); err != nil {
+		return snapshot.Pruned{}, err
+	}
+	return prune(ctx, p, store, "prune", snapshot.Pruning{Keep: keep, Dry: dry})
+}
+
+// prune lets snapshots go. The runs that they belong to are told before any goes, so that a journal never misses one
+// without knowing why.
+func prune(ctx context.Context, p *project.Project, store *snapshot.Store, why string, how snapshot.Pruning) (snapshot.Pruned, error) {
 	names, err := namedCheckpoints(ctx, p)
 	if err != nil {
-		return nil, err
+		return snapshot.Pruned{}, err
+	}
+	how.Gone = func(r snapshot.Record) bool {
+		_, err := os.Stat(filepath.Join(folderOf(p, r.Run), string(r.Run)))
+		return errors.Is(err, fs.ErrNotExist)
 	}
 	how.Now = time.Now()
 	how.Named = func(r snapshot.Record) bool { return names[r.Checkpoint] }
-	pruned, err := store.Prune(ctx, how)
-	gone := map[pawl.RunID][]pawl.CheckpointID{}
-	for _, r := range pruned.Gone {
-		gone[r.Run] = append(gone[r.Run], r.Checkpoint)
+	how.Tell = func(going []snapshot.Record) error {
+		gone := map[pawl.RunID][]pawl.CheckpointID{}
+		for _, r := range going {
+			gone[r.Run] = append(gone[r.Run], r.Checkpoint)
+		}
+		return tellPruned(ctx, p, gone, why)
 	}
-	return gone, err
+	return store.Prune(ctx, how)
 }
 
-// tellPruned journals which checkpoints lost their snapshots, in every run but one. A run that is archived or gone is
-// not told: nobody reads it.
-func tellPruned(ctx context.Context, p *project.Project, gone map[pawl.RunID][]pawl.CheckpointID, why string, but pawl.RunID) error {
-	var errs []error
+// mostPruned is how many checkpoints one event names: a line of the journal holds no more.
+const mostPruned = 2000
+
+// tellPruned journals which checkpoints lose their snapshots, each in its own run, be it set aside. A run that is gone
+// is not told.
+func tellPruned(ctx context.Context, p *project.Project, gone map[pawl.RunID][]pawl.CheckpointID, why string) error {
 	for run, ids := range gone {
-		if run == but {
+		var events []pawl.Event
+		for len(ids) > 0 {
+			n := min(len(ids), mostPruned)
+			event, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, pawl.CheckpointsPruned{Checkpoints: ids[:n], Why: why})
+			if err != nil {
+				return err
+			}
+			events, ids = append(events, event), ids[n:]
+		}
+		log, err := journal.Open(folderOf(p, run), run)
+		if errors.Is(err, pawl.ErrNoRun) {
 			continue
 		}
-		r, err := Perform(ctx, p, run, pawl.Author{Kind: pawl.ByEngine}, func(*project.Project, *Run) ([]pawl.Payload, error) {
-			return []pawl.Payload{pawl.CheckpointsPruned{Checkpoints: ids, Why: why}}, nil
-		})
-		if errors.Is(err, os.ErrNotExist) || pawl.KindOf(err) == pawl.KindNothing {
-			continue
+		if err != nil {
+			return fmt.Errorf("tell run %s: %w", run, err)
 		}
-		if err == nil {
-			err = r.Log.Close()
+		_, err = log.Append(ctx, 0, events...)
+		if err := errors.Join(err, log.Close()); err != nil {
+			return fmt.Errorf("tell run %s: %w", run, err)
 		}
-		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // namedCheckpoints finds the checkpoints that journals name, those of archived runs too. What a journal that cannot be
 // read names is not known, so then nothing may be pruned.
 func namedCheckpoints(ctx context.Context, p *project.Project) (map[pawl.CheckpointID]bool, error) {
+	runs, err := AllRuns(p)
+	if err != nil {
+		return nil, err
+	}
 	names := map[pawl.CheckpointID]bool{}
-	for _, folder := range []string{p.Runs(), p.Archive()} {
-		runs, err := journal.Runs(folder)
+	for _, run := range runs {
+		said, err := saidBy(ctx, p, run)
 		if err != nil {
 			return nil, err
 		}
-		for _, run := range runs {
-			if err := namesIn(ctx, folder, run, names); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return names, nil
-}
-
-func namesIn(ctx context.Context, folder string, run pawl.RunID, names map[pawl.CheckpointID]bool) error {
-	log, err := journal.Open(folder, run)
-	if errors.Is(err, journal.ErrEmpty) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for event, err := range log.Events(0) {
-		if err != nil {
-			return errors.Join(err, log.Close())
-		}
-		if c := checkpointIn(event); c != nil {
+		for _, c := range said.saved {
 			names[c.ID] = true
 		}
 	}
-	return errors.Join(ctx.Err(), log.Close())
-}
-
-// checkpointIn returns the checkpoint that an event makes; nil where it makes none.
-func checkpointIn(event pawl.Event) *pawl.Checkpoint {
-	if !slices.Contains([]pawl.EventType{pawl.CheckpointSaved{}.Event(), pawl.StepDone{}.Event()}, event.Type) {
-		return nil
-	}
-	payload, err := event.Payload()
-	if err != nil {
-		return nil // it is kept and reported by the fold
-	}
-	var c *pawl.Checkpoint
-	switch p := payload.(type) {
-	case pawl.CheckpointSaved:
-		c = &p.Checkpoint
-	case pawl.StepDone:
-		c = p.Save
-	}
-	if c != nil {
-		c.Seq, c.Time = event.Seq, event.Time
-	}
-	return c
+	return names, nil
 }

@@ -201,7 +201,7 @@ func (e *Engine) sayDone(ctx context.Context, w work, ref pawl.AttemptRef, key p
 	}
 	if ev.saved != nil {
 		said.Save = &ev.saved.Checkpoint
-		e.sayPruned(*ev.saved)
+		e.noteFull(*ev.saved)
 	}
 	e.say(said)
 }
@@ -236,7 +236,7 @@ func (e *Engine) sayEnded(ctx context.Context, w work, ref pawl.AttemptRef, ev e
 	e.say(end)
 	if ev.saved != nil {
 		e.say(pawl.CheckpointSaved{Checkpoint: ev.saved.Checkpoint})
-		e.sayPruned(*ev.saved)
+		e.noteFull(*ev.saved)
 	}
 	if end.Final && ref.Item == "" {
 		e.withdrawGates(w.step.ID)

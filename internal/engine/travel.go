@@ -13,7 +13,6 @@ import (
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
-	"pawl/internal/snapshot/pack"
 )
 
 // SavedCheckpoint is a checkpoint as a journal has it, with what the store still has of it.
@@ -36,14 +35,13 @@ func CheckpointNow(ctx context.Context, p *project.Project, cfg Snapshots, by pa
 		return SavedCheckpoint{}, err
 	}
 	saved := SavedCheckpoint{Run: run}
-	return saved, journalCheckpoint(ctx, p, run, by, func(at standing) (pawl.Checkpoint, []pawl.CheckpointID, error) {
+	return saved, journalCheckpoint(ctx, p, run, by, func(at standing) (pawl.Checkpoint, error) {
 		c, record, err := stamped(ctx, run, pawl.CheckpointManual, why, at, store.Take)
 		if err != nil {
-			return c, nil, err
+			return c, err
 		}
 		saved.Checkpoint, saved.Record = c, &record
-		gone, err := makeRoom(ctx, p, store, run)
-		return c, gone, err
+		return c, makeRoom(ctx, p, store)
 	})
 }
 
@@ -61,21 +59,17 @@ func stamped(
 	return c, record, nil
 }
 
-// journalCheckpoint journals the checkpoint that take takes, and those that had to go for it.
+// journalCheckpoint journals the checkpoint that take takes.
 func journalCheckpoint(
 	ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Author,
-	take func(standing) (pawl.Checkpoint, []pawl.CheckpointID, error),
+	take func(standing) (pawl.Checkpoint, error),
 ) error {
 	r, err := Perform(ctx, p, run, by, func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
-		c, gone, err := take(standing{seq: r.State.Seq, live: refs(r.State.Live())})
+		c, err := take(standing{seq: r.State.Seq, live: refs(r.State.Live())})
 		if c.Snapshot == nil {
 			return nil, err
 		}
-		said := []pawl.Payload{pawl.CheckpointSaved{Checkpoint: c}}
-		if len(gone) > 0 {
-			said = append(said, pawl.CheckpointsPruned{Checkpoints: gone, Why: "quota"})
-		}
-		return said, err
+		return []pawl.Payload{pawl.CheckpointSaved{Checkpoint: c}}, err
 	})
 	if err != nil {
 		return err
@@ -121,65 +115,43 @@ func createSession(ctx context.Context, p *project.Project, version string) (paw
 	return run, errors.Join(err, log.Close())
 }
 
-// Checkpoints lists the checkpoints of the runs, the oldest first, with what the store has of them.
-func Checkpoints(p *project.Project, store *snapshot.Store, runs ...pawl.RunID) ([]SavedCheckpoint, error) {
+// Checkpoints lists the checkpoints of the runs, the oldest first, with what the store has of them. Of a damaged journal
+// it lists those before the damage.
+func Checkpoints(ctx context.Context, p *project.Project, store *snapshot.Store, runs ...pawl.RunID) ([]SavedCheckpoint, error) {
 	records, err := store.Records()
 	if err != nil {
 		return nil, err
 	}
-	byID := make(map[pack.ID]*snapshot.Record, len(records))
+	byID := make(map[string]*snapshot.Record, len(records))
 	for i := range records {
-		byID[records[i].ID] = &records[i]
+		byID[records[i].ID.String()] = &records[i]
 	}
 	var all []SavedCheckpoint
 	for _, run := range runs {
-		err := eachEvent(p.Runs(), run, func(event pawl.Event) {
-			c := checkpointIn(event)
-			if c == nil {
-				return
-			}
-			saved := SavedCheckpoint{Checkpoint: *c, Run: run}
+		said, err := saidBy(ctx, p, run)
+		if err != nil && pawl.KindOf(err) != pawl.KindDamaged {
+			return nil, err
+		}
+		for _, c := range said.saved {
+			saved := SavedCheckpoint{Checkpoint: c, Run: run}
 			if c.Snapshot != nil {
-				if id, err := pack.ParseID(c.Snapshot.Record); err == nil {
-					saved.Record = byID[id]
-				}
+				saved.Record = byID[c.Snapshot.Record]
 			}
 			all = append(all, saved)
-		})
-		if err != nil {
-			return nil, err
 		}
 	}
 	slices.SortStableFunc(all, func(a, b SavedCheckpoint) int { return a.Time.Compare(b.Time) })
 	return all, nil
 }
 
-// eachEvent reads a run's journal. One whose making was cut off is no run, and has none.
-func eachEvent(folder string, run pawl.RunID, do func(pawl.Event)) error {
-	log, err := journal.Open(folder, run)
-	if errors.Is(err, journal.ErrEmpty) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for event, err := range log.Events(0) {
-		if err != nil {
-			return errors.Join(err, log.Close())
-		}
-		do(event)
-	}
-	return log.Close()
-}
-
 // FindCheckpoint returns the checkpoint that a name stands for: its id or a unique beginning of it, "latest" for the
 // newest with a snapshot, or a step's name for its newest one in the current run.
 func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Store, name string) (SavedCheckpoint, error) {
-	runs, err := Runs(p)
+	runs, err := AllRuns(p)
 	if err != nil {
 		return SavedCheckpoint{}, err
 	}
-	all, err := Checkpoints(p, store, runs...)
+	all, err := Checkpoints(ctx, p, store, runs...)
 	if err != nil {
 		return SavedCheckpoint{}, err
 	}
@@ -187,9 +159,9 @@ func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Sto
 	switch {
 	case name == "latest":
 		found = newest(all, func(c SavedCheckpoint) bool { return c.Record != nil })
-	case len(found) == 0 && len(runs) > 0:
-		run, err := current(ctx, p, runs)
-		if err != nil {
+	case len(found) == 0:
+		run, err := FindRun(ctx, p, "")
+		if err != nil && !errors.Is(err, pawl.ErrNoRun) {
 			return SavedCheckpoint{}, err
 		}
 		found = newest(all, func(c SavedCheckpoint) bool { return c.Run == run && string(c.Step) == name })
@@ -236,6 +208,7 @@ type Restore struct {
 	paths   []string
 	lock    *project.Lock
 	version string
+	command string // that is to be typed again, without the checkpoint
 }
 
 // PrepareRestore thinks a restore through. It refuses while anybody works in the project, and unless otherHead where git
@@ -243,25 +216,32 @@ type Restore struct {
 func PrepareRestore(
 	ctx context.Context, p *project.Project, store *snapshot.Store, target SavedCheckpoint, paths []string, otherHead bool, version string,
 ) (*Restore, error) {
-	record, err := target.Files()
-	if err != nil {
+	r := &Restore{project: p, target: target, paths: paths, version: version, command: "pawl restore"}
+	if err := r.prepare(ctx, store, otherHead); err != nil {
 		return nil, err
 	}
-	lock, err := p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC(), Command: "pawl restore"})
+	return r, nil
+}
+
+func (r *Restore) prepare(ctx context.Context, store *snapshot.Store, otherHead bool) error {
+	record, err := r.target.Files()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r := &Restore{project: p, target: target, paths: paths, lock: lock, version: version}
-	if err = nothingRuns(ctx, p); err == nil {
-		r.Restoration, err = store.Prepare(ctx, record, paths)
+	r.lock, err = r.project.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC(), Command: r.command})
+	if err != nil {
+		return err
+	}
+	if err = nothingRuns(ctx, r.project); err == nil {
+		r.Restoration, err = store.Prepare(ctx, record, r.paths)
 	}
 	if err == nil && !otherHead {
 		err = r.sameHead(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, r.Close())
+		return errors.Join(err, r.Close())
 	}
-	return r, nil
+	return nil
 }
 
 // nothingRuns refuses where an attempt of any run still runs: it would see its files change under it.
@@ -275,12 +255,8 @@ func nothingRuns(ctx context.Context, p *project.Project) error {
 		if err != nil {
 			continue // a run that cannot be read is no reason not to bring files back
 		}
-		for _, live := range s.Live() {
-			if AttemptLives(p.AttemptDir(live.AttemptRef, run)) {
-				return &pawl.Error{
-					Kind: pawl.KindHeld, Err: fmt.Errorf("attempt %d of %s still runs, in run %s", live.Attempt, live.Name(), run), Hint: "pawl stop",
-				}
-			}
+		if err := livingOf(p, s); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -303,7 +279,7 @@ func (r *Restore) sameHead(ctx context.Context) error {
 	}
 	return &pawl.Error{
 		Kind: pawl.KindDamaged, Err: fmt.Errorf("git stood at %s then, and stands at %s now", was, is),
-		Hint: fmt.Sprintf("pawl restore %s --other-head", r.target.ID),
+		Hint: fmt.Sprintf("%s %s --other-head", r.command, r.target.ID),
 	}
 }
 
@@ -312,17 +288,17 @@ func (r *Restore) Do(ctx context.Context, by pawl.Author) (before pawl.Checkpoin
 	if r.run, err = runForPeople(ctx, r.project, r.version); err != nil {
 		return "", err
 	}
-	err = journalCheckpoint(ctx, r.project, r.run, by, func(at standing) (pawl.Checkpoint, []pawl.CheckpointID, error) {
+	err = journalCheckpoint(ctx, r.project, r.run, by, func(at standing) (pawl.Checkpoint, error) {
 		why := "before the restore of " + string(r.target.ID)
 		c, _, err := stamped(ctx, r.run, pawl.CheckpointBeforeRestore, why, at, r.Save)
 		before = c.ID
-		return c, nil, err
+		return c, err
 	})
 	if err != nil {
 		return "", err
 	}
 	if err := r.Apply(ctx); err != nil {
-		again := fmt.Sprintf("pawl restore %s", r.target.ID)
+		again := fmt.Sprintf("%s %s", r.command, r.target.ID)
 		return before, &pawl.Error{Kind: pawl.KindInternal, Err: fmt.Errorf("the restore is not complete; what was there is in checkpoint %s: %w", before, err), Hint: again}
 	}
 	done, err := Perform(ctx, r.project, r.run, by, func(*project.Project, *Run) ([]pawl.Payload, error) {

@@ -33,6 +33,9 @@ func (p *Project) Snapshots() string { return p.path("snapshots") }
 // Archive is the folder of runs set aside, which need not be there.
 func (p *Project) Archive() string { return p.path("archive") }
 
+// Making is the folder in which runs are made that need more than one write, until they are moved to the others.
+func (p *Project) Making() string { return p.path("making") }
+
 // RunDir is the folder of a run.
 func (p *Project) RunDir(run pawl.RunID) string { return p.path("runs", string(run)) }
 

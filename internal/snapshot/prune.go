@@ -2,7 +2,9 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"pawl/internal/snapshot/pack"
@@ -10,10 +12,13 @@ import (
 
 // Pruning says which snapshots go.
 type Pruning struct {
-	Keep  int               // of each run, beside those that always stay; with Quota it does not count
-	Quota bool              // none goes while the store is within its quota; else the least deserving, until two thirds of it are free of them
-	Named func(Record) bool // does a journal name it? Defaults to yes.
+	Keep  int                  // of each run, beside those that always stay; with Quota it does not count
+	Quota bool                 // none goes while the store is within its quota; else the least deserving, until two thirds of it are free of them
+	Named func(Record) bool    // does a journal name it? Defaults to yes.
+	Gone  func(Record) bool    // is its run gone, so that nobody can name it any more? Then it goes at once. Defaults to no.
+	Tell  func([]Record) error // is told which are about to go; with an error none does. Defaults to nobody.
 	Now   time.Time
+	Dry   bool // only say what would go
 }
 
 // Pruned is what a pruning did.
@@ -23,8 +28,12 @@ type Pruned struct {
 	Freed int64    `json:"freed_bytes"`
 }
 
+// errDry ends a pruning that is only thought through.
+var errDry = errors.New("nothing is to go")
+
 // Prune lets go of snapshots and gives back the space that only they took. It needs no more free space than the largest
-// pack takes. Cut off anywhere, what is kept is whole.
+// pack takes. Cut off anywhere, what is kept is whole. A snapshot of which something is lost goes before all others.
+// While there is damage that was not set aside by Repair, which may be healed, nothing goes: an error of KindDamaged.
 func (s *Store) Prune(ctx context.Context, p Pruning) (Pruned, error) {
 	if p.Named == nil {
 		p.Named = func(Record) bool { return true }
@@ -35,25 +44,24 @@ func (s *Store) Prune(ctx context.Context, p Pruning) (Pruned, error) {
 	}
 	var out Pruned
 	_, err = s.packs.Prune(ctx, func(commits []pack.Commit) (keep, objects map[pack.ID]bool, err error) {
-		records := make([]Record, len(commits))
-		for i, c := range commits {
-			if records[i], err = readRecord(c); err != nil {
-				return nil, nil, err
-			}
-		}
-		m := marker{store: s, live: map[pack.ID]bool{}}
-		kept, err := m.choose(rank(records, p.Named, p.Now), p)
+		m := marker{store: s, live: map[pack.ID]bool{}, sizes: map[pack.ID]int64{}}
+		kept, gone, err := m.sort(commits, p)
 		if err != nil {
 			return nil, nil, fmt.Errorf("find what the snapshots need: %w", err)
 		}
-		for _, r := range records {
-			if !kept[r.ID] {
-				out.Gone = append(out.Gone, r)
-			}
+		out.Gone, out.Kept = gone, len(kept)
+		if p.Dry {
+			out.Freed = max(0, before-m.bytes)
+			return nil, nil, errDry
 		}
-		out.Kept = len(kept)
-		return kept, m.live, nil
+		if p.Tell != nil && len(gone) > 0 {
+			err = p.Tell(gone)
+		}
+		return kept, m.live, err
 	})
+	if errors.Is(err, errDry) {
+		return out, nil
+	}
 	if err != nil {
 		return Pruned{}, fmt.Errorf("prune the snapshots: %w", err)
 	}
@@ -62,12 +70,34 @@ func (s *Store) Prune(ctx context.Context, p Pruning) (Pruned, error) {
 	return out, err
 }
 
+// sort tells the snapshots that stay from those that go, and marks what the former need.
+func (m *marker) sort(commits []pack.Commit, p Pruning) (kept map[pack.ID]bool, gone []Record, err error) {
+	records := make([]Record, len(commits))
+	for i, c := range commits {
+		if records[i], err = readRecord(c); err != nil {
+			return nil, nil, err
+		}
+	}
+	theirs := records
+	if p.Gone != nil {
+		theirs = slices.DeleteFunc(slices.Clone(records), p.Gone)
+	}
+	if kept, err = m.choose(rank(theirs, p.Named, p.Now), p); err != nil {
+		return nil, nil, err
+	}
+	for _, r := range records {
+		if !kept[r.ID] {
+			gone = append(gone, r)
+		}
+	}
+	return kept, gone, nil
+}
+
 // choose says which snapshots stay, and marks what they need.
 func (m *marker) choose(r ranked, p Pruning) (map[pack.ID]bool, error) {
 	kept := map[pack.ID]bool{}
 	for _, rec := range r.always {
-		kept[rec.ID] = true
-		if err := m.mark(rec); err != nil {
+		if err := m.keep(kept, rec); err != nil {
 			return nil, err
 		}
 	}
@@ -79,10 +109,21 @@ func (m *marker) choose(r ranked, p Pruning) (map[pack.ID]bool, error) {
 		if p.Quota && m.bytes > m.store.cfg.Quota*2/3 {
 			break
 		}
-		kept[rec.ID] = true
-		if err := m.mark(rec); err != nil {
+		if err := m.keep(kept, rec); err != nil {
 			return nil, err
 		}
 	}
 	return kept, nil
+}
+
+// keep keeps a snapshot, unless something of it is lost.
+func (m *marker) keep(kept map[pack.ID]bool, rec Record) error {
+	before := len(m.order)
+	err := m.mark(rec)
+	if _, lost := errors.AsType[*pack.MissingError](err); lost {
+		m.forget(before)
+		return nil
+	}
+	kept[rec.ID] = err == nil
+	return err
 }

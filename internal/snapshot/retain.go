@@ -25,18 +25,24 @@ type ranked struct {
 }
 
 // rank orders snapshots, given oldest first, by how much they deserve to stay. Always stay gates and what people asked
-// for, the last good one of each run, and what is not named yet and younger than Rest. Then come the others, the newest
-// first, but after them all the item, heartbeat and tool checkpoints beyond the last five of their run.
+// for, the last good one of each run, and what is not named yet and younger than Rest; older than that, it goes. Then come
+// the others, the newest first, but after them all the item, heartbeat and tool checkpoints beyond the last five of their run.
 func rank(records []Record, named func(Record) bool, now time.Time) ranked {
 	var r ranked
 	var minor []Record
 	good := map[pawl.RunID]bool{}
 	minors := map[pawl.RunID]int{}
 	for _, rec := range slices.Backward(records) {
-		lastGood := !good[rec.Run] && rec.Kind != pawl.CheckpointEmergency && named(rec)
+		if !named(rec) {
+			if now.Sub(rec.Ended) < Rest {
+				r.always = append(r.always, rec)
+			}
+			continue
+		}
+		lastGood := !good[rec.Run] && rec.Kind != pawl.CheckpointEmergency
 		good[rec.Run] = good[rec.Run] || lastGood
 		switch {
-		case lastGood, rec.Kind == pawl.CheckpointGate, rec.Kind == pawl.CheckpointManual, !named(rec) && now.Sub(rec.Ended) < Rest:
+		case lastGood, rec.Kind == pawl.CheckpointGate, rec.Kind == pawl.CheckpointManual:
 			r.always = append(r.always, rec)
 			continue
 		case isMinor(rec.Kind):
@@ -71,6 +77,17 @@ type marker struct {
 	store *Store
 	live  map[pack.ID]bool
 	bytes int64 // stored
+	sizes map[pack.ID]int64
+	order []pack.ID // as they were added
+}
+
+// forget takes back what was added after the first n objects.
+func (m *marker) forget(n int) {
+	for _, id := range m.order[n:] {
+		m.bytes -= m.sizes[id]
+		delete(m.live, id)
+	}
+	m.order = m.order[:n]
 }
 
 // mark adds a snapshot.
@@ -87,10 +104,14 @@ func (m *marker) add(id pack.ID) error {
 	if m.live[id] {
 		return nil
 	}
-	m.live[id] = true
 	size, err := m.store.packs.Stored(id)
+	if err != nil {
+		return err
+	}
+	m.live[id], m.sizes[id] = true, size
+	m.order = append(m.order, id)
 	m.bytes += size
-	return err
+	return nil
 }
 
 func (m *marker) entry(e Entry) error {
