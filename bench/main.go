@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"pawl/internal/supervise"
 )
@@ -32,6 +33,8 @@ func run(args []string) error {
 		return supervise.Main(args[2])
 	case len(args) == 3 && args[1] == durableVerb:
 		return durableProgram(args[2])
+	case len(args) > 2 && args[1] == timedVerb:
+		return timedProgram(args[2:])
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	short := flags.Bool("short", false, "fewer and shorter rounds")
@@ -52,8 +55,9 @@ type bench struct {
 	context.Context
 	dir     string // a folder of its own on the disk to be measured
 	short   bool
-	pawl    string // the real binary
-	nothing string // a Go program that does nothing
+	pawl    string                   // the real binary
+	nothing string                   // a Go program that does nothing
+	trials  func() ([]*trial, error) // of rows 3 and 4, which share them
 }
 
 func newBench(parent string, short bool) (*bench, error) {
@@ -62,6 +66,7 @@ func newBench(parent string, short bool) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{Context: context.Background(), dir: dir, short: short}
+	b.trials = sync.OnceValues(b.newTrials)
 	if err := b.build(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -100,8 +105,8 @@ func (b *bench) table(only string) error {
 		return err
 	}
 	fmt.Printf("%s\n\n| row | work | yardstick | measured | ratio | goal | met? |\n|---|---|---|---|---|---|---|\n", facts)
-	rows := []func() ([]line, error){b.appends, b.sharedAppends, b.opening, b.durableSteps, b.durableResume, b.resume, b.shellSteps}
-	names := strings.Fields("1 2 5 6 8 8 9")
+	rows := []func() ([]line, error){b.appends, b.sharedAppends, b.snapshots, b.firstSnapshots, b.opening, b.durableSteps, b.durableResume, b.resume, b.shellSteps}
+	names := strings.Fields("1 2 3 4 5 6 8 8 9")
 	for i, row := range rows {
 		if only != "" && only != names[i] {
 			continue
@@ -114,5 +119,10 @@ func (b *bench) table(only string) error {
 			fmt.Printf("| %s | %s | %s | %s | %s | %s | %s |\n", names[i], l.work, l.yardstick, l.measured, l.ratio, l.goal, l.met)
 		}
 	}
-	return nil
+	if only != "" && only != "3" && only != "4" {
+		return nil
+	}
+	trials, err := b.trials()
+	fmt.Print(costs(trials))
+	return err
 }
