@@ -86,22 +86,40 @@ func fillNoise(random *rand.Rand, data []byte) {
 	}
 }
 
-// fillText fills data with lines of random hexadecimal words, which compress to a little more than half.
+// vocabulary are the words of all texts: as in a program, few are frequent and many are rare.
+var vocabulary = func() []string {
+	random := rand.New(rand.NewPCG(1, 2))
+	words := make([]string, 2000)
+	for i := range words {
+		words[i] = word(random, 2+random.IntN(10))
+	}
+	return words
+}()
+
+// word makes a new word.
+func word(random *rand.Rand, length int) string {
+	text := make([]byte, length)
+	for i := range text {
+		text[i] = byte('a' + random.IntN(26))
+	}
+	return string(text)
+}
+
+// fillText fills data with lines of words, one in eight of them never seen before.
 func fillText(random *rand.Rand, data []byte) {
-	const digits, word, line = "0123456789abcdef", 8, 80
-	var bits uint64
-	for at := range data {
-		switch {
-		case at%line == line-1:
-			data[at] = '\n'
-		case at%word == word-1:
-			data[at] = ' '
-		default:
-			if at%word == 0 {
-				bits = random.Uint64()
-			}
-			data[at] = digits[bits&15]
-			bits >>= 4
+	for at, n := 0, 1; at < len(data); n++ {
+		next := vocabulary[int(float64(len(vocabulary))*math.Pow(random.Float64(), 3))]
+		if n%8 == 0 {
+			next = word(random, 8)
+		}
+		at += copy(data[at:], next)
+		end := byte(' ')
+		if n%10 == 0 {
+			end = '\n'
+		}
+		if at < len(data) {
+			data[at] = end
+			at++
 		}
 	}
 }
