@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +12,7 @@ import (
 // keeper is a program that keeps the content of a tree.
 type keeper interface {
 	name() string
+	how(d deed) string                       // the command that does it
 	store() string                           // the folder in which it keeps it
 	take() (usage, error)                    // keeps all as it is now
 	bringBack(paths []string) (usage, error) // as they were when it was last kept
@@ -54,7 +53,16 @@ type pawlKeeper struct {
 	out        string
 }
 
-func (p *pawlKeeper) name() string  { return "`pawl checkpoint`" }
+func (p *pawlKeeper) name() string { return "pawl" }
+
+func (p *pawlKeeper) how(d deed) string {
+	switch d {
+	case broughtTen, broughtAll:
+		return "`pawl restore`"
+	}
+	return "`pawl checkpoint`"
+}
+
 func (p *pawlKeeper) store() string { return filepath.Join(p.root, ".pawl", "snapshots") }
 
 func (p *pawlKeeper) run(args ...string) (u usage, err error) {
@@ -81,7 +89,11 @@ func (p *pawlKeeper) bringAll(folder string) (usage, error) {
 	return p.run("restore", p.checkpoint, "--to", folder)
 }
 
-const wholeGit = "`git add -A && git commit`"
+// The two ways.
+const (
+	plainGit  = "git"
+	shadowGit = "shadow git"
+)
 
 // gitKeeper is git in one of two ways: as people use it, or as agents do behind their backs, with an index and a
 // repository of their own. Neither of the two syncs what it writes.
@@ -118,9 +130,23 @@ func (b *bench) newGit(home, root string, shadow bool) (*gitKeeper, error) {
 
 func (g *gitKeeper) name() string {
 	if g.shadow {
-		return "shadow git: `git add -A`, `write-tree`, `commit-tree`"
+		return shadowGit
 	}
-	return wholeGit
+	return plainGit
+}
+
+func (g *gitKeeper) how(d deed) string {
+	switch {
+	case d == broughtAll:
+		return "`git checkout-index -a`"
+	case d == broughtTen && g.shadow:
+		return "shadow git: `checkout-index -f`"
+	case d == broughtTen:
+		return "`git checkout HEAD -- …`"
+	case g.shadow:
+		return "shadow git: `add -A`, `write-tree`, `commit-tree`"
+	}
+	return "`git add -A && git commit`"
 }
 
 func (g *gitKeeper) store() string { return g.dir }
@@ -188,7 +214,16 @@ func (b *bench) newRestic(home, root string) (*resticKeeper, error) {
 	return r, err
 }
 
-func (r *resticKeeper) name() string  { return fmt.Sprintf("`restic backup` (%s)", r.version) }
+func (r *resticKeeper) name() string { return "restic " + r.version }
+
+func (r *resticKeeper) how(d deed) string {
+	switch d {
+	case broughtTen, broughtAll:
+		return "`restic restore`"
+	}
+	return "`restic backup`"
+}
+
 func (r *resticKeeper) store() string { return r.dir }
 
 func (r *resticKeeper) run(args ...string) (usage, string, error) {
@@ -212,13 +247,4 @@ func (r *resticKeeper) bringBack(paths []string) (usage, error) {
 func (r *resticKeeper) bringAll(folder string) (usage, error) {
 	u, _, err := r.run("restore", "latest", "--target", folder)
 	return u, err
-}
-
-// sameAs reports what a folder has else than a tree.
-func sameAs(folder string, want extent) error {
-	got, err := measure(folder)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && (got.files != want.files || got.bytes != want.bytes) {
-		err = fmt.Errorf("%s has %d files and %d bytes, not %d and %d", folder, got.files, got.bytes, want.files, want.bytes)
-	}
-	return err
 }

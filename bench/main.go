@@ -1,7 +1,7 @@
 // Command bench measures how fast pawl is, always against something that does only what cannot be spared, on the same
 // disk, in turns. It prints one Markdown table. It says what misses its goal and never fails for that.
 //
-//	go run ./bench [-short] [-row N] [-dir FOLDER]
+//	go run ./bench [-short] [-row N,…] [-dir FOLDER]
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -38,7 +39,7 @@ func run(args []string) error {
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	short := flags.Bool("short", false, "fewer and shorter rounds")
-	only := flags.String("row", "", "only the row with this number")
+	only := flags.String("row", "", "only the rows with these numbers, as in 3,4")
 	dir := flags.String("dir", os.TempDir(), "folder on the disk to be measured")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -107,8 +108,9 @@ func (b *bench) table(only string) error {
 	fmt.Printf("%s\n\n| row | work | yardstick | measured | ratio | goal | met? |\n|---|---|---|---|---|---|---|\n", facts)
 	rows := []func() ([]line, error){b.appends, b.sharedAppends, b.snapshots, b.firstSnapshots, b.opening, b.durableSteps, b.durableResume, b.resume, b.shellSteps}
 	names := strings.Fields("1 2 3 4 5 6 8 8 9")
+	asked := func(name string) bool { return only == "" || slices.Contains(strings.Split(only, ","), name) }
 	for i, row := range rows {
-		if only != "" && only != names[i] {
+		if !asked(names[i]) {
 			continue
 		}
 		lines, err := row()
@@ -119,7 +121,7 @@ func (b *bench) table(only string) error {
 			fmt.Printf("| %s | %s | %s | %s | %s | %s | %s |\n", names[i], l.work, l.yardstick, l.measured, l.ratio, l.goal, l.met)
 		}
 	}
-	if only != "" && only != "3" && only != "4" {
+	if !asked("3") && !asked("4") {
 		return nil
 	}
 	trials, err := b.trials()

@@ -182,6 +182,15 @@ func measure(folder string) (extent, error) {
 	return e, err
 }
 
+// sameAs reports what a folder has else than a tree.
+func sameAs(folder string, want extent) error {
+	got, err := measure(folder)
+	if err == nil && (got.files != want.files || got.bytes != want.bytes) {
+		err = fmt.Errorf("%s has %d files and %d bytes, not %d and %d", folder, got.files, got.bytes, want.files, want.bytes)
+	}
+	return err
+}
+
 // writeDatabase makes a file like a database's: pages of 4 KiB, of which three of four are empty but for a number.
 func writeDatabase(path string, size int64) error {
 	f, err := os.Create(path)

@@ -29,9 +29,9 @@ const (
 
 // The subjects of a trial that are no keepers.
 const (
-	inProcess = "the same, within a process"
-	bareWalk  = "one parallel walk with raw openat, getdents, fstatat"
-	onlyAdd   = "`git add -A`" // the first half of wholeGit
+	inProcess = "pawl within a process"
+	bareWalk  = "bare walk"
+	onlyAdd   = "`git add -A`" // the first half of git's
 )
 
 // subject does a deed once, and says what it took.
@@ -287,7 +287,7 @@ func (t *trial) lines(d deed, work string, goals map[string]goal) []line {
 	var lines []line
 	add := func(work, subject, yardstick string) {
 		if m, ok := t.against(d, subject, yardstick); ok {
-			lines = append(lines, m.line(work, yardstick, goals[yardstick]))
+			lines = append(lines, m.line(work, t.how(d, yardstick), goals[yardstick]))
 		}
 	}
 	work = fmt.Sprintf(work, t.tree.files)
@@ -300,9 +300,22 @@ func (t *trial) lines(d deed, work string, goals map[string]goal) []line {
 		work = "the same"
 	}
 	if _, ok := t.median(d, bareWalk); ok {
-		add(inProcess, inProcess, bareWalk)
+		add("the same, within a process", inProcess, bareWalk)
 	}
 	return lines
+}
+
+// how says what a subject does, for a deed.
+func (t *trial) how(d deed, name string) string {
+	for _, k := range t.keepers {
+		if k.name() == name {
+			return k.how(d)
+		}
+	}
+	if name == bareWalk {
+		return "one parallel walk with raw openat, getdents, fstatat"
+	}
+	return name
 }
 
 // names are the subjects that did a deed, pawl first.
