@@ -282,7 +282,8 @@ func (t *trial) against(d deed, work, yardstick string) (m measured, ok bool) {
 	return m, true
 }
 
-// lines compares pawl with all others at a deed, and from within a process with the bare walk.
+// lines compares pawl with all others at a deed, and from within a process with the bare walk. The goals are those
+// against the others, by their names.
 func (t *trial) lines(d deed, work string, goals map[string]goal) []line {
 	var lines []line
 	add := func(work, subject, yardstick string) {
@@ -291,6 +292,9 @@ func (t *trial) lines(d deed, work string, goals map[string]goal) []line {
 		}
 	}
 	work = fmt.Sprintf(work, t.tree.files)
+	if t.b.short { // the goals are those of the large tree
+		goals = nil
+	}
 	mine := t.keepers[0].name()
 	for _, name := range t.names(d)[1:] {
 		if name == inProcess {
