@@ -42,7 +42,8 @@ torture: ## kills, faults and power cuts, at length
 torture-short: tools
 	$(GO) run ./torture -short
 
-bench: ## speed as ratios against yardsticks in the same run
+bench: ## speed as ratios against yardsticks in the same run; restic, one of them, is left out where it cannot be had
+	-@./scripts/need restic
 	$(GO) run ./bench
 
 bench-short:

@@ -1,7 +1,7 @@
 // Command bench measures how fast pawl is, always against something that does only what cannot be spared, on the same
 // disk, in turns. It prints one Markdown table. It says what misses its goal and never fails for that.
 //
-//	go run ./bench [-short] [-row N] [-dir FOLDER]
+//	go run ./bench [-short] [-row N,…] [-dir FOLDER]
 package main
 
 import (
@@ -12,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"pawl/internal/supervise"
 )
@@ -32,10 +34,12 @@ func run(args []string) error {
 		return supervise.Main(args[2])
 	case len(args) == 3 && args[1] == durableVerb:
 		return durableProgram(args[2])
+	case len(args) > 2 && args[1] == timedVerb:
+		return timedProgram(args[2:])
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	short := flags.Bool("short", false, "fewer and shorter rounds")
-	only := flags.String("row", "", "only the row with this number")
+	only := flags.String("row", "", "only the rows with these numbers, as in 3,4")
 	dir := flags.String("dir", os.TempDir(), "folder on the disk to be measured")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -52,8 +56,9 @@ type bench struct {
 	context.Context
 	dir     string // a folder of its own on the disk to be measured
 	short   bool
-	pawl    string // the real binary
-	nothing string // a Go program that does nothing
+	pawl    string                   // the real binary
+	nothing string                   // a Go program that does nothing
+	trials  func() ([]*trial, error) // of rows 3 and 4, which share them
 }
 
 func newBench(parent string, short bool) (*bench, error) {
@@ -62,6 +67,7 @@ func newBench(parent string, short bool) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{Context: context.Background(), dir: dir, short: short}
+	b.trials = sync.OnceValues(b.newTrials)
 	if err := b.build(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -100,10 +106,11 @@ func (b *bench) table(only string) error {
 		return err
 	}
 	fmt.Printf("%s\n\n| row | work | yardstick | measured | ratio | goal | met? |\n|---|---|---|---|---|---|---|\n", facts)
-	rows := []func() ([]line, error){b.appends, b.sharedAppends, b.opening, b.durableSteps, b.durableResume, b.resume, b.shellSteps}
-	names := strings.Fields("1 2 5 6 8 8 9")
+	rows := []func() ([]line, error){b.appends, b.sharedAppends, b.snapshots, b.firstSnapshots, b.opening, b.durableSteps, b.durableResume, b.resume, b.shellSteps}
+	names := strings.Fields("1 2 3 4 5 6 8 8 9")
+	asked := func(name string) bool { return only == "" || slices.Contains(strings.Split(only, ","), name) }
 	for i, row := range rows {
-		if only != "" && only != names[i] {
+		if !asked(names[i]) {
 			continue
 		}
 		lines, err := row()
@@ -114,5 +121,10 @@ func (b *bench) table(only string) error {
 			fmt.Printf("| %s | %s | %s | %s | %s | %s | %s |\n", names[i], l.work, l.yardstick, l.measured, l.ratio, l.goal, l.met)
 		}
 	}
-	return nil
+	if !asked("3") && !asked("4") {
+		return nil
+	}
+	trials, err := b.trials()
+	fmt.Print(costs(trials))
+	return err
 }

@@ -77,9 +77,16 @@ func (m measured) line(work, yardstick string, g goal) line {
 		goals, met = append(goals, fmt.Sprintf("≤ %s", g.limit)), met && m.work <= g.limit
 	}
 	if len(goals) > 0 {
-		l.goal, l.met = joined(goals), map[bool]string{true: "yes", false: "**no**"}[met]
+		l.goal, l.met = joined(goals), yesOrNo(met)
 	}
 	return l
+}
+
+func yesOrNo(met bool) string {
+	if met {
+		return "yes"
+	}
+	return "**no**"
 }
 
 func joined(words []string) string {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,23 +30,43 @@ func printLine(w *bufio.Writer, v any) error {
 }
 
 func (a *app) verifyCommand() *cobra.Command {
+	var repair bool
 	c := &cobra.Command{
 		Use:   "verify",
-		Short: "Check journals, plans and outputs; list every fault, change nothing",
-		Args:  cobra.NoArgs,
+		Short: "Check journals, plans, outputs and snapshots; list every fault, change nothing",
+		Long: "Check journals, plans, outputs and snapshots; list every fault, change nothing. With --repair, first mend what can be\n" +
+			"mended of the snapshots: make their index anew and set aside what is damaged, naming the checkpoints that it concerns.",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := a.project()
-			if err != nil {
-				return err
-			}
-			findings, err := engine.Verify(c.Context(), p)
+			findings, err := a.verify(c.Context(), repair)
 			if err != nil {
 				return err
 			}
 			return a.printFindings(findings, "damage found")
 		},
 	}
+	c.Flags().BoolVar(&repair, "repair", false, "mend the snapshots first")
 	return a.jsonFlag(c)
+}
+
+func (a *app) verify(ctx context.Context, repair bool) ([]pawl.Finding, error) {
+	p, err := a.project()
+	if err != nil {
+		return nil, err
+	}
+	var cfg engine.Snapshots // what is to be kept plays no part in what is there
+	var findings []pawl.Finding
+	if repair {
+		if findings, err = engine.RepairSnapshots(ctx, p, cfg); err != nil {
+			return nil, err
+		}
+	}
+	runs, err := engine.Verify(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := engine.VerifySnapshots(ctx, p, cfg)
+	return slices.Concat(findings, runs, kept), err
 }
 
 // printFindings prints findings, and fails where one is bad.

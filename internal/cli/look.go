@@ -211,6 +211,7 @@ func withoutNUL(data []byte) []byte {
 
 func (a *app) logCommand() *cobra.Command {
 	var last int
+	var graph, all bool
 	c := a.reading("log [RUN]", "Show the journal", func(_ *project.Project, r *engine.Run) error {
 		after := pawl.Seq(0)
 		if last > 0 {
@@ -218,7 +219,19 @@ func (a *app) logCommand() *cobra.Command {
 		}
 		return a.printLog(r, after)
 	})
+	events := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if graph {
+			return a.graph(c.Context(), optional(args, 0), all)
+		}
+		if all {
+			return usageError("pawl log --graph --all", "--all goes with --graph")
+		}
+		return events(c, args)
+	}
 	c.Flags().IntVarP(&last, "last", "n", 0, "only this many events")
+	c.Flags().BoolVar(&graph, "graph", false, "draw the checkpoints, newest first, with forks and restores")
+	c.Flags().BoolVar(&all, "all", false, "with --graph: of all runs, not only of those related by forks")
 	return a.jsonFlag(c)
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"pawl"
 	"pawl/internal/journal"
@@ -52,6 +53,7 @@ func eachEvent(ctx context.Context, p *project.Project, run pawl.RunID, do func(
 type saidOf struct {
 	run      pawl.RunID
 	forked   *pawl.Fork
+	created  time.Time
 	saved    []pawl.Checkpoint
 	pruned   map[pawl.CheckpointID]bool
 	restored []restoredAt
@@ -85,7 +87,7 @@ func (s *saidOf) take(event pawl.Event) {
 	}
 	switch p := payload.(type) {
 	case pawl.RunCreated:
-		s.forked = p.Forked
+		s.forked, s.created = p.Forked, event.Time
 	case pawl.CheckpointSaved:
 		s.save(p.Checkpoint, event)
 	case pawl.StepDone:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -164,7 +165,9 @@ func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Sto
 		if err != nil && !errors.Is(err, pawl.ErrNoRun) {
 			return SavedCheckpoint{}, err
 		}
-		found = newest(all, func(c SavedCheckpoint) bool { return c.Run == run && string(c.Step) == name })
+		if found, err = ofStep(ctx, p, all, run, name); err != nil {
+			return SavedCheckpoint{}, err
+		}
 	}
 	switch {
 	case len(found) == 0:
@@ -173,6 +176,26 @@ func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Sto
 		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%q stands for %d checkpoints", name, len(found)), Hint: "pawl checkpoints --all"}
 	}
 	return found[0], nil
+}
+
+// ofStep returns the newest checkpoint that a run has of a step: its own, or one that it has from the run that it was
+// forked from.
+func ofStep(ctx context.Context, p *project.Project, all []SavedCheckpoint, run pawl.RunID, step string) ([]SavedCheckpoint, error) {
+	upTo := pawl.Seq(math.MaxInt64)
+	for run != "" {
+		found := newest(all, func(c SavedCheckpoint) bool { return c.Run == run && string(c.Step) == step && c.Seq <= upTo })
+		if len(found) > 0 {
+			return found, nil
+		}
+		said, err := saidBy(ctx, p, run)
+		if err != nil && !errors.Is(err, pawl.ErrNoRun) {
+			return nil, err
+		}
+		if run = ""; said.forked != nil {
+			run, upTo = said.forked.Run, said.forked.Seq
+		}
+	}
+	return nil, nil
 }
 
 func newest(all []SavedCheckpoint, fits func(SavedCheckpoint) bool) []SavedCheckpoint {

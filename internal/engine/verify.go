@@ -16,7 +16,8 @@ import (
 )
 
 // Verify checks everything that a project's runs claim: journals byte by byte, plans, the outputs of finished work by
-// hash, and that nothing of an ended attempt still runs. It lists every fault and changes nothing.
+// hash, and that nothing of an ended attempt still runs; of runs set aside the journals. It lists every fault and changes
+// nothing.
 func Verify(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
 	runs, err := Runs(p)
 	if err != nil {
@@ -27,7 +28,11 @@ func Verify(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
 	for _, run := range runs {
 		findings = append(findings, verifyRun(ctx, p, run, seen)...)
 	}
-	return findings, nil
+	aside, err := Archived(p)
+	for _, run := range aside {
+		findings = append(findings, journal.Check(filepath.Join(p.Archive(), string(run)))...)
+	}
+	return findings, err
 }
 
 func verifyRun(ctx context.Context, p *project.Project, run pawl.RunID, seen map[string]bool) []pawl.Finding {

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -248,15 +247,11 @@ func (a *applier) makeFolders(changes []Change) error {
 
 // writeAll writes files and links, folder by folder, several at a time.
 func (a *applier) writeAll(changes []Change) error {
-	var groups [][]Change
-	for _, c := range slices.SortedFunc(slices.Values(changes), byFolder) {
-		if c.New == nil || c.New.Kind == Folder {
-			continue
-		}
-		if last := len(groups) - 1; last >= 0 && path.Dir(groups[last][0].Path) == path.Dir(c.Path) {
-			groups[last] = append(groups[last], c)
-		} else {
-			groups = append(groups, []Change{c})
+	groups := map[string][]Change{} // by folder
+	for _, c := range changes {
+		if c.New != nil && c.New.Kind != Folder {
+			folder := path.Dir(c.Path)
+			groups[folder] = append(groups[folder], c)
 		}
 	}
 	ctx, cancel := context.WithCancelCause(a.ctx)
@@ -272,16 +267,12 @@ func (a *applier) writeAll(changes []Change) error {
 			}
 		})
 	}
-	for _, group := range groups {
-		work <- group
+	for _, folder := range slices.Sorted(maps.Keys(groups)) {
+		work <- groups[folder]
 	}
 	close(work)
 	writers.Wait()
 	return context.Cause(ctx)
-}
-
-func byFolder(a, b Change) int {
-	return cmp.Or(cmp.Compare(path.Dir(a.Path), path.Dir(b.Path)), cmp.Compare(a.Path, b.Path))
 }
 
 func (a *applier) writeGroup(ctx context.Context, group []Change) error {

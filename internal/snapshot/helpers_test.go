@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -100,6 +101,22 @@ func (w *workspace) take() Record {
 		w.t.Fatal(err)
 	}
 	return r
+}
+
+// age waits until the clock of the file system has moved on, and lets the stat cache see it: from then on the next walk
+// believes it about everything that there is now.
+func (w *workspace) age() {
+	w.t.Helper()
+	probe := filepath.Join(w.root, ".pawl", "probe")
+	for until := time.Now().UnixNano() + 2*grain; ; {
+		w.must(os.WriteFile(probe, nil, 0o600))
+		var st unix.Stat_t
+		w.must(unix.Stat(probe, &st))
+		if _, ctime := timesOf(&st); ctime > until {
+			break
+		}
+	}
+	w.take()
 }
 
 // restore brings a snapshot back, and returns the one of what was there before.

@@ -156,23 +156,6 @@ func TestSomeonesTrackedFilesWereIgnored(t *testing.T) {
 	}
 }
 
-// age makes everything in the workspace old enough to be believed by the stat cache that the next walk writes.
-func (w *workspace) age() {
-	w.t.Helper()
-	w.take()
-	data, err := os.ReadFile(w.store.statFile())
-	w.must(err)
-	c, ok := parseStatCache(data)
-	if !ok {
-		w.t.Fatal("no stat cache")
-	}
-	var blocks [][]byte
-	for _, b := range c.blocks {
-		blocks = append(blocks, b.raw)
-	}
-	w.must(writeStatCache(w.store.statFile(), c.started+int64(grain)+1e9, c.index, blocks))
-}
-
 // files lists the files and links of a snapshot.
 func (w *workspace) files(r Record) []string {
 	w.t.Helper()

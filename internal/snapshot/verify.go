@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/snapshot/pack"
 )
 
@@ -149,4 +150,34 @@ func merge(a, b []int) []int {
 		}
 	}
 	return a
+}
+
+// Repaired is what a repair did.
+type Repaired struct {
+	Quarantined []string            `json:"quarantined"` // files that hold what was not as it was written
+	Lost        int                 `json:"lost"`        // objects and records
+	Checkpoints []pawl.CheckpointID `json:"checkpoints"` // those that cannot be restored whole
+}
+
+// Repair makes the index anew and sets bytes aside that are not as they were written. Nothing is deleted. What the
+// workspace still has of what was lost, the next snapshot puts back. It may be cut off anywhere and done again.
+func (s *Store) Repair(ctx context.Context) (Repaired, error) {
+	done, err := s.packs.Repair(ctx)
+	if err == nil {
+		err = disk.Remove(s.statFile()) // it may believe that all of a tree is there
+	}
+	if err != nil {
+		return Repaired{}, err
+	}
+	faults, err := s.Verify(ctx)
+	if err != nil {
+		return Repaired{}, err
+	}
+	r := Repaired{Quarantined: done.Quarantined, Lost: len(done.Lost), Checkpoints: []pawl.CheckpointID{}}
+	for _, f := range faults {
+		r.Checkpoints = append(r.Checkpoints, f.Checkpoints...)
+	}
+	slices.Sort(r.Checkpoints)
+	r.Checkpoints = slices.Compact(r.Checkpoints)
+	return r, nil
 }

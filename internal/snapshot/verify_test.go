@@ -67,7 +67,7 @@ func TestRepair(t *testing.T) {
 	}
 	repaired, err := store.Repair(context.Background())
 	w.must(err)
-	if repaired.Lost != 2 || len(repaired.Quarantined) == 0 || len(repaired.Left) != 2 {
+	if repaired.Lost != 2 || len(repaired.Quarantined) == 0 || len(repaired.Checkpoints) != 3 {
 		t.Errorf("%+v", repaired)
 	}
 	fourth := w.take()

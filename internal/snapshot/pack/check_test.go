@@ -118,6 +118,57 @@ func TestDamageNamesItsPlace(t *testing.T) {
 	works(t, s.dir, "a")
 }
 
+// TestAnotherHash finds content that is not what it is named by, although all sums are right.
+func TestAnotherHash(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, set{"a", 3, 700})
+	path := packPaths(t, s.dir)[0]
+	data := read(t, path)
+	content := (set{"a", 3, 700}).objects()[1]
+	at := bytes.Index(data, content)
+	data[at+9] ^= 1
+	e, _ := parseEntry(data[at-entryHeader:], 0)
+	e.sum = checksum(data[at : at+len(content)])
+	e.append(data[at-entryHeader : at-entryHeader])
+	write(t, path, data)
+	s = open(t, s.dir)
+	if _, err := s.Get(IDOf(content)); !isDamage(err) || isMissing(err) {
+		t.Error(err)
+	}
+	if faults, err := s.Check(t.Context()); err != nil || len(faults) != 1 || faults[0].ID != IDOf(content) {
+		t.Errorf("%v %v", faults, err)
+	}
+	done, err := s.Repair(t.Context())
+	if err != nil || !slices.Equal(done.Lost, []ID{IDOf(content)}) || len(done.Quarantined) != 1 {
+		t.Errorf("%v %v", done, err)
+	}
+	must(t, set{"a", 3, 700}.commit(t.Context(), s))
+	works(t, s.dir, "a")
+}
+
+// TestRepairRevivesNobody repairs a pack in which much is dead.
+func TestRepairRevivesNobody(t *testing.T) {
+	t.Parallel()
+	a, b := set{"a0", 20, 1000}, set{"b1", 3, 1000}
+	s := fresh(t, a, b)
+	_, err := keeping(t.Context(), s, even)
+	must(t, err)
+	path := packPaths(t, s.dir)[0]
+	data := read(t, path)
+	data[bytes.Index(data, a.objects()[1])] ^= 1
+	data[bytes.Index(data, b.objects()[1])] ^= 1
+	write(t, path, data)
+	done, err := s.Repair(t.Context())
+	if err != nil || !slices.Equal(done.Lost, []ID{IDOf(a.objects()[1])}) || len(done.Quarantined) != 2 {
+		t.Errorf("%v %v", done, err)
+	}
+	if has, err := s.Has(IDOf(b.objects()[2])); has || err != nil {
+		t.Errorf("the dead came back: %v", err)
+	}
+	must(t, a.commit(t.Context(), s))
+	works(t, s.dir, "a0")
+}
+
 // TestPackLost loses a whole pack: Check and Repair say what is lost with it, as the index knows.
 func TestPackLost(t *testing.T) {
 	t.Parallel()

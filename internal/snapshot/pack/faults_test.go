@@ -196,3 +196,36 @@ func TestFailedSync(t *testing.T) {
 		t.Errorf("%d syncs, want one for each commit: %q", tried, lines)
 	}
 }
+
+// TestCallsOfACommit has every call that changes the disk, in order: what is synced before what.
+func TestCallsOfACommit(t *testing.T) {
+	t.Parallel()
+	const (
+		small  = "create:lock create:commit.lock write:begun create:pack write sync write:ended"
+		healed = "create:lock create:commit.lock sync:folder create:pack write sync write:ended write:begun create:pack write sync write:ended"
+		large  = "create:lock create:temp write create:temp write write sync write sync create:commit.lock write:begun " +
+			"rename sync:folder rename sync:folder write:ended write rename"
+	)
+	for want, c := range map[string]set{small: {"x", 3, 700}, healed: {"y", 3, 700}, large: {"z", 30, 3000}} {
+		s := fresh(t, set{"a", 4, 700})
+		if want == healed {
+			write(t, filepath.Join(s.dir, commitLockName), []byte{begun})
+		}
+		path := filepath.Join(t.TempDir(), "calls")
+		do := fmt.Sprintf("one %s %d %d", c.name, c.count, c.size)
+		if said := tell(t, another(t, s.dir, do, disk.FaultVar+"=count", disk.FaultLog+"="+path)); len(said.done) != 1 {
+			t.Fatal(said)
+		}
+		var got []string
+		for line := range strings.Lines(string(read(t, path))) {
+			got = append(got, strings.Fields(line)[2])
+		}
+		words := strings.Fields(want)
+		for i := range words {
+			words[i], _, _ = strings.Cut(words[i], ":")
+		}
+		if !slices.Equal(got, words) {
+			t.Errorf("%s:\n%q, want\n%s", do, got, want)
+		}
+	}
+}

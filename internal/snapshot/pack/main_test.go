@@ -154,6 +154,10 @@ func act(words []string) int {
 			c := set{fmt.Sprint(name, i), 30, 5000}
 			say(c.commit(ctx, s), "done "+c.name)
 		}
+	case "one":
+		var c set
+		_, err := fmt.Sscan(strings.Join(words[2:], " "), &c.name, &c.count, &c.size)
+		say(errors.Join(err, c.commit(ctx, s)), "done "+c.name)
 	case "prune":
 		_, err := keeping(ctx, s, even)
 		say(err, "done pruned")

@@ -54,6 +54,9 @@ func TestDeadStayDead(t *testing.T) {
 	if len(packPaths(t, s.dir)) != 1 || !strings.HasSuffix(packPaths(t, s.dir)[0], packName(1)) {
 		t.Fatalf("%q: want it left where it is", packPaths(t, s.dir))
 	}
+	if again, err := keeping(t.Context(), s, even); err != nil || again.Objects+again.Commits > 0 {
+		t.Errorf("pruned again: %+v %v", again, err)
+	}
 	for range 2 {
 		if has, err := s.Has(IDOf(b.objects()[1])); has || err != nil {
 			t.Errorf("the dead came back: %v", err)
@@ -180,4 +183,44 @@ func TestLeftovers(t *testing.T) {
 	_, err = b.Commit(t.Context(), set{"b", 30, 2000}.record())
 	must(t, err)
 	works(t, s.dir, "a", "b", "c")
+}
+
+// TestReadingWhilePruned reads what lives, without a hold, while another process adds and this one prunes.
+func TestReadingWhilePruned(t *testing.T) {
+	t.Parallel()
+	a := set{"a0", 12, 1500}
+	s := fresh(t, set{"b1", 20, 1500}, a, set{"c1", 20, 1500})
+	pruned := make(chan struct{})
+	var all sync.WaitGroup
+	for _, reader := range []*Store{s, open(t, s.dir), open(t, s.dir)} {
+		all.Go(func() {
+			for more := true; more; {
+				select {
+				case <-pruned:
+					more = false
+				default:
+				}
+				if err := a.complete(reader); err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := reader.Commits(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Go(func() {
+		if said := tell(t, another(t, s.dir, "large d")); len(said.done) != 2 {
+			t.Errorf("%v", said)
+		}
+	})
+	for i := range 12 {
+		_, err := keeping(t.Context(), s, even)
+		must(t, err)
+		must(t, set{fmt.Sprint("e", i), 8, 1500}.commit(t.Context(), s))
+	}
+	close(pruned)
+	all.Wait()
+	works(t, s.dir, "a0", "d0", "e10")
 }

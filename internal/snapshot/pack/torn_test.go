@@ -70,6 +70,25 @@ func TestHolesInTail(t *testing.T) {
 	}
 }
 
+// TestPackWithinAPack tears a segment whose object holds the bytes of its own pack: they are content, not segments.
+func TestPackWithinAPack(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, set{"a", 3, 100})
+	path := packPaths(t, s.dir)[0]
+	before := read(t, path)
+	b, err := s.Begin(t.Context())
+	must(t, err)
+	_, err = b.Put(before)
+	must(t, err)
+	_, err = b.Commit(t.Context(), set{"b", 0, 0}.record())
+	must(t, err)
+	if bytes.Count(read(t, path), []byte(segmentMagic)) != 3 {
+		t.Fatal("the pack was compressed")
+	}
+	must(t, os.Truncate(path, int64(2*len(before)+segmentHeader+entryHeader)))
+	works(t, s.dir, "a")
+}
+
 // TestCutPack loses the end of a pack that the index knows: that is damage, and not a torn tail.
 func TestCutPack(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/engine"
+)
+
+// nodeReport is one node of `pawl log --graph --json`.
+type nodeReport struct {
+	Checkpoint pawl.CheckpointID `json:"checkpoint,omitempty"` // empty for a restore and for the beginning of a fork
+	Run        pawl.RunID        `json:"run"`
+	Parent     string            `json:"parent,omitempty"` // the checkpoint before it, in its run or in the one that it was forked from
+	Kind       string            `json:"kind"`             // a checkpoint's kind, "restored" or "forked"
+	Of         pawl.CheckpointID `json:"of,omitempty"`     // what was restored or forked
+	Step       pawl.StepID       `json:"step,omitempty"`
+	Item       pawl.ItemID       `json:"item,omitempty"`
+	Why        string            `json:"why,omitempty"`
+	Snapshot   string            `json:"snapshot,omitempty"` // kept, pruned or none
+	Time       time.Time         `json:"time"`
+}
+
+func (a *app) graph(ctx context.Context, name string, all bool) error {
+	return a.travel(ctx, func(t *traveller) error {
+		var runs []pawl.RunID
+		if !all {
+			run, err := engine.FindRun(ctx, t.project, name)
+			if err != nil {
+				return err
+			}
+			runs = append(runs, run)
+		}
+		nodes, err := engine.Lineage(ctx, t.project, t.store, runs...)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.printJSON(nodeReports(nodes))
+		}
+		return a.printGraph(nodes)
+	})
+}
+
+func nodeReports(nodes []engine.Node) []nodeReport {
+	byID := map[string]engine.Node{}
+	for _, n := range nodes {
+		byID[n.ID] = n
+	}
+	reports := []nodeReport{}
+	for _, n := range nodes {
+		r := nodeReport{Run: n.Run, Time: n.Time, Parent: n.Parent}
+		for up, ok := byID[r.Parent]; ok && up.Saved == nil; up, ok = byID[r.Parent] { // a restore or a beginning is no parent
+			r.Parent = up.Parent
+		}
+		switch {
+		case n.Back != nil:
+			r.Kind, r.Of = "restored", n.Back.Checkpoint
+		case n.Forked != nil:
+			r.Kind, r.Of = "forked", n.Forked.Checkpoint
+		case n.Saved != nil:
+			c := checkpointOf(*n.Saved)
+			r.Checkpoint, r.Kind, r.Step, r.Item, r.Why, r.Snapshot = c.Checkpoint, string(c.Kind), c.Step, c.Item, c.Why, c.Snapshot
+		}
+		reports = append(reports, r)
+	}
+	return reports
+}
+
+func (a *app) printGraph(nodes []engine.Node) error {
+	out := bufio.NewWriter(a.Out)
+	var l lanes
+	named := map[pawl.RunID]bool{}
+	for _, n := range nodes {
+		row, join := l.place(n.ID, n.Parent)
+		if join != "" {
+			fmt.Fprintln(out, join)
+		}
+		text := nodeText(n)
+		if !named[n.Run] {
+			text += "  (" + string(n.Run) + ")"
+			named[n.Run] = true
+		}
+		fmt.Fprintf(out, "%s  %s\n", row, text)
+	}
+	if len(nodes) == 0 {
+		fmt.Fprintln(out, "no checkpoint yet")
+	}
+	return out.Flush()
+}
+
+// nodeText says a node in one line.
+func nodeText(n engine.Node) string {
+	when := n.Time.UTC().Format("2006-01-02 15:04:05")
+	switch {
+	case n.Back != nil:
+		return fmt.Sprintf("%-8s  %s  restored to %s, %s changed", "-", when, n.Back.Checkpoint, count(n.Back.Changed, "path"))
+	case n.Forked != nil:
+		return fmt.Sprintf("%-8s  %s  forked from %s", "-", when, n.Forked.Checkpoint)
+	case n.Saved == nil:
+		return fmt.Sprintf("%-8s  %s", n.ID, when)
+	}
+	c := checkpointOf(*n.Saved)
+	return strings.TrimRight(fmt.Sprintf("%s  %s  %s  %s  [%s]", c.Checkpoint, when, c.Kind, c.about(), c.content()), " ")
+}
+
+// lanes are the columns of a graph. Each holds the node that it leads down to; an empty one is free.
+type lanes struct{ next []string }
+
+// place returns the row of a node, with an o for a beginning, and where lines meet in it the row before that.
+func (l *lanes) place(id, parent string) (row, join string) {
+	at := slices.Index(l.next, id)
+	if at >= 0 {
+		for other := len(l.next) - 1; other > at; other-- {
+			if l.next[other] == id {
+				join += l.join(at, other) + "\n"
+				l.next[other] = ""
+			}
+		}
+	} else if at = slices.Index(l.next, ""); at < 0 {
+		at, l.next = len(l.next), append(l.next, "")
+	}
+	mark := "*"
+	if parent == "" {
+		mark = "o"
+	}
+	l.next[at] = id
+	row = l.draw(at, mark)
+	l.next[at] = parent
+	return row, strings.TrimSuffix(join, "\n")
+}
+
+// draw draws a row with a mark for a node in a column.
+func (l *lanes) draw(node int, mark string) string {
+	var row strings.Builder
+	for i, next := range l.next {
+		switch {
+		case i == node:
+			row.WriteString(mark + " ")
+		case next != "":
+			row.WriteString("| ")
+		default:
+			row.WriteString("  ")
+		}
+	}
+	return strings.TrimRight(row.String(), " ")
+}
+
+// join draws how one column runs into another to the left of it.
+func (l *lanes) join(to, from int) string {
+	row := []byte(l.draw(-1, ""))
+	for len(row) < 2*from {
+		row = append(row, ' ')
+	}
+	row = append(row[:2*from], append([]byte(" "), row[min(len(row), 2*from+1):]...)...)
+	row[2*from-1] = '/'
+	for i := to + 1; i < from; i++ {
+		row[2*i-1] = '_'
+	}
+	return strings.TrimRight(string(row), " ")
+}

@@ -1,0 +1,200 @@
+package snapshot
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"pawl"
+)
+
+// forge writes a stat cache that says of the file a in the root what is true of it now, but for its content, and that the
+// walk began so long after the file last changed.
+func (w *workspace) forge(after int64) {
+	w.t.Helper()
+	c := readStatCache(w.store.statFile())
+	var st unix.Stat_t
+	w.must(unix.Lstat(w.path("a"), &st))
+	_, ctime := timesOf(&st)
+	var blocks [][]byte
+	for _, b := range c.blocks {
+		forged := *b
+		forged.entries = nil
+		for _, s := range b.stamps() {
+			if b.path == "" && s.name == "a" {
+				s.set(&st)
+			}
+			forged.entries = s.append(forged.entries)
+		}
+		blocks = append(blocks, forged.encode())
+	}
+	w.must(writeStatCache(w.store.statFile(), ctime+after, c.index, blocks))
+}
+
+// TestAChangeWithinOneTickIsSeen: a file that changed just before the walk may have changed again since, in the same tick
+// of the clock, and look the same. So it is read. One that changed long before is not: that shows that this can fail.
+func TestAChangeWithinOneTickIsSeen(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		after int64
+		want  string
+	}{{-1e9, "2"}, {0, "2"}, {grain - 1, "2"}, {grain, "2"}, {grain + 1, "1"}, {1e9, "1"}} {
+		w := newWorkspace(t)
+		w.write("a", "1")
+		w.write("sub/b", "1")
+		w.take()
+		w.write("a", "2")
+		w.forge(c.after)
+		if got := w.at(w.take(), "a"); got != "file 0644 "+c.want {
+			t.Errorf("%d ns after it changed: %s, want %s", c.after, got, c.want)
+		}
+	}
+}
+
+// TestTheStatCacheIsWrittenOnlyForNews: neither a change that is none, nor something that is left out, costs a write.
+func TestTheStatCacheIsWrittenOnlyForNews(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	w.write(".gitignore", "*.log\nout/\n")
+	w.write("a", "1")
+	w.write("a.log", "")
+	w.write("out/b", "")
+	w.write("sub/deep/c", "")
+	w.age()
+	look := func() os.FileInfo {
+		info, err := os.Stat(w.store.statFile())
+		w.must(err)
+		return info
+	}
+	first := look()
+	w.take()
+	if !os.SameFile(first, look()) {
+		t.Error("written although nothing changed")
+	}
+	w.write("out/b2", "")
+	w.take()
+	if !os.SameFile(first, look()) {
+		t.Error("written although nothing changed but in an ignored folder")
+	}
+	w.must(os.RemoveAll(w.path("sub")))
+	w.take()
+	if os.SameFile(first, look()) {
+		t.Error("not written although a folder is gone")
+	}
+	if r := w.take(); w.at(r, "sub") != "nothing" {
+		t.Error("it is back")
+	}
+}
+
+// TestADamagedStatCacheCountsAsEmpty: cut, changed, of another format, or no file at all.
+func TestADamagedStatCacheCountsAsEmpty(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	w.write("a", "1")
+	w.write("sub/b", "1")
+	w.age()
+	want := w.take()
+	good, err := os.ReadFile(w.store.statFile())
+	w.must(err)
+	for i := range good {
+		bad := append([]byte(nil), good...)
+		bad[i] ^= 1
+		if _, ok := parseStatCache(bad); ok {
+			t.Errorf("believed with byte %d changed", i)
+		}
+		if _, ok := parseStatCache(good[:i]); ok {
+			t.Errorf("believed with only %d bytes", i)
+		}
+	}
+	w.must(os.WriteFile(w.store.statFile(), good[:len(good)/2], 0o600))
+	if r := w.take(); r.Tree != want.Tree {
+		t.Error("another tree with half a stat cache")
+	}
+	w.must(os.Remove(w.store.statFile()))
+	w.must(os.Mkdir(w.store.statFile(), 0o700))
+	if r := w.take(); r.Tree != want.Tree {
+		t.Error("another tree with none")
+	}
+}
+
+// TestTheStatCacheIsNotBelievedAboutWhatTheStoreLost: it names trees of a snapshot that was never committed, or is gone.
+func TestTheStatCacheIsNotBelievedAboutWhatTheStoreLost(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	w.write("a", "1")
+	w.write("sub/b", "1")
+	w.age()
+	w.write("a", "2")
+	w.write("sub/c", "2")
+	l, err := w.store.look(t.Context(), nil)
+	w.must(err)
+	w.must(l.batch.Abort())
+	r := w.take()
+	same(t, contents(t, w.root), contents(t, w.export(r)))
+	w.age()
+	_, err = w.store.Prune(t.Context(), Pruning{Keep: 0, Named: func(Record) bool { return true }})
+	w.must(err)
+	w.write("d", "3")
+	same(t, contents(t, w.root), contents(t, w.export(w.take())))
+}
+
+// TestTwoWalksAtOnceShareTheStatCache in one process.
+func TestTwoWalksAtOnceShareTheStatCache(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	other := openWorkspace(t, w.root, Config{})
+	for i := range 30 {
+		w.write(string(rune('a'+i%10))+"/"+string(rune('a'+i/10)), "1")
+	}
+	done := make(chan Record)
+	for _, each := range []*workspace{w, other} {
+		go func() {
+			var last Record
+			for range 5 {
+				r, err := each.store.Take(t.Context(), Stamp{Checkpoint: "00000001", Kind: pawl.CheckpointStep, Run: "run", Why: each.root})
+				if err != nil {
+					t.Error(err)
+				}
+				last = r
+			}
+			done <- last
+		}()
+	}
+	if a, b := <-done, <-done; a.Tree != b.Tree || a.Files != 30 {
+		t.Errorf("%+v and %+v", a, b)
+	}
+}
+
+// FuzzStatCache: whatever the file says, with the right sum, reading it ends.
+func FuzzStatCache(f *testing.F) {
+	b := block{path: "sub", mode: 0o755, size: 3, files: 1}
+	for _, s := range []stamp{
+		{kind: byte(File), name: "a", mode: 0o100644, size: 3, mtime: 1, ctime: 2, inode: 3}, {kind: byte(Link), name: "b", text: "c"},
+		{kind: byte(Folder), name: "d"}, {kind: leftOutKind, name: "e", mode: 4, text: whyIgnored, tracked: true},
+	} {
+		b.entries = s.append(b.entries)
+	}
+	f.Add(b.encode())
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file := append([]byte(statMagic), make([]byte, 8+len(indexKey{}))...)
+		file = append(file, data...)
+		file = binary.LittleEndian.AppendUint32(file, crc32.Checksum(file, castagnoli))
+		c, ok := parseStatCache(file)
+		if !ok {
+			return
+		}
+		for _, b := range c.blocks {
+			again := block{path: b.path, mode: b.mode, tree: b.tree, size: b.size, files: b.files, rules: b.rules}
+			for _, s := range b.stamps() {
+				again.entries = s.append(again.entries)
+			}
+			if len(again.entries) > len(b.entries) {
+				t.Errorf("%q comes out longer: %q", b.entries, again.entries)
+			}
+		}
+	})
+}
