@@ -42,6 +42,7 @@ type StepDone struct {
 	Started time.Time       `json:"started,omitzero"`  // only where no attempt.started stands before it
 	Review  map[string]int  `json:"review,omitempty"`  // minimum scores without which it is not done yet
 	Stats   *AttemptStats   `json:"stats,omitempty"`
+	Verdict *Verdict        `json:"verdict,omitempty"`    // where no engine saw it end: why it is believed
 	Save    *Checkpoint     `json:"checkpoint,omitempty"` // with the snapshot of the files, or why there is none
 }
 
@@ -114,6 +115,7 @@ type AttemptEnded struct {
 	RetryAt  time.Time     `json:"retry_at,omitzero"`
 	Usage    Usage         `json:"usage,omitzero"`
 	Stats    *AttemptStats `json:"stats,omitempty"`
+	Verdict  *Verdict      `json:"verdict,omitempty"` // where it failed or was lost: what is to be done, and by which rule
 }
 
 // ItemDone says that an item is finished: its outputs are on disk, as named here.
@@ -126,6 +128,7 @@ type ItemDone struct {
 	Usage   Usage         `json:"usage,omitzero"`
 	Adopted string        `json:"adopted,omitempty"`
 	Stats   *AttemptStats `json:"stats,omitempty"`
+	Verdict *Verdict      `json:"verdict,omitempty"` // where no engine saw it end: why it is believed
 }
 
 // AttemptStats is what an attempt cost, from its exit record.

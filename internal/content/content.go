@@ -108,6 +108,22 @@ func at(root, path string) (pawl.Content, error) {
 	return pawl.Content{SHA256: sum, Size: size}, err
 }
 
+// Exists reports whether there is anything at a declared path, or anything that matches it.
+func Exists(root, declared string) bool {
+	matches, err := glob(root, declared)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(matches, func(m string) bool {
+		full, err := inside(root, m)
+		if err != nil {
+			return false
+		}
+		_, err = os.Lstat(full)
+		return err == nil
+	})
+}
+
 // Sync makes the declared paths, everything below them and the folders above them up to root durable.
 func Sync(root string, paths []string) error {
 	root, err := filepath.EvalSymlinks(root)

@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/content"
+	"pawl/internal/recovery"
 	"pawl/internal/supervise"
 )
 
@@ -218,6 +219,7 @@ func (e *Engine) watch(ctx context.Context, w work, ref pawl.AttemptRef, key paw
 			offsets[file] = offset
 		}
 	}
+	before := e.tryOf(w)
 	tail := &follower{engine: e, dir: e.cfg.Project.AttemptDir(ref, e.run), ref: ref, offsets: offsets}
 	job, jobErr := e.job(w, ref, key)
 	e.help(func() func() {
@@ -227,7 +229,7 @@ func (e *Engine) watch(ctx context.Context, w work, ref pawl.AttemptRef, key paw
 		}
 		var ev evidence
 		if err == nil {
-			ev, err = e.gather(ctx, w, ref, job, jobErr)
+			ev, err = e.gather(ctx, w, ref, job, jobErr, before)
 		}
 		return func() {
 			delete(e.watching, ref.Token)
@@ -251,13 +253,13 @@ func (e *Engine) liveAttempt(ref pawl.AttemptRef) *pawl.AttemptState {
 
 // gather finds out how an attempt ended: from its exit record or the lack of one, from what it said of itself, and from
 // the outputs that are there. Outputs are durable before they are believed.
-func (e *Engine) gather(ctx context.Context, w work, ref pawl.AttemptRef, job pawl.Job, jobErr error) (evidence, error) {
+func (e *Engine) gather(ctx context.Context, w work, ref pawl.AttemptRef, job pawl.Job, jobErr error, before pawl.Try) (evidence, error) {
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	status, err := supervise.Probe(dir)
 	if err != nil {
 		return evidence{}, err
 	}
-	ev := evidence{now: time.Now().UTC()}
+	ev := evidence{now: time.Now().UTC(), failures: before.Failures, losses: before.Losses}
 	if status.Exit != nil && status.Exit.Token == ref.Token {
 		ev.exit = status.Exit
 	}
@@ -272,6 +274,9 @@ func (e *Engine) gather(ctx context.Context, w work, ref pawl.AttemptRef, job pa
 	if ev.looksDone() && jobErr == nil {
 		ev.outputs, ev.outputsErr = durableOutputs(e.cfg.Project.Root, w.paths(w.step.Outputs))
 	}
+	if !ev.looksDone() || ev.outputsErr != nil {
+		ev.present = presentOutputs(e.cfg.Project.Root, w.paths(w.step.Outputs))
+	}
 	if ev.needsChecks(w.step) {
 		job.Command = nil
 		ev.checks, err = e.runChecks(ctx, filepath.Join(dir, "check"), job)
@@ -284,6 +289,38 @@ func (e *Engine) gather(ctx context.Context, w work, ref pawl.AttemptRef, job pa
 		ev.saved = &s
 	}
 	return ev, nil
+}
+
+// presentOutputs says how much of the declared outputs is there, whatever it holds.
+func presentOutputs(root string, declared []string) recovery.Outputs {
+	there := 0
+	for _, path := range declared {
+		if content.Exists(root, path) {
+			there++
+		}
+	}
+	switch {
+	case len(declared) == 0:
+		return recovery.Undeclared
+	case there == len(declared):
+		return recovery.AllOutputs
+	case there > 0:
+		return recovery.SomeOutputs
+	}
+	return recovery.NoOutputs
+}
+
+// tryOf returns the tries of a step or item so far.
+func (e *Engine) tryOf(w work) pawl.Try {
+	st := e.state.Steps[w.step.ID]
+	switch {
+	case st == nil:
+	case w.index < 0:
+		return st.Try
+	case st.Items != nil && st.Items.Tries[w.index] != nil:
+		return *st.Items.Tries[w.index]
+	}
+	return pawl.Try{}
 }
 
 // lastSign returns when an attempt last wrote something, zero where it never did.

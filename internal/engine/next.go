@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"pawl"
@@ -384,7 +385,7 @@ func (d *decider) try(step *pawl.Step, index int, t *pawl.Try) bool {
 			d.retry = earlier(d.retry, last.RetryAt)
 			return false
 		}
-		if (last.Outcome == pawl.Lost && !step.MayRepeat() || t.Losses >= maxLosses) && !d.mayRepeat(step, t, last) {
+		if forPeople(step, t) && !d.mayRepeat(step, t, last) {
 			return false
 		}
 	}
@@ -396,19 +397,39 @@ func (d *decider) try(step *pawl.Step, index int, t *pawl.Try) bool {
 // maxLosses is how often in a row an attempt may be lost before a person is asked.
 const maxLosses = 3
 
+// forPeople reports whether a person is to say if work is done again: by the verdict on its last attempt, or where none
+// was journaled, because it was lost and must not be repeated, or was lost too often.
+func forPeople(step *pawl.Step, t *pawl.Try) bool {
+	if v := t.Last.Verdict; v != nil && v.Word == pawl.HumanReview {
+		return true
+	}
+	return t.Last.Outcome == pawl.Lost && !step.MayRepeat() || t.Losses >= maxLosses
+}
+
 // mayRepeat asks before work is run again that was lost: after it began, where the step is not idempotent, or too often.
 func (d *decider) mayRepeat(step *pawl.Step, t *pawl.Try, last *pawl.AttemptEnded) bool {
 	ask := fmt.Sprintf("Attempt %d of %s was lost after it began, and the step is not idempotent. Run it again?", last.Attempt, last.Name())
-	if step.MayRepeat() {
+	switch {
+	case last.Outcome != pawl.Lost:
+		ask = fmt.Sprintf("Attempt %d of %s did not end well: %s. Run it again?", last.Attempt, last.Name(), last.Why)
+	case step.MayRepeat():
 		ask = fmt.Sprintf("Attempt %d of %s was lost, as %d before it. Run it again?", last.Attempt, last.Name(), t.Losses-1)
 	}
-	gate := pawl.Gate{Step: step.ID, Item: last.Item, Type: pawl.HumanVerify, Purpose: pawl.ForRepeat, Ask: ask, Expect: last.Why}
+	gate := pawl.Gate{Step: step.ID, Item: last.Item, Type: pawl.HumanVerify, Purpose: pawl.ForRepeat, Ask: ask, Expect: reasonsOf(last)}
 	g := d.state.Gate(gate.Identify())
 	if g == nil {
 		d.add(action{do: open, step: step, index: -1, gate: gate})
 		return false
 	}
 	return g.Answer != nil && g.Answer.Answer == pawl.Approved
+}
+
+// reasonsOf says why a person is asked.
+func reasonsOf(last *pawl.AttemptEnded) string {
+	if last.Verdict == nil {
+		return last.Why
+	}
+	return last.Why + " (" + strings.Join(last.Verdict.Reasons, "; ") + ")"
 }
 
 // end ends a run that has nothing left to do.

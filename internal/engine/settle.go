@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/recovery"
 )
 
 // evidence is what is known of an attempt that is over.
@@ -22,9 +23,13 @@ type evidence struct {
 	outputsErr error
 	checks     []pawl.CheckRun // run by us, because the supervisor could not
 	lasted     time.Duration   // of a lost attempt: at least how long it ran
-	saved      *saved          // the checkpoint that was taken of what the attempt left
-	swept      int             // processes of a lost attempt that were ended
-	left       []int           // and those that could not be
+	present    recovery.Outputs
+	failures   int           // tries used up before
+	losses     int           // attempts lost in a row before
+	verdict    *pawl.Verdict // an evaluator's, where it was asked
+	saved      *saved        // the checkpoint that was taken of what the attempt left
+	swept      int           // processes of a lost attempt that were ended
+	left       []int         // and those that could not be
 }
 
 // looksDone reports whether the attempt says of itself that it did its work.
@@ -59,39 +64,128 @@ func (ev evidence) needsChecks(step *pawl.Step) bool {
 	return ev.exit == nil && ev.looksDone() && ev.outputsErr == nil && len(step.Accept) > 0
 }
 
+// judge says what is safe to do: by the rules, or as an evaluator chose among what they leave open.
+func (ev evidence) judge(step *pawl.Step) pawl.Verdict {
+	if ev.verdict != nil {
+		return *ev.verdict
+	}
+	return recovery.Judge(ev.caseOf(step))
+}
+
+// caseOf is the evidence as the rules know it. Here place and definition are the same: an engine is at work where the
+// attempt ran, and has ended those that the plan does not have any more.
+func (ev evidence) caseOf(step *pawl.Step) recovery.Case {
+	return recovery.Case{
+		Attempt: ev.attempt(), Result: ev.resultSaid(), Outputs: ev.outputsThere(step), Checks: ev.checked(),
+		Idempotent: step.MayRepeat(), SamePlace: true, SameStep: true, TriesLeft: ev.triesLeft(step),
+	}
+}
+
+func (ev evidence) attempt() recovery.Attempt {
+	switch {
+	case ev.exit == nil && !ev.begun:
+		return recovery.NotBegun
+	case ev.exit == nil:
+		return recovery.Lost
+	case ev.exit.Reason == pawl.ReasonExited && ev.exit.Exit != nil && *ev.exit.Exit == 0:
+		return recovery.ExitZero
+	}
+	return recovery.ExitOther
+}
+
+// resultSaid is what the attempt said of itself. What a restart of the system may have left of that is no word.
+func (ev evidence) resultSaid() recovery.Result {
+	switch {
+	case ev.resultErr != nil:
+		return recovery.Unreadable
+	case ev.result == nil, ev.exit == nil && (ev.rebooted || !ev.begun):
+		return recovery.NoResult
+	case ev.result.Status == pawl.ResultDone:
+		return recovery.SaysDone
+	}
+	return recovery.SaysOther
+}
+
+// outputsThere is what there is of the declared outputs. What was not synced before a restart of the system may be half.
+func (ev evidence) outputsThere(step *pawl.Step) recovery.Outputs {
+	switch {
+	case len(step.Outputs) == 0:
+		return recovery.Undeclared
+	case ev.looksDone() && ev.outputsErr == nil:
+		return recovery.AllOutputs
+	case ev.present == recovery.AllOutputs && (ev.rebooted || ev.outputsErr != nil):
+		return recovery.SomeOutputs
+	case ev.present == "":
+		return recovery.NoOutputs
+	}
+	return ev.present
+}
+
+func (ev evidence) checked() recovery.Checks {
+	runs := ev.checks
+	if ev.exit != nil {
+		runs = ev.exit.Checks
+	}
+	switch {
+	case !pawl.Passed(runs):
+		return recovery.ChecksFail
+	case len(runs) > 0:
+		return recovery.ChecksPass
+	}
+	return recovery.NoChecks
+}
+
+// triesLeft reports whether it may be tried again: a loss costs no try, but a person is asked after too many.
+func (ev evidence) triesLeft(step *pawl.Step) bool {
+	if ev.exit == nil {
+		return ev.losses+1 < maxLosses
+	}
+	return ev.failures+1 < step.Retry.Attempts
+}
+
 // verdictOn says what an attempt came to: done, with why it is believed where no supervisor saw its end; or how it
 // ended otherwise. It is pure.
 func verdictOn(step *pawl.Step, ev evidence) (done bool, adopted string, end pawl.AttemptEnded) {
-	switch {
-	case ev.exit == nil:
-		return lostVerdict(step, ev)
-	case ev.exit.Reason == pawl.ReasonAbort || ev.exit.Reason == pawl.ReasonOutdated:
-		return false, "", ended(pawl.Aborted, ev.exit.Reason, orElse(ev.exit.Why, "ended on request"))
-	case ev.exit.Reason != pawl.ReasonExited:
-		return false, "", ended(pawl.Failed, ev.exit.Reason, orElse(ev.exit.Why, string(ev.exit.Reason)))
-	case ev.resultErr != nil:
-		return false, "", ended(pawl.Failed, pawl.ReasonError, ev.resultErr.Error())
-	case ev.result != nil && ev.result.Status != pawl.ResultDone:
-		return false, "", resultVerdict(ev.result)
-	case ev.exit.Exit == nil || *ev.exit.Exit != 0:
-		return false, "", ended(pawl.Failed, pawl.ReasonExited, exitText(ev.exit))
-	case ev.outputsErr != nil:
-		return false, "", ended(pawl.Failed, pawl.ReasonExited, "outputs: "+ev.outputsErr.Error())
-	case !pawl.Passed(ev.exit.Checks):
-		return false, "", ended(pawl.Failed, pawl.ReasonExited, checkText(ev.exit.Checks))
+	v := ev.judge(step)
+	if v.Word == pawl.Next {
+		if ev.exit == nil {
+			adopted = "its supervisor was lost, but " + strings.Join(v.Reasons, ", ")
+		}
+		return true, adopted, end
 	}
-	return true, "", pawl.AttemptEnded{}
+	end = endOf(ev)
+	switch end.Outcome {
+	case pawl.Failed, pawl.Lost, pawl.NotStarted:
+		end.Verdict = &v
+	}
+	return false, "", end
 }
 
-// lostVerdict judges an attempt whose supervisor died. It is believed only where it said itself that it was done, and
-// outputs or checks prove it.
-func lostVerdict(step *pawl.Step, ev evidence) (done bool, adopted string, end pawl.AttemptEnded) {
-	proof := len(step.Outputs) > 0 || len(step.Accept) > 0
+// endOf says how an attempt ended that did not finish its work.
+func endOf(ev evidence) pawl.AttemptEnded {
 	switch {
-	case !ev.begun:
-		return false, "", ended(pawl.NotStarted, "", "lost before it began")
-	case ev.looksDone() && proof && ev.outputsErr == nil && pawl.Passed(ev.checks):
-		return true, "its supervisor was lost, but it said that it was done, its outputs are there and its checks pass", end
+	case ev.exit == nil:
+		return lostEnd(ev)
+	case ev.exit.Reason == pawl.ReasonAbort || ev.exit.Reason == pawl.ReasonOutdated:
+		return ended(pawl.Aborted, ev.exit.Reason, orElse(ev.exit.Why, "ended on request"))
+	case ev.exit.Reason != pawl.ReasonExited:
+		return ended(pawl.Failed, ev.exit.Reason, orElse(ev.exit.Why, string(ev.exit.Reason)))
+	case ev.resultErr != nil:
+		return ended(pawl.Failed, pawl.ReasonError, ev.resultErr.Error())
+	case ev.result != nil && ev.result.Status != pawl.ResultDone:
+		return resultVerdict(ev.result)
+	case ev.exit.Exit == nil || *ev.exit.Exit != 0:
+		return ended(pawl.Failed, pawl.ReasonExited, exitText(ev.exit))
+	case ev.outputsErr != nil:
+		return ended(pawl.Failed, pawl.ReasonExited, "outputs: "+ev.outputsErr.Error())
+	}
+	return ended(pawl.Failed, pawl.ReasonExited, checkText(ev.exit.Checks))
+}
+
+// lostEnd says how an attempt ended whose supervisor died.
+func lostEnd(ev evidence) pawl.AttemptEnded {
+	if !ev.begun {
+		return ended(pawl.NotStarted, "", "lost before it began")
 	}
 	why := "its supervisor was lost"
 	if ev.rebooted {
@@ -103,7 +197,7 @@ func lostVerdict(step *pawl.Step, ev evidence) (done bool, adopted string, end p
 	if len(ev.left) > 0 {
 		why += fmt.Sprintf("; these could not be: %v", ev.left)
 	}
-	return false, "", ended(pawl.Lost, "", why)
+	return ended(pawl.Lost, "", why)
 }
 
 func resultVerdict(r *pawl.Result) pawl.AttemptEnded {
@@ -186,10 +280,15 @@ func (e *Engine) sayDone(ctx context.Context, w work, ref pawl.AttemptRef, key p
 	if ev.result != nil {
 		summary, usage = ev.result.Summary, ev.result.Usage
 	}
+	var verdict *pawl.Verdict
+	if adopted != "" {
+		v := ev.judge(w.step)
+		verdict = &v
+	}
 	if ref.Item != "" {
 		e.say(pawl.ItemDone{
 			AttemptRef: ref, Key: key, Outputs: ev.outputs, Accept: pawl.AcceptOf(w.step), Summary: summary, Usage: usage,
-			Adopted: adopted, Stats: ev.stats(),
+			Adopted: adopted, Stats: ev.stats(), Verdict: verdict,
 		})
 		e.saveItems(ctx, ref)
 		return
@@ -198,6 +297,7 @@ func (e *Engine) sayDone(ctx context.Context, w work, ref pawl.AttemptRef, key p
 	said := pawl.StepDone{
 		Step: ref.Step, Attempt: ref.Attempt, Token: ref.Token, Key: key, Outputs: ev.outputs, Accept: pawl.AcceptOf(w.step),
 		Summary: summary, Usage: usage, Undo: w.step.Undo, Adopted: adopted, Review: w.step.Review, Stats: ev.stats(),
+		Verdict: verdict,
 	}
 	if ev.saved != nil {
 		said.Save = &ev.saved.Checkpoint
