@@ -10,15 +10,11 @@ import (
 type Facts struct {
 	Now      time.Time
 	Run      pawl.RunID
-	Kind     pawl.RunKind
-	Status   pawl.RunStatus // as it stands now
-	Last     time.Time      // of the newest event
-	Created  time.Time
+	Last     time.Time     // of the newest event
 	Events   int           // all of them checked, byte by byte
 	Misfits  []pawl.Misfit // events that did not fit when they came
 	Holder   string        // who works in the project right now; empty: nobody
-	Deaths   int
-	Place    Place
+	Place    []string      // what is to be said of where the project lies: it was moved, it is a copy
 	Git      Git
 	Plan     PlanFact
 	Attempts []AttemptFact
@@ -31,13 +27,6 @@ type Facts struct {
 	Disk     DiskFact
 	Leftover []string      // processes of this run's dead attempts, one line each
 	Stuck    []pawl.StepID // steps that wait for one that is not in the plan
-}
-
-// Place is where the project lies, and lay.
-type Place struct {
-	Root  string
-	Moved string // from where, if the folder was moved since it was last at work
-	Copy  string // of which other folder, if this is a copy
 }
 
 // Git is where git stood at the newest checkpoint, and stands now. Both are empty without git.

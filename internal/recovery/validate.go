@@ -14,7 +14,8 @@ const (
 	littleMB = 512                // MiB of free space below which work is likely to fail
 )
 
-// Validate says what the facts mean: findings, the bad ones first in each family. It never looks at the world.
+// Validate says what the facts mean. A bad finding is one with which it is unsafe to go on unasked. It never looks at the
+// world.
 func Validate(f Facts) []pawl.Finding {
 	v := validator{facts: f}
 	for _, check := range []func(){
@@ -58,28 +59,30 @@ func (v *validator) times() {
 }
 
 func (v *validator) place() {
-	p := v.facts.Place
-	switch {
-	case p.Copy != "":
-		v.say(pawl.Warn, p.Root, "", "this folder is a copy of %s: it has an identity of its own now", p.Copy)
-	case p.Moved != "":
-		v.say(pawl.Warn, p.Root, "", "the folder was moved from %s", p.Moved)
+	for _, notice := range v.facts.Place {
+		v.say(pawl.Warn, "project", "", "%s", notice)
 	}
 }
 
+// git compares where git stands with where it stood. What an attempt in doubt may have done itself is only noted; what
+// somebody else did is unsafe to go on with unasked.
 func (v *validator) git() {
 	g := v.facts.Git
+	unsafe := pawl.Bad
+	if len(v.facts.Attempts) > 0 {
+		unsafe = pawl.Warn
+	}
 	switch {
 	case g.Unavailable != "":
 		v.say(pawl.Warn, "git", "", "where git stands is not known: %s", g.Unavailable)
 		return
 	case g.Doing != "" && g.Doing != g.WasDoing:
-		v.say(pawl.Bad, "git", "git status", "a %s is in progress, and was not at the last checkpoint", g.Doing)
+		v.say(unsafe, "git", "git status", "a %s is in progress, and was not at the last checkpoint", g.Doing)
 	}
 	switch {
 	case g.Then == "" && g.Now == "":
 	case g.Was != g.Is:
-		v.say(pawl.Bad, "git", "git switch "+strings.TrimPrefix(g.Was, "refs/heads/"), "another branch is checked out: %s then, %s now", named(g.Was), named(g.Is))
+		v.say(unsafe, "git", "git switch "+strings.TrimPrefix(g.Was, "refs/heads/"), "another branch is checked out: %s then, %s now", named(g.Was), named(g.Is))
 	case g.Then == g.Now:
 		v.say(pawl.OK, "git", "", "HEAD stands where it stood at the last checkpoint: %.12s", g.Now)
 	case g.Rewritten:
@@ -148,7 +151,7 @@ func (v *validator) claims() {
 		counts[c.State]++
 		switch c.State {
 		case ClaimMissing:
-			v.say(pawl.Bad, c.Path, "pawl restore "+string(c.Step)+" "+c.Path, "step %s is finished, and what it made is missing", c.Step)
+			v.say(pawl.Warn, c.Path, "pawl restore "+string(c.Step)+" "+c.Path, "step %s is finished, and what it made is missing", c.Step)
 		case ClaimChanged:
 			v.say(pawl.Warn, c.Path, "pawl diff "+string(c.Step)+" -- "+c.Path, "step %s is finished, and what it made was changed from outside", c.Step)
 		case ClaimUnseen:
@@ -163,7 +166,7 @@ func (v *validator) claims() {
 func (v *validator) commits() {
 	for _, c := range v.facts.Commits {
 		if !c.There {
-			v.say(pawl.Bad, string(c.Step), "git reflog", "it says that it made commit %.12s, which git does not have", c.Commit)
+			v.say(pawl.Warn, string(c.Step), "git reflog", "it says that it made commit %.12s, which git does not have", c.Commit)
 		}
 	}
 }

@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pawl"
+	"pawl/internal/project"
+	"pawl/internal/recovery"
+	"pawl/internal/snapshot"
+	"pawl/internal/snapshot/pack"
+	"pawl/internal/supervise"
+)
+
+// Examination is what is true of a run before it goes on, and what is safe to do.
+type Examination struct {
+	Findings []pawl.Finding `json:"findings"`
+	Verdicts []Judged       `json:"verdicts"` // of what is in doubt
+}
+
+// Judged is the verdict on an attempt.
+type Judged struct {
+	Step    pawl.StepID   `json:"step"`
+	Item    pawl.ItemID   `json:"item,omitempty"`
+	Attempt int           `json:"attempt"`
+	Case    recovery.Case `json:"case"`
+	Verdict pawl.Verdict  `json:"verdict"`
+}
+
+// Unsafe returns the findings with which it is unsafe to go on unasked.
+func (x *Examination) Unsafe() []pawl.Finding {
+	return slices.DeleteFunc(slices.Clone(x.Findings), func(f pawl.Finding) bool { return f.Level != pawl.Bad })
+}
+
+// Examine gathers what is there, validates it and judges what is in doubt. It changes nothing and starts nothing:
+// acceptance checks are not run, so a verdict may be better once they are.
+func Examine(ctx context.Context, p *project.Project, r *Run, change *Change, cfg Snapshots, notices []string) (*Examination, error) {
+	facts, err := gatherFacts(ctx, p, r, change, cfg)
+	if err != nil {
+		return nil, err
+	}
+	facts.Place = notices
+	x := &Examination{Findings: recovery.Validate(facts), Verdicts: []Judged{}}
+	for _, a := range facts.Attempts {
+		x.Verdicts = append(x.Verdicts, Judged{Step: a.Step, Item: a.Item, Attempt: a.Attempt, Case: a.Case, Verdict: recovery.Judge(a.Case)})
+	}
+	return x, nil
+}
+
+// gatherFacts looks at the world. What cannot be looked at becomes a fact that says so.
+func gatherFacts(ctx context.Context, p *project.Project, r *Run, change *Change, cfg Snapshots) (recovery.Facts, error) {
+	s := r.State
+	f := recovery.Facts{
+		Now: time.Now().UTC(), Run: s.Run, Last: s.Updated, Events: int(s.Seq), Misfits: s.Misfits,
+		Gates: len(s.OpenGates()), Blocked: len(s.OpenBlockers()), Saved: s.LastGood, Plan: planFact(change),
+	}
+	if holder, alive := p.EngineHolder(); alive {
+		f.Holder = holder.String()
+	}
+	var err error
+	if f.Attempts, err = attemptFacts(p, r); err != nil {
+		return f, err
+	}
+	f.Claims = claimsOf(p, r, change)
+	f.Commits = commitClaims(ctx, p, s)
+	f.Git, f.Lost = gitFacts(ctx, p, s, cfg)
+	var fs unix.Statfs_t
+	if unix.Statfs(p.Root, &fs) == nil {
+		f.Disk = recovery.DiskFact{Free: fs.Bavail * uint64(fs.Bsize), Size: fs.Blocks * uint64(fs.Bsize)}
+	}
+	return f, nil
+}
+
+func planFact(c *Change) recovery.PlanFact {
+	f := recovery.PlanFact{Path: c.from, Edited: c.Edited, Reruns: len(c.Again)}
+	if c.from != "" && !c.Edited {
+		_, err := os.Stat(c.from)
+		f.Gone = errors.Is(err, os.ErrNotExist)
+	}
+	return f
+}
+
+// attemptFacts looks at every attempt that the journal does not know the end of.
+func attemptFacts(p *project.Project, r *Run) ([]recovery.AttemptFact, error) {
+	var facts []recovery.AttemptFact
+	for _, live := range r.State.Live() {
+		step := r.Plan.Step(live.Step)
+		if step == nil {
+			step = &pawl.Step{ID: live.Step}
+		}
+		ev, alive, err := look(p, r, step, live)
+		if err != nil {
+			return nil, err
+		}
+		c := ev.caseOf(step)
+		if alive {
+			c.Attempt = recovery.Live
+		}
+		c.SameStep = r.Plan.Step(live.Step) != nil
+		facts = append(facts, recovery.AttemptFact{AttemptRef: live.AttemptRef, Case: c, Why: attemptWhy(c, live, ev.now), Since: live.Started})
+	}
+	return facts, nil
+}
+
+// look gathers the evidence of an attempt without touching anything.
+func look(p *project.Project, r *Run, step *pawl.Step, live *pawl.AttemptState) (ev evidence, alive bool, err error) {
+	dir := p.AttemptDir(live.AttemptRef, r.State.Run)
+	status, err := supervise.Probe(dir)
+	if err != nil {
+		return ev, false, err
+	}
+	ev = evidence{now: time.Now(), begun: status.Begun != nil, rebooted: status.Rebooted()}
+	if status.Exit != nil && status.Exit.Token == live.Token {
+		ev.exit = status.Exit
+	}
+	ev.result, ev.resultErr = readResult(dir)
+	w := work{step: step, index: -1}
+	if st := r.State.Steps[live.Step]; live.Item != "" && st.Items != nil {
+		if values, err := listedValues(r.Log, st.Items); err == nil && live.Index < len(values) {
+			w.index, w.value = live.Index, values[live.Index]
+		}
+		if t := st.Items.Tries[live.Index]; t != nil {
+			ev.failures, ev.losses = t.Failures, t.Losses
+		}
+	} else if st != nil {
+		ev.failures, ev.losses = st.Try.Failures, st.Try.Losses
+	}
+	w.vars = pathVars(r.State.Origin(), w)
+	ev.present = presentOutputs(p.Root, w.paths(step.Outputs))
+	if ev.present == recovery.SomeOutputs || ev.present == recovery.NoOutputs {
+		ev.outputsErr = errors.New("not all there")
+	}
+	return ev, status.State == supervise.Live, nil
+}
+
+func attemptWhy(c recovery.Case, live *pawl.AttemptState, now time.Time) string {
+	ago := now.Sub(live.Started).Round(time.Second)
+	switch c.Attempt {
+	case recovery.Live:
+		return fmt.Sprintf("it still runs, since %s", ago)
+	case recovery.NotBegun:
+		return fmt.Sprintf("it was about to start %s ago, and never began", ago)
+	case recovery.Lost:
+		return fmt.Sprintf("it began %s ago, and its supervisor is gone", ago)
+	}
+	return fmt.Sprintf("it began %s ago, and ended while no engine was there", ago)
+}
+
+// claimsOf compares what finished steps say they made with what is there, as the comparison of the plan found it.
+func claimsOf(p *project.Project, r *Run, change *Change) []recovery.Claim {
+	differs := map[string]bool{}
+	for _, o := range change.Outside {
+		for _, path := range o.Paths {
+			differs[string(o.Step)+"\x00"+path] = true
+		}
+	}
+	var claims []recovery.Claim
+	for _, step := range r.Plan.Steps() {
+		st := r.State.Steps[step.ID]
+		if !st.Finished() {
+			continue
+		}
+		for path := range st.Outputs {
+			c := recovery.Claim{Step: step.ID, Path: path, State: recovery.ClaimHolds}
+			if differs[string(step.ID)+"\x00"+path] {
+				c.State = recovery.ClaimChanged
+				if presentOutputs(p.Root, []string{path}) == recovery.NoOutputs {
+					c.State = recovery.ClaimMissing
+				}
+			}
+			claims = append(claims, c)
+		}
+	}
+	slices.SortFunc(claims, func(a, b recovery.Claim) int { return strings.Compare(string(a.Step)+a.Path, string(b.Step)+b.Path) })
+	return claims
+}
+
+// commitClaims asks git for the commits that items say they made.
+func commitClaims(ctx context.Context, p *project.Project, s *pawl.State) []recovery.CommitClaim {
+	var claims []recovery.CommitClaim
+	for id, st := range s.Steps {
+		for _, item := range st.Named {
+			if item.Commit != "" {
+				claims = append(claims, recovery.CommitClaim{Step: id, Commit: item.Commit, There: gitHas(ctx, p.Root, item.Commit)})
+			}
+		}
+	}
+	slices.SortFunc(claims, func(a, b recovery.CommitClaim) int {
+		return strings.Compare(string(a.Step)+a.Commit, string(b.Step)+b.Commit)
+	})
+	return claims
+}
+
+func gitHas(ctx context.Context, root, commit string) bool {
+	return git(ctx, root, "cat-file", "-e", commit+"^{commit}") == nil
+}
+
+// git runs git without its optional locks, and reports only whether it said yes.
+func git(ctx context.Context, root string, args ...string) error {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", root}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
+	return cmd.Run()
+}
+
+// gitFacts compares where git stands with where it stood at the newest checkpoint that has a snapshot, and says why the
+// newest good one has none.
+func gitFacts(ctx context.Context, p *project.Project, s *pawl.State, cfg Snapshots) (g recovery.Git, lost string) {
+	now, err := snapshot.HeadOf(ctx, p.Root)
+	if err != nil {
+		g.Unavailable = err.Error()
+	} else if now != nil {
+		g.Now, g.Is, g.Doing = now.Commit, now.Branch, now.Doing
+	}
+	if s.LastGood == nil {
+		return recovery.Git{}, ""
+	}
+	record, err := recordOf(ctx, p, cfg, s.LastGood)
+	if err != nil {
+		return recovery.Git{Unavailable: g.Unavailable}, err.Error()
+	}
+	if record.Head != nil {
+		g.Then, g.Was, g.WasDoing = record.Head.Commit, record.Head.Branch, record.Head.Doing
+		g.Rewritten = g.Then != "" && g.Then != g.Now && git(ctx, p.Root, "merge-base", "--is-ancestor", g.Then, "HEAD") != nil
+	} else {
+		g = recovery.Git{Unavailable: g.Unavailable}
+	}
+	return g, ""
+}
+
+// recordOf finds the commit record of a checkpoint, or says why there is none.
+func recordOf(ctx context.Context, p *project.Project, cfg Snapshots, c *pawl.Checkpoint) (snapshot.Record, error) {
+	if c.Snapshot == nil || c.Snapshot.Record == "" {
+		return snapshot.Record{}, errors.New(orElse(c.Unsaved(), "it was taken without files"))
+	}
+	if _, err := os.Stat(p.Snapshots()); err != nil {
+		return snapshot.Record{}, err
+	}
+	store, err := OpenSnapshots(ctx, p, cfg)
+	if err != nil {
+		return snapshot.Record{}, err
+	}
+	defer store.Close()
+	id, err := pack.ParseID(c.Snapshot.Record)
+	if err != nil {
+		return snapshot.Record{}, err
+	}
+	records, err := store.Records()
+	if err != nil {
+		return snapshot.Record{}, err
+	}
+	for _, r := range slices.Backward(records) {
+		if r.ID == id {
+			return r, nil
+		}
+	}
+	return snapshot.Record{}, errors.New("its snapshot was pruned")
+}
