@@ -85,13 +85,7 @@ func (r *Restoration) hidden() (paths []string, err error) {
 	defer unix.Close(root)
 	free := "" // nothing is below this path
 	for _, c := range r.Changes {
-		if free != "" && strings.HasPrefix(c.Path, free+"/") {
-			continue
-		}
-		if c.Old != nil {
-			if c.Old.Kind != Folder {
-				free = c.Path
-			}
+		if c.Old != nil || free != "" && strings.HasPrefix(c.Path, free+"/") {
 			continue
 		}
 		kind, err := kindBelow(root, c.Path)
