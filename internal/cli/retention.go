@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -160,19 +159,12 @@ func (a *app) archivedReports(ctx context.Context, p *project.Project) ([]runRep
 	return reports, nil
 }
 
-// setOldAside archives the unfinished run of a plan that is begun anew. One that cannot be read is left where it is:
-// whether it is of this plan is not known.
-func (a *app) setOldAside(ctx context.Context, p *project.Project, source string) error {
+// insteadOf returns the unfinished run of a plan that is begun anew, empty where there is none. One that cannot be read
+// is left where it is: whether it is of this plan is not known.
+func insteadOf(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
 	run, err := engine.Unfinished(ctx, p, source)
-	if run == "" || errors.Is(err, pawl.ErrNewer) || pawl.KindOf(err) == pawl.KindDamaged {
-		return nil
+	if pawl.KindOf(err) == pawl.KindDamaged {
+		return "", nil
 	}
-	if err != nil {
-		return err
-	}
-	if _, err := engine.SetAside(ctx, p, engine.Archiving{Runs: []pawl.RunID{run}, Keep: engine.DefaultArchives}); err != nil {
-		return err
-	}
-	fmt.Fprintf(a.Out, "run %s was unfinished, and is archived\n", run)
-	return nil
+	return run, err
 }

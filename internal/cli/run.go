@@ -120,7 +120,7 @@ func (a *app) runPlan(ctx context.Context, n engine.New, o runOptions) error {
 		return err
 	}
 	if n.Kind == pawl.PlanRun && o.fresh {
-		if err := a.setOldAside(ctx, p, n.Source); err != nil {
+		if n.Instead, err = insteadOf(ctx, p, n.Source); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,11 @@ func (a *app) runPlan(ctx context.Context, n engine.New, o runOptions) error {
 		return a.inBackground(ctx, p, n)
 	}
 	return a.carryOn(ctx, p, engineStart{why: "run", parallel: o.parallel, open: func(cfg engine.Config) (*engine.Engine, error) {
-		return engine.OpenNew(ctx, cfg, n)
+		e, err := engine.OpenNew(ctx, cfg, n)
+		if err == nil && n.Instead != "" {
+			fmt.Fprintf(a.Out, "run %s was unfinished, and is archived\n", n.Instead)
+		}
+		return e, err
 	}})
 }
 
@@ -170,6 +174,9 @@ func (a *app) inBackground(ctx context.Context, p *project.Project, n engine.New
 	c.SysProcAttr = detached()
 	if err := c.Start(); err != nil {
 		return err
+	}
+	if n.Instead != "" {
+		fmt.Fprintf(a.Err, "pawl: note: run %s was unfinished, and is archived\n", n.Instead)
 	}
 	fmt.Fprintf(a.Out, "%s\n", run)
 	fmt.Fprintf(a.Err, "pawl: runs in the background (pid %d); `pawl watch` shows it\n", c.Process.Pid)

@@ -87,7 +87,9 @@ func (a *app) inside(p *project.Project, paths []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	here, err = filepath.EvalSymlinks(here)
+	if here, err = filepath.Abs(here); err == nil {
+		here, err = filepath.EvalSymlinks(here)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -397,7 +399,14 @@ func (a *app) export(ctx context.Context, t *traveller, saved engine.SavedCheckp
 	if err != nil {
 		return err
 	}
-	changes, err := t.store.Export(ctx, record, paths, to)
+	folder, err := a.fromHere(to)
+	if err == nil {
+		err = engine.MustBeEmpty(folder)
+	}
+	if err != nil {
+		return err
+	}
+	changes, err := t.store.Export(ctx, record, paths, folder)
 	if err != nil {
 		return err
 	}

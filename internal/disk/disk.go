@@ -55,7 +55,12 @@ func replace(path string, data []byte) error {
 // Put writes path whole, like Replace, but does not wait for the disk: after a power cut it may be missing or empty.
 // It is for views, caches and everything that is written again when it is missing.
 func Put(path string, data []byte) error {
-	temp := fmt.Sprintf("%s.tmp%d", path, os.Getpid())
+	return PutBy(fmt.Sprintf("%s.tmp%d", path, os.Getpid()), path, data)
+}
+
+// PutBy is Put by way of a file of the caller's choice in the same folder: its name says who clears away what death
+// leaves of it.
+func PutBy(temp, path string, data []byte) error {
 	if err := put(temp, path, data); err != nil {
 		os.Remove(temp) // what may be there of it
 		return fmt.Errorf("write %s: %w", path, err)

@@ -58,7 +58,7 @@ func PrepareFork(ctx context.Context, p *project.Project, store *snapshot.Store,
 		return nil, err
 	}
 	if into.Folder != "" {
-		return f, mustBeEmpty(into.Folder)
+		return f, MustBeEmpty(into.Folder)
 	}
 	f.Restore = &Restore{project: p, target: target, version: into.Version, command: "pawl fork"}
 	if err := f.prepare(ctx, store, into.OtherHead); err != nil {
@@ -67,8 +67,8 @@ func PrepareFork(ctx context.Context, p *project.Project, store *snapshot.Store,
 	return f, nil
 }
 
-// mustBeEmpty refuses a folder in which something is.
-func mustBeEmpty(folder string) error {
+// MustBeEmpty refuses a folder in which something is.
+func MustBeEmpty(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
 		return nil

@@ -73,14 +73,29 @@ func hash(data []byte) string {
 type New struct {
 	Kind    pawl.RunKind
 	Plan    *pawl.Plan
-	Data    []byte // the plan's bytes
-	Source  string // where the user keeps the plan, empty where nowhere
-	Version string // of this program
+	Data    []byte     // the plan's bytes
+	Source  string     // where the user keeps the plan, empty where nowhere
+	Version string     // of this program
+	Instead pawl.RunID // an unfinished run that is set aside for it. Defaults to none.
 }
 
 // Create makes a run: its folder, the plan as it will be run, and a journal whose first batch says so.
-// It dies well: a folder without a journal is no run.
+// It dies well: a folder without a journal is no run. A run that it is made instead of is set aside when it is there.
 func Create(ctx context.Context, p *project.Project, n New) (pawl.RunID, error) {
+	if n.Instead == "" {
+		return create(ctx, p, n)
+	}
+	if err := liveIn(ctx, p, n.Instead); err != nil {
+		return "", err
+	}
+	run, err := create(ctx, p, n)
+	if err != nil {
+		return "", err
+	}
+	return run, moveAside(p, n.Instead)
+}
+
+func create(ctx context.Context, p *project.Project, n New) (pawl.RunID, error) {
 	run := pawl.NewRunID(n.Plan.Name, time.Now(), randomHex(2))
 	if err := disk.MakeFolders(p.RunDir(run)); err != nil {
 		return "", err

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"pawl"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
@@ -25,11 +27,18 @@ func VerifySnapshots(ctx context.Context, p *project.Project, cfg Snapshots) ([]
 		return nil, err
 	}
 	store, err := OpenSnapshots(ctx, p, cfg)
-	if err != nil {
-		return []pawl.Finding{{Level: pawl.Bad, Where: p.Snapshots(), What: err.Error(), Hint: repairHint}}, nil
+	if err == nil {
+		var findings []pawl.Finding
+		findings, err = b.verify(ctx, store)
+		if err = errors.Join(err, store.Close()); err == nil {
+			return findings, nil
+		}
 	}
-	findings, err := b.verify(ctx, store)
-	return findings, errors.Join(err, store.Close())
+	found := pawl.Finding{Level: pawl.Bad, Where: p.Snapshots(), What: err.Error(), Hint: repairHint}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) { // the lock that checking needs cannot be had
+		found.Level, found.What, found.Hint = pawl.Warn, "the snapshots were not checked: "+err.Error(), ""
+	}
+	return []pawl.Finding{found}, ctx.Err()
 }
 
 const repairHint = "pawl verify --repair"

@@ -338,18 +338,26 @@ func (a *applier) make(fd int, name string, c Change, known map[string]stamp) er
 	return err
 }
 
-// fill writes a file's content, from the workspace where that still has it, else from the store.
+// fill writes a file's content, from the workspace where that still has it, else from the store. Blocks of zeros become
+// holes.
 func (a *applier) fill(file disk.File, c Change, known map[string]stamp) error {
 	if s, ok := known[path.Base(c.Path)]; ok {
 		if done, err := a.clones.clone(file, c.Path, *c.New, s); done || err != nil {
 			return err
 		}
 	}
-	w := sparseWriter{file: file}
-	if err := a.store.Content(*c.New, &w); err != nil {
+	at, hole := int64(0), false
+	err := a.store.eachBlock(*c.New, func(id pack.ID, data []byte) (err error) {
+		if hole = c.New.Kind == Blocks && id == zeroBlock(); !hole {
+			_, err = file.WriteAt(data, at)
+		}
+		at += int64(len(data))
 		return err
+	})
+	if err == nil && hole { // at the end: nothing was written there
+		err = file.Truncate(at)
 	}
-	return w.end()
+	return err
 }
 
 // dotless is a folder's path as trees have it: the root has none.
@@ -358,31 +366,6 @@ func dotless(folder string) string {
 		return ""
 	}
 	return folder
-}
-
-// sparseWriter writes a file from front to back and leaves whole blocks of zeros out.
-type sparseWriter struct {
-	file disk.File
-	at   int64
-	hole bool // at the end
-}
-
-func (w *sparseWriter) Write(data []byte) (int, error) {
-	w.hole = len(data) == blockSize && isZero(data)
-	if !w.hole {
-		if _, err := w.file.WriteAt(data, w.at); err != nil {
-			return 0, err
-		}
-	}
-	w.at += int64(len(data))
-	return len(data), nil
-}
-
-func (w *sparseWriter) end() error {
-	if !w.hole {
-		return nil
-	}
-	return w.file.Truncate(w.at)
 }
 
 // setModes gives the folders their modes, the deepest first.

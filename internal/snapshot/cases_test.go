@@ -407,7 +407,10 @@ func TestSomeoneSavedAFileWhileItWasRestored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkspace(t)
-			large := strings.Repeat("0123456789abcdef", largeFile/16+1)
+			large := "small"
+			if name == "a large file" {
+				large = strings.Repeat("0123456789abcdef", largeFile/16+1)
+			}
 			w.write("a", "1")
 			w.write("gone", "1")
 			w.write("sub", "1")
@@ -435,12 +438,7 @@ func TestSomeoneSavedAFileWhileItWasRestored(t *testing.T) {
 			if err := r.Apply(t.Context()); err == nil {
 				t.Error("no error")
 			}
-			after, stayed := contents(t, w.root), 0
-			for path, was := range now {
-				if after[path] == was {
-					stayed++
-				}
-			}
+			after := contents(t, w.root)
 			edited := map[string]string{"to be removed": "b", "another link": "link", "where none was": "gone", "in the folder": "sub/came", "a large file": "large"}[name]
 			if edited == "" {
 				edited = "a"

@@ -103,9 +103,15 @@ func (w *workspace) take() Record {
 	return r
 }
 
-// age waits until the clock of the file system has moved on, and lets the stat cache see it: from then on the next walk
-// believes it about everything that there is now.
+// age lets the stat cache see everything that there is now after a while: from then on the next walk believes it.
 func (w *workspace) age() {
+	w.t.Helper()
+	w.tick()
+	w.take()
+}
+
+// tick waits until the clock of the file system has moved on by so much that what changed before is settled.
+func (w *workspace) tick() {
 	w.t.Helper()
 	probe := filepath.Join(w.root, ".pawl", "probe")
 	for until := time.Now().UnixNano() + 2*grain; ; {
@@ -113,10 +119,9 @@ func (w *workspace) age() {
 		var st unix.Stat_t
 		w.must(unix.Stat(probe, &st))
 		if _, ctime := timesOf(&st); ctime > until {
-			break
+			return
 		}
 	}
-	w.take()
 }
 
 // restore brings a snapshot back, and returns the one of what was there before.

@@ -100,9 +100,12 @@ func TestAFileChangesWhileItIsRead(t *testing.T) {
 			w.write("large", strings.Repeat("0", size))
 			w.age()
 			w.patch("large", 0, "x") // else it would not be read
-			edits := 0
+			blocks, edits := 0, 0
 			m := &meddler{Context: t.Context(), at: func(int) {
-				if edits < times && calledBy("(*largeReader).some") {
+				if !calledBy("(*largeReader).some") {
+					return
+				}
+				if blocks++; blocks > 6 && edits < times { // the first one has been read
 					edits++
 					w.patch("large", int64(edits%size), fmt.Sprint(edits%10))
 				}
@@ -401,9 +404,11 @@ func TestHoles(t *testing.T) {
 	w.patch("sparse", size-3, "end")
 	w.write("small", "begin")
 	w.must(os.Truncate(w.path("small"), largeFile))
+	w.write("tail", "begin")
+	w.must(os.Truncate(w.path("tail"), largeFile+blockSize+100)) // a hole that is no whole block
 	start := time.Now()
 	first := w.take()
-	if first.Bytes != size+largeFile || first.Added > 1<<20 {
+	if first.Bytes != size+2*largeFile+blockSize+100 || first.Added > 1<<20 {
 		t.Errorf("%+v", first)
 	}
 	sum := func(root string) []string {

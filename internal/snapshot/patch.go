@@ -14,8 +14,8 @@ const (
 	maxPatch = 4 << 20 // bytes of a file up to which its lines are compared
 )
 
-// Patch writes the comparison as a patch that `git apply` takes, but for binary and very large files: of those it only
-// says that they differ.
+// Patch writes the comparison as a patch that `git apply` takes, but for very large files: of those it only says that they
+// differ.
 func (c *Comparison) Patch(out io.Writer) error {
 	for _, change := range c.Changes {
 		old, now := fileSide(change.Old), fileSide(change.New)
@@ -79,7 +79,7 @@ func (c *Comparison) lines(b *bytes.Buffer, change Change, a, z string) error {
 	switch {
 	case bytes.Equal(old, now):
 	case isBinary(old) || isBinary(now):
-		fmt.Fprintf(b, "Binary files %s and %s differ\n", a, z)
+		return binaryPatch(b, change, old, now)
 	default:
 		b.WriteString(udiff.Unified(a, z, string(old), string(now)))
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	stories = flag.Int("stories", 6, "how many random stories to play")
+	stories = flag.Int("stories", 4, "how many random stories to play")
 	seed    = flag.Uint64("seed", 0, "where their dice begin; 0 for the clock")
 )
 

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -86,13 +85,7 @@ func (r *Restoration) hidden() (paths []string, err error) {
 	defer unix.Close(root)
 	free := "" // nothing is below this path
 	for _, c := range r.Changes {
-		if free != "" && strings.HasPrefix(c.Path, free+"/") {
-			continue
-		}
-		if c.Old != nil {
-			if c.Old.Kind != Folder {
-				free = c.Path
-			}
+		if c.Old != nil || free != "" && strings.HasPrefix(c.Path, free+"/") {
 			continue
 		}
 		kind, err := kindBelow(root, c.Path)
@@ -338,6 +331,14 @@ func (p *pastRules) in(folder string) (*ignore.Rules, error) {
 
 // Content writes a file of a snapshot, checked, to out.
 func (s *Store) Content(e Entry, out interface{ Write([]byte) (int, error) }) error {
+	return s.eachBlock(e, func(_ pack.ID, data []byte) error {
+		_, err := out.Write(data)
+		return err
+	})
+}
+
+// eachBlock calls do with a file's content, whole or block by block.
+func (s *Store) eachBlock(e Entry, do func(id pack.ID, data []byte) error) error {
 	ids := []pack.ID{e.ID}
 	if e.Kind == Blocks {
 		var err error
@@ -353,14 +354,9 @@ func (s *Store) Content(e Entry, out interface{ Write([]byte) (int, error) }) er
 				return err
 			}
 		}
-		if _, err := out.Write(data); err != nil {
+		if err := do(id, data); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// isZero reports whether a block holds nothing but zeros, and may be a hole in the file.
-func isZero(data []byte) bool {
-	return len(data) > 0 && data[0] == 0 && bytes.Equal(data[1:], data[:len(data)-1])
 }

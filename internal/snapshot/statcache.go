@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
@@ -109,7 +110,8 @@ func readBlock(raw, body []byte) (*block, bool) {
 	return b, !f.bad
 }
 
-// writeStatCache writes the cache. It may be lost at a power cut.
+// writeStatCache writes the cache. It may be lost at a power cut. A batch must be open: what a death leaves here is what
+// the next batch removes.
 func writeStatCache(path string, started int64, index indexKey, blocks [][]byte) error {
 	size := len(statMagic) + 12 + len(index)
 	for _, b := range blocks {
@@ -123,7 +125,8 @@ func writeStatCache(path string, started int64, index indexKey, blocks [][]byte)
 		out = append(out, b...)
 	}
 	out = binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
-	return disk.Put(path, out)
+	temp := filepath.Join(filepath.Dir(path), "temp-stat-"+randomName())
+	return disk.PutBy(temp, path, out)
 }
 
 // encode gives the block with its length in front.

@@ -55,7 +55,3 @@ func kindOf(mode os.FileMode) byte {
 }
 
 func timesOf(st *unix.Stat_t) (mtime, ctime int64) { return st.Mtim.Nano(), st.Ctim.Nano() }
-
-func rename(fromDir int, from string, toDir int, to string) error {
-	return unix.Renameat(fromDir, from, toDir, to)
-}

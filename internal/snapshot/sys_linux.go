@@ -55,7 +55,3 @@ func readNames(fd int, buf []byte, each func(name []byte, kind byte)) error {
 }
 
 func timesOf(st *unix.Stat_t) (mtime, ctime int64) { return st.Mtim.Nano(), st.Ctim.Nano() }
-
-func rename(fromDir int, from string, toDir int, to string) error {
-	return unix.Renameat(fromDir, from, toDir, to)
-}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
-
-	"golang.org/x/sys/unix"
 )
 
 // Batch gathers the objects of one commit. Nothing of it is in the store before Commit. It may be used by many
@@ -32,17 +29,6 @@ func (s *Store) Begin(ctx context.Context) (*Batch, error) {
 		return nil, fmt.Errorf("begin a snapshot: %w", err)
 	}
 	return &Batch{store: s, lock: l, out: newWriter(s), known: map[ID]bool{}}, nil
-}
-
-// sweep removes what dead processes left unfinished, where there is any and nobody is at work. What cannot be removed
-// now can be later.
-func (s *Store) sweep() {
-	if left, err := s.leftovers(); err != nil || len(left) == 0 {
-		return
-	}
-	if l, err := try(filepath.Join(s.dir, lockName), unix.LOCK_EX); err == nil {
-		_ = errors.Join(s.removeLeftovers(), l.release())
-	}
 }
 
 // Put adds an object, and returns its ID. An object that is in the store, or in this batch, costs only its hash. Put

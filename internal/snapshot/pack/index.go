@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"sync"
 
 	"pawl/internal/disk"
 )
@@ -105,6 +106,9 @@ func (x *index) close() error {
 	return x.file.Close()
 }
 
+// blockRoom is room for blocks that are looked at.
+var blockRoom = sync.Pool{New: func() any { return new([blockSize]byte) }}
+
 // find returns where an object stands.
 func (x *index) find(id ID) (place, bool, error) {
 	if x == nil {
@@ -112,7 +116,8 @@ func (x *index) find(id ID) (place, bool, error) {
 	}
 	prefix := binary.BigEndian.Uint64(id[:])
 	after := sort.Search(len(x.first), func(i int) bool { return x.first[i] > prefix })
-	var buf [blockSize]byte
+	buf := blockRoom.Get().(*[blockSize]byte)
+	defer blockRoom.Put(buf)
 	for b := after - 1; b >= 0; b-- {
 		entries, err := x.block(buf[:], b)
 		if err != nil {
@@ -158,7 +163,7 @@ func (x *index) all() ([]located, error) {
 	if x == nil {
 		return nil, nil
 	}
-	all := make([]located, 0, x.entries)
+	all := make([]located, 0, len(x.first)*perBlock)
 	var buf [blockSize]byte
 	for b := range x.first {
 		entries, err := x.block(buf[:], b)

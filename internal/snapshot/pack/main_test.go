@@ -9,8 +9,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -133,6 +135,10 @@ func act(words []string) int {
 		return 1
 	}
 	defer s.Close()
+	if err := limitFiles(os.Getenv(limitVar)); err != nil {
+		fmt.Println("error", err)
+		return 1
+	}
 	say := func(err error, done string) {
 		if err != nil {
 			done = "error " + strings.ReplaceAll(err.Error(), "\n", " ")
@@ -176,6 +182,21 @@ func act(words []string) int {
 		say(err, "done old0")
 	}
 	return 0
+}
+
+// limitVar is how long a file that the other process writes may become: what goes beyond it is written short.
+const limitVar = "PACK_TEST_LIMIT"
+
+func limitFiles(size string) error {
+	if size == "" {
+		return nil
+	}
+	limit, err := strconv.ParseUint(size, 10, 64)
+	if err != nil {
+		return err
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit})
 }
 
 // another returns the command of another process.

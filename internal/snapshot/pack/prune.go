@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
 	"pawl/internal/disk"
 )
 
@@ -26,44 +24,32 @@ type Pruned struct {
 // other, so that no more space is needed than the largest of them. Whoever holds nothing may still see what is dead
 // for a moment. A pack with damage in it is left alone: see Repair.
 func (s *Store) Prune(ctx context.Context, live func(commits []Commit) (keep, objects map[ID]bool, err error)) (Pruned, error) {
-	pruned, err := s.alone(ctx, func(before int64) (Pruned, error) {
+	var pruned Pruned
+	err := s.alone(ctx, func() error {
+		before, err := s.Size()
+		if err != nil {
+			return err
+		}
+		if err := s.tidy(ctx); err != nil {
+			return err
+		}
 		commits, err := s.Commits()
 		if err != nil {
-			return Pruned{}, err
+			return err
 		}
 		keep, objects, err := live(commits)
 		if err != nil {
-			return Pruned{}, err
+			return err
 		}
-		pruned, err := s.prune(ctx, keep, objects)
+		pruned, err = s.prune(ctx, keep, objects)
 		after, worse := s.Size()
 		pruned.Bytes = before - after
-		return pruned, errors.Join(err, worse)
+		return errors.Join(err, worse)
 	})
 	if err != nil {
-		return pruned, fmt.Errorf("prune snapshots: %w", err)
+		err = fmt.Errorf("prune snapshots: %w", err)
 	}
-	return pruned, nil
-}
-
-// alone calls do while nobody else is at work, on a folder without leftovers where all that can be seen is durable.
-func (s *Store) alone(ctx context.Context, do func(before int64) (Pruned, error)) (Pruned, error) {
-	l, err := acquire(ctx, filepath.Join(s.dir, lockName), unix.LOCK_EX)
-	if err != nil {
-		return Pruned{}, err
-	}
-	before, err := s.Size()
-	if err == nil {
-		err = s.removeLeftovers()
-	}
-	if err == nil {
-		err = s.committing(ctx, s.settle)
-	}
-	var pruned Pruned
-	if err == nil {
-		pruned, err = do(before)
-	}
-	return pruned, errors.Join(err, l.release())
+	return pruned, err
 }
 
 // census is all that stands in the packs, whatever the index says.

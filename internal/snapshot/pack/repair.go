@@ -3,13 +3,10 @@ package pack
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-
-	"golang.org/x/sys/unix"
 
 	"pawl/internal/disk"
 )
@@ -28,12 +25,8 @@ type Repaired struct {
 // object is still there: a Prune that does not name it removes it. It waits until no batch and no hold is open, and
 // until ctx ends. It may die at any moment, and be called again.
 func (s *Store) Repair(ctx context.Context) (Repaired, error) {
-	l, err := acquire(ctx, filepath.Join(s.dir, lockName), unix.LOCK_EX)
-	if err != nil {
-		return Repaired{}, fmt.Errorf("repair snapshots: %w", err)
-	}
 	r := &repair{store: s, suspect: map[ID]bool{}, alive: map[ID]bool{}}
-	if err := errors.Join(r.run(ctx), l.release()); err != nil {
+	if err := s.alone(ctx, func() error { return r.run(ctx) }); err != nil {
 		return r.done, fmt.Errorf("repair snapshots: %w", err)
 	}
 	return r.done, nil
@@ -51,10 +44,7 @@ func (r *repair) run(ctx context.Context) error {
 	if err := r.deadList(); err != nil {
 		return err
 	}
-	if err := s.removeLeftovers(); err != nil {
-		return err
-	}
-	if err := s.committing(ctx, s.settle); err != nil {
+	if err := s.tidy(ctx); err != nil {
 		return err
 	}
 	damaged, err := r.examine(ctx)

@@ -292,8 +292,8 @@ func (v *view) look() (old bool, err error) {
 func (v *view) behind() bool {
 	var more int64
 	for _, p := range v.packs {
-		if info, err := p.file.Stat(); err == nil {
-			more += info.Size() - p.size
+		if size, err := p.length(); err == nil {
+			more += size - p.size
 		}
 	}
 	if more < much {

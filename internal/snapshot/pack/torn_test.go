@@ -2,9 +2,11 @@ package pack
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -70,6 +72,26 @@ func TestHolesInTail(t *testing.T) {
 	}
 }
 
+// TestShortWrite has another process hit a limit in the middle of a segment: it takes back what was written of it, and
+// whoever has space goes on in the same pack.
+func TestShortWrite(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, set{"a", 3, 100})
+	path := packPaths(t, s.dir)[0]
+	limit := len(read(t, path)) + 5000
+	said := tell(t, another(t, s.dir, "small b", fmt.Sprintf("%s=%d", limitVar, limit)))
+	if len(said.done) == 0 || len(said.errors) == 0 || !strings.Contains(said.errors[0], "file too large") {
+		t.Fatalf("%v: want some of both", said)
+	}
+	if got := len(read(t, path)); got > limit-500 {
+		t.Errorf("%d bytes of %d: want the last segment taken back", got, limit)
+	}
+	works(t, s.dir, append(said.done, "a")...)
+	if got := packPaths(t, s.dir); len(got) != 1 {
+		t.Errorf("%q, want one pack", got)
+	}
+}
+
 // TestPackWithinAPack tears a segment whose object holds the bytes of its own pack: they are content, not segments.
 func TestPackWithinAPack(t *testing.T) {
 	t.Parallel()
@@ -78,13 +100,11 @@ func TestPackWithinAPack(t *testing.T) {
 	before := read(t, path)
 	b, err := s.Begin(t.Context())
 	must(t, err)
-	_, err = b.Put(before)
-	must(t, err)
+	e := commitEntry(before)
+	e.kind = kindPlain // as if it could not be compressed
+	must(t, b.add(e, before))
 	_, err = b.Commit(t.Context(), set{"b", 0, 0}.record())
 	must(t, err)
-	if bytes.Count(read(t, path), []byte(segmentMagic)) != 3 {
-		t.Fatal("the pack was compressed")
-	}
 	must(t, os.Truncate(path, int64(2*len(before)+segmentHeader+entryHeader)))
 	works(t, s.dir, "a")
 }
@@ -118,4 +138,21 @@ func TestCutPack(t *testing.T) {
 		t.Errorf("cannot read %d of %d, %d said to be lost", len(again), len(bad), len(done.Lost))
 	}
 	works(t, s.dir)
+}
+
+// TestHugeFile has a file that calls itself a pack and goes on for 100 GB of nothing.
+func TestHugeFile(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, set{"a", 3, 100})
+	must(t, os.Truncate(packPaths(t, s.dir)[0], 100<<30))
+	must(t, os.WriteFile(s.dir+"/"+packName(7), nil, 0o600))
+	must(t, os.Truncate(s.dir+"/"+packName(7), 100<<30))
+	s = open(t, s.dir)
+	if got := names(t, s); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("%q", got)
+	}
+	must(t, set{"b", 3, 100}.commit(t.Context(), s))
+	if got := names(t, s); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("%q", got)
+	}
 }

@@ -111,7 +111,7 @@ func (v *view) holdsIndexed() bool {
 		if p == nil {
 			return false
 		}
-		if info, err := p.file.Stat(); err != nil || info.Size() < covered {
+		if size, err := p.length(); err != nil || size < covered {
 			return false
 		}
 	}
@@ -122,11 +122,11 @@ func (v *view) holdsIndexed() bool {
 func (v *view) rest() error {
 	for _, number := range v.numbers() {
 		p := v.packs[number]
-		info, err := p.file.Stat()
+		size, err := p.length()
 		if err != nil {
 			return err
 		}
-		if info.Size() == p.size {
+		if size == p.size {
 			continue
 		}
 		if err := v.more(p); err != nil {
@@ -151,21 +151,29 @@ func (v *view) more(p *packFile) error {
 	return nil
 }
 
+// length returns how long the pack's file is now. What stands behind the largest length of a pack is none of it.
+func (p *packFile) length() (int64, error) {
+	info, err := p.file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return min(info.Size(), maxPack), nil
+}
+
 // scan reads the pack from an offset on. Damage is read twice: another process may just be taking back, or writing
 // anew, what it could not write.
 func (p *packFile) scan(from, known int64) (found *scan, size int64, err error) {
 	bad := 0
 	for range 10 {
-		info, err := p.file.Stat()
-		if err != nil {
+		if size, err = p.length(); err != nil {
 			return nil, 0, err
 		}
-		found, err = scanPack(p.file, from, info.Size(), known)
+		found, err = scanPack(p.file, from, size, known)
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			continue
 		}
 		if err != nil || len(found.bad) == bad {
-			return found, info.Size(), err
+			return found, size, err
 		}
 		bad = len(found.bad)
 	}

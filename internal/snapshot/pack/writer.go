@@ -13,7 +13,7 @@ import (
 
 const (
 	tempPrefix = "temp-"
-	// maxPack bounds a segment, and so a pack.
+	// maxPack is more than any pack holds.
 	maxPack = 1 << 28
 	// flushAt is how much is written at once to a file that is being made.
 	flushAt = 2 << 20
