@@ -80,6 +80,11 @@ type RunReopened struct {
 	Why string `json:"why,omitempty"`
 }
 
+// RunExamined says what was found before the run was resumed.
+type RunExamined struct {
+	Findings []Finding `json:"findings"`
+}
+
 // MachineSlept says how long the machine was asleep; that time counts against no limit.
 type MachineSlept struct {
 	Seconds float64 `json:"seconds"`
@@ -95,3 +100,4 @@ func (RunStopped) Event() EventType    { return "run.stopped" }
 func (RunEnded) Event() EventType      { return "run.ended" }
 func (RunReopened) Event() EventType   { return "run.reopened" }
 func (MachineSlept) Event() EventType  { return "machine.slept" }
+func (RunExamined) Event() EventType   { return "run.examined" }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +40,8 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	if err != nil {
 		return err
 	}
-	a.register(p)
+	notices := p.Register("", time.Now().UTC())
+	a.sayNotes(notices)
 	if err := refuseHeld(p); err != nil {
 		return err
 	}
@@ -58,22 +60,101 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	if err := resumable(r, change); err != nil {
 		return err
 	}
-	if a.json && o.dry {
-		return a.printJSON(change)
+	cfg, err := a.engineConfig(p)
+	if err != nil {
+		return err
+	}
+	x, err := engine.Examine(ctx, p, r, change, cfg.Snapshots, notices)
+	if err != nil {
+		return err
+	}
+	if o.dry {
+		return a.sayExamined(r, change, x)
 	}
 	a.sayResumed(r)
 	a.sayChange(change)
-	if o.dry {
+	a.sayFindings(x, false)
+	if err := a.agreed(change, x, o.yes); err != nil {
+		return err
+	}
+	return a.carryOn(ctx, p, engineStart{why: "resume", parallel: o.parallel, adopt: change, examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
+		return engine.Open(ctx, cfg, r.State.Run)
+	}})
+}
+
+// agreed asks a person before finished work runs again, and before going on where that is unsafe.
+func (a *app) agreed(change *engine.Change, x *engine.Examination, yes bool) error {
+	if yes {
 		return nil
 	}
-	if change.Reruns() && !o.yes {
+	if change.Reruns() {
 		if err := a.confirm("Finished work would run again."); err != nil {
 			return err
 		}
 	}
-	return a.carryOn(ctx, p, engineStart{why: "resume", parallel: o.parallel, adopt: change, open: func(cfg engine.Config) (*engine.Engine, error) {
-		return engine.Open(ctx, cfg, r.State.Run)
-	}})
+	unsafe := x.Unsafe()
+	if len(unsafe) == 0 {
+		return nil
+	}
+	if err := a.confirm("Go on nevertheless?"); err != nil {
+		why := fmt.Errorf("unsafe to go on: %s: %s", unsafe[0].Where, unsafe[0].What)
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: why, Hint: "pawl resume --yes"}
+	}
+	return nil
+}
+
+// examined is what `pawl resume --dry-run --json` prints.
+type examined struct {
+	Run pawl.RunID `json:"run"`
+	*engine.Change
+	*engine.Examination
+	Steps []whyStep `json:"steps"`
+}
+
+// sayExamined says what is true, what is safe to do, and what would run.
+func (a *app) sayExamined(r *engine.Run, change *engine.Change, x *engine.Examination) error {
+	steps := whySteps(r, change)
+	if a.json {
+		return a.printJSON(examined{Run: r.State.Run, Change: change, Examination: x, Steps: steps})
+	}
+	a.sayResumed(r)
+	a.sayChange(change)
+	fmt.Fprintln(a.Out, "\nFindings:")
+	a.sayFindings(x, true)
+	fmt.Fprintln(a.Out, "\nVerdicts:")
+	for _, j := range x.Verdicts {
+		a.sayVerdict(pawl.AttemptRef{Step: j.Step, Item: j.Item, Attempt: j.Attempt}, j.Verdict)
+	}
+	if len(x.Verdicts) == 0 {
+		fmt.Fprintln(a.Out, "  nothing is in doubt")
+	}
+	fmt.Fprintln(a.Out, "\nWould run:")
+	for _, s := range steps {
+		if s.Runs {
+			fmt.Fprintf(a.Out, "  %-20s %s\n", s.Step, s.Why)
+		}
+	}
+	return nil
+}
+
+// sayFindings prints findings; unless all are wanted, only those that a person should know.
+func (a *app) sayFindings(x *engine.Examination, all bool) {
+	for _, f := range x.Findings {
+		if all || f.Level != pawl.OK {
+			fmt.Fprint(a.Out, "  ")
+			a.printFinding(f)
+		}
+	}
+}
+
+func (a *app) sayVerdict(ref pawl.AttemptRef, v pawl.Verdict) {
+	fmt.Fprintf(a.Out, "  %-20s attempt %d: %s, by rule %s: %s\n", ref.Name(), ref.Attempt, v.Word, v.Rule, strings.Join(v.Reasons, "; "))
+	if v.By != "" {
+		fmt.Fprintf(a.Out, "  %-20s chosen by %s\n", "", v.By)
+	}
+	if v.Doubt != "" {
+		fmt.Fprintf(a.Out, "  %-20s an evaluator was asked, and not followed: %s\n", "", v.Doubt)
+	}
 }
 
 // resumable says why a run cannot be gone on with.
@@ -150,14 +231,7 @@ func (a *app) why(p *project.Project, r *engine.Run) error {
 	if err != nil {
 		return err
 	}
-	again := map[pawl.StepID]engine.Again{}
-	for _, x := range change.Again {
-		again[x.Step] = x
-	}
-	steps := []whyStep{}
-	for _, step := range change.Plan().Steps() {
-		steps = append(steps, whyOf(step, r.State.Steps[step.ID], again))
-	}
+	steps := whySteps(r, change)
 	if a.json {
 		return a.printJSON(struct {
 			Steps  []whyStep      `json:"steps"`
@@ -173,6 +247,18 @@ func (a *app) why(p *project.Project, r *engine.Run) error {
 	}
 	a.sayChange(change)
 	return nil
+}
+
+func whySteps(r *engine.Run, change *engine.Change) []whyStep {
+	again := map[pawl.StepID]engine.Again{}
+	for _, x := range change.Again {
+		again[x.Step] = x
+	}
+	steps := []whyStep{}
+	for _, step := range change.Plan().Steps() {
+		steps = append(steps, whyOf(step, r.State.Steps[step.ID], again))
+	}
+	return steps
 }
 
 func whyOf(step *pawl.Step, st *pawl.StepState, again map[pawl.StepID]engine.Again) whyStep {

@@ -205,6 +205,7 @@ type engineStart struct {
 	why      string
 	parallel int
 	adopt    *engine.Change
+	examined *engine.Examination
 }
 
 // carryOn runs an engine until the run is over or stops, showing it live.
@@ -225,6 +226,9 @@ func (a *app) carryOn(ctx context.Context, p *project.Project, s engineStart) er
 	soft, hard, release := interrupts(ctx, show.interrupted)
 	defer release()
 	show.begin(e.State(), e.Plan())
+	if s.examined != nil {
+		e.Examined(s.examined)
+	}
 	if s.adopt != nil {
 		err = e.Adopt(soft, s.adopt)
 	}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pawl"
+	"pawl/internal/engine"
+	"pawl/internal/recovery"
+)
+
+func (a *app) explainCommand() *cobra.Command {
+	var run string
+	var rules bool
+	c := &cobra.Command{
+		Use:   "explain [STEP]",
+		Short: "Say which findings led to which verdict, and by which rule",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if rules {
+				return a.printRules()
+			}
+			_, r, err := a.look(c.Context(), run)
+			if err != nil {
+				return err
+			}
+			defer r.Log.Close()
+			step := pawl.StepID(optional(args, 0))
+			if step != "" && r.Plan.Step(step) == nil {
+				return usageError("pawl status", "no step %s in this run's plan", step)
+			}
+			list, err := engine.Explain(r, step)
+			if err != nil {
+				return err
+			}
+			return a.printExplained(list)
+		},
+	}
+	c.Flags().StringVar(&run, "run", "", "of this run (default: the current one)")
+	c.Flags().BoolVar(&rules, "rules", false, "print the table of rules instead")
+	return a.jsonFlag(c)
+}
+
+func (a *app) printRules() error {
+	if a.json {
+		return a.printJSON(recovery.Table())
+	}
+	_, err := fmt.Fprint(a.Out, recovery.Markdown())
+	return err
+}
+
+func (a *app) printExplained(list []engine.Explained) error {
+	if a.json {
+		if list == nil {
+			list = []engine.Explained{}
+		}
+		return a.printJSON(list)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(a.Out, "nothing was in doubt: no verdict was needed")
+	}
+	for i, x := range list {
+		if i > 0 {
+			fmt.Fprintln(a.Out)
+		}
+		ref := pawl.AttemptRef{Step: x.Step, Item: x.Item, Attempt: x.Attempt}
+		fmt.Fprintf(a.Out, "%s  attempt %d of %s: %s: %s\n", x.Time.UTC().Format("2006-01-02 15:04:05"), x.Attempt, ref.Name(), x.Outcome, x.Why)
+		for _, f := range x.Found {
+			if f.Level != pawl.OK {
+				fmt.Fprintf(a.Out, "  found    %s: %s\n", orText(f.Where, "run"), f.What)
+			}
+		}
+		for _, reason := range x.Verdict.Reasons {
+			fmt.Fprintf(a.Out, "  because  %s\n", reason)
+		}
+		fmt.Fprintf(a.Out, "  verdict  %s, by rule %s\n", x.Verdict.Word, x.Verdict.Rule)
+		if x.Verdict.By != "" {
+			fmt.Fprintf(a.Out, "  chosen   by %s\n", x.Verdict.By)
+		}
+		if x.Verdict.Doubt != "" {
+			fmt.Fprintf(a.Out, "  doubt    an evaluator was asked, and not followed: %s\n", x.Verdict.Doubt)
+		}
+	}
+	return nil
+}

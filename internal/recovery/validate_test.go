@@ -1,0 +1,75 @@
+package recovery
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pawl"
+)
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// calm are the facts of a run at which nothing is to be wondered at.
+func calm() Facts {
+	return Facts{
+		Now: now, Run: "r", Last: now.Add(-time.Minute), Events: 7, Plan: PlanFact{Path: "plan.yaml"},
+		Git:    Git{Then: "aaaa", Now: "aaaa", Was: "refs/heads/main", Is: "refs/heads/main"},
+		Claims: []Claim{{Step: "a", Path: "out", State: ClaimHolds}}, Saved: &pawl.Checkpoint{ID: "c1", Time: now},
+		Disk: DiskFact{Free: 1 << 40, Size: 2 << 40},
+	}
+}
+
+func TestCalm(t *testing.T) {
+	t.Parallel()
+	for _, f := range Validate(calm()) {
+		if f.Level != pawl.OK {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	lost := AttemptFact{AttemptRef: pawl.AttemptRef{Step: "b", Attempt: 1}, Case: Case{Attempt: Lost}, Why: "its supervisor is gone"}
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		level  pawl.Level
+		says   string
+	}{
+		"somebody at work":      {func(f *Facts) { f.Holder = "pid 7" }, pawl.Bad, "pid 7"},
+		"an event that misfits": {func(f *Facts) { f.Misfits = []pawl.Misfit{{Seq: 3, Why: "odd"}} }, pawl.Warn, "odd"},
+		"a clock set back":      {func(f *Facts) { f.Last = now.Add(time.Hour) }, pawl.Warn, "1h0m0s in the future"},
+		"ancient":               {func(f *Facts) { f.Last = now.Add(-9 * 24 * time.Hour) }, pawl.Warn, "9 days"},
+		"moved":                 {func(f *Facts) { f.Place = []string{"it was moved"} }, pawl.Warn, "it was moved"},
+		"another branch":        {func(f *Facts) { f.Git.Is = "refs/heads/other" }, pawl.Bad, "main then, other now"},
+		"another branch, by what is in doubt perhaps": {func(f *Facts) { f.Git.Is, f.Attempts = "refs/heads/other", []AttemptFact{lost} }, pawl.Warn, "main then, other now"},
+		"detached":                 {func(f *Facts) { f.Git.Is = "" }, pawl.Bad, "(detached) now"},
+		"a rebase":                 {func(f *Facts) { f.Git.Doing = "rebase" }, pawl.Bad, "a rebase is in progress"},
+		"history rewritten":        {func(f *Facts) { f.Git.Now, f.Git.Rewritten = "bbbb", true }, pawl.Warn, "no longer contains"},
+		"git cannot be read":       {func(f *Facts) { f.Git = Git{Unavailable: "no right"} }, pawl.Warn, "no right"},
+		"the plan is gone":         {func(f *Facts) { f.Plan.Gone = true }, pawl.Warn, "plan is gone"},
+		"the plan is unreadable":   {func(f *Facts) { f.Plan.Fault = "line 3" }, pawl.Bad, "line 3"},
+		"the plan re-runs":         {func(f *Facts) { f.Plan.Edited, f.Plan.Reruns = true, 2 }, pawl.Warn, "2 finished steps"},
+		"a need that is not there": {func(f *Facts) { f.Stuck = []pawl.StepID{"z"} }, pawl.Bad, "not in the plan"},
+		"two attempts open":        {func(f *Facts) { f.Attempts = []AttemptFact{lost, lost} }, pawl.Bad, "2 attempts are open"},
+		"in doubt":                 {func(f *Facts) { f.Attempts = []AttemptFact{lost} }, pawl.Warn, "supervisor is gone"},
+		"an output is missing":     {func(f *Facts) { f.Claims[0].State = ClaimMissing }, pawl.Warn, "missing"},
+		"an output was changed":    {func(f *Facts) { f.Claims[0].State = ClaimChanged }, pawl.Warn, "changed from outside"},
+		"an output is out of view": {func(f *Facts) { f.Claims[0].State, f.Claims[0].Why = ClaimUnseen, "no right" }, pawl.Warn, "no right"},
+		"a commit is missing":      {func(f *Facts) { f.Commits = []CommitClaim{{Step: "a", Commit: "0123"}} }, pawl.Warn, "0123"},
+		"gates":                    {func(f *Facts) { f.Gates = 2 }, pawl.Warn, "a person is asked: 2"},
+		"blockers":                 {func(f *Facts) { f.Blocked = 1 }, pawl.Warn, "open: 1"},
+		"no snapshot":              {func(f *Facts) { f.Lost = "quota" }, pawl.Warn, "no snapshot: quota"},
+		"a full disk":              {func(f *Facts) { f.Disk.Free = 10 << 20 }, pawl.Warn, "10 MiB are free"},
+		"leftovers":                {func(f *Facts) { f.Leftover = []string{"pid 9 sleep"} }, pawl.Warn, "pid 9 sleep"},
+	} {
+		facts := calm()
+		c.change(&facts)
+		found := slices.ContainsFunc(Validate(facts), func(f pawl.Finding) bool { return f.Level == c.level && strings.Contains(f.What, c.says) })
+		if !found {
+			t.Errorf("%s: no %s finding says %q: %+v", name, c.level, c.says, Validate(facts))
+		}
+	}
+}
