@@ -316,11 +316,11 @@ func (r *reader) commands(t *testing.T, parent string) []string {
 	t.Helper()
 	help := strings.Join(r.run(t, parent+" --help"), "\n")
 	var found []string
-	for _, m := range regexp.MustCompile(`(?m)^  ([a-z]+) {2,}\S`).FindAllStringSubmatch(help, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^  ([a-z]+) +\S`).FindAllStringSubmatch(help, -1) {
 		switch name := parent + " " + m[1]; m[1] {
 		case "plan":
 			found = append(found, r.commands(t, name)...)
-		case "help", "completion": // cobra's own
+		case "help", "completion", "pawl": // cobra's own, and the line of usage
 		default:
 			found = append(found, name)
 		}

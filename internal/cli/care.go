@@ -34,7 +34,7 @@ func (a *app) verifyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify",
 		Short: "Check journals, plans, outputs and snapshots; list every fault, change nothing",
-		Long: "Check journals, plans, outputs and snapshots; list every fault, change nothing. With --repair, first mend what can be\n" +
+		Long: "Check journals, plans, outputs and snapshots; list every fault, change nothing\n\nWith --repair, first mend what can be\n" +
 			"mended of the snapshots: make their index anew and set aside what is damaged, naming the checkpoints that it concerns.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

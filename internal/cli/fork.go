@@ -24,7 +24,7 @@ func (a *app) forkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fork CHECKPOINT",
 		Short: "Start a new run from what a run was at a checkpoint",
-		Long: "Start a new run from what a run was at a checkpoint: what was finished then stays finished. The files are brought back\n" +
+		Long: "Start a new run from what a run was at a checkpoint\n\nWhat was finished then stays finished. The files are brought back\n" +
 			"as pawl restore does, or written into another folder, which becomes a project of its own. The old run stays as it is.",
 		Example: "  pawl fork build\n  pawl fork 3f2a91c0 --to ../second-try",
 		Args:    cobra.ExactArgs(1),

@@ -18,7 +18,7 @@ func (a *app) pruneCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prune",
 		Short: "Let go of old snapshots, and give their space back",
-		Long: "Let go of old snapshots, and give their space back. Of each run the last ones stay, and beside them gates, what people\n" +
+		Long: "Let go of old snapshots, and give their space back\n\nOf each run the last ones stay, and beside them gates, what people\n" +
 			"asked for, and the last good one. The checkpoints stay listed.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -64,7 +64,7 @@ func (a *app) prune(ctx context.Context, t *traveller, keep int, dry bool) error
 		fmt.Fprintf(a.Out, "%s  %-17s %s  (%s)\n", g.Checkpoint, g.Kind, orText(string(g.Step), "-"), g.Run)
 	}
 	if dry {
-		fmt.Fprintf(a.Out, "would go: %s; would stay: %d; about %s would be freed\n", count(len(report.Gone), "snapshot"), report.Kept, inBytes(report.Freed))
+		fmt.Fprintf(a.Out, "would go: %s; would stay: %d; at most %s would be freed\n", count(len(report.Gone), "snapshot"), report.Kept, inBytes(report.Freed))
 		return nil
 	}
 	fmt.Fprintf(a.Out, "gone: %s; kept: %d; freed: %s\n", count(len(report.Gone), "snapshot"), report.Kept, inBytes(max(0, report.Freed)))
@@ -76,7 +76,7 @@ func (a *app) archiveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "archive [RUN…]",
 		Short: "Set whole runs aside",
-		Long: "Set whole runs aside, in .pawl/archive: those named, or else all that are completed or have failed, but the newest run.\n" +
+		Long: "Set whole runs aside\n\nIn .pawl/archive: those named, or else all that are completed or have failed, but the newest run.\n" +
 			"The last archives stay; older ones are named as due, and go only with --delete.",
 		Example: "  pawl archive\n  pawl archive notes-20260101-120000-0a1b\n  pawl archive --keep 2 --delete",
 		RunE: func(c *cobra.Command, args []string) error {

@@ -242,7 +242,7 @@ func (a *app) showCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "show CHECKPOINT [FILE]",
 		Short:   "Show a checkpoint, or a file as it was then",
-		Long:    "Show a checkpoint, or a file as it was then. A checkpoint is named by its id, the beginning of it, \"latest\", or a step.",
+		Long:    "Show a checkpoint, or a file as it was then\n\nA checkpoint is named by its id, the beginning of it, \"latest\", or a step.",
 		Example: "  pawl show latest\n  pawl show 3f2a91c0 src/main.go",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -351,8 +351,8 @@ func (a *app) restoreCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "restore CHECKPOINT [PATH…]",
 		Short: "Bring files back to what they were",
-		Long: "Bring files back to what they were at a checkpoint: all, or only the paths named. What is there now is kept as a\n" +
-			"checkpoint first. Ignored files are never removed, and git's own files never touched.",
+		Long: "Bring files back to what they were\n\nAt a checkpoint: all, or only the paths named. What is there now is kept as a checkpoint\n" +
+			"first. Ignored files are never removed, and git's own files never touched.",
 		Example: "  pawl restore latest --dry-run\n  pawl restore 3f2a91c0 src/ --yes\n  pawl restore build --to /tmp/as-it-was",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -484,8 +484,8 @@ func (a *app) diffCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff [FROM [TO]] [-- PATH…]",
 		Short: "Show what changed between two checkpoints, or since one",
-		Long: "Show what changed since a checkpoint (the newest, if none is named), or between two, as a patch that git apply takes.\n" +
-			"Paths come after --.",
+		Long: "Show what changed between two checkpoints, or since one\n\nSince the newest, if none is named; as a patch that git apply\n" +
+			"takes. Paths come after --.",
 		Example: "  pawl diff\n  pawl diff build --stat\n  pawl diff 3f2a91c0 latest -- src/",
 		Args: func(c *cobra.Command, args []string) error {
 			if named := namedOf(c, args); named > 2 {
@@ -634,7 +634,7 @@ func printStat(out *bufio.Writer, stats []snapshot.Stat) {
 		fmt.Fprintf(out, "%-*s  +%d -%d\n", width, s.Path, s.Added, s.Removed)
 		added, removed = added+s.Added, removed+s.Removed
 	}
-	fmt.Fprintf(out, "%d paths changed, %d lines added, %d removed\n", len(stats), added, removed)
+	fmt.Fprintf(out, "%s changed, %s added, %d removed\n", count(len(stats), "path"), count(added, "line"), removed)
 }
 
 func signed(n int64) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"pawl"
@@ -55,7 +56,7 @@ func (k *keeper) close() error {
 // save takes a snapshot. It returns the checkpoint that names it.
 func (k *keeper) save(ctx context.Context, kind pawl.CheckpointKind, ref pawl.AttemptRef, why string, at standing) saved {
 	c := pawl.Checkpoint{
-		ID: newCheckpointID(), Kind: kind, Step: ref.Step, Item: ref.Item, Why: clip(why), Live: at.live,
+		ID: newCheckpointID(), Kind: kind, Step: ref.Step, Item: ref.Item, Why: clip(why), Live: at.besides(kind, ref),
 		Snapshot: &pawl.Snapshot{None: k.why},
 	}
 	if k.store == nil {
@@ -63,7 +64,7 @@ func (k *keeper) save(ctx context.Context, kind pawl.CheckpointKind, ref pawl.At
 	}
 	record, err := k.store.Take(ctx, snapshot.Stamp{
 		Checkpoint: c.ID, Kind: kind, Run: k.run, Step: ref.Step, Item: ref.Item, Attempt: ref.Attempt, Token: ref.Token,
-		Why: c.Why, Seq: at.seq, Live: at.live,
+		Why: c.Why, Seq: at.seq, Live: c.Live,
 	})
 	if err != nil {
 		c.Snapshot.None = noneFor(err)
@@ -91,6 +92,14 @@ func noneFor(err error) string {
 type standing struct {
 	seq  pawl.Seq
 	live []pawl.AttemptRef
+}
+
+// besides returns the live attempts but for the one whose end the checkpoint is of.
+func (at standing) besides(kind pawl.CheckpointKind, ref pawl.AttemptRef) []pawl.AttemptRef {
+	if kind != pawl.CheckpointStep && kind != pawl.CheckpointEmergency {
+		return at.live
+	}
+	return slices.DeleteFunc(slices.Clone(at.live), func(l pawl.AttemptRef) bool { return l.Token == ref.Token })
 }
 
 func (e *Engine) standing() standing {

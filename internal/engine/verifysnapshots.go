@@ -186,7 +186,7 @@ func repair(ctx context.Context, p *project.Project, store *snapshot.Store) ([]p
 	}
 	if len(done.Checkpoints) > 0 {
 		what := "checkpoints that cannot be restored whole: " + few(done.Checkpoints)
-		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: p.Snapshots(), What: what, Hint: "pawl prune"})
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: p.Snapshots(), What: what})
 	}
 	lost, err := journalLost(ctx, p, store)
 	for run, ids := range lost {

@@ -9,6 +9,15 @@
 // Taking one reads only what changed since the one before, by size, times and inode, and writes once. It never writes
 // in the workspace or in .git, and takes no lock there. Restoring never removes or overwrites anything that is not in
 // a snapshot.
+//
+// A file that changes while it is read is read again, three times at most; then it is taken as it was read last, and the
+// next snapshot reads it again. What vanishes meanwhile is not in the snapshot. What may not be read, files over 2 TiB,
+// and what lies in a folder whose path is longer than 4095 bytes is left out, each with its reason; but where it is we
+// who lack memory or descriptors there is no snapshot. Names and targets of links are any bytes, and links are never
+// followed. Times are never trusted alone: a change that kept size and mtime is seen by its ctime, and one within the same
+// tick of the clock because what changed so late is read again. Holes of files over 8 MiB are not read, and come back as
+// holes. Hard links come back as files of their own. A restore replaces files, never writes into them, so nothing that is
+// linked elsewhere changes; what somebody changed since the snapshot before it is not touched, and said.
 package snapshot
 
 import (

@@ -2,30 +2,12 @@ package snapshot
 
 import (
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// openBelow opens a path below the folder root, one name at a time, and follows no link on the way.
-func openBelow(root int, path string, flags int) (int, error) {
-	at, above := root, -1
-	for {
-		name, rest, more := strings.Cut(path, "/")
-		how := flags
-		if more {
-			how = unix.O_RDONLY | unix.O_DIRECTORY
-		}
-		fd, err := unix.Openat(at, name, how|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
-		if above >= 0 {
-			unix.Close(above)
-		}
-		if err != nil || !more {
-			return fd, err
-		}
-		at, above, path = fd, fd, rest
-	}
-}
+// openBelow opens a path below the folder root and follows no link on the way.
+func openBelow(root int, path string, flags int) (int, error) { return openSteps(root, path, flags) }
 
 // readNames calls each with every name of an open folder but . and .., and its type.
 func readNames(fd int, _ []byte, each func(name []byte, kind byte)) error {
