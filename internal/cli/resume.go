@@ -29,7 +29,7 @@ func (a *app) resumeCommand() *cobra.Command {
 			return a.resume(c.Context(), optional(args, 0), o)
 		},
 	}
-	c.Flags().BoolVar(&o.yes, "yes", false, "agree that finished work runs again where its key changed")
+	c.Flags().BoolVar(&o.yes, "yes", false, "agree that finished work runs again where its key changed, and to go on where that is unsafe")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what would be done")
 	c.Flags().IntVar(&o.parallel, "parallel", 0, "attempts at a time (default: the plan's)")
 	return a.jsonFlag(c)
