@@ -88,11 +88,18 @@ func runForPeople(ctx context.Context, p *project.Project, version string) (pawl
 	if holder, alive := p.EngineHolder(); alive && slices.Contains(runs, holder.Run) {
 		return holder.Run, nil
 	}
-	for _, fits := range []func(*pawl.State) bool{isNoSession, func(*pawl.State) bool { return true }} {
-		run, err := firstUnfinished(ctx, p, runs, fits)
-		if run != "" || err != nil {
-			return run, err
+	var session pawl.RunID
+	for _, run := range runs {
+		switch s, err := loadState(ctx, p, run); {
+		case err != nil || s.Ended(): // a damaged run takes no more events, and must not keep people from their files
+		case isNoSession(s):
+			return run, nil
+		case session == "":
+			session = run
 		}
+	}
+	if session != "" {
+		return session, ctx.Err()
 	}
 	return createSession(ctx, p, version)
 }
