@@ -36,6 +36,7 @@ var roomOf = map[string]string{
 	"pawl/internal/planschema":          "tools",
 	"pawl/internal/project":             "tools",
 	"pawl/internal/recovery":            "tools",
+	"pawl/internal/redact":              "tools",
 	"pawl/internal/snapshot":            "tools",
 	"pawl/internal/snapshot/ignore":     "tools",
 	"pawl/internal/snapshot/pack":       "tools",
@@ -43,6 +44,7 @@ var roomOf = map[string]string{
 	"pawl/internal/supervise/process":   "tools",
 	"pawl/internal/view":                "tools",
 	"pawl/internal/watchdog":            "tools",
+	"pawl/internal/evaluator":           "adapters",
 	"pawl/internal/executor/shell":      "adapters",
 	"pawl/internal/engine":              "engine",
 	"pawl/internal/cli":                 "skins",
@@ -55,20 +57,21 @@ var roomOf = map[string]string{
 
 // owners are the packages that may use a foreign library: one each. Libraries that are missing are for tests only.
 var owners = map[string]string{
-	"github.com/aymanbagabas/go-udiff": "pawl/internal/snapshot",
-	"github.com/fsnotify/fsnotify":     "pawl/internal/journal",
-	"github.com/google/jsonschema-go":  "pawl/internal/planschema",
-	"github.com/google/renameio/v2":    "pawl/internal/disk",
-	"github.com/google/uuid":           "pawl/internal/project",
-	"github.com/klauspost/compress":    "pawl/internal/snapshot/pack",
-	"github.com/spf13/cobra":           "pawl/internal/cli",
-	"go.yaml.in/yaml/v4":               "pawl",
-	"golang.org/x/term":                "pawl/internal/cli",
-	"golang.org/x/sys":                 "", // the system's own interface: whoever needs it
-	"github.com/google/go-cmp":         "tests",
-	"github.com/rogpeppe/go-internal":  "tests",
-	"go.uber.org/goleak":               "tests",
-	"pgregory.net/rapid":               "tests",
+	"github.com/anthropics/anthropic-sdk-go": "pawl/internal/evaluator",
+	"github.com/aymanbagabas/go-udiff":       "pawl/internal/snapshot",
+	"github.com/fsnotify/fsnotify":           "pawl/internal/journal",
+	"github.com/google/jsonschema-go":        "pawl/internal/planschema",
+	"github.com/google/renameio/v2":          "pawl/internal/disk",
+	"github.com/google/uuid":                 "pawl/internal/project",
+	"github.com/klauspost/compress":          "pawl/internal/snapshot/pack",
+	"github.com/spf13/cobra":                 "pawl/internal/cli",
+	"go.yaml.in/yaml/v4":                     "pawl",
+	"golang.org/x/term":                      "pawl/internal/cli",
+	"golang.org/x/sys":                       "", // the system's own interface: whoever needs it
+	"github.com/google/go-cmp":               "tests",
+	"github.com/rogpeppe/go-internal":        "tests",
+	"go.uber.org/goleak":                     "tests",
+	"pgregory.net/rapid":                     "tests",
 }
 
 // impure are the standard packages that reach for the world outside. The words never do.
