@@ -244,7 +244,7 @@ func goldenOf(a brief.Audience) string {
 func TestGoldenCut(t *testing.T) {
 	t.Parallel()
 	s := situations()["interrupted"]
-	for _, budget := range []int{brief.MinBudget, 3000} {
+	for _, budget := range []int{brief.MinBudget, 2400} {
 		for _, audience := range []brief.Audience{brief.Codex, brief.Kernel, brief.Human} {
 			got := brief.Make(s.facts(t), brief.Options{For: audience, Budget: budget})
 			if !got.Cut {

@@ -78,7 +78,7 @@ func (w *writer) doubt(d Doubt) string {
 		text += "; " + plain(evidence)
 	}
 	if v := d.Verdict; v != nil && d.Found != Live {
-		text += "; what pawl will do: " + verdict(*v)
+		text += "; the rules say: " + verdict(*v)
 	}
 	return text + "; its files: " + code(d.Folder)
 }

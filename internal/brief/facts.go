@@ -88,13 +88,13 @@ type Change struct {
 type Path struct {
 	Name string
 	pawl.Content
-	Is string // same, differs, gone, not checked
+	Is string // Same, Differs, Gone or NotChecked
 }
 
 // What is found at a path.
 const (
-	Same       = "as recorded"
-	Differs    = "changed since"
+	Same       = "as this run left it"
+	Differs    = "changed since then"
 	Gone       = "gone"
 	NotChecked = "not checked"
 )

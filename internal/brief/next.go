@@ -152,15 +152,20 @@ func title(s step) string {
 func does(s *pawl.Step) string {
 	switch {
 	case s.Run != "":
-		return "; runs " + code(s.Run)
+		return "; runs " + script(s.Run)
 	case s.Agent != nil:
 		return "; an agent (" + code(s.Agent.Use) + ") is asked " + said(s.Agent.Prompt)
 	case s.Kernel != nil:
-		return "; runs " + code(cmp.Or(s.Kernel.File, s.Kernel.Code)) + " in kernel " + code(s.Kernel.Name)
+		return "; runs " + script(cmp.Or(s.Kernel.File, s.Kernel.Code)) + " in kernel " + code(s.Kernel.Name)
 	case s.Gate != nil:
 		return "; asks a person " + said(s.Gate.Ask)
 	}
 	return ""
+}
+
+// script returns the lines of a program on one line.
+func script(text string) string {
+	return code(strings.ReplaceAll(strings.TrimSpace(text), "\n", " ⏎ "))
 }
 
 // progress says how far a step is.
@@ -170,6 +175,9 @@ func (w *writer) progress(id pawl.StepID, st *pawl.StepState) string {
 		text += "; " + strconv.Itoa(items.Count) + " of " + count(items.Total, "item is", "items are") + " done"
 		if n := len(items.Failed); n > 0 {
 			text += ", " + strconv.Itoa(n) + " failed for good"
+		}
+		if found := w.outputs(id); found != "" {
+			text += " (" + found + ")"
 		}
 		if left := w.Left[id]; left.Count > 0 {
 			text += "; left are " + codes(left.First, maxLeft)

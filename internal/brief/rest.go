@@ -173,24 +173,26 @@ func (w *writer) proof(s step) string {
 	if s.state.Adopted != "" {
 		text += "; believed, though nobody saw it end" + because(s.state.Adopted)
 	}
-	p, looked := w.Proofs[s.ID]
-	if !looked {
-		return text
+	if found := w.outputs(s.ID); found != "" {
+		text += "; " + found
 	}
+	return text
+}
+
+// outputs says what was found of the outputs of finished work, empty where it has none.
+func (w *writer) outputs(id pawl.StepID) string {
+	p := w.Proofs[id]
 	var found []string
 	if p.Same > 0 {
-		found = append(found, count(p.Same, "output", "outputs")+" as recorded")
+		found = append(found, count(p.Same, "output is as this run left it", "outputs are as this run left them"))
 	}
 	if n := len(p.Differ); n > 0 {
-		found = append(found, "NOT as recorded: "+codes(p.Differ, maxOutputs))
+		found = append(found, "NOT as this run left it: "+codes(p.Differ, maxOutputs))
 	}
 	if p.Unchecked > 0 {
-		found = append(found, count(p.Unchecked, "output", "outputs")+" not checked")
+		found = append(found, count(p.Unchecked, "output was", "outputs were")+" not checked")
 	}
-	if len(found) == 0 {
-		return text
-	}
-	return text + "; " + strings.Join(found, ", ")
+	return strings.Join(found, ", ")
 }
 
 // artifacts tells a notebook what it can load, file by file.
