@@ -167,7 +167,7 @@ func (w *writer) proof(s step) string {
 	if s.state.Summary != "" {
 		text = ": " + said(s.state.Summary)
 	}
-	if s.state.Items != nil {
+	if s.state.Items != nil && s.state.Summary == "" {
 		text += "; " + count(s.state.Items.Count, "item", "items")
 	}
 	if s.state.Adopted != "" {
