@@ -84,7 +84,7 @@ func (w *writer) todo() string {
 	case pawl.StatusFailed:
 		return "the run has failed; mend what made it fail, have the step retried, then " + resume
 	case pawl.StatusWaiting:
-		return "a person does what stands under \"Gates and blockers\"; then " + resume + " goes on"
+		return "a person does what stands under \"" + forPeople + "\"; then " + resume + " goes on"
 	}
 	switch {
 	case w.State.Kind == pawl.SessionRun:
@@ -94,7 +94,11 @@ func (w *writer) todo() string {
 	case w.Engine != nil:
 		return "nothing of the plan by hand: the engine does what follows; " + w.code("pawl watch", "") + " shows it"
 	}
-	return resume + " goes on with what follows; finished steps and items are not run again"
+	text := resume + " goes on with what follows; finished steps and items are not run again"
+	if len(w.State.OpenGates())+len(w.State.OpenBlockers()) > 0 {
+		text += "; what stands under \"" + forPeople + "\" waits for a person"
+	}
+	return text
 }
 
 // begun returns the steps that were begun and are not done.

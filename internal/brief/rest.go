@@ -43,9 +43,12 @@ func changeLine(c Change) string {
 	return plain(c.What) + ": " + code(c.Path) + size
 }
 
+// forPeople is the title of what waits for a person.
+const forPeople = "Gates and blockers"
+
 // asked tells of what waits for a person: gates, reviews, blockers.
 func (w *writer) asked() section {
-	s := section{title: "Gates and blockers", all: "pawl gates"}
+	s := section{title: forPeople, all: "pawl gates"}
 	for _, g := range w.State.OpenGates() {
 		s.add(w.gate(g))
 	}

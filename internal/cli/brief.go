@@ -18,11 +18,8 @@ func (a *app) briefCommand() *cobra.Command {
 	var audience, since string
 	var budget int
 	c := &cobra.Command{
-		Use:   "brief [RUN]",
-		Short: "Tell a fresh agent, or a person, where a run stands, all of it checked just now",
-		Long: "Tell where a run stands, what is in doubt and what the evidence says, what to do next and how to know that it is done,\n" +
-			"what changed, what waits for a person, what was decided, learned and finished. All of it is checked just now; what could\n" +
-			"not be checked is said. It is cut to what the reader takes in, and says so.",
+		Use:     "brief [RUN]",
+		Short:   "Tell a fresh agent, or a person, where a run stands, all of it checked just now",
 		Example: "  pawl brief\n  pawl brief --for codex\n  pawl brief --since 3f2a91c0 --budget 4000 --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
