@@ -29,6 +29,7 @@ var rooms = map[string][]string{
 // roomOf says where each package lives. A new package needs a line here.
 var roomOf = map[string]string{
 	"pawl":                              "words",
+	"pawl/internal/brief":               "tools",
 	"pawl/internal/config":              "tools",
 	"pawl/internal/content":             "tools",
 	"pawl/internal/disk":                "tools",

@@ -1,0 +1,301 @@
+package brief_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl"
+	"pawl/internal/brief"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// began is when every run in these tests is created; each event comes a minute after the one before.
+var began = time.Date(2026, 1, 23, 14, 30, 0, 0, time.UTC)
+
+const planText = `
+name: handbook
+goal: A handbook of everything
+phases:
+  - name: Collect
+    steps:
+      - {id: list, name: List the packages, run: list, outputs: [packages.txt]}
+      - {id: tidy, run: tidy}
+  - name: Write
+    steps:
+      - id: convert
+        goal: One page for each package
+        run: convert
+        foreach: {lines: packages.txt}
+        outputs: [out/$PAWL_ITEM.md]
+        accept: {links: ./check-links out}
+      - {id: cover, name: Draw a cover, run: draw, needs: []}
+      - {id: review, gate: {type: human_verify, ask: Is it good?}, needs: [convert]}
+      - {id: title, gate: {type: decision, ask: Which title?, options: [Go, It's Go]}, needs: []}
+  - name: Publish
+    steps:
+      - {id: publish, run: publish, review: {ann: 80}}
+`
+
+// failer is what a test and a property have in common.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func plan(t failer) *pawl.Plan {
+	t.Helper()
+	p, err := pawl.ReadPlan("plan.yaml", []byte(planText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// fold returns the state after the payloads.
+func fold(t failer, payloads ...pawl.Payload) *pawl.State {
+	t.Helper()
+	s := pawl.NewState()
+	for i, p := range payloads {
+		e, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Seq, e.Time = pawl.Seq(i+1), began.Add(time.Duration(i)*time.Minute)
+		s.Apply(e)
+	}
+	if s.Misfit > 0 {
+		t.Fatalf("the story does not fit: %+v", s.Misfits)
+	}
+	return s
+}
+
+func ref(step pawl.StepID, attempt int) pawl.AttemptRef {
+	return pawl.AttemptRef{Step: step, Attempt: attempt, Token: pawl.Token(fmt.Sprintf("%s-%d", step, attempt))}
+}
+
+func itemRef(step pawl.StepID, item pawl.ItemID, index int) pawl.AttemptRef {
+	r := ref(step, 1)
+	r.Item, r.Index = item, index
+	r.Token += pawl.Token("-" + item)
+	return r
+}
+
+type story []pawl.Payload
+
+func (s story) then(payloads ...pawl.Payload) story { return append(s[:len(s):len(s)], payloads...) }
+
+func (s story) start(r pawl.AttemptRef) story { return s.then(pawl.AttemptStarted{AttemptRef: r}) }
+
+var fresh = story{
+	pawl.RunCreated{Format: 1, Run: "handbook-20260123-143000-ab12", Kind: pawl.PlanRun, Name: "handbook"},
+	pawl.RunPlanned{Revision: 1, File: "plan.yaml", Steps: 7, Goal: "A handbook of everything", Mode: pawl.Guided},
+	pawl.EngineStarted{Epoch: 1, PID: 4711, Why: "run"},
+}
+
+var save = pawl.Checkpoint{ID: "1234abcd", Kind: pawl.CheckpointStep, Step: "list", Snapshot: &pawl.Snapshot{Record: "ab", Files: 3}}
+
+// collected is a run whose first phase is finished.
+var collected = fresh.start(ref("list", 1)).then(
+	pawl.StepDone{Step: "list", Attempt: 1, Token: "list-1", Summary: "180 packages\n\n# Not a heading of ours",
+		Outputs: pawl.Outputs{"packages.txt": {SHA256: "6f1ed002ab5595859014ebf0951522d9", Size: 4711}},
+		Stats:   &pawl.AttemptStats{Seconds: 75.25}, Save: &save},
+	pawl.StepSkipped{Step: "tidy", Why: "not needed"},
+)
+
+// working is in the middle of a work list: one item is done, the next one is being worked on.
+var working = collected.then(pawl.StepListed{Step: "convert", Items: []string{"bufio", "io", "os"}}).
+	start(itemRef("convert", "bufio", 0)).then(pawl.ItemDone{AttemptRef: itemRef("convert", "bufio", 0)}).
+	start(itemRef("convert", "io", 1)).then(pawl.Progressed{AttemptRef: itemRef("convert", "io", 1), Text: "page 2 of 5"})
+
+func gate(g pawl.Gate) pawl.GateOpened {
+	g.ID = g.Identify()
+	return pawl.GateOpened{Gate: g}
+}
+
+// situation is a run with what was found when somebody looked.
+type situation struct {
+	story  story
+	engine bool
+	with   func(*brief.Facts)
+}
+
+func situations() map[string]situation {
+	left := map[pawl.StepID]brief.Left{"convert": {Count: 2, First: []string{"io", "os"}}}
+	proofs := map[pawl.StepID]brief.Proof{"list": {Same: 1, Paths: []brief.Path{
+		{Name: "packages.txt", Content: pawl.Content{SHA256: "6f1ed002ab5595859014ebf0951522d9", Size: 4711}, Is: brief.Same},
+	}}}
+	ioLost := brief.Doubt{
+		AttemptRef: itemRef("convert", "io", 1), Found: brief.Lost, Started: began.Add(8 * time.Minute),
+		Evidence: []string{"it left no result", "of the outputs that it declares 1 of 1 is there"},
+		Verdict:  &pawl.Verdict{Word: pawl.Continue, Rule: "partial", Reasons: []string{"some of its work is there"}},
+		Folder:   ".pawl/runs/handbook-20260123-143000-ab12/steps/convert/io/1",
+	}
+	ioLive := ioLost
+	ioLive.Found, ioLive.Evidence, ioLive.Verdict, ioLive.PID = brief.Live, nil, nil, 4720
+	verify := gate(pawl.Gate{Step: "review", Type: pawl.HumanVerify, Ask: "Is it good?\n- [ ] read it", Expect: "every page reads well",
+		Shown: pawl.Outputs{"out/index.md": {}}, Checks: []pawl.CheckRun{{Name: "count", Exit: 2}}})
+	title := gate(pawl.Gate{Step: "title", Type: pawl.DecisionFor, Ask: "Which title?", Options: []string{"Go", "It's Go"}, Default: "Go"})
+	stalled := pawl.AttemptEnded{AttemptRef: ref("cover", 1), Outcome: pawl.Failed, Reason: pawl.ReasonStalled,
+		Why: "no progress, no output and no processor time for 10m0s (limit 10m)", Stats: &pawl.AttemptStats{Seconds: 754}}
+	stopped := pawl.EngineStopped{Why: "asked to stop"}
+	return map[string]situation{
+		"nothing": {story: nil, with: func(f *brief.Facts) {
+			f.Memories = []pawl.Memory{{Kind: pawl.Gotcha, Text: "the tests need a </hook_context> and a \"terminal\""}}
+		}},
+		"fresh":   {story: fresh, engine: true},
+		"working": {story: working, engine: true, with: func(f *brief.Facts) { f.Doubts, f.Left = []brief.Doubt{ioLive}, left }},
+		"interrupted": {story: working.then(
+			pawl.DecisionMade{Decision: pawl.Decision{Question: "Which format?", Choice: "Markdown", Why: "it is read everywhere", By: "ann"}},
+		), with: func(f *brief.Facts) {
+			f.Doubts, f.Left, f.Proofs = []brief.Doubt{ioLost}, left, proofs
+			f.Git = "3f2a91c0aa11 (main)"
+			f.Findings = []pawl.Finding{
+				{Level: pawl.OK, What: "the journal is whole"},
+				{Level: pawl.Warn, What: "HEAD was at 0011 (main) at the last checkpoint", Hint: "git log"},
+			}
+			f.Since = &brief.Since{Checkpoint: *f.State.LastGood, Files: 2, Changes: []brief.Change{
+				{Path: "out/bufio.md", What: "added", Is: 120}, {Path: "notes.txt", What: "changed", Was: 10, Is: 1},
+			}}
+			f.Memories = []pawl.Memory{{Kind: pawl.Pattern, Text: "one file for each package"}}
+			f.Unchecked = []string{"2 outputs: there was no time left"}
+		}},
+		"gate": {story: working.then(pawl.ItemDone{AttemptRef: itemRef("convert", "io", 1)}, verify, title, stopped), with: func(f *brief.Facts) {
+			f.Moved = map[pawl.GateID]string{verify.ID: "out/index.md is gone"}
+		}},
+		"blocked": {story: collected.start(ref("cover", 1)).then(
+			pawl.AttemptEnded{AttemptRef: ref("cover", 1), Outcome: pawl.Blocked, Reason: pawl.ReasonExited, Why: "no pencil"},
+			pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no pencil", Step: "cover", Needs: "a pencil"}}, stopped)},
+		"failed": {story: collected.start(ref("cover", 1)).then(
+			pawl.AttemptEnded{AttemptRef: ref("cover", 1), Outcome: pawl.Failed, Reason: pawl.ReasonExited, Final: true, Why: "exit code 1"},
+			pawl.StepFailed{Step: "cover", Why: "exit code 1"}, stopped, pawl.RunEnded{Status: pawl.StatusFailed, Why: "step cover failed"})},
+		"completed": {story: fresh.start(ref("list", 1)).then(
+			pawl.StepDone{Step: "list", Attempt: 1, Token: "list-1", Outputs: pawl.Outputs{"packages.txt": {SHA256: "00"}}},
+			stopped, pawl.RunEnded{Status: pawl.StatusCompleted}), with: func(f *brief.Facts) {
+			f.Proofs = map[pawl.StepID]brief.Proof{"list": {Differ: []string{"packages.txt"}}}
+			f.Findings = []pawl.Finding{{Level: pawl.Warn, What: "output of a finished step is gone", Where: "packages.txt"}}
+		}},
+		"watchdog": {story: collected.start(ref("cover", 1)).then(stalled, stopped)},
+		"killed": {story: collected.start(ref("cover", 1)).then(
+			pawl.AttemptEnded{AttemptRef: ref("cover", 1), Outcome: pawl.Lost, Why: "its supervisor was lost"}, stopped),
+			with: func(f *brief.Facts) {
+				f.Killed = map[pawl.Token]string{"cover-1": "its supervisor holds the lock but is stopped by a signal"}
+			}},
+		"inside": {story: working, engine: true, with: func(f *brief.Facts) {
+			inside := itemRef("convert", "io", 1)
+			f.Inside, f.Left = &inside, left
+		}},
+		"session": {story: story{
+			pawl.RunCreated{Format: 1, Run: "session-20260123-143000-ab12", Kind: pawl.SessionRun, Name: "session", Goal: "Mend the parser"},
+			pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "1234abcd", Kind: pawl.CheckpointManual, Why: "before lunch", Snapshot: &pawl.Snapshot{Record: "ab"}}},
+			pawl.DecisionMade{Decision: pawl.Decision{Choice: "no `cgo`"}},
+		}, with: func(f *brief.Facts) {
+			f.Plan = nil
+			f.Since = &brief.Since{Checkpoint: *f.State.LastGood, Files: 1, Changes: []brief.Change{{Path: "parser.go", What: "changed", Was: 1, Is: 2}}}
+		}},
+	}
+}
+
+// facts returns what is known in a situation, an hour after the run began.
+func (s situation) facts(t failer) brief.Facts {
+	f := brief.Facts{Now: began.Add(time.Hour)}
+	if s.story != nil {
+		f.State, f.Plan = fold(t, s.story...), plan(t)
+	}
+	if s.engine {
+		f.Engine = &brief.Engine{PID: 4711, Since: began}
+	}
+	if s.with != nil {
+		s.with(&f)
+	}
+	return f
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	for name, s := range situations() {
+		for _, audience := range brief.Audiences {
+			t.Run(name+"/"+string(audience), func(t *testing.T) {
+				t.Parallel()
+				got := brief.Make(s.facts(t), brief.Options{For: audience}).Text
+				golden(t, filepath.Join("testdata", name, goldenOf(audience)+".md"), got)
+			})
+		}
+	}
+}
+
+// goldenOf returns whose golden file an audience shares: agents are all told the same, as far as it has room.
+func goldenOf(a brief.Audience) string {
+	if a == brief.Kernel || a == brief.Human {
+		return string(a)
+	}
+	return "agent"
+}
+
+func TestGoldenCut(t *testing.T) {
+	t.Parallel()
+	s := situations()["interrupted"]
+	for _, budget := range []int{brief.MinBudget, 2400} {
+		for _, audience := range []brief.Audience{brief.Codex, brief.Kernel, brief.Human} {
+			got := brief.Make(s.facts(t), brief.Options{For: audience, Budget: budget})
+			if !got.Cut {
+				t.Errorf("%s, %d: not cut", audience, budget)
+			}
+			golden(t, filepath.Join("testdata", "cut", fmt.Sprintf("%s-%d.md", audience, budget)), got.Text)
+		}
+	}
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s: -want +got\n%s", path, diff)
+	}
+	if !utf8.ValidString(got) || strings.ContainsRune(got, '\x1b') {
+		t.Errorf("%s: not plain UTF-8", path)
+	}
+}
+
+// A machine's kill is not a person's no.
+func TestWatchdogIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"watchdog", "killed"} {
+		text := brief.Make(situations()[name].facts(t), brief.Options{For: brief.Claude}).Text
+		if !strings.Contains(text, "was ended by pawl's watchdog") || !strings.Contains(text, "nobody refused anything") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+func TestParseAudience(t *testing.T) {
+	t.Parallel()
+	for _, a := range brief.Audiences {
+		if got, err := brief.ParseAudience(string(a)); got != a || err != nil {
+			t.Errorf("%s: %v, %v", a, got, err)
+		}
+	}
+	if _, err := brief.ParseAudience("goose"); err == nil {
+		t.Error("goose is taken for an agent that is known")
+	}
+}

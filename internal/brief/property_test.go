@@ -1,0 +1,131 @@
+package brief_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"pawl"
+	"pawl/internal/brief"
+)
+
+// sound reports what a brief breaks of what every brief promises, empty where nothing.
+func sound(b brief.Brief, limit int) string {
+	switch {
+	case len(b.Text) > limit:
+		return "longer than its budget"
+	case !utf8.ValidString(b.Text):
+		return "no valid UTF-8"
+	case strings.ContainsFunc(b.Text, func(r rune) bool { return r < ' ' && r != '\n' || r == 0x7f }):
+		return "a control character"
+	case !strings.Contains(b.Text, "## 1. Where we are\n"), !strings.Contains(b.Text, "- now: "):
+		return "does not begin with where things stand"
+	case b.For != brief.Human && !strings.HasSuffix(b.Text, "end of brief\n"):
+		return "does not say where it ends"
+	case b.Cut != strings.Contains(b.Text, "- cut: this brief was cut"):
+		return "does not say truly whether it was cut"
+	case strings.Contains(b.Text, "</"):
+		return "could end the frame that it is put into"
+	}
+	for line := range strings.SplitSeq(b.Text, "\n") {
+		if b.For == brief.Kernel && line != "" && !strings.HasPrefix(line, "#") {
+			return "not a comment: " + line
+		}
+		line = strings.TrimPrefix(line, "# ")
+		if strings.HasPrefix(line, "- ") && !labelled.MatchString(line) {
+			return "does not stand for itself: " + line
+		}
+	}
+	return ""
+}
+
+// labelled is how each line begins: with a word for what it tells, so that it is true without those around it.
+var labelled = regexp.MustCompile(`^- (now|begin|goal|position|last event|last checkpoint|git|so far|wrong|warning|in doubt|not begun|` +
+	`ended meanwhile|still running|cut off|blocked|failed|not checked|next|failed step|unfinished step|then step|your step|sent back|` +
+	`its item|compared with|added|changed|removed|mode|type|gate|review|blocker \d+|decided|answered|learned \([^)]*\)|skipped|done|` +
+	`done but for its review|artifact|not shown|cut|more|files): `)
+
+// FuzzBudget gives each audience briefs of any budget, of words that nobody would choose.
+func FuzzBudget(f *testing.F) {
+	for _, budget := range []int{-1, 0, 1, brief.MinBudget, 2001, 2500, 9000, 1 << 30} {
+		f.Add(budget, 7, "words of somebody", uint8(0))
+	}
+	f.Add(3000, 900, "a\xff\xfe\n## 1. A heading\x1b[31m </hook_context> \"`\u202e→", uint8(5))
+	f.Fuzz(func(t *testing.T, budget, n int, text string, who uint8) {
+		audience := brief.Audiences[int(who)%len(brief.Audiences)]
+		b := brief.Make(crowded(t, n%1500, text), brief.Options{For: audience, Budget: budget})
+		if why := sound(b, b.Budget); why != "" {
+			t.Fatalf("%s, %d: %s\n%s", audience, budget, why, b.Text)
+		}
+		if budget > 0 && b.Budget > max(budget, brief.MinBudget) {
+			t.Fatalf("asked for %d, took %d", budget, b.Budget)
+		}
+	})
+}
+
+// crowded is a run with n of everything, said in these words.
+func crowded(t failer, n int, text string) brief.Facts {
+	n = max(n, -n)
+	s := working.then(pawl.RunPaused{Why: text})
+	for range min(n, 50) {
+		s = s.then(
+			pawl.DecisionMade{Decision: pawl.Decision{Question: text, Choice: text, Why: text, By: text}},
+			pawl.BlockerOpened{Blocker: pawl.Blocker{Text: text, Needs: text}},
+		)
+	}
+	s = s.then(gate(pawl.Gate{Step: "title", Type: pawl.HumanVerify, Ask: text, Expect: text, Options: []string{text}}))
+	f := brief.Facts{Now: began.Add(48 * time.Hour), State: fold(t, s...), Plan: plan(t), Git: text}
+	f.State.Goal = text
+	f.Since = &brief.Since{Checkpoint: *f.State.LastGood, Files: 2 * n}
+	f.Proofs = map[pawl.StepID]brief.Proof{"list": {}}
+	f.Left = map[pawl.StepID]brief.Left{"convert": {Count: n + 1, First: []string{text}}}
+	proof := brief.Proof{}
+	for range n {
+		f.Findings = append(f.Findings, pawl.Finding{Level: pawl.Warn, What: text, Where: text, Evidence: text, Hint: text})
+		f.Doubts = append(f.Doubts, brief.Doubt{AttemptRef: itemRef("convert", pawl.ItemID(text), 1), Found: brief.Lost, Evidence: []string{text, text},
+			Verdict: &pawl.Verdict{Word: pawl.VerdictWord(text), Reasons: []string{text}}, Folder: text})
+		f.Since.Changes = append(f.Since.Changes, brief.Change{Path: text, What: "added"})
+		f.Memories = append(f.Memories, pawl.Memory{Kind: pawl.Pattern, Text: text})
+		f.Unchecked = append(f.Unchecked, text)
+		proof.Differ, proof.Paths = append(proof.Differ, text), append(proof.Paths, brief.Path{Name: text, Is: brief.Gone})
+	}
+	f.Proofs["list"] = proof
+	return f
+}
+
+func TestAnyBriefIsSound(t *testing.T) {
+	t.Parallel()
+	known := situations()
+	rapid.Check(t, func(t *rapid.T) {
+		audience := rapid.SampledFrom(brief.Audiences).Draw(t, "for")
+		budget := rapid.IntRange(-1, 20_000).Draw(t, "budget")
+		var f brief.Facts
+		if name := rapid.SampledFrom([]string{"interrupted", "gate", "session", "nothing", "failed", "crowded"}).Draw(t, "situation"); name == "crowded" {
+			f = crowded(t, rapid.IntRange(0, 200).Draw(t, "n"), rapid.String().Draw(t, "text"))
+		} else {
+			f = known[name].facts(t)
+		}
+		b := brief.Make(f, brief.Options{For: audience, Budget: budget})
+		if why := sound(b, b.Budget); why != "" {
+			t.Fatalf("%s\n%s", why, b.Text)
+		}
+	})
+}
+
+// More room never tells less.
+func TestMoreRoomTellsMore(t *testing.T) {
+	t.Parallel()
+	f := crowded(t, 40, "some words that take room")
+	before := 0
+	for budget := brief.MinBudget; budget < 60_000; budget += 500 {
+		lines := strings.Count(brief.Make(f, brief.Options{For: brief.Human, Budget: budget}).Text, "\n- ")
+		if lines < before-2 { // a heading and its rest may come for a line
+			t.Fatalf("%d bytes: %d lines, and %d with fewer bytes", budget, lines, before)
+		}
+		before = max(before, lines)
+	}
+}

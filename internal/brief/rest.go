@@ -1,0 +1,245 @@
+package brief
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pawl"
+)
+
+// since says which files differ from the last checkpoint, or from the one that the reader knows.
+func (w *writer) since() section {
+	s := section{title: "What changed since"}
+	if w.Since == nil {
+		return s
+	}
+	c := w.Since.Checkpoint
+	s.all = "pawl diff " + string(c.ID) + " --names"
+	s.add("compared with: checkpoint " + w.checkpoint(c) + ": " + changed(w.Since.Files))
+	for _, change := range w.Since.Changes {
+		s.add(changeLine(change))
+	}
+	s.total += w.Since.Files - len(w.Since.Changes)
+	return s
+}
+
+func changed(n int) string {
+	if n == 0 {
+		return "no file differs"
+	}
+	return count(n, "path differs", "paths differ")
+}
+
+func changeLine(c Change) string {
+	size := ""
+	switch c.What {
+	case "added":
+		size = " (" + count(int(c.Is), "byte", "bytes") + ")"
+	case "changed":
+		size = " (" + strconv.FormatInt(c.Was, 10) + " → " + count(int(c.Is), "byte", "bytes") + ")"
+	}
+	return plain(c.What) + ": " + code(c.Path) + size
+}
+
+// forPeople is the title of what waits for a person.
+const forPeople = "Gates and blockers"
+
+// asked tells of what waits for a person: gates, reviews, blockers.
+func (w *writer) asked() section {
+	s := section{title: forPeople, all: "pawl gates"}
+	for _, g := range w.State.OpenGates() {
+		s.add(w.gate(g))
+	}
+	for _, st := range w.steps {
+		if st.state != nil && st.state.Status == pawl.AwaitsReview {
+			for _, name := range st.state.Unreviewed() {
+				s.add("review: step " + code(string(st.ID)) + " waits for " + code(name) + ", who gives it " +
+					strconv.Itoa(st.state.Minimum[name]) + " or more of 100: " + w.code("pawl review "+string(st.ID)+" --by "+name+" --score N", "--run"))
+			}
+		}
+	}
+	for _, b := range w.State.OpenBlockers() {
+		text := "blocker " + strconv.Itoa(b.ID) + ": " + said(b.Text) + ofStep(b.Step)
+		if b.Needs != "" {
+			text += "; it needs " + said(b.Needs)
+		}
+		s.add(text + "; once that is so: " + code("pawl unblock "+strconv.Itoa(b.ID)))
+	}
+	return s
+}
+
+func (w *writer) gate(g *pawl.GateState) string {
+	id := string(g.ID)
+	text := "gate: " + code(id) + " (" + plain(string(g.Type)) + ofStep(g.Step) + ") asks a person " + said(g.Ask)
+	if g.Expect != "" {
+		text += "; expected is " + said(g.Expect)
+	}
+	for _, c := range g.Checks {
+		if c.Exit != 0 {
+			text += "; its check " + code(c.Name) + " failed"
+		}
+	}
+	if len(g.Shown) > 0 {
+		text += "; shown is " + codes(slices.Sorted(maps.Keys(g.Shown)), maxOutputs)
+	}
+	if moved := w.Moved[g.ID]; moved != "" {
+		text += "; what it shows is no longer so: " + plain(moved)
+	}
+	if g.Type == pawl.DecisionFor {
+		return text + "; only a person chooses: " + code("pawl answer "+id+" OPTION") + ", of " + codes(g.Options, maxLeft)
+	}
+	return text + "; only a person answers: " + code("pawl approve "+id) + " or " + code("pawl reject "+id+" -m WHY")
+}
+
+// decisions tells what was chosen, the newest first.
+func (w *writer) decisions() section {
+	s := section{title: "Decisions", all: ".pawl/runs/" + w.run + "/DECISIONS.md"}
+	for _, d := range slices.Backward(w.State.Made) {
+		text := "decided: "
+		if d.Question != "" {
+			text += said(d.Question) + " → "
+		}
+		text += said(d.Choice)
+		if d.Why != "" {
+			text += ", because " + said(d.Why)
+		}
+		if d.By != "" {
+			text += ", by " + code(d.By)
+		}
+		s.add(text + ofStep(d.Step))
+	}
+	for _, g := range slices.Backward(w.State.Gates) {
+		if g.Answer != nil {
+			s.add(answered(&g))
+		}
+	}
+	return s
+}
+
+func answered(g *pawl.GateState) string {
+	who := "a person"
+	if g.Answer.Auto {
+		who = "the plan's mode"
+	}
+	text := "answered: " + said(g.Ask) + ofStep(g.Step) + ": " + who + " " + plain(string(g.Answer.Answer))
+	if g.Answer.Option != "" {
+		text += " " + said(g.Answer.Option)
+	}
+	return text + because(g.Answer.Why)
+}
+
+// memories tells what was learned.
+func (w *writer) memories() section {
+	s := section{title: "What was learned", all: "pawl memory"}
+	for _, m := range w.Memories {
+		s.add("learned (" + plain(string(m.Kind)) + "): " + said(m.Text))
+	}
+	return s
+}
+
+// finished tells of the finished steps, the last one first, with what was found of their outputs.
+func (w *writer) finished() section {
+	s := section{title: "What is finished", all: w.command("pawl status", "")}
+	for _, st := range w.newestFirst() {
+		switch {
+		case st.state.Status == pawl.Skipped:
+			s.add("skipped: " + title(st) + because(st.state.Why))
+		case st.state.Status == pawl.AwaitsReview:
+			s.add("done but for its review: " + title(st) + w.proof(st))
+		default:
+			s.add("done: " + title(st) + w.proof(st))
+		}
+	}
+	return s
+}
+
+// newestFirst returns the steps whose work is done, the last one first.
+func (w *writer) newestFirst() []step {
+	done := slices.DeleteFunc(slices.Clone(w.steps), func(s step) bool {
+		return !s.state.Finished() && (s.state == nil || s.state.Status != pawl.AwaitsReview)
+	})
+	slices.SortStableFunc(done, func(a, b step) int { return b.state.Ended.Compare(a.state.Ended) })
+	return done
+}
+
+// proof says what a step said of its work, and what was found of it.
+func (w *writer) proof(s step) string {
+	text := ""
+	if s.state.Summary != "" {
+		text = ": " + said(s.state.Summary)
+	}
+	if s.state.Items != nil && s.state.Summary == "" {
+		text += "; " + count(s.state.Items.Count, "item", "items")
+	}
+	if s.state.Adopted != "" {
+		text += "; believed, though nobody saw it end" + because(s.state.Adopted)
+	}
+	if found := w.outputs(s.ID); found != "" {
+		text += "; " + found
+	}
+	return text
+}
+
+// outputs says what was found of the outputs of finished work, empty where it has none.
+func (w *writer) outputs(id pawl.StepID) string {
+	p := w.Proofs[id]
+	var found []string
+	if p.Same > 0 {
+		found = append(found, count(p.Same, "output is as this run left it", "outputs are as this run left them"))
+	}
+	if n := len(p.Differ); n > 0 {
+		found = append(found, "NOT as this run left it: "+codes(p.Differ, maxOutputs))
+	}
+	if p.Unchecked > 0 {
+		found = append(found, count(p.Unchecked, "output was", "outputs were")+" not checked")
+	}
+	return strings.Join(found, ", ")
+}
+
+// artifacts tells a notebook what it can load, file by file.
+func (w *writer) artifacts() section {
+	s := section{title: "What can be loaded again", all: "pawl verify"}
+	for _, st := range w.newestFirst() {
+		for _, path := range w.Proofs[st.ID].Paths {
+			s.add("artifact: " + code(path.Name) + " of " + code(string(st.ID)) + ", " + strconv.FormatInt(path.Size, 10) +
+				" bytes, sha256 " + code(path.SHA256[:min(12, len(path.SHA256))]) + ": " + path.Is)
+		}
+	}
+	return s
+}
+
+// readMore names what to ask where this does not say enough.
+func (w *writer) readMore(f fitted) section {
+	s := section{title: "Where to read more"}
+	if f.cut {
+		s.add(w.leftOut(f))
+	}
+	if w.State == nil {
+		s.add("more: " + code("pawl --help") + " lists the commands")
+		return s
+	}
+	s.add("more: " + w.code("pawl status", "") + ", " + w.code("pawl log", "") + ", " + code("pawl diff") + "; each with `--json`")
+	if w.planned > 0 {
+		s.add("files: " + code(".pawl/runs/"+w.run) + " has the plan as it is run, and STATE.md")
+	}
+	return s
+}
+
+// leftOut says what is not shown, and how to have it.
+func (w *writer) leftOut(f fitted) string {
+	text := "cut: this brief was cut to fit"
+	if len(f.dropped) > 0 {
+		var names []string
+		for _, s := range f.dropped {
+			names = append(names, s.title+" ("+strconv.Itoa(s.total)+")")
+		}
+		text += ", and leaves out all of: " + strings.Join(names, ", ")
+	}
+	command := "pawl brief --for human --budget 100000"
+	if w.State != nil {
+		command += " " + w.run
+	}
+	return text + "; longer: " + code(command)
+}

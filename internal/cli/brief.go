@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"pawl"
+	"pawl/internal/brief"
+	"pawl/internal/engine"
+	"pawl/internal/project"
+)
+
+func (a *app) briefCommand() *cobra.Command {
+	var audience, since string
+	var budget int
+	c := &cobra.Command{
+		Use:     "brief [RUN]",
+		Short:   "Tell a fresh agent, or a person, where a run stands, all of it checked just now",
+		Example: "  pawl brief\n  pawl brief --for codex\n  pawl brief --since 3f2a91c0 --budget 4000 --json",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			who, err := brief.ParseAudience(audience)
+			if err != nil {
+				return usageError("pawl brief --for claude", "%v", err)
+			}
+			if c.Flags().Changed("budget") && budget < brief.MinBudget {
+				return usageError(fmt.Sprintf("pawl brief --budget %d", brief.MinBudget), "a brief takes at least %d bytes", brief.MinBudget)
+			}
+			return a.brief(c, optional(args, 0), engine.Briefing{Options: brief.Options{For: who, Budget: budget}, Since: since})
+		},
+	}
+	c.Flags().StringVar(&audience, "for", string(brief.Human), "who reads it: claude, codex, gemini, opencode, copilot, kernel or human")
+	c.Flags().IntVar(&budget, "budget", 0, "at most this many bytes (default: what the reader takes in, about 9000)")
+	c.Flags().StringVar(&since, "since", "", "the checkpoint that the reader knows (default: the run's last good one)")
+	return a.jsonFlag(c)
+}
+
+func (a *app) brief(c *cobra.Command, name string, b engine.Briefing) error {
+	p, err := a.project()
+	if err != nil {
+		return err
+	}
+	cfg, err := a.engineConfig(p)
+	if err != nil {
+		return err
+	}
+	b.Snapshots = cfg.Snapshots
+	if name == "" {
+		name, b.Inside = attemptInside()
+	}
+	run, err := a.briefedRun(c, p, name)
+	if err != nil {
+		return err
+	}
+	told, err := engine.Brief(c.Context(), p, run, b)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(told)
+	}
+	_, err = fmt.Fprint(a.Out, told.Text)
+	return err
+}
+
+// briefedRun returns the run that a name stands for. That nothing has been run yet is worth a brief too.
+func (a *app) briefedRun(c *cobra.Command, p *project.Project, name string) (pawl.RunID, error) {
+	run, err := engine.FindRun(c.Context(), p, name)
+	if name == "" && errors.Is(err, pawl.ErrNoRun) {
+		return "", nil
+	}
+	return run, err
+}
+
+// attemptInside returns the run and the attempt that this process belongs to, nothing where it belongs to none.
+func attemptInside() (run string, inside *pawl.AttemptRef) {
+	number, err := strconv.Atoi(os.Getenv("PAWL_ATTEMPT"))
+	if !insideStep() || err != nil {
+		return "", nil
+	}
+	return os.Getenv("PAWL_RUN"), &pawl.AttemptRef{
+		Step: pawl.StepID(os.Getenv("PAWL_STEP")), Item: itemInside(), Attempt: number, Token: pawl.Token(os.Getenv("PAWL_TOKEN")),
+	}
+}

@@ -1,0 +1,315 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/brief"
+	"pawl/internal/project"
+	"pawl/internal/snapshot"
+)
+
+// Briefing says for whom a brief is, and what is known beyond what the run and the world say.
+type Briefing struct {
+	brief.Options
+	Since     string           // the checkpoint that the reader knows. Defaults to the run's last good one.
+	Inside    *pawl.AttemptRef // the attempt that asks. Defaults to none.
+	Snapshots Snapshots
+	Patience  time.Duration // for looking at files, and for hashing them. Defaults to 2s each.
+
+	Findings []pawl.Finding              // what somebody else has found out
+	Verdicts map[pawl.Token]pawl.Verdict // what somebody else has judged; attempts that are missing are judged here
+}
+
+// Brief checks everything that is to be told of a run, and writes it down. No run: nothing has been run here. It changes
+// nothing, and a run that is being worked on is not disturbed.
+func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) (brief.Brief, error) {
+	if b.Patience == 0 {
+		b.Patience = 2 * time.Second
+	}
+	g := &gatherer{project: p, Briefing: b}
+	g.facts = brief.Facts{Now: time.Now().UTC(), Inside: b.Inside, Findings: b.Findings}
+	g.memories()
+	if run == "" {
+		return brief.Make(g.facts, b.Options), nil
+	}
+	r, err := Load(ctx, p, run)
+	if err != nil {
+		return brief.Brief{}, err
+	}
+	g.run, g.facts.State, g.facts.Plan = r, r.State, r.Plan
+	if err := errors.Join(g.gather(ctx), r.Log.Close()); err != nil {
+		return brief.Brief{}, err
+	}
+	return brief.Make(g.facts, b.Options), nil
+}
+
+// gatherer finds out what a brief tells. What it cannot find out it says so; errors are for what makes the question
+// itself wrong, and for the end of ctx.
+type gatherer struct {
+	Briefing
+	project *project.Project
+	run     *Run
+	facts   brief.Facts
+	records []snapshot.Record // of this run, the oldest first
+	head    *snapshot.Head
+}
+
+func (g *gatherer) gather(ctx context.Context) error {
+	if holder, alive := g.project.EngineHolder(); alive && holder.Run == g.run.State.Run {
+		g.facts.Engine = &brief.Engine{PID: holder.PID, Since: holder.Since}
+	}
+	g.journal()
+	g.plan()
+	g.left()
+	if err := g.files(ctx); err != nil {
+		return err
+	}
+	g.doubts()
+	g.killed()
+	return ctx.Err()
+}
+
+func (g *gatherer) warn(where, hint, format string, args ...any) {
+	g.facts.Findings = append(g.facts.Findings, pawl.Finding{Level: pawl.Warn, Where: where, Hint: hint, What: fmt.Sprintf(format, args...)})
+}
+
+func (g *gatherer) unchecked(format string, args ...any) {
+	g.facts.Unchecked = append(g.facts.Unchecked, fmt.Sprintf(format, args...))
+}
+
+func (g *gatherer) memories() {
+	remembered, err := g.project.Memories()
+	if err != nil {
+		g.unchecked("what was learned cannot be read: %v", err)
+	}
+	for _, m := range remembered {
+		g.facts.Memories = append(g.facts.Memories, m.Memory)
+	}
+}
+
+// journal reports what the fold could not take. That the journal is whole was checked when it was opened.
+func (g *gatherer) journal() {
+	s := g.run.State
+	if s.Misfit > 0 {
+		g.warn("", "pawl verify", "%d events of the journal did not fit when they came", s.Misfit)
+	}
+	if len(s.Newer) > 0 {
+		g.warn("", "", "a newer pawl wrote events that this one does not know: %v", s.Newer)
+	}
+}
+
+// plan compares the plan that the run follows with the one that the user keeps.
+func (g *gatherer) plan() {
+	s := g.run.State
+	path, data, err := Source(g.project, s)
+	switch {
+	case err != nil:
+		g.unchecked("whether the plan was edited: %v", err)
+	case path == "" || s.Ended():
+	case data == nil:
+		g.warn(s.Plan.Source, "", "the plan is gone; the run follows its own copy")
+	case hash(data) != s.Plan.SHA256:
+		g.warn(s.Plan.Source, "pawl why", "the plan was edited since; what is told here is the plan as it was run")
+	}
+}
+
+// manyLeft is how many items that are left are named.
+const manyLeft = 10
+
+// left says what of each work list that was taken up is not done.
+func (g *gatherer) left() {
+	g.facts.Left = map[pawl.StepID]brief.Left{}
+	for id, st := range g.run.State.Steps {
+		if st.Items == nil || st.Finished() {
+			continue
+		}
+		values, err := listedValues(g.run.Log, st.Items)
+		if err != nil {
+			g.unchecked("the work list of step %s: %v", id, err)
+			continue
+		}
+		left := brief.Left{Count: st.Items.Total - st.Items.Count - len(st.Items.Failed)}
+		for index, value := range values {
+			if _, failed := st.Items.Failed[index]; !failed && st.Items.Done.At(index) == 0 && len(left.First) < manyLeft {
+				left.First = append(left.First, value)
+			}
+		}
+		g.facts.Left[id] = left
+	}
+}
+
+// files compares the workspace with the last good checkpoint, and with that the outputs of finished work.
+func (g *gatherer) files(ctx context.Context) error {
+	pr := &prover{root: g.project.Root, run: g.run, byPath: recordedBy(g.run.State), room: maxHashed}
+	if _, err := os.Stat(g.project.Snapshots()); errors.Is(err, fs.ErrNotExist) {
+		g.unchecked("which files changed: no snapshot was ever taken here")
+	} else {
+		store, err := OpenSnapshots(ctx, g.project, g.Snapshots)
+		if err != nil {
+			g.unchecked("which files changed: %v", err)
+		} else {
+			defer store.Close()
+			if err := g.compare(ctx, store, pr); err != nil {
+				return err
+			}
+		}
+	}
+	g.git(ctx)
+	pr.until = time.Now().Add(g.Patience)
+	g.prove(pr)
+	g.gates(pr)
+	return nil
+}
+
+// compare finds what changed since the checkpoint that the reader knows, and tells the prover what changed since the last
+// good one.
+func (g *gatherer) compare(ctx context.Context, store *snapshot.Store, pr *prover) error {
+	records, err := store.Records()
+	if err != nil {
+		g.unchecked("which files changed: %v", err)
+		return nil
+	}
+	good := ""
+	if c := g.run.State.LastGood; c != nil && c.Snapshot != nil {
+		good = c.Snapshot.Record // of the run before, where this one was forked and has none of its own yet
+	}
+	for _, r := range records {
+		if r.Run == g.run.State.Run || r.ID.String() == good {
+			g.records = append(g.records, r)
+		}
+	}
+	base := g.base()
+	if g.Since != "" {
+		known, err := FindCheckpoint(ctx, g.project, store, g.Since)
+		if err != nil {
+			return err
+		}
+		record, err := known.Files()
+		if err != nil {
+			return err
+		}
+		g.since(ctx, store, record, known.Checkpoint)
+	}
+	if base == nil {
+		g.unchecked("which files changed: the run has no checkpoint with the files")
+		return nil
+	}
+	changes, ok := g.changes(ctx, store, *base)
+	if !ok {
+		return nil
+	}
+	pr.compared(store, *base, changes)
+	if g.Since == "" {
+		g.facts.Since = sinceOf(g.checkpointOf(*base), changes)
+	}
+	return nil
+}
+
+// base returns the newest snapshot of the run that is of no emergency, nor from before a restore; nil: there is none.
+func (g *gatherer) base() *snapshot.Record {
+	for i := len(g.records) - 1; i >= 0; i-- {
+		if r := &g.records[i]; r.Kind != pawl.CheckpointEmergency && r.Kind != pawl.CheckpointBeforeRestore {
+			return r
+		}
+	}
+	return nil
+}
+
+// checkpointOf returns the checkpoint as the journal has it, or at least what its snapshot says of it.
+func (g *gatherer) checkpointOf(r snapshot.Record) pawl.Checkpoint {
+	if good := g.run.State.LastGood; good != nil && good.ID == r.Checkpoint {
+		return *good
+	}
+	return pawl.Checkpoint{ID: r.Checkpoint, Kind: r.Kind, Step: r.Step, Item: r.Item, Why: r.Why, Time: r.Ended, Seq: r.Seq}
+}
+
+func (g *gatherer) since(ctx context.Context, store *snapshot.Store, record snapshot.Record, c pawl.Checkpoint) {
+	if changes, ok := g.changes(ctx, store, record); ok {
+		g.facts.Since = sinceOf(c, changes)
+	}
+}
+
+// changes compares a snapshot with the workspace, as long as there is patience.
+func (g *gatherer) changes(ctx context.Context, store *snapshot.Store, from snapshot.Record) ([]snapshot.Change, bool) {
+	patient, cancel := context.WithTimeout(ctx, g.Patience)
+	defer cancel()
+	compared, err := store.Compare(patient, from, nil, nil)
+	if err == nil {
+		err = compared.Close()
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		g.unchecked("which files changed: looking at them takes longer than %s", g.Patience)
+		return nil, false
+	case err != nil:
+		g.unchecked("which files changed: %v", err)
+		return nil, false
+	}
+	return compared.Changes, true
+}
+
+// manyChanges is how many changed paths are named.
+const manyChanges = 400
+
+// sinceOf leaves out folders that hold what is named anyway.
+func sinceOf(c pawl.Checkpoint, changes []snapshot.Change) *brief.Since {
+	s := &brief.Since{Checkpoint: c}
+	for i, change := range changes {
+		e := change.New
+		if e == nil {
+			e = change.Old
+		}
+		leads := i+1 < len(changes) && strings.HasPrefix(changes[i+1].Path, change.Path+"/")
+		if e.Kind == snapshot.Folder && leads {
+			continue
+		}
+		if s.Files++; len(s.Changes) < manyChanges {
+			s.Changes = append(s.Changes, briefChange(change))
+		}
+	}
+	return s
+}
+
+func briefChange(c snapshot.Change) brief.Change {
+	told := brief.Change{Path: c.Path, What: c.What()}
+	if c.Old != nil {
+		told.Was = c.Old.Size
+	}
+	if c.New != nil {
+		told.Is = c.New.Size
+	}
+	return told
+}
+
+// git says where git stands, and whether that is where it stood at the last checkpoint.
+func (g *gatherer) git(ctx context.Context) {
+	var err error
+	g.head, err = snapshot.HeadOf(ctx, g.project.Root)
+	switch {
+	case err != nil:
+		g.unchecked("where git stands: %v", err)
+		return
+	case g.head != nil:
+		g.facts.Git = g.head.String()
+	}
+	if len(g.records) == 0 {
+		return
+	}
+	was := g.records[len(g.records)-1]
+	switch {
+	case was.Head == nil && g.head == nil:
+	case was.Head == nil:
+		g.warn("", "git log", "there was no git repository at checkpoint %s", was.Checkpoint)
+	case g.head == nil:
+		g.warn("", "", "git stood at %s at checkpoint %s, and there is no repository any more", was.Head, was.Checkpoint)
+	case *was.Head != *g.head:
+		g.warn("", "git log", "git stood at %s at checkpoint %s, and stands at %s now", was.Head, was.Checkpoint, g.head)
+	}
+}
