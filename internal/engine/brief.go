@@ -33,7 +33,7 @@ func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) 
 	if b.Patience == 0 {
 		b.Patience = 2 * time.Second
 	}
-	g := &gatherer{project: p, Briefing: b}
+	g := &briefer{project: p, Briefing: b}
 	g.facts = brief.Facts{Now: time.Now().UTC(), Inside: b.Inside, Findings: b.Findings}
 	g.memories()
 	if run == "" {
@@ -50,9 +50,9 @@ func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) 
 	return brief.Make(g.facts, b.Options), nil
 }
 
-// gatherer finds out what a brief tells. What it cannot find out it says so; errors are for what makes the question
+// briefer finds out what a brief tells. What it cannot find out it says so; errors are for what makes the question
 // itself wrong, and for the end of ctx.
-type gatherer struct {
+type briefer struct {
 	Briefing
 	project *project.Project
 	run     *Run
@@ -61,7 +61,7 @@ type gatherer struct {
 	head    *snapshot.Head
 }
 
-func (g *gatherer) gather(ctx context.Context) error {
+func (g *briefer) gather(ctx context.Context) error {
 	if holder, alive := g.project.EngineHolder(); alive && holder.Run == g.run.State.Run {
 		g.facts.Engine = &brief.Engine{PID: holder.PID, Since: holder.Since}
 	}
@@ -76,15 +76,15 @@ func (g *gatherer) gather(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (g *gatherer) warn(where, hint, format string, args ...any) {
+func (g *briefer) warn(where, hint, format string, args ...any) {
 	g.facts.Findings = append(g.facts.Findings, pawl.Finding{Level: pawl.Warn, Where: where, Hint: hint, What: fmt.Sprintf(format, args...)})
 }
 
-func (g *gatherer) unchecked(format string, args ...any) {
+func (g *briefer) unchecked(format string, args ...any) {
 	g.facts.Unchecked = append(g.facts.Unchecked, fmt.Sprintf(format, args...))
 }
 
-func (g *gatherer) memories() {
+func (g *briefer) memories() {
 	remembered, err := g.project.Memories()
 	if err != nil {
 		g.unchecked("what was learned cannot be read: %v", err)
@@ -95,7 +95,7 @@ func (g *gatherer) memories() {
 }
 
 // journal reports what the fold could not take. That the journal is whole was checked when it was opened.
-func (g *gatherer) journal() {
+func (g *briefer) journal() {
 	s := g.run.State
 	if s.Misfit > 0 {
 		g.warn("", "pawl verify", "%d events of the journal did not fit when they came", s.Misfit)
@@ -106,7 +106,7 @@ func (g *gatherer) journal() {
 }
 
 // plan compares the plan that the run follows with the one that the user keeps.
-func (g *gatherer) plan() {
+func (g *briefer) plan() {
 	s := g.run.State
 	path, data, err := Source(g.project, s)
 	switch {
@@ -124,7 +124,7 @@ func (g *gatherer) plan() {
 const manyLeft = 10
 
 // left says what of each work list that was taken up is not done.
-func (g *gatherer) left() {
+func (g *briefer) left() {
 	g.facts.Left = map[pawl.StepID]brief.Left{}
 	for id, st := range g.run.State.Steps {
 		if st.Items == nil || st.Finished() {
@@ -146,7 +146,7 @@ func (g *gatherer) left() {
 }
 
 // files compares the workspace with the last good checkpoint, and with that the outputs of finished work.
-func (g *gatherer) files(ctx context.Context) error {
+func (g *briefer) files(ctx context.Context) error {
 	pr := &prover{root: g.project.Root, run: g.run, byPath: recordedBy(g.run.State), room: maxHashed}
 	if _, err := os.Stat(g.project.Snapshots()); errors.Is(err, fs.ErrNotExist) {
 		g.unchecked("which files changed: no snapshot was ever taken here")
@@ -170,7 +170,7 @@ func (g *gatherer) files(ctx context.Context) error {
 
 // compare finds what changed since the checkpoint that the reader knows, and tells the prover what changed since the last
 // good one.
-func (g *gatherer) compare(ctx context.Context, store *snapshot.Store, pr *prover) error {
+func (g *briefer) compare(ctx context.Context, store *snapshot.Store, pr *prover) error {
 	records, err := store.Records()
 	if err != nil {
 		g.unchecked("which files changed: %v", err)
@@ -213,7 +213,7 @@ func (g *gatherer) compare(ctx context.Context, store *snapshot.Store, pr *prove
 }
 
 // base returns the newest snapshot of the run that is of no emergency, nor from before a restore; nil: there is none.
-func (g *gatherer) base() *snapshot.Record {
+func (g *briefer) base() *snapshot.Record {
 	for i := len(g.records) - 1; i >= 0; i-- {
 		if r := &g.records[i]; r.Kind != pawl.CheckpointEmergency && r.Kind != pawl.CheckpointBeforeRestore {
 			return r
@@ -223,21 +223,21 @@ func (g *gatherer) base() *snapshot.Record {
 }
 
 // checkpointOf returns the checkpoint as the journal has it, or at least what its snapshot says of it.
-func (g *gatherer) checkpointOf(r snapshot.Record) pawl.Checkpoint {
+func (g *briefer) checkpointOf(r snapshot.Record) pawl.Checkpoint {
 	if good := g.run.State.LastGood; good != nil && good.ID == r.Checkpoint {
 		return *good
 	}
 	return pawl.Checkpoint{ID: r.Checkpoint, Kind: r.Kind, Step: r.Step, Item: r.Item, Why: r.Why, Time: r.Ended, Seq: r.Seq}
 }
 
-func (g *gatherer) since(ctx context.Context, store *snapshot.Store, record snapshot.Record, c pawl.Checkpoint) {
+func (g *briefer) since(ctx context.Context, store *snapshot.Store, record snapshot.Record, c pawl.Checkpoint) {
 	if changes, ok := g.changes(ctx, store, record); ok {
 		g.facts.Since = sinceOf(c, changes)
 	}
 }
 
 // changes compares a snapshot with the workspace, as long as there is patience.
-func (g *gatherer) changes(ctx context.Context, store *snapshot.Store, from snapshot.Record) ([]snapshot.Change, bool) {
+func (g *briefer) changes(ctx context.Context, store *snapshot.Store, from snapshot.Record) ([]snapshot.Change, bool) {
 	patient, cancel := context.WithTimeout(ctx, g.Patience)
 	defer cancel()
 	compared, err := store.Compare(patient, from, nil, nil)
@@ -289,7 +289,7 @@ func briefChange(c snapshot.Change) brief.Change {
 }
 
 // git says where git stands, and whether that is where it stood at the last checkpoint.
-func (g *gatherer) git(ctx context.Context) {
+func (g *briefer) git(ctx context.Context) {
 	var err error
 	g.head, err = snapshot.HeadOf(ctx, g.project.Root)
 	switch {

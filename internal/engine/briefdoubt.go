@@ -15,14 +15,14 @@ import (
 )
 
 // doubts looks at each attempt whose end the journal does not have.
-func (g *gatherer) doubts() {
+func (g *briefer) doubts() {
 	for _, live := range g.run.State.Live() {
 		g.facts.Doubts = append(g.facts.Doubts, g.doubt(live))
 	}
 }
 
 // doubt looks at one attempt: at its lock, its records, its result and its outputs.
-func (g *gatherer) doubt(live *pawl.AttemptState) brief.Doubt {
+func (g *briefer) doubt(live *pawl.AttemptState) brief.Doubt {
 	dir := g.project.AttemptDir(live.AttemptRef, g.run.State.Run)
 	d := brief.Doubt{AttemptRef: live.AttemptRef, Started: live.Started, Folder: dir}
 	if rel, err := filepath.Rel(g.project.Root, dir); err == nil {
@@ -65,7 +65,7 @@ func (g *gatherer) doubt(live *pawl.AttemptState) brief.Doubt {
 }
 
 // judge adds what an attempt said and left, and what is safe to do with it.
-func (g *gatherer) judge(d *brief.Doubt, c recovery.Case, live *pawl.AttemptState, dir string) {
+func (g *briefer) judge(d *brief.Doubt, c recovery.Case, live *pawl.AttemptState, dir string) {
 	result, err := readResult(dir)
 	var said string
 	c.Result, said = resultCase(result, err)
@@ -93,7 +93,7 @@ func (g *gatherer) judge(d *brief.Doubt, c recovery.Case, live *pawl.AttemptStat
 }
 
 // samePlace reports whether the files are those of the branch that the last checkpoint was taken on.
-func (g *gatherer) samePlace() bool {
+func (g *briefer) samePlace() bool {
 	if len(g.records) == 0 {
 		return true
 	}
@@ -178,7 +178,7 @@ func outputsCase(root string, declared []string) (recovery.Outputs, string) {
 }
 
 // workOf returns what a live attempt works on; false where the plan no longer has it.
-func (g *gatherer) workOf(live *pawl.AttemptState) (work, bool) {
+func (g *briefer) workOf(live *pawl.AttemptState) (work, bool) {
 	w := work{step: g.run.Plan.Step(live.Step), index: -1}
 	if w.step == nil {
 		return w, false
@@ -194,7 +194,7 @@ func (g *gatherer) workOf(live *pawl.AttemptState) (work, bool) {
 	return w, true
 }
 
-func (g *gatherer) triesLeft(w work) bool {
+func (g *briefer) triesLeft(w work) bool {
 	st := g.run.State.Steps[w.step.ID]
 	t := &st.Try
 	if w.index >= 0 {
@@ -207,7 +207,7 @@ func (g *gatherer) triesLeft(w work) bool {
 const lookedBack = 5000
 
 // killed finds the attempts that count as lost because the watchdog killed their supervisors.
-func (g *gatherer) killed() {
+func (g *briefer) killed() {
 	lost := map[pawl.Token]bool{}
 	for _, st := range g.run.State.Steps {
 		for _, t := range triesOf(st) {
