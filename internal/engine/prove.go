@@ -153,7 +153,7 @@ func (pr *prover) folder(name string) (names, bool) {
 }
 
 // prove looks at the outputs of all finished work, of that first which was finished last.
-func (g *gatherer) prove(pr *prover) {
+func (g *briefer) prove(pr *prover) {
 	g.facts.Proofs = map[pawl.StepID]brief.Proof{}
 	pr.collect()
 	unchecked := 0
@@ -253,7 +253,7 @@ func (pr *prover) add(proof *brief.Proof, name string, newest record) {
 }
 
 // gates finds the open gates that show what is no longer so.
-func (g *gatherer) gates(pr *prover) {
+func (g *briefer) gates(pr *prover) {
 	g.facts.Moved = map[pawl.GateID]string{}
 	for _, gate := range g.run.State.OpenGates() {
 		if len(gate.Shown) == 0 {
