@@ -78,7 +78,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	a.sayResumed(r)
 	a.sayChange(change)
 	a.sayFindings(x, false)
-	if err := a.agreed(change, x, o.yes); err != nil {
+	if err := a.agreedToGoOn(change, x, o.yes); err != nil {
 		return err
 	}
 	return a.carryOn(ctx, p, engineStart{why: "resume", parallel: o.parallel, adopt: change, examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
@@ -86,8 +86,8 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	}})
 }
 
-// agreed asks a person before finished work runs again, and before going on where that is unsafe.
-func (a *app) agreed(change *engine.Change, x *engine.Examination, yes bool) error {
+// agreedToGoOn asks a person before finished work runs again, and before going on where that is unsafe.
+func (a *app) agreedToGoOn(change *engine.Change, x *engine.Examination, yes bool) error {
 	if yes {
 		return nil
 	}

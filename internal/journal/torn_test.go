@@ -203,7 +203,7 @@ func expectDamage(t *testing.T, r *run, lines [][]byte, where, why string, bad i
 	var seq pawl.Seq
 	for e, err := range d.Read(t.Context(), runID, 0) {
 		if err != nil {
-			if pawl.KindOf(err) != pawl.KindDamaged || pawl.HintOf(err) != "pawl verify" {
+			if pawl.KindOf(err) != pawl.KindDamaged || pawl.HintOf(err) != "pawl recover "+string(runID) {
 				t.Errorf("read: %v", err)
 			}
 			var n pawl.Seq
