@@ -163,8 +163,7 @@ func (t *trial) largeLines(size int64) ([]line, error) {
 	lines := t.lines(keptFirst, "first checkpoint of %d file: "+of, nil)
 	lines = append(lines, t.lines(keptChanged, "checkpoint of %d file: "+of+", 1 MiB of it changed in place", nil)...)
 	for _, k := range t.keepers[1:] {
-		mine := t.keepers[0].name()
-		lines = append(lines, sizeLine("bytes on disk for that", k.name(), grown[mine], grown[k.name()], 0))
+		lines = append(lines, sizeLine("bytes on disk for that", k.name(), grown[ours], grown[k.name()], 0))
 	}
 	return lines, nil
 }
