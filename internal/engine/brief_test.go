@@ -205,3 +205,20 @@ func TestVerdictsOfDoubts(t *testing.T) {
 		t.Fatalf("doubts: %+v", d)
 	}
 }
+
+// A folder of which a snapshot leaves something out is not proven by it.
+func TestProofOfWhatIsIgnored(t *testing.T) {
+	w := newTold(t, threeSteps)
+	w.write(".pawlignore", []byte("*.tmp\n"))
+	w.write("made/kept.txt", nil)
+	w.write("made/deep/left-out.tmp", []byte("one"))
+	w.step("one", "made")
+	w.checkpoint()
+	if proof := w.facts(Briefing{}).Proofs["one"]; proof.Same != 1 {
+		t.Errorf("as it was left: %+v", proof)
+	}
+	w.write("made/deep/left-out.tmp", []byte("two"))
+	if proof := w.facts(Briefing{}).Proofs["one"]; !slices.Equal(proof.Differ, []string{"made"}) {
+		t.Errorf("changed: %+v", proof)
+	}
+}
