@@ -52,7 +52,7 @@ func (s *State) apply(e Event, payload Payload) error {
 	case DecisionMade, BlockerOpened, BlockerCleared, MemoryLearned, CheckpointSaved, CheckpointsPruned:
 		return s.applyNote(e, p)
 	}
-	return nil // machine.slept, run.examined, watchdog.acted, budget.spent: on record, without effect
+	return nil // machine.slept, run.examined, run.recovered, watchdog.acted, budget.spent: on record, without effect
 }
 
 func (s *State) applyRun(e Event, payload Payload) error {

@@ -76,7 +76,7 @@ func (e Event) Payload() (Payload, error) {
 var payloads = register(
 	payload[RunCreated](), payload[RunPlanned](), payload[EngineStarted](), payload[EngineStopped](),
 	payload[RunPaused](), payload[RunContinued](), payload[RunStopped](), payload[RunEnded](),
-	payload[RunReopened](), payload[MachineSlept](), payload[StepListed](), payload[ItemNamed](),
+	payload[RunReopened](), payload[RunRecovered](), payload[MachineSlept](), payload[StepListed](), payload[ItemNamed](),
 	payload[StepDone](), payload[StepFailed](), payload[StepReopened](), payload[StepSkipped](),
 	payload[StepChecked](), payload[StepReviewed](), payload[OutputsChanged](), payload[AttemptStarted](),
 	payload[AttemptEnded](), payload[ItemDone](), payload[Progressed](), payload[Heartbeat](),

@@ -90,6 +90,24 @@ type MachineSlept struct {
 	Seconds float64 `json:"seconds"`
 }
 
+// RunRecovered says that the journal was damaged or lost behind event Kept, and that a person has accepted what stands
+// behind this event in its place. Long lists of parts come as several events of one batch.
+type RunRecovered struct {
+	Why   []string        `json:"why"`  // what was wrong with the journal
+	Kept  Seq             `json:"kept"` // 0: nothing of it
+	Parts []RecoveredPart `json:"parts"`
+}
+
+// RecoveredPart is one thing that was rebuilt, or was not, and on which evidence.
+type RecoveredPart struct {
+	What       string   `json:"what"`
+	Step       StepID   `json:"step,omitempty"`
+	Item       ItemID   `json:"item,omitempty"`
+	Status     string   `json:"status"`
+	Confidence string   `json:"confidence"` // certain | likely | guess
+	Evidence   []string `json:"evidence,omitempty"`
+}
+
 func (RunCreated) Event() EventType    { return "run.created" }
 func (RunPlanned) Event() EventType    { return "run.planned" }
 func (EngineStarted) Event() EventType { return "engine.started" }
@@ -101,3 +119,4 @@ func (RunEnded) Event() EventType      { return "run.ended" }
 func (RunReopened) Event() EventType   { return "run.reopened" }
 func (MachineSlept) Event() EventType  { return "machine.slept" }
 func (RunExamined) Event() EventType   { return "run.examined" }
+func (RunRecovered) Event() EventType  { return "run.recovered" }

@@ -53,6 +53,20 @@ func NewRunID(name string, now time.Time, random string) RunID {
 	return RunID(SlugOf(name) + now.UTC().Format("-20060102-150405-") + random)
 }
 
+// Made returns when a run was made, by its id; zero where that is no run's id.
+func (id RunID) Made() time.Time {
+	const layout, random = "20060102-150405", len("-0000")
+	if !legalRun(string(id)) {
+		return time.Time{}
+	}
+	end := len(id) - random
+	at, err := time.Parse(layout, string(id[end-len(layout):end]))
+	if err != nil { // digits, but no date
+		return time.Time{}
+	}
+	return at
+}
+
 // SlugOf returns what a run's id makes of its name: the part before date, time and random digits.
 func SlugOf(name string) string {
 	slug := strings.Map(func(r rune) rune {

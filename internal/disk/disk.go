@@ -164,6 +164,24 @@ func Rename(from, to string) error {
 	return SyncFolder(filepath.Dir(to))
 }
 
+// Link gives a file a second name, durably; where the file system knows no second names it makes a durable copy.
+func Link(from, to string) error {
+	if err := fault("link"); err != nil {
+		return fmt.Errorf("link %s: %w", to, err)
+	}
+	if err := os.Link(from, to); err != nil {
+		if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		data, readErr := os.ReadFile(from)
+		if readErr != nil {
+			return errors.Join(err, readErr)
+		}
+		return Replace(to, data)
+	}
+	return SyncFolder(filepath.Dir(to))
+}
+
 // Symlink makes path a link to target, in one move where another link is there. It does not wait for the disk.
 func Symlink(target, path string) error {
 	if err := fault("symlink"); err != nil {

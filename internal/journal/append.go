@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -152,6 +154,9 @@ func (l *Log) write(group []*appending) error {
 		return err
 	}
 	defer unlock()
+	if err := l.stillNamed(); err != nil {
+		return err
+	}
 	if err := l.catchUp(); err != nil {
 		return err
 	}
@@ -173,6 +178,24 @@ func (l *Log) write(group []*appending) error {
 	l.chain, l.ends = next, append(l.ends, ends...)
 	l.size, l.synced = next.end, next.end
 	return nil
+}
+
+// stillNamed makes sure that the file is the run's journal still: a damaged one may have been set aside for a rebuilt one
+// while the lock was waited for.
+func (l *Log) stillNamed() error {
+	ours, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Stat(l.path())
+	if err == nil && os.SameFile(ours, named) || errors.Is(err, fs.ErrNotExist) {
+		return nil // one whose folder was moved away is ours to finish
+	}
+	if err == nil {
+		l.dead = fmt.Errorf("%w: the journal was rebuilt meanwhile", ErrDead)
+		err = l.dead
+	}
+	return err
 }
 
 // tornPrefix begins the names of the files for torn tails; their offset and the time follow.

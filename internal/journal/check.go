@@ -45,6 +45,12 @@ func (c *checker) find(level pawl.Level, where, format string, args ...any) {
 	c.findings = append(c.findings, pawl.Finding{Level: level, What: fmt.Sprintf(format, args...), Where: where})
 }
 
+// damage notes a fault of the journal itself, which can be rebuilt.
+func (c *checker) damage(where string, fault error) {
+	c.find(pawl.Bad, where, "%v", fault)
+	c.findings[len(c.findings)-1].Hint = pawl.HintOf(damaged(c.path, 0, 0, fault))
+}
+
 // here names the line that begins where the chain ends.
 func (c *checker) here() string {
 	return fmt.Sprintf("%s: line %d, byte %d", c.path, c.number, c.chain.end)
@@ -52,6 +58,10 @@ func (c *checker) here() string {
 
 func (c *checker) journal() {
 	file, err := os.Open(c.path)
+	if errors.Is(err, fs.ErrNotExist) && lost(c.home) {
+		c.damage(c.path, errors.New("there is no journal any more"))
+		return
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		c.find(pawl.Warn, c.path, "there is no journal: the run's making was cut off")
 		return
@@ -99,6 +109,8 @@ func (c *checker) lines(file *os.File) error {
 
 func (c *checker) summary() {
 	switch {
+	case c.size == 0 && lost(c.home):
+		c.damage(c.path, errors.New("the journal is empty, and was not"))
 	case c.size == 0:
 		c.find(pawl.Warn, c.path, "%v", ErrEmpty)
 	case len(c.findings) == 0:
@@ -119,7 +131,7 @@ func (c *checker) line(line []byte) (goOn bool, err error) {
 	if torn, err := c.torn(); torn || err != nil {
 		return false, err
 	}
-	c.find(pawl.Bad, c.here(), "%v", fault)
+	c.damage(c.here(), fault)
 	c.chain = after
 	return true, nil
 }
@@ -189,7 +201,7 @@ func (c *checker) content(line []byte, before chain) {
 		err = checkFirst(pawl.RunID(filepath.Base(c.home)), event.Type, r.data)
 	}
 	if err != nil {
-		c.find(pawl.Bad, where, "%v", err)
+		c.damage(where, err)
 		return
 	}
 	if _, err := event.Payload(); err != nil {
@@ -223,5 +235,12 @@ func (c *checker) leftovers() {
 	}
 	for _, name := range names {
 		c.find(pawl.OK, name, "an append that was cut off, and never acknowledged, was set aside here")
+	}
+	names, err = filepath.Glob(filepath.Join(c.home, asidePrefix+"*"))
+	if err != nil {
+		c.find(pawl.Bad, c.home, "%v", err)
+	}
+	for _, name := range names {
+		c.find(pawl.OK, name, "a damaged journal was set aside here when it was rebuilt")
 	}
 }

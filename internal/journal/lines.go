@@ -2,8 +2,10 @@ package journal
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"pawl"
 )
@@ -103,9 +105,13 @@ func lostNewline(line []byte, c chain) bool {
 
 // damaged is the error for damage at a line of a file.
 func damaged(path string, line pawl.Seq, offset int64, why error) error {
+	hint := "pawl recover " + filepath.Base(filepath.Dir(path))
+	if errors.Is(why, pawl.ErrNewer) {
+		hint = pawl.ErrNewer.Hint
+	}
 	return &pawl.Error{
 		Kind: pawl.KindDamaged,
 		Err:  fmt.Errorf("%s: line %d, byte %d: %w", path, line, offset, why),
-		Hint: "pawl verify",
+		Hint: hint,
 	}
 }
