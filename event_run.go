@@ -93,9 +93,10 @@ type MachineSlept struct {
 // RunRecovered says that the journal was damaged or lost behind event Kept, and that a person has accepted what stands
 // behind this event in its place. Long lists of parts come as several events of one batch.
 type RunRecovered struct {
-	Why   []string        `json:"why"`  // what was wrong with the journal
-	Kept  Seq             `json:"kept"` // 0: nothing of it
-	Parts []RecoveredPart `json:"parts"`
+	Why      []string        `json:"why"`                // what was wrong with the journal
+	Kept     Seq             `json:"kept"`               // 0: nothing of it
+	Accepted string          `json:"accepted,omitempty"` // by whom
+	Parts    []RecoveredPart `json:"parts"`
 }
 
 // RecoveredPart is one thing that was rebuilt, or was not, and on which evidence.

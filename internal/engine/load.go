@@ -172,7 +172,7 @@ func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, 
 	}
 	switch {
 	case len(runs) == 0:
-		return "", pawl.ErrNoRun
+		return "", lostOr(p, name, pawl.ErrNoRun)
 	case name == "":
 		return current(ctx, p, runs)
 	case name == "latest":
@@ -189,7 +189,7 @@ func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, 
 	}
 	switch len(found) {
 	case 0:
-		return "", &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no run %q", name), Hint: "pawl runs"}
+		return "", lostOr(p, name, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no run %q", name), Hint: "pawl runs"})
 	case 1:
 		return found[0], nil
 	}

@@ -92,6 +92,9 @@ func tellPruned(ctx context.Context, p *project.Project, gone map[pawl.RunID][]p
 // read names is not known, so then nothing may be pruned.
 func namedCheckpoints(ctx context.Context, p *project.Project) (map[pawl.CheckpointID]bool, error) {
 	runs, err := AllRuns(p)
+	if err == nil {
+		err = lostOr(p, "", nil)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,13 @@ func Verify(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
 	for _, run := range runs {
 		findings = append(findings, verifyRun(ctx, p, run, seen)...)
 	}
+	lost, err := journal.Lost(p.Runs())
+	if err != nil {
+		return nil, err
+	}
+	for _, run := range lost {
+		findings = append(findings, journal.Check(p.RunDir(run))...)
+	}
 	aside, err := Archived(p)
 	for _, run := range aside {
 		findings = append(findings, journal.Check(filepath.Join(p.Archive(), string(run)))...)

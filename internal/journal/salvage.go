@@ -2,12 +2,14 @@ package journal
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -186,14 +188,25 @@ func lost(home string) bool {
 	return false
 }
 
-// CachedSeq returns up to which event a run's cached state goes, 0 where there is none. Nothing else of it is believed.
+// CachedSeq returns up to which event a run's cached state goes, 0 where there is none. Nothing else of it is believed,
+// nor read.
 func CachedSeq(folder string, run pawl.RunID) pawl.Seq {
-	var c struct {
-		Seq pawl.Seq `json:"seq"`
-	}
-	data, err := os.ReadFile(filepath.Join(folder, string(run), "state.json"))
-	if err != nil || json.Unmarshal(data, &c) != nil {
+	file, err := os.Open(filepath.Join(folder, string(run), "state.json"))
+	if err != nil {
 		return 0
 	}
-	return c.Seq
+	defer file.Close()
+	head, _ := io.ReadAll(io.LimitReader(file, 64)) // what is missing does not match
+	m := cachedSeq.FindSubmatch(head)
+	if m == nil {
+		return 0
+	}
+	seq, err := strconv.ParseInt(string(m[1]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pawl.Seq(seq)
 }
+
+// cachedSeq is how the cache begins.
+var cachedSeq = regexp.MustCompile(`^\{"version":\d+,"seq":(\d{1,18}),`)

@@ -14,6 +14,7 @@ type Evidence struct {
 	Run     pawl.RunID
 	Project string // the project's id
 	Version string // of this program
+	Person  string // who is to accept what is rebuilt
 
 	Journal   []pawl.Event // what stands before the damage, unbroken from the first event
 	Damage    string       // what is wrong behind it; empty: nothing that the journal itself can tell
@@ -210,13 +211,17 @@ func (r *rebuilder) beyond(last pawl.Seq) []string {
 			why = append(why, fmt.Sprintf("%s knows of event %d, and the journal ends at event %d", who, seq, last))
 		}
 	}
-	if r.State != nil {
-		more("STATE.md", r.State.Seq)
+	if r.Journal[last-1].By != By() { // else nothing has happened since it was rebuilt, and they count the old events
+		if r.State != nil {
+			more("STATE.md", r.State.Seq)
+		}
+		more("state.json", r.CachedSeq)
 	}
-	more("state.json", r.CachedSeq)
 	newest := pawl.Seq(0)
 	for _, s := range r.Snapshots {
-		newest = max(newest, s.After)
+		if !r.saved[s.ID] {
+			newest = max(newest, s.After)
+		}
 	}
 	more("a snapshot", newest)
 	for _, u := range r.Units {
@@ -229,12 +234,12 @@ func (r *rebuilder) beyond(last pawl.Seq) []string {
 	return why
 }
 
-// recoverer is who says what is rebuilt: a person who accepted it.
-func recoverer() pawl.Author { return pawl.Author{Kind: pawl.ByPerson, Name: "recover"} }
+// By is who says what is rebuilt: a person who accepted it.
+func By() pawl.Author { return pawl.Author{Kind: pawl.ByPerson, Name: "recover"} }
 
 // say adds an event, as of a time; the zero time means now.
 func (r *rebuilder) say(at time.Time, payload pawl.Payload) {
-	event, err := pawl.NewEvent(recoverer(), payload)
+	event, err := pawl.NewEvent(By(), payload)
 	if err != nil {
 		panic("payloads are plain data: " + err.Error())
 	}
@@ -368,7 +373,7 @@ func (r *rebuilder) finish(why []string) []pawl.Event {
 	}
 	kept := pawl.Seq(len(r.Journal))
 	for parts := range slices.Chunk(briefed(r.parts), mostParts) {
-		r.say(time.Time{}, pawl.RunRecovered{Why: clipAll(why), Kept: kept, Parts: parts})
+		r.say(time.Time{}, pawl.RunRecovered{Why: clipAll(why), Kept: kept, Accepted: r.Person, Parts: parts})
 	}
 	r.replay(said)
 	return r.events

@@ -172,7 +172,10 @@ func (r *rebuilder) sayDone(u Unit, k keys, f finding) {
 	ref := r.begin(u, k, rec)
 	_, ended := r.times(u, rec)
 	why := "rebuilt: " + clip(strings.Join(f.evidence, "; "), longestWhy)
-	summary, usage := r.Summaries[u.Step.ID].Text, pawl.Usage{}
+	summary, usage := "", pawl.Usage{}
+	if u.Index < 0 {
+		summary = r.Summaries[u.Step.ID].Text
+	}
 	var stats *pawl.AttemptStats
 	if rec != nil && rec.Result != nil {
 		summary, usage = rec.Result.Summary, rec.Result.Usage

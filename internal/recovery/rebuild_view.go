@@ -61,6 +61,16 @@ func ReadState(run pawl.RunID, text string) *StateView {
 	return v
 }
 
+// StateSeq returns of which event STATE.md knows at least, by its first lines; 0 where they do not say, or are of another
+// run.
+func StateSeq(run pawl.RunID, head string) pawl.Seq {
+	head, _, _ = strings.Cut(head, "\n## ")
+	if v := ReadState(run, head); v != nil {
+		return v.Seq
+	}
+	return 0
+}
+
 var atEvent = regexp.MustCompile(`\(event (\d{1,18})\)$`)
 
 // ReadSummary reads the summary of a step; one that is not of this run says nothing.

@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -112,4 +114,36 @@ func inProgress(dir string) string {
 		}
 	}
 	return ""
+}
+
+// Commit is one of git's, by its first line.
+type Commit struct {
+	Hash    string
+	Subject string
+	Time    time.Time // of the commit, not of its author
+}
+
+// CommitsOf returns the commits that HEAD of the repository that root lies in builds on, the newest first, at most n, and
+// only those made since then. Without a repository or a commit there are none.
+func CommitsOf(ctx context.Context, root string, since time.Time, n int) ([]Commit, error) {
+	repo, ok, err := ignore.FindRepository(root)
+	if err != nil || !ok {
+		return nil, err
+	}
+	out, err := gitCommand(ctx, repo, "log", "--max-count="+strconv.Itoa(n), "--format=%H%x09%ct%x09%s", "HEAD").Output()
+	if err != nil { // before the first commit
+		return nil, ctx.Err()
+	}
+	var commits []Commit
+	for line := range strings.Lines(string(out)) {
+		fields := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 3)
+		if len(fields) < 3 {
+			continue
+		}
+		seconds, err := strconv.ParseInt(fields[1], 10, 64)
+		if at := time.Unix(seconds, 0); err == nil && !at.Before(since) {
+			commits = append(commits, Commit{Hash: fields[0], Subject: fields[2], Time: at})
+		}
+	}
+	return commits, nil
 }

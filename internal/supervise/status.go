@@ -61,6 +61,15 @@ func Probe(dir string) (Status, error) {
 	return status, nil
 }
 
+// ReadJob returns what the supervisor of an attempt was told to do; nil where that is not there whole.
+func ReadJob(dir string) *pawl.Job {
+	job, err := readRecord[pawl.Job](filepath.Join(dir, pawl.JobFile))
+	if err != nil {
+		return nil
+	}
+	return job
+}
+
 // readBegun returns the last whole record in begun.json, nil where there is none: one that is torn was never synced, so
 // the child was never started.
 func readBegun(dir string) (*pawl.Begun, error) {
