@@ -30,7 +30,21 @@ func (r *rebuilder) step(id pawl.StepID) {
 		k := r.proven(u, shared, shared.Hash())
 		r.carryOut(u, k, r.look(u, k))
 	}
-	r.gives[id] = r.wouldGive(u, units[1:], shared)
+	known := false
+	r.gives[id], known = r.wouldGive(u, units[1:], shared)
+	if !known {
+		r.unsure[id] = true
+	}
+}
+
+// unsureNeed returns a step that the unit's step needs, and of which is not known what it gave; empty: there is none.
+func (r *rebuilder) unsureNeed(u Unit) pawl.StepID {
+	for _, need := range r.order[u.Step.ID] {
+		if r.unsure[need] {
+			return need
+		}
+	}
+	return ""
 }
 
 // sharedKey returns the key that the step has now; of a foreach step, what all its items share.
@@ -95,18 +109,23 @@ func (r *rebuilder) liveAttempt(u Unit) *pawl.AttemptState {
 	return nil
 }
 
-// wouldGive returns what a step gives to those that need it if what is there is what it made.
-func (r *rebuilder) wouldGive(u Unit, items []Unit, shared pawl.Key) string {
+// wouldGive returns what a step gives to those that need it if what is there is what it made; known says whether all of
+// that is there, or was written down.
+func (r *rebuilder) wouldGive(u Unit, items []Unit, shared pawl.Key) (hash string, known bool) {
 	st := r.state.Steps[u.Step.ID]
+	whole := func(u Unit) bool { return len(u.Step.Outputs) == 0 || len(u.Missing) == 0 }
 	switch {
 	case st.Finished() || st != nil && st.Status == pawl.AwaitsReview:
-		return st.Gives()
+		return st.Gives(), true
 	case u.Step.Foreach != nil:
-		return digest(items, nil)
-	case len(u.Step.Outputs) > 0 && len(u.Outputs) > 0:
-		return u.Outputs.Hash()
+		return digest(items, nil), len(items) > 0 && !slices.ContainsFunc(items, func(i Unit) bool { return !whole(i) })
+	case len(u.Step.Outputs) == 0:
+		return shared.Hash(), true
+	case whole(u):
+		return u.Outputs.Hash(), true
 	}
-	return shared.Hash()
+	written := r.Summaries[u.Step.ID].Outputs
+	return written.Hash(), len(written) > 0
 }
 
 // digest returns the hash over all items' outputs, as a finished foreach step has it.

@@ -200,6 +200,9 @@ func (r *rebuilder) endedWell(u Unit, rec *Record, key keys) finding {
 	if why := r.reopenedBy(u, rec.Attempt); why != "" {
 		f.doubt(Guess, "%s", why)
 	}
+	if need := r.unsureNeed(u); need != "" && f.sure != Certain {
+		f.doubt(Guess, "what step %s gave it is not known", need)
+	}
 	if f.sure != Certain {
 		f.status, f.claim = PartInDoubt, PartDone
 	}
@@ -281,7 +284,7 @@ func (r *rebuilder) hearsay(u Unit) finding {
 	}
 	if len(f.evidence) == 0 {
 		f.sure, f.claim = Likely, ""
-		f.add("nothing says that it was finished")
+		f.add("%s", cmp.Or(undone, "nothing says that it was finished"))
 		return f
 	}
 	f.status, f.sure = PartInDoubt, Likely
@@ -293,6 +296,9 @@ func (r *rebuilder) hearsay(u Unit) finding {
 	}
 	if why := r.reopenedBy(u, 0); why != "" {
 		f.doubt(Guess, "%s", why)
+	}
+	if need := r.unsureNeed(u); need != "" {
+		f.doubt(Guess, "what step %s gave it is not known", need)
 	}
 	return f
 }
