@@ -51,6 +51,8 @@ func (s *State) apply(e Event, payload Payload) error {
 		return s.applyGate(e, p)
 	case DecisionMade, BlockerOpened, BlockerCleared, MemoryLearned, CheckpointSaved, CheckpointsPruned:
 		return s.applyNote(e, p)
+	case RollbackStarted, UndoStarted, UndoDone, UndoFailed, UndoSkipped, RollbackEnded:
+		return s.applyUndo(p)
 	}
 	return nil // machine.slept, run.examined, watchdog.acted, budget.spent: on record, without effect
 }

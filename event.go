@@ -83,6 +83,8 @@ var payloads = register(
 	payload[WatchdogActed](), payload[GateOpened](), payload[GateAnswered](), payload[GateExpired](),
 	payload[GateWithdrawn](), payload[BudgetSpent](), payload[DecisionMade](), payload[BlockerOpened](),
 	payload[BlockerCleared](), payload[MemoryLearned](), payload[CheckpointSaved](), payload[RunExamined](), payload[CheckpointsPruned](), payload[FilesRestored](),
+	payload[RollbackStarted](), payload[UndoStarted](), payload[UndoDone](), payload[UndoFailed](),
+	payload[UndoSkipped](), payload[RollbackEnded](),
 )
 
 // payloadType is how payloads of one type are decoded.

@@ -44,6 +44,7 @@ const (
 	ForBudget Purpose = "budget" // go on with as much again?
 	ForStart  Purpose = "start"  // hands_on: start this step?
 	ForRepeat Purpose = "repeat" // a step that is not idempotent was lost: run it again?
+	ForUndo   Purpose = "undo"   // finished work could not be undone, or nobody knows: retry, skip or stop?
 )
 
 // Answer is how a gate was closed.

@@ -34,6 +34,7 @@ type State struct {
 	LastGood *Checkpoint            `json:"last_good,omitempty"` // the last that is no emergency one
 	Pruned   int                    `json:"pruned,omitempty"`    // checkpoints whose snapshots were let go
 	Forked   *Fork                  `json:"forked,omitempty"`
+	Rollback *RollbackState         `json:"rollback,omitempty"` // one that has not ended: until then nothing is started
 	Spent    Spending               `json:"spent,omitzero"`
 	Newer    []EventType            `json:"newer,omitempty"`   // unknown event types: a newer pawl wrote here
 	Misfits  []Misfit               `json:"misfits,omitempty"` // the first MaxMisfits of them

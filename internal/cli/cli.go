@@ -98,7 +98,7 @@ func (a *app) root() *cobra.Command {
 		"work":   {a.initCommand(), a.runCommand(), a.resumeCommand(), a.pauseCommand(), a.stopCommand(), a.retryCommand(), a.skipCommand()},
 		"look":   {a.statusCommand(), a.watchCommand(), a.runsCommand(), a.outputCommand(), a.logCommand(), a.statsCommand(), a.planCommand(), a.whyCommand(), a.explainCommand()},
 		"person": {a.gatesCommand(), a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.askCommand(), a.reviewCommand()},
-		"travel": {a.checkpointCommand(), a.checkpointsCommand(), a.showCommand(), a.diffCommand(), a.restoreCommand(), a.forkCommand()},
+		"travel": {a.checkpointCommand(), a.checkpointsCommand(), a.showCommand(), a.diffCommand(), a.restoreCommand(), a.forkCommand(), a.rollbackCommand()},
 		"tell":   {a.progressCommand(), a.learnCommand(), a.decideCommand(), a.blockCommand(), a.unblockCommand(), a.memoryCommand()},
 		"care":   {a.verifyCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand()},
 	}

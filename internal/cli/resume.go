@@ -53,6 +53,9 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	if r.State.Kind == pawl.SessionRun {
 		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s is a session: it has no plan to resume", r.State.Run), Hint: "pawl runs"}
 	}
+	if err := engine.NoRollback(r.State); err != nil {
+		return err
+	}
 	change, err := engine.Consider(p, r)
 	if err != nil {
 		return err

@@ -110,7 +110,7 @@ func livingOf(p *project.Project, s *pawl.State) error {
 			}
 		}
 	}
-	return nil
+	return undoingOf(p, s)
 }
 
 func moveAside(p *project.Project, run pawl.RunID) error {

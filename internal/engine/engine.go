@@ -98,7 +98,14 @@ type Engine struct {
 
 // Open takes the project's engine lock and opens the run. Another live engine gives an error of KindHeld.
 func Open(ctx context.Context, cfg Config, run pawl.RunID) (*Engine, error) {
-	return openWith(ctx, cfg, func() (pawl.RunID, error) { return run, nil })
+	e, err := openWith(ctx, cfg, func() (pawl.RunID, error) { return run, nil })
+	if err != nil {
+		return nil, err
+	}
+	if err := NoRollback(e.state); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
 }
 
 // OpenNew is Open for a run that it makes first, so that none is made where another engine is at work.
@@ -168,11 +175,19 @@ func (e *Engine) slots() int {
 // KindInterrupted says which. When ctx ends, nothing more is started and the running attempts are left to their
 // supervisors; when hard ends too, they are ended first.
 func (e *Engine) Run(ctx, hard context.Context, why string) error {
+	return e.work(ctx, func(helpers context.Context) error {
+		if err := e.begin(helpers, why); err != nil {
+			return err
+		}
+		return e.loop(ctx, hard, helpers)
+	})
+}
+
+// work does something with the run and leaves it in good order. The context that it hands on is for what must not be
+// cut off when ctx ends.
+func (e *Engine) work(ctx context.Context, do func(helpers context.Context) error) error {
 	helpers, quit := context.WithCancel(context.WithoutCancel(ctx))
-	err := e.begin(helpers, why)
-	if err == nil {
-		err = e.loop(ctx, hard, helpers)
-	}
+	err := do(helpers)
 	err = e.leave(helpers, err)
 	quit()
 	e.drain()
@@ -190,11 +205,16 @@ func (e *Engine) note(format string, args ...any) {
 	e.notes = append(e.notes, fmt.Sprintf(format, args...))
 }
 
-// begin raises the epoch, which fences every older engine, and takes up what it left.
-func (e *Engine) begin(helpers context.Context, why string) error {
+// announce raises the epoch, which fences every older engine.
+func (e *Engine) announce(why string) {
 	e.epoch = e.state.Epoch + 1
 	host, _ := os.Hostname() // only for people to read
 	e.say(pawl.EngineStarted{Epoch: e.epoch, PID: os.Getpid(), Host: host, Why: why})
+}
+
+// begin announces the engine and takes up what an older one left.
+func (e *Engine) begin(helpers context.Context, why string) error {
+	e.announce(why)
 	switch e.state.Status {
 	case pawl.StatusPaused, pawl.StatusStopped:
 		e.say(pawl.RunContinued{})

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -28,22 +29,8 @@ func pathVars(run pawl.RunID, w work) map[string]string {
 
 // environment returns what an attempt's environment has beyond the engine's own.
 func (e *Engine) environment(w work, ref pawl.AttemptRef, key pawl.Key) ([]string, error) {
-	root, dir := e.cfg.Project.Root, e.cfg.Project.AttemptDir(ref, e.run)
-	env := map[string]string{
-		"PATH": e.bin + string(os.PathListSeparator) + os.Getenv("PATH"),
-	}
-	for name, value := range e.plan.EnvOf(w.step) {
-		env[name] = value
-	}
-	for name, value := range pathVars(e.state.Origin(), w) {
-		env[name] = value
-	}
-	env["PAWL_RUN"] = string(e.run)
-	env["PAWL_OUT"] = filepath.Join(root, filepath.FromSlash(env["PAWL_OUT"]))
-	env["PAWL_ATTEMPT"] = strconv.Itoa(ref.Attempt)
-	env["PAWL_TOKEN"] = string(ref.Token)
-	env["PAWL_KEY"] = e.idempotencyKey(w, key)
-	env["PAWL_PROJECT"] = root
+	dir := e.cfg.Project.AttemptDir(ref, e.run)
+	env := e.variables(e.plan.Plan, w, ref, key)
 	env["PAWL_ATTEMPT_DIR"] = dir
 	env["PAWL_EVENTS"] = filepath.Join(dir, pawl.EventsFile)
 	env["PAWL_RESULT"] = filepath.Join(dir, pawl.ResultFile)
@@ -52,11 +39,33 @@ func (e *Engine) environment(w work, ref pawl.AttemptRef, key pawl.Key) ([]strin
 	} else if told != "" {
 		env["PAWL_RESUME"] = told
 	}
+	return asList(env), nil
+}
+
+// variables returns what an attempt's environment has because of the plan and of the work that it is about.
+func (e *Engine) variables(plan *pawl.Plan, w work, ref pawl.AttemptRef, key pawl.Key) map[string]string {
+	root := e.cfg.Project.Root
+	env := map[string]string{
+		"PATH": e.bin + string(os.PathListSeparator) + os.Getenv("PATH"),
+	}
+	maps.Copy(env, plan.EnvOf(w.step))
+	maps.Copy(env, pathVars(e.state.Origin(), w))
+	env["PAWL_RUN"] = string(e.run)
+	env["PAWL_OUT"] = filepath.Join(root, filepath.FromSlash(env["PAWL_OUT"]))
+	env["PAWL_ATTEMPT"] = strconv.Itoa(ref.Attempt)
+	env["PAWL_TOKEN"] = string(ref.Token)
+	env["PAWL_KEY"] = e.idempotencyKey(w, key)
+	env["PAWL_PROJECT"] = root
+	return env
+}
+
+// asList returns an environment as a process gets it.
+func asList(env map[string]string) []string {
 	list := make([]string, 0, len(env))
 	for name, value := range env {
 		list = append(list, name+"="+value)
 	}
-	return list, nil
+	return list
 }
 
 // idempotencyKey returns what a step may hand to the outside: the same for every attempt at the same work.

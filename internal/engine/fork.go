@@ -184,6 +184,9 @@ func (f *Fork) ending(by pawl.Author) ([]pawl.Event, error) {
 		why := fmt.Sprintf("it was finished while checkpoint %s was taken, and is not in it", f.past.target.ID)
 		said = append(said, pawl.StepReopened{Step: again.Step, Why: why, Items: again.index})
 	}
+	if back := f.past.state.Rollback; back != nil {
+		said = append(said, pawl.RollbackEnded{Checkpoint: back.Checkpoint, Stopped: "it is the rollback of run " + string(f.past.target.Run)})
+	}
 	said = append(said, pawl.EngineStopped{Why: "forked from run " + string(f.past.target.Run)})
 	events := make([]pawl.Event, len(said))
 	for i, payload := range said {

@@ -267,13 +267,16 @@ func (r *Restore) prepare(ctx context.Context, store *snapshot.Store, otherHead 
 	return nil
 }
 
-// nothingRuns refuses where an attempt of any run still runs: it would see its files change under it.
-func nothingRuns(ctx context.Context, p *project.Project) error {
+// nothingRuns refuses where an attempt of any run, but for some, still runs: it would see its files change under it.
+func nothingRuns(ctx context.Context, p *project.Project, but ...pawl.RunID) error {
 	runs, err := Runs(p)
 	if err != nil {
 		return err
 	}
 	for _, run := range runs {
+		if slices.Contains(but, run) {
+			continue
+		}
 		s, err := loadState(ctx, p, run)
 		if err != nil {
 			continue // a run that cannot be read is no reason not to bring files back

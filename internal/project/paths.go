@@ -74,6 +74,11 @@ func (p *Project) AttemptDir(ref pawl.AttemptRef, run pawl.RunID) string {
 	return p.path("runs", string(run), "steps", string(ref.Step), string(ref.Item), strconv.Itoa(ref.Attempt))
 }
 
+// UndoDir is the folder of one try to undo a step or item.
+func (p *Project) UndoDir(ref pawl.UndoRef, run pawl.RunID) string {
+	return p.path("runs", string(run), "steps", string(ref.Step), string(ref.Item), "undo-"+strconv.Itoa(ref.Attempt))
+}
+
 // OutDir is the folder that a step is offered for its results, PAWL_OUT.
 func (p *Project) OutDir(run pawl.RunID, step pawl.StepID) string {
 	return filepath.Join(p.Root, "artifacts", string(run), string(step))

@@ -1,0 +1,206 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pawl"
+	"pawl/internal/supervise"
+)
+
+// undo sees to it that some work is undone, or a person answers for it. With r.Stopped a person wants no more of it.
+func (r *Rollback) undo(ctx, helpers context.Context, f *finished) error {
+	for {
+		if ctx.Err() != nil {
+			return rollbackInterrupted()
+		}
+		mayRepeat, err := r.mayRepeat(f)
+		if err != nil {
+			return err
+		}
+		switch f.next(mayRepeat, r.gateOf(f)) {
+		case undoOver:
+			return nil
+		case undoWait:
+			err = r.await(ctx, helpers, f)
+		case undoRun:
+			err = r.start(ctx, helpers, f)
+		case undoAsk:
+			return r.ask(helpers, f)
+		case undoSkip:
+			err = r.skip(helpers, f)
+		case undoLeave:
+			return r.leave(helpers, "an undo of "+f.Name()+" failed, and a person stopped the rollback")
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (r *Rollback) mayRepeat(f *finished) (bool, error) {
+	plan, err := r.plan(f.planned)
+	if err != nil {
+		return false, err
+	}
+	return plan.Step(f.Step).MayRepeat(), nil
+}
+
+// gateOf returns the gate by which this rollback asks about an undo, nil where it has not asked.
+func (r *Rollback) gateOf(f *finished) *pawl.GateState {
+	if f.last == nil {
+		return nil
+	}
+	id := f.gate().ID
+	if g := r.engine.state.Gate(id); r.rewind.asked[id] && g.Withdrawn == "" {
+		return g
+	}
+	return nil
+}
+
+// start journals the intent and has a supervisor run the undo command.
+func (r *Rollback) start(ctx, helpers context.Context, f *finished) error {
+	ref := pawl.UndoRef{AttemptRef: pawl.AttemptRef{
+		Step: f.Step, Item: f.Item, Index: f.Index, Attempt: r.rewind.tries[f.Name()] + 1, Token: newToken(),
+	}, Of: f.seq}
+	job, err := r.undoJob(f, ref)
+	if err != nil {
+		return err
+	}
+	lock, err := supervise.Prepare(r.undoDir(ref))
+	if err != nil {
+		return fmt.Errorf("prepare undo %d of %s: %w", ref.Attempt, ref.Name(), err)
+	}
+	if err := r.say(helpers, pawl.UndoStarted{UndoRef: ref}); err != nil {
+		return errors.Join(err, lock.Release())
+	}
+	running, err := supervise.Start(lock, job)
+	if err != nil {
+		return fmt.Errorf("start undo %d of %s: %w", ref.Attempt, ref.Name(), err)
+	}
+	return r.settle(ctx, helpers, f, running.Wait)
+}
+
+// await waits for an undo that an engine before this one started.
+func (r *Rollback) await(ctx, helpers context.Context, f *finished) error {
+	return r.settle(ctx, helpers, f, supervise.Attach(r.undoDir(*f.trying)).Wait)
+}
+
+// settle says how an undo ended, once its supervisor is gone.
+func (r *Rollback) settle(ctx, helpers context.Context, f *finished, ended func(context.Context) error) error {
+	if err := ended(ctx); err != nil {
+		if ctx.Err() != nil {
+			return rollbackInterrupted()
+		}
+		return err
+	}
+	dir := r.undoDir(*f.trying)
+	status, err := supervise.Probe(dir)
+	if err != nil {
+		return err
+	}
+	if status.Exit != nil && status.Exit.Token != f.trying.Token {
+		status = supervise.Status{State: supervise.NotBegun}
+	}
+	swept, left := 0, []int(nil)
+	if status.State == supervise.Lost {
+		if swept, left, err = supervise.Sweep(dir); err != nil {
+			return err
+		}
+	}
+	return r.say(helpers, undoVerdict(*f.trying, status, lastWords(dir), swept, left))
+}
+
+// undoVerdict says how an undo ended: only an exit record of a good end proves that it is done. It is pure.
+func undoVerdict(ref pawl.UndoRef, status supervise.Status, words string, swept int, left []int) pawl.Payload {
+	x := status.Exit
+	switch {
+	case status.State == supervise.NotBegun:
+		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.NotStarted, Why: "lost before it began"}
+	case x == nil:
+		_, _, end := lostVerdict(&pawl.Step{}, evidence{begun: true, rebooted: status.Rebooted(), swept: swept, left: left})
+		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.Lost, Why: end.Why}
+	}
+	stats := &pawl.AttemptStats{Seconds: x.Seconds, CPUSeconds: x.CPUSeconds, OutputBytes: x.OutputBytes}
+	if x.Reason == pawl.ReasonExited && x.Exit != nil && *x.Exit == 0 {
+		return pawl.UndoDone{UndoRef: ref, Stats: stats}
+	}
+	why := exitText(x)
+	if x.Reason != pawl.ReasonExited {
+		why = orElse(x.Why, string(x.Reason))
+	}
+	if words != "" {
+		why += ": " + words
+	}
+	return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.Failed, Reason: x.Reason, Exit: x.Exit, Why: clip(why), Stats: stats}
+}
+
+// maxWords is how much of the end of an error output is looked at, in bytes.
+const maxWords = 1 << 10
+
+// lastWords returns the last line of what an undo wrote to its error output.
+func lastWords(dir string) string {
+	f, err := os.Open(filepath.Join(dir, pawl.ErrFile))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > maxWords {
+		f.Seek(-maxWords, io.SeekEnd) // else it is read from the start, and cut
+	}
+	data, _ := io.ReadAll(io.LimitReader(f, maxWords)) // what is there
+	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(data), "?")), "\n")
+	return lines[len(lines)-1]
+}
+
+// say makes events durable and takes them up.
+func (r *Rollback) say(helpers context.Context, payloads ...pawl.Payload) error {
+	e := r.engine
+	e.say(payloads...)
+	if err := e.flush(helpers); err != nil {
+		return err
+	}
+	for _, p := range payloads {
+		r.rewind.undoing(pawl.Event{Seq: e.state.Seq}, p)
+	}
+	return nil
+}
+
+// ask opens a gate, where it is not open yet, and stops there.
+func (r *Rollback) ask(helpers context.Context, f *finished) error {
+	gate := f.gate()
+	if r.gateOf(f) == nil {
+		r.engine.say(pawl.GateOpened{Gate: gate})
+		if err := r.engine.flush(helpers); err != nil {
+			return err
+		}
+	}
+	return &pawl.Error{
+		Kind: pawl.KindAtGate, Err: fmt.Errorf("the rollback waits at gate %s: %s", gate.ID, gate.Ask),
+		Hint: fmt.Sprintf("pawl answer %s %s|%s|%s --run %s, and then pawl rollback", gate.ID, retryUndo, skipUndo, stopUndo, r.Run),
+	}
+}
+
+// skip says that a person answers for some work.
+func (r *Rollback) skip(helpers context.Context, f *finished) error {
+	ref := f.last.UndoRef
+	return r.say(helpers, pawl.UndoSkipped{UndoRef: ref, Why: r.gateOf(f).Answer.Why})
+}
+
+// leave gives the rollback up.
+func (r *Rollback) leave(helpers context.Context, why string) error {
+	e := r.engine
+	for _, g := range e.state.OpenGates() {
+		if g.Purpose == pawl.ForUndo {
+			e.say(pawl.GateWithdrawn{Gate: g.ID, Why: "the rollback was stopped"})
+		}
+	}
+	e.say(pawl.RollbackEnded{Checkpoint: r.Target.ID, Stopped: why})
+	r.Stopped = why
+	return e.flush(helpers)
+}
