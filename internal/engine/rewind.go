@@ -184,11 +184,10 @@ func (w *rewind) due(unproven []Redo, plans func(pawl.RunPlanned) (*pawl.Plan, e
 		if step == nil {
 			return nil, fmt.Errorf("event %d finishes step %s, which is not in the plan of its time", f.seq, f.Step)
 		}
-		switch {
-		case f.Item != "":
+		if f.Item != "" {
 			f.undo = step.Undo
-		case step.Foreach != nil:
-			f.undo = "" // its items have been counted
+		} else if step.Foreach != nil {
+			continue // its items count
 		}
 		if !seen[f.Name()] || !step.MayRepeat() {
 			found = append(found, f)
