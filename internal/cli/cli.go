@@ -78,7 +78,7 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			if err := c.ValidateRequiredFlags(); err != nil {
+			if err := errors.Join(c.ValidateRequiredFlags(), c.ValidateFlagGroups()); err != nil {
 				return wrongUsage(c, err)
 			}
 			return nil
