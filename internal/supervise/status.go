@@ -61,6 +61,15 @@ func Probe(dir string) (Status, error) {
 	return status, nil
 }
 
+// Told returns what the supervisor of an attempt was told, as far as it can be read.
+func Told(dir string) (pawl.Job, error) {
+	job, err := readRecord[pawl.Job](filepath.Join(dir, pawl.JobFile))
+	if err != nil || job == nil {
+		return pawl.Job{}, err
+	}
+	return *job, nil
+}
+
 // readBegun returns the last whole record in begun.json, nil where there is none: one that is torn was never synced, so
 // the child was never started.
 func readBegun(dir string) (*pawl.Begun, error) {
