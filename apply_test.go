@@ -981,6 +981,10 @@ var deepStory = []pawl.Payload{
 	pawl.GateOpened{Gate: pawl.Gate{ID: "b", Purpose: pawl.ForBudget, Budget: "usd"}}, answered("b", pawl.Approved),
 	pawl.BlockerOpened{}, pawl.DecisionMade{}, pawl.MemoryLearned{}, pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{Kind: pawl.CheckpointGate}},
 	started(ref("lost", 1)), pawl.AttemptEnded{AttemptRef: ref("lost", 1), Outcome: pawl.Lost},
+	pawl.RollbackStarted{Checkpoint: "c", Undos: 2},
+	pawl.UndoStarted{UndoRef: undoRef(itemRef("f", 1, 1), 33)}, pawl.UndoFailed{UndoRef: undoRef(itemRef("f", 1, 1), 33), Outcome: pawl.Lost},
+	pawl.UndoStarted{UndoRef: undoRef(itemRef("f", 1, 2), 33)}, pawl.UndoDone{UndoRef: undoRef(itemRef("f", 1, 2), 33)},
+	pawl.RollbackEnded{Checkpoint: "c"},
 	pawl.EngineStopped{}, pawl.RunPaused{Why: "lunch"},
 }
 

@@ -101,7 +101,7 @@ func (w *told) facts(b Briefing) brief.Facts {
 	if b.Patience == 0 {
 		b.Patience = time.Minute
 	}
-	g := &gatherer{project: w.p, Briefing: b, run: r}
+	g := &briefer{project: w.p, Briefing: b, run: r}
 	g.facts = brief.Facts{Now: time.Now(), State: r.State, Plan: r.Plan}
 	if err := errors.Join(g.gather(w.Context()), r.Log.Close()); err != nil {
 		w.Fatal(err)
