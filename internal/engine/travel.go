@@ -153,7 +153,7 @@ func Checkpoints(ctx context.Context, p *project.Project, store *snapshot.Store,
 }
 
 // FindCheckpoint returns the checkpoint that a name stands for: its id or a unique beginning of it, "latest" for the
-// newest with a snapshot, or a step's name for its newest one in the current run.
+// newest with a snapshot, or a step's name for its newest one: in the current run, or where that has none, in any.
 func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Store, name string) (SavedCheckpoint, error) {
 	runs, err := AllRuns(p)
 	if err != nil {
@@ -174,6 +174,9 @@ func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Sto
 		}
 		if found, err = ofStep(ctx, p, all, run, name); err != nil {
 			return SavedCheckpoint{}, err
+		}
+		if len(found) == 0 {
+			found = newest(all, func(c SavedCheckpoint) bool { return string(c.Step) == name })
 		}
 	}
 	switch {
