@@ -72,11 +72,16 @@ func gatherFacts(ctx context.Context, p *project.Project, r *Run, change *Change
 	f.Claims = claimsOf(p, r, change)
 	f.Commits = commitClaims(ctx, p, s)
 	f.Git, f.Lost = gitFacts(ctx, p, s, cfg)
-	var fs unix.Statfs_t
-	if unix.Statfs(p.Root, &fs) == nil {
-		f.Disk = recovery.DiskFact{Free: fs.Bavail * uint64(fs.Bsize), Size: fs.Blocks * uint64(fs.Bsize)}
-	}
+	f.Disk = diskFact(p.Root)
 	return f, nil
+}
+
+func diskFact(root string) recovery.DiskFact {
+	var fs unix.Statfs_t
+	if unix.Statfs(root, &fs) != nil {
+		return recovery.DiskFact{}
+	}
+	return recovery.DiskFact{Free: fs.Bavail * uint64(fs.Bsize), Size: fs.Blocks * uint64(fs.Bsize)}
 }
 
 func planFact(c *Change) recovery.PlanFact {
