@@ -110,6 +110,10 @@ func (r *rebuilder) look(u Unit, key keys) finding {
 		f := finding{status: PartInDoubt, claim: PartDone, sure: Guess}
 		f.add("the records in its folder are of run %s", rec.Job.Run)
 		return f
+	case !r.known[rec.token()] && rec.Attempt <= r.lastAttempt(u):
+		f := finding{status: PartInDoubt, claim: PartDone, sure: Guess}
+		f.add("the records in its folder are of another attempt %d than the journal's", rec.Attempt)
+		return f
 	case r.known[rec.token()] && r.liveAttempt(u) == nil:
 		return r.journaledEnd(u)
 	case rec.endedWell():
@@ -118,6 +122,22 @@ func (r *rebuilder) look(u Unit, key keys) finding {
 		return r.endedOtherwise(u, rec)
 	}
 	return r.hearsay(u)
+}
+
+// lastAttempt returns the number of the unit's last attempt that the journal knows of, 0 where it knows of none.
+func (r *rebuilder) lastAttempt(u Unit) int {
+	st := r.state.Steps[u.Step.ID]
+	switch {
+	case st == nil:
+	case u.Index < 0:
+		return st.Try.Attempt
+	case st.Items != nil:
+		if t := st.Items.Tries[u.Index]; t != nil {
+			return max(t.Attempt, st.Floor)
+		}
+		return st.Floor
+	}
+	return 0
 }
 
 // unknownAttempt reports whether a unit was tried after what is left of the journal.
@@ -308,6 +328,9 @@ func (r *rebuilder) viewsSay(u Unit, f *finding) {
 	say := func(who string, status pawl.StepStatus) {
 		switch status {
 		case pawl.Skipped:
+			if u.Index >= 0 {
+				return // that is said of the step as a whole
+			}
 			f.claim = PartSkipped
 		case pawl.Done, pawl.AwaitsReview:
 		default:
