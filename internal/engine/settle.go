@@ -149,7 +149,7 @@ func verdictOn(step *pawl.Step, ev evidence) (done bool, adopted string, end paw
 	v := ev.judge(step)
 	if v.Word == pawl.Next {
 		if ev.exit == nil {
-			adopted = "its supervisor was lost, but " + strings.Join(v.Reasons, ", ")
+			adopted = "its supervisor was lost, but " + v.Reasons[0]
 		}
 		return true, adopted, end
 	}
