@@ -106,7 +106,9 @@ func (g *briefer) validate(ctx context.Context) {
 		Now: g.facts.Now, Run: s.Run, Last: s.Updated, Events: int(s.Seq), Misfits: s.Misfits, Saved: s.LastGood,
 		Commits: commitClaims(ctx, g.project, s), Disk: diskFact(g.project.Root),
 	}
-	f.Git, f.Lost = gitFacts(ctx, g.project, s, g.Snapshots)
+	var record *snapshot.Record
+	record, f.Lost, f.Instead = lastRecord(ctx, g.project, s, g.Snapshots)
+	f.Git = gitFacts(ctx, g.project, record)
 	for _, found := range recovery.Validate(f) {
 		if found.Level != pawl.OK {
 			g.facts.Findings = append(g.facts.Findings, found)

@@ -401,6 +401,9 @@ const maxLosses = 3
 // failed the step, which then was taken up again by a person; or where none was journaled, because it was lost and must
 // not be repeated, or was lost too often.
 func forPeople(step *pawl.Step, t *pawl.Try) bool {
+	if t.Again {
+		return false // a person has said
+	}
 	if v := t.Last.Verdict; v != nil && v.Word == pawl.HumanReview && !t.Last.Final {
 		return true
 	}
@@ -418,7 +421,7 @@ func (d *decider) mayRepeat(step *pawl.Step, t *pawl.Try, last *pawl.AttemptEnde
 	}
 	gate := pawl.Gate{Step: step.ID, Item: last.Item, Type: pawl.HumanVerify, Purpose: pawl.ForRepeat, Ask: ask, Expect: reasonsOf(last)}
 	g := d.state.Gate(gate.Identify())
-	if g == nil {
+	if g == nil || g.Settled { // settled: the step was given up, and is to be done after all
 		d.add(action{do: open, step: step, index: -1, gate: gate})
 		return false
 	}
