@@ -397,14 +397,14 @@ func (d *decider) try(step *pawl.Step, index int, t *pawl.Try) bool {
 // maxLosses is how often in a row an attempt may be lost before a person is asked.
 const maxLosses = 3
 
-// forPeople reports whether a person is to say if work is done again: by the verdict on its last attempt, unless that
-// failed the step, which then was taken up again by a person; or where none was journaled, because it was lost and must
-// not be repeated, or was lost too often.
+// forPeople reports whether a person is to say if work is done again: by the verdict on its last attempt, unless that had
+// used up the step's tries and the step, which may be repeated, was taken up anew; or where none was journaled, because it
+// was lost and must not be repeated, or was lost too often.
 func forPeople(step *pawl.Step, t *pawl.Try) bool {
 	if t.Again {
 		return false // a person has said
 	}
-	if v := t.Last.Verdict; v != nil && v.Word == pawl.HumanReview && !t.Last.Final {
+	if v := t.Last.Verdict; v != nil && v.Word == pawl.HumanReview && !(t.Last.Final && step.MayRepeat()) {
 		return true
 	}
 	return t.Last.Outcome == pawl.Lost && !step.MayRepeat() || t.Losses >= maxLosses
