@@ -974,13 +974,17 @@ var deepStory = []pawl.Payload{
 	started(itemRef("f", 2, 1)), itemDone(itemRef("f", 2, 1)),
 	pawl.StepReopened{Step: "f", Why: "bad", Items: []int{0}},
 	started(itemRef("f", 0, 4)), itemDone(itemRef("f", 0, 4)),
-	pawl.StepReopened{Step: "f", Why: "worse", Items: []int{1}},
+	pawl.StepReopened{Step: "f", Why: "worse", Items: []int{1}, Asked: true},
 	started(itemRef("f", 1, 5)), itemDone(itemRef("f", 1, 5)),
 	pawl.StepDone{Step: "f", Digest: "x"},
 	opened("e", "b"), pawl.GateExpired{Gate: "e"}, opened("w", ""), pawl.GateWithdrawn{Gate: "w"},
 	pawl.GateOpened{Gate: pawl.Gate{ID: "b", Purpose: pawl.ForBudget, Budget: "usd"}}, answered("b", pawl.Approved),
 	pawl.BlockerOpened{}, pawl.DecisionMade{}, pawl.MemoryLearned{}, pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{Kind: pawl.CheckpointGate}},
 	started(ref("lost", 1)), pawl.AttemptEnded{AttemptRef: ref("lost", 1), Outcome: pawl.Lost},
+	pawl.RollbackStarted{Checkpoint: "c", Undos: 2},
+	pawl.UndoStarted{UndoRef: undoRef(itemRef("f", 1, 1), 33)}, pawl.UndoFailed{UndoRef: undoRef(itemRef("f", 1, 1), 33), Outcome: pawl.Lost},
+	pawl.UndoStarted{UndoRef: undoRef(itemRef("f", 1, 2), 33)}, pawl.UndoDone{UndoRef: undoRef(itemRef("f", 1, 2), 33)},
+	pawl.RollbackEnded{Checkpoint: "c"},
 	pawl.EngineStopped{}, pawl.RunPaused{Why: "lunch"},
 }
 

@@ -44,6 +44,9 @@ func (b *bench) keepersOf(t *tree) ([]keeper, error) {
 	return append(keepers, r), err
 }
 
+// ours is the name of pawlKeeper.
+const ours = "pawl"
+
 // pawlKeeper is the real binary.
 type pawlKeeper struct {
 	b          *bench
@@ -53,7 +56,7 @@ type pawlKeeper struct {
 	out        string
 }
 
-func (p *pawlKeeper) name() string { return "pawl" }
+func (p *pawlKeeper) name() string { return ours }
 
 func (p *pawlKeeper) how(d deed) string {
 	switch d {

@@ -17,6 +17,7 @@ import (
 type tree struct {
 	root  string
 	files int
+	even  int // bytes in each file. Defaults to sizes as they are.
 }
 
 const (
@@ -54,7 +55,7 @@ func (t *tree) grow() error {
 	for w := range writers {
 		all.Go(func() {
 			for i := w; i < t.files && errs[w] == nil; i += writers {
-				_, errs[w] = t.write(i, 0)
+				errs[w] = t.write(i, 0)
 			}
 		})
 	}
@@ -62,16 +63,19 @@ func (t *tree) grow() error {
 	return errors.Join(errs[:]...)
 }
 
-// write writes file i in place, in its nth edition. Each edition has a size of its own. It returns that.
-func (t *tree) write(i, edition int) (size int64, err error) {
-	data := contentOf(i, edition)
-	return int64(len(data)), os.WriteFile(filepath.Join(t.root, t.path(i)), data, 0o600)
+// write writes file i in place, in its nth edition. Each edition has a size of its own.
+func (t *tree) write(i, edition int) error {
+	return os.WriteFile(filepath.Join(t.root, t.path(i)), t.content(i, edition), 0o600)
 }
 
-// contentOf makes a file's content. The sizes are log-normal, with a median of 3.6 KB and a mean of 9.7 KB.
-func contentOf(i, edition int) []byte {
+// content makes a file's content. The sizes are log-normal, with a median of 3.6 KB and a mean of 9.7 KB.
+func (t *tree) content(i, edition int) []byte {
 	random := rand.New(rand.NewPCG(uint64(i), uint64(edition)))
-	data := make([]byte, min(int(math.Exp(8.2+1.4*random.NormFloat64())), largest))
+	size := min(int(math.Exp(8.2+1.4*random.NormFloat64())), largest)
+	if t.even > 0 {
+		size = t.even
+	}
+	data := make([]byte, size)
 	if i%noise == 0 {
 		fillNoise(random, data)
 	} else {
@@ -129,7 +133,7 @@ func (t *tree) edit(round int) ([]string, error) {
 	paths := make([]string, 10)
 	for k := range paths {
 		i := (round*7919 + k*t.files/len(paths)) % t.files
-		if _, err := t.write(i, round); err != nil {
+		if err := t.write(i, round); err != nil {
 			return nil, err
 		}
 		paths[k] = t.path(i)

@@ -295,12 +295,11 @@ func (t *trial) lines(d deed, work string, goals map[string]goal) []line {
 	if t.b.short { // the goals are those of the large tree
 		goals = nil
 	}
-	mine := t.keepers[0].name()
 	for _, name := range t.names(d)[1:] {
 		if name == inProcess {
 			continue
 		}
-		add(work, mine, name)
+		add(work, ours, name)
 		work = "the same"
 	}
 	if _, ok := t.median(d, bareWalk); ok {
@@ -327,8 +326,10 @@ func (t *trial) names(d deed) []string {
 	var names []string
 	for _, k := range t.keepers {
 		names = append(names, k.name())
+		if k.name() == plainGit {
+			names = append(names, onlyAdd)
+		}
 	}
-	names = append(names[:2:2], append([]string{onlyAdd}, names[2:]...)...)
 	names = append(names, inProcess, bareWalk)
 	return slices.DeleteFunc(names, func(name string) bool { return len(t.took[d][name]) == 0 })
 }
@@ -337,12 +338,11 @@ func (t *trial) names(d deed) []string {
 func (t *trial) sizes() []line {
 	const atMost = 250_000_000
 	var lines []line
-	mine := t.keepers[0].name()
 	for _, k := range t.keepers[1:] {
-		lines = append(lines, sizeLine("bytes on disk after the first checkpoint", k.name(), t.disk[mine], t.disk[k.name()], 0))
+		lines = append(lines, sizeLine("bytes on disk after the first checkpoint", k.name(), t.disk[ours], t.disk[k.name()], 0))
 	}
 	for _, k := range t.keepers[1:] {
-		peak, other := t.peak(keptFirst, mine), t.peak(keptFirst, k.name())
+		peak, other := t.peak(keptFirst, ours), t.peak(keptFirst, k.name())
 		lines = append(lines, sizeLine("peak memory of the first checkpoint", k.name(), peak, other, atMost))
 	}
 	return lines

@@ -8,6 +8,7 @@
 package brief
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,6 +41,8 @@ type Section struct {
 type Options struct {
 	For    Audience // Defaults to Human.
 	Budget int      // bytes. Defaults to what suits the audience, and is never more than it takes in.
+
+	Redact func(string) string // takes secrets out of words. Defaults to leaving them.
 }
 
 // MinBudget is the least that a brief makes sense in; a smaller budget counts as this.
@@ -50,7 +53,7 @@ func Make(f Facts, o Options) Brief {
 	w := newWriter(f, o)
 	sections := w.sections()
 	b := Brief{
-		For: w.audience, Checked: f.Now.UTC(), Budget: w.budget, Doubts: f.Doubts, Findings: f.Findings,
+		For: w.audience, Checked: f.Now.UTC(), Budget: w.budget, Doubts: w.bareDoubts(), Findings: w.bareFindings(),
 	}
 	if f.State != nil {
 		b.Run, b.Status = f.State.Run, w.status
@@ -69,6 +72,7 @@ type writer struct {
 	Facts
 	audience Audience
 	budget   int
+	redact   func(string) string
 	status   pawl.RunStatus
 	run      string // for commands
 	steps    []step
@@ -76,7 +80,7 @@ type writer struct {
 }
 
 func newWriter(f Facts, o Options) *writer {
-	w := &writer{Facts: f, audience: o.For, budget: o.For.budget(o.Budget)}
+	w := &writer{Facts: f, audience: o.For, budget: o.For.budget(o.Budget), redact: o.Redact}
 	if w.audience == "" {
 		w.audience = Human
 	}
@@ -89,6 +93,39 @@ func newWriter(f Facts, o Options) *writer {
 		w.steps, w.planned = stepsOf(w.State, w.Plan)
 	}
 	return w
+}
+
+// bareDoubts returns the doubts without secrets.
+func (w *writer) bareDoubts() []Doubt {
+	bare := slices.Clone(w.Doubts)
+	for i := range bare {
+		d := &bare[i]
+		d.Item, d.Folder, d.Evidence = pawl.ItemID(w.flat(string(d.Item))), w.flat(d.Folder), w.bare(d.Evidence)
+		if d.Verdict != nil {
+			v := *d.Verdict
+			v.Word, v.Reasons, v.Doubt = pawl.VerdictWord(w.flat(string(v.Word))), w.bare(v.Reasons), w.flat(v.Doubt)
+			d.Verdict = &v
+		}
+	}
+	return bare
+}
+
+// bareFindings returns the findings without secrets.
+func (w *writer) bareFindings() []pawl.Finding {
+	bare := slices.Clone(w.Findings)
+	for i := range bare {
+		f := &bare[i]
+		f.What, f.Where, f.Evidence, f.Hint = w.flat(f.What), w.flat(f.Where), w.flat(f.Evidence), w.flat(f.Hint)
+	}
+	return bare
+}
+
+func (w *writer) bare(lines []string) []string {
+	bare := slices.Clone(lines)
+	for i := range bare {
+		bare[i] = w.flat(bare[i])
+	}
+	return bare
 }
 
 // sections returns all there is to say, the most important first.
@@ -132,7 +169,7 @@ const lastLine = "end of brief"
 func (w *writer) head(f fitted) string {
 	title := "Brief"
 	if w.State != nil {
-		title = "Brief of run " + code(w.run)
+		title = "Brief of run " + w.code(w.run)
 	}
 	text := "pawl checked all of this at " + at(w.Now) + ", but for what is said not to be checked."
 	if w.audience != Human {

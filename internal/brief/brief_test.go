@@ -1,6 +1,7 @@
 package brief_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -158,10 +159,10 @@ func situations() map[string]situation {
 			pawl.DecisionMade{Decision: pawl.Decision{Question: "Which format?", Choice: "Markdown", Why: "it is read everywhere", By: "ann"}},
 		), with: func(f *brief.Facts) {
 			f.Doubts, f.Left, f.Proofs = []brief.Doubt{ioLost}, left, proofs
-			f.Git = "3f2a91c0aa11 (main)"
+			f.Git, f.GitWas = "3f2a91c0aa11 (main)", "00112233aabb (main)"
 			f.Findings = []pawl.Finding{
 				{Level: pawl.OK, What: "the journal is whole"},
-				{Level: pawl.Warn, What: "HEAD was at 0011 (main) at the last checkpoint", Hint: "git log"},
+				{Level: pawl.Warn, What: "HEAD moved, and no longer contains where it was", Hint: "git reflog"},
 			}
 			f.Since = &brief.Since{Checkpoint: *f.State.LastGood, Files: 2, Changes: []brief.Change{
 				{Path: "out/bufio.md", What: "added", Is: 120}, {Path: "notes.txt", What: "changed", Was: 10, Is: 1},
@@ -185,6 +186,7 @@ func situations() map[string]situation {
 			f.Findings = []pawl.Finding{{Level: pawl.Warn, What: "output of a finished step is gone", Where: "packages.txt"}}
 		}},
 		"watchdog": {story: collected.start(ref("cover", 1)).then(stalled, stopped)},
+		"rollback": {story: collected.then(stopped, pawl.RollbackStarted{Checkpoint: "1234abcd", Undos: 1})},
 		"killed": {story: collected.start(ref("cover", 1)).then(
 			pawl.AttemptEnded{AttemptRef: ref("cover", 1), Outcome: pawl.Lost, Why: "its supervisor was lost"}, stopped),
 			with: func(f *brief.Facts) {
@@ -285,6 +287,24 @@ func TestWatchdogIsNamed(t *testing.T) {
 		if !strings.Contains(text, "was ended by pawl's watchdog") || !strings.Contains(text, "nobody refused anything") {
 			t.Errorf("%s: %s", name, text)
 		}
+	}
+}
+
+// Secrets are taken out before anything is cut, so that no part of one is left.
+func TestSecretsAreTakenOut(t *testing.T) {
+	t.Parallel()
+	const secret = "open-sesame"
+	f := crowded(t, 3, strings.Repeat("x", 310)+" "+secret+" and more")
+	b := brief.Make(f, brief.Options{For: brief.Human, Budget: 100_000, Redact: func(s string) string { return strings.ReplaceAll(s, secret, "[redacted]") }})
+	shown, err := json.Marshal(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := strings.Index(string(shown), "open-s"); at >= 0 {
+		t.Errorf("the secret is told: …%s", shown[max(0, at-400):at+20])
+	}
+	if !strings.Contains(b.Text, "[redac") {
+		t.Error("nothing was taken out")
 	}
 }
 

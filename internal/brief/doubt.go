@@ -30,7 +30,7 @@ func (w *writer) doubts() section {
 		}
 	}
 	for _, why := range w.Unchecked {
-		s.add("not checked: " + plain(why))
+		s.add("not checked: " + w.plain(why))
 	}
 	return s
 }
@@ -39,28 +39,28 @@ func (w *writer) doubts() section {
 func (w *writer) found(s *section, level pawl.Level) {
 	for _, f := range w.Findings {
 		if f.Level == level {
-			s.add(finding(f))
+			s.add(w.finding(f))
 		}
 	}
 }
 
-func finding(f pawl.Finding) string {
-	text := map[pawl.Level]string{pawl.Bad: "wrong: ", pawl.Warn: "warning: "}[f.Level] + plain(f.What)
+func (w *writer) finding(f pawl.Finding) string {
+	text := map[pawl.Level]string{pawl.Bad: "wrong: ", pawl.Warn: "warning: "}[f.Level] + w.plain(f.What)
 	if f.Where != "" {
-		text += " (" + code(f.Where) + ")"
+		text += " (" + w.code(f.Where) + ")"
 	}
 	if f.Evidence != "" {
-		text += ": " + said(f.Evidence)
+		text += ": " + w.said(f.Evidence)
 	}
 	if f.Hint != "" {
-		text += "; see " + code(f.Hint)
+		text += "; see " + w.code(f.Hint)
 	}
 	return text
 }
 
 // doubt says how an attempt was found, and what that means.
 func (w *writer) doubt(d Doubt) string {
-	name := code(d.Name()) + " attempt " + strconv.Itoa(d.Attempt) + ", started " + at(d.Started)
+	name := w.code(d.Name()) + " attempt " + strconv.Itoa(d.Attempt) + ", started " + at(d.Started)
 	text := ""
 	switch d.Found {
 	case Live:
@@ -75,24 +75,24 @@ func (w *writer) doubt(d Doubt) string {
 		text = "in doubt: " + name + ": its records cannot be read"
 	}
 	for _, evidence := range d.Evidence {
-		text += "; " + plain(evidence)
+		text += "; " + w.plain(evidence)
 	}
 	if v := d.Verdict; v != nil && d.Found != Live {
-		text += "; the rules say: " + verdict(*v)
+		text += "; the rules say: " + w.verdict(*v)
 	}
-	return text + "; its files: " + code(d.Folder)
+	return text + "; its files: " + w.code(d.Folder)
 }
 
 // verdict says in words what is safe to do, and why.
-func verdict(v pawl.Verdict) string {
+func (w *writer) verdict(v pawl.Verdict) string {
 	text := map[pawl.VerdictWord]string{
 		pawl.Continue: "go on from what is there", pawl.Restart: "begin it again", pawl.Next: "take it as done", pawl.HumanReview: "ask a person",
 	}[v.Word]
 	if text == "" {
-		text = code(string(v.Word))
+		text = w.code(string(v.Word))
 	}
 	if len(v.Reasons) > 0 {
-		text += " (" + plain(strings.Join(v.Reasons, "; ")) + ")"
+		text += " (" + w.plain(strings.Join(v.Reasons, "; ")) + ")"
 	}
 	return text
 }
@@ -121,34 +121,34 @@ func (w *writer) cutOff() []*pawl.AttemptEnded {
 
 // broken says how an attempt ended that did not finish its work. What a machine did is not to be taken for a person's no.
 func (w *writer) broken(end *pawl.AttemptEnded) string {
-	name := code(end.Name()) + " attempt " + strconv.Itoa(end.Attempt)
+	name := w.code(end.Name()) + " attempt " + strconv.Itoa(end.Attempt)
 	after := ""
 	if end.Stats != nil && end.Stats.Seconds >= 0.05 {
 		after = " after " + seconds(end.Stats.Seconds)
 	}
-	files := "; its files: " + code(w.folder(end.AttemptRef))
+	files := "; its files: " + w.code(w.folder(end.AttemptRef))
 	if why := w.Killed[end.Token]; why != "" {
-		return "cut off: " + name + " was ended by pawl's watchdog" + after + because(why) + "; nobody refused anything" + files
+		return "cut off: " + name + " was ended by pawl's watchdog" + after + w.because(why) + "; nobody refused anything" + files
 	}
 	switch end.Reason {
 	case pawl.ReasonTimeout, pawl.ReasonStalled:
-		return "cut off: " + name + " was ended by pawl's watchdog" + after + because(end.Why) + "; nobody refused anything" + files
+		return "cut off: " + name + " was ended by pawl's watchdog" + after + w.because(end.Why) + "; nobody refused anything" + files
 	case pawl.ReasonBudget:
-		return "cut off: " + name + " was ended by pawl" + after + ", because a budget is used up" + because(end.Why) + "; nobody refused anything" + files
+		return "cut off: " + name + " was ended by pawl" + after + ", because a budget is used up" + w.because(end.Why) + "; nobody refused anything" + files
 	case pawl.ReasonOutdated:
-		return "cut off: " + name + " was ended by pawl" + after + because(end.Why) + "; nobody refused anything" + files
+		return "cut off: " + name + " was ended by pawl" + after + w.because(end.Why) + "; nobody refused anything" + files
 	case pawl.ReasonAbort:
-		return "cut off: " + name + " was ended on request" + after + because(end.Why) + "; that is no verdict on its work" + files
+		return "cut off: " + name + " was ended on request" + after + w.because(end.Why) + "; that is no verdict on its work" + files
 	}
 	switch end.Outcome {
 	case pawl.Lost:
-		return "cut off: " + name + " was lost" + after + because(end.Why) + "; nobody refused anything" + files
+		return "cut off: " + name + " was lost" + after + w.because(end.Why) + "; nobody refused anything" + files
 	case pawl.NotStarted:
 		return "cut off: " + name + " was lost before it began; nobody refused anything"
 	case pawl.Blocked:
-		return "blocked: " + name + " said that it cannot go on" + because(end.Why) + files
+		return "blocked: " + name + " said that it cannot go on" + w.because(end.Why) + files
 	}
-	return "failed: " + name + after + because(end.Why) + files
+	return "failed: " + name + after + w.because(end.Why) + files
 }
 
 // seconds says a running time for people.

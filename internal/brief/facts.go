@@ -14,6 +14,7 @@ type Facts struct {
 	Engine    *Engine                // the one that works on the run; nil: none
 	Inside    *pawl.AttemptRef       // the attempt that asks; nil: somebody else
 	Git       string                 // where git stands; empty: no repository
+	GitWas    string                 // where it stood at the last checkpoint; empty: not known
 	Doubts    []Doubt                // attempts that the journal has as started and not ended
 	Findings  []pawl.Finding         // of these only warnings and worse are told
 	Killed    map[pawl.Token]string  // what the watchdog did to attempts, and why

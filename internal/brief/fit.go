@@ -37,16 +37,16 @@ func (w *writer) render(number int, s *section) string {
 		out.WriteString(w.bullet(line))
 	}
 	if n := s.more(); n > 0 {
-		out.WriteString(w.bullet(s.moreLine(n)))
+		out.WriteString(w.bullet(w.moreLine(s, n)))
 	}
 	return out.String()
 }
 
 // moreLine says that lines are left out, and how to see them.
-func (s *section) moreLine(n int) string {
+func (w *writer) moreLine(s *section, n int) string {
 	text := "not shown: " + strconv.Itoa(n) + " more under \"" + s.title + "\""
 	if s.all != "" {
-		text += "; all of them: " + code(s.all)
+		text += "; all of them: " + w.code(s.all)
 	}
 	return text
 }

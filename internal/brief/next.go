@@ -45,7 +45,7 @@ func (w *writer) next() section {
 	s.add("next: " + w.todo())
 	for _, st := range w.steps {
 		if st.state != nil && st.state.Status == pawl.GaveUp {
-			s.add("failed step: " + title(st) + because(st.state.Why) + "; once that is mended: " + w.code("pawl retry "+string(st.ID), "--run"))
+			s.add("failed step: " + w.called(st) + w.because(st.state.Why) + "; once that is mended: " + w.onRun("pawl retry "+string(st.ID), "--run"))
 		}
 	}
 	for _, st := range w.begun() {
@@ -62,14 +62,14 @@ func (w *writer) next() section {
 
 // yours tells an attempt what it is to do itself.
 func (w *writer) yours(s *section) {
-	name := code(w.Inside.Name())
+	name := w.code(w.Inside.Name())
 	s.add("next: you are attempt " + strconv.Itoa(w.Inside.Attempt) + " of " + name + "; do that, and nothing else of the plan: pawl does the rest")
 	for _, st := range w.steps {
 		if st.ID == w.Inside.Step {
 			s.add("your step: " + w.task(st))
 			w.named(s, st)
 			if st.state != nil && st.state.Rejected != "" {
-				s.add("sent back: a person wants " + code(string(st.ID)) + " done again" + because(st.state.Rejected))
+				s.add("sent back: a person wants " + w.code(string(st.ID)) + " done again" + w.because(st.state.Rejected))
 			}
 		}
 	}
@@ -77,7 +77,10 @@ func (w *writer) yours(s *section) {
 
 // todo says what moves the run on, with the command.
 func (w *writer) todo() string {
-	resume := w.code("pawl resume", "")
+	resume := w.onRun("pawl resume", "")
+	if w.State.Rollback != nil {
+		return w.code("pawl rollback") + " goes on undoing, " + w.code("pawl rollback --stop") + " gives it up"
+	}
 	switch w.status {
 	case pawl.StatusCompleted:
 		return "nothing; the run has completed"
@@ -92,7 +95,7 @@ func (w *writer) todo() string {
 	case w.State.Kind == pawl.DurableRun:
 		return "start the program that made this run: it goes on where it was"
 	case w.Engine != nil:
-		return "nothing of the plan by hand: the engine does what follows; " + w.code("pawl watch", "") + " shows it"
+		return "nothing of the plan by hand: the engine does what follows; " + w.onRun("pawl watch", "") + " shows it"
 	}
 	text := resume + " goes on with what follows; finished steps and items are not run again"
 	if len(w.State.OpenGates())+len(w.State.OpenBlockers()) > 0 {
@@ -134,42 +137,42 @@ func (w *writer) ready() []step {
 
 // task says what a step is to do, how far it is, and how to know that it is done.
 func (w *writer) task(s step) string {
-	text := title(s)
+	text := w.called(s)
 	if s.Goal != "" {
-		text += "; goal: " + said(s.Goal)
+		text += "; goal: " + w.said(s.Goal)
 	}
-	text += does(s.Step)
+	text += w.does(s.Step)
 	if st := s.state; st != nil {
 		text += w.progress(s.ID, st)
 	}
-	return text + "; done when: " + doneWhen(s.Step)
+	return text + "; done when: " + w.doneWhen(s.Step)
 }
 
-func title(s step) string {
+func (w *writer) called(s step) string {
 	if s.Name == "" || s.Name == string(s.ID) {
-		return code(string(s.ID))
+		return w.code(string(s.ID))
 	}
-	return code(string(s.ID)) + " (" + code(s.Name) + ")"
+	return w.code(string(s.ID)) + " (" + w.code(s.Name) + ")"
 }
 
 // does says how a step is done.
-func does(s *pawl.Step) string {
+func (w *writer) does(s *pawl.Step) string {
 	switch {
 	case s.Run != "":
-		return "; runs " + script(s.Run)
+		return "; runs " + w.script(s.Run)
 	case s.Agent != nil:
-		return "; an agent (" + code(s.Agent.Use) + ") is asked " + said(s.Agent.Prompt)
+		return "; an agent (" + w.code(s.Agent.Use) + ") is asked " + w.said(s.Agent.Prompt)
 	case s.Kernel != nil:
-		return "; runs " + script(cmp.Or(s.Kernel.File, s.Kernel.Code)) + " in kernel " + code(s.Kernel.Name)
+		return "; runs " + w.script(cmp.Or(s.Kernel.File, s.Kernel.Code)) + " in kernel " + w.code(s.Kernel.Name)
 	case s.Gate != nil:
-		return "; asks a person " + said(s.Gate.Ask)
+		return "; asks a person " + w.said(s.Gate.Ask)
 	}
 	return ""
 }
 
 // script returns the lines of a program on one line.
-func script(text string) string {
-	return code(strings.ReplaceAll(strings.TrimSpace(text), "\n", " ⏎ "))
+func (w *writer) script(text string) string {
+	return w.code(strings.ReplaceAll(strings.TrimSpace(text), "\n", " ⏎ "))
 }
 
 // progress says how far a step is.
@@ -184,17 +187,17 @@ func (w *writer) progress(id pawl.StepID, st *pawl.StepState) string {
 			text += " (" + found + ")"
 		}
 		if left := w.Left[id]; left.Count > 0 {
-			text += "; left are " + codes(left.First, maxLeft)
+			text += "; left are " + w.codes(left.First, maxLeft)
 			if more := left.Count - min(len(left.First), maxLeft); more > 0 && len(left.First) <= maxLeft {
 				text += " and " + strconv.Itoa(more) + " more"
 			}
 		}
 	}
 	if st.Progress != nil && st.Progress.Text != "" {
-		text += "; it last said " + said(st.Progress.Text)
+		text += "; it last said " + w.said(st.Progress.Text)
 	}
 	if st.Rejected != "" {
-		text += "; a person sent it back" + because(st.Rejected)
+		text += "; a person sent it back" + w.because(st.Rejected)
 	}
 	return text
 }
@@ -206,7 +209,7 @@ const maxLeft = 8
 const maxOutputs = 5
 
 // doneWhen says how to know that a step is done.
-func doneWhen(s *pawl.Step) string {
+func (w *writer) doneWhen(s *pawl.Step) string {
 	if s.Gate != nil {
 		return "a person has answered"
 	}
@@ -215,17 +218,17 @@ func doneWhen(s *pawl.Step) string {
 		conditions[0] = "each item ends well"
 	}
 	if len(s.Outputs) > 0 {
-		conditions = append(conditions, codes(s.Outputs, maxOutputs)+map[bool]string{true: " is", false: " are"}[len(s.Outputs) == 1]+" there")
+		conditions = append(conditions, w.codes(s.Outputs, maxOutputs)+map[bool]string{true: " is", false: " are"}[len(s.Outputs) == 1]+" there")
 	}
 	names := slices.Sorted(maps.Keys(s.Accept))
 	for _, name := range names[:min(len(names), maxOutputs)] {
-		conditions = append(conditions, "check "+code(name)+" passes: "+code(s.Accept[name]))
+		conditions = append(conditions, "check "+w.code(name)+" passes: "+w.code(s.Accept[name]))
 	}
 	if more := len(names) - maxOutputs; more > 0 {
 		conditions = append(conditions, count(more, "more check passes", "more checks pass"))
 	}
 	for _, reviewer := range slices.Sorted(maps.Keys(s.Review)) {
-		conditions = append(conditions, code(reviewer)+" gives it "+strconv.Itoa(s.Review[reviewer])+" of 100 or more")
+		conditions = append(conditions, w.code(reviewer)+" gives it "+strconv.Itoa(s.Review[reviewer])+" of 100 or more")
 	}
 	return strings.Join(conditions, ", and ")
 }
@@ -237,7 +240,7 @@ func (w *writer) named(s *section, st step) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(st.state.Named)) {
 		if item := st.state.Named[id]; item.Status != pawl.ItemIsDone {
-			s.add("its item: " + code(string(st.ID)+"/"+string(id)) + " is " + plain(string(item.Status)) + because(item.Title))
+			s.add("its item: " + w.code(string(st.ID)+"/"+string(id)) + " is " + w.plain(string(item.Status)) + w.because(item.Title))
 		}
 	}
 }
@@ -250,4 +253,5 @@ func (w *writer) command(name, flag string) string {
 	return name + " " + flag + w.run
 }
 
-func (w *writer) code(name, flag string) string { return code(w.command(name, flag)) }
+// onRun names a command on this run.
+func (w *writer) onRun(name, flag string) string { return w.code(w.command(name, flag)) }

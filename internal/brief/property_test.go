@@ -84,9 +84,11 @@ func crowded(t failer, n int, text string) brief.Facts {
 	f.Proofs = map[pawl.StepID]brief.Proof{"list": {}}
 	f.Left = map[pawl.StepID]brief.Left{"convert": {Count: n + 1, First: []string{text}}}
 	proof := brief.Proof{}
+	doubtful := itemRef("convert", "io", 1)
+	doubtful.Item = pawl.ItemID(text)
 	for range n {
 		f.Findings = append(f.Findings, pawl.Finding{Level: pawl.Warn, What: text, Where: text, Evidence: text, Hint: text})
-		f.Doubts = append(f.Doubts, brief.Doubt{AttemptRef: itemRef("convert", pawl.ItemID(text), 1), Found: brief.Lost, Evidence: []string{text, text},
+		f.Doubts = append(f.Doubts, brief.Doubt{AttemptRef: doubtful, Found: brief.Lost, Evidence: []string{text, text},
 			Verdict: &pawl.Verdict{Word: pawl.VerdictWord(text), Reasons: []string{text}}, Folder: text})
 		f.Since.Changes = append(f.Since.Changes, brief.Change{Path: text, What: "added"})
 		f.Memories = append(f.Memories, pawl.Memory{Kind: pawl.Pattern, Text: text})

@@ -19,7 +19,7 @@ func (w *writer) since() section {
 	s.all = "pawl diff " + string(c.ID) + " --names"
 	s.add("compared with: checkpoint " + w.checkpoint(c) + ": " + changed(w.Since.Files))
 	for _, change := range w.Since.Changes {
-		s.add(changeLine(change))
+		s.add(w.changeLine(change))
 	}
 	s.total += w.Since.Files - len(w.Since.Changes)
 	return s
@@ -32,7 +32,7 @@ func changed(n int) string {
 	return count(n, "path differs", "paths differ")
 }
 
-func changeLine(c Change) string {
+func (w *writer) changeLine(c Change) string {
 	size := ""
 	switch c.What {
 	case "added":
@@ -40,7 +40,7 @@ func changeLine(c Change) string {
 	case "changed":
 		size = " (" + strconv.FormatInt(c.Was, 10) + " → " + count(int(c.Is), "byte", "bytes") + ")"
 	}
-	return plain(c.What) + ": " + code(c.Path) + size
+	return w.plain(c.What) + ": " + w.code(c.Path) + size
 }
 
 // forPeople is the title of what waits for a person.
@@ -55,42 +55,42 @@ func (w *writer) asked() section {
 	for _, st := range w.steps {
 		if st.state != nil && st.state.Status == pawl.AwaitsReview {
 			for _, name := range st.state.Unreviewed() {
-				s.add("review: step " + code(string(st.ID)) + " waits for " + code(name) + ", who gives it " +
-					strconv.Itoa(st.state.Minimum[name]) + " or more of 100: " + w.code("pawl review "+string(st.ID)+" --by "+name+" --score N", "--run"))
+				s.add("review: step " + w.code(string(st.ID)) + " waits for " + w.code(name) + ", who gives it " +
+					strconv.Itoa(st.state.Minimum[name]) + " or more of 100: " + w.onRun("pawl review "+string(st.ID)+" --by "+name+" --score N", "--run"))
 			}
 		}
 	}
 	for _, b := range w.State.OpenBlockers() {
-		text := "blocker " + strconv.Itoa(b.ID) + ": " + said(b.Text) + ofStep(b.Step)
+		text := "blocker " + strconv.Itoa(b.ID) + ": " + w.said(b.Text) + w.ofStep(b.Step)
 		if b.Needs != "" {
-			text += "; it needs " + said(b.Needs)
+			text += "; it needs " + w.said(b.Needs)
 		}
-		s.add(text + "; once that is so: " + code("pawl unblock "+strconv.Itoa(b.ID)))
+		s.add(text + "; once that is so: " + w.code("pawl unblock "+strconv.Itoa(b.ID)))
 	}
 	return s
 }
 
 func (w *writer) gate(g *pawl.GateState) string {
 	id := string(g.ID)
-	text := "gate: " + code(id) + " (" + plain(string(g.Type)) + ofStep(g.Step) + ") asks a person " + said(g.Ask)
+	text := "gate: " + w.code(id) + " (" + w.plain(string(g.Type)) + w.ofStep(g.Step) + ") asks a person " + w.said(g.Ask)
 	if g.Expect != "" {
-		text += "; expected is " + said(g.Expect)
+		text += "; expected is " + w.said(g.Expect)
 	}
 	for _, c := range g.Checks {
 		if c.Exit != 0 {
-			text += "; its check " + code(c.Name) + " failed"
+			text += "; its check " + w.code(c.Name) + " failed"
 		}
 	}
 	if len(g.Shown) > 0 {
-		text += "; shown is " + codes(slices.Sorted(maps.Keys(g.Shown)), maxOutputs)
+		text += "; shown is " + w.codes(slices.Sorted(maps.Keys(g.Shown)), maxOutputs)
 	}
 	if moved := w.Moved[g.ID]; moved != "" {
-		text += "; what it shows is no longer so: " + plain(moved)
+		text += "; what it shows is no longer so: " + w.plain(moved)
 	}
 	if g.Type == pawl.DecisionFor {
-		return text + "; only a person chooses: " + code("pawl answer "+id+" OPTION") + ", of " + codes(g.Options, maxLeft)
+		return text + "; only a person chooses: " + w.code("pawl answer "+id+" OPTION") + ", of " + w.codes(g.Options, maxLeft)
 	}
-	return text + "; only a person answers: " + code("pawl approve "+id) + " or " + code("pawl reject "+id+" -m WHY")
+	return text + "; only a person answers: " + w.code("pawl approve "+id) + " or " + w.code("pawl reject "+id+" -m WHY")
 }
 
 // decisions tells what was chosen, the newest first.
@@ -99,42 +99,42 @@ func (w *writer) decisions() section {
 	for _, d := range slices.Backward(w.State.Made) {
 		text := "decided: "
 		if d.Question != "" {
-			text += said(d.Question) + " → "
+			text += w.said(d.Question) + " → "
 		}
-		text += said(d.Choice)
+		text += w.said(d.Choice)
 		if d.Why != "" {
-			text += ", because " + said(d.Why)
+			text += ", because " + w.said(d.Why)
 		}
 		if d.By != "" {
-			text += ", by " + code(d.By)
+			text += ", by " + w.code(d.By)
 		}
-		s.add(text + ofStep(d.Step))
+		s.add(text + w.ofStep(d.Step))
 	}
 	for _, g := range slices.Backward(w.State.Gates) {
 		if g.Answer != nil {
-			s.add(answered(&g))
+			s.add(w.answered(&g))
 		}
 	}
 	return s
 }
 
-func answered(g *pawl.GateState) string {
+func (w *writer) answered(g *pawl.GateState) string {
 	who := "a person"
 	if g.Answer.Auto {
 		who = "the plan's mode"
 	}
-	text := "answered: " + said(g.Ask) + ofStep(g.Step) + ": " + who + " " + plain(string(g.Answer.Answer))
+	text := "answered: " + w.said(g.Ask) + w.ofStep(g.Step) + ": " + who + " " + w.plain(string(g.Answer.Answer))
 	if g.Answer.Option != "" {
-		text += " " + said(g.Answer.Option)
+		text += " " + w.said(g.Answer.Option)
 	}
-	return text + because(g.Answer.Why)
+	return text + w.because(g.Answer.Why)
 }
 
 // memories tells what was learned.
 func (w *writer) memories() section {
 	s := section{title: "What was learned", all: "pawl memory"}
 	for _, m := range w.Memories {
-		s.add("learned (" + plain(string(m.Kind)) + "): " + said(m.Text))
+		s.add("learned (" + w.plain(string(m.Kind)) + "): " + w.said(m.Text))
 	}
 	return s
 }
@@ -145,11 +145,11 @@ func (w *writer) finished() section {
 	for _, st := range w.newestFirst() {
 		switch {
 		case st.state.Status == pawl.Skipped:
-			s.add("skipped: " + title(st) + because(st.state.Why))
+			s.add("skipped: " + w.called(st) + w.because(st.state.Why))
 		case st.state.Status == pawl.AwaitsReview:
-			s.add("done but for its review: " + title(st) + w.proof(st))
+			s.add("done but for its review: " + w.called(st) + w.proof(st))
 		default:
-			s.add("done: " + title(st) + w.proof(st))
+			s.add("done: " + w.called(st) + w.proof(st))
 		}
 	}
 	return s
@@ -168,13 +168,13 @@ func (w *writer) newestFirst() []step {
 func (w *writer) proof(s step) string {
 	text := ""
 	if s.state.Summary != "" {
-		text = ": " + said(s.state.Summary)
+		text = ": " + w.said(s.state.Summary)
 	}
 	if s.state.Items != nil && s.state.Summary == "" {
 		text += "; " + count(s.state.Items.Count, "item", "items")
 	}
 	if s.state.Adopted != "" {
-		text += "; believed, though nobody saw it end" + because(s.state.Adopted)
+		text += "; believed, though nobody saw it end" + w.because(s.state.Adopted)
 	}
 	if found := w.outputs(s.ID); found != "" {
 		text += "; " + found
@@ -190,7 +190,7 @@ func (w *writer) outputs(id pawl.StepID) string {
 		found = append(found, count(p.Same, "output is as this run left it", "outputs are as this run left them"))
 	}
 	if n := len(p.Differ); n > 0 {
-		found = append(found, "NOT as this run left it: "+codes(p.Differ, maxOutputs))
+		found = append(found, "NOT as this run left it: "+w.codes(p.Differ, maxOutputs))
 	}
 	if p.Unchecked > 0 {
 		found = append(found, count(p.Unchecked, "output was", "outputs were")+" not checked")
@@ -203,8 +203,8 @@ func (w *writer) artifacts() section {
 	s := section{title: "What can be loaded again", all: "pawl verify"}
 	for _, st := range w.newestFirst() {
 		for _, path := range w.Proofs[st.ID].Paths {
-			s.add("artifact: " + code(path.Name) + " of " + code(string(st.ID)) + ", " + strconv.FormatInt(path.Size, 10) +
-				" bytes, sha256 " + code(path.SHA256[:min(12, len(path.SHA256))]) + ": " + path.Is)
+			s.add("artifact: " + w.code(path.Name) + " of " + w.code(string(st.ID)) + ", " + strconv.FormatInt(path.Size, 10) +
+				" bytes, sha256 " + w.code(path.SHA256[:min(12, len(path.SHA256))]) + ": " + path.Is)
 		}
 	}
 	return s
@@ -217,12 +217,12 @@ func (w *writer) readMore(f fitted) section {
 		s.add(w.leftOut(f))
 	}
 	if w.State == nil {
-		s.add("more: " + code("pawl --help") + " lists the commands")
+		s.add("more: " + w.code("pawl --help") + " lists the commands")
 		return s
 	}
-	s.add("more: " + w.code("pawl status", "") + ", " + w.code("pawl log", "") + ", " + code("pawl diff") + "; each with `--json`")
+	s.add("more: " + w.onRun("pawl status", "") + ", " + w.onRun("pawl log", "") + ", " + w.code("pawl diff") + "; each with `--json`")
 	if w.planned > 0 {
-		s.add("files: " + code(".pawl/runs/"+w.run) + " has the plan as it is run, and STATE.md")
+		s.add("files: " + w.code(".pawl/runs/"+w.run) + " has the plan as it is run, and STATE.md")
 	}
 	return s
 }
@@ -241,5 +241,5 @@ func (w *writer) leftOut(f fitted) string {
 	if w.State != nil {
 		command += " " + w.run
 	}
-	return text + "; longer: " + code(command)
+	return text + "; longer: " + w.code(command)
 }

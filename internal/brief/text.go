@@ -86,20 +86,30 @@ const maxWords = 320
 var framed = strings.NewReplacer("</", "< /")
 
 // plain returns words of pawl's own, which may have those of others in them, on one line.
-func plain(text string) string { return framed.Replace(clip(flat(text), maxWords)) }
+func (w *writer) plain(text string) string { return framed.Replace(clip(w.flat(text), maxWords)) }
 
 // quoted also keeps words from ending their quotes, and from being taken for HTML, which can hide what it holds.
 var quoted = strings.NewReplacer(`"`, "'", "</", `\< /`, "<", `\<`)
 
 // said returns words of others, on one line, in quotes.
-func said(text string) string { return `"` + quoted.Replace(clip(flat(text), maxWords)) + `"` }
+func (w *writer) said(text string) string {
+	return `"` + quoted.Replace(clip(w.flat(text), maxWords)) + `"`
+}
+
+// flat returns text on one line, without its secrets: these are taken out before anything is cut.
+func (w *writer) flat(text string) string {
+	if w.redact != nil {
+		text = w.redact(text)
+	}
+	return flat(text)
+}
 
 // maxName is how many bytes of a name, a path or a command are told.
 const maxName = 200
 
 // code returns a name, a path or a command on one line between backquotes.
-func code(text string) string {
-	text = framed.Replace(clip(flat(text), maxName))
+func (w *writer) code(text string) string {
+	text = framed.Replace(clip(w.flat(text), maxName))
 	if text == "" {
 		return ""
 	}
@@ -107,10 +117,10 @@ func code(text string) string {
 }
 
 // codes lists the first of some names.
-func codes[T ~string](names []T, most int) string {
+func (w *writer) codes(names []string, most int) string {
 	var list []string
 	for _, name := range names[:min(len(names), most)] {
-		list = append(list, code(string(name)))
+		list = append(list, w.code(name))
 	}
 	text := strings.Join(list, ", ")
 	if more := len(names) - most; more > 0 {
@@ -120,11 +130,11 @@ func codes[T ~string](names []T, most int) string {
 }
 
 // because adds a reason where there is one.
-func because(why string) string {
+func (w *writer) because(why string) string {
 	if flat(why) == "" {
 		return ""
 	}
-	return ": " + said(why)
+	return ": " + w.said(why)
 }
 
 func at(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -12,7 +12,7 @@ import (
 func (w *writer) nothing() section {
 	s := section{title: "Where we are"}
 	s.add("now: nothing has been run in this project yet, so there is nothing to go on with")
-	s.add("begin: " + code("pawl run PLAN") + " carries out a plan, " + code("pawl run -- COMMAND") + " one command")
+	s.add("begin: " + w.code("pawl run PLAN") + " carries out a plan, " + w.code("pawl run -- COMMAND") + " one command")
 	return s
 }
 
@@ -21,7 +21,7 @@ func (w *writer) where() section {
 	s := section{title: "Where we are"}
 	s.add("now: " + w.standing())
 	if w.State.Goal != "" {
-		s.add("goal: " + said(w.State.Goal))
+		s.add("goal: " + w.said(w.State.Goal))
 	}
 	if w.planned > 0 {
 		s.add("position: " + w.position())
@@ -29,12 +29,24 @@ func (w *writer) where() section {
 	s.add("last event: number " + strconv.FormatInt(int64(w.State.Seq), 10) + ", " + w.ago(w.State.Updated))
 	s.add("last checkpoint: " + w.lastSave())
 	if w.Git != "" {
-		s.add("git: HEAD is at " + said(w.Git))
+		s.add("git: " + w.git())
 	}
 	if spent := w.spent(); spent != "" {
 		s.add("so far: " + spent)
 	}
 	return s
+}
+
+// git says where git stands, and stood.
+func (w *writer) git() string {
+	text := "HEAD is at " + w.said(w.Git)
+	switch w.GitWas {
+	case "":
+		return text
+	case w.Git:
+		return text + ", as at the last checkpoint"
+	}
+	return text + ", and was at " + w.said(w.GitWas) + " at the last checkpoint"
 }
 
 // standing says how the run stands and who works on it.
@@ -44,7 +56,7 @@ func (w *writer) standing() string {
 		text = "a session without a plan, " + text
 	}
 	if !state.Ended() || w.status == pawl.StatusFailed {
-		text += because(state.Why)
+		text += w.because(state.Why)
 	}
 	switch {
 	case w.Engine != nil:
@@ -53,6 +65,9 @@ func (w *writer) standing() string {
 		text += "; no engine works on it: the last one (process " + strconv.Itoa(state.Engine.PID) + ") is gone and did not say that it stopped"
 	case w.status == pawl.StatusInterrupted:
 		text += "; no engine works on it"
+	}
+	if r := state.Rollback; r != nil {
+		text += "; it is half rolled back, to checkpoint " + w.code(string(r.Checkpoint)) + ", and nothing else is started until that has ended"
 	}
 	return text
 }
@@ -70,9 +85,9 @@ func (w *writer) position() string {
 	}
 	text := "phase " + strconv.Itoa(pos.Phase) + " of " + strconv.Itoa(pos.PhaseTotal)
 	if pos.PhaseName != "" {
-		text += " (" + code(pos.PhaseName) + ")"
+		text += " (" + w.code(pos.PhaseName) + ")"
 	}
-	text += ", step " + strconv.Itoa(pos.Step) + " of " + strconv.Itoa(pos.StepTotal) + " (" + code(string(pos.StepID)) + ")"
+	text += ", step " + strconv.Itoa(pos.Step) + " of " + strconv.Itoa(pos.StepTotal) + " (" + w.code(string(pos.StepID)) + ")"
 	if pos.ItemTotal > 0 {
 		text += ", item " + strconv.Itoa(pos.Item) + " of " + strconv.Itoa(pos.ItemTotal)
 	}
@@ -93,18 +108,18 @@ func (w *writer) lastSave() string {
 }
 
 func (w *writer) checkpoint(c pawl.Checkpoint) string {
-	text := code(string(c.ID)) + " (" + plain(string(c.Kind)) + ofStep(c.Step) + ") " + w.ago(c.Time)
+	text := w.code(string(c.ID)) + " (" + w.plain(string(c.Kind)) + w.ofStep(c.Step) + ") " + w.ago(c.Time)
 	if why := c.Unsaved(); why != "" {
-		text += ", without the files" + because(why)
+		text += ", without the files" + w.because(why)
 	}
 	return text
 }
 
-func ofStep(id pawl.StepID) string {
+func (w *writer) ofStep(id pawl.StepID) string {
 	if id == "" {
 		return ""
 	}
-	return ", step " + code(string(id))
+	return ", step " + w.code(string(id))
 }
 
 // spent says what the run took so far.

@@ -78,7 +78,7 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			if err := c.ValidateRequiredFlags(); err != nil {
+			if err := errors.Join(c.ValidateRequiredFlags(), c.ValidateFlagGroups()); err != nil {
 				return wrongUsage(c, err)
 			}
 			return nil
@@ -100,7 +100,7 @@ func (a *app) root() *cobra.Command {
 		"person": {a.gatesCommand(), a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.askCommand(), a.reviewCommand()},
 		"travel": {a.checkpointCommand(), a.checkpointsCommand(), a.showCommand(), a.diffCommand(), a.restoreCommand(), a.forkCommand(), a.rollbackCommand()},
 		"tell":   {a.progressCommand(), a.learnCommand(), a.decideCommand(), a.blockCommand(), a.unblockCommand(), a.memoryCommand()},
-		"care":   {a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand()},
+		"care":   {a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand()},
 	}
 	for id, commands := range groups {
 		for _, c := range commands {

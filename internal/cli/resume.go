@@ -17,6 +17,7 @@ import (
 type resumeOptions struct {
 	yes      bool
 	dry      bool
+	takeOver bool
 	parallel int
 }
 
@@ -32,7 +33,9 @@ func (a *app) resumeCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&o.yes, "yes", false, "agree that finished work runs again where its key changed, and to go on where that is unsafe")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what would be done")
+	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
 	c.Flags().IntVar(&o.parallel, "parallel", 0, "attempts at a time (default: the plan's)")
+	c.MarkFlagsMutuallyExclusive("dry-run", "take-over")
 	return a.jsonFlag(c)
 }
 
@@ -43,7 +46,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	}
 	notices := p.Register("", time.Now().UTC())
 	a.sayNotes(notices)
-	if err := refuseHeld(p); err != nil {
+	if err := a.clearTheWay(ctx, p, o.takeOver); err != nil {
 		return err
 	}
 	r, err := a.open(ctx, p, name)

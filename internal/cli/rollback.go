@@ -103,7 +103,7 @@ func (a *app) rollback(ctx context.Context, t *traveller, target engine.SavedChe
 	if o.dryRun {
 		return a.rolledBack(r, true)
 	}
-	if err := a.agreed(r, o); err != nil {
+	if err := a.agreedToRollback(r, o); err != nil {
 		return err
 	}
 	soft, _, release := interrupts(ctx, func() {})
@@ -120,8 +120,8 @@ func (a *app) rollback(ctx context.Context, t *traveller, target engine.SavedChe
 	return a.rolledBack(r, false)
 }
 
-// agreed asks whether to go back. What was begun was agreed to.
-func (a *app) agreed(r *engine.Rollback, o rollbackOptions) error {
+// agreedToRollback asks whether to go back. What was begun was agreed to.
+func (a *app) agreedToRollback(r *engine.Rollback, o rollbackOptions) error {
 	switch {
 	case o.stop && !r.Continued:
 		return usageError("pawl status", "no rollback of run %s was cut off", r.Run)

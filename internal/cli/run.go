@@ -21,6 +21,7 @@ type runOptions struct {
 	parallel   int
 	background bool
 	fresh      bool
+	takeOver   bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -44,6 +45,7 @@ func (a *app) runCommand() *cobra.Command {
 	c.Flags().IntVar(&o.parallel, "parallel", 0, "attempts at a time (default: the plan's)")
 	c.Flags().BoolVar(&o.background, "background", false, "start the run, print its id and return")
 	c.Flags().BoolVar(&o.fresh, "new", false, "start a new run where one of this plan is unfinished, and archive that")
+	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
 	return c
 }
 
@@ -116,7 +118,7 @@ func (a *app) runPlan(ctx context.Context, n engine.New, o runOptions) error {
 			return err
 		}
 	}
-	if err := refuseHeld(p); err != nil {
+	if err := a.clearTheWay(ctx, p, o.takeOver); err != nil {
 		return err
 	}
 	if n.Kind == pawl.PlanRun && o.fresh {
@@ -191,7 +193,7 @@ func refuseHeld(p *project.Project) error {
 			return nil
 		}
 		if time.Now().After(end) {
-			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("this project is worked on by another pawl: %s", holder), Hint: "pawl watch"}
+			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("this project is worked on by another pawl: %s", holder), Hint: "pawl watch, or pawl resume --take-over"}
 		}
 	}
 }

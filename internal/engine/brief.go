@@ -12,6 +12,8 @@ import (
 	"pawl"
 	"pawl/internal/brief"
 	"pawl/internal/project"
+	"pawl/internal/recovery"
+	"pawl/internal/redact"
 	"pawl/internal/snapshot"
 )
 
@@ -32,6 +34,9 @@ type Briefing struct {
 func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) (brief.Brief, error) {
 	if b.Patience == 0 {
 		b.Patience = 2 * time.Second
+	}
+	if b.Redact == nil {
+		b.Redact = redact.New(os.Environ()).Text
 	}
 	g := &briefer{project: p, Briefing: b}
 	g.facts = brief.Facts{Now: time.Now().UTC(), Inside: b.Inside, Findings: b.Findings}
@@ -58,14 +63,13 @@ type briefer struct {
 	run     *Run
 	facts   brief.Facts
 	records []snapshot.Record // of this run, the oldest first
-	head    *snapshot.Head
 }
 
 func (g *briefer) gather(ctx context.Context) error {
 	if holder, alive := g.project.EngineHolder(); alive && holder.Run == g.run.State.Run {
 		g.facts.Engine = &brief.Engine{PID: holder.PID, Since: holder.Since}
 	}
-	g.journal()
+	g.validate(ctx)
 	g.plan()
 	g.left()
 	if err := g.files(ctx); err != nil {
@@ -94,11 +98,21 @@ func (g *briefer) memories() {
 	}
 }
 
-// journal reports what the fold could not take. That the journal is whole was checked when it was opened.
-func (g *briefer) journal() {
+// validate takes what the rules find wrong by themselves. Attempts, outputs, the plan, gates and blockers are told by the
+// brief itself, and so are left out.
+func (g *briefer) validate(ctx context.Context) {
 	s := g.run.State
-	if s.Misfit > 0 {
-		g.warn("", "pawl verify", "%d events of the journal did not fit when they came", s.Misfit)
+	f := recovery.Facts{
+		Now: g.facts.Now, Run: s.Run, Last: s.Updated, Events: int(s.Seq), Misfits: s.Misfits, Saved: s.LastGood,
+		Commits: commitClaims(ctx, g.project, s), Disk: diskFact(g.project.Root),
+	}
+	var record *snapshot.Record
+	record, f.Lost, f.Instead = lastRecord(ctx, g.project, s, g.Snapshots)
+	f.Git = gitFacts(ctx, g.project, record)
+	for _, found := range recovery.Validate(f) {
+		if found.Level != pawl.OK {
+			g.facts.Findings = append(g.facts.Findings, found)
+		}
 	}
 	if len(s.Newer) > 0 {
 		g.warn("", "", "a newer pawl wrote events that this one does not know: %v", s.Newer)
@@ -288,28 +302,16 @@ func briefChange(c snapshot.Change) brief.Change {
 	return told
 }
 
-// git says where git stands, and whether that is where it stood at the last checkpoint.
+// git says where git stands, and where it stood at the last checkpoint.
 func (g *briefer) git(ctx context.Context) {
-	var err error
-	g.head, err = snapshot.HeadOf(ctx, g.project.Root)
-	switch {
-	case err != nil:
+	head, err := snapshot.HeadOf(ctx, g.project.Root)
+	if err != nil {
 		g.unchecked("where git stands: %v", err)
-		return
-	case g.head != nil:
-		g.facts.Git = g.head.String()
 	}
-	if len(g.records) == 0 {
-		return
+	if head != nil {
+		g.facts.Git = head.String()
 	}
-	was := g.records[len(g.records)-1]
-	switch {
-	case was.Head == nil && g.head == nil:
-	case was.Head == nil:
-		g.warn("", "git log", "there was no git repository at checkpoint %s", was.Checkpoint)
-	case g.head == nil:
-		g.warn("", "", "git stood at %s at checkpoint %s, and there is no repository any more", was.Head, was.Checkpoint)
-	case *was.Head != *g.head:
-		g.warn("", "git log", "git stood at %s at checkpoint %s, and stands at %s now", was.Head, was.Checkpoint, g.head)
+	if n := len(g.records); n > 0 && g.records[n-1].Head != nil {
+		g.facts.GitWas = g.records[n-1].Head.String()
 	}
 }

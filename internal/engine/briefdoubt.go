@@ -8,9 +8,7 @@ import (
 
 	"pawl"
 	"pawl/internal/brief"
-	"pawl/internal/content"
 	"pawl/internal/recovery"
-	"pawl/internal/snapshot"
 	"pawl/internal/supervise"
 )
 
@@ -33,93 +31,78 @@ func (g *briefer) doubt(live *pawl.AttemptState) brief.Doubt {
 		d.Found, d.Evidence = brief.Unknown, []string{err.Error()}
 		return d
 	}
-	c := recovery.Case{SamePlace: g.samePlace(), TriesLeft: true}
-	say := func(format string, args ...any) { d.Evidence = append(d.Evidence, fmt.Sprintf(format, args...)) }
 	switch status.State {
 	case supervise.Live:
-		d.Found = brief.Live
-		if status.Begun != nil {
-			d.PID = status.Begun.Supervisor.PID
-		}
-		if last := lastSign(dir); !last.IsZero() {
-			say("its last sign of life was %s ago", g.facts.Now.Sub(last).Round(time.Second))
-		}
+		g.living(&d, status, dir)
 		return d
 	case supervise.NotBegun:
-		d.Found, c.Attempt = brief.NotBegun, recovery.NotBegun
+		d.Found = brief.NotBegun
 	case supervise.Ended:
 		d.Found, d.Ended = brief.Ended, status.Exit.Ended
-		c.Attempt, c.Checks = exitCase(status.Exit)
-		say("%s", endingOf(status.Exit))
 	case supervise.Lost:
-		d.Found, c.Attempt, c.Checks = brief.Lost, recovery.Lost, recovery.NoChecks
-		if status.Rebooted() {
-			say("the system was restarted since")
-		}
-		if last := lastSign(dir); !last.IsZero() {
-			say("it was last heard of at %s", last.UTC().Format(time.DateTime+" UTC"))
-		}
+		d.Found = brief.Lost
 	}
-	g.judge(&d, c, live, dir)
+	g.judge(&d, live, dir)
 	return d
 }
 
+// living says of an attempt that runs where it was last seen to do something.
+func (g *briefer) living(d *brief.Doubt, status supervise.Status, dir string) {
+	d.Found = brief.Live
+	if status.Begun != nil {
+		d.PID = status.Begun.Supervisor.PID
+	}
+	if last := lastSign(dir); !last.IsZero() {
+		d.Evidence = append(d.Evidence, "its last sign of life was at "+last.UTC().Format(time.DateTime+" UTC"))
+	}
+}
+
 // judge adds what an attempt said and left, and what is safe to do with it.
-func (g *briefer) judge(d *brief.Doubt, c recovery.Case, live *pawl.AttemptState, dir string) {
-	result, err := readResult(dir)
-	var said string
-	c.Result, said = resultCase(result, err)
-	w, known := g.workOf(live)
-	var there string
-	if known {
-		c.Outputs, there = outputsCase(g.project.Root, w.paths(w.step.Outputs))
-		c.Idempotent, c.TriesLeft = w.step.MayRepeat(), g.triesLeft(w)
-		c.SameStep = live.Key.Definition == pawl.DefinitionOf(g.run.Plan, w.step, w.value)
+func (g *briefer) judge(d *brief.Doubt, live *pawl.AttemptState, dir string) {
+	step := g.run.Plan.Step(live.Step)
+	planned := step != nil
+	if !planned {
+		step = &pawl.Step{ID: live.Step}
 	}
-	if c.Checks == "" {
-		c.Checks = recovery.NoChecks
+	ev, _, err := look(g.project, g.run, step, live)
+	if err != nil {
+		d.Evidence = append(d.Evidence, err.Error())
+		return
 	}
-	for _, text := range []string{said, there} {
-		if text != "" && d.Found != brief.NotBegun {
-			d.Evidence = append(d.Evidence, text)
-		}
+	if d.Found != brief.NotBegun {
+		d.Evidence = append(d.Evidence, signsOf(ev, step, dir)...)
 	}
-	if v, judged := g.Verdicts[live.Token]; judged {
-		d.Verdict = &v
-	} else if known {
-		v := recovery.Judge(c)
-		d.Verdict = &v
+	c := ev.caseOf(step)
+	c.SameStep = planned
+	v, judged := g.Verdicts[live.Token]
+	if !judged {
+		v = recovery.Judge(c)
 	}
+	d.Verdict = &v
 }
 
-// samePlace reports whether the files are those of the branch that the last checkpoint was taken on.
-func (g *briefer) samePlace() bool {
-	if len(g.records) == 0 {
-		return true
+// signsOf says in words what an attempt left, one line each.
+func signsOf(ev evidence, step *pawl.Step, dir string) []string {
+	var signs []string
+	if ev.rebooted {
+		signs = append(signs, "the system was restarted since")
 	}
-	was := g.records[len(g.records)-1].Head
-	return branchOf(was) == branchOf(g.head)
+	if ev.exit != nil {
+		signs = append(signs, endingOf(ev.exit))
+	} else if last := lastSign(dir); !last.IsZero() {
+		signs = append(signs, "it was last heard of at "+last.UTC().Format(time.DateTime+" UTC"))
+	}
+	signs = append(signs, resultText(ev.result, ev.resultErr))
+	if len(step.Outputs) > 0 {
+		signs = append(signs, outputsText[ev.present])
+	}
+	return signs
 }
 
-func branchOf(h *snapshot.Head) string {
-	if h == nil {
-		return ""
-	}
-	return h.Branch
-}
-
-func exitCase(x *pawl.Exit) (recovery.Attempt, recovery.Checks) {
-	how, checks := recovery.ExitOther, recovery.NoChecks
-	if x.Reason == pawl.ReasonExited && x.Exit != nil && *x.Exit == 0 {
-		how = recovery.ExitZero
-	}
-	if len(x.Checks) > 0 {
-		checks = recovery.ChecksFail
-		if pawl.Passed(x.Checks) {
-			checks = recovery.ChecksPass
-		}
-	}
-	return how, checks
+// outputsText says what there is of declared outputs. Whether it is complete, only the step or its checks could say.
+var outputsText = map[recovery.Outputs]string{
+	recovery.AllOutputs: "all the outputs that it declares are there", recovery.SomeOutputs: "some of the outputs that it declares are there",
+	recovery.NoOutputs: "none of the outputs that it declares is there",
 }
 
 // endingOf says how an attempt ended. What a machine did is not to be taken for a person's no.
@@ -139,68 +122,16 @@ func endingOf(x *pawl.Exit) string {
 	return fmt.Sprintf("ended by pawl after %s (%s); nobody refused anything", after, orElse(x.Why, string(x.Reason)))
 }
 
-func resultCase(r *pawl.Result, err error) (recovery.Result, string) {
+func resultText(r *pawl.Result, err error) string {
 	switch {
 	case err != nil:
-		return recovery.Unreadable, "its result cannot be read: " + err.Error()
+		return "its result cannot be read: " + err.Error()
 	case r == nil:
-		return recovery.NoResult, "it left no result"
+		return "it left no result"
+	case r.Summary == "":
+		return "it said that it is " + string(r.Status)
 	}
-	text := "it said that it is " + string(r.Status)
-	if r.Summary != "" {
-		text += fmt.Sprintf(" (%q)", r.Summary)
-	}
-	if r.Status == pawl.ResultDone {
-		return recovery.SaysDone, text
-	}
-	return recovery.SaysOther, text
-}
-
-// outputsCase says what there is at the declared outputs. Whether it is complete, only the step or its checks could say.
-func outputsCase(root string, declared []string) (recovery.Outputs, string) {
-	if len(declared) == 0 {
-		return recovery.Undeclared, "it declares no outputs"
-	}
-	there := 0
-	for _, path := range declared {
-		if found, err := content.Files(root, path); err == nil && len(found) > 0 {
-			there++
-		}
-	}
-	text := fmt.Sprintf("of the %d outputs that it declares %d are there", len(declared), there)
-	switch there {
-	case len(declared):
-		return recovery.AllOutputs, text
-	case 0:
-		return recovery.NoOutputs, text
-	}
-	return recovery.SomeOutputs, text
-}
-
-// workOf returns what a live attempt works on; false where the plan no longer has it.
-func (g *briefer) workOf(live *pawl.AttemptState) (work, bool) {
-	w := work{step: g.run.Plan.Step(live.Step), index: -1}
-	if w.step == nil {
-		return w, false
-	}
-	if live.Item != "" {
-		values, err := listedValues(g.run.Log, g.run.State.Steps[live.Step].Items)
-		if err != nil || live.Index >= len(values) {
-			return w, false
-		}
-		w.index, w.value = live.Index, values[live.Index]
-	}
-	w.vars = pathVars(g.run.State.Origin(), w)
-	return w, true
-}
-
-func (g *briefer) triesLeft(w work) bool {
-	st := g.run.State.Steps[w.step.ID]
-	t := &st.Try
-	if w.index >= 0 {
-		t = st.Items.Tries[w.index]
-	}
-	return t.Failures < w.step.Retry.Attempts && t.Losses < maxLosses
+	return fmt.Sprintf("it said that it is %s (%q)", r.Status, r.Summary)
 }
 
 // lookedBack is how many events are searched for what the watchdog did.

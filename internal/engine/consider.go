@@ -237,7 +237,7 @@ func (l *looker) changes(w work, was pawl.Key, st *pawl.StepState) []string {
 	w.vars = pathVars(l.run.State.Origin(), w)
 	var needs map[pawl.StepID]string
 	if w.index < 0 {
-		needs = given(l.order[w.step.ID], l.run.State)
+		needs = l.given(w.step.ID, was)
 	}
 	now, err := keyNow(l.root, l.plan, w, needs)
 	if err != nil {
@@ -249,6 +249,18 @@ func (l *looker) changes(w work, was pawl.Key, st *pawl.StepState) []string {
 		}
 	}
 	return was.Changes(now.Compact())
+}
+
+// given returns what the steps give that a step needs. One that is still to be finished is compared when it is: until
+// then it counts as giving what it gave.
+func (l *looker) given(id pawl.StepID, was pawl.Key) map[pawl.StepID]string {
+	needs := given(l.order[id], l.run.State)
+	for need := range needs {
+		if gave, known := was.Needs[need]; known && !l.run.State.Steps[need].Finished() {
+			needs[need] = gave
+		}
+	}
+	return needs
 }
 
 // expected returns the content that this run itself expects at an input's path, where it wrote there: what a step that

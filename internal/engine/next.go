@@ -397,10 +397,14 @@ func (d *decider) try(step *pawl.Step, index int, t *pawl.Try) bool {
 // maxLosses is how often in a row an attempt may be lost before a person is asked.
 const maxLosses = 3
 
-// forPeople reports whether a person is to say if work is done again: by the verdict on its last attempt, or where none
-// was journaled, because it was lost and must not be repeated, or was lost too often.
+// forPeople reports whether a person is to say if work is done again: by the verdict on its last attempt, unless that had
+// used up the step's tries and the step, which may be repeated, was taken up anew; or where none was journaled, because it
+// was lost and must not be repeated, or was lost too often.
 func forPeople(step *pawl.Step, t *pawl.Try) bool {
-	if v := t.Last.Verdict; v != nil && v.Word == pawl.HumanReview {
+	if t.Again {
+		return false // a person has said
+	}
+	if v := t.Last.Verdict; v != nil && v.Word == pawl.HumanReview && !(t.Last.Final && step.MayRepeat()) {
 		return true
 	}
 	return t.Last.Outcome == pawl.Lost && !step.MayRepeat() || t.Losses >= maxLosses
@@ -417,7 +421,7 @@ func (d *decider) mayRepeat(step *pawl.Step, t *pawl.Try, last *pawl.AttemptEnde
 	}
 	gate := pawl.Gate{Step: step.ID, Item: last.Item, Type: pawl.HumanVerify, Purpose: pawl.ForRepeat, Ask: ask, Expect: reasonsOf(last)}
 	g := d.state.Gate(gate.Identify())
-	if g == nil {
+	if g == nil || g.Settled { // settled: the step was given up, and is to be done after all
 		d.add(action{do: open, step: step, index: -1, gate: gate})
 		return false
 	}

@@ -60,8 +60,14 @@ func (r *Run) perform(ctx context.Context, p *project.Project, by pawl.Author, a
 	if err := WriteViews(p, r); err != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("views: %v", err))
 	}
+	if r.State.Seq/actsPerCache != (r.State.Seq-pawl.Seq(len(events)))/actsPerCache {
+		_ = r.Log.SaveState(r.State) // a cache that is missing is made again
+	}
 	return actErr
 }
+
+// actsPerCache is after how many events the state is cached of a run in which no engine does it, as in a session run.
+const actsPerCache = 64
 
 // fitted says why one of the events after a number, up to another, did not fit when it came: somebody was quicker.
 func (r *Run) fitted(after, last pawl.Seq) error {
@@ -276,7 +282,7 @@ func Retry(id pawl.StepID, why string) Act {
 		if err != nil {
 			return nil, err
 		}
-		again := pawl.StepReopened{Step: id, Why: orElse(why, "retried by a person")}
+		again := pawl.StepReopened{Step: id, Why: orElse(why, "retried by a person"), Asked: true}
 		again.Keep = st != nil && st.Items != nil && st.Status != pawl.Done
 		return append(withdrawn(r.State, id, "is to be done again"), reopening(r.State, again)...), nil
 	}

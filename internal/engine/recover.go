@@ -141,7 +141,7 @@ func (r *Recovery) fromNothing(ctx context.Context, records *savedRecords, o Rec
 		return &pawl.Error{Kind: pawl.KindNothing, Err: errors.New("no run is left here, and no plan was found"), Hint: "pawl recover --plan FILE"}
 	}
 	run := pawl.NewRunID(plan.Name, time.Now(), randomHex(2))
-	o.Plan, r.New = plan.source, true
+	r.New, r.plan = true, plan
 	return r.consider(ctx, run, records, o)
 }
 
@@ -198,6 +198,7 @@ type foundPlan struct {
 	planned *pawl.RunPlanned // what the journal is to say; nil: it says so already
 	write   bool             // it is to be written beside the journal
 	from    string           // where it was found, in words
+	sure    recovery.Confidence
 }
 
 // keep writes the plan beside the journal, where it is not there.
@@ -214,6 +215,9 @@ func (f foundPlan) keep(p *project.Project, run pawl.RunID) error {
 // findPlan finds the plan of a run: as the journal names it, the newest beside the journal, the file that the user names,
 // the one that the journal says the user keeps, or the only plan at the top of the project that has the run's name.
 func (r *Recovery) findPlan(run pawl.RunID, state *pawl.State, named string) (foundPlan, error) {
+	if r.New && r.plan.Plan != nil {
+		return r.plan, nil
+	}
 	var before pawl.RunPlanned
 	if state != nil {
 		before = state.Plan
@@ -239,9 +243,12 @@ func (r *Recovery) findPlan(run pawl.RunID, state *pawl.State, named string) (fo
 	if err != nil {
 		return foundPlan{}, err
 	}
-	found := foundPlan{Plan: plan, data: data, source: file, write: true, from: why}
+	found := foundPlan{Plan: plan, data: data, source: file, write: true, from: why, sure: recovery.Likely}
+	if named != "" {
+		found.sure = recovery.Certain
+	}
 	if hash(data) == before.SHA256 { // it was the copy beside the journal that was lost
-		found.planned = &before
+		found.planned, found.sure = &before, recovery.Certain
 		return found, nil
 	}
 	planned := planEvent(r.project, before.Revision+1, New{Plan: plan, Data: data, Source: file})
@@ -261,7 +268,7 @@ func (r *Recovery) planBeside(run pawl.RunID, before pawl.RunPlanned) (foundPlan
 		if err != nil {
 			continue // half a plan is none
 		}
-		found := foundPlan{Plan: plan, data: data, from: fmt.Sprintf("%s lies beside the journal", filepath.Base(path))}
+		found := foundPlan{Plan: plan, data: data, from: fmt.Sprintf("%s lies beside the journal", filepath.Base(path)), sure: recovery.Certain}
 		if hash(data) == before.SHA256 && revision == before.Revision {
 			return found, nil
 		}

@@ -46,7 +46,7 @@ func (g *gatherer) gather(ctx context.Context, r *Recovery, o Recovering) (recov
 	if g.plan, err = r.findPlan(g.run, g.state, o.Plan); err != nil {
 		return e, err
 	}
-	e.Plan, e.Planned, e.PlanFrom = g.plan.Plan, g.plan.planned, g.plan.from
+	e.Plan, e.Planned, e.PlanFrom, e.PlanSure = g.plan.Plan, g.plan.planned, g.plan.from, g.plan.sure
 	if err := g.attempts(); err != nil {
 		return e, err
 	}

@@ -12,15 +12,29 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/supervise/process"
 )
 
 // Holder is who works in a project, as engine.lock tells people.
 type Holder struct {
-	PID     int        `json:"pid"`
-	Host    string     `json:"host,omitempty"`
-	Run     pawl.RunID `json:"run,omitempty"`
-	Since   time.Time  `json:"since"`
-	Command string     `json:"command,omitempty"`
+	PID     int          `json:"pid"`
+	Process pawl.Process `json:"process,omitzero"` // who that is, beyond the reuse of its number
+	Host    string       `json:"host,omitempty"`
+	Run     pawl.RunID   `json:"run,omitempty"`
+	Since   time.Time    `json:"since"`
+	Command string       `json:"command,omitempty"`
+}
+
+// identified is the holder with what tells its process from others, where that is this one.
+func (h Holder) identified() Holder {
+	if h.PID != os.Getpid() {
+		return h
+	}
+	h.Process, _ = process.Identify(h.PID) // without it nobody can take over from us
+	if h.Host == "" {
+		h.Host, _ = os.Hostname()
+	}
+	return h
 }
 
 // String names the holder in one line.
@@ -53,7 +67,7 @@ const probing = 5 * time.Second
 // LockEngine makes the caller the one engine of this project, and names it in the file.
 // An error of KindHeld says who is in the way.
 func (p *Project) LockEngine(holder Holder) (*Lock, error) {
-	file, err := disk.Create(p.path("engine.lock"))
+	file, err := disk.Create(p.EngineLock())
 	if err != nil {
 		return nil, fmt.Errorf("lock the project: %w", err)
 	}
@@ -100,7 +114,7 @@ func held(file *os.File) error {
 
 // EngineHolder returns who last held the engine lock, and whether it still does.
 func (p *Project) EngineHolder() (Holder, bool) {
-	file, err := os.Open(p.path("engine.lock"))
+	file, err := os.Open(p.EngineLock())
 	if err != nil {
 		return Holder{}, false
 	}
@@ -113,6 +127,9 @@ func (p *Project) EngineHolder() (Holder, bool) {
 	return holder, alive
 }
 
+// EngineLock is the file by which one engine keeps the others out.
+func (p *Project) EngineLock() string { return p.path("engine.lock") }
+
 func readHolder(file *os.File) (Holder, error) {
 	var holder Holder
 	data, err := io.ReadAll(io.NewSectionReader(file, 0, 64<<10))
@@ -123,7 +140,7 @@ func readHolder(file *os.File) (Holder, error) {
 }
 
 func writeHolder(file disk.File, holder Holder) error {
-	data, err := json.MarshalIndent(holder, "", "  ")
+	data, err := json.MarshalIndent(holder.identified(), "", "  ")
 	if err != nil {
 		return err
 	}

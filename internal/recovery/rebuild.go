@@ -23,6 +23,7 @@ type Evidence struct {
 	Plan     *pawl.Plan       // nil: none was found, or the run has none
 	Planned  *pawl.RunPlanned // what the journal is to say of it; nil: it says so already
 	PlanFrom string           // where it was found
+	PlanSure Confidence       // that it is the plan of this run
 
 	ListFaults map[pawl.StepID]string // why a step's work list cannot be known
 	Units      []Unit                 // every step of the plan, and behind a foreach step its items
@@ -149,6 +150,7 @@ type rebuilder struct {
 	order  map[pawl.StepID][]pawl.StepID
 	units  map[pawl.StepID][]Unit // the step itself, then its items
 	gives  map[pawl.StepID]string // what each step gives to those that need it, finished or not
+	unsure map[pawl.StepID]bool   // of which that is not known
 	events []pawl.Event
 	parts  []Part
 }
@@ -157,7 +159,7 @@ func newRebuilder(e Evidence, trust Confidence, now time.Time) *rebuilder {
 	r := &rebuilder{
 		Evidence: e, trust: trust, now: now, state: pawl.NewState(),
 		known: map[pawl.Token]bool{}, saved: map[pawl.CheckpointID]bool{},
-		units: map[pawl.StepID][]Unit{}, gives: map[pawl.StepID]string{},
+		units: map[pawl.StepID][]Unit{}, gives: map[pawl.StepID]string{}, unsure: map[pawl.StepID]bool{},
 	}
 	for _, event := range e.Journal {
 		r.state.Apply(event)
@@ -285,7 +287,7 @@ func (r *rebuilder) plan() {
 		r.part(Part{What: "plan", Status: PartKept, Confidence: Certain, Evidence: []string{r.PlanFrom}})
 	default:
 		r.say(time.Time{}, *r.Planned)
-		r.part(Part{What: "plan", Status: PartRebuilt, Confidence: Certain, Evidence: []string{r.PlanFrom}})
+		r.part(Part{What: "plan", Status: PartRebuilt, Confidence: r.PlanSure, Evidence: []string{r.PlanFrom}})
 	}
 }
 

@@ -30,7 +30,21 @@ func (r *rebuilder) step(id pawl.StepID) {
 		k := r.proven(u, shared, shared.Hash())
 		r.carryOut(u, k, r.look(u, k))
 	}
-	r.gives[id] = r.wouldGive(u, units[1:], shared)
+	known := false
+	r.gives[id], known = r.wouldGive(u, units[1:], shared)
+	if !known {
+		r.unsure[id] = true
+	}
+}
+
+// unsureNeed returns a step that the unit's step needs, and of which is not known what it gave; empty: there is none.
+func (r *rebuilder) unsureNeed(u Unit) pawl.StepID {
+	for _, need := range r.order[u.Step.ID] {
+		if r.unsure[need] {
+			return need
+		}
+	}
+	return ""
 }
 
 // sharedKey returns the key that the step has now; of a foreach step, what all its items share.
@@ -95,18 +109,23 @@ func (r *rebuilder) liveAttempt(u Unit) *pawl.AttemptState {
 	return nil
 }
 
-// wouldGive returns what a step gives to those that need it if what is there is what it made.
-func (r *rebuilder) wouldGive(u Unit, items []Unit, shared pawl.Key) string {
+// wouldGive returns what a step gives to those that need it if what is there is what it made; known says whether all of
+// that is there, or was written down.
+func (r *rebuilder) wouldGive(u Unit, items []Unit, shared pawl.Key) (hash string, known bool) {
 	st := r.state.Steps[u.Step.ID]
+	whole := func(u Unit) bool { return len(u.Step.Outputs) == 0 || len(u.Missing) == 0 }
 	switch {
 	case st.Finished() || st != nil && st.Status == pawl.AwaitsReview:
-		return st.Gives()
+		return st.Gives(), true
 	case u.Step.Foreach != nil:
-		return digest(items, nil)
-	case len(u.Step.Outputs) > 0 && len(u.Outputs) > 0:
-		return u.Outputs.Hash()
+		return digest(items, nil), len(items) > 0 && !slices.ContainsFunc(items, func(i Unit) bool { return !whole(i) })
+	case len(u.Step.Outputs) == 0:
+		return shared.Hash(), true
+	case whole(u):
+		return u.Outputs.Hash(), true
 	}
-	return shared.Hash()
+	written := r.Summaries[u.Step.ID].Outputs
+	return written.Hash(), len(written) > 0
 }
 
 // digest returns the hash over all items' outputs, as a finished foreach step has it.
@@ -144,14 +163,11 @@ func (r *rebuilder) carryOut(u Unit, k keys, f finding) {
 
 func (r *rebuilder) sayUnit(u Unit, k keys, f finding) {
 	if r.saysFinished(u) {
-		if len(r.state.Steps[u.Step.ID].Live()) > 0 {
-			return // it cannot be taken back while another item of it runs
-		}
 		again := pawl.StepReopened{Step: u.Step.ID, Why: clip(strings.Join(f.evidence, "; "), longestWhy)}
 		if u.Index >= 0 {
 			again.Items = []int{u.Index}
 		}
-		r.say(r.now, again)
+		r.reopen(again)
 	}
 	switch f.status {
 	case PartSkipped:
@@ -160,6 +176,22 @@ func (r *rebuilder) sayUnit(u Unit, k keys, f finding) {
 		r.sayDone(u, k, f)
 	case PartRunning, PartNotDone, PartInDoubt:
 		r.sayUndone(u, k, f)
+	}
+}
+
+// reopen takes back that a step or an item is finished. A step can be reopened only while nothing of it runs: other items
+// that may be at work are taken out of the books for that moment.
+func (r *rebuilder) reopen(again pawl.StepReopened) {
+	live := r.state.Steps[again.Step].Live()
+	for _, other := range live {
+		r.say(r.now, pawl.AttemptEnded{AttemptRef: other.AttemptRef, Outcome: pawl.Lost, Why: "its step is reopened; it is taken up again below"})
+	}
+	if len(live) > 0 {
+		r.say(r.now, pawl.StepReopened{Step: again.Step, Keep: true, Why: again.Why})
+	}
+	r.say(r.now, again)
+	for _, other := range live {
+		r.say(other.Started, pawl.AttemptStarted{AttemptRef: other.AttemptRef, Key: other.Key})
 	}
 }
 
@@ -224,23 +256,13 @@ func (r *rebuilder) nameless(u Unit) int {
 	if rec := u.newest(); rec != nil {
 		n = max(n, rec.Attempt)
 	}
-	st := r.state.Steps[u.Step.ID]
-	switch {
-	case u.Index < 0:
+	if u.Index < 0 {
 		n = max(n, r.Summaries[u.Step.ID].Attempts)
 		if r.State != nil {
 			n = max(n, r.State.Steps[u.Step.ID].Attempts)
 		}
-		if st != nil {
-			n = max(n, st.Try.Attempt+1)
-		}
-	case st != nil && st.Items != nil:
-		n = max(n, st.Floor+1)
-		if t := st.Items.Tries[u.Index]; t != nil {
-			n = max(n, t.Attempt+1)
-		}
 	}
-	return n
+	return max(n, r.lastAttempt(u)+1)
 }
 
 // sayUndone says what resume needs to go on with a unit: an attempt whose folder tells how it stands is left for it to
@@ -265,12 +287,8 @@ func (r *rebuilder) sayUndone(u Unit, k keys, f finding) {
 // items takes up a step's work list, as far as the journal has not, and says of each item what can be said. When all are
 // done, so is the step.
 func (r *rebuilder) items(u Unit, items []Unit, shared pawl.Key) {
-	if r.saysFinished(u) && !slices.ContainsFunc(items, r.unknownAttempt) {
-		f := r.journaled(u)
-		r.carryOut(u, keys{key: shared}, f)
-		if f.kept {
-			return
-		}
+	if r.saysFinished(u) && r.leaveFinished(u, items, shared) {
+		return
 	}
 	given := func(item Unit) (pawl.Key, string) {
 		key := pawl.Key{Definition: pawl.DefinitionOf(r.Plan, u.Step, item.Value), Inputs: r.asRecorded(item)}.Compact()
@@ -284,7 +302,12 @@ func (r *rebuilder) items(u Unit, items []Unit, shared pawl.Key) {
 		return
 	}
 	heard := r.hearsay(u)
-	if heard.status == PartNotDone && !slices.ContainsFunc(items, func(i Unit) bool { return i.newest() != nil }) && r.state.Steps[u.Step.ID] == nil {
+	if heard.claim == PartSkipped && r.takes(heard.sure) && !r.saysFinished(u) {
+		r.carryOut(u, keys{key: shared}, heard)
+		return
+	}
+	heardOf := func(i Unit) bool { return i.newest() != nil || r.hearsay(i).status != PartNotDone }
+	if heard.status == PartNotDone && r.state.Steps[u.Step.ID] == nil && !slices.ContainsFunc(items, heardOf) {
 		r.part(Part{What: "step", Step: u.Step.ID, Status: PartNotDone, Confidence: heard.sure, Evidence: heard.evidence})
 		return
 	}
@@ -303,6 +326,18 @@ func (r *rebuilder) items(u Unit, items []Unit, shared pawl.Key) {
 		}
 	}
 	r.finishItems(u, items, shared, done, sure)
+}
+
+// leaveFinished says what becomes of a foreach step that the journal calls finished: it stays so, unless there are later
+// attempts at its items, or a view says that it was reopened. It is false where its items are to be looked at.
+func (r *rebuilder) leaveFinished(u Unit, items []Unit, shared pawl.Key) bool {
+	f := r.journaled(u)
+	if slices.ContainsFunc(items, r.unknownAttempt) {
+		r.reopen(pawl.StepReopened{Step: u.Step.ID, Keep: true, Why: "attempts were made behind what is left of the journal"})
+		return false
+	}
+	r.carryOut(u, keys{key: shared}, f)
+	return f.kept
 }
 
 // listKey returns what a step's items share, as the journal has it or as it is now.

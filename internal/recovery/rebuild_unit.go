@@ -110,6 +110,10 @@ func (r *rebuilder) look(u Unit, key keys) finding {
 		f := finding{status: PartInDoubt, claim: PartDone, sure: Guess}
 		f.add("the records in its folder are of run %s", rec.Job.Run)
 		return f
+	case !r.known[rec.token()] && rec.Attempt <= r.lastAttempt(u):
+		f := finding{status: PartInDoubt, claim: PartDone, sure: Guess}
+		f.add("the records in its folder are of another attempt %d than the journal's", rec.Attempt)
+		return f
 	case r.known[rec.token()] && r.liveAttempt(u) == nil:
 		return r.journaledEnd(u)
 	case rec.endedWell():
@@ -118,6 +122,22 @@ func (r *rebuilder) look(u Unit, key keys) finding {
 		return r.endedOtherwise(u, rec)
 	}
 	return r.hearsay(u)
+}
+
+// lastAttempt returns the number of the unit's last attempt that the journal knows of, 0 where it knows of none.
+func (r *rebuilder) lastAttempt(u Unit) int {
+	st := r.state.Steps[u.Step.ID]
+	switch {
+	case st == nil:
+	case u.Index < 0:
+		return st.Try.Attempt
+	case st.Items != nil:
+		if t := st.Items.Tries[u.Index]; t != nil {
+			return max(t.Attempt, st.Floor)
+		}
+		return st.Floor
+	}
+	return 0
 }
 
 // unknownAttempt reports whether a unit was tried after what is left of the journal.
@@ -200,6 +220,9 @@ func (r *rebuilder) endedWell(u Unit, rec *Record, key keys) finding {
 	if why := r.reopenedBy(u, rec.Attempt); why != "" {
 		f.doubt(Guess, "%s", why)
 	}
+	if need := r.unsureNeed(u); need != "" && f.sure != Certain {
+		f.doubt(Guess, "what step %s gave it is not known", need)
+	}
 	if f.sure != Certain {
 		f.status, f.claim = PartInDoubt, PartDone
 	}
@@ -281,7 +304,7 @@ func (r *rebuilder) hearsay(u Unit) finding {
 	}
 	if len(f.evidence) == 0 {
 		f.sure, f.claim = Likely, ""
-		f.add("nothing says that it was finished")
+		f.add("%s", cmp.Or(undone, "nothing says that it was finished"))
 		return f
 	}
 	f.status, f.sure = PartInDoubt, Likely
@@ -294,6 +317,9 @@ func (r *rebuilder) hearsay(u Unit) finding {
 	if why := r.reopenedBy(u, 0); why != "" {
 		f.doubt(Guess, "%s", why)
 	}
+	if need := r.unsureNeed(u); need != "" {
+		f.doubt(Guess, "what step %s gave it is not known", need)
+	}
 	return f
 }
 
@@ -302,6 +328,9 @@ func (r *rebuilder) viewsSay(u Unit, f *finding) {
 	say := func(who string, status pawl.StepStatus) {
 		switch status {
 		case pawl.Skipped:
+			if u.Index >= 0 {
+				return // that is said of the step as a whole
+			}
 			f.claim = PartSkipped
 		case pawl.Done, pawl.AwaitsReview:
 		default:

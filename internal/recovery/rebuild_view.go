@@ -162,7 +162,9 @@ func readDocument(run pawl.RunID, text string) []section {
 			doc = append(doc, section{title: strings.TrimPrefix(line, "## "), facts: map[string]string{}})
 		case strings.HasPrefix(line, "> "):
 			s.quote = strings.TrimPrefix(s.quote+"\n"+strings.TrimPrefix(line, "> "), "\n")
-		case strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "|---"):
+		case strings.HasPrefix(line, "|---"):
+			s.rows = nil // what stood above was the head
+		case strings.HasPrefix(line, "| "):
 			s.rows = append(s.rows, cells(line))
 		}
 	}

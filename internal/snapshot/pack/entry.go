@@ -99,7 +99,8 @@ func (e entry) sizesFit() bool {
 var (
 	encoders = sync.Pool{New: func() any {
 		enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-			zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20), zstd.WithEncoderCRC(false))
+			zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20), zstd.WithEncoderCRC(false),
+			zstd.WithAllLitEntropyCompression(true)) // else text without repeats stays as it is
 		if err != nil {
 			panic(err) // the options are constant
 		}

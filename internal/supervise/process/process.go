@@ -19,6 +19,8 @@ var (
 	ErrGone = errors.New("no such process any more")
 	// ErrElsewhere means that the process is in another pid namespace: its number says nothing here.
 	ErrElsewhere = errors.New("the process is in another pid namespace")
+	// ErrUnsure means that a process cannot be told from another one with the same number.
+	ErrUnsure = errors.New("this system cannot tell the process from another one with the same number")
 )
 
 // Stat is one line of the process table.
@@ -77,6 +79,33 @@ func Signal(p pawl.Process, sig syscall.Signal) error {
 		return err
 	}
 	return gone(h.signal(sig))
+}
+
+// KillSurely kills this very process. Where its identity is not on record in full, or the system has no handles on
+// processes, it does nothing: ErrUnsure. unless is asked once the handle is open and the identity is the same; its error
+// leaves the process alive.
+func KillSurely(p pawl.Process, unless func() error) error {
+	switch {
+	case p.PID <= 0:
+		return ErrGone
+	case p.BootID == "" || p.PIDNS == "" || bootID() == "":
+		return ErrUnsure
+	}
+	h, err := open(p.PID)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	if !h.sure() {
+		return ErrUnsure
+	}
+	if _, err := Find(p); err != nil {
+		return err
+	}
+	if err := unless(); err != nil {
+		return err
+	}
+	return gone(h.signal(syscall.SIGKILL))
 }
 
 // gone makes ErrGone of what the system says of a process that is not there.

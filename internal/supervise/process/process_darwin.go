@@ -78,6 +78,7 @@ type handle int
 
 func open(pid int) (handle, error)               { return handle(pid), nil }
 func (h handle) signal(sig syscall.Signal) error { return unix.Kill(int(h), sig) }
+func (handle) sure() bool                        { return false }
 func (handle) close()                            {}
 
 // Guarantees says what this system offers to tell processes apart.

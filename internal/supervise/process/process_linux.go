@@ -134,6 +134,9 @@ func (h handle) signal(sig syscall.Signal) error {
 	return unix.PidfdSendSignal(h.fd, sig, nil, 0)
 }
 
+// sure reports whether the handle means one process only.
+func (h handle) sure() bool { return h.fd >= 0 }
+
 func (h handle) close() {
 	if h.fd >= 0 {
 		unix.Close(h.fd)

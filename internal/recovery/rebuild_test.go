@@ -1,0 +1,473 @@
+package recovery_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"pawl"
+	"pawl/internal/recovery"
+)
+
+const run = pawl.RunID("demo-20261121-120000-abcd")
+
+var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+const planText = `name: demo
+phases:
+  - name: first
+    steps:
+      - {id: one, run: make one, outputs: [one.txt]}
+      - {id: once, run: send mail, idempotent: false}
+  - name: second
+    steps:
+      - {id: look, gate: {type: human_verify, ask: "Good?"}}
+      - {id: each, foreach: {items: [a, b]}, run: "make $PAWL_ITEM"}
+      - {id: last, run: finish}
+`
+
+func readPlan(t testing.TB) *pawl.Plan {
+	t.Helper()
+	plan, err := pawl.ReadPlan("plan.yaml", []byte(planText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// evidence returns what is left of a run that lost all but its plan.
+func evidence(t testing.TB) *recovery.Evidence {
+	plan := readPlan(t)
+	e := &recovery.Evidence{
+		Run: run, Project: "p", Damage: "there is no journal", Plan: plan, PlanFrom: "here", PlanSure: recovery.Certain,
+		Planned:   &pawl.RunPlanned{Revision: 1, File: "plan.yaml", Steps: 5},
+		Summaries: map[pawl.StepID]recovery.SummaryView{}, ListFaults: map[pawl.StepID]string{},
+	}
+	for _, s := range plan.Steps() {
+		e.Units = append(e.Units, recovery.Unit{Step: s, Index: -1})
+		if s.Foreach != nil {
+			for i, v := range s.Foreach.Items {
+				e.Units = append(e.Units, recovery.Unit{Step: s, Index: i, Item: pawl.ItemIDOf(v), Value: v})
+			}
+		}
+	}
+	unit(e, "one").Outputs = pawl.Outputs{"one.txt": {SHA256: "1", Size: 1}}
+	unit(e, "one").Kept = pawl.Outputs{"one.txt": {SHA256: "1", Size: 1}}
+	return e
+}
+
+// unit returns "step" or "step/item".
+func unit(e *recovery.Evidence, name string) *recovery.Unit {
+	for i := range e.Units {
+		if u := &e.Units[i]; (pawl.AttemptRef{Step: u.Step.ID, Item: u.Item}).Name() == name {
+			return u
+		}
+	}
+	panic("no unit " + name)
+}
+
+// record returns what an attempt at the first step left that did its work.
+func record(e *recovery.Evidence, u *recovery.Unit, attempt int) recovery.Record {
+	zero := 0
+	token := pawl.Token(fmt.Sprintf("%s-%s-%d", u.Step.ID, u.Item, attempt))
+	return recovery.Record{
+		Attempt: attempt,
+		Job: &pawl.Job{
+			AttemptRef: pawl.AttemptRef{Step: u.Step.ID, Item: u.Item, Attempt: attempt, Token: token}, Run: run,
+			Env: []string{"PAWL_KEY=" + keyOf(e, u)},
+		},
+		Begun: &pawl.Begun{Token: token, Started: began},
+		Exit:  &pawl.Exit{Token: token, Reason: pawl.ReasonExited, Exit: &zero, Started: began, Ended: began.Add(time.Second)},
+	}
+}
+
+// keyOf returns the key that a step had which needs nothing: that of the first.
+func keyOf(e *recovery.Evidence, u *recovery.Unit) string {
+	return pawl.Key{Definition: pawl.DefinitionOf(e.Plan, u.Step, u.Value)}.Hash()
+}
+
+func rebuild(t testing.TB, e *recovery.Evidence, trust recovery.Confidence) recovery.Proposal {
+	t.Helper()
+	p := recovery.Rebuild(*e, trust, began.Add(time.Hour))
+	if n := p.Misfits(e.Journal); n > 0 {
+		t.Fatalf("%d events do not fit: %v", n, p.Events)
+	}
+	return p
+}
+
+func partOf(t testing.TB, p recovery.Proposal, name string) recovery.Part {
+	t.Helper()
+	for _, part := range p.Parts {
+		if (part.What == "step" || part.What == "item") && (pawl.AttemptRef{Step: part.Step, Item: part.Item}).Name() == name {
+			return part
+		}
+	}
+	t.Fatalf("no part %s in %+v", name, p.Parts)
+	return recovery.Part{}
+}
+
+// TestRecords says what the records of a step's newest attempt prove, and what takes the proof away.
+func TestRecords(t *testing.T) {
+	t.Parallel()
+	type change func(e *recovery.Evidence, u *recovery.Unit, rec *recovery.Record)
+	one := 1
+	for name, c := range map[string]struct {
+		change   change
+		status   recovery.PartStatus
+		sure     recovery.Confidence
+		evidence string
+	}{
+		"exit 0, outputs as kept": {nil, recovery.PartDone, recovery.Certain, "exit code 0"},
+		"outputs not compared": {func(_ *recovery.Evidence, u *recovery.Unit, _ *recovery.Record) {
+			u.Kept = nil
+		}, recovery.PartDone, recovery.Certain, "its outputs are there"},
+		"result done": {func(_ *recovery.Evidence, _ *recovery.Unit, rec *recovery.Record) {
+			rec.Result = &pawl.Result{Status: pawl.ResultDone}
+		}, recovery.PartDone, recovery.Certain, "exit code 0"},
+		"state is older": {func(e *recovery.Evidence, _ *recovery.Unit, _ *recovery.Record) {
+			e.State = &recovery.StateView{Steps: map[pawl.StepID]recovery.StepRow{"one": {Status: pawl.Running, Attempts: 1}}}
+		}, recovery.PartDone, recovery.Certain, "exit code 0"},
+		"outputs missing": {func(_ *recovery.Evidence, u *recovery.Unit, _ *recovery.Record) {
+			u.Outputs, u.Missing = nil, []string{"one.txt"}
+		}, recovery.PartInDoubt, recovery.Guess, "not there: one.txt"},
+		"outputs changed": {func(_ *recovery.Evidence, u *recovery.Unit, _ *recovery.Record) {
+			u.Kept = pawl.Outputs{"one.txt": {SHA256: "2"}}
+		}, recovery.PartInDoubt, recovery.Likely, "changed since: one.txt"},
+		"outputs not as in the summary": {func(e *recovery.Evidence, u *recovery.Unit, _ *recovery.Record) {
+			u.Kept = nil
+			e.Summaries["one"] = recovery.SummaryView{Outputs: pawl.Outputs{"one.txt": {SHA256: "2"}}}
+		}, recovery.PartInDoubt, recovery.Likely, "changed since: one.txt"},
+		"another key": {func(_ *recovery.Evidence, u *recovery.Unit, _ *recovery.Record) {
+			u.Inputs = pawl.Outputs{"in.txt": {SHA256: "3"}}
+		}, recovery.PartInDoubt, recovery.Likely, "not provably what it was"},
+		"no job": {func(_ *recovery.Evidence, _ *recovery.Unit, rec *recovery.Record) {
+			rec.Job = nil
+		}, recovery.PartInDoubt, recovery.Likely, "its job is gone"},
+		"unreadable result": {func(_ *recovery.Evidence, _ *recovery.Unit, rec *recovery.Record) {
+			rec.ResultErr = "no JSON"
+		}, recovery.PartInDoubt, recovery.Likely, "no JSON"},
+		"a snapshot knows a newer attempt": {func(e *recovery.Evidence, _ *recovery.Unit, _ *recovery.Record) {
+			e.Snapshots = []recovery.Snapshot{{Checkpoint: pawl.Checkpoint{ID: "1", Step: "one"}, Attempt: 2, Token: "x"}}
+		}, recovery.PartInDoubt, recovery.Guess, "there was an attempt 2"},
+		"the state says pending": {func(e *recovery.Evidence, _ *recovery.Unit, _ *recovery.Record) {
+			e.State = &recovery.StateView{Steps: map[pawl.StepID]recovery.StepRow{"one": {Status: pawl.Pending, Attempts: 1}}}
+		}, recovery.PartInDoubt, recovery.Guess, "STATE.md says that the step is pending"},
+		"the state says running, in a newer attempt": {func(e *recovery.Evidence, _ *recovery.Unit, _ *recovery.Record) {
+			e.State = &recovery.StateView{Steps: map[pawl.StepID]recovery.StepRow{"one": {Status: pawl.Running, Attempts: 2}}}
+		}, recovery.PartInDoubt, recovery.Guess, "in attempt 2"},
+		"another run's": {func(_ *recovery.Evidence, _ *recovery.Unit, rec *recovery.Record) {
+			rec.Job.Run = "other"
+		}, recovery.PartInDoubt, recovery.Guess, "of run other"},
+		"exit 1": {func(_ *recovery.Evidence, _ *recovery.Unit, rec *recovery.Record) {
+			rec.Exit.Exit = &one
+		}, recovery.PartNotDone, recovery.Certain, "exit code 1"},
+		"a signal": {func(_ *recovery.Evidence, _ *recovery.Unit, rec *recovery.Record) {
+			rec.Exit.Exit, rec.Exit.Signal = nil, "SIGSEGV"
+		}, recovery.PartNotDone, recovery.Certain, "ended by SIGSEGV"},
+		"a limit": {func(_ *recovery.Evidence, _ *recovery.Unit, rec *recovery.Record) {
+			rec.Exit.Reason = pawl.ReasonTimeout
+		}, recovery.PartNotDone, recovery.Certain, "watchdog_timeout"},
+		"checks fail": {func(_ *recovery.Evidence, _ *recovery.Unit, rec *recovery.Record) {
+			rec.Exit.Checks = []pawl.CheckRun{{Name: "c", Exit: 1}}
+		}, recovery.PartNotDone, recovery.Certain, "its checks fail"},
+		"result failed": {func(_ *recovery.Evidence, _ *recovery.Unit, rec *recovery.Record) {
+			rec.Result = &pawl.Result{Status: pawl.ResultFailed}
+		}, recovery.PartNotDone, recovery.Certain, "says that it is failed"},
+		"another attempt's exit": {func(_ *recovery.Evidence, _ *recovery.Unit, rec *recovery.Record) {
+			rec.Exit.Token = "x"
+		}, recovery.PartNotDone, recovery.Certain, "of another attempt"},
+		"no exit": {func(_ *recovery.Evidence, _ *recovery.Unit, rec *recovery.Record) {
+			rec.Exit = nil
+		}, recovery.PartInDoubt, recovery.Certain, "no record of its end"},
+		"never begun": {func(_ *recovery.Evidence, _ *recovery.Unit, rec *recovery.Record) {
+			rec.Exit, rec.Begun = nil, nil
+		}, recovery.PartNotDone, recovery.Certain, "before it began"},
+		"at work": {func(_ *recovery.Evidence, _ *recovery.Unit, rec *recovery.Record) {
+			rec.Exit, rec.Live = nil, true
+		}, recovery.PartRunning, recovery.Certain, "at work"},
+		"an older attempt ended well, a newer did not": {func(e *recovery.Evidence, u *recovery.Unit, _ *recovery.Record) {
+			newer := record(e, u, 2)
+			newer.Exit.Exit = &one
+			u.Records = append(u.Records, newer)
+		}, recovery.PartNotDone, recovery.Certain, "attempt 2: exit code 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := evidence(t)
+			u := unit(e, "one")
+			u.Records = []recovery.Record{record(e, u, 1)}
+			if c.change != nil {
+				rec := &u.Records[0]
+				c.change(e, u, rec)
+			}
+			p := rebuild(t, e, recovery.Certain)
+			part := partOf(t, p, "one")
+			if part.Status != c.status || part.Confidence != c.sure || !strings.Contains(strings.Join(part.Evidence, "\n"), c.evidence) {
+				t.Errorf("%+v\nwant %s, %s, %q", part, c.status, c.sure, c.evidence)
+			}
+			if done := p.State.Steps["one"].Finished(); done != (c.status == recovery.PartDone) {
+				t.Errorf("in the rebuilt state, is it done? %v", done)
+			}
+		})
+	}
+}
+
+// TestHearsay says what counts without any record: nothing, unless a person trusts it.
+func TestHearsay(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(e *recovery.Evidence)
+		sure   recovery.Confidence
+		status recovery.PartStatus // with trust in what is likely
+	}{
+		"nothing": {func(*recovery.Evidence) {}, recovery.Likely, recovery.PartNotDone},
+		"a summary": {func(e *recovery.Evidence) {
+			e.Summaries["once"] = recovery.SummaryView{Status: pawl.Done}
+		}, recovery.Likely, recovery.PartDone},
+		"a summary of a skipped step": {func(e *recovery.Evidence) {
+			e.Summaries["once"] = recovery.SummaryView{Status: pawl.Skipped}
+		}, recovery.Likely, recovery.PartSkipped},
+		"a snapshot": {func(e *recovery.Evidence) {
+			e.Snapshots = []recovery.Snapshot{{Checkpoint: pawl.Checkpoint{ID: "1", Kind: pawl.CheckpointStep, Step: "once"}, Attempt: 1, Token: "x"}}
+		}, recovery.Likely, recovery.PartDone},
+		"an emergency's snapshot": {func(e *recovery.Evidence) {
+			e.Snapshots = []recovery.Snapshot{{Checkpoint: pawl.Checkpoint{ID: "1", Kind: pawl.CheckpointEmergency, Step: "once"}, Attempt: 1, Token: "x"}}
+		}, recovery.Likely, recovery.PartNotDone},
+		"a commit": {func(e *recovery.Evidence) {
+			e.Commits = []recovery.Commit{{Hash: "c", Subject: "fix(once): it"}}
+		}, recovery.Likely, recovery.PartDone},
+		"a commit that was reverted": {func(e *recovery.Evidence) {
+			e.Commits = []recovery.Commit{{Hash: "d", Subject: `Revert "fix(once): it"`}, {Hash: "c", Subject: "fix(once): it"}}
+		}, recovery.Likely, recovery.PartNotDone},
+		"a commit after a revert": {func(e *recovery.Evidence) {
+			e.Commits = []recovery.Commit{{Hash: "d", Subject: "feat(once): again"}, {Hash: "c", Subject: `revert(once): it`}}
+		}, recovery.Likely, recovery.PartDone},
+		"a commit, and the state says pending": {func(e *recovery.Evidence) {
+			e.Commits = []recovery.Commit{{Hash: "c", Subject: "fix(once): it"}}
+			e.State = &recovery.StateView{Steps: map[pawl.StepID]recovery.StepRow{"once": {Status: pawl.Pending}}}
+		}, recovery.Guess, recovery.PartInDoubt},
+		"a commit, and what it needs is gone": {func(e *recovery.Evidence) {
+			e.Commits = []recovery.Commit{{Hash: "c", Subject: "fix(once): it"}}
+			unit(e, "one").Outputs, unit(e, "one").Missing = nil, []string{"one.txt"}
+		}, recovery.Guess, recovery.PartInDoubt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := evidence(t)
+			c.change(e)
+			believed := partOf(t, rebuild(t, e, recovery.Likely), "once")
+			if believed.Confidence != c.sure || believed.Status != c.status {
+				t.Errorf("trusting: %+v, want %s %s", believed, c.sure, c.status)
+			}
+			p := rebuild(t, e, recovery.Certain)
+			if p.State.Steps["once"].Finished() {
+				t.Error("without trust it is called finished")
+			}
+			doubted := partOf(t, p, "once").Status == recovery.PartInDoubt
+			st := p.State.Steps["once"]
+			if asked := st != nil && st.Try.Last != nil && st.Try.Last.Outcome == pawl.Lost; asked != doubted {
+				t.Errorf("what must not be repeated and may have been done counts as lost: %v, want %v", asked, doubted)
+			}
+		})
+	}
+}
+
+// TestJournalKept says that what is left of a journal is believed, and what others contradict of it.
+func TestJournalKept(t *testing.T) {
+	t.Parallel()
+	e := evidence(t)
+	u := unit(e, "one")
+	u.Records = []recovery.Record{record(e, u, 1)}
+	whole := rebuild(t, e, recovery.Certain).Events
+	for i := range whole {
+		whole[i].Seq = pawl.Seq(i + 1)
+	}
+
+	left := evidence(t)
+	left.Journal, left.Planned = slices.Clone(whole), nil
+	p := rebuild(t, left, recovery.Certain)
+	if part := partOf(t, p, "one"); part.Status != recovery.PartDone || p.Kept != pawl.Seq(len(whole)) {
+		t.Errorf("%+v, kept %d", part, p.Kept)
+	}
+	left.State = &recovery.StateView{Seq: 100, Steps: map[pawl.StepID]recovery.StepRow{"one": {Status: pawl.Pending, Attempts: 1}}}
+	p = rebuild(t, left, recovery.Likely)
+	if part := partOf(t, p, "one"); part.Status != recovery.PartInDoubt || p.State.Steps["one"].Finished() {
+		t.Errorf("a newer view says that it was reopened: %+v", part)
+	}
+	left.State = nil
+	u = unit(left, "one")
+	later := record(left, u, 2)
+	*later.Exit.Exit = 1
+	u.Records = []recovery.Record{later}
+	p = rebuild(t, left, recovery.Certain)
+	if st := p.State.Steps["one"]; st.Finished() || st.Try.Live == nil || st.Try.Live.Attempt != 2 {
+		t.Errorf("a later attempt left its records: %+v", st)
+	}
+}
+
+// TestCutShort says who knows that a journal that looks whole has lost its end.
+func TestCutShort(t *testing.T) {
+	t.Parallel()
+	created, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByPerson}, pawl.RunCreated{Format: 1, Run: run, Kind: pawl.PlanRun, Name: "demo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	created.Seq = 1
+	for name, c := range map[string]struct {
+		change func(e *recovery.Evidence)
+		want   string
+	}{
+		"nobody":             {func(*recovery.Evidence) {}, ""},
+		"a state as old":     {func(e *recovery.Evidence) { e.State = &recovery.StateView{Seq: 1} }, ""},
+		"the state":          {func(e *recovery.Evidence) { e.State = &recovery.StateView{Seq: 2} }, "STATE.md knows of event 2"},
+		"the cache":          {func(e *recovery.Evidence) { e.CachedSeq = 3 }, "state.json knows of event 3"},
+		"a snapshot":         {func(e *recovery.Evidence) { e.Snapshots = []recovery.Snapshot{{After: 4}} }, "a snapshot knows of event 4"},
+		"an earlier":         {func(e *recovery.Evidence) { e.Snapshots = []recovery.Snapshot{{After: 1}} }, ""},
+		"an unknown attempt": {func(e *recovery.Evidence) { u := unit(e, "one"); u.Records = []recovery.Record{record(e, u, 1)} }, "attempt 1 of one left its records"},
+		"another run's": {func(e *recovery.Evidence) {
+			u := unit(e, "one")
+			u.Records = []recovery.Record{record(e, u, 1)}
+			u.Records[0].Job.Run = "other"
+		}, ""},
+	} {
+		e := evidence(t)
+		e.Journal, e.Damage = []pawl.Event{created}, ""
+		c.change(e)
+		p := rebuild(t, e, recovery.Certain)
+		if got := strings.Join(p.Why, "\n"); p.Sound != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: sound %v: %q, want %q", name, p.Sound, got, c.want)
+		}
+	}
+}
+
+// TestWorkList takes nothing out of a work list that was journaled or tried.
+func TestWorkList(t *testing.T) {
+	t.Parallel()
+	got := recovery.WorkList([]string{"b", "a"}, []string{"a", "c"}, []string{"d", "b"})
+	if !slices.Equal(got, []string{"b", "a", "c", "d"}) {
+		t.Error(got)
+	}
+}
+
+// TestNothingGuessedIsDone makes up evidence of all sorts. Whatever it is, the rebuilt events fit, and a step is done only
+// where its records prove it or the journal says it, or where a person trusts what is likely.
+func TestNothingGuessedIsDone(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		e := evidence(t)
+		for i := range e.Units {
+			draw(rt, e, &e.Units[i])
+		}
+		if rapid.Bool().Draw(rt, "state") {
+			e.State = drawState(rt)
+		}
+		trust := rapid.SampledFrom([]recovery.Confidence{recovery.Certain, recovery.Likely}).Draw(rt, "trust")
+		first := recovery.Rebuild(*e, trust, began)
+		checkRebuilt(rt, e, first, trust)
+
+		again := *e // and once more, of a part of that, with other evidence
+		for i := range first.Events {
+			first.Events[i].Seq = pawl.Seq(i + 1)
+		}
+		again.Journal = first.Events[:rapid.IntRange(3, len(first.Events)).Draw(rt, "left")]
+		for i := range again.Units {
+			if rapid.Bool().Draw(rt, "more") {
+				draw(rt, &again, &again.Units[i])
+			}
+		}
+		checkRebuilt(rt, &again, recovery.Rebuild(again, trust, began), trust)
+	})
+}
+
+func draw(rt *rapid.T, e *recovery.Evidence, u *recovery.Unit) {
+	for attempt := range rapid.IntRange(0, 2).Draw(rt, "attempts") {
+		rec := record(e, u, attempt+1)
+		*rec.Exit.Exit = rapid.IntRange(0, 1).Draw(rt, "exit")
+		switch rapid.IntRange(0, 5).Draw(rt, "left") {
+		case 0:
+			rec.Exit = nil
+		case 1:
+			rec.Exit, rec.Begun = nil, nil
+		case 2:
+			rec.Job = nil
+		case 3:
+			rec.Exit, rec.Live = nil, true
+		}
+		u.Records = append(u.Records, rec)
+	}
+	if rapid.IntRange(0, 3).Draw(rt, "missing") == 0 && len(u.Step.Outputs) > 0 {
+		u.Outputs, u.Missing = nil, u.Step.Outputs
+	}
+	if rapid.Bool().Draw(rt, "summary") && u.Index < 0 {
+		status := rapid.SampledFrom([]pawl.StepStatus{pawl.Done, pawl.Skipped, "nonsense"}).Draw(rt, "says")
+		e.Summaries[u.Step.ID] = recovery.SummaryView{Status: status, Attempts: rapid.IntRange(0, 3).Draw(rt, "n")}
+	}
+	if rapid.Bool().Draw(rt, "snapshot") {
+		kind := rapid.SampledFrom([]pawl.CheckpointKind{pawl.CheckpointStep, pawl.CheckpointEmergency}).Draw(rt, "kind")
+		id := pawl.CheckpointID(fmt.Sprintf("%08x", len(e.Snapshots)+1))
+		e.Snapshots = append(e.Snapshots, recovery.Snapshot{
+			Checkpoint: pawl.Checkpoint{ID: id, Kind: kind, Step: u.Step.ID, Item: u.Item}, Attempt: rapid.IntRange(0, 3).Draw(rt, "of"), Token: "x",
+		})
+	}
+	if rapid.Bool().Draw(rt, "commit") {
+		e.Commits = append(e.Commits, recovery.Commit{Hash: "c", Subject: fmt.Sprintf("feat(%s): work", u.Step.ID)})
+	}
+}
+
+func drawState(rt *rapid.T) *recovery.StateView {
+	v := &recovery.StateView{Seq: pawl.Seq(rapid.IntRange(0, 60).Draw(rt, "seq")), Steps: map[pawl.StepID]recovery.StepRow{}}
+	for _, id := range []pawl.StepID{"one", "once", "look", "each", "last"} {
+		status := rapid.SampledFrom([]pawl.StepStatus{pawl.Pending, pawl.Running, pawl.Done, pawl.GaveUp, pawl.Skipped, pawl.AwaitsGate}).Draw(rt, "row")
+		v.Steps[id] = recovery.StepRow{Status: status, Attempts: rapid.IntRange(0, 3).Draw(rt, "tries")}
+	}
+	return v
+}
+
+func checkRebuilt(rt *rapid.T, e *recovery.Evidence, p recovery.Proposal, trust recovery.Confidence) {
+	if n := p.Misfits(e.Journal); n > 0 {
+		rt.Fatalf("%d events do not fit: %s", n, said(p.Events))
+	}
+	state := pawl.NewState()
+	for _, event := range slices.Concat(e.Journal, p.Events) {
+		event.Seq = state.Seq + 1
+		state.Apply(event)
+	}
+	sure := map[string]recovery.Part{}
+	for _, part := range p.Parts {
+		sure[(pawl.AttemptRef{Step: part.Step, Item: part.Item}).Name()] = part
+	}
+	for _, u := range e.Units {
+		st := state.Steps[u.Step.ID]
+		done := st.Finished()
+		if u.Index >= 0 {
+			done = st != nil && st.Items != nil && st.Items.Done.At(u.Index) != 0
+		}
+		name := (pawl.AttemptRef{Step: u.Step.ID, Item: u.Item}).Name()
+		part, told := sure[name]
+		switch {
+		case !done || p.Sound || u.Index >= 0 && !told:
+		case part.Status != recovery.PartDone && part.Status != recovery.PartSkipped:
+			rt.Fatalf("%s is finished, and the proposal says %+v", name, part)
+		case part.Confidence == recovery.Guess, part.Confidence == recovery.Likely && trust != recovery.Likely && !inJournal(e, u):
+			rt.Fatalf("%s is finished, and that is only %s: %+v", name, part.Confidence, part)
+		}
+	}
+}
+
+// inJournal reports whether what was left of the journal says that a foreach step's items were finished, on the word of
+// whoever rebuilt it before.
+func inJournal(e *recovery.Evidence, u recovery.Unit) bool {
+	return u.Step.Foreach != nil && len(e.Journal) > 0
+}
+
+func said(events []pawl.Event) string {
+	var b strings.Builder
+	for _, e := range events {
+		fmt.Fprintf(&b, "%s %s\n", e.Type, e.Data)
+	}
+	return b.String()
+}

@@ -1,0 +1,51 @@
+package process
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// HasLock reports whether the process itself holds an exclusive flock on the file at path, as its open files say. A
+// number alone may belong to anybody, also to a process that held the lock once.
+func HasLock(pid int, path string) (bool, error) {
+	var want unix.Stat_t
+	if err := unix.Stat(path, &want); err != nil {
+		return false, err
+	}
+	proc := filepath.Join("/proc", strconv.Itoa(pid))
+	fds, err := os.ReadDir(filepath.Join(proc, "fd"))
+	if err != nil {
+		return false, gone(err)
+	}
+	for _, fd := range fds {
+		var file unix.Stat_t
+		if unix.Stat(filepath.Join(proc, "fd", fd.Name()), &file) != nil || file.Ino != want.Ino || file.Dev != want.Dev {
+			continue
+		}
+		if locked(filepath.Join(proc, "fdinfo", fd.Name())) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// locked reads from proc(5)'s fdinfo whether an exclusive flock is held by an open file.
+func locked(fdinfo string) bool {
+	f, err := os.Open(fdinfo)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		words := strings.Fields(lines.Text())
+		if len(words) > 4 && words[0] == "lock:" && words[2] == "FLOCK" && words[4] == "WRITE" {
+			return true
+		}
+	}
+	return false
+}

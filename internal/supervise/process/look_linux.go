@@ -1,0 +1,147 @@
+package process
+
+import (
+	"bufio"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Unknown says what cannot be found out about other people's processes here; nothing on Linux.
+const Unknown = ""
+
+func proc(pid int, names ...string) string {
+	return filepath.Join(append([]string{"/proc", strconv.Itoa(pid)}, names...)...)
+}
+
+// Command returns the command line of a process, or its program's name where that cannot be read.
+func Command(pid int) string {
+	data, err := os.ReadFile(proc(pid, "cmdline"))
+	if text := strings.Join(strings.Fields(strings.ReplaceAll(string(data), "\x00", " ")), " "); err == nil && text != "" {
+		return text
+	}
+	data, _ = os.ReadFile(proc(pid, "comm")) // it is gone
+	return strings.TrimSpace(string(data))
+}
+
+// Listens returns the TCP addresses that a process accepts connections at.
+func Listens(pid int) ([]string, error) {
+	sockets, err := listening(pid)
+	if err != nil || len(sockets) == 0 {
+		return nil, err
+	}
+	var found []string
+	err = eachFile(pid, func(_, target string) {
+		inode, isSocket := strings.CutPrefix(target, "socket:[")
+		if address := sockets[strings.TrimSuffix(inode, "]")]; isSocket && address != "" {
+			found = append(found, address)
+		}
+	})
+	slices.Sort(found)
+	return slices.Compact(found), err
+}
+
+// listening returns the addresses in a process's network that are listened at, by the inode of the socket; from proc(5),
+// /proc/net/tcp.
+func listening(pid int) (map[string]string, error) {
+	found := map[string]string{}
+	for _, name := range []string{"tcp", "tcp6"} {
+		f, err := os.Open(proc(pid, "net", name))
+		if os.IsNotExist(err) {
+			continue // this protocol, or the process, is not there
+		}
+		if err != nil {
+			return nil, err
+		}
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			const listens = "0A" // TCP_LISTEN
+			fields := strings.Fields(lines.Text())
+			if len(fields) > 9 && fields[3] == listens {
+				found[fields[9]] = address(fields[1])
+			}
+		}
+		f.Close()
+	}
+	return found, nil
+}
+
+// address reads an address as the kernel writes it: words of 32 bits, each in the byte order of the machine, which is
+// little-endian on all that we build for, then the port.
+func address(text string) string {
+	host, port, _ := strings.Cut(text, ":")
+	b, err := hex.DecodeString(host)
+	number, portErr := strconv.ParseUint(port, 16, 16)
+	if err != nil || portErr != nil || len(b)%4 != 0 {
+		return text
+	}
+	for word := range slices.Chunk(b, 4) {
+		slices.Reverse(word)
+	}
+	ip, ok := netip.AddrFromSlice(b)
+	if !ok {
+		return text
+	}
+	return netip.AddrPortFrom(ip.Unmap(), uint16(number)).String()
+}
+
+// Writes returns the files below a folder that a process has open for writing.
+func Writes(pid int, folder string) ([]string, error) {
+	var found []string
+	err := eachFile(pid, func(fd, target string) {
+		if strings.HasPrefix(target, folder+"/") && opensToWrite(proc(pid, "fdinfo", fd)) {
+			found = append(found, target)
+		}
+	})
+	slices.Sort(found)
+	return slices.Compact(found), err
+}
+
+// opensToWrite reads from proc(5)'s fdinfo whether an open file can be written.
+func opensToWrite(fdinfo string) bool {
+	data, err := os.ReadFile(fdinfo)
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(data)) {
+		if octal, ok := strings.CutPrefix(line, "flags:"); ok {
+			flags, err := strconv.ParseUint(strings.TrimSpace(octal), 8, 64)
+			return err == nil && flags&unix.O_ACCMODE != unix.O_RDONLY
+		}
+	}
+	return false
+}
+
+// eachFile calls do with each open file of a process: its descriptor, and what that is.
+func eachFile(pid int, do func(fd, target string)) error {
+	fds, err := os.ReadDir(proc(pid, "fd"))
+	if err != nil {
+		return gone(err)
+	}
+	for _, fd := range fds {
+		if target, err := os.Readlink(proc(pid, "fd", fd.Name())); err == nil {
+			do(fd.Name(), target)
+		}
+	}
+	return nil
+}
+
+// Written returns how many bytes a process has caused to be written to disks.
+func Written(pid int) (uint64, error) {
+	data, err := os.ReadFile(proc(pid, "io"))
+	if err != nil {
+		return 0, gone(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if number, ok := strings.CutPrefix(line, "write_bytes: "); ok {
+			return strconv.ParseUint(strings.TrimSpace(number), 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("%s does not say it", proc(pid, "io"))
+}
