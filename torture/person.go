@@ -135,15 +135,14 @@ func (c *trial) heeds(typed, said string, code int) string {
 		return typed
 	case c.mends(said):
 		return "pawl resume"
-	case code == 0 && typed != "pawl why" && !strings.HasPrefix(typed, "pawl recover"), strings.HasSuffix(typed, " --accept --json"):
+	case code == 0 && !strings.HasPrefix(typed, "pawl recover"), strings.HasSuffix(typed, " --accept --json"):
 		return "pawl resume"
 	case strings.HasPrefix(hinted, "pawl recover") && strings.HasSuffix(hinted, "--accept"):
 		c.stop("recover", "", c.because, hinted)
 		return hinted + " --json"
-	case typed == "pawl why":
-		return "pawl resume --yes"
-	case hinted == "pawl why":
-		c.stop("rerun", "", complaint(said), "pawl resume --yes")
+	case strings.Contains(said, "Finished work would run again."):
+		c.stop("rerun", "", complaint(said), typed+" --yes")
+		return typed + " --yes"
 	case strings.HasSuffix(hinted, "--yes"):
 		c.stop("unsafe", "", complaint(said), hinted)
 	case strings.HasPrefix(hinted, "pawl recover"):

@@ -101,8 +101,7 @@ func (c *trial) journals() (*history, error) {
 func (c *trial) redone(lines []line, after *history) {
 	finished := map[string]line{} // by work: the newest end of an attempt that counts as finished
 	for i, l := range lines {
-		_, endedWell := c.ends[l.token]
-		counts := c.before.ever[l.token] || after.ever[l.token] || endedWell
+		counts := c.before.ever[l.token] || after.ever[l.token] || c.intact(l.token)
 		if l.ended && counts {
 			finished[l.work] = l
 		}
