@@ -76,6 +76,9 @@ func gatherFacts(ctx context.Context, p *project.Project, r *Run, change *Change
 	record, f.Lost, f.Instead = lastRecord(ctx, p, s, cfg)
 	f.Git = gitFacts(ctx, p, record)
 	f.Disk = diskFact(p.Root)
+	if f.Leftover, err = Leftovers(p, s.Run, s); err != nil {
+		f.Leftover = []string{"what is left running cannot be told: " + err.Error()}
+	}
 	return f, nil
 }
 
