@@ -214,7 +214,7 @@ func (s *State) attemptStarted(e Event, p AttemptStarted) error {
 		st.Items.Tries[p.Index] = t
 	}
 	s.settleGates(p.Step)
-	t.Attempt = p.Attempt
+	t.Attempt, t.Again = p.Attempt, false
 	t.Live = &AttemptState{AttemptRef: p.AttemptRef, Key: p.Key, Started: e.Time, Seq: e.Seq}
 	st.Attempts++
 	st.Status = Running
@@ -434,6 +434,7 @@ func (s *State) stepReopened(p StepReopened) error {
 	s.settleGates(p.Step)
 	st.Status, st.Why, st.Rejected = Pending, p.Why, p.Why
 	st.Try.Failures, st.Try.Losses, st.Ended, st.Reviews = 0, 0, time.Time{}, nil
+	st.Try.Again = p.Asked
 	if st.Items == nil {
 		return nil
 	}

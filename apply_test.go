@@ -974,7 +974,7 @@ var deepStory = []pawl.Payload{
 	started(itemRef("f", 2, 1)), itemDone(itemRef("f", 2, 1)),
 	pawl.StepReopened{Step: "f", Why: "bad", Items: []int{0}},
 	started(itemRef("f", 0, 4)), itemDone(itemRef("f", 0, 4)),
-	pawl.StepReopened{Step: "f", Why: "worse", Items: []int{1}},
+	pawl.StepReopened{Step: "f", Why: "worse", Items: []int{1}, Asked: true},
 	started(itemRef("f", 1, 5)), itemDone(itemRef("f", 1, 5)),
 	pawl.StepDone{Step: "f", Digest: "x"},
 	opened("e", "b"), pawl.GateExpired{Gate: "e"}, opened("w", ""), pawl.GateWithdrawn{Gate: "w"},

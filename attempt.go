@@ -181,12 +181,15 @@ type Content struct {
 
 // Resume is what a later attempt is told in PAWL_RESUME.
 type Resume struct {
-	Attempt   int       `json:"attempt"`
-	ItemsDone []ItemID  `json:"items_done,omitempty"`
-	Progress  *Progress `json:"last_progress,omitempty"`
-	Ended     string    `json:"last_ended,omitempty"` // why the last attempt ended
-	Rejected  string    `json:"rejected,omitempty"`   // why a person wants it done again
-	Answers   []Told    `json:"answers,omitempty"`
+	Attempt   int         `json:"attempt"`
+	ItemsDone []ItemID    `json:"items_done,omitempty"`
+	Progress  *Progress   `json:"last_progress,omitempty"`
+	Ended     string      `json:"last_ended,omitempty"` // why the last attempt ended
+	Verdict   VerdictWord `json:"verdict,omitempty"`    // on the last attempt: go on from what is there, or begin again
+	Partial   []string    `json:"partial,omitempty"`    // declared outputs in which there is something; nobody vouches for it
+	Unmet     []string    `json:"unmet,omitempty"`      // acceptance checks that the last attempt failed
+	Rejected  string      `json:"rejected,omitempty"`   // why a person wants it done again
+	Answers   []Told      `json:"answers,omitempty"`
 }
 
 // Progress is the last thing that an attempt said of how far it was.

@@ -56,6 +56,7 @@ type StepFailed struct {
 type StepReopened struct {
 	Step  StepID `json:"step"`
 	Why   string `json:"why"`
+	Asked bool   `json:"asked,omitempty"` // by a person, who need not be asked whether it may be repeated
 	Keep  bool   `json:"keep,omitempty"`  // finished items stay finished
 	Items []int  `json:"items,omitempty"` // only these items run again, by index; none: all of the step
 }
@@ -111,6 +112,7 @@ type AttemptEnded struct {
 	Why      string        `json:"why,omitempty"` // one line for people
 	Summary  string        `json:"summary,omitempty"`
 	Blockers []string      `json:"blockers,omitempty"`
+	Unmet    []string      `json:"unmet,omitempty"` // names of the acceptance checks that failed
 	Gate     GateID        `json:"gate,omitempty"`
 	RetryAt  time.Time     `json:"retry_at,omitzero"`
 	Usage    Usage         `json:"usage,omitzero"`

@@ -133,6 +133,7 @@ type Try struct {
 	Attempt  int           `json:"attempt,omitempty"`  // number of the newest
 	Failures int           `json:"failures,omitempty"` // tries used up since it was last reopened
 	Losses   int           `json:"losses,omitempty"`   // attempts lost in a row
+	Again    bool          `json:"again,omitempty"`    // a person asked for another attempt, whatever the verdict on the last one
 	Live     *AttemptState `json:"live,omitempty"`     // started and not ended
 	Last     *AttemptEnded `json:"last,omitempty"`
 }

@@ -30,11 +30,9 @@ func (a *app) forkCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.travel(c.Context(), func(t *traveller) error {
-				saved, err := t.find(c.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				return a.fork(c.Context(), t, saved, o)
+				return a.whole(c.Context(), t, args[0], o.to != "", func(saved engine.SavedCheckpoint) error {
+					return a.fork(c.Context(), t, saved, o)
+				})
 			})
 		},
 	}

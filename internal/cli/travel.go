@@ -81,6 +81,32 @@ func (t *traveller) find(ctx context.Context, name string) (engine.SavedCheckpoi
 	return engine.FindCheckpoint(ctx, t.project, t.store, name)
 }
 
+// whole does something with the files of a checkpoint. Where the latest is asked for and its snapshot is damaged, it is
+// done with the good one before, and that is said. elsewhere is for what does not look at all of it before it begins.
+func (a *app) whole(ctx context.Context, t *traveller, name string, elsewhere bool, do func(engine.SavedCheckpoint) error) error {
+	saved, err := t.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	for {
+		if name == engine.Latest && elsewhere && saved.Record != nil {
+			err = t.store.Whole(ctx, *saved.Record)
+		}
+		if err == nil {
+			err = do(saved)
+		}
+		if name != engine.Latest || !engine.NotWhole(err) {
+			return err
+		}
+		before, findErr := engine.GoodBefore(ctx, t.project, t.store, saved)
+		if findErr != nil || before.ID == "" {
+			return errors.Join(err, findErr)
+		}
+		a.sayNotes([]string{fmt.Sprintf("checkpoint %s cannot be used: %v\nthe one before it is: %s", saved.ID, err, before.ID)})
+		saved, err = before, nil
+	}
+}
+
 // inside returns paths that the user named, seen from the project's root.
 func (a *app) inside(p *project.Project, paths []string) ([]string, error) {
 	here, err := a.here()
@@ -357,18 +383,16 @@ func (a *app) restoreCommand() *cobra.Command {
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.travel(c.Context(), func(t *traveller) error {
-				saved, err := t.find(c.Context(), args[0])
-				if err != nil {
-					return err
-				}
 				paths, err := a.inside(t.project, args[1:])
 				if err != nil {
 					return err
 				}
-				if o.to != "" {
-					return a.export(c.Context(), t, saved, paths, o.to)
-				}
-				return a.restore(c.Context(), t, saved, paths, o)
+				return a.whole(c.Context(), t, args[0], o.to != "", func(saved engine.SavedCheckpoint) error {
+					if o.to != "" {
+						return a.export(c.Context(), t, saved, paths, o.to)
+					}
+					return a.restore(c.Context(), t, saved, paths, o)
+				})
 			})
 		},
 	}

@@ -124,6 +124,26 @@ func Exists(root, declared string) bool {
 	})
 }
 
+// Begun reports whether there is something in what is at a declared path: bytes in a file, entries in a folder.
+func Begun(root, declared string) bool {
+	matches, err := glob(root, declared)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(matches, func(m string) bool {
+		full, err := inside(root, m)
+		if err != nil {
+			return false
+		}
+		info, err := os.Lstat(full)
+		if err != nil || !info.IsDir() {
+			return err == nil && info.Size() > 0
+		}
+		entries, err := os.ReadDir(full)
+		return err == nil && len(entries) > 0
+	})
+}
+
 // Sync makes the declared paths, everything below them and the folders above them up to root durable.
 func Sync(root string, paths []string) error {
 	root, err := filepath.EvalSymlinks(root)

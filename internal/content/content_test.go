@@ -178,3 +178,17 @@ func TestSyncManyFiles(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestBegun(t *testing.T) {
+	t.Parallel()
+	root := workspace(t, map[string]string{
+		"full": "x", "empty": "", "folder/in": "", "bare/": "", "a1.txt": "", "a2.txt": "x", "b1.txt": "",
+	})
+	for declared, want := range map[string]bool{
+		"full": true, "empty": false, "folder": true, "bare": false, "a*.txt": true, "b*.txt": false, "none": false,
+	} {
+		if got := content.Begun(root, declared); got != want {
+			t.Errorf("%s: %v, want %v", declared, got, want)
+		}
+	}
+}

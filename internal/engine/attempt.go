@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"pawl"
@@ -275,7 +276,7 @@ func (e *Engine) gather(ctx context.Context, w work, ref pawl.AttemptRef, job pa
 		ev.outputs, ev.outputsErr = durableOutputs(e.cfg.Project.Root, w.paths(w.step.Outputs))
 	}
 	if !ev.looksDone() || ev.outputsErr != nil {
-		ev.present = presentOutputs(e.cfg.Project.Root, w.paths(w.step.Outputs))
+		ev.present = howMuch(w.step.Outputs, workedOn(e.cfg.Project.Root, w.paths(w.step.Outputs)))
 	}
 	if ev.needsChecks(w.step) {
 		job.Command = nil
@@ -291,20 +292,24 @@ func (e *Engine) gather(ctx context.Context, w work, ref pawl.AttemptRef, job pa
 	return ev, nil
 }
 
-// presentOutputs says how much of the declared outputs is there, whatever it holds.
-func presentOutputs(root string, declared []string) recovery.Outputs {
-	there := 0
-	for _, path := range declared {
-		if content.Exists(root, path) {
-			there++
-		}
-	}
+// workedOn returns the declared outputs in which there is something. An empty file is no sign of work.
+func workedOn(root string, declared []string) []string {
+	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !content.Begun(root, path) })
+}
+
+// existing returns the declared outputs that are there, whatever they hold.
+func existing(root string, declared []string) []string {
+	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !content.Exists(root, path) })
+}
+
+// howMuch says how much of what is declared is there.
+func howMuch(declared, there []string) recovery.Outputs {
 	switch {
 	case len(declared) == 0:
 		return recovery.Undeclared
-	case there == len(declared):
+	case len(there) == len(declared):
 		return recovery.AllOutputs
-	case there > 0:
+	case len(there) > 0:
 		return recovery.SomeOutputs
 	}
 	return recovery.NoOutputs

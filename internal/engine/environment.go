@@ -92,7 +92,11 @@ func (e *Engine) resume(w work, ref pawl.AttemptRef) (string, error) {
 		t = st.Items.Tries[w.index]
 	}
 	if t != nil && t.Last != nil {
-		told.Ended = t.Last.Why
+		told.Ended, told.Unmet = t.Last.Why, t.Last.Unmet
+		if v := t.Last.Verdict; v != nil {
+			told.Verdict = v.Word
+		}
+		told.Partial = workedOn(e.cfg.Project.Root, w.paths(w.step.Outputs))
 	}
 	for id, item := range st.Named {
 		if item.Status == pawl.ItemIsDone {
@@ -116,7 +120,7 @@ func encodeResume(told pawl.Resume) (string, error) {
 		return "", fmt.Errorf("encode PAWL_RESUME: %w", err)
 	}
 	if len(data) > maxResume {
-		told.ItemsDone = nil // the step finds its finished items by what they left behind
+		told.ItemsDone, told.Partial = nil, nil // the step finds what is finished by what it left behind
 		data, err = json.Marshal(told)
 	}
 	return string(data), err

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl"
+	"pawl/internal/content"
 	"pawl/internal/project"
 	"pawl/internal/recovery"
 	"pawl/internal/snapshot"
@@ -71,7 +72,9 @@ func gatherFacts(ctx context.Context, p *project.Project, r *Run, change *Change
 	}
 	f.Claims = claimsOf(p, r, change)
 	f.Commits = commitClaims(ctx, p, s)
-	f.Git, f.Lost = gitFacts(ctx, p, s, cfg)
+	var record *snapshot.Record
+	record, f.Lost, f.Instead = lastRecord(ctx, p, s, cfg)
+	f.Git = gitFacts(ctx, p, record)
 	var fs unix.Statfs_t
 	if unix.Statfs(p.Root, &fs) == nil {
 		f.Disk = recovery.DiskFact{Free: fs.Bavail * uint64(fs.Bsize), Size: fs.Blocks * uint64(fs.Bsize)}
@@ -134,8 +137,9 @@ func look(p *project.Project, r *Run, step *pawl.Step, live *pawl.AttemptState) 
 		ev.failures, ev.losses = st.Try.Failures, st.Try.Losses
 	}
 	w.vars = pathVars(r.State.Origin(), w)
-	ev.present = presentOutputs(p.Root, w.paths(step.Outputs))
-	if ev.present == recovery.SomeOutputs || ev.present == recovery.NoOutputs {
+	declared := w.paths(step.Outputs)
+	ev.present = howMuch(declared, workedOn(p.Root, declared))
+	if len(existing(p.Root, declared)) < len(declared) {
 		ev.outputsErr = errors.New("not all there")
 	}
 	return ev, status.State == supervise.Live, nil
@@ -172,7 +176,7 @@ func claimsOf(p *project.Project, r *Run, change *Change) []recovery.Claim {
 			c := recovery.Claim{Step: step.ID, Path: path, State: recovery.ClaimHolds}
 			if differs[string(step.ID)+"\x00"+path] {
 				c.State = recovery.ClaimChanged
-				if presentOutputs(p.Root, []string{path}) == recovery.NoOutputs {
+				if !content.Exists(p.Root, path) {
 					c.State = recovery.ClaimMissing
 				}
 			}
@@ -210,29 +214,55 @@ func git(ctx context.Context, root string, args ...string) error {
 	return cmd.Run()
 }
 
-// gitFacts compares where git stands with where it stood at the newest checkpoint that has a snapshot, and says why the
-// newest good one has none.
-func gitFacts(ctx context.Context, p *project.Project, s *pawl.State, cfg Snapshots) (g recovery.Git, lost string) {
+// lastRecord finds the newest good checkpoint's snapshot. Where it is lost, it says why, and finds the one before.
+func lastRecord(ctx context.Context, p *project.Project, s *pawl.State, cfg Snapshots) (record *snapshot.Record, lost string, instead *pawl.Checkpoint) {
+	if s.LastGood == nil {
+		return nil, "", nil
+	}
+	found, err := recordOf(ctx, p, cfg, s.LastGood)
+	if err == nil {
+		return &found, "", nil
+	}
+	if s.LastGood.Unsaved() == "" {
+		record, instead = recordBefore(ctx, p, s, cfg)
+	}
+	return record, err.Error(), instead
+}
+
+// recordBefore finds the newest good checkpoint of the run that still has a snapshot, nil where there is none to be had.
+func recordBefore(ctx context.Context, p *project.Project, s *pawl.State, cfg Snapshots) (*snapshot.Record, *pawl.Checkpoint) {
+	store, err := OpenSnapshots(ctx, p, cfg)
+	if err != nil {
+		return nil, nil
+	}
+	defer store.Close()
+	all, err := Checkpoints(ctx, p, store, s.Run)
+	if err != nil {
+		return nil, nil
+	}
+	for _, c := range slices.Backward(all) {
+		if c.Record != nil && c.Kind != pawl.CheckpointEmergency {
+			return c.Record, &c.Checkpoint
+		}
+	}
+	return nil, nil
+}
+
+// gitFacts compares where git stands with where it stood when a snapshot was taken.
+func gitFacts(ctx context.Context, p *project.Project, record *snapshot.Record) (g recovery.Git) {
 	now, err := snapshot.HeadOf(ctx, p.Root)
 	if err != nil {
-		g.Unavailable = err.Error()
-	} else if now != nil {
+		return recovery.Git{Unavailable: err.Error()}
+	}
+	if record == nil || record.Head == nil {
+		return g
+	}
+	if now != nil {
 		g.Now, g.Is, g.Doing = now.Commit, now.Branch, now.Doing
 	}
-	if s.LastGood == nil {
-		return recovery.Git{}, ""
-	}
-	record, err := recordOf(ctx, p, cfg, s.LastGood)
-	if err != nil {
-		return recovery.Git{Unavailable: g.Unavailable}, err.Error()
-	}
-	if record.Head != nil {
-		g.Then, g.Was, g.WasDoing = record.Head.Commit, record.Head.Branch, record.Head.Doing
-		g.Rewritten = g.Then != "" && g.Then != g.Now && git(ctx, p.Root, "merge-base", "--is-ancestor", g.Then, "HEAD") != nil
-	} else {
-		g = recovery.Git{Unavailable: g.Unavailable}
-	}
-	return g, ""
+	g.Then, g.Was, g.WasDoing = record.Head.Commit, record.Head.Branch, record.Head.Doing
+	g.Rewritten = g.Then != "" && g.Then != g.Now && git(ctx, p.Root, "merge-base", "--is-ancestor", g.Then, "HEAD") != nil
+	return g
 }
 
 // recordOf finds the commit record of a checkpoint, or says why there is none.

@@ -400,6 +400,9 @@ const maxLosses = 3
 // forPeople reports whether a person is to say if work is done again: by the verdict on its last attempt, or where none
 // was journaled, because it was lost and must not be repeated, or was lost too often.
 func forPeople(step *pawl.Step, t *pawl.Try) bool {
+	if t.Again {
+		return false // a person has said
+	}
 	if v := t.Last.Verdict; v != nil && v.Word == pawl.HumanReview {
 		return true
 	}
@@ -417,7 +420,7 @@ func (d *decider) mayRepeat(step *pawl.Step, t *pawl.Try, last *pawl.AttemptEnde
 	}
 	gate := pawl.Gate{Step: step.ID, Item: last.Item, Type: pawl.HumanVerify, Purpose: pawl.ForRepeat, Ask: ask, Expect: reasonsOf(last)}
 	g := d.state.Gate(gate.Identify())
-	if g == nil {
+	if g == nil || g.Settled { // settled: the step was given up, and is to be done after all
 		d.add(action{do: open, step: step, index: -1, gate: gate})
 		return false
 	}

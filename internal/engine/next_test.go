@@ -321,6 +321,27 @@ func TestNextAsksBeforeRepeatingWhatIsNotIdempotent(t *testing.T) {
 	w.want(8, "open a") // each loss is asked about
 }
 
+func TestNextAsksNobodyWhoHasAskedForIt(t *testing.T) {
+	w := newWorld(t, "name: p\nsteps:\n  - {id: a, run: ':', idempotent: false}\n")
+	review := &pawl.Verdict{Word: pawl.HumanReview, Rule: "unsafe", Reasons: []string{"it may have done some of its work"}}
+	w.fails("a", pawl.AttemptEnded{Outcome: pawl.Failed, Final: true, Why: "exit code 1", Verdict: review})
+	w.say(pawl.StepFailed{Step: "a", Why: "exit code 1"})
+	w.want(8, "fail")
+	w.say(pawl.StepReopened{Step: "a", Why: "its definition in the plan changed"})
+	w.want(8, "open a")
+	gate := next(outlineOf(w.plan), w.state, w.now, 8)[0].gate
+	gate.ID = gate.Identify()
+	w.say(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Answer: pawl.Rejected})
+	w.want(8, "give-up a")
+	w.say(pawl.StepFailed{Step: "a", Why: "not to be run"})
+	w.say(pawl.StepReopened{Step: "a", Why: "its definition in the plan changed"})
+	w.want(8, "open a") // the answer was to the step as it was
+	w.say(pawl.StepReopened{Step: "a", Why: "retried by a person", Asked: true})
+	w.want(8, "start a")
+	w.fails("a", pawl.AttemptEnded{Outcome: pawl.Failed, Why: "exit code 1", Verdict: review})
+	w.want(8, "open a") // it was asked for once
+}
+
 func TestNextBlockersBudgetPauseStop(t *testing.T) {
 	plan := "name: p\nbudget: {usd: 1}\nsteps:\n  - {id: a, run: ':'}\n  - {id: b, run: ':', needs: []}\n"
 	w := newWorld(t, plan)

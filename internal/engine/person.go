@@ -282,7 +282,7 @@ func Retry(id pawl.StepID, why string) Act {
 		if err != nil {
 			return nil, err
 		}
-		again := pawl.StepReopened{Step: id, Why: orElse(why, "retried by a person")}
+		again := pawl.StepReopened{Step: id, Why: orElse(why, "retried by a person"), Asked: true}
 		again.Keep = st != nil && st.Items != nil && st.Status != pawl.Done
 		return append(withdrawn(r.State, id, "is to be done again"), reopening(r.State, again)...), nil
 	}

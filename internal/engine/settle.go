@@ -122,17 +122,31 @@ func (ev evidence) outputsThere(step *pawl.Step) recovery.Outputs {
 }
 
 func (ev evidence) checked() recovery.Checks {
-	runs := ev.checks
-	if ev.exit != nil {
-		runs = ev.exit.Checks
-	}
-	switch {
+	switch runs := ev.checkRuns(); {
 	case !pawl.Passed(runs):
 		return recovery.ChecksFail
 	case len(runs) > 0:
 		return recovery.ChecksPass
 	}
 	return recovery.NoChecks
+}
+
+func (ev evidence) checkRuns() []pawl.CheckRun {
+	if ev.exit != nil {
+		return ev.exit.Checks
+	}
+	return ev.checks
+}
+
+// unmet names the acceptance checks that failed.
+func (ev evidence) unmet() []string {
+	var names []string
+	for _, c := range ev.checkRuns() {
+		if c.Exit != 0 {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // triesLeft reports whether it may be tried again: a loss costs no try, but a person is asked after too many.
@@ -315,7 +329,7 @@ func (ev evidence) stats() *pawl.AttemptStats {
 
 // sayEnded says how an attempt ended that did not finish its work, when it is tried again, and what a person must know.
 func (e *Engine) sayEnded(ctx context.Context, w work, ref pawl.AttemptRef, ev evidence, end pawl.AttemptEnded) {
-	end.AttemptRef, end.Stats = ref, ev.stats()
+	end.AttemptRef, end.Stats, end.Unmet = ref, ev.stats(), ev.unmet()
 	if ev.exit != nil {
 		end.Exit = ev.exit.Exit
 	}
@@ -383,11 +397,7 @@ func (e *Engine) askedGate(ctx context.Context, ref pawl.AttemptRef, r *pawl.Res
 
 // openCheckedGate opens a gate step's gate once its checks have been run, whatever they say: a person may look.
 func (e *Engine) openCheckedGate(ctx context.Context, w work, ref pawl.AttemptRef, ev evidence) {
-	checks := ev.checks
-	if ev.exit != nil {
-		checks = ev.exit.Checks
-	}
-	gate, err := e.gateOf(w.step, checks)
+	gate, err := e.gateOf(w.step, ev.checkRuns())
 	if err != nil {
 		e.fatal = err
 		return

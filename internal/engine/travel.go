@@ -14,6 +14,7 @@ import (
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
+	"pawl/internal/snapshot/pack"
 )
 
 // SavedCheckpoint is a checkpoint as a journal has it, with what the store still has of it.
@@ -152,8 +153,12 @@ func Checkpoints(ctx context.Context, p *project.Project, store *snapshot.Store,
 	return all, nil
 }
 
-// FindCheckpoint returns the checkpoint that a name stands for: its id or a unique beginning of it, "latest" for the
-// newest with a snapshot, or a step's name for its newest one in the current run.
+// Latest is the name of the newest checkpoint with a snapshot.
+const Latest = "latest"
+
+// FindCheckpoint returns the checkpoint that a name stands for: its id or a unique beginning of it, Latest, or a step's
+// name for its newest one in the current run. By the last two an emergency checkpoint is meant only where there is no
+// other: it is what was there when something was cut off.
 func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Store, name string) (SavedCheckpoint, error) {
 	runs, err := AllRuns(p)
 	if err != nil {
@@ -165,7 +170,7 @@ func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Sto
 	}
 	found := slices.DeleteFunc(slices.Clone(all), func(c SavedCheckpoint) bool { return !strings.HasPrefix(string(c.ID), name) })
 	switch {
-	case name == "latest":
+	case name == Latest:
 		found = newest(all, func(c SavedCheckpoint) bool { return c.Record != nil })
 	case len(found) == 0:
 		run, err := FindRun(ctx, p, "")
@@ -205,13 +210,45 @@ func ofStep(ctx context.Context, p *project.Project, all []SavedCheckpoint, run 
 	return nil, nil
 }
 
+// newest returns the newest checkpoint that fits: a good one, and where there is none an emergency one.
 func newest(all []SavedCheckpoint, fits func(SavedCheckpoint) bool) []SavedCheckpoint {
+	var emergency []SavedCheckpoint
 	for _, c := range slices.Backward(all) {
-		if fits(c) {
+		switch {
+		case !fits(c):
+		case c.Kind != pawl.CheckpointEmergency:
 			return []SavedCheckpoint{c}
+		case emergency == nil:
+			emergency = []SavedCheckpoint{c}
 		}
 	}
-	return nil
+	return emergency
+}
+
+// GoodBefore returns the newest good checkpoint with a snapshot before this one; without an id there is none.
+func GoodBefore(ctx context.Context, p *project.Project, store *snapshot.Store, c SavedCheckpoint) (SavedCheckpoint, error) {
+	runs, err := AllRuns(p)
+	if err != nil {
+		return SavedCheckpoint{}, err
+	}
+	all, err := Checkpoints(ctx, p, store, runs...)
+	if err != nil {
+		return SavedCheckpoint{}, err
+	}
+	before := slices.IndexFunc(all, func(x SavedCheckpoint) bool { return x.ID == c.ID && x.Run == c.Run })
+	for _, x := range slices.Backward(all[:max(before, 0)]) {
+		if x.Record != nil && x.Kind != pawl.CheckpointEmergency {
+			return x, nil
+		}
+	}
+	return SavedCheckpoint{}, nil
+}
+
+// NotWhole reports whether an error says that a snapshot cannot be read whole, and that nothing was done for that reason.
+func NotWhole(err error) bool {
+	_, damaged := errors.AsType[*pack.DamagedError](err)
+	_, missing := errors.AsType[*pack.MissingError](err)
+	return (damaged || missing) && pawl.KindOf(err) == pawl.KindDamaged
 }
 
 // Files returns the checkpoint's snapshot, or why there is none.

@@ -97,6 +97,11 @@ func Cases() iter.Seq[Case] {
 // outputsFit reports whether nothing that was declared is missing.
 func (c Case) outputsFit() bool { return c.Outputs == Undeclared || c.Outputs == AllOutputs }
 
+// claimsDone reports whether the attempt says of itself that its work is done, by its end or in its result.
+func (c Case) claimsDone() bool {
+	return c.Result == SaysDone && (c.Attempt == ExitZero || c.Attempt == Lost) || c.Result == NoResult && c.Attempt == ExitZero
+}
+
 // proven reports whether outputs or checks prove that the work is there, and nothing speaks against it.
 func (c Case) proven() bool {
 	return c.outputsFit() && c.Checks != ChecksFail && (c.Outputs == AllOutputs || c.Checks == ChecksPass)

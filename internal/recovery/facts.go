@@ -23,7 +23,8 @@ type Facts struct {
 	Gates    int // open ones
 	Blocked  int // open blockers
 	Saved    *pawl.Checkpoint
-	Lost     string // why the newest good checkpoint has no snapshot; empty where it has one
+	Lost     string           // why the newest good checkpoint has no snapshot; empty where it has one
+	Instead  *pawl.Checkpoint // then the newest good one before it that has one
 	Disk     DiskFact
 	Leftover []string      // processes of this run's dead attempts, one line each
 	Stuck    []pawl.StepID // steps that wait for one that is not in the plan

@@ -96,6 +96,12 @@ var rules = []rule{
 		"it was tried as often as it may be",
 	},
 	{
+		"unmet", func(c Case) bool { return c.claimsDone() && c.outputsFit() && c.Checks == ChecksFail },
+		"it ended well, or was lost after it said that it was done; nothing is missing, but checks fail", pawl.Continue,
+		[]pawl.VerdictWord{pawl.Continue, pawl.Restart, pawl.HumanReview},
+		"its work is there, but for what its checks ask: the next attempt is told which fail, and does these",
+	},
+	{
 		"partial", func(c Case) bool { return c.Attempt == Lost && c.partial() && c.Checks != ChecksFail },
 		"lost; some or all of its outputs are there, no check fails", pawl.Continue,
 		[]pawl.VerdictWord{pawl.Continue, pawl.Restart, pawl.HumanReview},

@@ -183,6 +183,8 @@ func (v *validator) people() {
 func (v *validator) saved() {
 	switch f := v.facts; {
 	case f.Saved == nil:
+	case f.Lost != "" && f.Instead != nil:
+		v.say(pawl.Warn, "checkpoint "+string(f.Saved.ID), "pawl checkpoints", "the newest good one has no snapshot: %s; the one before it is %s", f.Lost, f.Instead.ID)
 	case f.Lost != "":
 		v.say(pawl.Warn, "checkpoint "+string(f.Saved.ID), "pawl checkpoints", "the newest good one has no snapshot: %s", f.Lost)
 	default:

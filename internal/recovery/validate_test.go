@@ -62,6 +62,7 @@ func TestValidate(t *testing.T) {
 		"gates":                    {func(f *Facts) { f.Gates = 2 }, pawl.Warn, "a person is asked: 2"},
 		"blockers":                 {func(f *Facts) { f.Blocked = 1 }, pawl.Warn, "open: 1"},
 		"no snapshot":              {func(f *Facts) { f.Lost = "quota" }, pawl.Warn, "no snapshot: quota"},
+		"no snapshot but before":   {func(f *Facts) { f.Lost, f.Instead = "lost", &pawl.Checkpoint{ID: "c0"} }, pawl.Warn, "the one before it is c0"},
 		"a full disk":              {func(f *Facts) { f.Disk.Free = 10 << 20 }, pawl.Warn, "10 MiB are free"},
 		"leftovers":                {func(f *Facts) { f.Leftover = []string{"pid 9 sleep"} }, pawl.Warn, "pid 9 sleep"},
 	} {

@@ -33,7 +33,7 @@ type Restoration struct {
 
 // Prepare thinks a restore through: of all, or only of the paths given and what is below them. What is at a path of the
 // snapshot and ignored today is kept by Save as well. An error of KindDamaged names what stands in the way and cannot
-// be kept.
+// be kept, or what of the snapshot cannot be read.
 func (s *Store) Prepare(ctx context.Context, target Record, paths []string) (*Restoration, error) {
 	r := &Restoration{store: s, target: target}
 	paths = clean(paths)
@@ -48,6 +48,9 @@ func (s *Store) Prepare(ctx context.Context, target Record, paths []string) (*Re
 	}
 	if err == nil {
 		err = r.keep(ctx)
+	}
+	if err == nil {
+		err = s.readable(ctx, r.Changes)
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.Close())

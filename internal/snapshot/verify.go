@@ -3,7 +3,9 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
 
 	"pawl"
 	"pawl/internal/disk"
@@ -150,6 +152,40 @@ func merge(a, b []int) []int {
 		}
 	}
 	return a
+}
+
+// Whole reads all of a snapshot, and so finds out whether it can be brought back.
+func (s *Store) Whole(ctx context.Context, r Record) error {
+	changes, err := s.Diff(pack.ID{}, r.Tree)
+	if err != nil {
+		return err
+	}
+	return s.readable(ctx, changes)
+}
+
+// readable reads what changes would write: damage is to be found before anything is changed.
+func (s *Store) readable(ctx context.Context, changes []Change) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	work := make(chan Change)
+	var readers sync.WaitGroup
+	for range max(2, runtime.GOMAXPROCS(0)) {
+		readers.Go(func() {
+			for c := range work {
+				if err := s.eachBlock(*c.New, func(pack.ID, []byte) error { return nil }); err != nil {
+					cancel(fmt.Errorf("read %s: %w", c.Path, err))
+				}
+			}
+		})
+	}
+	for _, c := range changes {
+		if c.New != nil && (c.New.Kind == File || c.New.Kind == Blocks) && ctx.Err() == nil {
+			work <- c
+		}
+	}
+	close(work)
+	readers.Wait()
+	return context.Cause(ctx)
 }
 
 // Repaired is what a repair did.
