@@ -277,12 +277,12 @@ func whyOf(step *pawl.Step, st *pawl.StepState, again map[pawl.StepID]engine.Aga
 		if len(x.Items) > 0 {
 			w.Why = fmt.Sprintf("%d items: %s", len(x.Items), w.Why)
 		}
+	case st != nil && (st.Status == pawl.AwaitsGate || st.Status == pawl.AwaitsReview):
+		w.Runs, w.Why = false, "it waits for a person"
 	case st == nil || st.Attempts == 0 && !st.Finished():
 		w.Why = "not started yet"
 	case st.Finished():
 		w.Runs, w.Why = false, string(st.Status)+", and what it depends on is unchanged"
-	case st.Status == pawl.AwaitsGate || st.Status == pawl.AwaitsReview:
-		w.Runs, w.Why = false, "it waits for a person"
 	case len(st.Live()) > 0:
 		w.Why = "an attempt is under way or in doubt: it is re-attached, or judged by what it left"
 	case st.Status == pawl.GaveUp:

@@ -22,9 +22,10 @@ func (a *app) rollbackCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rollback --to CHECKPOINT",
 		Short: "Undo what was finished since a checkpoint, and bring its files back",
-		Long: "Take a run back to a checkpoint: run the undo commands of the steps and items that were finished after it, the newest\n" +
-			"first, and then bring the files back, as pawl restore does. Cut off, pawl rollback goes on where it was: what is proven\n" +
-			"to be undone is not undone again.",
+		Long: "Undo what was finished since a checkpoint, and bring its files back\n\n" +
+			"The undo commands of the steps and items that were finished after it are run, the newest first; then the files are\n" +
+			"brought back, as pawl restore does. Cut off, pawl rollback goes on where it was: what is proven to be undone is not\n" +
+			"undone again.",
 		Example: "  pawl rollback --to build --dry-run\n  pawl rollback --to 3f2a91c0 --yes\n  pawl rollback",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

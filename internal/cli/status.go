@@ -59,6 +59,7 @@ type stepReport struct {
 	Adopted   string          `json:"adopted,omitempty"`
 	Unsaved   string          `json:"unsaved,omitempty"` // why there is no snapshot of the files as the step left them
 	Seconds   float64         `json:"seconds"`
+	Offers    []string        `json:"offers,omitempty"` // commands: what can be done about a step that failed
 	StartedAt *time.Time      `json:"started_at"`
 	EndedAt   *time.Time      `json:"ended_at"`
 }
@@ -180,8 +181,21 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) stepReport {
 	for _, l := range st.Live() {
 		report.Live = append(report.Live, liveReport{Item: l.Item, Attempt: l.Attempt, Started: l.Started})
 	}
+	if st.Status == pawl.GaveUp {
+		report.Offers = offers(step.ID, st, s.LastGood)
+	}
 	report.StartedAt, report.EndedAt = pointer(st.Started), pointer(st.Ended)
 	return report
+}
+
+// offers says what can be done about a step that failed: another attempt, which is told why; undoing what was done since
+// the checkpoint before it; handing it over, to a person or another agent.
+func offers(id pawl.StepID, st *pawl.StepState, good *pawl.Checkpoint) []string {
+	commands := []string{"pawl retry " + string(id)}
+	if good != nil && good.Time.Before(st.Started) && good.Unsaved() == "" {
+		commands = append(commands, "pawl rollback --to "+string(good.ID))
+	}
+	return append(commands, "pawl brief")
 }
 
 func pointer(t time.Time) *time.Time {
@@ -209,6 +223,11 @@ func printStatus(w io.Writer, r statusReport) error {
 	fmt.Fprintf(w, "activity  %s, running time %s\n\n", r.Updated.UTC().Format("2006-01-02 15:04:05 UTC"), orText(seconds(r.Seconds), "0s"))
 	if err := stepTable(w, r.Steps); err != nil {
 		return err
+	}
+	for _, s := range r.Steps {
+		if len(s.Offers) > 0 {
+			fmt.Fprintf(w, "\nstep %s failed  %s\n  %s\n", s.ID, s.Why, strings.Join(s.Offers, "\n  "))
+		}
 	}
 	for _, g := range r.Gates {
 		fmt.Fprintln(w)

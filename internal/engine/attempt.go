@@ -135,7 +135,7 @@ func (e *Engine) intend(ctx context.Context, w work, key pawl.Key, keyErr error)
 	}
 	ref := pawl.AttemptRef{Step: w.step.ID, Item: w.item(), Index: max(w.index, 0), Attempt: e.nextAttempt(w), Token: newToken()}
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
-	job, err := e.job(w, ref, key)
+	job, err := e.job(ctx, w, ref, key)
 	if err != nil {
 		e.say(pawl.StepFailed{Step: w.step.ID, Why: err.Error()})
 		return nil
@@ -174,7 +174,7 @@ func (e *Engine) nextAttempt(w work) int {
 }
 
 // job returns what the supervisor is told. A gate step has no command, only checks.
-func (e *Engine) job(w work, ref pawl.AttemptRef, key pawl.Key) (pawl.Job, error) {
+func (e *Engine) job(ctx context.Context, w work, ref pawl.AttemptRef, key pawl.Key) (pawl.Job, error) {
 	job := pawl.Job{
 		AttemptRef: ref, Run: e.run,
 		Dir:     filepath.Join(e.cfg.Project.Root, filepath.FromSlash(w.step.Dir)),
@@ -191,7 +191,7 @@ func (e *Engine) job(w work, ref pawl.AttemptRef, key pawl.Key) (pawl.Job, error
 		}
 		job.Command = command
 	}
-	env, err := e.environment(w, ref, key)
+	env, err := e.environment(ctx, w, ref, key)
 	if err != nil {
 		return pawl.Job{}, err
 	}
@@ -222,7 +222,7 @@ func (e *Engine) watch(ctx context.Context, w work, ref pawl.AttemptRef, key paw
 	}
 	before := e.tryOf(w)
 	tail := &follower{engine: e, dir: e.cfg.Project.AttemptDir(ref, e.run), ref: ref, offsets: offsets}
-	job, jobErr := e.job(w, ref, key)
+	job, jobErr := e.job(ctx, w, ref, key)
 	e.help(func() func() {
 		err := tail.until(ctx, ended)
 		if ctx.Err() != nil {

@@ -442,7 +442,7 @@ func (e *Engine) checksOf(ctx context.Context, step *pawl.Step, index int) ([]pa
 		return nil, err
 	}
 	ref := pawl.AttemptRef{Step: step.ID, Item: w.item(), Index: max(index, 0), Attempt: e.state.Steps[step.ID].Attempts, Token: newToken()}
-	job, err := e.job(w, ref, pawl.Key{})
+	job, err := e.job(ctx, w, ref, pawl.Key{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"pawl"
@@ -28,13 +30,13 @@ func pathVars(run pawl.RunID, w work) map[string]string {
 }
 
 // environment returns what an attempt's environment has beyond the engine's own.
-func (e *Engine) environment(w work, ref pawl.AttemptRef, key pawl.Key) ([]string, error) {
+func (e *Engine) environment(ctx context.Context, w work, ref pawl.AttemptRef, key pawl.Key) ([]string, error) {
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	env := e.variables(e.plan.Plan, w, ref, key)
 	env["PAWL_ATTEMPT_DIR"] = dir
 	env["PAWL_EVENTS"] = filepath.Join(dir, pawl.EventsFile)
 	env["PAWL_RESULT"] = filepath.Join(dir, pawl.ResultFile)
-	if told, err := e.resume(w, ref); err != nil {
+	if told, err := e.resume(ctx, w, ref); err != nil {
 		return nil, err
 	} else if told != "" {
 		env["PAWL_RESUME"] = told
@@ -79,7 +81,7 @@ func (e *Engine) idempotencyKey(w work, key pawl.Key) string {
 }
 
 // resume returns what an attempt is told of those before it, as JSON; empty for a first attempt with nothing to tell.
-func (e *Engine) resume(w work, ref pawl.AttemptRef) (string, error) {
+func (e *Engine) resume(ctx context.Context, w work, ref pawl.AttemptRef) (string, error) {
 	st := e.state.Steps[w.step.ID]
 	if st == nil {
 		return "", nil
@@ -98,11 +100,7 @@ func (e *Engine) resume(w work, ref pawl.AttemptRef) (string, error) {
 		}
 		told.Partial = workedOn(e.cfg.Project.Root, w.paths(w.step.Outputs))
 	}
-	for id, item := range st.Named {
-		if item.Status == pawl.ItemIsDone {
-			told.ItemsDone = append(told.ItemsDone, id)
-		}
-	}
+	told.ItemsDone = itemsDone(ctx, e.cfg.Project.Root, st.Named)
 	for _, g := range e.state.Gates {
 		if g.Step == w.step.ID && g.Item == w.item() && g.Answer != nil {
 			told.Answers = append(told.Answers, pawl.Told{Ask: g.Ask, Answer: g.Answer.Answer, Option: g.Answer.Option, Why: g.Answer.Why})
@@ -112,6 +110,18 @@ func (e *Engine) resume(w work, ref pawl.AttemptRef) (string, error) {
 		return "", nil
 	}
 	return encodeResume(told)
+}
+
+// itemsDone returns the items of which a step said that they are done, but for those whose commit is nowhere any more.
+func itemsDone(ctx context.Context, root string, named map[pawl.ItemID]pawl.ItemNamed) []pawl.ItemID {
+	var ids []pawl.ItemID
+	for _, id := range slices.Sorted(maps.Keys(named)) {
+		item := named[id]
+		if item.Status == pawl.ItemIsDone && (item.Commit == "" || gitHas(ctx, root, item.Commit)) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 func encodeResume(told pawl.Resume) (string, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -76,6 +77,9 @@ func gatherFacts(ctx context.Context, p *project.Project, r *Run, change *Change
 	record, f.Lost, f.Instead = lastRecord(ctx, p, s, cfg)
 	f.Git = gitFacts(ctx, p, record)
 	f.Disk = diskFact(p.Root)
+	if f.Leftover, err = Leftovers(p, s.Run, s); err != nil {
+		f.Leftover = []string{"what is left running cannot be told: " + err.Error()}
+	}
 	return f, nil
 }
 
@@ -208,15 +212,26 @@ func commitClaims(ctx context.Context, p *project.Project, s *pawl.State) []reco
 	return claims
 }
 
+var isCommit = regexp.MustCompile("^[0-9a-fA-F]{4,64}$")
+
+// gitHas reports whether a commit is in what is checked out or in any branch or tag: one that was reset away is gone.
 func gitHas(ctx context.Context, root, commit string) bool {
-	return git(ctx, root, "cat-file", "-e", commit+"^{commit}") == nil
+	if !isCommit.MatchString(commit) {
+		return false
+	}
+	if _, err := git(ctx, root, "merge-base", "--is-ancestor", commit, "HEAD"); err == nil {
+		return true
+	}
+	out, err := git(ctx, root, "for-each-ref", "--count=1", "--contains", commit)
+	return err == nil && out != ""
 }
 
-// git runs git without its optional locks, and reports only whether it said yes.
-func git(ctx context.Context, root string, args ...string) error {
+// git runs git without its optional locks.
+func git(ctx context.Context, root string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", root}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
-	return cmd.Run()
+	out, err := cmd.Output()
+	return string(out), err
 }
 
 // lastRecord finds the newest good checkpoint's snapshot. Where it is lost, it says why, and finds the one before.
@@ -266,7 +281,10 @@ func gitFacts(ctx context.Context, p *project.Project, record *snapshot.Record) 
 		g.Now, g.Is, g.Doing = now.Commit, now.Branch, now.Doing
 	}
 	g.Then, g.Was, g.WasDoing = record.Head.Commit, record.Head.Branch, record.Head.Doing
-	g.Rewritten = g.Then != "" && g.Then != g.Now && git(ctx, p.Root, "merge-base", "--is-ancestor", g.Then, "HEAD") != nil
+	if g.Then != "" && g.Then != g.Now {
+		_, err := git(ctx, p.Root, "merge-base", "--is-ancestor", g.Then, "HEAD")
+		g.Rewritten = err != nil
+	}
 	return g
 }
 

@@ -157,8 +157,8 @@ func Checkpoints(ctx context.Context, p *project.Project, store *snapshot.Store,
 const Latest = "latest"
 
 // FindCheckpoint returns the checkpoint that a name stands for: its id or a unique beginning of it, Latest, or a step's
-// name for its newest one: in the current run, or where that has none, in any. By the last two an emergency checkpoint is meant only where there is no
-// other: it is what was there when something was cut off.
+// name for its newest one: in the current run, or where that has none, in any. By the last two an emergency checkpoint is
+// meant only where there is no other: it is what was there when something was cut off.
 func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Store, name string) (SavedCheckpoint, error) {
 	runs, err := AllRuns(p)
 	if err != nil {

@@ -166,7 +166,7 @@ func (v *validator) claims() {
 func (v *validator) commits() {
 	for _, c := range v.facts.Commits {
 		if !c.There {
-			v.say(pawl.Warn, string(c.Step), "git reflog", "it says that it made commit %.12s, which git does not have", c.Commit)
+			v.say(pawl.Warn, string(c.Step), "git reflog", "it says that it made commit %.12s, which is in no branch", c.Commit)
 		}
 	}
 }
