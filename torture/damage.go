@@ -189,7 +189,7 @@ func (c *trial) editPlan() (damage, error) {
 		{"finished", "- id: list\n        run: . ./step.sh; begin", "- id: list\n        run: . ./step.sh; : again; begin"},
 		{"item", "begin && sleep 0.02", "begin && sleep 0.021"},
 		{"report", "sleep 0.03 && put out/report.txt", "sleep 0.031 && put out/report.txt"},
-		{"once", "begin && sleep 0.06", "begin && sleep 0.061"},
+		{"once", "begin && sleep 0.15", "begin && sleep 0.151"},
 		{"limit", "timeout: 1m", "timeout: 2m"},
 		{"added", "      - id: tidy\n", "      - id: more\n        run: . ./step.sh; begin && end\n\n      - id: tidy\n"},
 		{"slip", "autopilot", "autopilto"},

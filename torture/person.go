@@ -31,6 +31,9 @@ const mostTyped = 30
 // goOn resumes the run and does what is asked, until it is completed or nothing helps any more.
 func (c *trial) goOn() error {
 	next := "pawl resume"
+	if c.before.run == "" { // they saw that none was made
+		next = "pawl run plan.yaml"
+	}
 	seen := map[string]int{}
 	for range mostTyped {
 		said, code := c.types(next)
@@ -40,7 +43,7 @@ func (c *trial) goOn() error {
 		if strings.Contains(said, "panic:") {
 			return c.wrong("%s: %s", next, said)
 		}
-		if strings.HasPrefix(next, "pawl resume") && c.completed(code) {
+		if (strings.HasPrefix(next, "pawl resume") || strings.HasPrefix(next, "pawl run ")) && c.completed(code) {
 			c.ended = true
 			return nil
 		}
@@ -128,7 +131,7 @@ func (c *trial) stop(kind, work, said, did string) {
 func (c *trial) heeds(typed, said string, code int) string {
 	hinted := hint(said)
 	switch {
-	case code == codeAtGate && strings.HasPrefix(typed, "pawl resume"):
+	case code == codeAtGate && (strings.HasPrefix(typed, "pawl resume") || strings.HasPrefix(typed, "pawl run")):
 		return c.answers()
 	case code == codeHeld:
 		time.Sleep(20 * time.Millisecond)
@@ -148,6 +151,9 @@ func (c *trial) heeds(typed, said string, code int) string {
 	case strings.HasPrefix(hinted, "pawl recover"):
 		c.because = complaint(said)
 		return strings.ReplaceAll(hinted, "FILE", "plan.yaml")
+	case hinted == "pawl runs" && typed == "pawl resume": // there is none: the last resort
+		c.stop("anew", "", complaint(said), "pawl run plan.yaml")
+		return "pawl run plan.yaml"
 	case hinted != "" && hinted != typed && !strings.HasPrefix(hinted, "git "):
 		c.stop("other", "", complaint(said), hinted)
 	default:

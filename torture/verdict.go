@@ -124,7 +124,7 @@ func (c *trial) redone(lines []line, after *history) {
 func (c *trial) agreed(work string) bool {
 	step, _, _ := strings.Cut(work, "/")
 	return slices.ContainsFunc(c.stops, func(s stop) bool {
-		return (s.kind == "repeat" || s.kind == "retry") && (s.work == work || s.work == step) || s.kind == "rerun"
+		return (s.kind == "repeat" || s.kind == "retry") && (s.work == work || s.work == step) || s.kind == "rerun" || s.kind == "anew"
 	}) || c.doubted[work] || c.doubted[step]
 }
 
@@ -150,7 +150,7 @@ func (c *trial) repeated(lines []line) {
 			}
 		}
 		for _, s := range c.stops {
-			if s.kind == "repeat" && s.work == work || s.kind == "rerun" || s.kind == "retry" {
+			if s.kind == "repeat" && s.work == work || s.kind == "rerun" || s.kind == "retry" || s.kind == "anew" {
 				may++
 			}
 		}
@@ -227,8 +227,11 @@ func (c *trial) pointless(s stop, lines []line) string {
 		if !hit("HEAD") {
 			return "HEAD is where it was"
 		}
+	case "anew":
+		if !hit("folder runs/*") || c.any("recover") {
+			return "there is a run"
+		}
 	case "mend":
-		return ""
 	case "repeat":
 		return c.couldTell(s, lines)
 	case "gate":

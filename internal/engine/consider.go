@@ -11,6 +11,7 @@ import (
 	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/project"
+	"pawl/internal/recovery"
 	"pawl/internal/supervise"
 )
 
@@ -358,9 +359,36 @@ func (e *Engine) endOutdated(ctx context.Context, c *Change) error {
 		if err := supervise.Attach(dir).Wait(ctx); err != nil {
 			return err
 		}
-		e.say(pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Aborted, Reason: pawl.ReasonOutdated, Why: "its definition in the plan changed"})
+		end := pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Aborted, Reason: pawl.ReasonOutdated, Why: "its definition in the plan changed"}
+		v, err := e.outdated(c.plan, live)
+		if err != nil {
+			return err
+		}
+		if v.Word == pawl.HumanReview {
+			end.Verdict = &v
+		}
+		e.say(end)
 	}
 	return nil
+}
+
+// outdated judges an attempt that ran by a definition that the plan no longer has: what must not be repeated, and may
+// have done some of its work, a person has to look at.
+func (e *Engine) outdated(plan *pawl.Plan, live *pawl.AttemptState) (pawl.Verdict, error) {
+	step := plan.Step(live.Step)
+	if step == nil {
+		return pawl.Verdict{}, nil // nothing of it will run again
+	}
+	ev, _, err := look(e.cfg.Project, &Run{Log: e.log, State: e.state, Plan: plan}, step, live)
+	if err != nil {
+		return pawl.Verdict{}, err
+	}
+	c := ev.caseOf(step)
+	c.SameStep = false
+	if c.Idempotent {
+		return pawl.Verdict{}, nil
+	}
+	return recovery.Judge(c), nil
 }
 
 // withdrawEdited closes the gates of gate steps that the plan no longer has, or that ask something else now.
