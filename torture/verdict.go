@@ -257,13 +257,17 @@ func (c *trial) couldTell(s stop, lines []line) string {
 			ended = true
 		}
 	}
+	if slices.ContainsFunc(c.damages, func(d damage) bool { return d.kind == "edited plan: once" && s.work == "once" }) {
+		return "" // it is other work now
+	}
 	damaged := slices.ContainsFunc(c.damages, func(d damage) bool {
 		return d.touches(filepath.Join("runs", string(c.before.run), "steps", s.work)) || strings.Contains(d.kind, "journal")
 	})
 	switch {
+	case damaged:
 	case last.token == "":
 		return "the ledger says that it never began"
-	case ended && !damaged:
+	case ended:
 		return "the ledger says that it ended, and its records were left alone"
 	}
 	return ""

@@ -240,7 +240,7 @@ func stateOf(ctx context.Context, log *journal.Log) (*pawl.State, error) {
 		return nil, err
 	}
 	if planned := state.Kind == pawl.PlanRun || state.Kind == pawl.CommandRun; planned && state.Plan.Revision == 0 {
-		return nil, fmt.Errorf("run %s: %w", state.Run, journal.ErrEmpty)
+		return nil, log.Empty()
 	}
 	return state, nil
 }

@@ -164,15 +164,24 @@ func (p *Project) writeGitignore() error {
 	return disk.Replace(path, []byte(ignored))
 }
 
-// mend writes a damaged project.json anew, where the registry knows one project that lies here: that is who it is. The
-// damaged one is kept. Else the damage stands.
+// mend writes a damaged project.json anew, where the registry, for a project that lies here, or the project's runs tell who
+// it is, and no other project of that name lives. The damaged one is kept. Else the damage stands.
 func (p *Project) mend(damage error) (identity, error) {
+	ids := p.idsOfRuns()
 	entries, _ := List() // what cannot be read tells nothing
-	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Path != p.Root })
-	if len(entries) != 1 {
+	for _, e := range entries {
+		if e.Path == p.Root {
+			ids = append(ids, e.ID)
+		}
+	}
+	slices.Sort(ids)
+	if ids = slices.Compact(ids); len(ids) != 1 {
 		return identity{}, damage
 	}
-	who := identity{Format: format, ID: entries[0].ID, Path: p.Root}
+	who := identity{Format: format, ID: ids[0], Path: p.Root}
+	if e, err := readEntry(who.ID); err == nil && !p.isHere(e.Path) && e.Live() {
+		return identity{}, damage
+	}
 	err := p.editing(func() error {
 		if now, err := p.identity(); err == nil { // another process was faster
 			who = now
@@ -186,6 +195,31 @@ func (p *Project) mend(damage error) (identity, error) {
 		return p.setIdentity(who)
 	})
 	return who, err
+}
+
+// idsOfRuns returns the project's id as its runs' journals begin with it.
+func (p *Project) idsOfRuns() []string {
+	paths, err := filepath.Glob(filepath.Join(p.Runs(), "*", "journal.jsonl"))
+	if err != nil {
+		return nil
+	}
+	var ids []string
+	for _, path := range paths {
+		var first struct {
+			Data struct {
+				Project string `json:"project"`
+			} `json:"data"`
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		if json.NewDecoder(file).Decode(&first) == nil && checkID(first.Data.Project) == nil {
+			ids = append(ids, first.Data.Project)
+		}
+		file.Close()
+	}
+	return ids
 }
 
 func (p *Project) newIdentity() (identity, error) {
