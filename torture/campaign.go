@@ -28,11 +28,13 @@ type trial struct {
 	damages []damage
 	full    string // the fault of a resume on a full disk, empty: none
 
-	own    map[string]string // what the person wrote, by path in the project, as it should be
-	atLast map[string]string // the person's files as they were last seen or put back
-	before *history          // the journal when all had died
-	ends   map[string]end    // attempts that had ended well then, by token
-	mark   int               // lines of the ledger then
+	own     map[string]string // what the person wrote, by path in the project, as it should be
+	edited  map[string]string // outputs that they edited, by name
+	atLast  map[string]string // the person's files as they were last seen or put back
+	before  *history          // the journal when all had died
+	ends    map[string]end    // attempts that had ended well then, by token
+	mark    int               // lines of the ledger then
+	journal string            // as it was damaged; empty: it is gone
 
 	stops    []stop
 	doubted  map[string]bool // works that the person accepted as in doubt, or as not done
@@ -100,7 +102,7 @@ func (c *trial) String() string {
 // trial carries one case out.
 func (t *torture) trial(number int) (*trial, error) {
 	s := &story{torture: t, dir: filepath.Join(t.dir, fmt.Sprintf("case-%d", number)), folder: "project", killed: map[string]bool{}}
-	c := &trial{story: s, number: number, dice: t.rand("campaign", number)}
+	c := &trial{story: s, number: number, dice: t.rand("campaign", number), edited: map[string]string{}}
 	for _, deed := range []func() error{c.settle, c.die, c.look, c.suffer, c.goOn, c.judge} {
 		if err := deed(); err != nil {
 			return nil, err
@@ -258,6 +260,9 @@ func (c *trial) suffer() error {
 		return err
 	}
 	c.mark = len(effects)
+	if data, err := os.ReadFile(c.project(pawlFolder, "runs", string(c.before.run), "journal.jsonl")); err == nil {
+		c.journal = string(data)
+	}
 	if c.atLast, err = c.users(); err != nil || c.full == "" {
 		return err
 	}

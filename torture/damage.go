@@ -37,10 +37,11 @@ var damageable = []struct{ kind, pattern string }{
 	{"exit.json", "runs/*/steps/*/*/exit.json"}, {"exit.json", "runs/*/steps/*/*/*/exit.json"},
 	{"result.json", "runs/*/steps/*/*/result.json"},
 	{"events.jsonl", "runs/*/steps/*/*/events.jsonl"},
-	{"attempt's lock", "runs/*/steps/*/*/lock"},
+	{"attempt's lock", "runs/*/steps/*/*/lock"}, {"attempt's lock", "runs/*/steps/*/*/*/lock"},
 	{"pack", "snapshots/pack-*"}, {"index", "snapshots/index"}, {"dead", "snapshots/dead"}, {"stat", "snapshots/stat"},
 	{"view", "runs/*/*.md"},
 	{"project.json", "project.json"}, {"engine.lock", "engine.lock"}, {"config.yaml", "config.yaml"}, {"MEMORY.md", "MEMORY.md"},
+	{".gitignore", ".gitignore"},
 }
 
 // folders below .pawl that may be gone.
@@ -217,8 +218,10 @@ func (c *trial) editOutput() (damage, error) {
 	if err != nil {
 		return damage{}, err
 	}
-	rel := filepath.Base(path)
-	return damage{kind: "edited output", what: "edited output " + rel}, os.WriteFile(path, append(data, "mine\n"...), 0o600)
+	name := filepath.Base(path)
+	data = append(data, "mine\n"...)
+	c.edited[name] = string(data)
+	return damage{kind: "edited output", what: "edited output " + name}, os.WriteFile(path, data, 0o600)
 }
 
 // fill has the disk be full while somebody resumes, from some call on to that command's end.

@@ -77,6 +77,9 @@ func ctxEnded(code int) bool { return code == -1 }
 
 // types runs a line as a shell would, with pawl first in its PATH.
 func (c *trial) types(line string) (said string, code int) {
+	if strings.HasPrefix(line, "pawl resume") {
+		c.tally.resumes.Add(1)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)

@@ -65,6 +65,11 @@ func (c *trial) judge() error {
 	c.redone(lines, after)
 	c.repeated(lines)
 	c.unfinished(lines, after)
+	c.kept()
+	c.changed(lines)
+	if err := c.alone(c.before.tokens()); err != nil {
+		c.bad("%v", err)
+	}
 	if err := c.lostFiles(); err != nil {
 		return err
 	}
@@ -112,7 +117,7 @@ func (c *trial) redone(lines []line, after *history) {
 		switch said := c.agreed(l.work); {
 		case was.key == l.key && !said:
 			c.bad("%s was finished by attempt %d, and ran again as attempt %d, with the same key, and nobody said so", l.work, was.attempt, l.attempt)
-		case was.key != l.key && !said && !c.any("rerun", "recover", "retry", "unsafe"):
+		case was.key != l.key && !said && !c.any("rerun", "recover"):
 			c.bad("%s was finished and ran again with another key, and nobody was asked", l.work)
 		case was.key == l.key && c.intact(was.token):
 			c.needless = append(c.needless, fmt.Sprintf("%s ran again, with consent, although its records are intact", l.work))
@@ -120,12 +125,17 @@ func (c *trial) redone(lines []line, after *history) {
 	}
 }
 
-// agreed reports whether the person agreed to work being done again: at a gate, or by accepting that it is in doubt.
+// agreed reports whether the person agreed to work being done again: at a gate, by accepting that it is in doubt, or by
+// beginning anew. That its key changed and may have it run again is another matter.
 func (c *trial) agreed(work string) bool {
 	step, _, _ := strings.Cut(work, "/")
-	return slices.ContainsFunc(c.stops, func(s stop) bool {
-		return (s.kind == "repeat" || s.kind == "retry") && (s.work == work || s.work == step) || s.kind == "rerun" || s.kind == "anew"
-	}) || c.doubted[work] || c.doubted[step]
+	if slices.ContainsFunc(c.stops, func(s stop) bool {
+		return s.kind == "repeat" && (s.work == work || s.work == step) || s.kind == "anew"
+	}) {
+		return true
+	}
+	doubted, told := c.doubted[work]
+	return doubted || !told && c.doubted[step]
 }
 
 func (c *trial) any(kinds ...string) bool {
@@ -150,7 +160,7 @@ func (c *trial) repeated(lines []line) {
 			}
 		}
 		for _, s := range c.stops {
-			if s.kind == "repeat" && s.work == work || s.kind == "rerun" || s.kind == "retry" || s.kind == "anew" {
+			if s.kind == "repeat" && s.work == work || s.kind == "rerun" && c.hit("edited plan: "+work) || s.kind == "anew" {
 				may++
 			}
 		}
@@ -187,6 +197,32 @@ func (c *trial) unfinished(lines []line, after *history) {
 	}
 }
 
+// kept finds a damaged journal that was rebuilt and is not kept.
+func (c *trial) kept() {
+	if !c.any("recover") || len(c.journal) == 0 {
+		return
+	}
+	aside, err := filepath.Glob(c.project(pawlFolder, "runs", string(c.before.run), "journal.*-*"))
+	if err == nil && slices.ContainsFunc(aside, func(path string) bool {
+		data, err := os.ReadFile(path)
+		return err == nil && strings.HasPrefix(string(data), c.journal)
+	}) {
+		return
+	}
+	c.bad("the damaged journal is not kept: %v, %v", aside, err)
+}
+
+// changed finds an output that a person had edited, and that changed although its work did not run again.
+func (c *trial) changed(lines []line) {
+	for name, content := range c.edited {
+		work := map[string]string{"report.txt": "report", "sent.txt": "send"}[name]
+		ran := slices.ContainsFunc(lines[c.mark:], func(l line) bool { return l.work == work })
+		if now, err := os.ReadFile(c.project("out", name)); !ran && (err != nil || string(now) != content) {
+			c.bad("the person's edit of %s is lost: %v", name, err)
+		}
+	}
+}
+
 // lostFiles compares the person's files with how they were last seen. pawl may add lines to MEMORY.md, and nothing else.
 func (c *trial) lostFiles() error {
 	now, err := c.users()
@@ -207,37 +243,42 @@ func (c *trial) lostFiles() error {
 	return nil
 }
 
+// hit reports whether a damage is of one of these kinds, or below them.
+func (c *trial) hit(kinds ...string) bool {
+	return slices.ContainsFunc(c.damages, func(d damage) bool {
+		return slices.ContainsFunc(kinds, func(kind string) bool { return strings.Contains(d.kind, kind) })
+	})
+}
+
 // pointless says why a stop was needless; empty where it was right.
 func (c *trial) pointless(s stop, lines []line) string {
-	hit := func(prefixes ...string) bool {
-		return slices.ContainsFunc(c.damages, func(d damage) bool {
-			return slices.ContainsFunc(prefixes, func(p string) bool { return strings.Contains(d.kind, p) })
-		})
-	}
 	switch s.kind {
 	case "recover":
-		if !hit("journal", "folder runs/*", "plan as run") {
+		if !c.hit("journal", "folder runs/*", "plan as run") {
 			return "the journal is as it was"
 		}
 	case "rerun":
-		if !hit("edited plan", "HEAD") {
-			return "neither plan nor inputs were changed"
+		if !c.hit("edited plan: finished", "edited plan: item", "edited plan: report", "edited plan: once") {
+			return "nothing that finished work depends on was changed"
 		}
 	case "unsafe":
-		if !hit("HEAD") {
-			return "HEAD is where it was"
+		if !c.hit("HEAD: branch", "HEAD: rebase") {
+			return "git stands where it stood"
 		}
 	case "anew":
-		if !hit("folder runs/*") || c.any("recover") {
+		if !c.hit("folder runs/*") && (!c.hit("journal") || len(c.before.started) > 0) {
 			return "there is a run"
 		}
-	case "mend":
+	case "mend": // only what was damaged is put back
 	case "repeat":
-		return c.couldTell(s, lines)
+		return c.couldTell(s.work, lines)
 	case "gate":
-		if len(c.killed) == 0 {
-			return "nobody hit its checks"
+		for token := range c.killed {
+			if c.before.started[token] == s.work {
+				return ""
+			}
 		}
+		return "nobody hit its checks"
 	default:
 		return "it is in nobody's way"
 	}
@@ -246,25 +287,22 @@ func (c *trial) pointless(s stop, lines []line) string {
 
 // couldTell says why the question if lost work is to run again was needless: the ledger says that it ended, or that it
 // never began, and the attempt's records were left alone.
-func (c *trial) couldTell(s stop, lines []line) string {
+func (c *trial) couldTell(work string, lines []line) string {
 	var last line
 	ended := false
 	for _, l := range lines {
-		if l.work == s.work && !l.ended && c.before.started[l.token] != "" {
+		switch {
+		case l.work != work:
+		case !l.ended && c.before.started[l.token] != "":
 			last, ended = l, false
-		}
-		if l.work == s.work && l.ended && l.token == last.token {
+		case l.ended && l.token == last.token:
 			ended = true
 		}
 	}
-	if slices.ContainsFunc(c.damages, func(d damage) bool { return d.kind == "edited plan: once" && s.work == "once" }) {
-		return "" // it is other work now
-	}
-	damaged := slices.ContainsFunc(c.damages, func(d damage) bool {
-		return d.touches(filepath.Join("runs", string(c.before.run), "steps", s.work)) || strings.Contains(d.kind, "journal")
-	})
+	records := filepath.Join("runs", string(c.before.run), "steps", work)
 	switch {
-	case damaged:
+	case c.hit("edited plan: once") && work == "once": // it is other work now
+	case slices.ContainsFunc(c.damages, func(d damage) bool { return d.touches(records) }):
 	case last.token == "":
 		return "the ledger says that it never began"
 	case ended:
@@ -293,8 +331,8 @@ func (c *trial) accepts(said string) {
 		c.doubted = map[string]bool{}
 	}
 	for _, p := range report.Parts {
-		if p.Status == "in doubt" || p.Status == "not done" {
-			c.doubted[pawl.AttemptRef{Step: p.Step, Item: p.Item}.Name()] = p.Step != ""
+		if p.Step != "" {
+			c.doubted[pawl.AttemptRef{Step: p.Step, Item: p.Item}.Name()] = p.Status == "in doubt" || p.Status == "not done"
 		}
 	}
 }

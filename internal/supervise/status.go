@@ -121,7 +121,11 @@ func End(dir string, abort pawl.Abort) error {
 	if err != nil {
 		return fmt.Errorf("end attempt: %w", err)
 	}
-	if err := disk.Replace(filepath.Join(dir, pawl.AbortFile), data); err != nil {
+	err = disk.Replace(filepath.Join(dir, pawl.AbortFile), data)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // its folder is gone
+	}
+	if err != nil {
 		return fmt.Errorf("end attempt: %w", err)
 	}
 	return signalSupervisor(dir, syscall.SIGTERM)

@@ -123,7 +123,7 @@ func TestMovedMeanwhile(t *testing.T) {
 	before, after := filepath.Join(a.work, "before"), filepath.Join(a.work, "after")
 	a.dir = filepath.Join(before, ".pawl", "1")
 	a.job.Root, a.job.Dir, a.job.Outputs = before, before, []string{"out.txt"}
-	a.job.Checks = []pawl.Check{{Name: "made", Run: "grep -q made out.txt"}}
+	a.job.Checks = map[string]string{"made": "grep -q made out.txt"}
 	a.no(os.MkdirAll(a.dir, 0o700))
 	running := a.start()
 	a.until("it begins", func() bool { _, err := os.Stat(filepath.Join(before, "begun")); return err == nil })
