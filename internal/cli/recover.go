@@ -24,8 +24,8 @@ func (a *app) recoverCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "recover [RUN]",
 		Short: "Rebuild a run whose journal is damaged or lost",
-		Long: "Rebuild a run whose journal is damaged or lost, from what is left: the journal's beginning, the records of its steps,\n" +
-			"snapshots, views, git's commits and the plan. It says what is certain and what is not, and on which evidence. Nothing is\n" +
+		Long: "Rebuild a run whose journal is damaged or lost\n\nWhat is left says what can be proven: the journal's beginning, the records of\n" +
+			"its steps, snapshots, views, git's commits and the plan. It says how sure each part is, and on which evidence. Nothing is\n" +
 			"changed without --accept. The damaged journal is set aside, never deleted.",
 		Example: "  pawl recover\n  pawl recover --accept && pawl resume",
 		Args:    cobra.MaximumNArgs(1),

@@ -1,9 +1,9 @@
 // Package view makes the files that people and agents read from a run's state: STATE.md, CHECKPOINT.md, DECISIONS.md,
 // BLOCKERS.md and a SUMMARY for each finished step.
 //
-// It is pure: the same state gives the same bytes, and no clock is asked. Views are never read back by pawl; deleting
-// one loses nothing. Whether an engine is alive cannot be seen in a state: one that has not said that it stopped is
-// taken to be there, so whoever knows better renders a state without it.
+// It is pure: the same state gives the same bytes, and no clock is asked. Views are read back only by `pawl recover`,
+// where nothing better is left; deleting one loses nothing. Whether an engine is alive cannot be seen in a state: one
+// that has not said that it stopped is taken to be there, so whoever knows better renders a state without it.
 package view
 
 import (
