@@ -24,6 +24,7 @@ type gatherer struct {
 	project *project.Project
 	run     pawl.RunID
 	records *savedRecords
+	fresh   bool // there was no such run
 
 	left  *journal.Salvage
 	state *pawl.State // of what is left of the journal
@@ -183,9 +184,9 @@ const maxCommits = 5000
 
 // commits returns git's commits since the run was made, the newest first. Without git there are none.
 func (g *gatherer) commits(ctx context.Context) []recovery.Commit {
-	var since time.Time
-	if len(g.records.all) > 0 || g.left.There || g.tried != nil && len(g.tried) > 0 {
-		since = g.run.Made()
+	since := g.run.Made()
+	if g.fresh {
+		since = time.Time{}
 	}
 	log, err := snapshot.CommitsOf(ctx, g.project.Root, since, maxCommits)
 	if err != nil {
