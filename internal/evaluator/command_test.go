@@ -14,6 +14,7 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/doubt"
 	"pawl/internal/evaluator"
 )
 
@@ -45,7 +46,7 @@ func TestCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told evaluator.Evidence
+	var told doubt.Evidence
 	if err := json.Unmarshal(seen, &told); err != nil {
 		t.Fatal(err)
 	}

@@ -5,59 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 	"unicode/utf8"
 
 	"pawl"
+	"pawl/internal/doubt"
 	"pawl/internal/redact"
 )
-
-// Evidence is all that an evaluator is told.
-type Evidence struct {
-	Time       time.Time          `json:"time"` // when it was gathered
-	Goal       string             `json:"goal,omitempty"`
-	Plan       string             `json:"plan,omitempty"` // its name
-	Run        pawl.RunID         `json:"run"`
-	Step       Step               `json:"step"`
-	Agent      string             `json:"agent,omitempty"`       // who worked on it
-	LastAction string             `json:"last_action,omitempty"` // the last thing that was said or done
-	Outcome    Outcome            `json:"outcome"`
-	Changed    Changes            `json:"changed"` // since the step began
-	Done       []Task             `json:"done,omitempty"`
-	DoneTotal  int                `json:"done_total"` // of Done, also those that are left out
-	Findings   []pawl.Finding     `json:"findings,omitempty"`
-	Allowed    []pawl.VerdictWord `json:"allowed"` // what the rules left open
-}
-
-// Step is what was to be done.
-type Step struct {
-	ID      pawl.StepID       `json:"id"`
-	Item    pawl.ItemID       `json:"item,omitempty"`
-	Name    string            `json:"name,omitempty"`
-	Goal    string            `json:"goal,omitempty"`
-	Action  string            `json:"action,omitempty"` // the command, or the agent's prompt
-	Outputs []string          `json:"outputs,omitempty"`
-	Accept  map[string]string `json:"accept,omitempty"` // check name → command
-}
-
-// Outcome is what is known of how far it came.
-type Outcome struct {
-	Attempt  string          `json:"attempt"`           // how it stands: lost, exit 0, …
-	Exit     *int            `json:"exit,omitempty"`    // exit code
-	Result   string          `json:"result,omitempty"`  // what it said of itself: done, failed, …
-	Summary  string          `json:"summary,omitempty"` // in its own words
-	Outputs  string          `json:"outputs,omitempty"` // what there is of them: all, some, none
-	Missing  []string        `json:"missing,omitempty"` // declared outputs that are not there
-	Checks   []pawl.CheckRun `json:"checks,omitempty"`
-	Printed  string          `json:"printed,omitempty"` // the end of its output
-	Attempts int             `json:"attempts,omitempty"`
-}
-
-// Task is an item that is finished.
-type Task struct {
-	ID    pawl.ItemID `json:"id"`
-	Title string      `json:"title,omitempty"`
-}
 
 // What is told at most. Most models take more, but judge no better for it.
 const (
@@ -68,21 +21,21 @@ const (
 // encode returns the evidence as JSON, without secrets, and what is too long shortened. That comes last, since half a
 // secret is not recognised; but what is far too long is shortened before as well, to take no time, with the rift where
 // the last cut will be.
-func (e Evidence) encode(secrets *redact.Redactor) ([]byte, error) {
-	data, err := json.Marshal(e.shortened(64 * maxText))
+func encode(e doubt.Evidence, secrets *redact.Redactor) ([]byte, error) {
+	data, err := json.Marshal(shortened(e, 64*maxText))
 	if err != nil {
 		return nil, fmt.Errorf("encode evidence: %w", err)
 	}
-	var clean Evidence
+	var clean doubt.Evidence
 	if err := json.Unmarshal(secrets.JSON(data), &clean); err != nil {
 		return nil, fmt.Errorf("redact evidence: %w", err)
 	}
-	return json.MarshalIndent(clean.shortened(maxText), "", "  ")
+	return json.MarshalIndent(shortened(clean, maxText), "", "  ")
 }
 
 // shortened returns the evidence with no more than maxList elements in each list, and no more than limit bytes in each
 // text; those that come in numbers get less. What is not named here is short by nature.
-func (e Evidence) shortened(limit int) Evidence {
+func shortened(e doubt.Evidence, limit int) doubt.Evidence {
 	for _, text := range []*string{
 		&e.Goal, &e.Plan, &e.LastAction, &e.Agent, &e.Step.Name, &e.Step.Goal, &e.Step.Action, &e.Outcome.Summary, &e.Outcome.Printed,
 	} {
@@ -91,8 +44,8 @@ func (e Evidence) shortened(limit int) Evidence {
 	e.Step.Outputs = first(e.Step.Outputs, func(s *string) { *s = clip(*s, limit/8) })
 	e.Outcome.Missing = first(e.Outcome.Missing, func(s *string) { *s = clip(*s, limit/8) })
 	e.Outcome.Checks = first(e.Outcome.Checks, func(c *pawl.CheckRun) { c.Output = clip(c.Output, limit/4) })
-	e.Changed.Files = first(e.Changed.Files, func(c *Change) { c.Path = clip(c.Path, limit/8) })
-	e.Done = first(e.Done, func(t *Task) { t.Title = clip(t.Title, limit/8) })
+	e.Changed.Files = first(e.Changed.Files, func(c *doubt.Change) { c.Path = clip(c.Path, limit/8) })
+	e.Done = first(e.Done, func(t *doubt.Task) { t.Title = clip(t.Title, limit/8) })
 	e.Findings = first(e.Findings, func(f *pawl.Finding) {
 		f.What, f.Where, f.Evidence, f.Hint = clip(f.What, limit/8), clip(f.Where, limit/8), clip(f.Evidence, limit/8), clip(f.Hint, limit/8)
 	})

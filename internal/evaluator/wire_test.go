@@ -15,6 +15,7 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/doubt"
 	"pawl/internal/evaluator"
 )
 
@@ -335,7 +336,7 @@ func TestKeys(t *testing.T) {
 		t.Error("asked without a key")
 	}
 	s = newServer(t, chatCompletions)
-	o := evaluator.New(chatCompletions.config(s.URL), "", nil).Ask(t.Context(), evaluator.Evidence{Allowed: []pawl.VerdictWord{pawl.Continue}})
+	o := evaluator.New(chatCompletions.config(s.URL), "", nil).Ask(t.Context(), doubt.Evidence{Allowed: []pawl.VerdictWord{pawl.Continue}})
 	asks(t, "a server without keys", o, pawl.Continue, "")
 	if got := s.head[0]["Authorization"]; got != nil {
 		t.Errorf("authorised by %q", got)
