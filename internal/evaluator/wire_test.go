@@ -272,8 +272,8 @@ func TestServerInTrouble(t *testing.T) {
 			"hangs up midway, well":   {[]http.HandlerFunc{hangsUp(reply[:50]), well}, 2, pawl.Continue, ""},
 			"always hangs up midway":  {[]http.HandlerFunc{hangsUp(reply)}, 2, pawl.HumanReview, "the answer is cut off"},
 			"sends us on":             {[]http.HandlerFunc{sends(307, "", "Location: http://127.0.0.1:1/evil")}, 1, pawl.HumanReview, `sends us on to "http://127.0.0.1:1/evil"`},
-			"100 MB":                  {[]http.HandlerFunc{sendsMuch}, 1, pawl.HumanReview, "the answer has more than 1048576 bytes"},
-			"100 MB of trouble":       {[]http.HandlerFunc{func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(500); sendsMuch(rw, r) }}, 1, pawl.HumanReview, "more than 1048576 bytes"},
+			"100 MB":                  {[]http.HandlerFunc{sendsMuch(t)}, 1, pawl.HumanReview, "the answer has more than 1048576 bytes"},
+			"100 MB of trouble":       {[]http.HandlerFunc{func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(500); sendsMuch(t)(rw, r) }}, 1, pawl.HumanReview, "more than 1048576 bytes"},
 			"a page":                  {[]http.HandlerFunc{sends(200, "<html>Log in first</html>", "Content-Type: text/html")}, 1, pawl.HumanReview, "answer"},
 			"half of it, as if whole": {[]http.HandlerFunc{sends(200, reply[:len(reply)/2])}, 1, pawl.HumanReview, "answer"},
 			"nothing":                 {[]http.HandlerFunc{sends(200, "")}, 1, pawl.HumanReview, "answer"},
@@ -294,10 +294,17 @@ func TestServerInTrouble(t *testing.T) {
 	})
 }
 
-func sendsMuch(rw http.ResponseWriter, _ *http.Request) {
-	for block := []byte(strings.Repeat(" ", 1<<20)); ; {
-		if _, err := rw.Write(block); err != nil {
-			return // the client has had enough
+// sendsMuch is the handler that sends up to 100 MB. It must not come far.
+func sendsMuch(t *testing.T) http.HandlerFunc {
+	return func(rw http.ResponseWriter, _ *http.Request) {
+		block := []byte(strings.Repeat(" ", 1<<20))
+		for sent := range 100 {
+			if _, err := rw.Write(block); err != nil {
+				return // the client has had enough
+			}
+			if sent == 50 {
+				t.Error("the client takes all that comes")
+			}
 		}
 	}
 }
