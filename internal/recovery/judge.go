@@ -53,7 +53,7 @@ var rules = []rule{
 	{
 		LiveUnsafe, func(c Case) bool { return c.Attempt == Live },
 		"it runs by a definition that the plan no longer has, and must not be repeated", pawl.HumanReview, nil,
-		"it still runs by an older definition and must not be repeated",
+		"it still runs by an older definition and must not be repeated: it is left to run to its end",
 	},
 	{
 		"elsewhere", func(c Case) bool { return !c.SamePlace },
