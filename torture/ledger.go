@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pawl"
@@ -45,6 +46,7 @@ func (s *story) ledger() ([]effect, error) {
 type done struct {
 	token   string
 	attempt int
+	index   int // of an item
 	outputs pawl.Outputs
 }
 
@@ -55,6 +57,7 @@ type history struct {
 	started map[string]string // token → work
 	ended   map[string]pawl.AttemptEnded
 	done    map[string]done // by work
+	ever    map[string]bool // tokens of all attempts that finished their work, also of what was reopened since
 	steps   []pawl.StepID   // done
 	items   map[pawl.StepID]int
 	learned []string
@@ -87,7 +90,8 @@ func (s *story) history() (*history, error) {
 
 func newHistory() *history {
 	return &history{
-		started: map[string]string{}, ended: map[string]pawl.AttemptEnded{}, done: map[string]done{}, items: map[pawl.StepID]int{},
+		started: map[string]string{}, ended: map[string]pawl.AttemptEnded{}, done: map[string]done{},
+		ever: map[string]bool{}, items: map[pawl.StepID]int{},
 	}
 }
 
@@ -126,10 +130,12 @@ func (h *history) event(payload pawl.Payload) {
 		h.ended[string(p.Token)] = p
 	case pawl.ItemDone:
 		h.items[p.Step]++
-		h.finished(p.Name(), done{token: string(p.Token), attempt: p.Attempt, outputs: p.Outputs})
+		h.finished(p.Name(), done{token: string(p.Token), attempt: p.Attempt, index: p.Index, outputs: p.Outputs})
 	case pawl.StepDone:
 		h.steps = append(h.steps, p.Step)
 		h.finished(string(p.Step), done{token: string(p.Token), attempt: p.Attempt, outputs: p.Outputs})
+	case pawl.StepReopened:
+		h.reopen(p)
 	case pawl.MemoryLearned:
 		if p.Unwritten == "" {
 			h.learned = append(h.learned, p.Text)
@@ -142,6 +148,19 @@ func (h *history) finished(work string, d done) {
 		h.fault("%s was recorded as done twice", work)
 	}
 	h.done[work] = d
+	h.ever[d.token] = true
+}
+
+// reopen forgets that work was finished: whether anybody may have it done again, the ledger's readers judge.
+func (h *history) reopen(p pawl.StepReopened) {
+	for work, d := range h.done {
+		step, item, _ := strings.Cut(work, "/")
+		switch {
+		case step != string(p.Step), item != "" && p.Keep, item != "" && len(p.Items) > 0 && !slices.Contains(p.Items, d.index):
+			continue
+		}
+		delete(h.done, work)
+	}
 }
 
 // tokens returns those of all attempts.

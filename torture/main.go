@@ -6,7 +6,8 @@
 //   - systematic: has each call that changes the disk or starts a process be the one at which pawl dies, or which fails
 //     for want of space or with an I/O error; and has the kernel kill it at system calls, by strace;
 //   - powercut: records every write, sync and rename of pawl and of its steps, and then rebuilds the folder as a power
-//     cut at many moments could have left it: what was not synced is dropped, torn or there.
+//     cut at many moments could have left it: what was not synced is dropped, torn or there;
+//   - campaign: kills, then damages what lies under .pawl, and has a person who only follows pawl's hints go on.
 //
 // Then the run is resumed to its end. What must hold is checked from outside, without pawl's own code: by the ledger,
 // a file beside the project in which each step leaves one line as its effect; by the lines of the journal; by the
@@ -16,6 +17,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -56,6 +58,8 @@ type options struct {
 	only     string
 	point    string
 	kills    int
+	cases    int
+	number   int
 	parallel int
 }
 
@@ -65,17 +69,18 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags.SetOutput(complaints)
 	flags.BoolVar(&o.short, "short", false, "under two minutes: fewer kills, every 7th fault, fewer power cuts")
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of all that is random")
-	flags.StringVar(&o.only, "only", "", "only this part: random, systematic or powercut")
+	flags.StringVar(&o.only, "only", "", "only this part: random, systematic, powercut or campaign")
 	flags.StringVar(&o.point, "point", "", "only this fault of the systematic part, as a violation names it")
 	flags.IntVar(&o.kills, "kills", 0, "random kills (default 1000, or 30 with -short)")
+	flags.IntVar(&o.cases, "cases", 0, "of the campaign (default 500, or 25 with -short)")
+	flags.IntVar(&o.number, "case", -1, "only this case of the campaign, told at length")
 	flags.IntVar(&o.parallel, "parallel", 2, "stories at a time")
 	err := flags.Parse(args)
-	if o.kills == 0 {
-		o.kills = 1000
-		if o.short {
-			o.kills = 30
-		}
+	kills, cases := 1000, 500
+	if o.short {
+		kills, cases = 30, 25
 	}
+	o.kills, o.cases = cmp.Or(o.kills, kills), cmp.Or(o.cases, cases)
 	return o, err
 }
 
@@ -97,7 +102,7 @@ func (t *torture) all() error {
 	parts := []struct {
 		name string
 		do   func() error
-	}{{"random", t.random}, {"systematic", t.systematic}, {"powercut", t.powercuts}}
+	}{{"random", t.random}, {"systematic", t.systematic}, {"powercut", t.powercuts}, {"campaign", t.campaign}}
 	for _, part := range parts {
 		if t.only != "" && t.only != part.name {
 			continue
@@ -144,14 +149,16 @@ func (t *torture) rand(part string, story int) *rand.Rand {
 }
 
 // each calls do for every number below n, some at a time, until one fails; it returns all errors.
-func (t *torture) each(n int, do func(int) error) error {
+func (t *torture) each(n int, do func(int) error) error { return abreast(t.parallel, n, do) }
+
+func abreast(width, n int, do func(int) error) error {
 	var (
 		next   atomic.Int64
 		failed atomic.Bool
 		all    sync.WaitGroup
-		errs   = make([]error, t.parallel)
+		errs   = make([]error, width)
 	)
-	for worker := range t.parallel {
+	for worker := range width {
 		all.Go(func() {
 			for !failed.Load() {
 				i := int(next.Add(1)) - 1

@@ -16,3 +16,17 @@ put() {
 done_() {
 	put "$PAWL_RESULT" '{"status":"done"}'
 }
+
+# begin and end tell the truth of the campaign what a step does, each line synced.
+begin() {
+	tell begin
+}
+
+end() {
+	tell end
+}
+
+tell() {
+	printf '%s %s %s %s %s %s\n' "$1" "$PAWL_STEP" "${PAWL_ITEM_ID:--}" "$PAWL_ATTEMPT" "$PAWL_TOKEN" "$PAWL_KEY" >>"$TORTURE_OUTSIDE/truth" &&
+		sync "$TORTURE_OUTSIDE/truth"
+}

@@ -19,7 +19,7 @@ import (
 	"pawl"
 )
 
-//go:embed random.yaml systematic.yaml step.sh
+//go:embed random.yaml systematic.yaml campaign.yaml step.sh
 var plans embed.FS
 
 // story is one project, worked on until its plan is done. Its folder holds the project, what is outside of it (the
@@ -27,6 +27,7 @@ var plans embed.FS
 type story struct {
 	*torture
 	dir     string
+	folder  string          // the project's name in dir
 	point   string          // the fault that it suffers, for messages
 	wrapper func() []string // what every command is run under; nil: nothing
 	killed  map[string]bool // tokens of the attempts that we hit; nil: any may have been
@@ -35,7 +36,7 @@ type story struct {
 
 // newStory makes the folders of a story that follows a plan.
 func (t *torture) newStory(name, plan string) (*story, error) {
-	s := &story{torture: t, dir: filepath.Join(t.dir, name), killed: map[string]bool{}}
+	s := &story{torture: t, dir: filepath.Join(t.dir, name), folder: "project", killed: map[string]bool{}}
 	if err := s.furnish(plan); err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func (s *story) furnish(plan string) error {
 const pawlFolder = ".pawl"
 
 func (s *story) project(names ...string) string {
-	return filepath.Join(append([]string{s.dir, "project"}, names...)...)
+	return filepath.Join(append([]string{s.dir, s.folder}, names...)...)
 }
 
 func (s *story) outside(names ...string) string {

@@ -43,7 +43,7 @@ func TestStepHasNoEffectWithoutItsTools(t *testing.T) {
 // stepWithout carries a step out twice: with a tool that is killed at once, and then with all of them.
 func stepWithout(t *testing.T, plan, tool string, step *pawl.Step) {
 	dir := t.TempDir()
-	s := &story{torture: &torture{}, dir: dir}
+	s := &story{torture: &torture{}, dir: dir, folder: "project"}
 	if err := s.furnish(plan); err != nil {
 		t.Fatal(err)
 	}

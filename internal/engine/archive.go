@@ -174,5 +174,5 @@ func byAge(a, b pawl.RunID) int {
 
 // LoadArchived opens a run that was set aside, for reading.
 func LoadArchived(ctx context.Context, p *project.Project, run pawl.RunID) (*Run, error) {
-	return loadFrom(ctx, p.Archive(), run)
+	return loadFrom(ctx, p, p.Archive(), run)
 }

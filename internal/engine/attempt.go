@@ -261,12 +261,11 @@ func (e *Engine) gather(ctx context.Context, w work, ref pawl.AttemptRef, job pa
 		return evidence{}, err
 	}
 	ev := evidence{now: time.Now().UTC(), failures: before.Failures, losses: before.Losses}
-	if status.Exit != nil && status.Exit.Token == ref.Token {
-		ev.exit = status.Exit
-	}
-	ev.begun, ev.rebooted = status.Begun != nil, status.Rebooted()
+	ev.probed(status, ref.Token)
 	if ev.exit == nil && ev.begun {
-		ev.lasted = lastSign(dir).Sub(status.Begun.Started)
+		if !ev.vague {
+			ev.lasted = lastSign(dir).Sub(status.Begun.Started)
+		}
 		if ev.swept, ev.left, err = supervise.Sweep(dir); err != nil {
 			return evidence{}, err
 		}

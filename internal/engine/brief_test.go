@@ -14,6 +14,7 @@ import (
 	"pawl/internal/content"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/supervise"
 )
 
 // told is a run that is made event by event, in a project of its own.
@@ -195,6 +196,16 @@ func TestVerdictsOfDoubts(t *testing.T) {
 	w := newTold(t, threeSteps)
 	ref := pawl.AttemptRef{Step: "one", Attempt: 1, Token: "one"}
 	w.say(pawl.AttemptStarted{AttemptRef: ref})
+	if d := w.facts(Briefing{}).Doubts; len(d) != 1 || d[0].Found != brief.Lost {
+		t.Errorf("its folder is gone, so that nobody knows whether it began: %+v", d)
+	}
+	lock, err := supervise.Prepare(w.p.AttemptDir(ref, w.run))
+	if err == nil {
+		err = lock.Release()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	d := w.facts(Briefing{}).Doubts
 	if len(d) != 1 || d[0].Found != brief.NotBegun || d[0].Verdict == nil || d[0].Verdict.Rule != "not-begun" {
 		t.Fatalf("doubts: %+v", d)

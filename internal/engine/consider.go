@@ -48,12 +48,8 @@ type Outside struct {
 
 // Source returns where the user keeps the plan of a run, and what stands there now; nil where nothing does.
 func Source(p *project.Project, s *pawl.State) (path string, data []byte, err error) {
-	if s.Plan.Source == "" {
+	if path = sourceOf(p, s); path == "" {
 		return "", nil, nil
-	}
-	path = filepath.FromSlash(s.Plan.Source)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(p.Root, path)
 	}
 	data, err = os.ReadFile(path)
 	if os.IsNotExist(err) {

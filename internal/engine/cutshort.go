@@ -37,7 +37,14 @@ func CutShort(p *project.Project, r *Run) error {
 			}
 		}
 	}
-	return nil
+	ref, ok, err := stray(p, r)
+	if err != nil || !ok {
+		return err
+	}
+	return &pawl.Error{
+		Kind: pawl.KindDamaged, Hint: "pawl recover " + string(run),
+		Err: fmt.Errorf("the journal of run %s ends at event %d, and does not know attempt %d of %s, which left its records: its end is lost", run, r.State.Seq, ref.Attempt, ref.Name()),
+	}
 }
 
 // stateSeq reads as much of STATE.md as says of which event it knows.

@@ -142,6 +142,9 @@ func (e *Engine) load(ctx context.Context) error {
 		return err
 	}
 	e.log, e.state, e.plan = r.Log, r.State, outlineOf(r.Plan)
+	if err := r.mendPlan(e.cfg.Project); err != nil {
+		return err
+	}
 	if e.state.Kind != pawl.PlanRun && e.state.Kind != pawl.CommandRun {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("run %s is a %s run: it is carried on by the program that made it", e.run, e.state.Kind)}
 	}

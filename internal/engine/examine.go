@@ -132,10 +132,8 @@ func look(p *project.Project, r *Run, step *pawl.Step, live *pawl.AttemptState) 
 	if err != nil {
 		return ev, false, err
 	}
-	ev = evidence{now: time.Now(), begun: status.Begun != nil, rebooted: status.Rebooted()}
-	if status.Exit != nil && status.Exit.Token == live.Token {
-		ev.exit = status.Exit
-	}
+	ev = evidence{now: time.Now()}
+	ev.probed(status, live.Token)
 	ev.result, ev.resultErr = readResult(dir)
 	w := work{step: step, index: -1}
 	if st := r.State.Steps[live.Step]; live.Item != "" && st.Items != nil {

@@ -25,14 +25,16 @@ type Run struct {
 	State *pawl.State
 	Plan  *pawl.Plan // empty for a run without a plan
 	Notes []string   // what people should know, one line each, that is no fault of an act: views that could not be written
+
+	lostPlan []byte // the plan, where the copy beside the journal is not it; nil where it is
 }
 
 // Load opens a run for reading and, by whoever may, for appending. The whole journal is checked.
 func Load(ctx context.Context, p *project.Project, run pawl.RunID) (*Run, error) {
-	return loadFrom(ctx, p.Runs(), run)
+	return loadFrom(ctx, p, p.Runs(), run)
 }
 
-func loadFrom(ctx context.Context, folder string, run pawl.RunID) (*Run, error) {
+func loadFrom(ctx context.Context, p *project.Project, folder string, run pawl.RunID) (*Run, error) {
 	log, err := journal.Open(folder, run)
 	if err != nil {
 		return nil, err
@@ -41,27 +43,11 @@ func loadFrom(ctx context.Context, folder string, run pawl.RunID) (*Run, error) 
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	plan, err := planOf(filepath.Join(folder, string(run)), state)
-	if err != nil {
+	r := &Run{Log: log, State: state}
+	if err := r.readPlan(filepath.Join(folder, string(run)), sourceOf(p, state)); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	return &Run{Log: log, State: state, Plan: plan}, nil
-}
-
-// planOf reads the plan that a run follows from its folder, and refuses one that is not the one recorded.
-func planOf(home string, state *pawl.State) (*pawl.Plan, error) {
-	if state.Plan.Revision == 0 {
-		return &pawl.Plan{Name: state.Name}, nil
-	}
-	path := filepath.Join(home, filepath.Base(state.Plan.File))
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("the plan as it was run: %w", err), Hint: "pawl verify"}
-	}
-	if sum := hash(data); sum != state.Plan.SHA256 {
-		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s is not the plan that the journal names (sha256 %.12s, recorded %.12s)", path, sum, state.Plan.SHA256), Hint: "pawl verify"}
-	}
-	return pawl.ReadPlan(path, data)
+	return r, nil
 }
 
 func hash(data []byte) string {
@@ -172,7 +158,7 @@ func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, 
 	}
 	switch {
 	case len(runs) == 0:
-		return "", lostOr(p, name, pawl.ErrNoRun)
+		return "", lostOr(ctx, p, name, pawl.ErrNoRun)
 	case name == "":
 		return current(ctx, p, runs)
 	case name == "latest":
@@ -189,7 +175,7 @@ func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, 
 	}
 	switch len(found) {
 	case 0:
-		return "", lostOr(p, name, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no run %q", name), Hint: "pawl runs"})
+		return "", lostOr(ctx, p, name, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no run %q", name), Hint: "pawl runs"})
 	case 1:
 		return found[0], nil
 	}
@@ -254,7 +240,7 @@ func stateOf(ctx context.Context, log *journal.Log) (*pawl.State, error) {
 		return nil, err
 	}
 	if planned := state.Kind == pawl.PlanRun || state.Kind == pawl.CommandRun; planned && state.Plan.Revision == 0 {
-		return nil, fmt.Errorf("run %s: %w", state.Run, journal.ErrEmpty)
+		return nil, log.Empty()
 	}
 	return state, nil
 }

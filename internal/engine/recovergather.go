@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -366,8 +367,9 @@ func (g *gatherer) recordAfter(u recovery.Unit) *snapshot.Record {
 	return nil
 }
 
-// lostOr returns err, unless a run that the name may stand for has lost its journal: then it says so.
-func lostOr(p *project.Project, name string, err error) error {
+// lostOr returns err, unless a run that the name may stand for has lost its journal, or all but its snapshots: then it
+// says so.
+func lostOr(ctx context.Context, p *project.Project, name string, err error) error {
 	lost, listErr := journal.Lost(p.Runs())
 	if listErr != nil {
 		return listErr
@@ -379,5 +381,31 @@ func lostOr(p *project.Project, name string, err error) error {
 			}
 		}
 	}
-	return err
+	if err == nil {
+		return nil
+	}
+	run, listErr := onlySaved(ctx, p, name)
+	if listErr != nil || run == "" {
+		return errors.Join(err, listErr)
+	}
+	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("%w; but there are snapshots of run %s", err, run), Hint: "pawl recover " + string(run)}
+}
+
+// onlySaved returns the newest run that the name may stand for of which snapshots are all that is left.
+func onlySaved(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
+	aside, err := Archived(p)
+	if err != nil {
+		return "", err
+	}
+	records, err := recordsOf(ctx, p, Snapshots{})
+	if err != nil {
+		return "", err
+	}
+	defer records.close()
+	for _, run := range records.runs() {
+		if _, err := os.Stat(p.RunDir(run)); err != nil && !slices.Contains(aside, run) && strings.HasPrefix(string(run), name) {
+			return run, nil
+		}
+	}
+	return "", nil
 }

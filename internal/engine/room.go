@@ -93,7 +93,7 @@ func tellPruned(ctx context.Context, p *project.Project, gone map[pawl.RunID][]p
 func namedCheckpoints(ctx context.Context, p *project.Project) (map[pawl.CheckpointID]bool, error) {
 	runs, err := AllRuns(p)
 	if err == nil {
-		err = lostOr(p, "", nil)
+		err = lostOr(ctx, p, "", nil)
 	}
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/recovery"
+	"pawl/internal/supervise"
 )
 
 // evidence is what is known of an attempt that is over.
@@ -16,6 +17,7 @@ type evidence struct {
 	now        time.Time
 	begun      bool       // its supervisor said that it was about to start the child
 	rebooted   bool       // the system was restarted since: what nobody synced may be anything
+	vague      bool       // the record of its beginning is gone: whether the system was restarted nobody knows
 	exit       *pawl.Exit // nil: the supervisor was lost
 	result     *pawl.Result
 	resultErr  error
@@ -32,13 +34,24 @@ type evidence struct {
 	left       []int         // and those that could not be
 }
 
+// unsynced reports whether what nobody synced may be anything.
+func (ev evidence) unsynced() bool { return ev.rebooted || ev.vague }
+
+// probed adds what the attempt's folder says.
+func (ev *evidence) probed(status supervise.Status, token pawl.Token) {
+	if status.Exit != nil && status.Exit.Token == token {
+		ev.exit = status.Exit
+	}
+	ev.begun, ev.rebooted, ev.vague = status.HasBegun(), status.Rebooted(), status.HasBegun() && status.Begun == nil
+}
+
 // looksDone reports whether the attempt says of itself that it did its work.
 func (ev evidence) looksDone() bool {
 	if ev.resultErr != nil || ev.result != nil && ev.result.Status != pawl.ResultDone {
 		return false
 	}
 	if ev.exit == nil {
-		return ev.begun && !ev.rebooted && ev.result != nil
+		return ev.begun && !ev.unsynced() && ev.result != nil
 	}
 	return ev.exit.Reason == pawl.ReasonExited && ev.exit.Exit != nil && *ev.exit.Exit == 0
 }
@@ -99,7 +112,7 @@ func (ev evidence) resultSaid() recovery.Result {
 	switch {
 	case ev.resultErr != nil:
 		return recovery.Unreadable
-	case ev.result == nil, ev.exit == nil && (ev.rebooted || !ev.begun):
+	case ev.result == nil, ev.exit == nil && (ev.unsynced() || !ev.begun):
 		return recovery.NoResult
 	case ev.result.Status == pawl.ResultDone:
 		return recovery.SaysDone
@@ -114,7 +127,7 @@ func (ev evidence) outputsThere(step *pawl.Step) recovery.Outputs {
 		return recovery.Undeclared
 	case ev.looksDone() && ev.outputsErr == nil:
 		return recovery.AllOutputs
-	case ev.present == recovery.AllOutputs && (ev.rebooted || ev.outputsErr != nil):
+	case ev.present == recovery.AllOutputs && (ev.unsynced() || ev.outputsErr != nil):
 		return recovery.SomeOutputs
 	case ev.present == "":
 		return recovery.NoOutputs
@@ -205,6 +218,9 @@ func lostEnd(ev evidence) pawl.AttemptEnded {
 	why := "its supervisor was lost"
 	if ev.rebooted {
 		why += " when the system was restarted"
+	}
+	if ev.vague {
+		why += ", and so was the record of its beginning"
 	}
 	if ev.swept > 0 {
 		why += fmt.Sprintf("; %d processes of it were ended", ev.swept)

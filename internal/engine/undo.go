@@ -123,7 +123,7 @@ func undoVerdict(ref pawl.UndoRef, status supervise.Status, words string, swept 
 	case status.State == supervise.NotBegun:
 		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.NotStarted, Why: "lost before it began"}
 	case x == nil:
-		why := lostEnd(evidence{begun: true, rebooted: status.Rebooted(), swept: swept, left: left}).Why
+		why := lostEnd(evidence{begun: true, rebooted: status.Rebooted(), vague: status.Begun == nil, swept: swept, left: left}).Why
 		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.Lost, Why: why}
 	}
 	stats := &pawl.AttemptStats{Seconds: x.Seconds, CPUSeconds: x.CPUSeconds, OutputBytes: x.OutputBytes}

@@ -80,9 +80,12 @@ func (v *verifier) add(level pawl.Level, where, format string, args ...any) {
 	v.findings = append(v.findings, pawl.Finding{Level: level, Where: where, What: fmt.Sprintf(format, args...)})
 }
 
-// state reports events that did not fit when they came.
+// state reports events that did not fit when they came, and a plan that is only there in the user's own file.
 func (v *verifier) state() {
 	s := v.run.State
+	if v.run.lostPlan != nil {
+		v.add(pawl.Warn, string(s.Run), "the copy of its plan is damaged or gone; the next resume makes it anew from %s, which has the same hash", s.Plan.Source)
+	}
 	for _, m := range s.Misfits {
 		v.add(pawl.Warn, fmt.Sprintf("%s, event %d", s.Run, m.Seq), "it did not fit: %s", m.Why)
 	}

@@ -81,6 +81,9 @@ func (c *checker) journal() {
 	if err := c.lines(file); err != nil {
 		c.find(pawl.Bad, c.here(), "%v", err)
 	}
+	if c.size > 0 && c.chain.seq == 0 && outlived(c.home) {
+		c.damage(c.path, errors.New("it is cut off before its first event is whole, and more was done"))
+	}
 }
 
 func (c *checker) lines(file *os.File) error {

@@ -180,6 +180,11 @@ func lost(home string) bool {
 	if info, err := os.Stat(filepath.Join(home, FileName)); err == nil && info.Size() > 0 {
 		return false
 	}
+	return outlived(home)
+}
+
+// outlived reports whether what a run's first events led to is there.
+func outlived(home string) bool {
 	for _, trace := range []string{"steps", "STATE.md", "state.json", blobFolder} {
 		if _, err := os.Stat(filepath.Join(home, trace)); err == nil {
 			return true

@@ -180,3 +180,32 @@ func TestLost(t *testing.T) {
 		t.Error("steps were made, and the journal is gone")
 	}
 }
+
+// TestCutOffBeforeItsFirstEvent tells a journal that was damaged at its very beginning from one that was never
+// acknowledged.
+func TestCutOffBeforeItsFirstEvent(t *testing.T) {
+	t.Parallel()
+	r := newRun(t)
+	r.damaged = true
+	if err := os.Truncate(r.path(), 20); err != nil {
+		t.Fatal(err)
+	}
+	state := func() error {
+		log, err := journal.Open(r.folder, runID)
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		_, err = log.State(t.Context())
+		return err
+	}
+	if err := state(); !errors.Is(err, journal.ErrEmpty) || len(badOf(journal.Check(r.home()))) > 0 {
+		t.Errorf("never acknowledged: %v", err)
+	}
+	if err := os.Mkdir(filepath.Join(r.home(), "steps"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := state(); pawl.KindOf(err) != pawl.KindDamaged || len(badOf(journal.Check(r.home()))) != 1 {
+		t.Errorf("steps were made: %v", err)
+	}
+}

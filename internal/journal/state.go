@@ -34,7 +34,7 @@ func (l *Log) State(ctx context.Context) (*pawl.State, error) {
 		return nil, fmt.Errorf("read journal: %w", err)
 	}
 	if l.chain.seq == 0 {
-		return nil, fmt.Errorf("run %s: %w", l.run, ErrEmpty)
+		return nil, l.Empty()
 	}
 	state := l.cachedState()
 	if err := l.fold(ctx, state); err != nil {
@@ -42,6 +42,18 @@ func (l *Log) State(ctx context.Context) (*pawl.State, error) {
 	}
 	l.delivered = l.chain.seq
 	return state, nil
+}
+
+// Empty says that the journal has too little to be a run's: ErrEmpty, unless what its events led to is still there. Then
+// they were acknowledged, and are lost.
+func (l *Log) Empty() error {
+	if !outlived(l.home) {
+		return fmt.Errorf("run %s: %w", l.run, ErrEmpty)
+	}
+	return &pawl.Error{
+		Kind: pawl.KindDamaged, Hint: "pawl recover " + string(l.run),
+		Err: fmt.Errorf("the journal of run %s is cut off before its first event is whole, and more was done", l.run),
+	}
 }
 
 // cachedState returns the cached state, or at the least doubt an empty one.

@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -37,6 +39,8 @@ const ignored = `# Written by pawl. What was learned and the settings can be com
 type Project struct {
 	Root string // absolute, symlinks followed
 	ID   string // a UUIDv7; Register changes it where the folder turns out to be a copy
+
+	mended string // what was done about a damaged project.json, for people; empty: nothing
 }
 
 // identity is the content of project.json. It is written last, so where it is the project is complete.
@@ -119,8 +123,11 @@ func samePlace(a, b string) bool {
 func open(root string) (*Project, error) {
 	p := &Project{Root: root}
 	who, err := p.identity()
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		who, err = p.complete()
+	case err != nil && !errors.Is(err, pawl.ErrNewer):
+		who, err = p.mend(err)
 	}
 	if err != nil {
 		return nil, err
@@ -155,6 +162,64 @@ func (p *Project) writeGitignore() error {
 		return err
 	}
 	return disk.Replace(path, []byte(ignored))
+}
+
+// mend writes a damaged project.json anew, where the registry, for a project that lies here, or the project's runs tell who
+// it is, and no other project of that name lives. The damaged one is kept. Else the damage stands.
+func (p *Project) mend(damage error) (identity, error) {
+	ids := p.idsOfRuns()
+	entries, _ := List() // what cannot be read tells nothing
+	for _, e := range entries {
+		if e.Path == p.Root {
+			ids = append(ids, e.ID)
+		}
+	}
+	slices.Sort(ids)
+	if ids = slices.Compact(ids); len(ids) != 1 {
+		return identity{}, damage
+	}
+	who := identity{Format: format, ID: ids[0], Path: p.Root}
+	if e, err := readEntry(who.ID); err == nil && !p.isHere(e.Path) && e.Live() {
+		return identity{}, damage
+	}
+	err := p.editing(func() error {
+		if now, err := p.identity(); err == nil { // another process was faster
+			who = now
+			return nil
+		}
+		aside := "project.json.damaged-" + time.Now().UTC().Format("20060102T150405.000000000Z")
+		if err := disk.Rename(p.path("project.json"), p.path(aside)); err != nil {
+			return fmt.Errorf("set project.json aside: %w", err)
+		}
+		p.mended = "project.json was damaged; it is kept as " + aside + ", and was written anew"
+		return p.setIdentity(who)
+	})
+	return who, err
+}
+
+// idsOfRuns returns the project's id as its runs' journals begin with it.
+func (p *Project) idsOfRuns() []string {
+	paths, err := filepath.Glob(filepath.Join(p.Runs(), "*", "journal.jsonl"))
+	if err != nil {
+		return nil
+	}
+	var ids []string
+	for _, path := range paths {
+		var first struct {
+			Data struct {
+				Project string `json:"project"`
+			} `json:"data"`
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		if json.NewDecoder(file).Decode(&first) == nil && checkID(first.Data.Project) == nil {
+			ids = append(ids, first.Data.Project)
+		}
+		file.Close()
+	}
+	return ids
 }
 
 func (p *Project) newIdentity() (identity, error) {

@@ -41,8 +41,10 @@ func (p *Project) Register(status pawl.RunStatus, now time.Time) (notices []stri
 	if err != nil {
 		return []string{fmt.Sprintf("cannot settle this project's identity: %v", err)}
 	}
-	if notice != "" {
-		notices = append(notices, notice)
+	for _, said := range []string{p.mended, notice} {
+		if said != "" {
+			notices = append(notices, said)
+		}
 	}
 	if err := p.enter(status, now); err != nil {
 		notices = append(notices, fmt.Sprintf("cannot enter this project in the registry: %v", err))

@@ -63,6 +63,35 @@ func TestMovedFolderIsMended(t *testing.T) {
 	}
 }
 
+// A damaged project.json is written anew where the registry or the runs say who the project is, and kept.
+func TestDamagedIdentityIsMended(t *testing.T) {
+	t.Parallel()
+	home, p := t.TempDir(), fresh(t, "work")
+	tell(t, p.Root, home, "register")
+	write(t, p.path("project.json"), "{")
+	said := tell(t, p.Root, home, "register")
+	if !strings.Contains(said, "project.json was damaged; it is kept as project.json.damaged-") || !strings.HasSuffix(said, "id "+p.ID+"\n") {
+		t.Errorf("by the registry: %q, want %s", said, p.ID)
+	}
+	if aside, err := filepath.Glob(p.path("project.json.damaged-*")); err != nil || len(aside) != 1 || read(t, aside[0]) != "{" {
+		t.Errorf("kept: %v, %v", aside, err)
+	}
+	moved := filepath.Join(filepath.Dir(p.Root), "new")
+	if err := os.Rename(p.Root, moved); err != nil {
+		t.Fatal(err)
+	}
+	p.Root = moved
+	write(t, p.path("project.json"), "{")
+	journal := filepath.Join(p.Runs(), "demo-20260102-030405-abcd", "journal.jsonl")
+	if err := os.MkdirAll(filepath.Dir(journal), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, journal, `{"seq":1,"data":{"format":1,"project":"`+p.ID+`"}}`+"\n")
+	if said := tell(t, p.Root, home, "register"); !strings.HasSuffix(said, "id "+p.ID+"\n") {
+		t.Errorf("by its run: %q, want %s", said, p.ID)
+	}
+}
+
 func TestCopyBecomesAProjectOfItsOwn(t *testing.T) {
 	t.Parallel()
 	home, p := t.TempDir(), fresh(t, "original")

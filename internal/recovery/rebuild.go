@@ -200,6 +200,9 @@ func (r *rebuilder) reasons() []string {
 	if r.Damage != "" {
 		why = append(why, r.Damage)
 	}
+	if r.Planned != nil && r.state.Plan.Revision > 0 {
+		why = append(why, "the plan that the journal names does not lie beside it")
+	}
 	if last := r.state.Seq; last > 0 {
 		why = append(why, r.beyond(last)...)
 	}

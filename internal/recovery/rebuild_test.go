@@ -236,6 +236,15 @@ func TestHearsay(t *testing.T) {
 		}, recovery.Likely, recovery.PartDone},
 		"an emergency's snapshot": {func(e *recovery.Evidence) {
 			e.Snapshots = []recovery.Snapshot{{Checkpoint: pawl.Checkpoint{ID: "1", Kind: pawl.CheckpointEmergency, Step: "once"}, Attempt: 1, Token: "x"}}
+		}, recovery.Guess, recovery.PartInDoubt}, // it may have done some of its work
+		"a snapshot while it was live": {func(e *recovery.Evidence) {
+			live := []pawl.AttemptRef{{Step: "once", Attempt: 1, Token: "x"}}
+			e.Snapshots = []recovery.Snapshot{{Checkpoint: pawl.Checkpoint{ID: "1", Kind: pawl.CheckpointStep, Step: "one", Live: live}}}
+			unit(e, "one").Records = []recovery.Record{record(e, unit(e, "one"), 1)}
+		}, recovery.Guess, recovery.PartInDoubt},
+		"a snapshot, and records of other steps only": {func(e *recovery.Evidence) {
+			e.Snapshots = []recovery.Snapshot{{Checkpoint: pawl.Checkpoint{ID: "1", Kind: pawl.CheckpointStep, Step: "one"}}}
+			unit(e, "one").Records = []recovery.Record{record(e, unit(e, "one"), 1)}
 		}, recovery.Likely, recovery.PartNotDone},
 		"a commit": {func(e *recovery.Evidence) {
 			e.Commits = []recovery.Commit{{Hash: "c", Subject: "fix(once): it"}}

@@ -302,6 +302,11 @@ func (r *rebuilder) hearsay(u Unit) finding {
 	if by := r.startedAfter(u); by != "" {
 		f.add("step %s, which needs it, was started", by)
 	}
+	if len(f.evidence) == 0 && r.mayHaveBegun(u) {
+		f.status, f.sure = PartInDoubt, Guess
+		f.add("it must not be repeated, and nothing that is left tells whether it was begun")
+		return f
+	}
 	if len(f.evidence) == 0 {
 		f.sure, f.claim = Likely, ""
 		f.add("%s", cmp.Or(undone, "nothing says that it was finished"))
@@ -321,6 +326,23 @@ func (r *rebuilder) hearsay(u Unit) finding {
 		f.doubt(Guess, "what step %s gave it is not known", need)
 	}
 	return f
+}
+
+// mayHaveBegun reports whether work that must not be repeated may have been, although it left no records: no attempt did,
+// or others know of one at it.
+func (r *rebuilder) mayHaveBegun(u Unit) bool {
+	if u.Step.MayRepeat() || u.Step.Gate != nil {
+		return false
+	}
+	if r.State != nil && r.State.Steps[u.Step.ID].Attempts > 0 {
+		return true
+	}
+	lived := func(s Snapshot) bool {
+		return slices.ContainsFunc(s.Live, func(live pawl.AttemptRef) bool { return live.Step == u.Step.ID && live.Item == u.Item })
+	}
+	tried := func(u Unit) bool { return len(u.Records) > 0 }
+	ran := len(r.Journal) > 0 || len(r.Snapshots) > 0 || r.State != nil
+	return slices.ContainsFunc(r.Snapshots, lived) || ran && !slices.ContainsFunc(r.Units, tried)
 }
 
 // viewsSay adds what the views say of a step as finished. Items they only count.

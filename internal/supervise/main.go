@@ -205,6 +205,7 @@ func (s *supervisor) work() {
 	if len(s.job.Command) > 0 {
 		ended = s.carryOut(s.command())
 	}
+	s.follow()
 	s.exit.Exit, s.exit.Signal = ended.code, ended.signal
 	if ended.cause != nil {
 		s.exit.Reason, s.exit.Why = ended.cause.Reason, ended.cause.Why
@@ -225,6 +226,28 @@ func (s *supervisor) command() task {
 		},
 		started: s.nameChild,
 	}
+}
+
+// follow finds the attempt's folder where the project is now: it may have been moved while the child ran. Our descriptor
+// of the lock knows.
+func (s *supervisor) follow() {
+	if _, err := os.Lstat(s.dir); !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	lock, err := nameOf(lockFD)
+	if err != nil {
+		return
+	}
+	below, err := filepath.Rel(s.job.Root, s.dir)
+	root, moved := strings.CutSuffix(filepath.Dir(lock), string(filepath.Separator)+below)
+	if _, gone := os.Lstat(filepath.Join(root, below)); err != nil || !moved || gone != nil {
+		return
+	}
+	if dir, err := filepath.Rel(s.job.Root, s.job.Dir); err == nil {
+		s.job.Dir = filepath.Join(root, dir)
+	}
+	s.dir, s.job.Root = filepath.Join(root, below), root
+	s.events.path = filepath.Join(s.dir, pawl.EventsFile)
 }
 
 // saysDone reports whether the step says that it is done, or nothing that can be read.
@@ -275,6 +298,7 @@ func (s *supervisor) finish() error {
 		return err
 	}
 	for {
+		s.follow()
 		err := disk.Replace(filepath.Join(s.dir, pawl.ExitFile), data)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -285,6 +309,7 @@ func (s *supervisor) finish() error {
 
 // abort returns the request to end the attempt, if there is one.
 func (s *supervisor) abort() *pawl.Abort {
+	s.follow()
 	path := filepath.Join(s.dir, pawl.AbortFile)
 	if _, err := os.Stat(path); err != nil {
 		return nil

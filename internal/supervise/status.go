@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ const (
 	NotBegun State = "not begun" // nothing was started
 	Live     State = "live"      // its lock is held
 	Ended    State = "ended"     // with an exit record
-	Lost     State = "lost"      // its supervisor died after it had begun
+	Lost     State = "lost"      // its supervisor died after it had begun, or what it had recorded is gone
 )
 
 // Status is what an attempt's folder says.
@@ -34,6 +35,9 @@ type Status struct {
 
 // Rebooted reports whether the system was restarted since the attempt began.
 func (s Status) Rebooted() bool { return s.Begun != nil && !process.SameBoot(s.Begun.Supervisor) }
+
+// HasBegun reports whether the child was, or may have been, started.
+func (s Status) HasBegun() bool { return s.Begun != nil || s.State == Lost || s.State == Ended }
 
 // Probe says where an attempt stands. Only the lock tells whether it is alive; the process table is not asked.
 func Probe(dir string) (Status, error) {
@@ -55,10 +59,24 @@ func Probe(dir string) (Status, error) {
 		return Status{}, fmt.Errorf("probe attempt: %w", err)
 	case exit != nil:
 		status.State, status.Exit = Ended, exit
-	case status.Begun != nil:
+	case status.Begun != nil || hadBegun(dir):
 		status.State = Lost
 	}
 	return status, nil
+}
+
+// hadBegun reports whether an attempt without a record of its beginning may have had one: its folder, which is durable
+// before the intent is, is gone; or there is a beat, which comes after it; or the record is whole and cannot be read.
+// One that is torn was never synced.
+func hadBegun(dir string) bool {
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if _, err := os.Lstat(filepath.Join(dir, pawl.BeatFile)); err == nil {
+		return true
+	}
+	data, err := os.ReadFile(filepath.Join(dir, pawl.BegunFile))
+	return err == nil && bytes.HasSuffix(data, []byte("\n"))
 }
 
 // ReadJob returns what the supervisor of an attempt was told to do; nil where that is not there whole.

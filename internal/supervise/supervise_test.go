@@ -117,6 +117,60 @@ func TestHeldAndUsedAgain(t *testing.T) {
 	}
 }
 
+// A project may be moved while a step runs: the record goes where the folder is, and checks run there.
+func TestMovedMeanwhile(t *testing.T) {
+	a := sh(t, "touch begun; until test -e go; do sleep 0.01; done; echo made > out.txt")
+	before, after := filepath.Join(a.work, "before"), filepath.Join(a.work, "after")
+	a.dir = filepath.Join(before, ".pawl", "1")
+	a.job.Root, a.job.Dir, a.job.Outputs = before, before, []string{"out.txt"}
+	a.job.Checks = map[string]string{"made": "grep -q made out.txt"}
+	a.no(os.MkdirAll(a.dir, 0o700))
+	running := a.start()
+	a.until("it begins", func() bool { _, err := os.Stat(filepath.Join(before, "begun")); return err == nil })
+	a.no(os.Rename(before, after))
+	a.dir = filepath.Join(after, ".pawl", "1")
+	a.no(os.WriteFile(filepath.Join(after, "go"), nil, 0o600))
+	<-running.gone
+	status, err := Probe(a.dir)
+	a.no(err)
+	if status.Exit == nil || status.Exit.Exit == nil || *status.Exit.Exit != 0 || !pawl.Passed(status.Exit.Checks) {
+		t.Errorf("%+v", status)
+	}
+}
+
+// Without its record an attempt counts as not begun only where nothing says otherwise.
+func TestBeginningWithoutItsRecord(t *testing.T) {
+	for name, c := range map[string]struct {
+		begun, beat, want string
+	}{
+		"nothing": {"", "", string(NotBegun)}, "torn": {`{"token":"`, "", string(NotBegun)}, "zeros": {"\x00\x00", "", string(NotBegun)},
+		"flipped": {"{\"token\":\"a\x13\n", "", string(Lost)}, "deleted": {"", "{}", string(Lost)}, "torn later": {`{"token":"`, "{}", string(Lost)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := sh(t, "true")
+			lock, err := Prepare(a.dir)
+			a.no(err)
+			a.no(lock.Release())
+			for file, text := range map[string]string{pawl.BegunFile: c.begun, pawl.BeatFile: c.beat} {
+				if text != "" {
+					a.no(os.WriteFile(filepath.Join(a.dir, file), []byte(text), 0o600))
+				}
+			}
+			status, err := Probe(a.dir)
+			a.no(err)
+			if string(status.State) != c.want || status.HasBegun() != (status.State == Lost) || status.Begun != nil {
+				t.Errorf("%+v, want %s", status, c.want)
+			}
+			if _, _, err := Sweep(a.dir); err != nil {
+				t.Errorf("sweep: %v", err)
+			}
+		})
+	}
+	if status, err := Probe(filepath.Join(t.TempDir(), "gone")); err != nil || status.State != Lost {
+		t.Errorf("its folder is gone: %+v, %v", status, err)
+	}
+}
+
 func TestOnlyEnginesStartSupervisors(t *testing.T) {
 	a := sh(t, "true")
 	a.no(os.MkdirAll(a.dir, 0o700))

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -51,3 +52,6 @@ func cgroups() pawl.Finding {
 	}
 	return pawl.Finding{Level: pawl.OK, What: "each step runs in a cgroup v2 of its own: nothing gets away", Where: own}
 }
+
+// nameOf returns the path that an open file has now.
+func nameOf(fd int) (string, error) { return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)) }
