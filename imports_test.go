@@ -33,6 +33,7 @@ var roomOf = map[string]string{
 	"pawl/internal/config":              "tools",
 	"pawl/internal/content":             "tools",
 	"pawl/internal/disk":                "tools",
+	"pawl/internal/doubt":               "tools",
 	"pawl/internal/journal":             "tools",
 	"pawl/internal/planschema":          "tools",
 	"pawl/internal/project":             "tools",

@@ -10,7 +10,10 @@ import (
 	"runtime/debug"
 
 	"pawl/internal/cli"
+	"pawl/internal/config"
+	"pawl/internal/doubt"
 	"pawl/internal/engine"
+	"pawl/internal/evaluator"
 	"pawl/internal/executor/shell"
 	"pawl/internal/supervise"
 )
@@ -33,8 +36,25 @@ func run(args []string) int {
 		return 0
 	}
 	streams := cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	err := cli.Run(context.Background(), args[1:], streams, version(), []engine.Executor{shell.Executor{}})
+	err := cli.Run(context.Background(), args[1:], streams, version(), cli.Parts{Executors: []engine.Executor{shell.Executor{}}, Adviser: adviser})
 	return cli.Report(os.Stderr, err)
+}
+
+// adviser is whom a project asks what the rules of recovery leave open; nil where it asks nobody.
+func adviser(c config.Evaluator, root string) engine.Adviser {
+	if e := evaluator.New(c, root, os.Environ()); e != nil {
+		return advising{e}
+	}
+	return nil
+}
+
+// advising is an evaluator as the engine knows it.
+type advising struct{ *evaluator.Evaluator }
+
+// Advise asks the evaluator.
+func (a advising) Advise(ctx context.Context, e doubt.Evidence) engine.Advice {
+	o := a.Ask(ctx, e)
+	return engine.Advice{Word: o.Verdict, Reasons: o.Reasons, By: o.By, Doubt: o.Doubt, Cost: o.Cost}
 }
 
 // version is what the build says of itself.

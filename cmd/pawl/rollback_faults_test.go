@@ -60,7 +60,9 @@ func newLedger(t *testing.T) *ledger {
 	return l
 }
 
-func (l *ledger) path(names ...string) string { return filepath.Join(append([]string{l.dir}, names...)...) }
+func (l *ledger) path(names ...string) string {
+	return filepath.Join(append([]string{l.dir}, names...)...)
+}
 
 func (l *ledger) copy(from, to string) {
 	l.Helper()

@@ -33,15 +33,21 @@ type IO struct {
 // app is what all commands share.
 type app struct {
 	IO
-	version   string
-	executors []engine.Executor
-	folder    string // -C
-	json      bool
+	version string
+	parts   Parts
+	folder  string // -C
+	json    bool
+}
+
+// Parts are the adapters that main wires in.
+type Parts struct {
+	Executors []engine.Executor
+	Adviser   func(c config.Evaluator, root string) engine.Adviser // whom a project asks; nil for nobody
 }
 
 // Run carries out one command line. The error says which exit code it deserves.
-func Run(ctx context.Context, args []string, streams IO, version string, executors []engine.Executor) error {
-	a := &app{IO: streams, version: version, executors: executors}
+func Run(ctx context.Context, args []string, streams IO, version string, parts Parts) error {
+	a := &app{IO: streams, version: version, parts: parts}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(streams.In)
@@ -235,11 +241,12 @@ func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
 		return engine.Config{}, err
 	}
 	return engine.Config{
-		Project: p, Executors: a.executors, Parallel: c.Parallel, OutputCap: int64(c.OutputCap), PIDNamespace: c.PIDNamespace,
+		Project: p, Executors: a.parts.Executors, Parallel: c.Parallel, OutputCap: int64(c.OutputCap), PIDNamespace: c.PIDNamespace,
 		Snapshots: engine.Snapshots{Quota: int64(c.Snapshots.Quota), Ignore: c.Snapshots.Ignore, Off: c.Snapshots.Off},
 		Watchdog: engine.Watchdog{
 			Heartbeat: time.Duration(c.Heartbeat), Warning: time.Duration(c.Warning), Stalled: time.Duration(c.Stalled),
 		},
+		Adviser: a.parts.Adviser(c.Evaluator, p.Root),
 	}, nil
 }
 

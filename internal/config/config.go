@@ -27,6 +27,7 @@ type Config struct {
 	PIDNamespace bool `yaml:"pid_namespace,omitempty"` // each attempt runs in a PID namespace of its own. Defaults to false.
 
 	Snapshots Snapshots `yaml:"snapshots,omitempty"`
+	Evaluator Evaluator `yaml:"evaluator,omitempty"` // asked where recovery's rules leave something open
 }
 
 // Snapshots says what is kept of the workspace's files.
@@ -74,6 +75,7 @@ func (c *Config) check(wrong func(pointer any, format string, args ...any)) {
 		}
 	}
 	c.checkOrder(wrong)
+	c.Evaluator.check(wrong)
 }
 
 // The defaults, as far as the others must fit to them.

@@ -284,6 +284,7 @@ func (e *Engine) gather(ctx context.Context, w work, ref pawl.AttemptRef, job pa
 			return evidence{}, err
 		}
 	}
+	ev.verdict = e.advise(ctx, w, ref, ev)
 	if kind, why := checkpointOf(w, ev); kind != "" {
 		s := e.keeper.save(ctx, kind, ref, why, e.standingNow(ctx))
 		ev.saved = &s

@@ -107,17 +107,22 @@ func (e *Engine) standing() standing {
 }
 
 // standingNow is standing for a helper, which asks the engine's own goroutine.
-func (e *Engine) standingNow(ctx context.Context) standing {
-	reply := make(chan standing, 1)
+func (e *Engine) standingNow(ctx context.Context) (at standing) {
+	e.ask(ctx, func() { at = e.standing() })
+	return at
+}
+
+// ask has the engine's own goroutine do something for a helper that waits for it, unless ctx ends before.
+func (e *Engine) ask(ctx context.Context, do func()) {
+	done := make(chan struct{})
 	select {
-	case e.posted <- func() { reply <- e.standing() }:
+	case e.posted <- func() { do(); close(done) }:
 	case <-ctx.Done():
+		return
 	}
 	select {
-	case at := <-reply:
-		return at
+	case <-done:
 	case <-ctx.Done():
-		return standing{}
 	}
 }
 

@@ -132,7 +132,10 @@ func (c *Change) finished(look *looker, step *pawl.Step, st *pawl.StepState) {
 // foreach compares a work list that was taken up: what its items share, each item's own inputs, and the list itself.
 func (c *Change) foreach(look *looker, step *pawl.Step, st *pawl.StepState) error {
 	if why := look.changes(work{step: step, index: -1}, st.Key, st); len(why) > 0 {
-		if st.Items.Count > 0 || st.Status == pawl.Done {
+		if !step.MayRepeat() && st.Attempts > 0 {
+			why = append(why, "it was begun, and must not be repeated")
+		}
+		if st.Items.Count > 0 || st.Status == pawl.Done || !step.MayRepeat() && st.Attempts > 0 {
 			c.Again = append(c.Again, Again{Step: step.ID, Why: why})
 		} else {
 			c.Anew = append(c.Anew, step.ID)
@@ -346,48 +349,59 @@ func (e *Engine) Adopt(ctx context.Context, c *Change) error {
 }
 
 // endOutdated ends the attempts that run by a definition that the plan no longer has, or whose step runs again anyway.
+// One that must not be repeated is left to run to its end.
 func (e *Engine) endOutdated(ctx context.Context, c *Change) error {
 	for _, live := range e.state.Live() {
-		again := slices.ContainsFunc(c.Again, func(a Again) bool { return a.Step == live.Step && len(a.Items) == 0 })
-		if !again && !slices.Contains(c.Anew, live.Step) && e.current(c.plan, live) {
+		again := slices.Contains(c.Anew, live.Step) ||
+			slices.ContainsFunc(c.Again, func(a Again) bool { return a.Step == live.Step && len(a.Items) == 0 })
+		if !again && asPlanned(c.plan, live, e.listed) {
 			continue
 		}
 		dir := e.cfg.Project.AttemptDir(live.AttemptRef, e.run)
-		if err := supervise.End(dir, pawl.Abort{Reason: pawl.ReasonOutdated, Why: "its definition in the plan changed"}); err != nil {
-			return err
-		}
-		if err := supervise.Attach(dir).Wait(ctx); err != nil {
-			return err
-		}
-		end := pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Aborted, Reason: pawl.ReasonOutdated, Why: "its definition in the plan changed"}
-		v, err := e.outdated(c.plan, live)
+		verdict, err := outdated(dir, c.plan.Step(live.Step))
 		if err != nil {
 			return err
 		}
-		if v.Word == pawl.HumanReview {
-			end.Verdict = &v
+		if !again && verdict.Rule == recovery.LiveUnsafe {
+			e.note("%s runs on by its old definition: it must not be repeated", live.Name())
+			continue
 		}
-		e.say(end)
+		if err := endWhole(ctx, dir, pawl.Abort{Reason: pawl.ReasonOutdated, Why: outdatedWhy}); err != nil {
+			return err
+		}
+		e.say(pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Aborted, Reason: pawl.ReasonOutdated, Why: outdatedWhy, Verdict: &verdict})
 	}
 	return nil
 }
 
-// outdated judges an attempt that ran by a definition that the plan no longer has: what must not be repeated, and may
-// have done some of its work, a person has to look at.
-func (e *Engine) outdated(plan *pawl.Plan, live *pawl.AttemptState) (pawl.Verdict, error) {
-	step := plan.Step(live.Step)
-	if step == nil {
-		return pawl.Verdict{}, nil // nothing of it will run again
+const outdatedWhy = "its definition in the plan changed"
+
+// endWhole ends an attempt, and where its supervisor was lost, what that left running.
+func endWhole(ctx context.Context, dir string, abort pawl.Abort) error {
+	if err := supervise.End(dir, abort); err != nil {
+		return err
 	}
-	ev, _, err := look(e.cfg.Project, &Run{Log: e.log, State: e.state, Plan: plan}, step, live)
+	if err := supervise.Attach(dir).Wait(ctx); err != nil {
+		return err
+	}
+	status, err := supervise.Probe(dir)
+	if err == nil && status.State == supervise.Lost {
+		_, _, err = supervise.Sweep(dir)
+	}
+	return err
+}
+
+// outdated judges an attempt by a definition that its step no longer has; nil is a step that is gone from the plan.
+func outdated(dir string, step *pawl.Step) (pawl.Verdict, error) {
+	status, err := supervise.Probe(dir)
 	if err != nil {
 		return pawl.Verdict{}, err
 	}
-	c := ev.caseOf(step)
-	c.SameStep = false
-	if c.Idempotent {
-		return pawl.Verdict{}, nil
+	c := evidence{begun: status.Begun != nil, exit: status.Exit}.caseOf(&pawl.Step{})
+	if status.State == supervise.Live {
+		c.Attempt = recovery.Live
 	}
+	c.Idempotent, c.SameStep = step == nil || step.MayRepeat(), false
 	return recovery.Judge(c), nil
 }
 
@@ -413,15 +427,15 @@ func asks(step *pawl.Step, g pawl.Gate) bool {
 	return now.Identify() == g.ID
 }
 
-// current reports whether a live attempt does what the plan says now.
-func (e *Engine) current(plan *pawl.Plan, live *pawl.AttemptState) bool {
+// asPlanned reports whether a live attempt does what the plan says now. listed gives the values of a step's work list.
+func asPlanned(plan *pawl.Plan, live *pawl.AttemptState, listed func(pawl.StepID) ([]string, error)) bool {
 	step := plan.Step(live.Step)
 	if step == nil {
 		return false
 	}
 	value := ""
 	if live.Item != "" {
-		values, err := e.listed(live.Step)
+		values, err := listed(live.Step)
 		if err != nil || live.Index >= len(values) {
 			return false
 		}

@@ -41,6 +41,7 @@ type Config struct {
 
 	PIDNamespace bool // attempts run in PID namespaces of their own.
 	Snapshots    Snapshots
+	Adviser      Adviser // asked where the rules of recovery leave something open. Defaults to nobody.
 }
 
 // Watchdog says how often attempts are looked at and when silence is a fault.

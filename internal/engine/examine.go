@@ -68,7 +68,7 @@ func gatherFacts(ctx context.Context, p *project.Project, r *Run, change *Change
 		f.Holder = holder.String()
 	}
 	var err error
-	if f.Attempts, err = attemptFacts(p, r); err != nil {
+	if f.Attempts, err = attemptFacts(p, r, change.plan); err != nil {
 		return f, err
 	}
 	f.Claims = claimsOf(p, r, change)
@@ -101,7 +101,7 @@ func planFact(c *Change) recovery.PlanFact {
 }
 
 // attemptFacts looks at every attempt that the journal does not know the end of.
-func attemptFacts(p *project.Project, r *Run) ([]recovery.AttemptFact, error) {
+func attemptFacts(p *project.Project, r *Run, plan *pawl.Plan) ([]recovery.AttemptFact, error) {
 	var facts []recovery.AttemptFact
 	for _, live := range r.State.Live() {
 		step := r.Plan.Step(live.Step)
@@ -116,7 +116,10 @@ func attemptFacts(p *project.Project, r *Run) ([]recovery.AttemptFact, error) {
 		if alive {
 			c.Attempt = recovery.Live
 		}
-		c.SameStep = r.Plan.Step(live.Step) != nil
+		c.SameStep = asPlanned(plan, live, func(id pawl.StepID) ([]string, error) { return listedValues(r.Log, r.State.Steps[id].Items) })
+		if now := plan.Step(live.Step); now != nil {
+			c.Idempotent = now.MayRepeat()
+		}
 		facts = append(facts, recovery.AttemptFact{AttemptRef: live.AttemptRef, Case: c, Why: attemptWhy(c, live, ev.now), Since: live.Started})
 	}
 	return facts, nil

@@ -52,6 +52,9 @@ func (g *gatherer) gather(ctx context.Context, r *Recovery, o Recovering) (recov
 	if err := g.attempts(); err != nil {
 		return e, err
 	}
+	if err := g.renamed(); err != nil {
+		return e, err
+	}
 	g.views(&e)
 	e.Snapshots = g.snapshots()
 	if g.plan.Plan != nil {
@@ -135,6 +138,34 @@ func (g *gatherer) attempt(step pawl.StepID, item pawl.ItemID, name string) erro
 		g.tried[step] = map[pawl.ItemID][]recovery.Record{}
 	}
 	g.tried[step][item] = append(g.tried[step][item], rec)
+	return nil
+}
+
+// renamed returns an error where the run's folder is another run's, under a wrong name: that one is whole once it has its
+// name again.
+func (g *gatherer) renamed() error {
+	owners := map[pawl.RunID]bool{}
+	for _, items := range g.tried {
+		for _, records := range items {
+			for _, rec := range records {
+				if rec.Job != nil {
+					owners[rec.Job.Run] = true
+				}
+			}
+		}
+	}
+	for owner := range owners {
+		if _, err := pawl.ParseRunID(string(owner)); err != nil || len(owners) > 1 || owner == g.run || g.state.Run != "" {
+			return nil
+		}
+		if _, err := os.Stat(g.project.RunDir(owner)); err == nil {
+			return nil
+		}
+		return &pawl.Error{
+			Kind: pawl.KindDamaged, Err: fmt.Errorf("the folder %s is that of run %s, renamed", g.run, owner),
+			Hint: fmt.Sprintf("mv '%s' '%s'", g.project.RunDir(g.run), g.project.RunDir(owner)),
+		}
+	}
 	return nil
 }
 

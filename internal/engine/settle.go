@@ -72,9 +72,10 @@ func checkpointOf(w work, ev evidence) (kind pawl.CheckpointKind, why string) {
 	return kind, why
 }
 
-// needsChecks reports whether a lost attempt may be believed once its acceptance checks pass.
+// needsChecks reports whether a lost attempt may be believed, or be taken for complete, once its acceptance checks pass.
 func (ev evidence) needsChecks(step *pawl.Step) bool {
-	return ev.exit == nil && ev.looksDone() && ev.outputsErr == nil && len(step.Accept) > 0
+	complete := ev.looksDone() && ev.outputsErr == nil || ev.result == nil && ev.resultErr == nil && ev.present == recovery.AllOutputs
+	return ev.exit == nil && ev.begun && complete && len(step.Accept) > 0
 }
 
 // judge says what is safe to do: by the rules, or as an evaluator chose among what they leave open.

@@ -14,6 +14,9 @@ type rule struct {
 	why  string
 }
 
+// LiveUnsafe is the rule of what runs by an old definition and must not be repeated: it cannot be ended and begun again.
+const LiveUnsafe = "live-unsafe"
+
 // rules is the table. Nothing is taken for done but what ended well or said so and is proven; nothing is begun again
 // but what may be repeated; all else a person decides, or among what is safe an evaluator.
 var rules = []rule{
@@ -48,9 +51,9 @@ var rules = []rule{
 		"it still runs by an older definition: it is ended and begun again",
 	},
 	{
-		"live-unsafe", func(c Case) bool { return c.Attempt == Live },
+		LiveUnsafe, func(c Case) bool { return c.Attempt == Live },
 		"it runs by a definition that the plan no longer has, and must not be repeated", pawl.HumanReview, nil,
-		"it still runs by an older definition and must not be repeated",
+		"it still runs by an older definition and must not be repeated: it is left to run to its end",
 	},
 	{
 		"elsewhere", func(c Case) bool { return !c.SamePlace },

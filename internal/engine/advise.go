@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"context"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/doubt"
+	"pawl/internal/snapshot"
+)
+
+// An Adviser chooses among the verdicts that the rules leave open.
+type Adviser interface {
+	// Advise takes what is known and returns one of the words that are allowed, or human_review. It never fails: what goes
+	// wrong is a doubt, and then the word is human_review.
+	Advise(ctx context.Context, e doubt.Evidence) Advice
+}
+
+// Advice is what an adviser says.
+type Advice struct {
+	Word    pawl.VerdictWord
+	Reasons []string
+	By      string
+	Doubt   string // why it is not followed; empty: it is
+	Cost    pawl.Usage
+}
+
+// advise asks the adviser where the rules leave something open.
+func (e *Engine) advise(ctx context.Context, w work, ref pawl.AttemptRef, ev evidence) *pawl.Verdict {
+	v := ev.judge(w.step)
+	if len(v.Open) == 0 || e.cfg.Adviser == nil {
+		return nil
+	}
+	told := e.askFor(ctx, w, ref, ev)
+	told.Allowed = v.Open
+	a := e.cfg.Adviser.Advise(ctx, told)
+	v.Word, v.By, v.Doubt, v.Cost, v.Judged = a.Word, a.By, clip(a.Doubt), a.Cost, time.Now().UTC()
+	v.Reasons = append(v.Reasons, a.Reasons...)
+	return &v
+}
+
+// askFor gathers what an adviser is told.
+func (e *Engine) askFor(ctx context.Context, w work, ref pawl.AttemptRef, ev evidence) doubt.Evidence {
+	c := ev.caseOf(w.step)
+	dir := e.cfg.Project.AttemptDir(ref, e.run)
+	told := doubt.Evidence{
+		Time: ev.now, Goal: e.plan.Goal, Plan: e.plan.Name, Run: e.run,
+		Step: doubt.Step{
+			ID: w.step.ID, Item: ref.Item, Name: w.step.Name, Goal: w.step.Goal, Action: w.step.Run,
+			Outputs: w.paths(w.step.Outputs), Accept: maps.Clone(w.step.Accept),
+		},
+		Outcome: doubt.Outcome{
+			Attempt: string(c.Attempt), Result: string(c.Result), Outputs: string(c.Outputs), Checks: ev.checks,
+			Printed: endOfFile(filepath.Join(dir, pawl.OutFile)), Attempts: ref.Attempt,
+		},
+	}
+	e.ask(ctx, func() { e.tell(&told) })
+	for _, path := range told.Step.Outputs {
+		if len(workedOn(e.cfg.Project.Root, []string{path})) == 0 {
+			told.Outcome.Missing = append(told.Outcome.Missing, path)
+		}
+	}
+	told.Changed = e.changedSince(ctx)
+	return told
+}
+
+// tell adds what the state knows. Only the engine's own goroutine calls it.
+func (e *Engine) tell(told *doubt.Evidence) {
+	st := e.state.Steps[told.Step.ID]
+	if st == nil {
+		return
+	}
+	if st.Progress != nil {
+		told.LastAction = st.Progress.Text
+	}
+	for _, id := range slices.Sorted(maps.Keys(st.Named)) {
+		if item := st.Named[id]; item.Status == pawl.ItemIsDone {
+			told.Done = append(told.Done, doubt.Task{ID: id, Title: item.Title})
+		}
+	}
+	told.DoneTotal = len(told.Done)
+}
+
+// endOfFile returns the end of what an attempt printed.
+func endOfFile(path string) string {
+	const most = 4 << 10
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	from := max(0, info.Size()-most)
+	data, err := io.ReadAll(io.NewSectionReader(f, from, info.Size()-from))
+	if err != nil {
+		return ""
+	}
+	return strings.ToValidUTF8(string(data), "?")
+}
+
+// changedSince lists the files that changed since the newest snapshot of this run. It is evidence, not proof: where it
+// cannot be had there is none.
+func (e *Engine) changedSince(ctx context.Context) doubt.Changes {
+	if e.keeper.store == nil {
+		return doubt.Changes{}
+	}
+	records, err := e.keeper.store.Records()
+	if err != nil {
+		return doubt.Changes{}
+	}
+	at := -1
+	for i, r := range records {
+		if r.Run == e.run {
+			at = i
+		}
+	}
+	if at < 0 {
+		return doubt.Changes{}
+	}
+	compared, err := e.keeper.store.Compare(ctx, records[at], nil, nil)
+	if err != nil {
+		return doubt.Changes{}
+	}
+	var files []doubt.Change
+	for _, c := range compared.Changes {
+		if c.New != nil && c.New.Kind == snapshot.Folder || c.Old != nil && c.Old.Kind == snapshot.Folder {
+			continue
+		}
+		files = append(files, doubt.Change{Path: c.Path, How: map[string]string{"added": "created", "removed": "deleted"}[c.What()]})
+		if last := &files[len(files)-1]; last.How == "" {
+			last.How = "modified"
+		}
+	}
+	if err := compared.Close(); err != nil {
+		return doubt.Changes{}
+	}
+	return doubt.NewChanges(files)
+}

@@ -1,0 +1,131 @@
+package evaluator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"pawl"
+	"pawl/internal/config"
+)
+
+// openAI asks a model by the chat-completions wire, which many servers speak.
+type openAI struct {
+	client *http.Client
+	url    string
+	model  string
+	price  config.Price
+	key    string // "": the server needs none
+}
+
+func newOpenAI(c Config, key string) openAI {
+	base := c.BaseURL
+	if base == "" {
+		base = "https://api.openai.com/v1"
+	}
+	return openAI{newClient(), strings.TrimRight(base, "/") + "/chat/completions", c.Model, c.Price, key}
+}
+
+// chat is a question to a model.
+type chat struct {
+	Model    string        `json:"model"`
+	Messages []chatMessage `json:"messages"`
+	Format   *chatFormat   `json:"response_format,omitempty"`
+}
+
+type chatMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+type chatFormat struct {
+	Type string `json:"type"`
+}
+
+// completion is a model's answer.
+type completion struct {
+	Choices []struct {
+		Message struct {
+			Content string `json:"content"`
+			Refusal string `json:"refusal"`
+		} `json:"message"`
+		FinishReason string `json:"finish_reason"`
+	} `json:"choices"`
+	Usage struct {
+		Prompt     int64   `json:"prompt_tokens"`
+		Completion int64   `json:"completion_tokens"`
+		Cost       float64 `json:"cost"` // in dollars, where a server tells it
+	} `json:"usage"`
+}
+
+func (o openAI) ask(ctx context.Context, evidence []byte) (answer, error) {
+	q := chat{
+		Model:    o.model,
+		Messages: []chatMessage{{"system", Prompt}, {"user", question(evidence)}},
+		Format:   &chatFormat{"json_object"},
+	}
+	done, err := o.post(ctx, q)
+	if r, ok := errors.AsType[*refusal](err); ok && r.code == http.StatusBadRequest && strings.Contains(r.text, "response_format") {
+		q.Format = nil // LM Studio and others do not know it; the answer is checked anyway
+		done, err = o.post(ctx, q)
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return o.read(done)
+}
+
+func (o openAI) post(ctx context.Context, q chat) (*completion, error) {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return nil, fmt.Errorf("encode question: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if o.key != "" {
+		request.Header.Set("Authorization", "Bearer "+o.key)
+	}
+	response, err := o.client.Do(request)
+	if err != nil {
+		return nil, plain(err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	var done completion
+	if err := json.Unmarshal(data, &done); err != nil {
+		return nil, fmt.Errorf("the server's answer is no chat completion: %w", err)
+	}
+	return &done, nil
+}
+
+// read returns what a completion says, and what it costs.
+func (o openAI) read(done *completion) (answer, error) {
+	u := done.Usage
+	told := answer{cost: pawl.Usage{Tokens: u.Prompt + u.Completion, USD: u.Cost}}
+	if u.Cost == 0 {
+		told.cost.USD = price(o.price, u.Prompt, u.Completion)
+	}
+	if len(done.Choices) == 0 {
+		return told, errors.New("the server's answer is no chat completion: it has no choices")
+	}
+	choice := done.Choices[0]
+	told.text = choice.Message.Content
+	switch {
+	case choice.Message.Refusal != "":
+		return told, fmt.Errorf("the model refuses: %s", choice.Message.Refusal)
+	case choice.FinishReason != "stop" && choice.FinishReason != "":
+		return told, fmt.Errorf("the model did not finish its answer: %q", choice.FinishReason)
+	}
+	return told, nil
+}

@@ -1,0 +1,116 @@
+package evaluator
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pawl"
+)
+
+var open = []pawl.VerdictWord{pawl.Continue, pawl.Restart}
+
+const good = `{"verdict":"continue","confidence":0.9,"reasons":["half of it is there"]}`
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		good,
+		" \n" + good + "\n\n",
+		"```json\n" + good + "\n```",
+		"```\n" + good + "\n```\n",
+		"```json\r\n" + good + "\r\n```",
+		`{"reasons":["half of it is there"],"confidence":9e-1,"verdict":"continue"}`,
+	} {
+		o, err := parse(text, open, false)
+		if err != nil || o.Verdict != pawl.Continue || o.Confidence != 0.9 || !slices.Equal(o.Reasons, []string{"half of it is there"}) {
+			t.Errorf("%q: %+v, %v", text, o, err)
+		}
+	}
+	o, err := parse(`{"verdict":"human_review","confidence":0,"reasons":["a"],"cost":{"usd":0.25,"tokens":7}}`, open, true)
+	if err != nil || o.Verdict != pawl.HumanReview || o.Cost != (pawl.Usage{USD: 0.25, Tokens: 7}) {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	with := func(old, new string) string { return strings.Replace(good, old, new, 1) }
+	for text, want := range map[string]string{
+		"":                                    "not a JSON object",
+		"I would continue.":                   "not a JSON object",
+		"Sure! " + good:                       "not a JSON object",
+		good + " I hope this helps.":          "something follows",
+		good + good:                           "something follows",
+		"[" + good + "]":                      "not a JSON object",
+		"null":                                "not a JSON object",
+		"{}":                                  `no "verdict"`,
+		good[:len(good)-1]:                    "cut off",
+		good[:20]:                             "not JSON",
+		good[:40]:                             "not JSON",
+		"```json\n" + good:                    "not a JSON object",
+		"```go\n" + good + "\n```":            "not a JSON object",
+		"```json\nSure! " + good + "\n```":    "not a JSON object",
+		"```json\n" + good + "\n```\nand so?": "not a JSON object",
+		with("continue", "next"):              `do not allow "next"`,
+		with("continue", "Continue"):          `"Continue" is no verdict`,
+		with("continue", "delete"):            `"delete" is no verdict`,
+		with(`"continue"`, "null"):            `no "verdict"`,
+		with(`"continue"`, "1"):               `"verdict" is of the wrong type`,
+		with(`"verdict"`, `"Verdict"`):        `unknown key "Verdict"`,
+		with(`"verdict"`, `"confidence"`):     `"confidence" twice`,
+		with("0.9", "2"):                      "confidence is 2",
+		with("0.9", "-0.1"):                   "confidence is -0.1",
+		with("0.9", "1e999"):                  `"confidence" is of the wrong type`,
+		with("0.9", `"0.9"`):                  `"confidence" is of the wrong type`,
+		with("0.9", "null"):                   `no "confidence"`,
+		with("0.9", "NaN"):                    "not JSON",
+		with(`,"confidence":0.9`, ""):         `no "confidence"`,
+		with(`["half of it is there"]`, `[]`): "no reason",
+		with(`["half of it is there"]`, `["a"," \n"]`): "no reason",
+		with(`["half of it is there"]`, `["a",null]`):  "no reason",
+		with(`["half of it is there"]`, `"a"`):         `"reasons" is of the wrong type`,
+		with(`["half of it is there"]`, `null`):        `no "reasons"`,
+		with("{", `{"cost":{"usd":1},`):                `unknown key "cost"`,
+		with("half", "\xff"):                           "not UTF-8",
+	} {
+		if o, err := parse(text, open, false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %+v, %v, want …%s…", text, o, err, want)
+		}
+	}
+	for cost, want := range map[string]string{
+		`1`: "its cost", `null`: "its cost", `{"usd":-1}`: "negative", `{"usd":"1"}`: "wrong type", `{"eur":1}`: "unknown key", `{"tokens":1.5}`: "wrong type",
+	} {
+		if o, err := parse(with("{", `{"cost":`+cost+`,`), open, true); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("cost %s: %+v, %v, want …%s…", cost, o, err, want)
+		}
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a\r\nb\tc":                     "a b c",
+		"\x1b[31mred\x1b[0m\x00":        "[31mred[0m",
+		"left\u202eto right":            "leftto right",
+		"  ä ü  ":                       "ä ü",
+		"\xffx":                         "x",
+		strings.Repeat("ä", 30) + "end": "ääääää[… 40 bytes left out …]ääääend",
+	} {
+		if got := oneLine(text, 24); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(good)
+	f.Add("```json\n" + good + "\n```")
+	f.Add(`{"verdict":"next","confidence":1e-400,"reasons":["a"],"cost":{"usd":1,"tokens":2}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		o, err := parse(text, open, true)
+		if err == nil && (o.Verdict == pawl.Next || o.check(open) != nil || o.Cost.USD < 0) {
+			t.Errorf("%q: %+v", text, o)
+		}
+	})
+}
