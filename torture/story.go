@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -27,7 +28,7 @@ var plans embed.FS
 type story struct {
 	*torture
 	dir     string
-	folder  string          // the project's name in dir
+	folder  string          // the project's name in dir. Defaults to project.
 	point   string          // the fault that it suffers, for messages
 	wrapper func() []string // what every command is run under; nil: nothing
 	killed  map[string]bool // tokens of the attempts that we hit; nil: any may have been
@@ -74,7 +75,7 @@ func (s *story) furnish(plan string) error {
 const pawlFolder = ".pawl"
 
 func (s *story) project(names ...string) string {
-	return filepath.Join(append([]string{s.dir, s.folder}, names...)...)
+	return filepath.Join(append([]string{s.dir, cmp.Or(s.folder, "project")}, names...)...)
 }
 
 func (s *story) outside(names ...string) string {
