@@ -110,22 +110,22 @@ func at(root, path string) (pawl.Content, error) {
 
 // Exists reports whether there is anything at a declared path, or anything that matches it.
 func Exists(root, declared string) bool {
-	matches, err := glob(root, declared)
-	if err != nil {
-		return false
-	}
-	return slices.ContainsFunc(matches, func(m string) bool {
-		full, err := inside(root, m)
-		if err != nil {
-			return false
-		}
-		_, err = os.Lstat(full)
-		return err == nil
-	})
+	return isThere(root, declared, func(string, fs.FileInfo) bool { return true })
 }
 
 // Begun reports whether there is something in what is at a declared path: bytes in a file, entries in a folder.
 func Begun(root, declared string) bool {
+	return isThere(root, declared, func(full string, info fs.FileInfo) bool {
+		if !info.IsDir() {
+			return info.Size() > 0
+		}
+		entries, err := os.ReadDir(full)
+		return err == nil && len(entries) > 0
+	})
+}
+
+// isThere reports whether something that matches a declared path is there, inside the workspace, and fits.
+func isThere(root, declared string, fits func(full string, info fs.FileInfo) bool) bool {
 	matches, err := glob(root, declared)
 	if err != nil {
 		return false
@@ -136,11 +136,7 @@ func Begun(root, declared string) bool {
 			return false
 		}
 		info, err := os.Lstat(full)
-		if err != nil || !info.IsDir() {
-			return err == nil && info.Size() > 0
-		}
-		entries, err := os.ReadDir(full)
-		return err == nil && len(entries) > 0
+		return err == nil && fits(full, info)
 	})
 }
 
