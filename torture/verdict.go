@@ -273,7 +273,7 @@ func (c *trial) pointless(s stop, lines []line) string {
 			return "git stands where it stood"
 		}
 	case "anew":
-		if !c.hit("folder runs/*") && (!c.hit("journal") || len(c.before.started) > 0) {
+		if c.before.run != "" && !c.hit("folder runs/*") && (!c.hit("journal") || len(c.before.started) > 0) {
 			return "there is a run"
 		}
 	case "mend": // only what was damaged is put back
