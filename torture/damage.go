@@ -146,7 +146,17 @@ func (c *trial) eraseFolder() (damage, error) {
 	if info, err := os.Stat(c.project(pawlFolder, rel)); err != nil || !info.IsDir() {
 		return damage{}, err
 	}
-	return damage{kind: "deleted folder " + pattern, what: "deleted folder " + rel, hit: []string{rel}}, os.RemoveAll(c.project(pawlFolder, rel))
+	return damage{kind: "deleted folder " + pattern, what: "deleted folder " + rel, hit: []string{rel}}, removeAll(c.project(pawlFolder, rel))
+}
+
+// removeAll removes a folder into which somebody may still write.
+func removeAll(path string) error {
+	for range 100 {
+		if os.RemoveAll(path) == nil {
+			return nil
+		}
+	}
+	return os.RemoveAll(path)
 }
 
 func (c *trial) move() (damage, error) {

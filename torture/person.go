@@ -140,7 +140,7 @@ func (c *trial) heeds(typed, said string, code int) string {
 		time.Sleep(20 * time.Millisecond)
 		return typed
 	case c.mends(said):
-		return "pawl resume"
+		return typed
 	case code == 0 && !strings.HasPrefix(typed, "pawl recover"), strings.HasSuffix(typed, " --accept --json"):
 		return "pawl resume"
 	case strings.HasPrefix(hinted, "pawl recover") && strings.HasSuffix(hinted, "--accept"):

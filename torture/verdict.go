@@ -63,11 +63,11 @@ func (c *trial) judge() error {
 		return err
 	}
 	c.redone(lines, after)
-	c.repeated(lines)
+	c.repeated(lines, after)
 	c.unfinished(lines, after)
 	c.kept()
 	c.changed(lines)
-	if err := c.alone(c.before.tokens()); err != nil {
+	if err := c.alone(nil); err != nil { // of a control group whose record was deleted nobody knows
 		c.bad("%v", err)
 	}
 	if err := c.lostFiles(); err != nil {
@@ -150,22 +150,29 @@ func (c *trial) intact(token string) bool {
 	})
 }
 
-// repeated finds work that must not be repeated, and began more often than a person had said.
-func (c *trial) repeated(lines []line) {
+// repeated finds work that must not be repeated, and began more often than a person had said. Where finished work has
+// another key now, it is other work: for that a person has agreed to run finished work again.
+func (c *trial) repeated(lines []line, after *history) {
 	for _, work := range unrepeatable {
-		began, may := 0, 1
-		for _, l := range lines {
-			if l.work == work && !l.ended {
-				began++
+		needed, said := 0, 0
+		var last *line
+		for i, l := range lines {
+			if l.work != work || l.ended {
+				continue
 			}
+			finished := last != nil && (c.before.ever[last.token] || after.ever[last.token] || c.intact(last.token))
+			if last != nil && (!finished || last.key == l.key || !c.any("rerun")) {
+				needed++
+			}
+			last = &lines[i]
 		}
 		for _, s := range c.stops {
-			if s.kind == "repeat" && s.work == work || s.kind == "rerun" && c.hit("edited plan: "+work) || s.kind == "anew" {
-				may++
+			if s.kind == "repeat" && s.work == work || s.kind == "anew" {
+				said++
 			}
 		}
-		if began > may {
-			c.bad("%s must not be repeated, began %d times, and the person agreed to %d", work, began, may)
+		if needed > said {
+			c.bad("%s must not be repeated, began again %d times, and the person agreed to %d", work, needed, said)
 		}
 	}
 }
@@ -266,7 +273,7 @@ func (c *trial) pointless(s stop, lines []line) string {
 			return "git stands where it stood"
 		}
 	case "anew":
-		if !c.hit("folder runs/*") && (!c.hit("journal") || len(c.before.started) > 0) {
+		if c.before.run != "" && !c.hit("folder runs/*") && (!c.hit("journal") || len(c.before.started) > 0) {
 			return "there is a run"
 		}
 	case "mend": // only what was damaged is put back

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -193,16 +192,14 @@ func outlived(home string) bool {
 	return false
 }
 
-// CachedSeq returns up to which event a run's cached state goes, 0 where there is none. Nothing else of it is believed,
-// nor read.
+// CachedSeq returns up to which event a run's cached state goes, 0 where there is none that is as it was written. Nothing
+// else of it is believed.
 func CachedSeq(folder string, run pawl.RunID) pawl.Seq {
-	file, err := os.Open(filepath.Join(folder, string(run), "state.json"))
-	if err != nil {
+	data, err := os.ReadFile(filepath.Join(folder, string(run), "state.json"))
+	if err != nil || !sumHolds(data) {
 		return 0
 	}
-	defer file.Close()
-	head, _ := io.ReadAll(io.LimitReader(file, 64)) // what is missing does not match
-	m := cachedSeq.FindSubmatch(head)
+	m := cachedSeq.FindSubmatch(data)
 	if m == nil {
 		return 0
 	}

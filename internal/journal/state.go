@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // cacheVersion is raised whenever State or its fold changes, so that no older cache is believed.
-const cacheVersion = 3
+const cacheVersion = 4
 
 // cached is what state.json holds: the fold of the journal up to one event, and what shows that it is of this journal.
 type cached struct {
@@ -21,6 +22,22 @@ type cached struct {
 	Offset  int64       `json:"offset"` // where event Seq ends
 	CRC     string      `json:"crc"`    // of event Seq
 	State   *pawl.State `json:"state"`
+	// and last "sum", over all bytes before it
+}
+
+// sumLabel goes before the cache's own checksum: CRC-32C as 8 hex digits, then a quote and a brace.
+const sumLabel = `,"sum":"`
+
+// summed adds the checksum to a cache.
+func summed(data []byte) []byte {
+	data = data[:len(data)-1] // the brace
+	return fmt.Appendf(data, "%s%08x\"}", sumLabel, crc32.Checksum(data, castagnoli()))
+}
+
+// sumHolds reports whether a cache is as it was written.
+func sumHolds(data []byte) bool {
+	at := len(data) - len(sumLabel) - 8 - len(`"}`)
+	return at > 0 && string(data[at:]) == fmt.Sprintf("%s%08x\"}", sumLabel, crc32.Checksum(data[:at], castagnoli()))
 }
 
 func (l *Log) cachePath() string { return filepath.Join(l.home, "state.json") }
@@ -76,7 +93,7 @@ func (l *Log) cachedState() *pawl.State {
 // readCache returns what the cache says, nil where it cannot be read.
 func readCache(path string) *cached {
 	data, err := os.ReadFile(path)
-	if err != nil {
+	if err != nil || !sumHolds(data) {
 		return nil
 	}
 	c := cached{State: pawl.NewState()}
@@ -108,7 +125,7 @@ func (l *Log) SaveState(state *pawl.State) error {
 	if err != nil {
 		return fmt.Errorf("cache state: %w", err)
 	}
-	return disk.Put(l.cachePath(), data)
+	return disk.Put(l.cachePath(), summed(data))
 }
 
 // sumAt returns the checksum of an event's line.

@@ -2,6 +2,8 @@ package journal_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,10 +89,13 @@ func TestDoubtfulCacheIsNotBelieved(t *testing.T) {
 			t.Fatal(err)
 		}
 		cache[field] = value
+		delete(cache, "sum")
 		doubtful, err := json.Marshal(cache)
 		if err != nil {
 			t.Fatal(err)
 		}
+		doubtful = doubtful[:len(doubtful)-1]
+		doubtful = fmt.Appendf(doubtful, `,"sum":"%08x"}`, crc32.Checksum(doubtful, crc32.MakeTable(crc32.Castagnoli)))
 		for _, content := range []string{string(doubtful), string(data[:len(data)/2]), ""} {
 			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
@@ -99,5 +104,35 @@ func TestDoubtfulCacheIsNotBelieved(t *testing.T) {
 				t.Errorf("cache with %s changed: state %s", field, got)
 			}
 		}
+	}
+}
+
+// TestFlippedCacheIsNotBelieved changes each byte of the cache: none of them may reach the state.
+func TestFlippedCacheIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, "one", "two")
+	want := stateOf(t, r)
+	state, err := r.again(t).State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	state.Goal = "from the cache"
+	if err := r.SaveState(state); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(r.home(), "state.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range data {
+		data[i] ^= 1
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := stateOf(t, r); got != want {
+			t.Fatalf("byte %d changed: state %s", i, got)
+		}
+		data[i] ^= 1
 	}
 }
