@@ -64,8 +64,11 @@ func (t *table) add(c *trial) {
 	}
 }
 
-// mostIdle is how many cases in a hundred may ask in vain.
-const mostIdle = 2
+// mostIdle is how many cases in a hundred may ask in vain. Of fewer cases than enough that says nothing.
+const (
+	mostIdle = 2
+	enough   = 200
+)
 
 // fault is what the campaign came to, as an error.
 func (t *table) fault() error {
@@ -73,7 +76,7 @@ func (t *table) fault() error {
 	for _, n := range t.all {
 		cases += n
 	}
-	if t.all[wrongly] > 0 || t.all[idly]*100 > mostIdle*cases {
+	if t.all[wrongly] > 0 || cases >= enough && t.all[idly]*100 > mostIdle*cases {
 		return fmt.Errorf("of %d cases %d were wrong, and in %d a person was asked in vain", cases, t.all[wrongly], t.all[idly])
 	}
 	return nil
