@@ -193,12 +193,12 @@ func (s *story) git(args ...string) error {
 	return nil
 }
 
-// editPlan changes the plan as its person may: what is done, what is not, what must not be repeated, a limit, a new step,
-// or by a slip.
+// editPlan changes the plan as its person may: what is done, what is not, what must not be repeated, a limit, a new step
+// that another one then needs, or by a slip.
 func (c *trial) editPlan() (damage, error) {
 	edits := []struct{ what, old, new string }{
 		{"finished", "- id: list\n        run: . ./step.sh; begin", "- id: list\n        run: . ./step.sh; : again; begin"},
-		{"item", "begin && sleep 0.02", "begin && sleep 0.021"},
+		{"item", "begin && sleep 0.05", "begin && sleep 0.051"},
 		{"report", "sleep 0.03 && put out/report.txt", "sleep 0.031 && put out/report.txt"},
 		{"once", "begin && sleep 0.15", "begin && sleep 0.151"},
 		{"limit", "timeout: 1m", "timeout: 2m"},
@@ -267,6 +267,6 @@ func (c *trial) users() (map[string]string, error) {
 }
 
 // usualLines is how many lines an undisturbed run leaves in the ledger.
-const usualLines = 24
+const usualLines = 30
 
 func chance(dice *rand.Rand, percent int) bool { return dice.IntN(100) < percent }

@@ -49,6 +49,11 @@ func readJSON(path string, into any) bool {
 	return err == nil && json.Unmarshal(data, into) == nil
 }
 
+// allWorks are those of the campaign's plan that tell the ledger.
+var allWorks = []string{
+	"list", "each/p1", "each/p2", "each/p3", "each/p4", "each/p5", "each/p6", "each/p7", "each/p8", "once", "report", "plain", "join", "send", "tidy",
+}
+
 // unrepeatable are the steps of the campaign's plan that say so.
 var unrepeatable = []string{"once", "send"}
 
@@ -117,7 +122,7 @@ func (c *trial) redone(lines []line, after *history) {
 		switch said := c.agreed(l.work); {
 		case was.key == l.key && !said:
 			c.bad("%s was finished by attempt %d, and ran again as attempt %d, with the same key, and nobody said so", l.work, was.attempt, l.attempt)
-		case was.key != l.key && !said && !c.any("rerun", "recover"):
+		case was.key != l.key && !said && c.before.ever[was.token] && !c.any("rerun", "recover"): // what was called finished
 			c.bad("%s was finished and ran again with another key, and nobody was asked", l.work)
 		case was.key == l.key && c.intact(was.token):
 			c.needless = append(c.needless, fmt.Sprintf("%s ran again, with consent, although its records are intact", l.work))
@@ -197,7 +202,7 @@ func (c *trial) unfinished(lines []line, after *history) {
 	if !c.ended {
 		return
 	}
-	for _, work := range []string{"list", "each/p1", "each/p2", "each/p3", "each/p4", "each/p5", "once", "report", "plain", "join", "send", "tidy"} {
+	for _, work := range allWorks {
 		if !ended[work] {
 			c.bad("the run is completed, and %s never ended", work)
 		}
@@ -265,7 +270,7 @@ func (c *trial) pointless(s stop, lines []line) string {
 			return "the journal is as it was"
 		}
 	case "rerun":
-		if !c.hit("edited plan: finished", "edited plan: item", "edited plan: report", "edited plan: once") {
+		if !c.hit("edited plan: finished", "edited plan: item", "edited plan: report", "edited plan: once", "edited plan: added") {
 			return "nothing that finished work depends on was changed"
 		}
 	case "unsafe":
