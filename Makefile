@@ -37,7 +37,7 @@ $(BIN)/staticcheck: Makefile
 	GOBIN=$(BIN) $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
 	@touch $@
 
-torture: ## kills, faults and power cuts, at length
+torture: ## kills, faults, power cuts and damage, at length
 	$(GO) run ./torture
 
 torture-short: tools
