@@ -12,7 +12,7 @@ import (
 
 // dryRun measures `pawl resume --dry-run` of the run of row 5 in a project of many files, and where its time goes.
 func (b *bench) dryRun() ([]line, error) {
-	p, run, err := b.bigRun()
+	p, run, err := b.bigRun("dry")
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ const (
 
 // opening is row 5.
 func (b *bench) opening() ([]line, error) {
-	p, run, err := b.bigRun()
+	p, run, err := b.bigRun("opening")
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +129,8 @@ func openTo(b *bench, p *project.Project, run pawl.RunID, step pawl.StepID) erro
 }
 
 // bigRun makes a run as an engine leaves it that was asked to stop before the last step.
-func (b *bench) bigRun() (*project.Project, pawl.RunID, error) {
-	p, err := b.project("opening")
+func (b *bench) bigRun(name string) (*project.Project, pawl.RunID, error) {
+	p, err := b.project(name)
 	if err != nil {
 		return nil, "", err
 	}
