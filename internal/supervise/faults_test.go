@@ -66,7 +66,12 @@ func TestFailAnywhere(t *testing.T) {
 				status, err := Probe(a.dir)
 				a.no(err)
 				ledger, _ := os.ReadFile(filepath.Join(a.work, "ledger"))
+				_, made := os.Stat(a.dir)
 				switch {
+				case made != nil: // no engine has an intent of it, so nobody asks
+					if ledger != nil {
+						t.Error("ran without a folder")
+					}
 				case where == onlySupervisor && n <= 4 && status.State != NotBegun: // the calls that make begun.json
 					t.Errorf("begun without a durable record: %s", status.State)
 				case status.State == Lost:
