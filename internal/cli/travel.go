@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -388,6 +389,9 @@ func (a *app) restoreCommand() *cobra.Command {
 					return err
 				}
 				return a.whole(c.Context(), t, args[0], o.to != "", func(saved engine.SavedCheckpoint) error {
+					if err := t.knows(saved, paths); err != nil {
+						return err
+					}
 					if o.to != "" {
 						return a.export(c.Context(), t, saved, paths, o.to)
 					}
@@ -416,6 +420,24 @@ type restoreReport struct {
 	Changes    []changeReport    `json:"changes"`
 	Kept       []string          `json:"kept"` // ignored, so they stay
 	To         string            `json:"to,omitempty"`
+}
+
+// knows refuses paths at which nothing was then and nothing is now: they are not what the user meant.
+func (t *traveller) knows(saved engine.SavedCheckpoint, paths []string) error {
+	record, err := saved.Files()
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		e, err := t.store.At(record, path)
+		if err != nil {
+			return err
+		}
+		if _, missing := os.Lstat(filepath.Join(t.project.Root, path)); e == nil && missing != nil {
+			return usageError(fmt.Sprintf("pawl show %s .", saved.ID), "%s was not there at checkpoint %s, and is not there now", path, saved.ID)
+		}
+	}
+	return nil
 }
 
 func (a *app) export(ctx context.Context, t *traveller, saved engine.SavedCheckpoint, paths []string, to string) error {
