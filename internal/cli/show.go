@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pawl/internal/engine"
+	"pawl/internal/snapshot"
+)
+
+func (a *app) showCommand() *cobra.Command {
+	var leftOut bool
+	c := &cobra.Command{
+		Use:     "show CHECKPOINT [FILE]",
+		Short:   "Show a checkpoint, or a file as it was then",
+		Long:    "Show a checkpoint, or a file as it was then\n\nA checkpoint is named by its id, the beginning of it, \"latest\", or a step.",
+		Example: "  pawl show latest\n  pawl show 3f2a91c0 src/main.go",
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.travel(c.Context(), func(t *traveller) error {
+				saved, err := t.find(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				if len(args) == 2 {
+					return a.showFile(t, saved, args[1])
+				}
+				return a.showCheckpoint(t, saved, leftOut)
+			})
+		},
+	}
+	c.Flags().BoolVar(&leftOut, "left-out", false, "list what is not in it, and why")
+	return a.jsonFlag(c)
+}
+
+func (a *app) showFile(t *traveller, saved engine.SavedCheckpoint, name string) error {
+	record, err := saved.Files()
+	if err != nil {
+		return err
+	}
+	paths, err := a.inside(t.project, []string{name})
+	if err != nil {
+		return err
+	}
+	e, err := t.store.At(record, paths[0])
+	switch {
+	case err != nil:
+		return err
+	case e == nil:
+		return usageError("pawl show "+string(saved.ID), "%s was not there", paths[0])
+	case e.Kind == snapshot.Folder:
+		return a.showFolder(t, *e)
+	case e.Kind == snapshot.Link:
+		_, err = fmt.Fprintf(a.Out, "%s\n", e.Target)
+		return err
+	}
+	return t.store.Content(*e, a.Out)
+}
+
+func (a *app) showFolder(t *traveller, folder snapshot.Entry) error {
+	entries, err := t.store.List(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		mark := ""
+		if e.Kind == snapshot.Folder {
+			mark = "/"
+		}
+		fmt.Fprintf(a.Out, "%04o  %12d  %s%s\n", e.Mode, e.Size, e.Name, mark)
+	}
+	return nil
+}
+
+func (a *app) showCheckpoint(t *traveller, saved engine.SavedCheckpoint, leftOut bool) error {
+	r := checkpointOf(saved)
+	var list []snapshot.LeftOut
+	if leftOut {
+		record, err := saved.Files()
+		if err != nil {
+			return err
+		}
+		if list, err = t.store.LeftOutOf(record); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return a.printJSON(struct {
+			checkpointReport
+			List []snapshot.LeftOut `json:"left_out_paths,omitempty"`
+		}{r, list})
+	}
+	fact := func(name, format string, args ...any) {
+		fmt.Fprintf(a.Out, "  %-10s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintf(a.Out, "checkpoint %s\n", r.Checkpoint)
+	fact("run", "%s", r.Run)
+	fact("kind", "%s", r.Kind)
+	if about := r.about(); about != "" {
+		fact("about", "%s", about)
+	}
+	fact("taken", "%s, event %d", r.Time.UTC().Format("2006-01-02 15:04:05 UTC"), r.Seq)
+	fact("files", "%s", r.content())
+	if r.Snapshot == "kept" {
+		fact("added", "%s to the store", inBytes(r.Added))
+		fact("left out", "%d", r.LeftOut)
+	}
+	if r.Head != nil {
+		fact("git", "%s", r.Head)
+	}
+	for _, live := range r.Live {
+		fact("live", "attempt %d of %s", live.Attempt, live.Name())
+	}
+	for _, l := range list {
+		fmt.Fprintf(a.Out, "%s  (%s)\n", l.Path, l.Why)
+	}
+	return nil
+}
