@@ -41,7 +41,7 @@ torture: ## kills, faults, power cuts and damage, at length
 	$(GO) run ./torture
 
 torture-short: tools
-	$(GO) run ./torture -short
+	$(GO) run ./torture -short -seed 2026
 
 bench: ## speed as ratios against yardsticks in the same run; restic, one of them, is left out where it cannot be had
 	-@./scripts/need restic

@@ -87,7 +87,7 @@ func (s *scan) segment() (goOn bool, err error) {
 	found, ok := s.header(head, s.end)
 	to := s.end + found.size
 	if !ok || to > s.in.size {
-		unwritten := ok || len(head) < segmentHeader || s.missing(head, s.end)
+		unwritten := ok || len(head) < segmentHeader || s.missing(s.end, s.end+segmentHeader)
 		if to, err = s.next(s.end + 1); err != nil {
 			return false, err
 		}
@@ -172,27 +172,27 @@ func (s *scan) nextEntry(from, to int64) (int64, error) {
 	})
 }
 
-// torn reports whether bad stretches are what a power cut leaves of a segment that was never synced: bytes that never
+// torn reports whether bad stretches are what a power cut leaves of a segment that was never synced: sectors that never
 // reached the disk and read as NUL.
 func (s *scan) torn(bad []stretch) bool {
 	for _, b := range bad {
-		buf, err := s.in.bytes(b.from, int(b.to-b.from))
-		if err != nil || !s.missing(buf, b.from) {
+		if !s.missing(b.from, b.to) {
 			return false
 		}
 	}
 	return len(bad) > 0
 }
 
-// missing reports whether a sector's part of buf, which stands at offset, is all NUL.
-func (s *scan) missing(buf []byte, offset int64) bool {
-	const sector, enough = 512, 16 // fewer NUL in a row can be part of an entry
-	for len(buf) > 0 {
-		n := min(len(buf), int(sector-offset%sector))
-		if n >= enough && len(bytes.Trim(buf[:n], "\x00")) == 0 {
+// missing reports whether a sector that has bytes from one offset to another is all NUL, as far as it belongs to the
+// segment at s.end: no segment begins or ends with a NUL.
+func (s *scan) missing(from, to int64) bool {
+	const sector = 512
+	for at := from / sector * sector; at < to; at += sector {
+		begin := max(at, s.end)
+		buf, err := s.in.bytes(begin, int(at+sector-begin))
+		if err == nil && len(bytes.Trim(buf, "\x00")) == 0 {
 			return true
 		}
-		buf, offset = buf[n:], offset+int64(n)
 	}
 	return false
 }
