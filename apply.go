@@ -53,6 +53,10 @@ func (s *State) apply(e Event, payload Payload) error {
 		return s.applyNote(e, p)
 	case RollbackStarted, UndoStarted, UndoDone, UndoFailed, UndoSkipped, RollbackEnded:
 		return s.applyUndo(p)
+	case SessionBegan, SessionPrompted, SessionTurned, SessionCompacted, SessionEnded:
+		return s.applySession(e, p)
+	case OperationBegun, OperationEnded, OperationJudged:
+		return s.applyOperation(e, p)
 	}
 	return nil // machine.slept, run.examined, run.recovered, watchdog.acted, budget.spent: on record, without effect
 }

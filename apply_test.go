@@ -986,6 +986,21 @@ var deepStory = []pawl.Payload{
 	pawl.UndoStarted{UndoRef: undoRef(itemRef("f", 1, 2), 33)}, pawl.UndoDone{UndoRef: undoRef(itemRef("f", 1, 2), 33)},
 	pawl.RollbackEnded{Checkpoint: "c"},
 	pawl.EngineStopped{}, pawl.RunPaused{Why: "lunch"},
+	pawl.SessionBegan{
+		Session: "a:1", Source: "startup", Dir: "/d", Transcript: "/t", Model: "m", Process: &pawl.Process{PID: 3}, Step: "a",
+	},
+	pawl.SessionPrompted{Session: "a:1", Text: "do it", Digest: "d"},
+	pawl.OperationBegun{Operation: pawl.Operation{
+		ID: "a:1#1", Session: "a:1", Tool: "Bash", Kind: pawl.OperationCommand, Summary: "make", Digest: "x", Paths: []string{"p"},
+		Expect: []pawl.Expected{{Path: "p", Was: "w"}}, Head: "h", Clock: began,
+	}},
+	pawl.OperationBegun{Operation: pawl.Operation{ID: "a:1#2", Session: "a:1", Kind: pawl.OperationFiles, Paths: []string{"q"}, Digest: "y"}},
+	pawl.OperationBegun{Operation: pawl.Operation{Session: "a:1", Kind: pawl.OperationOther, Summary: "else", Digest: "z"}},
+	pawl.OperationEnded{Operation: "a:1#2", Session: "a:1"}, pawl.OperationEnded{Session: "a:1", Digest: "z"},
+	pawl.SessionCompacted{Session: "a:1"}, pawl.SessionTurned{Session: "a:1", Doing: pawl.SessionFailed, Why: "limit", Said: "s"},
+	pawl.OperationJudged{Operation: "a:1#1", Verdict: pawl.OperationPartly, Told: "b:2"},
+	pawl.OperationBegun{Operation: pawl.Operation{ID: "b:2#1", Session: "b:2", Digest: "v"}},
+	pawl.SessionTurned{Session: "b:2", Doing: pawl.SessionIdle},
 }
 
 // TestStateSurvivesJSONAtAnyPrefix: the journal's cache is a state in JSON, so one decoded after any event must go on
@@ -1005,6 +1020,7 @@ func TestStateSurvivesJSONAtAnyPrefix(t *testing.T) {
 	}
 	for _, v := range []any{
 		pawl.State{}, pawl.StepState{}, pawl.ItemsState{}, pawl.Try{}, pawl.AttemptState{}, pawl.GateState{}, pawl.Spending{},
+		pawl.SessionState{}, pawl.OperationState{},
 	} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
 			if name := reflect.TypeOf(v).Name() + "." + f.Name; len(f.Index) == 1 && !set[name] {
@@ -1123,6 +1139,8 @@ var everyPayload = []pawl.Payload{
 	pawl.AttemptStarted{}, pawl.AttemptEnded{}, pawl.ItemDone{}, pawl.Progressed{}, pawl.Heartbeat{}, pawl.WatchdogActed{},
 	pawl.GateOpened{}, pawl.GateAnswered{}, pawl.GateExpired{}, pawl.GateWithdrawn{}, pawl.BudgetSpent{}, pawl.DecisionMade{},
 	pawl.BlockerOpened{}, pawl.BlockerCleared{}, pawl.MemoryLearned{}, pawl.CheckpointSaved{},
+	pawl.SessionBegan{}, pawl.SessionPrompted{}, pawl.SessionTurned{}, pawl.SessionCompacted{}, pawl.SessionEnded{}, pawl.OperationBegun{},
+	pawl.OperationEnded{}, pawl.OperationJudged{},
 }
 
 // FuzzApply folds lines of the form "type payload", whatever they are. Nothing may panic, misfits leave no trace, and

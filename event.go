@@ -85,6 +85,8 @@ var payloads = register(
 	payload[BlockerCleared](), payload[MemoryLearned](), payload[CheckpointSaved](), payload[RunExamined](),
 	payload[CheckpointsPruned](), payload[FilesRestored](), payload[RollbackStarted](), payload[UndoStarted](),
 	payload[UndoDone](), payload[UndoFailed](), payload[UndoSkipped](), payload[RollbackEnded](),
+	payload[SessionBegan](), payload[SessionPrompted](), payload[SessionTurned](), payload[SessionCompacted](),
+	payload[SessionEnded](), payload[OperationBegun](), payload[OperationEnded](), payload[OperationJudged](),
 )
 
 // payloadType is how payloads of one type are decoded.

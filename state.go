@@ -36,9 +36,13 @@ type State struct {
 	Forked   *Fork                  `json:"forked,omitempty"`
 	Rollback *RollbackState         `json:"rollback,omitempty"` // one that has not ended: until then nothing is started
 	Spent    Spending               `json:"spent,omitzero"`
-	Newer    []EventType            `json:"newer,omitempty"`   // unknown event types: a newer pawl wrote here
-	Misfits  []Misfit               `json:"misfits,omitempty"` // the first MaxMisfits of them
-	Misfit   int                    `json:"misfit_count,omitempty"`
+
+	Sessions   map[SessionID]*SessionState     `json:"sessions,omitempty"`
+	Operations map[OperationID]*OperationState `json:"operations,omitempty"` // those without an outcome
+
+	Newer   []EventType `json:"newer,omitempty"`   // unknown event types: a newer pawl wrote here
+	Misfits []Misfit    `json:"misfits,omitempty"` // the first MaxMisfits of them
+	Misfit  int         `json:"misfit_count,omitempty"`
 }
 
 // RunStatus is where a run stands as a whole.

@@ -1,0 +1,170 @@
+package pawl
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+func (s *State) applySession(e Event, payload Payload) error {
+	switch p := payload.(type) {
+	case SessionBegan:
+		return s.heard(e, p.Session, func(x *SessionState) { s.sessionBegan(e, x, p) })
+	case SessionPrompted:
+		return s.heard(e, p.Session, func(x *SessionState) {
+			s.leave(p.Session)
+			x.Doing, x.Why, x.Asked = SessionWorks, "", p.Text
+		})
+	case SessionTurned:
+		return s.heard(e, p.Session, func(x *SessionState) { s.sessionTurned(x, p) })
+	case SessionCompacted:
+		return s.heard(e, p.Session, func(x *SessionState) { x.Compacts++ })
+	case SessionEnded:
+		return s.heard(e, p.Session, func(x *SessionState) { s.sessionEnded(x, p) })
+	}
+	return nil
+}
+
+func (s *State) applyOperation(e Event, payload Payload) error {
+	switch p := payload.(type) {
+	case OperationBegun:
+		return s.operationBegun(e, p.Operation)
+	case OperationEnded:
+		return s.operationEnded(e, p)
+	case OperationJudged:
+		o := s.Operations[p.Operation]
+		if o == nil {
+			return fmt.Errorf("operation %s is not in doubt", p.Operation)
+		}
+		o.Judged = &p
+	}
+	return nil
+}
+
+// sessionBegan takes note of a session. What it had left open is in doubt, unless it only goes on after a compaction.
+func (s *State) sessionBegan(e Event, x *SessionState, p SessionBegan) {
+	x.SessionBegan, x.Why, x.Told = p, "", e.Seq
+	if p.Source == "compact" {
+		return
+	}
+	s.leave(p.Session)
+	if x.Doing = SessionIdle; p.Session.Parent() != "" {
+		x.Doing = SessionWorks
+	}
+}
+
+// sessionTurned takes note of what a session does. At the end of its turn what it was told is settled.
+func (s *State) sessionTurned(x *SessionState, p SessionTurned) {
+	x.Doing, x.Why, x.Said = p.Doing, p.Why, cmp.Or(p.Said, x.Said)
+	if p.Doing != SessionIdle && p.Doing != SessionFailed {
+		return
+	}
+	s.leave(p.Session)
+	for id, o := range s.Operations {
+		if p.Doing == SessionIdle && o.Judged != nil && o.Judged.Told == p.Session {
+			delete(s.Operations, id)
+		}
+	}
+}
+
+// sessionEnded takes note of a session's end. Of a subagent nothing more is kept.
+func (s *State) sessionEnded(x *SessionState, p SessionEnded) {
+	s.leave(p.Session)
+	x.Doing, x.Why = SessionIsEnded, p.Why
+	if p.Session.Parent() != "" {
+		delete(s.Sessions, p.Session)
+	}
+}
+
+// session returns a session's state. One that was never said to begin is one whose beginning nobody saw.
+func (s *State) session(e Event, id SessionID) *SessionState {
+	if s.Sessions == nil {
+		s.Sessions = map[SessionID]*SessionState{}
+	}
+	x := s.Sessions[id]
+	if x == nil {
+		x = &SessionState{SessionBegan: SessionBegan{Session: id}, Since: e.Time, Doing: SessionWorks}
+		s.Sessions[id] = x
+	}
+	return x
+}
+
+// heard notes that a session gave a sign of life.
+func (s *State) heard(e Event, id SessionID, what func(*SessionState)) error {
+	if id == "" {
+		return fmt.Errorf("%s of no session", e.Type)
+	}
+	x := s.session(e, id)
+	x.Seen, x.Seq = e.Time, e.Seq
+	what(x)
+	return nil
+}
+
+// leave notes that a session goes on, or ends, without a word on what it has open.
+func (s *State) leave(id SessionID) {
+	for _, o := range s.Operations {
+		if o.Session == id {
+			o.Left = true
+		}
+	}
+}
+
+func (s *State) operationBegun(e Event, o Operation) error {
+	if o.ID == "" {
+		o.ID = OperationIDOf(o.Session, fmt.Sprint("event-", e.Seq))
+	}
+	if err := s.heard(e, o.Session, func(x *SessionState) { x.Doing, x.Why = SessionWorks, "" }); err != nil {
+		return err
+	}
+	if s.Operations == nil {
+		s.Operations = map[OperationID]*OperationState{}
+	}
+	for _, other := range s.Operations {
+		if other.Session != o.Session && other.Until.IsZero() {
+			other.Until = e.Time
+		}
+	}
+	s.Operations[o.ID] = &OperationState{Operation: o, Began: e.Time, Seq: e.Seq}
+	return nil
+}
+
+func (s *State) operationEnded(e Event, p OperationEnded) error {
+	id := p.Operation
+	if id == "" {
+		id = s.oldest(p.Session, p.Digest)
+	}
+	o := s.Operations[id]
+	if o == nil {
+		return s.heard(e, p.Session, func(x *SessionState) { x.Did++ }) // its intent was never seen
+	}
+	delete(s.Operations, id)
+	for _, other := range s.Operations {
+		other.besides(o)
+	}
+	return s.heard(e, o.Session, func(x *SessionState) { x.Did, x.Doing, x.Why, x.Last = x.Did+1, SessionWorks, "", o.Summary })
+}
+
+// oldest returns the oldest open operation of a session with this input.
+func (s *State) oldest(session SessionID, digest string) (id OperationID) {
+	for _, o := range s.Operations {
+		if o.Session == session && o.Digest == digest && (id == "" || o.Seq < s.Operations[id].Seq) {
+			id = o.ID
+		}
+	}
+	return id
+}
+
+// besides notes what another operation has done since this one was meant.
+func (o *OperationState) besides(other *OperationState) {
+	switch other.Kind {
+	case OperationReads:
+	case OperationFiles:
+		for _, path := range other.Paths {
+			if len(o.Others) < MaxOthers && !slices.Contains(o.Others, path) {
+				o.Others = append(o.Others, path)
+			}
+		}
+	default:
+		o.Overlaps = true
+	}
+}
