@@ -992,7 +992,7 @@ var deepStory = []pawl.Payload{
 	pawl.SessionPrompted{Session: "a:1", Text: "do it", Digest: "d"},
 	pawl.OperationBegun{Operation: pawl.Operation{
 		ID: "a:1#1", Session: "a:1", Tool: "Bash", Kind: pawl.OperationCommand, Summary: "make", Digest: "x", Paths: []string{"p"},
-		Expect: []pawl.Expected{{Path: "p", Was: "w"}}, Head: "h", Clock: began,
+		Expect: []pawl.Expected{{Path: "p", Was: "w"}}, Head: "h", Dir: "d", Clock: began,
 	}},
 	pawl.OperationBegun{Operation: pawl.Operation{ID: "a:1#2", Session: "a:1", Kind: pawl.OperationFiles, Paths: []string{"q"}, Digest: "y"}},
 	pawl.OperationBegun{Operation: pawl.Operation{Session: "a:1", Kind: pawl.OperationOther, Summary: "else", Digest: "z"}},

@@ -24,6 +24,7 @@ type Operation struct {
 	Digest  string        `json:"digest"`            // SHA-256 of the tool's name and input as they were given
 	Paths   []string      `json:"paths,omitempty"`   // that it names, relative to the project where they lie inside
 	Expect  []Expected    `json:"expect,omitempty"`  // what files are to hold after it
+	Dir     string        `json:"dir,omitempty"`     // where it works, relative to the project where that lies inside. Defaults to its root.
 	Head    string        `json:"head,omitempty"`    // the commit that git stood at
 	Clock   time.Time     `json:"clock,omitzero"`    // the file system's clock when it was meant: what it changes has a ctime at or after it
 }

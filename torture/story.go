@@ -427,26 +427,32 @@ func (s *story) killAll() {
 // goneWithin is how long the last processes of a finished run may take to leave the process table.
 const goneWithin = 3 * time.Second
 
-// alone checks that no process and no control group of the story is left.
+// alone checks that no process and no control group of the story is left. Both may take a moment; and where two stories
+// go on from one recording, the other may have begun an attempt with the same token.
 func (s *story) alone(tokens []string) error {
-	var left []proc
 	for end := time.Now().Add(goneWithin); ; time.Sleep(5 * time.Millisecond) {
-		if left = s.processes(); len(left) == 0 {
-			break
-		}
-		if time.Now().After(end) {
+		left, groups := s.processes(), groupsOf(tokens)
+		switch late := time.Now().After(end); {
+		case len(left)+len(groups) == 0:
+			return nil
+		case late && len(left) > 0:
 			s.tally.left.Add(int64(len(left)))
 			return s.wrong("processes left: %v", left)
+		case late:
+			return s.wrong("control groups left: %v", groups)
 		}
 	}
-	for _, group := range controlGroups() {
-		for _, token := range tokens {
-			if filepath.Base(group) == "pawl-"+token {
-				return s.wrong("control group left: %s", group)
-			}
-		}
+}
+
+// groupsOf returns the control groups of attempts with these tokens.
+func groupsOf(tokens []string) []string {
+	if len(tokens) == 0 {
+		return nil
 	}
-	return nil
+	return slices.DeleteFunc(controlGroups(), func(group string) bool {
+		token, ours := strings.CutPrefix(filepath.Base(group), "pawl-")
+		return !ours || !slices.Contains(tokens, token)
+	})
 }
 
 // controlGroups returns pawl's groups below every mounted cgroup of version 2.

@@ -1,0 +1,202 @@
+package ledger
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"pawl"
+)
+
+// World is what was found of an operation in doubt.
+type World struct {
+	Look      func(path string) Look // at a path, relative to the project or absolute
+	Changed   []Change               // what was changed since it was meant, and by nobody else that is known; the first of them
+	More      int                    // changes that are not named
+	Blind     string                 // why it could not be found out what was changed; empty: it was
+	Head      string                 // the commit that git stands at
+	Processes []Process              // that it may have left running
+}
+
+// Look is what is at a path.
+type Look struct {
+	There   bool
+	Folder  bool
+	Changed time.Time                      // its ctime, or that of the nearest folder above it where nothing is there
+	Content func() (sha string, err error) // of a file
+	Tail    func(n int) ([]byte, error)    // its last bytes
+}
+
+// Change is a path that was changed, made or removed.
+type Change struct {
+	Path string
+	What string // changed | removed
+	At   time.Time
+}
+
+// Process is one that still runs.
+type Process struct {
+	Text string // what is known of it
+	Sure bool   // it is the operation's
+}
+
+// Judge says how far an operation came, and by what evidence, one line each.
+func Judge(o *pawl.OperationState, w World) (pawl.OperationVerdict, []string) {
+	j := &judging{OperationState: o, World: w}
+	for _, p := range w.Processes {
+		j.say("%s", map[bool]string{true: "it still runs: ", false: "perhaps of it: "}[p.Sure]+p.Text)
+		j.alive = j.alive || p.Sure
+	}
+	verdict := j.verdict()
+	if j.alive && verdict != pawl.OperationDone {
+		verdict = pawl.OperationPartly
+	}
+	j.head()
+	return verdict, j.evidence
+}
+
+// judging is an operation being judged.
+type judging struct {
+	*pawl.OperationState
+	World
+	alive    bool
+	evidence []string
+}
+
+func (j *judging) say(format string, args ...any) {
+	j.evidence = append(j.evidence, fmt.Sprintf(format, args...))
+}
+
+func (j *judging) verdict() pawl.OperationVerdict {
+	switch {
+	case j.Kind == pawl.OperationReads:
+		j.say("it only reads: doing it again does no harm")
+		return pawl.OperationUnknown
+	case j.Kind == pawl.OperationFiles && len(j.Expect) > 0:
+		return j.files()
+	case j.Kind == pawl.OperationFiles && len(j.Paths) > 0:
+		return j.named()
+	case j.Kind == pawl.OperationCommand:
+		return j.command()
+	}
+	j.changes()
+	j.say("what it does elsewhere cannot be seen from here")
+	return pawl.OperationUnknown
+}
+
+// head says whether git has moved.
+func (j *judging) head() {
+	switch {
+	case j.Head == "" && j.World.Head == "":
+	case j.Head == j.World.Head:
+		j.say("git's HEAD is where it was")
+	default:
+		j.say("git's HEAD has moved from %s to %s since", short(j.Head), short(j.World.Head))
+	}
+}
+
+func (j *judging) moved() bool { return j.Head != j.World.Head }
+
+func short(commit string) string {
+	if commit == "" {
+		return "no commit"
+	}
+	return commit[:min(12, len(commit))]
+}
+
+// files compares what files hold with what they were to hold.
+func (j *judging) files() pawl.OperationVerdict {
+	full, none := 0, 0
+	for _, e := range j.Expect {
+		switch now, err := contentOf(j.Look(e.Path)); {
+		case err != nil:
+			j.say("`%s` cannot be read: %v", e.Path, err)
+		case now == e.Will:
+			full++
+			j.say("`%s` %s", e.Path, map[bool]string{true: "is gone, as it was to be", false: "holds what it was to hold"}[e.Will == ""])
+		case now == e.Was:
+			none++
+			j.say("`%s` %s", e.Path, map[bool]string{true: "is not there", false: "is as it was before"}[e.Was == ""])
+		default:
+			j.say("`%s` holds neither what was there before nor what it was to hold", e.Path)
+		}
+	}
+	switch len(j.Expect) {
+	case full:
+		return pawl.OperationDone
+	case none:
+		return pawl.OperationNotDone
+	}
+	return pawl.OperationPartly
+}
+
+// contentOf returns the hash of a file's content, empty where nothing is there.
+func contentOf(l Look) (string, error) {
+	if !l.There {
+		return "", nil
+	}
+	if l.Folder {
+		return "a folder", nil
+	}
+	return l.Content()
+}
+
+// named looks whether the paths that an operation names were changed since.
+func (j *judging) named() pawl.OperationVerdict {
+	verdict := pawl.OperationNotDone
+	for _, path := range j.Paths {
+		l := j.Look(path)
+		if j.since(l) {
+			verdict = pawl.OperationPartly
+			j.say("`%s` was changed %s", path, j.after(l.Changed))
+		} else {
+			j.say("`%s` was not changed since", path)
+		}
+	}
+	return verdict
+}
+
+// since reports whether something was changed since the operation was meant.
+func (j *judging) since(l Look) bool { return !l.Changed.Before(j.Clock) && !j.Clock.IsZero() }
+
+// after says when something happened.
+func (j *judging) after(t time.Time) string {
+	text := "at " + t.UTC().Format("15:04:05 UTC")
+	if d := t.Sub(j.Began); d > 0 {
+		text += ", " + d.Round(10*time.Millisecond).String() + " after it was meant"
+	}
+	return text
+}
+
+// manyChanges is how many changed paths are named as evidence.
+const manyChanges = 8
+
+// changes tells what was changed since, and reports whether anything was.
+func (j *judging) changes() bool {
+	if j.Blind != "" {
+		j.say("what was changed since could not be found out: %s", j.Blind)
+		return false
+	}
+	for _, c := range j.Changed[:min(len(j.Changed), manyChanges)] {
+		j.say("`%s` was %s %s", c.Path, c.What, j.after(c.At))
+	}
+	if more := len(j.Changed) + j.More - manyChanges; more > 0 {
+		j.say("%d more paths were changed since", more)
+	}
+	if len(j.Changed) == 0 {
+		j.say("no file here was changed since")
+	}
+	return len(j.Changed) > 0
+}
+
+// mentioned returns the changes whose path, or its last name, stands in the operation's text.
+func (j *judging) mentioned() []Change {
+	var found []Change
+	for _, c := range j.Changed {
+		if strings.Contains(j.Summary, path.Base(c.Path)) {
+			found = append(found, c)
+		}
+	}
+	return found
+}

@@ -1,0 +1,140 @@
+// Package ledger says what an agent's tool call is meant to do to the world, and, where nobody has told its outcome, how
+// far it came.
+//
+// Both are pure: Intent is given the call and the files that it names, Judge is given what was found afterwards. A verdict
+// never says more than its evidence: "done" only where all that was to be there is there, "not done" only where nothing of
+// it is and a trace would have to be here, "unknown" where nothing on this machine could tell.
+package ledger
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"pawl"
+)
+
+// Call is a tool call as an agent is about to make it.
+type Call struct {
+	Tool  string
+	Input json.RawMessage
+	Dir   string // absolute; where the agent works
+	Root  string // absolute; the project's
+
+	Read   func(path string) ([]byte, error) // a file of any absolute path; fs.ErrNotExist: there is none
+	Redact func(string) string               // takes secrets out of words
+}
+
+// Intent returns what a call is meant to do. What it cannot make out it leaves open: the operation's kind is then "other".
+// ID, Session, Head and Clock are the caller's.
+func Intent(c Call) pawl.Operation {
+	in, t := readInput(c.Input), toolOf(c.Tool)
+	if dir, ok := in.text("workdir", "dirpath", "directory", "cwd"); ok && t.kind == pawl.OperationCommand {
+		c.Dir = c.absolute(dir)
+	}
+	o := pawl.Operation{Tool: clip(c.Redact(c.Tool), 100), Kind: t.kind, Digest: Digest(c.Tool, c.Input)}
+	var plan []planned
+	if t.plan != nil {
+		plan = t.plan(in, c)
+		o.Expect = c.expect(plan)
+	}
+	paths := t.paths(in, plan)
+	for _, path := range paths[:min(len(paths), maxPaths)] {
+		o.Paths = append(o.Paths, c.Redact(c.relative(path)))
+	}
+	summary := t.summary(in)
+	if t.kind == pawl.OperationFiles {
+		summary = strings.Join(o.Paths, ", ")
+	}
+	o.Summary = clip(c.Redact(summary), pawl.MaxSummary)
+	if dir := c.relative("."); dir != "." {
+		o.Dir = dir
+	}
+	return o
+}
+
+// maxPaths is how many paths of a call are kept.
+const maxPaths = 50
+
+// Digest tells calls apart that an agent does not name: SHA-256 of the tool's name and its input, without the spaces that
+// an agent may write or not.
+func Digest(tool string, input json.RawMessage) string {
+	h := sha256.New()
+	h.Write([]byte(tool + "\x00"))
+	var v any
+	if err := json.Unmarshal(input, &v); err == nil {
+		if plain, err := json.Marshal(v); err == nil {
+			input = plain
+		}
+	}
+	h.Write(input)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// planned is what a file is to hold; nil: it is not to be there. unsure: what it will hold cannot be computed.
+type planned struct {
+	path    string
+	content []byte
+	gone    bool
+	unsure  bool
+}
+
+// expect turns a plan into what can be checked afterwards. A plan that cannot be computed in full promises nothing.
+func (c Call) expect(plan []planned) []pawl.Expected {
+	var all []pawl.Expected
+	for _, p := range plan {
+		was, err := c.was(p.path)
+		if p.unsure || err != nil {
+			return nil
+		}
+		e := pawl.Expected{Path: c.relative(p.path), Was: was}
+		if !p.gone {
+			e.Will = sum(p.content)
+		}
+		all = append(all, e)
+	}
+	if len(all) > maxPaths {
+		return nil
+	}
+	return all
+}
+
+// was returns the hash of what a path holds now, empty where nothing is there.
+func (c Call) was(path string) (string, error) {
+	data, err := c.Read(c.absolute(path))
+	if notThere(err) {
+		return "", nil
+	}
+	return sum(data), err
+}
+
+func sum(data []byte) string {
+	h := sha256.Sum256(data)
+	return hex.EncodeToString(h[:])
+}
+
+func (c Call) absolute(path string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.Dir, path)
+	}
+	return filepath.Clean(path)
+}
+
+// relative returns a path as seen from the project's root, where it lies inside.
+func (c Call) relative(path string) string {
+	path = c.absolute(path)
+	if rel, err := filepath.Rel(c.Root, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
+// clip shortens a text to n bytes, at the end of a character.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n-len("…")], "") + "…"
+}
