@@ -213,7 +213,7 @@ func (j *judging) copied(from, to string) came {
 
 // git says how far a command of git came: a commit moves HEAD, and does so last.
 func (j *judging) git(args []string) came {
-	if args[0] != "commit" || j.Head == "" && j.World.Head == "" {
+	if args[0] != "commit" || j.Operation.Head == "" && j.World.Head == "" {
 		return unseen
 	}
 	if j.moved() {

@@ -88,15 +88,15 @@ func (j *judging) verdict() pawl.OperationVerdict {
 // head says whether git has moved.
 func (j *judging) head() {
 	switch {
-	case j.Head == "" && j.World.Head == "":
-	case j.Head == j.World.Head:
+	case j.Operation.Head == "" && j.World.Head == "":
+	case !j.moved():
 		j.say("git's HEAD is where it was")
 	default:
-		j.say("git's HEAD has moved from %s to %s since", short(j.Head), short(j.World.Head))
+		j.say("git's HEAD has moved from %s to %s since", short(j.Operation.Head), short(j.World.Head))
 	}
 }
 
-func (j *judging) moved() bool { return j.Head != j.World.Head }
+func (j *judging) moved() bool { return j.Operation.Head != j.World.Head }
 
 func short(commit string) string {
 	if commit == "" {

@@ -190,18 +190,27 @@ func (l *lexer) connect() {
 // end closes the command that is being read.
 func (l *lexer) end(pipe bool) {
 	l.endWord()
+	l.shellWords()
 	if len(l.now.words) > 0 || len(l.now.redirects) > 0 {
-		if len(l.now.words) > 0 && reserved[l.now.words[0]] {
-			l.unclear = true
-			l.now.words = l.now.words[1:]
-		}
 		l.commands = append(l.commands, l.now)
 	}
 	l.now = command{piped: pipe}
 }
 
-// reserved are words that only a shell understands.
-var reserved = map[string]bool{
-	"if": true, "then": true, "else": true, "elif": true, "fi": true, "for": true, "while": true, "until": true, "do": true,
-	"done": true, "case": true, "esac": true, "function": true, "!": true, "time": true, "eval": true, "exec": true, "source": true, ".": true,
+// shellWords takes off a command the words that only a shell understands. What follows some of them is no command.
+func (l *lexer) shellWords() {
+	for len(l.now.words) > 0 && reserved[l.now.words[0]] {
+		l.unclear = true
+		if headers[l.now.words[0]] {
+			l.now.words = nil
+			return
+		}
+		l.now.words = l.now.words[1:]
+	}
 }
+
+// reserved are words that only a shell understands, and headers those of them that a list of words follows.
+var (
+	reserved = wordSet("if then else elif fi for while until do done case esac function select ! time eval exec source .")
+	headers  = wordSet("for case function select")
+)
