@@ -9,7 +9,7 @@ import (
 func (s *State) applySession(e Event, payload Payload) error {
 	switch p := payload.(type) {
 	case SessionBegan:
-		return s.heard(e, p.Session, func(x *SessionState) { s.sessionBegan(e, x, p) })
+		return s.heard(e, p.Session, func(x *SessionState) { s.sessionBegan(x, p) })
 	case SessionPrompted:
 		return s.heard(e, p.Session, func(x *SessionState) {
 			s.leave(p.Session)
@@ -42,8 +42,8 @@ func (s *State) applyOperation(e Event, payload Payload) error {
 }
 
 // sessionBegan takes note of a session. What it had left open is in doubt, unless it only goes on after a compaction.
-func (s *State) sessionBegan(e Event, x *SessionState, p SessionBegan) {
-	x.SessionBegan, x.Why, x.Told = p, "", e.Seq
+func (s *State) sessionBegan(x *SessionState, p SessionBegan) {
+	x.SessionBegan, x.Why = p, ""
 	if p.Source == "compact" {
 		return
 	}

@@ -226,4 +226,5 @@ const (
 	ItemRunning ItemStatus = "running"
 	ItemIsDone  ItemStatus = "done"
 	ItemFailed  ItemStatus = "failed"
+	ItemDropped ItemStatus = "dropped" // it is no longer on the list
 )

@@ -63,7 +63,6 @@ type SessionState struct {
 	Since    time.Time    `json:"since"` // when it first began
 	Seen     time.Time    `json:"seen"`  // its last event
 	Seq      Seq          `json:"seq"`   // of its last event
-	Told     Seq          `json:"told"`  // up to which event it has been told
 	Doing    SessionDoing `json:"doing"`
 	Why      string       `json:"why,omitempty"`   // it failed, asks or ended
 	Asked    string       `json:"asked,omitempty"` // the last thing that a person asked of it

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"pawl/internal/cli"
 	"pawl/internal/config"
@@ -15,6 +16,7 @@ import (
 	"pawl/internal/engine"
 	"pawl/internal/evaluator"
 	"pawl/internal/executor/shell"
+	"pawl/internal/hook"
 	"pawl/internal/supervise"
 )
 
@@ -35,9 +37,28 @@ func run(args []string) int {
 		}
 		return 0
 	}
+	if len(args) > 1 && (args[1] == hook.Verb || args[1] == hook.KeeperVerb) {
+		if done, code := hooked(args[1:]); done {
+			return code
+		}
+	}
 	streams := cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	err := cli.Run(context.Background(), args[1:], streams, version(), cli.Parts{Executors: []engine.Executor{shell.Executor{}}, Adviser: adviser})
 	return cli.Report(os.Stderr, err)
+}
+
+// hooked serves what agents call, without the command line's own start. An agent is never disturbed: the exit code is 0.
+func hooked(args []string) (done bool, code int) {
+	ctx := context.Background()
+	switch {
+	case len(args) != 2 || strings.HasPrefix(args[1], "-"):
+		return false, 0
+	case args[0] == hook.Verb:
+		hook.Run(ctx, args[1], os.Stdin, os.Stdout, hook.Config{Environ: os.Environ(), Version: version(), Snapshots: cli.Snapshots})
+	default:
+		hook.Keep(ctx, args[1], cli.Snapshots)
+	}
+	return true, 0
 }
 
 // adviser is whom a project asks what the rules of recovery leave open; nil where it asks nobody.

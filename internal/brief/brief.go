@@ -26,6 +26,9 @@ type Brief struct {
 	Cut      bool           `json:"cut"`    // lines were left out for lack of room
 	Sections []Section      `json:"sections"`
 	Doubts   []Doubt        `json:"doubts,omitempty"`
+
+	Operations []Operation `json:"operations,omitempty"`
+
 	Findings []pawl.Finding `json:"findings,omitempty"`
 	Text     string         `json:"text"`
 }
@@ -53,7 +56,7 @@ func Make(f Facts, o Options) Brief {
 	w := newWriter(f, o)
 	sections := w.sections()
 	b := Brief{
-		For: w.audience, Checked: f.Now.UTC(), Budget: w.budget, Doubts: w.bareDoubts(), Findings: w.bareFindings(),
+		For: w.audience, Checked: f.Now.UTC(), Budget: w.budget, Doubts: w.bareDoubts(), Operations: w.bareOperations(), Findings: w.bareFindings(),
 	}
 	if f.State != nil {
 		b.Run, b.Status = f.State.Run, w.status
@@ -110,6 +113,16 @@ func (w *writer) bareDoubts() []Doubt {
 	return bare
 }
 
+// bareOperations returns the operations in doubt without secrets.
+func (w *writer) bareOperations() []Operation {
+	bare := slices.Clone(w.Operations)
+	for i := range bare {
+		o := &bare[i]
+		o.Summary, o.Evidence, o.Paths, o.Judged = w.flat(o.Summary), w.bare(o.Evidence), w.bare(o.Paths), nil
+	}
+	return bare
+}
+
 // bareFindings returns the findings without secrets.
 func (w *writer) bareFindings() []pawl.Finding {
 	bare := slices.Clone(w.Findings)
@@ -133,11 +146,14 @@ func (w *writer) sections() []section {
 	if w.State == nil {
 		return present(w.nothing(), w.memories())
 	}
+	if w.News != nil {
+		return present(w.where(), w.doubts(), w.news(), w.since(), w.asked())
+	}
 	all := []section{w.where(), w.doubts(), w.next()}
 	if w.audience == Kernel {
 		all = append(all, w.artifacts())
 	}
-	return present(append(all, w.since(), w.asked(), w.decisions(), w.memories(), w.finished())...)
+	return present(append(all, w.since(), w.sessions(), w.asked(), w.decisions(), w.memories(), w.finished())...)
 }
 
 // present leaves out sections in which nothing is.

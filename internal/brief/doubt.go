@@ -15,6 +15,9 @@ import (
 func (w *writer) doubts() section {
 	s := section{title: "What is in doubt, and the evidence", all: w.command("pawl status", "")}
 	w.found(&s, pawl.Bad)
+	for _, o := range w.Operations {
+		s.add(w.operation(o))
+	}
 	for _, d := range w.Doubts {
 		if d.Found != Live {
 			s.add(w.doubt(d))

@@ -24,6 +24,31 @@ type Facts struct {
 	Memories  []pawl.Memory          //
 	Unchecked []string               // what could not be checked, and why, one line each
 	Moved     map[pawl.GateID]string // gates that show what is no longer so, and what differs
+
+	Sessions   []Session   // of agents, the one that was heard of last first
+	Operations []Operation // tool calls whose outcome nobody has told
+	News       *News       // to tell only what is new; nil: all is told
+}
+
+// Session is a session of an agent.
+type Session struct {
+	pawl.SessionState
+	Gone   bool // its agent is no more
+	Reader bool // it is the one that the brief is for
+}
+
+// Operation is a tool call in doubt, as it was found just now.
+type Operation struct {
+	pawl.OperationState
+	Verdict  pawl.OperationVerdict `json:"verdict"`
+	Evidence []string              `json:"evidence"` // one line each
+}
+
+// News is what happened since the reader was told last.
+type News struct {
+	Since time.Time
+	Lines []string // the oldest first
+	More  int      // older lines that are left out
 }
 
 // Engine is the one that holds the run's project.

@@ -91,7 +91,7 @@ func (w *writer) todo() string {
 	}
 	switch {
 	case w.State.Kind == pawl.SessionRun:
-		return "go on with the goal; no plan says what comes next"
+		return w.sessionTodo()
 	case w.State.Kind == pawl.DurableRun:
 		return "start the program that made this run: it goes on where it was"
 	case w.Engine != nil:
@@ -104,6 +104,21 @@ func (w *writer) todo() string {
 	return text
 }
 
+// sessionTodo says what moves a run on that has no plan.
+func (w *writer) sessionTodo() string {
+	text := "go on with the goal; no plan says what comes next"
+	for _, x := range w.Sessions {
+		if x.Asked != "" {
+			text = "go on with what was asked last: " + w.said(x.Asked)
+			break
+		}
+	}
+	if len(w.Operations) > 0 {
+		return "see first to what is in doubt above, then " + text
+	}
+	return text
+}
+
 // begun returns the steps that were begun and are not done.
 func (w *writer) begun() []step {
 	return slices.DeleteFunc(slices.Clone(w.steps), func(s step) bool {
@@ -111,7 +126,7 @@ func (w *writer) begun() []step {
 		case s.state == nil || s.state.Finished() || s.state.Status == pawl.GaveUp:
 			return true
 		case s.state.Status == pawl.Pending:
-			return s.state.Attempts == 0 && s.state.Items == nil && s.state.Rejected == ""
+			return s.state.Attempts == 0 && s.state.Items == nil && s.state.Rejected == "" && len(s.state.Named) == 0
 		}
 		return false
 	})
@@ -239,7 +254,7 @@ func (w *writer) named(s *section, st step) {
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(st.state.Named)) {
-		if item := st.state.Named[id]; item.Status != pawl.ItemIsDone {
+		if item := st.state.Named[id]; item.Status != pawl.ItemIsDone && item.Status != pawl.ItemDropped {
 			s.add("its item: " + w.code(string(st.ID)+"/"+string(id)) + " is " + w.plain(string(item.Status)) + w.because(item.Title))
 		}
 	}

@@ -27,6 +27,10 @@ type Briefing struct {
 
 	Findings []pawl.Finding              // what somebody else has found out
 	Verdicts map[pawl.Token]pawl.Verdict // what somebody else has judged; attempts that are missing are judged here
+
+	Session    pawl.SessionID      // the agent's session that reads it. Defaults to none.
+	News       pawl.Seq            // tell only what came after this event. Defaults to telling all.
+	Operations []DoubtfulOperation // what somebody else has found of operations in doubt. Defaults to finding it out.
 }
 
 // Brief checks everything that is to be told of a run, and writes it down. No run: nothing has been run here. It changes
@@ -77,7 +81,23 @@ func (g *briefer) gather(ctx context.Context) error {
 	}
 	g.doubts()
 	g.killed()
+	g.sessions(ctx)
 	return ctx.Err()
+}
+
+// sessions says who worked on the run, and what they left in doubt.
+func (g *briefer) sessions(ctx context.Context) {
+	g.facts.Sessions = sessionsOf(g.run.State, g.Session)
+	doubts := g.Operations
+	if doubts == nil {
+		doubts = Reconcile(ctx, g.project, g.run.State.InDoubt(SessionGone))
+	}
+	for _, d := range doubts {
+		g.facts.Operations = append(g.facts.Operations, brief.Operation(d))
+	}
+	if g.News > 0 {
+		g.facts.News = g.newsSince(g.News)
+	}
 }
 
 func (g *briefer) warn(where, hint, format string, args ...any) {

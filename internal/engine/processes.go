@@ -42,10 +42,24 @@ func (p Process) Supervised() bool { return p.Proof == supervise.BySupervisor }
 
 // String says in one line what is known of the process.
 func (p Process) String() string {
-	text := fmt.Sprintf("process %d of %s, attempt %s, runs since %s: %s", p.PID, p.Name(), p.Try, time.Duration(p.Seconds*float64(time.Second)).Round(time.Second), p.Command)
+	text := fmt.Sprintf("process %d of %s, attempt %s, runs since %s: %s", p.PID, p.Name(), p.Try, p.age(), p.Command)
 	if p.Proof == "" {
 		text = strings.Replace(text, " of ", ", perhaps of ", 1)
 	}
+	return text + p.doing()
+}
+
+// bareString says the same without whose it is.
+func (p Process) bareString() string {
+	return fmt.Sprintf("process %d runs since %s: `%s`", p.PID, p.age(), p.Command) + p.doing()
+}
+
+func (p Process) age() time.Duration {
+	return time.Duration(p.Seconds * float64(time.Second)).Round(time.Second)
+}
+
+func (p Process) doing() string {
+	text := ""
 	if len(p.Listens) > 0 {
 		text += "; listens at " + strings.Join(p.Listens, ", ")
 	}
@@ -146,6 +160,12 @@ func processesOf(p *project.Project, dirs []string) ([]Process, error) {
 			}
 		}
 	}
+	watch(p, found)
+	return found, nil
+}
+
+// watch finds out what processes do, and whether they write meanwhile.
+func watch(p *project.Project, found []Process) {
 	for i := range found {
 		found[i].look(p)
 	}
@@ -156,7 +176,6 @@ func processesOf(p *project.Project, dirs []string) ([]Process, error) {
 		now, err := process.Written(found[i].PID)
 		found[i].Writing = err == nil && now > found[i].written
 	}
-	return found, nil
 }
 
 // left returns what the attempt in a folder has left running. One whose supervisor saw the end of everything is not

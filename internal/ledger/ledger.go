@@ -55,6 +55,9 @@ func Intent(c Call) pawl.Operation {
 	return o
 }
 
+// Changes reports whether a tool may change files.
+func Changes(name string) bool { return toolOf(name).kind != pawl.OperationReads }
+
 // maxPaths is how many paths of a call are kept.
 const maxPaths = 50
 

@@ -83,6 +83,18 @@ func (p *Project) LockEngine(holder Holder) (*Lock, error) {
 	return &Lock{file: file.File}, nil
 }
 
+// LockKeeper makes the caller the one process that takes the checkpoints that hooks want. KindHeld: there is one.
+func (p *Project) LockKeeper() (*Lock, error) {
+	file, err := disk.Create(p.KeeperLock())
+	if err != nil {
+		return nil, fmt.Errorf("lock the checkpoints: %w", err)
+	}
+	if err = flock(file.File, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(&pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("lock the checkpoints: %w", err)}, file.Close())
+	}
+	return &Lock{file: file.File}, nil
+}
+
 // lockAgainstProbes locks the file, or fails with EWOULDBLOCK when an engine has it. EngineHolder's shared lock, held
 // for a moment, is no engine.
 func lockAgainstProbes(file *os.File) error {

@@ -36,6 +36,21 @@ func (p *Project) Archive() string { return p.path("archive") }
 // Making is the folder in which runs are made that need more than one write, until they are moved to the others.
 func (p *Project) Making() string { return p.path("making") }
 
+// Sessions is the folder of what hooks keep of the sessions of agents between two calls: caches, all of it.
+func (p *Project) Sessions() string { return p.path("sessions") }
+
+// HookLog is where hooks say what went wrong with them: they must not disturb their agents.
+func (p *Project) HookLog() string { return p.path("hook.log") }
+
+// Clock is the file by which the file system's clock is asked.
+func (p *Project) Clock() string { return p.path("clock") }
+
+// Wanted is the file that says that a checkpoint is wanted, and KeeperLock is held by the process that takes them.
+func (p *Project) Wanted() string { return p.path("checkpoint.wanted") }
+
+// KeeperLock is held by the process that takes the checkpoints that hooks want.
+func (p *Project) KeeperLock() string { return p.path("keeper.lock") }
+
 // RunDir is the folder of a run.
 func (p *Project) RunDir(run pawl.RunID) string { return p.path("runs", string(run)) }
 

@@ -110,7 +110,7 @@ func victims(table []process.Stat, begun pawl.Begun, alive time.Duration, self i
 		return member(s) && (process.StartedAt(s.Start) <= alive || named(s))
 	})
 	seeds := process.Closure(table, func(s process.Stat) bool { return proven && member(s) || named(s) })
-	spared := ancestors(table, self)
+	spared := process.Ancestors(table, self)
 	for _, s := range seeds {
 		if spared[s.PID] {
 			doubtful = append(doubtful, s)
@@ -126,19 +126,6 @@ func victims(table []process.Stat, begun pawl.Begun, alive time.Duration, self i
 		}
 	}
 	return ours, doubtful
-}
-
-// ancestors returns the process and all those from which it descends.
-func ancestors(table []process.Stat, pid int) map[int]bool {
-	parents := map[int]int{}
-	for _, s := range table {
-		parents[s.PID] = s.Parent
-	}
-	found := map[int]bool{}
-	for ; pid > 0 && !found[pid]; pid = parents[pid] {
-		found[pid] = true
-	}
-	return found
 }
 
 func signalStat(s process.Stat, sig syscall.Signal) error {

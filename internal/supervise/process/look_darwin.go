@@ -21,6 +21,9 @@ func Command(pid int) string {
 	return unix.ByteSliceToString(info.Proc.P_comm[:])
 }
 
+// Dir returns nothing: it is not known here.
+func Dir(int) string { return "" }
+
 // Listens fails: it is not known here.
 func Listens(int) ([]string, error) { return nil, errUnknown }
 

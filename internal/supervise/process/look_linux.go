@@ -31,6 +31,15 @@ func Command(pid int) string {
 	return strings.TrimSpace(string(data))
 }
 
+// Dir returns the folder that a process works in, empty where that cannot be seen.
+func Dir(pid int) string {
+	dir, err := os.Readlink(proc(pid, "cwd"))
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
 // Listens returns the TCP addresses that a process accepts connections at.
 func Listens(pid int) ([]string, error) {
 	sockets, err := listening(pid)

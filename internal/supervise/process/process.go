@@ -167,3 +167,16 @@ func Held(path string) (bool, error) {
 	}
 	return false, err
 }
+
+// Ancestors returns the process and all those from which it descends. It is pure.
+func Ancestors(table []Stat, pid int) map[int]bool {
+	parents := map[int]int{}
+	for _, s := range table {
+		parents[s.PID] = s.Parent
+	}
+	found := map[int]bool{}
+	for ; pid > 0 && !found[pid]; pid = parents[pid] {
+		found[pid] = true
+	}
+	return found
+}

@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/project"
+	"pawl/internal/snapshot"
+)
+
+// Wanted is a checkpoint that a hook wants, and does not wait for.
+type Wanted struct {
+	Run     pawl.RunID          `json:"run"`
+	Kind    pawl.CheckpointKind `json:"kind"`
+	Why     string              `json:"why,omitempty"`
+	Session pawl.SessionID      `json:"session"`
+}
+
+// Want says that a checkpoint is wanted. Several wants become one checkpoint, the last one's. It reports whether somebody
+// must be started who takes it.
+func Want(p *project.Project, w Wanted) (start bool, err error) {
+	data, err := json.Marshal(w)
+	if err != nil {
+		return false, err
+	}
+	if err := disk.Put(p.Wanted(), data); err != nil {
+		return false, fmt.Errorf("want a checkpoint: %w", err)
+	}
+	lock, err := p.LockKeeper()
+	if err != nil {
+		return false, nil // somebody is at it, and will see it
+	}
+	return true, lock.Unlock()
+}
+
+const (
+	keeperIdle  = 20 * time.Second      // without a want, a keeper goes
+	keeperPoll  = 50 * time.Millisecond // between two looks for a want
+	keeperPause = 400 * time.Millisecond
+)
+
+// Keep takes the checkpoints that hooks want, until none was wanted for a while, or ctx ends. One process does so in a
+// project; a second one returns at once. Between two checkpoints it rests, the longer the longer one takes.
+func Keep(ctx context.Context, p *project.Project, cfg Snapshots) error {
+	for {
+		lock, err := p.LockKeeper()
+		if err != nil {
+			return nil
+		}
+		err = keep(ctx, p, cfg)
+		if err = errors.Join(err, lock.Unlock()); err != nil || ctx.Err() != nil {
+			return err
+		}
+		if _, err := os.Lstat(p.Wanted()); err != nil { // one that came while the lock was being given back is ours
+			return nil
+		}
+	}
+}
+
+func keep(ctx context.Context, p *project.Project, cfg Snapshots) error {
+	store, err := OpenSnapshots(ctx, p, cfg)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	for idle := time.Now(); time.Since(idle) < keeperIdle; {
+		w, err := takeWant(p)
+		if err != nil {
+			return err
+		}
+		rest := keeperPoll
+		if w != nil {
+			began := time.Now()
+			if err := keepOne(ctx, p, store, *w); err != nil {
+				return err
+			}
+			rest, idle = max(keeperPause, 4*time.Since(began)), time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(rest):
+		}
+	}
+	return nil
+}
+
+// takeWant returns what is wanted, nil where nothing is.
+func takeWant(p *project.Project) (*Wanted, error) {
+	data, err := os.ReadFile(p.Wanted())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = disk.Remove(p.Wanted())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("take up a want: %w", err)
+	}
+	var w Wanted
+	if err := json.Unmarshal(data, &w); err != nil {
+		return nil, nil // it was torn by a power cut, and what it was for is gone too
+	}
+	return &w, nil
+}
+
+// keepOne takes a checkpoint, and journals it unless nothing has changed since the one before.
+func keepOne(ctx context.Context, p *project.Project, store *snapshot.Store, w Wanted) error {
+	by := pawl.Author{Kind: pawl.ByHook, Name: w.Session.Agent(), Session: w.Session.Native()}
+	r, err := Perform(ctx, p, w.Run, by, func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
+		at := standing{seq: r.State.Seq, live: refs(r.State.Live())}
+		c, record, err := stamped(ctx, w.Run, w.Kind, w.Why, at, store.Take)
+		if errors.Is(err, snapshot.ErrQuota) {
+			return nil, makeRoom(ctx, p, store)
+		}
+		if last := r.State.LastGood; err != nil || w.Kind == pawl.CheckpointTool && last != nil && last.Snapshot != nil && last.Snapshot.Tree == record.Tree.String() {
+			return nil, err
+		}
+		return []pawl.Payload{pawl.CheckpointSaved{Checkpoint: c}}, makeRoom(ctx, p, store)
+	})
+	if err != nil {
+		return err
+	}
+	return r.Log.Close()
+}

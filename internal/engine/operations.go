@@ -1,0 +1,213 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pawl"
+	"pawl/internal/ledger"
+	"pawl/internal/project"
+	"pawl/internal/snapshot"
+)
+
+// DoubtfulOperation is an operation in doubt, as it was found just now.
+type DoubtfulOperation struct {
+	pawl.OperationState
+	Verdict  pawl.OperationVerdict `json:"verdict"`
+	Evidence []string              `json:"evidence"`
+}
+
+// lookPatience is for how long changed files are looked for.
+const lookPatience = 3 * time.Second
+
+// Reconcile finds out how far operations in doubt came. It changes nothing.
+func Reconcile(ctx context.Context, p *project.Project, doubts []*pawl.OperationState) []DoubtfulOperation {
+	if len(doubts) == 0 {
+		return nil
+	}
+	head := headNow(ctx, p)
+	changed, blind := changedSinceClock(ctx, p, oldestClock(doubts))
+	left := leftByAgents(p, doubts)
+	found := make([]DoubtfulOperation, 0, len(doubts))
+	for _, o := range doubts {
+		w := ledger.World{Look: lookIn(p.Root), Blind: blind, Head: head, Processes: left[o.ID]}
+		w.Changed, w.More = ofOperation(changed, o)
+		d := DoubtfulOperation{OperationState: *o}
+		d.Verdict, d.Evidence = ledger.Judge(o, w)
+		found = append(found, d)
+	}
+	return found
+}
+
+func oldestClock(doubts []*pawl.OperationState) time.Time {
+	return slices.MinFunc(doubts, func(a, b *pawl.OperationState) int { return a.Clock.Compare(b.Clock) }).Clock
+}
+
+func headNow(ctx context.Context, p *project.Project) string {
+	head, err := snapshot.HeadOf(ctx, p.Root)
+	if err != nil || head == nil {
+		return ""
+	}
+	return head.Commit
+}
+
+// changedPath is a path with the time of its last change.
+type changedPath struct {
+	path   string
+	what   string
+	at     time.Time
+	folder bool
+}
+
+// changedSinceClock looks at every file of the project, also at those that git ignores, for changes since a time of the
+// file system's clock. Of .git and .pawl, ours and others', nothing is looked at. A folder counts where nothing in it tells
+// why it changed: then something was removed or renamed.
+func changedSinceClock(ctx context.Context, p *project.Project, clock time.Time) (found []changedPath, blind string) {
+	if clock.IsZero() {
+		return nil, "when it was meant is not known"
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	err := filepath.WalkDir(p.Root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return nil // what cannot be read tells nothing
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == project.Folder):
+			return filepath.SkipDir
+		}
+		if at, ok := changeTime(path); ok && !at.Before(clock) {
+			rel, _ := filepath.Rel(p.Root, path)
+			found = append(found, changedPath{path: filepath.ToSlash(rel), what: "changed", at: at, folder: d.IsDir()})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, "looking at all files takes longer than " + lookPatience.String()
+	}
+	return withoutBusy(found), ""
+}
+
+// withoutBusy leaves out folders in which something else was changed.
+func withoutBusy(found []changedPath) []changedPath {
+	busy := map[string]bool{}
+	for _, c := range found {
+		busy[filepath.ToSlash(filepath.Dir(c.path))] = c.path != "."
+	}
+	kept := found[:0]
+	for _, c := range found {
+		if c.folder && busy[c.path] {
+			continue
+		}
+		if c.folder {
+			c.what = "changed (something was made, removed or renamed in it)"
+		}
+		kept = append(kept, c)
+	}
+	slices.SortStableFunc(kept, func(a, b changedPath) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.path, b.path)) })
+	return kept
+}
+
+func changeTime(path string) (time.Time, bool) {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return time.Time{}, false
+	}
+	return time.Unix(st.Ctim.Unix()), true
+}
+
+// manyChanged is how many changed paths are given as evidence.
+const manyChanged = 50
+
+// ofOperation returns the changes that an operation may have made: since it was meant, before another session went to
+// work, and not by an operation whose outcome is known.
+func ofOperation(changed []changedPath, o *pawl.OperationState) (its []ledger.Change, more int) {
+	for _, c := range changed {
+		switch {
+		case c.at.Before(o.Clock), !o.Until.IsZero() && c.at.After(o.Until), slices.Contains(o.Others, c.path):
+		case len(its) == manyChanged:
+			more++
+		default:
+			its = append(its, ledger.Change{Path: c.path, What: c.what, At: c.at})
+		}
+	}
+	return its, more
+}
+
+// lookIn looks at paths for the ledger, relative to root or absolute.
+func lookIn(root string) func(string) ledger.Look {
+	return func(path string) ledger.Look {
+		path = filepath.FromSlash(path)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(root, path)
+		}
+		info, err := os.Lstat(path)
+		if err != nil {
+			return ledger.Look{Changed: changeAbove(path)}
+		}
+		at, _ := changeTime(path)
+		return ledger.Look{
+			There: true, Folder: info.IsDir(), Changed: at,
+			Content: func() (string, error) { return contentHash(path, info) },
+			Tail:    func(n int) ([]byte, error) { return tailOf(path, info, n) },
+		}
+	}
+}
+
+// changeAbove returns when the nearest folder above a path was changed.
+func changeAbove(path string) time.Time {
+	for {
+		path = filepath.Dir(path)
+		if at, ok := changeTime(path); ok || path == filepath.Dir(path) {
+			return at
+		}
+	}
+}
+
+// errNoFile means that at a path is neither a file nor a link to one.
+var errNoFile = errors.New("it is no file")
+
+func contentHash(path string, info fs.FileInfo) (string, error) {
+	if !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0 {
+		return "", errNoFile
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	h := sha256.New()
+	if n, err := io.Copy(h, io.LimitReader(file, maxHashed)); err != nil || n == maxHashed {
+		return "", cmp.Or(err, fmt.Errorf("it is larger than %d bytes", int64(maxHashed)))
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func tailOf(path string, info fs.FileInfo, n int) ([]byte, error) {
+	if !info.Mode().IsRegular() {
+		return nil, errNoFile
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	n = int(min(int64(n), info.Size()))
+	buf := make([]byte, n)
+	_, err = file.ReadAt(buf, info.Size()-int64(n))
+	return buf, err
+}

@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"pawl"
+	"pawl/internal/brief"
+	"pawl/internal/project"
+	"pawl/internal/supervise/process"
+)
+
+// RunOfSession returns the run that an agent's session belongs to: the one that knows it and is not over, else the current
+// one, else a session run, which is made if need be.
+func RunOfSession(ctx context.Context, p *project.Project, id pawl.SessionID, version string) (pawl.RunID, error) {
+	runs, err := Runs(p)
+	if err != nil {
+		return "", err
+	}
+	for _, run := range runs {
+		if s, err := loadState(ctx, p, run); err == nil && !s.Ended() && s.Sessions[id] != nil {
+			return run, nil
+		}
+	}
+	return runForPeople(ctx, p, version)
+}
+
+// Welcome is what a session is told when it begins, and what else is to be done about it.
+type Welcome struct {
+	Brief  string              // empty: there is nothing to tell
+	Others []pawl.SessionID    // other sessions that live in this project
+	Doubts []DoubtfulOperation // what it was told of operations in doubt
+}
+
+// BeginSession journals that a session began, reconciles what earlier ones left in doubt, and returns what the session is
+// to be told: all of it, or where the session only goes on, what is new to it.
+func BeginSession(ctx context.Context, p *project.Project, run pawl.RunID, began pawl.SessionBegan, b Briefing) (Welcome, error) {
+	r, err := Load(ctx, p, run)
+	if err != nil {
+		return Welcome{}, err
+	}
+	defer r.Log.Close()
+	known := r.State.Sessions[began.Session]
+	var told pawl.Seq
+	if known != nil {
+		told = known.Seq
+	}
+	by := pawl.Author{Kind: pawl.ByHook, Name: began.Session.Agent(), Session: began.Session.Native()}
+	nothing := r.State.Seq <= 1
+	if err := r.perform(ctx, p, by, saying(began)); err != nil {
+		return Welcome{}, err
+	}
+	w := Welcome{Others: othersAlive(r.State, began.Session)}
+	if began.Session.Parent() != "" {
+		return w, nil // a subagent is told what to do by its parent
+	}
+	w.Doubts = Reconcile(ctx, p, r.State.InDoubt(SessionGone))
+	if err := r.perform(ctx, p, by, judged(began.Session, w.Doubts)); err != nil {
+		return w, err
+	}
+	if remembered, err := p.Memories(); nothing && (err != nil || len(remembered) == 0) {
+		return w, nil
+	}
+	b.Operations = w.Doubts
+	b.Session = began.Session
+	if began.Source == "resume" && known != nil {
+		b.News = told
+	}
+	text, err := Brief(ctx, p, run, b)
+	w.Brief = text.Text
+	return w, err
+}
+
+func saying(payloads ...pawl.Payload) Act {
+	return func(*project.Project, *Run) ([]pawl.Payload, error) { return payloads, nil }
+}
+
+// judged says how operations in doubt were judged, and who was told.
+func judged(told pawl.SessionID, doubts []DoubtfulOperation) Act {
+	var payloads []pawl.Payload
+	for _, d := range doubts {
+		payloads = append(payloads, pawl.OperationJudged{Operation: d.ID, Verdict: d.Verdict, Evidence: bareEvidence(d.Evidence), Told: told})
+	}
+	return saying(payloads...)
+}
+
+// maxEvidence is how many lines of evidence an event has.
+const maxEvidence = 16
+
+func bareEvidence(lines []string) []string {
+	kept := slices.Clone(lines[:min(len(lines), maxEvidence)])
+	for i := range kept {
+		kept[i] = clip(kept[i])
+	}
+	return kept
+}
+
+// othersAlive returns the other agents' sessions that live, but for their subagents.
+func othersAlive(s *pawl.State, id pawl.SessionID) []pawl.SessionID {
+	var others []pawl.SessionID
+	for _, x := range s.SessionsByTime() {
+		if x.Session != id && x.Session.Parent() == "" && x.Doing != pawl.SessionIsEnded && x.Process != nil && !SessionGone(x) {
+			others = append(others, x.Session)
+		}
+	}
+	return others
+}
+
+// quietSession is how long a session whose process is not known may say nothing before it counts as gone.
+const quietSession = 30 * time.Minute
+
+// SessionGone reports whether a session's agent is no more. Where its process is not known, or cannot be seen from here, a
+// long silence is taken for its end.
+func SessionGone(x *pawl.SessionState) bool {
+	if x.Doing == pawl.SessionIsEnded {
+		return true
+	}
+	if x.Process != nil {
+		_, err := process.Find(*x.Process)
+		if err == nil || errors.Is(err, process.ErrGone) {
+			return err != nil
+		}
+	}
+	return time.Since(x.Seen) > quietSession
+}
+
+// sessionsOf returns what a brief tells of the sessions of a run.
+func sessionsOf(s *pawl.State, reader pawl.SessionID) []brief.Session {
+	var told []brief.Session
+	for _, x := range s.SessionsByTime() {
+		if x.Session.Parent() == "" {
+			told = append(told, brief.Session{SessionState: *x, Gone: SessionGone(x), Reader: x.Session == reader})
+		}
+	}
+	return told
+}
+
+// NativeSession returns the newest session of an agent in a run, by the agent's own id, which its native resume takes.
+func NativeSession(s *pawl.State, agent string) (string, error) {
+	for _, x := range s.SessionsByTime() {
+		if x.Session.Agent() == agent && x.Session.Parent() == "" {
+			return x.Session.Native(), nil
+		}
+	}
+	return "", fmt.Errorf("run %s has no session of %s", s.Run, agent)
+}

@@ -1,0 +1,46 @@
+package hook
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/project"
+)
+
+// kept is what is kept of a session between two calls, so that a call need not read the journal. Losing it loses nothing.
+type kept struct {
+	Session pawl.SessionID    `json:"session"`
+	Run     pawl.RunID        `json:"run"`
+	Tasks   map[string]string `json:"tasks,omitempty"` // id → status and title, as they were journaled last
+}
+
+// keptOf returns what is kept of a session, or at the least doubt an empty one.
+func keptOf(p *project.Project, id pawl.SessionID) *kept {
+	k := &kept{}
+	data, err := os.ReadFile(keptPath(p, id))
+	if err != nil || json.Unmarshal(data, k) != nil || k.Session != id {
+		k = &kept{Session: id}
+	}
+	return k
+}
+
+func keptPath(p *project.Project, id pawl.SessionID) string {
+	sum := sha256.Sum256([]byte(id))
+	return filepath.Join(p.Sessions(), hex.EncodeToString(sum[:8])+".json")
+}
+
+func (k *kept) save(p *project.Project) error {
+	if err := disk.MakeFolders(p.Sessions()); err != nil {
+		return err
+	}
+	data, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	return disk.Put(keptPath(p, k.Session), data)
+}

@@ -1,0 +1,134 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"pawl"
+	"pawl/internal/agents"
+	"pawl/internal/brief"
+	"pawl/internal/disk"
+	"pawl/internal/engine"
+	"pawl/internal/project"
+	"pawl/internal/supervise/process"
+)
+
+// start journals that a session began, and tells it what it has to know.
+func (c *call) start(ctx context.Context) ([]byte, error) {
+	if c.event.Source != "compact" {
+		c.kept.Run = "" // a session that goes on may belong elsewhere by now
+	}
+	run, err := c.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	began := pawl.SessionBegan{
+		Session: c.session, Source: c.event.Source, Dir: c.event.Dir, Transcript: c.event.Transcript, Model: c.event.Model,
+		Process: agentProcess(os.Getppid()), Step: pawl.StepID(variable(c.Environ, "PAWL_STEP")),
+	}
+	w, err := engine.BeginSession(ctx, c.project, run, began, engine.Briefing{
+		Options: brief.Options{For: brief.Audience(c.dialect.Name), Redact: c.redact.Text}, Inside: c.attempt(), Snapshots: c.snapshots(),
+	})
+	if err != nil || c.event.Kind == agents.SubStart {
+		return nil, err
+	}
+	err = errors.Join(c.warn(w.Others), c.want(pawl.CheckpointTool, "a session of "+c.dialect.Name+" began"))
+	return c.dialect.Add(c.event, besides(w.Others)+w.Brief), err
+}
+
+// attempt returns the attempt that the session works for; nil: it works for none.
+func (c *call) attempt() *pawl.AttemptRef {
+	number, err := strconv.Atoi(variable(c.Environ, "PAWL_ATTEMPT"))
+	step := variable(c.Environ, "PAWL_STEP")
+	if err != nil || step == "" {
+		return nil
+	}
+	ref := &pawl.AttemptRef{Step: pawl.StepID(step), Attempt: number, Token: pawl.Token(variable(c.Environ, "PAWL_TOKEN"))}
+	if item := variable(c.Environ, "PAWL_ITEM"); item != "" {
+		ref.Item = pawl.ItemIDOf(item)
+	}
+	return ref
+}
+
+// shells are programs that only stand between an agent and us.
+var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "env": true, "pawl": true}
+
+// agentProcess returns the process that called us: the nearest above that is no shell. nil: it cannot be told.
+func agentProcess(pid int) *pawl.Process {
+	for range 8 {
+		stat, err := process.Of(pid)
+		if err != nil || pid <= 1 {
+			return nil
+		}
+		name, _, _ := strings.Cut(process.Command(pid), " ")
+		if !shells[filepath.Base(name)] {
+			if p, err := process.Identify(pid); err == nil {
+				return &p
+			}
+			return nil
+		}
+		pid = stat.Parent
+	}
+	return nil
+}
+
+// besides says which other sessions live.
+func besides(others []pawl.SessionID) string {
+	if len(others) == 0 {
+		return ""
+	}
+	var names []string
+	for _, id := range others {
+		names = append(names, "`"+string(id)+"`")
+	}
+	return fmt.Sprintf("pawl: you are not alone: %s works on the same files at this moment. Agree with the person on who changes what.\n\n", strings.Join(names, ", "))
+}
+
+// warn has the others told of this session, each at its next prompt.
+func (c *call) warn(others []pawl.SessionID) error {
+	for _, id := range others {
+		if err := disk.MakeFolders(c.project.Sessions()); err != nil {
+			return err
+		}
+		if err := disk.Put(tellPath(c.project, id, c.session), []byte(c.session)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellPath is a file that says that a session is to be told of another one.
+func tellPath(p *project.Project, id, of pawl.SessionID) string {
+	return strings.TrimSuffix(keptPath(p, id), ".json") + ".tell-" + filepath.Base(keptPath(p, of))
+}
+
+// tellOthers returns what tells the session of those that began beside it; nil where none did.
+func (c *call) tellOthers() []byte {
+	if !c.dialect.Tells(c.event.Kind) {
+		return nil
+	}
+	paths, err := filepath.Glob(strings.TrimSuffix(keptPath(c.project, c.session), ".json") + ".tell-*")
+	if err != nil {
+		return nil
+	}
+	var others []pawl.SessionID
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err == nil && len(data) > 0 {
+			others = append(others, pawl.SessionID(data))
+		}
+		if err := disk.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			note(c.project, err)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return c.dialect.Add(c.event, besides(others))
+}
