@@ -204,8 +204,42 @@ func situations() map[string]situation {
 			f.Plan = nil
 			f.Since = &brief.Since{Checkpoint: *f.State.LastGood, Files: 1, Changes: []brief.Change{{Path: "parser.go", What: "changed", Was: 1, Is: 2}}}
 		}},
+		"agents":  {story: agents, with: withDoubts},
+		"resumed": {story: agents, with: func(f *brief.Facts) { withDoubts(f); f.News = news }},
 	}
 }
+
+// agents is a session that died in the middle of a command, and a new one that is told.
+var agents = story{
+	pawl.RunCreated{Format: 1, Run: "session-20260123-143000-ab12", Kind: pawl.SessionRun, Name: "session"},
+	pawl.SessionBegan{Session: "claude:0f1e", Source: "startup"},
+	pawl.SessionPrompted{Session: "claude:0f1e", Text: "Make both files, then commit."},
+	pawl.ItemNamed{Step: pawl.TasksStep, Item: "1", Title: "make the files", Status: pawl.ItemRunning},
+	pawl.ItemNamed{Step: pawl.TasksStep, Item: "2", Title: "commit", Status: pawl.ItemPending},
+	pawl.ItemNamed{Step: pawl.TasksStep, Item: "3", Title: "read the code", Status: pawl.ItemIsDone},
+	pawl.ItemNamed{Step: pawl.TasksStep, Item: "4", Title: "write a poem", Status: pawl.ItemDropped},
+	pawl.OperationBegun{Operation: pawl.Operation{ID: "claude:0f1e#a", Session: "claude:0f1e", Tool: "Write", Kind: pawl.OperationFiles, Summary: "one.txt"}},
+	pawl.OperationEnded{Operation: "claude:0f1e#a", Session: "claude:0f1e"},
+	pawl.OperationBegun{Operation: pawl.Operation{
+		ID: "claude:0f1e#b", Session: "claude:0f1e", Tool: "Bash", Kind: pawl.OperationCommand, Summary: "touch two.txt; make `all`; touch three.txt",
+	}},
+	pawl.SessionBegan{Session: "codex:77aa", Source: "startup"},
+	pawl.SessionBegan{Session: "gemini:12", Source: "startup"},
+	pawl.SessionTurned{Session: "gemini:12", Doing: pawl.SessionAsks, Why: "shell", Said: "May I?"},
+}
+
+func withDoubts(f *brief.Facts) {
+	f.Plan = nil
+	for _, x := range f.State.SessionsByTime() {
+		f.Sessions = append(f.Sessions, brief.Session{SessionState: *x, Gone: x.Session == "claude:0f1e", Reader: x.Session == "codex:77aa"})
+	}
+	f.Operations = []brief.Operation{{
+		OperationState: *f.State.Operations["claude:0f1e#b"], Verdict: pawl.OperationPartly,
+		Evidence: []string{"it still runs: process 29600 runs since 12s: `make all`; writes to the disk", "`two.txt` was changed at 14:30:09 UTC", "git's HEAD is where it was"},
+	}}
+}
+
+var news = &brief.News{Since: began, More: 2, Lines: []string{"14:40:00 UTC: learned: the parser is slow", "14:41:00 UTC: decided: no cgo"}}
 
 // facts returns what is known in a situation, an hour after the run began.
 func (s situation) facts(t failer) brief.Facts {

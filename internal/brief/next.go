@@ -49,7 +49,9 @@ func (w *writer) next() section {
 		}
 	}
 	for _, st := range w.begun() {
-		s.add("unfinished step: " + w.task(st))
+		if st.ID != pawl.TasksStep {
+			s.add("unfinished step: " + w.task(st))
+		}
 		w.named(&s, st)
 	}
 	if !w.State.Ended() {
@@ -254,7 +256,11 @@ func (w *writer) named(s *section, st step) {
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(st.state.Named)) {
-		if item := st.state.Named[id]; item.Status != pawl.ItemIsDone && item.Status != pawl.ItemDropped {
+		switch item := st.state.Named[id]; {
+		case item.Status == pawl.ItemIsDone, item.Status == pawl.ItemDropped:
+		case st.ID == pawl.TasksStep:
+			s.add("open task: " + w.said(item.Title) + ", " + w.plain(string(item.Status)))
+		default:
 			s.add("its item: " + w.code(string(st.ID)+"/"+string(id)) + " is " + w.plain(string(item.Status)) + w.because(item.Title))
 		}
 	}

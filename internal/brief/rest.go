@@ -152,7 +152,21 @@ func (w *writer) finished() section {
 			s.add("done: " + w.called(st) + w.proof(st))
 		}
 	}
+	w.doneTasks(&s)
 	return s
+}
+
+// doneTasks tells what agents have ticked off. Nobody has checked it.
+func (w *writer) doneTasks(s *section) {
+	tasks := w.State.Steps[pawl.TasksStep]
+	if tasks == nil {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(tasks.Named)) {
+		if item := tasks.Named[id]; item.Status == pawl.ItemIsDone {
+			s.add("ticked off by its agent: " + w.said(item.Title))
+		}
+	}
 }
 
 // newestFirst returns the steps whose work is done, the last one first.

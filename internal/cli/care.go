@@ -252,7 +252,7 @@ type stepStats struct {
 
 func (a *app) statsCommand() *cobra.Command {
 	const short = "Time against estimate, retries, cost, time lost to deaths"
-	return a.jsonFlag(a.reading("stats [RUN]", short, func(_ *project.Project, r *engine.Run) error {
+	return a.jsonFlag(a.reading("stats [RUN]", short, func(_ context.Context, _ *project.Project, r *engine.Run) error {
 		report := statsOf(r)
 		if a.json {
 			return a.printJSON(report)

@@ -87,7 +87,7 @@ func printGate(w io.Writer, g gateReport) {
 }
 
 func (a *app) gatesCommand() *cobra.Command {
-	return a.jsonFlag(a.reading("gates [RUN]", "List what a person is asked", func(_ *project.Project, r *engine.Run) error {
+	return a.jsonFlag(a.reading("gates [RUN]", "List what a person is asked", func(_ context.Context, _ *project.Project, r *engine.Run) error {
 		return a.printGates(r)
 	}))
 }

@@ -212,7 +212,7 @@ func withoutNUL(data []byte) []byte {
 func (a *app) logCommand() *cobra.Command {
 	var last int
 	var graph, all bool
-	c := a.reading("log [RUN]", "Show the journal", func(_ *project.Project, r *engine.Run) error {
+	c := a.reading("log [RUN]", "Show the journal", func(_ context.Context, _ *project.Project, r *engine.Run) error {
 		after := pawl.Seq(0)
 		if last > 0 {
 			after = max(0, r.State.Seq-pawl.Seq(last))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ import (
 
 func (a *app) processesCommand() *cobra.Command {
 	var end bool
-	c := a.reading("processes [RUN]", "List what a run's attempts have running, also what a dead one left", func(p *project.Project, r *engine.Run) error {
+	c := a.reading("processes [RUN]", "List what a run's attempts have running, also what a dead one left", func(_ context.Context, p *project.Project, r *engine.Run) error {
 		return a.processes(p, r, end)
 	})
 	c.Flags().BoolVar(&end, "end", false, "end what is left, if it is proven to be this run's")

@@ -233,7 +233,7 @@ type whyStep struct {
 	Why   string        `json:"why"`
 }
 
-func (a *app) why(p *project.Project, r *engine.Run) error {
+func (a *app) why(_ context.Context, p *project.Project, r *engine.Run) error {
 	change, err := engine.Consider(p, r)
 	if err != nil {
 		return err

@@ -38,6 +38,9 @@ type statusReport struct {
 	Usage    pawl.Usage     `json:"usage"`
 	Seconds  float64        `json:"running_seconds"`
 	Misfits  int            `json:"misfits,omitempty"`
+
+	Sessions []sessionReport            `json:"sessions"`
+	Doubts   []engine.DoubtfulOperation `json:"in_doubt"` // tool calls of agents
 }
 
 type holderReport struct {
@@ -77,8 +80,9 @@ type liveReport struct {
 }
 
 func (a *app) statusCommand() *cobra.Command {
-	return a.jsonFlag(a.reading("status [RUN]", "Say where a run stands", func(p *project.Project, r *engine.Run) error {
+	return a.jsonFlag(a.reading("status [RUN]", "Say where a run stands", func(ctx context.Context, p *project.Project, r *engine.Run) error {
 		report := reportOf(p, r)
+		report.Sessions, report.Doubts = sessionsOf(r.State), doubtsOf(ctx, p, r.State)
 		if report.Status == pawl.StatusInterrupted {
 			a.refreshViews(p, r)
 		}
@@ -90,7 +94,7 @@ func (a *app) statusCommand() *cobra.Command {
 }
 
 // reading is a command that opens a run, by default the current one, and shows something of it.
-func (a *app) reading(use, short string, show func(*project.Project, *engine.Run) error) *cobra.Command {
+func (a *app) reading(use, short string, show func(context.Context, *project.Project, *engine.Run) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -99,7 +103,7 @@ func (a *app) reading(use, short string, show func(*project.Project, *engine.Run
 				return err
 			}
 			defer r.Log.Close()
-			return show(p, r)
+			return show(c.Context(), p, r)
 		},
 	}
 }
@@ -220,9 +224,12 @@ func printStatus(w io.Writer, r statusReport) error {
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "activity  %s, running time %s\n\n", r.Updated.UTC().Format("2006-01-02 15:04:05 UTC"), orText(seconds(r.Seconds), "0s"))
-	if err := stepTable(w, r.Steps); err != nil {
-		return err
+	fmt.Fprintf(w, "activity  %s, running time %s\n", r.Updated.UTC().Format("2006-01-02 15:04:05 UTC"), orText(seconds(r.Seconds), "0s"))
+	if len(r.Steps) > 0 || r.Kind != pawl.SessionRun {
+		fmt.Fprintln(w)
+		if err := stepTable(w, r.Steps); err != nil {
+			return err
+		}
 	}
 	for _, s := range r.Steps {
 		if len(s.Offers) > 0 {
@@ -236,6 +243,8 @@ func printStatus(w io.Writer, r statusReport) error {
 	for _, b := range r.Blockers {
 		fmt.Fprintf(w, "\nblocker %d  %s\n  pawl unblock %d\n", b.ID, b.Text, b.ID)
 	}
+	printSessions(w, r.Sessions)
+	printDoubts(w, r.Doubts)
 	switch {
 	case r.Status != pawl.StatusInterrupted && r.Status != pawl.StatusPaused:
 	case r.Kind == pawl.DurableRun:

@@ -60,7 +60,7 @@ func (r *Run) perform(ctx context.Context, p *project.Project, by pawl.Author, a
 	if err := WriteViews(p, r); err != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("views: %v", err))
 	}
-	if r.State.Seq/actsPerCache != (r.State.Seq-pawl.Seq(len(events)))/actsPerCache {
+	if r.Log.Uncached() >= actsPerCache {
 		_ = r.Log.SaveState(r.State) // a cache that is missing is made again
 	}
 	return actErr

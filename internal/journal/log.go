@@ -34,6 +34,7 @@ type Log struct {
 	dead      error        // why nothing can be appended any more
 	foreign   pawl.Seq     // the last event that this Log did not write
 	delivered pawl.Seq     // by State and News
+	cached    pawl.Seq     // up to where the state is cached, as far as this Log knows
 	early     chan *cached // gets the cache, read while a long journal is checked; nil otherwise
 
 	closing sync.Once

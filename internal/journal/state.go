@@ -87,7 +87,15 @@ func (l *Log) cachedState() *pawl.State {
 	if crc, err := l.sumAt(c.Seq); err != nil || l.ends[c.Seq-1] != c.Offset || crc != c.CRC {
 		return pawl.NewState()
 	}
+	l.cached = c.Seq
 	return c.State
+}
+
+// Uncached returns how many events follow the cached state: what the next State has to decode.
+func (l *Log) Uncached() pawl.Seq {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.chain.seq - l.cached
 }
 
 // readCache returns what the cache says, nil where it cannot be read.
@@ -125,7 +133,11 @@ func (l *Log) SaveState(state *pawl.State) error {
 	if err != nil {
 		return fmt.Errorf("cache state: %w", err)
 	}
-	return disk.Put(l.cachePath(), summed(data))
+	if err := disk.Put(l.cachePath(), summed(data)); err != nil {
+		return err
+	}
+	l.cached = state.Seq
+	return nil
 }
 
 // sumAt returns the checksum of an event's line.

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/engine"
+	"pawl/internal/project"
+)
+
+// sessionReport is a session of an agent in `pawl status --json`.
+type sessionReport struct {
+	Session pawl.SessionID    `json:"session"`
+	Agent   string            `json:"agent"`
+	Native  string            `json:"native_id"` // the agent's own id, which its native resume takes
+	Parent  pawl.SessionID    `json:"parent,omitempty"`
+	Doing   pawl.SessionDoing `json:"doing"`
+	Gone    bool              `json:"gone"` // its agent is no more
+	Why     string            `json:"why,omitempty"`
+	Asked   string            `json:"asked,omitempty"`
+	Said    string            `json:"said,omitempty"`
+	Done    int               `json:"operations_done"`
+	Since   time.Time         `json:"since"`
+	Seen    time.Time         `json:"seen_at"`
+	PID     int               `json:"pid,omitempty"`
+}
+
+func sessionsOf(s *pawl.State) []sessionReport {
+	reports := []sessionReport{}
+	for _, x := range s.SessionsByTime() {
+		report := sessionReport{
+			Session: x.Session, Agent: x.Session.Agent(), Native: x.Session.Native(), Parent: x.Session.Parent(), Doing: x.Doing,
+			Gone: engine.SessionGone(x), Why: x.Why, Asked: x.Asked, Said: x.Said, Done: x.Did, Since: x.Since, Seen: x.Seen,
+		}
+		if x.Process != nil {
+			report.PID = x.Process.PID
+		}
+		reports = append(reports, report)
+	}
+	return reports
+}
+
+// doubtsOf returns the tool calls whose outcome nobody has told, as they are found just now.
+func doubtsOf(ctx context.Context, p *project.Project, s *pawl.State) []engine.DoubtfulOperation {
+	doubts := engine.Reconcile(ctx, p, s.InDoubt(engine.SessionGone))
+	return append([]engine.DoubtfulOperation{}, doubts...) // none is [], not null
+}
+
+func printSessions(w io.Writer, sessions []sessionReport) {
+	for _, x := range sessions {
+		doing := string(x.Doing)
+		if x.Gone && x.Doing != pawl.SessionIsEnded {
+			doing = "gone without a word"
+		}
+		fmt.Fprintf(w, "\nsession %s  %s  %s done, last heard of %s\n", x.Session, doing, count(x.Done, "operation"), x.Seen.UTC().Format(time.DateTime+" UTC"))
+		if x.Asked != "" {
+			fmt.Fprintf(w, "  asked  %s\n", oneLine(x.Asked))
+		}
+		if x.Said != "" {
+			fmt.Fprintf(w, "  said   %s\n", oneLine(x.Said))
+		}
+	}
+}
+
+// oneLine returns the first words of a text, on one line.
+func oneLine(text string) string {
+	const most = 120
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return string(runes)
+}
+
+func printDoubts(w io.Writer, doubts []engine.DoubtfulOperation) {
+	for _, d := range doubts {
+		fmt.Fprintf(w, "\nin doubt  %s: %s  %s\n", d.Verdict, d.Tool, oneLine(d.Summary))
+		fmt.Fprintf(w, "  of %s, begun %s\n", d.Session, d.Began.UTC().Format(time.DateTime+" UTC"))
+		for _, line := range d.Evidence {
+			fmt.Fprintf(w, "  - %s\n", line)
+		}
+	}
+}
