@@ -51,7 +51,7 @@ func run(args []string) int {
 func hooked(args []string) (done bool, code int) {
 	ctx := context.Background()
 	switch {
-	case len(args) != 2 || strings.HasPrefix(args[1], "-"):
+	case len(args) < 2 || strings.HasPrefix(args[1], "-"):
 		return false, 0
 	case args[0] == hook.Verb:
 		hook.Run(ctx, args[1], os.Stdin, os.Stdout, hook.Config{Environ: os.Environ(), Version: version(), Snapshots: cli.Snapshots})

@@ -98,6 +98,7 @@ func (a *app) root() *cobra.Command {
 		&cobra.Group{ID: "person", Title: "A person's part:"},
 		&cobra.Group{ID: "travel", Title: "Travel in time:"},
 		&cobra.Group{ID: "tell", Title: "Tell:"},
+		&cobra.Group{ID: "agents", Title: "Agents:"},
 		&cobra.Group{ID: "care", Title: "Care:"},
 	)
 	groups := map[string][]*cobra.Command{
@@ -106,6 +107,7 @@ func (a *app) root() *cobra.Command {
 		"person": {a.gatesCommand(), a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.askCommand(), a.reviewCommand()},
 		"travel": {a.checkpointCommand(), a.checkpointsCommand(), a.showCommand(), a.diffCommand(), a.restoreCommand(), a.forkCommand(), a.rollbackCommand()},
 		"tell":   {a.progressCommand(), a.learnCommand(), a.decideCommand(), a.blockCommand(), a.unblockCommand(), a.memoryCommand()},
+		"agents": {a.hookCommand()},
 		"care":   {a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand()},
 	}
 	for id, commands := range groups {
