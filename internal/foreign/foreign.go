@@ -1,0 +1,123 @@
+// Package foreign holds what the codecs of the systems share whose files pawl reads and writes: what was read of a
+// project, in pawl's words, and the files themselves.
+//
+// A codec (internal/foreign/<system>) is pure: bytes and pawl's words, no disk, no clock. It reads leniently: what cannot
+// be understood is a finding with file and line, never a failure, and what was read so far stays. It writes strictly, and
+// only what differs: a file is never encoded anew, but changed in place, so that what pawl does not know stays as it is,
+// to the byte.
+package foreign
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+)
+
+// File is a file of another system.
+type File struct {
+	Path    string // relative to the folder that the system lives in, with slashes
+	Data    []byte
+	Changed time.Time // when it was last written; zero where that is not known
+}
+
+// Files are the files of a project, by path.
+type Files []File
+
+// Find returns a file, nil where there is none.
+func (f Files) Find(name string) *File {
+	for i := range f {
+		if f[i].Path == name {
+			return &f[i]
+		}
+	}
+	return nil
+}
+
+// Match returns the files whose path matches a pattern of path.Match, by path. "**/" in front stands for any folders.
+func (f Files) Match(pattern string) []File {
+	var found []File
+	for _, file := range f {
+		if matches(pattern, file.Path) {
+			found = append(found, file)
+		}
+	}
+	slices.SortFunc(found, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return found
+}
+
+func matches(pattern, name string) bool {
+	rest, anywhere := strings.CutPrefix(pattern, "**/")
+	for {
+		if ok, err := path.Match(rest, name); ok && err == nil {
+			return true
+		}
+		_, below, more := strings.Cut(name, "/")
+		if !anywhere || !more {
+			return false
+		}
+		name = below
+	}
+}
+
+// Codec reads and writes the files of one system.
+type Codec interface {
+	// System is its name: grid, dotagent, sitebuilder, projectstate, gyoshu.
+	System() string
+	// Wants are patterns (see Files.Match) of the files that it reads, and nothing else is read for it.
+	Wants() []string
+	// Read says what the files say. Findings name file and line. Nothing readable at all gives a Reading without a Name.
+	Read(files Files, now time.Time) (Reading, []pawl.Finding)
+	// Write returns the files that differ from how they are to be at this moment of a run, whole; a File with nil Data is
+	// to be removed (moved to an archive, where the system has one: then the archived file is among them).
+	Write(files Files, v View) []File
+	// Verify is the system's own validation, done right: every fault, and what was found to be good.
+	Verify(files Files, w World) []pawl.Finding
+}
+
+// ErrLink means that at a path is a link, which is not followed.
+var ErrLink = errors.New("it is a symbolic link")
+
+// World is what a validation may ask of the world beyond the files that it was given.
+type World struct {
+	Now    time.Time
+	Exists func(path string) bool                                   // of a path relative to the project's root; never outside of it
+	Hash   func(path string) (sha256 string, size int64, err error) // likewise; a link is not followed: ErrLink
+	Commit func(hash string) bool                                   // whether git knows a commit; nil: there is no git
+}
+
+// View is what a codec is told when it writes.
+type View struct {
+	Now        time.Time
+	Root       string // the project's, absolute
+	State      *pawl.State
+	Plan       *pawl.Plan
+	Status     pawl.RunStatus // as people mean it, see State.StatusNow
+	Memories   []pawl.Memory
+	Items      func(pawl.StepID) []Item // of a work list, finished or not, in order
+	Checkpoint *pawl.Checkpoint         // the newest
+	Why        Moment
+}
+
+// Moment is what a mirror is written for.
+type Moment string
+
+// The moments.
+const (
+	Began       Moment = "began"
+	StepBegan   Moment = "step began"
+	StepEnded   Moment = "step ended"
+	ItemEnded   Moment = "item ended"
+	WaveEnded   Moment = "wave ended"
+	PhaseEnded  Moment = "phase ended"
+	GateOpened  Moment = "gate opened"
+	GateClosed  Moment = "gate closed"
+	Learned     Moment = "learned"
+	Beat        Moment = "beat" // a sign of life
+	Interrupted Moment = "interrupted"
+	RunEnded    Moment = "run ended"
+	Exported    Moment = "exported" // somebody asked for all of it
+)
