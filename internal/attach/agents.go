@@ -123,7 +123,11 @@ func claude(p Place, s Scope) []target {
 
 func codex(p Place, s Scope) []target {
 	hook := func(event string) handler {
-		return handler{Type: "command", Command: p.word() + " hook codex", Timeout: seconds(event)}
+		timeout := seconds(event)
+		if slices.Contains(codexShort, event) {
+			timeout = codexShortSeconds
+		}
+		return handler{Type: "command", Command: p.word() + " hook codex", Timeout: timeout}
 	}
 	events := []string{"SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PermissionRequest", "PreCompact",
 		"SubagentStart", "SubagentStop", "Stop", "Interrupt"}

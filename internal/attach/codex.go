@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -39,11 +40,20 @@ func snake(event string) string {
 	return b.String()
 }
 
+// codexShort are the events for which Codex waits no longer than codexShortSeconds, whatever the timeout says.
+var codexShort = []string{"SessionEnd", "Interrupt"}
+
+const codexShortSeconds = 3
+
 // hash is what Codex 0.169 remembers of a hook that is trusted: the SHA-256 of the event, matcher and command in JSON with
 // sorted keys.
 func (t trust) hash() string {
 	given, _ := t.handler.(map[string]any)
-	handler := map[string]any{"type": "command", "command": given["command"], "timeout": given["timeout"], "async": given["async"] == true}
+	timeout, _ := given["timeout"].(float64)
+	if slices.Contains(codexShort, t.event) {
+		timeout = min(timeout, codexShortSeconds)
+	}
+	handler := map[string]any{"type": "command", "command": given["command"], "timeout": timeout, "async": given["async"] == true}
 	identity := map[string]any{"event_name": snake(t.event), "hooks": []any{handler}}
 	if t.matcher != nil {
 		identity["matcher"] = t.matcher

@@ -104,8 +104,10 @@ func (e *examination) file(t target) bool {
 		e.say(pawl.Bad, "", fmt.Sprintf("mend %s, then: %s", e.place.shown(t.path), e.again()), "%s:%v", e.place.shown(t.path), err)
 	case file.data == nil:
 		e.say(pawl.Bad, t.path, e.again(), "the file is gone: what was in it of pawl is not there")
+	case !seen.any:
+		e.say(pawl.Bad, t.path, e.again(), "nothing of pawl is in it")
 	case len(seen.missing) > 0:
-		e.say(pawl.Bad, t.path, e.again(), "not there: %s", strings.Join(seen.missing, ", "))
+		e.say(pawl.Bad, t.path, e.again(), "not there, or otherwise: %s", strings.Join(seen.missing, ", "))
 	case !seen.complete && len(seen.programs) == 0:
 		e.say(pawl.Warn, t.path, e.again(), "it is not what this pawl would write")
 	}

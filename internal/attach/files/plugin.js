@@ -87,7 +87,8 @@ export const Pawl = async ({ client, directory }) => {
       await send("PostToolUse", sessionID, { tool_name: tool, tool_input: input, tool_use_id: callID, tool_response: response })
     }),
     "experimental.chat.system.transform": harmless(async ({ sessionID }, { system }) => {
-      const text = sessionID && (await context(sessionID))
+      if (!sessionID || /^You are a title generator/.test(system[0])) return
+      const text = await context(sessionID)
       if (text) system.push(text)
     }),
     "experimental.session.compacting": harmless(async ({ sessionID }, output) => {
