@@ -29,6 +29,9 @@ var rooms = map[string][]string{
 // roomOf says where each package lives. A new package needs a line here.
 var roomOf = map[string]string{
 	"pawl":                              "words",
+	"pawl/internal/attach":              "tools",
+	"pawl/internal/attach/jsonc":        "tools",
+	"pawl/internal/attach/toml":         "tools",
 	"pawl/internal/brief":               "tools",
 	"pawl/internal/config":              "tools",
 	"pawl/internal/content":             "tools",

@@ -131,6 +131,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			default:
 				findings = append(findings, a.projectFindings(p)...)
 			}
+			findings = append(findings, a.agentFindings(p)...)
 			return a.printFindings(findings, "something is not in place")
 		},
 	}

@@ -102,7 +102,7 @@ func (a *app) root() *cobra.Command {
 		&cobra.Group{ID: "care", Title: "Care:"},
 	)
 	groups := map[string][]*cobra.Command{
-		"work":   {a.initCommand(), a.runCommand(), a.resumeCommand(), a.pauseCommand(), a.stopCommand(), a.retryCommand(), a.skipCommand()},
+		"work":   {a.initCommand(), a.attachCommand(), a.detachCommand(), a.runCommand(), a.resumeCommand(), a.pauseCommand(), a.stopCommand(), a.retryCommand(), a.skipCommand()},
 		"look":   {a.statusCommand(), a.briefCommand(), a.watchCommand(), a.runsCommand(), a.outputCommand(), a.logCommand(), a.statsCommand(), a.planCommand(), a.whyCommand(), a.explainCommand()},
 		"person": {a.gatesCommand(), a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.askCommand(), a.reviewCommand()},
 		"travel": {a.checkpointCommand(), a.checkpointsCommand(), a.showCommand(), a.diffCommand(), a.restoreCommand(), a.forkCommand(), a.rollbackCommand()},
