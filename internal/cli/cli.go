@@ -43,6 +43,7 @@ type app struct {
 type Parts struct {
 	Executors []engine.Executor
 	Adviser   func(c config.Evaluator, root string) engine.Adviser // whom a project asks; nil for nobody
+	Agents    func(ctx context.Context, s Serving) error           // serves them
 }
 
 // Run carries out one command line. The error says which exit code it deserves.
@@ -102,12 +103,12 @@ func (a *app) root() *cobra.Command {
 		&cobra.Group{ID: "care", Title: "Care:"},
 	)
 	groups := map[string][]*cobra.Command{
-		"work":   {a.initCommand(), a.attachCommand(), a.detachCommand(), a.runCommand(), a.resumeCommand(), a.pauseCommand(), a.stopCommand(), a.retryCommand(), a.skipCommand()},
+		"work":   {a.initCommand(), a.runCommand(), a.resumeCommand(), a.pauseCommand(), a.stopCommand(), a.retryCommand(), a.skipCommand()},
 		"look":   {a.statusCommand(), a.briefCommand(), a.watchCommand(), a.runsCommand(), a.outputCommand(), a.logCommand(), a.statsCommand(), a.planCommand(), a.whyCommand(), a.explainCommand()},
 		"person": {a.gatesCommand(), a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.askCommand(), a.reviewCommand()},
 		"travel": {a.checkpointCommand(), a.checkpointsCommand(), a.showCommand(), a.diffCommand(), a.restoreCommand(), a.forkCommand(), a.rollbackCommand()},
 		"tell":   {a.progressCommand(), a.learnCommand(), a.decideCommand(), a.blockCommand(), a.unblockCommand(), a.memoryCommand()},
-		"agents": {a.hookCommand()},
+		"agents": {a.attachCommand(), a.detachCommand(), a.mcpCommand(), a.hookCommand()},
 		"care":   {a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand()},
 	}
 	for id, commands := range groups {
