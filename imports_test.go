@@ -29,6 +29,7 @@ var rooms = map[string][]string{
 // roomOf says where each package lives. A new package needs a line here.
 var roomOf = map[string]string{
 	"pawl":                              "words",
+	"pawl/internal/agents/headless":     "tools",
 	"pawl/internal/brief":               "tools",
 	"pawl/internal/config":              "tools",
 	"pawl/internal/content":             "tools",
@@ -47,6 +48,7 @@ var roomOf = map[string]string{
 	"pawl/internal/view":                "tools",
 	"pawl/internal/watchdog":            "tools",
 	"pawl/internal/evaluator":           "adapters",
+	"pawl/internal/executor/agent":      "adapters",
 	"pawl/internal/executor/shell":      "adapters",
 	"pawl/internal/engine":              "engine",
 	"pawl/internal/cli":                 "skins",
