@@ -55,8 +55,10 @@ var roomOf = map[string]string{
 	"pawl/durable":                      "durable",
 	"pawl/cmd/pawl":                     "main",
 	"pawl/internal/journal/journaltest": "tests",
-	"pawl/bench":                        "tests",
-	"pawl/torture":                      "tests",
+
+	"pawl/internal/agents/headless/headlesstest": "tests",
+	"pawl/bench":   "tests",
+	"pawl/torture": "tests",
 }
 
 // owners are the packages that may use a foreign library: one each. Libraries that are missing are for tests only.

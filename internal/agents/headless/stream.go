@@ -41,7 +41,7 @@ type Stream struct {
 type tool struct{ id, what string }
 
 // Read returns a stream for a turn of the agent.
-func (a Agent) Read(t Turn) *Stream { return &Stream{agent: a, turn: t} }
+func (a Agent) Read(t Turn) *Stream { return &Stream{agent: a, turn: t, session: t.Session} }
 
 // Out takes in a line of the agent's standard output, and returns what it says.
 func (s *Stream) Out(line []byte) []Said {
@@ -97,15 +97,14 @@ func (s *Stream) Usage() pawl.Usage { return s.usage }
 
 // Session returns how the agent's session is known, to be gone on with; nil: it has not said.
 func (s *Stream) Session() *pawl.Conversation {
-	id := cmp.Or(s.session, s.turn.Session)
-	if id == "" {
+	if s.session == "" {
 		return nil
 	}
 	total := s.total
 	if total == (pawl.Usage{}) && s.turn.Resume {
 		total = s.turn.Before
 	}
-	return &pawl.Conversation{Agent: s.agent.Name, ID: id, Usage: total}
+	return &pawl.Conversation{Agent: s.agent.Name, ID: s.session, Usage: total}
 }
 
 // Busy returns the tool that the agent has used the longest, empty where it uses none: then it thinks.
