@@ -32,6 +32,7 @@ var roomOf = map[string]string{
 	"pawl/internal/attach":              "tools",
 	"pawl/internal/attach/jsonc":        "tools",
 	"pawl/internal/attach/toml":         "tools",
+	"pawl/internal/agents/headless":     "tools",
 	"pawl/internal/brief":               "tools",
 	"pawl/internal/config":              "tools",
 	"pawl/internal/content":             "tools",
@@ -54,6 +55,7 @@ var roomOf = map[string]string{
 	"pawl/internal/view":                "tools",
 	"pawl/internal/watchdog":            "tools",
 	"pawl/internal/evaluator":           "adapters",
+	"pawl/internal/executor/agent":      "adapters",
 	"pawl/internal/executor/shell":      "adapters",
 	"pawl/internal/engine":              "engine",
 	"pawl/internal/cli":                 "skins",
@@ -61,8 +63,10 @@ var roomOf = map[string]string{
 	"pawl/durable":                      "durable",
 	"pawl/cmd/pawl":                     "main",
 	"pawl/internal/journal/journaltest": "tests",
-	"pawl/bench":                        "tests",
-	"pawl/torture":                      "tests",
+
+	"pawl/internal/agents/headless/headlesstest": "tests",
+	"pawl/bench":   "tests",
+	"pawl/torture": "tests",
 }
 
 // owners are the packages that may use a foreign library: one each. Libraries that are missing are for tests only.

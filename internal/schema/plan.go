@@ -23,6 +23,8 @@ func Plan() ([]byte, error) {
 		reflect.TypeFor[pawl.StepID]():   {Type: "string", Pattern: `^[A-Za-z0-9._-]{1,64}$`},
 		reflect.TypeFor[pawl.Mode]():     words(pawl.Guided, pawl.Autopilot, pawl.HandsOn),
 		reflect.TypeFor[pawl.GateType](): words(pawl.HumanVerify, pawl.DecisionFor, pawl.HumanAction),
+
+		reflect.TypeFor[pawl.AgentName](): words(pawl.AgentNames...),
 	}
 	step, err := jsonschema.For[pawl.Step](&jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {
