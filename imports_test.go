@@ -37,6 +37,7 @@ var roomOf = map[string]string{
 	"pawl/internal/journal":             "tools",
 	"pawl/internal/ledger":              "tools",
 	"pawl/internal/agents":              "tools",
+	"pawl/internal/agents/agentstest":   "tests",
 	"pawl/internal/hook":                "skins",
 	"pawl/internal/planschema":          "tools",
 	"pawl/internal/project":             "tools",
