@@ -42,6 +42,7 @@ var roomOf = map[string]string{
 	"pawl/internal/ledger":              "tools",
 	"pawl/internal/agents":              "tools",
 	"pawl/internal/foreign":             "tools",
+	"pawl/internal/agents/agentstest":   "tests",
 	"pawl/internal/hook":                "skins",
 	"pawl/internal/project":             "tools",
 	"pawl/internal/recovery":            "tools",
