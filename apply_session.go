@@ -41,10 +41,12 @@ func (s *State) applyOperation(e Event, payload Payload) error {
 	return nil
 }
 
-// sessionBegan takes note of a session. What it had left open is in doubt, unless it only goes on after a compaction.
+// sessionBegan takes note of a session. What it had left open is in doubt, unless it only goes on: after a compaction, or
+// where nobody had heard of its beginning.
 func (s *State) sessionBegan(x *SessionState, p SessionBegan) {
+	same := x.Process == nil || p.Process != nil && *x.Process == *p.Process
 	x.SessionBegan, x.Why = p, ""
-	if p.Source == "compact" {
+	if p.Source == "compact" || p.Source == "" && same {
 		return
 	}
 	s.leave(p.Session)
@@ -120,7 +122,7 @@ func (s *State) operationBegun(e Event, o Operation) error {
 		s.Operations = map[OperationID]*OperationState{}
 	}
 	for _, other := range s.Operations {
-		if other.Session != o.Session && other.Until.IsZero() {
+		if other.Judged != nil && other.Until.IsZero() {
 			other.Until = e.Time
 		}
 	}
@@ -134,8 +136,13 @@ func (s *State) operationEnded(e Event, p OperationEnded) error {
 		id = s.oldest(p.Session, p.Digest)
 	}
 	o := s.Operations[id]
-	if o == nil {
-		return s.heard(e, p.Session, func(x *SessionState) { x.Did++ }) // its intent was never seen
+	if o == nil { // its intent was never seen, so it may have changed anything
+		return s.heard(e, p.Session, func(x *SessionState) {
+			x.Did++
+			for _, other := range s.Operations {
+				other.Overlaps = true
+			}
+		})
 	}
 	delete(s.Operations, id)
 	for _, other := range s.Operations {
@@ -144,14 +151,27 @@ func (s *State) operationEnded(e Event, p OperationEnded) error {
 	return s.heard(e, o.Session, func(x *SessionState) { x.Did, x.Doing, x.Why, x.Last = x.Did+1, SessionWorks, "", o.Summary })
 }
 
-// oldest returns the oldest open operation of a session with this input.
-func (s *State) oldest(session SessionID, digest string) (id OperationID) {
+// oldest returns the oldest open operation of a session with this input. One that the session has left is not it, unless
+// there is no other: that one may have been done anew.
+func (s *State) oldest(session SessionID, digest string) OperationID {
+	var oldest *OperationState
 	for _, o := range s.Operations {
-		if o.Session == session && o.Digest == digest && (id == "" || o.Seq < s.Operations[id].Seq) {
-			id = o.ID
+		if o.Session == session && o.Digest == digest && (oldest == nil || o.before(oldest)) {
+			oldest = o
 		}
 	}
-	return id
+	if oldest == nil {
+		return ""
+	}
+	return oldest.ID
+}
+
+// before reports whether an outcome is rather this operation's than the other's.
+func (o *OperationState) before(other *OperationState) bool {
+	if o.Left != other.Left {
+		return other.Left
+	}
+	return o.Seq < other.Seq
 }
 
 // besides notes what another operation has done since this one was meant.

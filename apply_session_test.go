@@ -41,8 +41,12 @@ func TestOperations(t *testing.T) {
 		t.Error("an operation is in doubt when its agent is gone, and not while it lives")
 	}
 	applyAll(t, s, op("codex:2", "d", pawl.OperationCommand), outcome("codex:2", "d"))
-	if a.Until.IsZero() || !a.Overlaps {
-		t.Errorf("%+v: want that another session's command ran beside it, and since when", a)
+	if !a.Until.IsZero() || !a.Overlaps {
+		t.Errorf("%+v: want that another session's command ran beside it", a)
+	}
+	applyAll(t, s, pawl.OperationJudged{Operation: a.ID, Verdict: pawl.OperationPartly})
+	if applyAll(t, s, op("claude:1", "e", pawl.OperationCommand)); a.Until.IsZero() {
+		t.Errorf("%+v: want when others went to work after it was judged", a)
 	}
 	if x := s.Sessions["claude:1"]; x.Did != 2 || x.Last != "c" || x.Doing != pawl.SessionWorks {
 		t.Errorf("%+v", x)
@@ -83,6 +87,10 @@ func TestUnnamedOperations(t *testing.T) {
 	if got := open(s); !slices.Equal(got, []pawl.OperationID{"gemini:1#event-2", "gemini:1#event-3"}) {
 		t.Errorf("open: %q, want the oldest of the two ended", got)
 	}
+	again := fold(t, call("x"), pawl.SessionBegan{Session: "gemini:1", Source: "resume"}, call("x"), pawl.OperationEnded{Session: "gemini:1", Digest: "x"})
+	if got := open(again); !slices.Equal(got, []pawl.OperationID{"gemini:1#event-1"}) {
+		t.Errorf("open: %q, want the one ended that was done anew", got)
+	}
 }
 
 // TestSettledOperations: what a session was told of is settled by the end of its turn, and by nobody else's.
@@ -98,6 +106,22 @@ func TestSettledOperations(t *testing.T) {
 	}
 	if s := fold(t, append(told, idle("b:2"))...); len(s.Operations) != 0 {
 		t.Errorf("still in doubt: %v", open(s))
+	}
+}
+
+// TestUnheardSessions: of a session whose beginning nobody heard, an agent that is another process has left what is open.
+func TestUnheardSessions(t *testing.T) {
+	t.Parallel()
+	heard := func(pid int) pawl.Payload {
+		return pawl.SessionBegan{Session: "a:1", Process: &pawl.Process{PID: pid}}
+	}
+	for doubts, payloads := range [][]pawl.Payload{
+		{op("a:1", "x", pawl.OperationCommand), heard(1), heard(1)},
+		{heard(1), op("a:1", "x", pawl.OperationCommand), heard(2)},
+	} {
+		if got := fold(t, payloads...).InDoubt(alive); len(got) != doubts {
+			t.Errorf("%v: in doubt %v", payloads, got)
+		}
 	}
 }
 

@@ -21,6 +21,8 @@ type OperationJudged struct {
 	Operation OperationID      `json:"operation"`
 	Verdict   OperationVerdict `json:"verdict"`
 	Evidence  []string         `json:"evidence,omitempty"`
+	Runs      bool             `json:"runs,omitempty"`   // a process of it lived, or one that may be of it
+	Traces    OperationVerdict `json:"traces,omitempty"` // then: the verdict by what it had left alone
 	Told      SessionID        `json:"told,omitempty"`
 }
 

@@ -3,7 +3,7 @@ package pawl
 // SessionBegan says that an agent's session began, or went on after it had ended or was compacted.
 type SessionBegan struct {
 	Session    SessionID `json:"session"`
-	Source     string    `json:"source,omitempty"`     // as the agent says: startup, resume, clear, compact, fork
+	Source     string    `json:"source,omitempty"`     // as the agent says: startup, resume, clear, compact, fork; empty: nobody heard of its beginning
 	Dir        string    `json:"dir,omitempty"`        // absolute; where it works
 	Transcript string    `json:"transcript,omitempty"` // the agent's own record, absolute
 	Model      string    `json:"model,omitempty"`

@@ -22,7 +22,7 @@ type Operation struct {
 	Kind    OperationKind `json:"kind"`
 	Summary string        `json:"summary,omitempty"` // the command or what else it is about, without secrets, at most MaxSummary bytes
 	Digest  string        `json:"digest"`            // SHA-256 of the tool's name and input as they were given
-	Paths   []string      `json:"paths,omitempty"`   // that it names, relative to the project where they lie inside
+	Paths   []string      `json:"paths,omitempty"`   // that it names, of a command those that it takes away; relative to the project where they lie inside
 	Expect  []Expected    `json:"expect,omitempty"`  // what files are to hold after it
 	Dir     string        `json:"dir,omitempty"`     // where it works, relative to the project where that lies inside. Defaults to its root.
 	Head    string        `json:"head,omitempty"`    // the commit that git stood at
@@ -46,8 +46,9 @@ const (
 // Expected is what a file is to hold after an operation.
 type Expected struct {
 	Path string `json:"path"`
-	Was  string `json:"was,omitempty"` // SHA-256 of its content before; empty: it was not there
-	Will string `json:"will"`          // SHA-256 of its content after; empty: it is not to be there
+	Was  string `json:"was,omitempty"`  // SHA-256 of its content before; empty: it was not there
+	Will string `json:"will"`           // SHA-256 of its content after; empty: it is not to be there
+	Open bool   `json:"open,omitempty"` // what it is to hold could not be computed
 }
 
 // OperationState is an operation whose outcome nobody has told.
@@ -56,7 +57,7 @@ type OperationState struct {
 	Began    time.Time        `json:"began"`
 	Seq      Seq              `json:"seq"`               // of its intent
 	Left     bool             `json:"left,omitempty"`    // its session went on or ended without a word on it
-	Until    time.Time        `json:"until,omitzero"`    // when another session first began an operation after it
+	Until    time.Time        `json:"until,omitzero"`    // when, after it was judged, somebody first began another operation
 	Others   []string         `json:"others,omitempty"`  // paths that other operations have changed since, the first MaxOthers
 	Overlaps bool             `json:"overlap,omitempty"` // a command ran beside it that may have changed anything
 	Judged   *OperationJudged `json:"judged,omitempty"`

@@ -34,9 +34,9 @@ type drama struct {
 	sessions []*scripted.Session
 	known    map[int]*known // by the number of the call
 	ids      map[pawl.OperationID]*known
-	lines    int // of the ledger that were read
-	told     int // events of the journal that were read
-	halting  bool
+	lines    int             // of the ledger that were read
+	told     int             // events of the journal that were read
+	heard    strings.Builder // what was compared
 	counts   *counts
 }
 
@@ -53,6 +53,9 @@ func (t *torture) agents() error {
 			return nil
 		}
 		c, err := t.drama(i)
+		if t.number >= 0 {
+			fmt.Fprint(t.out, c.heard.String())
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		total.add(c.counts)
@@ -110,6 +113,9 @@ func (c *drama) act(dies bool) error {
 	}
 	script, err := c.write(dies)
 	if err != nil {
+		return err
+	}
+	if _, err := c.judgements(); err != nil { // what was told to one whose hook was cut off
 		return err
 	}
 	p, err := c.start(script)
@@ -251,8 +257,11 @@ func (c *drama) welcomed(p *player, s *scripted.Session) error {
 		return err
 	}
 	started, err := c.awaitStart(p)
-	if err != nil || !started {
+	if err != nil {
 		return err
+	}
+	if !started { // it goes on all the same, but waits for what still runs, as the brief would have told it
+		return c.calm()
 	}
 	after, err := c.witness()
 	if err != nil {
@@ -344,7 +353,14 @@ func (c *drama) epilogue() error {
 	if len(left) > 0 {
 		return c.wrong("the last session was told and has ended its turn, and in doubt are still %v", left)
 	}
-	return errors.Join(c.sound(), c.verify(), c.remove())
+	if err := errors.Join(c.sound(), c.verify()); err != nil {
+		return err
+	}
+	c.killAll()
+	if err := c.alone(nil); err != nil {
+		return err
+	}
+	return c.remove()
 }
 
 // last is the script of a session that only comes and goes.

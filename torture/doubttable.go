@@ -13,7 +13,7 @@ var verdicts = []pawl.OperationVerdict{pawl.OperationDone, pawl.OperationNotDone
 
 // truths are all of them, in the order of the table. What still runs stands for itself.
 var truths = []scripted.Truth{
-	scripted.Nothing, scripted.Something, scripted.Everything, scripted.AsBefore, scripted.Traceless, running,
+	scripted.Nothing, scripted.Something, scripted.Everything, scripted.AsBefore, scripted.Rewritten, scripted.Traceless, running,
 }
 
 const running scripted.Truth = "still runs"
@@ -26,27 +26,24 @@ type row struct {
 
 // counts are how often each verdict was given on what.
 type counts struct {
-	deaths  int
-	rows    map[row]map[pawl.OperationVerdict]int
-	unknown map[scripted.Sort]int // where something here could have told
+	deaths int
+	rows   map[row]map[pawl.OperationVerdict]int
+	blind  int      // verdicts on what has local effects that say nothing, where nothing here could tell
+	silent []string // verdicts that say nothing where something here could have told
 }
 
 func newCounts() *counts {
-	return &counts{rows: map[row]map[pawl.OperationVerdict]int{}, unknown: map[scripted.Sort]int{}}
+	return &counts{rows: map[row]map[pawl.OperationVerdict]int{}}
 }
 
-func (c *counts) count(sort scripted.Sort, truth scripted.Truth, still bool, v pawl.OperationVerdict, right bool) {
+func (c *counts) count(r row, still bool, v pawl.OperationVerdict) {
 	if still {
-		truth = running
+		r.truth = running
 	}
-	r := row{sort, truth}
 	if c.rows[r] == nil {
 		c.rows[r] = map[pawl.OperationVerdict]int{}
 	}
 	c.rows[r][v]++
-	if !right {
-		c.unknown[sort]++
-	}
 }
 
 func (c *counts) add(other *counts) {
@@ -59,9 +56,8 @@ func (c *counts) add(other *counts) {
 			c.rows[r][v] += n
 		}
 	}
-	for sort, n := range other.unknown {
-		c.unknown[sort] += n
-	}
+	c.blind += other.blind
+	c.silent = append(c.silent, other.silent...)
 }
 
 // print prints a line for each sort of call and each truth, and the sums.
@@ -85,9 +81,16 @@ func (c *counts) print(out io.Writer) {
 		line("all", string(truth), c.sum(func(r row) bool { return r.truth == truth }))
 	}
 	told, all := c.decided()
-	fmt.Fprintf(out, "%d deaths; of %d verdicts on file writes and commands with local effects %d are done, not done or partly (%.1f %%)\n",
-		c.deaths, all, told, 100*float64(told)/float64(max(1, all)))
+	fmt.Fprintf(out, "%d deaths; of %d verdicts on file writes and commands with local effects %d are done, not done or partly (%.1f %%),\n"+
+		"%d unknown where nothing here could tell, and %d unknown where something could\n",
+		c.deaths, all, told, 100*float64(told)/float64(max(1, all)), c.blind, len(c.silent))
+	for _, line := range c.silent[:min(len(c.silent), mostSilent)] {
+		fmt.Fprintln(out, line)
+	}
 }
+
+// mostSilent is how many verdicts that say nothing are printed.
+const mostSilent = 20
 
 func (c *counts) sum(which func(row) bool) map[pawl.OperationVerdict]int {
 	total := map[pawl.OperationVerdict]int{}

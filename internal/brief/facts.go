@@ -41,7 +41,9 @@ type Session struct {
 type Operation struct {
 	pawl.OperationState
 	Verdict  pawl.OperationVerdict `json:"verdict"`
-	Evidence []string              `json:"evidence"` // one line each
+	Evidence []string              `json:"evidence"`         // one line each
+	Runs     bool                  `json:"runs,omitempty"`   // a process of it lives, or one that may be of it
+	Traces   pawl.OperationVerdict `json:"traces,omitempty"` // then: the verdict by what it has left alone
 }
 
 // News is what happened since the reader was told last.

@@ -3,6 +3,7 @@ package engine
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,17 +14,31 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// leftByAgents returns the processes that operations in doubt may have left running.
+// leftByAgents returns the processes that operations in doubt may have left running: those that are proven to be of one, and
+// without a proof those that were started since in the project, and whose parent is gone.
 func leftByAgents(p *project.Project, doubts []*pawl.OperationState) map[pawl.OperationID][]ledger.Process {
 	table, err := process.Table()
 	if err != nil {
 		return nil
 	}
 	self := process.Ancestors(table, os.Getpid())
+	owners := ownersOf(p, table, doubts, self)
 	var of []pawl.OperationID
 	var all []Process
 	for _, o := range doubts {
-		for _, x := range remainsOf(p, table, o, self) {
+		if o.Kind != pawl.OperationCommand {
+			continue
+		}
+		recent := startedWithin(o, self)
+		for _, s := range table {
+			owner, owned := owners[s.PID]
+			x := Process{PID: s.PID, Command: clip(process.Command(s.PID)), Seconds: s.Age().Seconds()}
+			switch {
+			case owned && owner == o.ID:
+				x.Proof = supervise.ByCommand
+			case owned && owner != nobody, !recent(s), !owned && !(orphan(table, s) && worksIn(s.PID, p.Root)):
+				continue
+			}
 			of, all = append(of, o.ID), append(all, x)
 		}
 	}
@@ -35,33 +50,61 @@ func leftByAgents(p *project.Project, doubts []*pawl.OperationState) map[pawl.Op
 	return found
 }
 
+// nobody is the owner of a process that several operations claim with the same right.
+const nobody pawl.OperationID = ""
+
+// ownersOf returns whose processes are proven to be, with all that they have started. Where several operations claim one,
+// it is of that with the longest command, for the others' is a part of it.
+func ownersOf(p *project.Project, table []process.Stat, doubts []*pawl.OperationState, not map[int]bool) map[int]pawl.OperationID {
+	strength := map[int]int{}
+	owners := map[int]pawl.OperationID{}
+	for _, o := range doubts {
+		if o.Kind != pawl.OperationCommand {
+			continue
+		}
+		claims := processClaims(p, table, o, not)
+		for pid, claim := range claims {
+			switch {
+			case claim > strength[pid]:
+				owners[pid], strength[pid] = o.ID, claim
+			case claim == strength[pid]:
+				owners[pid] = nobody
+			}
+		}
+	}
+	return owners
+}
+
+// processClaims returns the processes of an operation, by how much of their command lines proves it: those that run its command,
+// or alone one of its parts, as a shell lets the last of them take its place; and what these have started.
+func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationState, not map[int]bool) map[int]int {
+	recent, wanted := startedWithin(o, not), plainCommand(o.Summary)
+	parts := ledger.Commands(o.Summary)
+	claims := map[int]int{}
+	for _, s := range table {
+		claim := 0
+		switch {
+		case !recent(s):
+			continue
+		case runs(s.PID, wanted, p.Root):
+			claim = len(wanted)
+		case slices.ContainsFunc(parts, func(part string) bool { return isOf(process.Command(s.PID), part) }) && orphan(table, s) && worksIn(s.PID, p.Root):
+			claim = 1
+		default:
+			continue
+		}
+		for _, below := range process.Closure(table, func(x process.Stat) bool { return x.PID == s.PID }) {
+			if recent(below) {
+				claims[below.PID] = max(claims[below.PID], claim)
+			}
+		}
+	}
+	return claims
+}
+
 // startSlack is by how much the start of a process may seem to be before the intent that it follows: the process table
 // counts in hundredths of a second.
 const startSlack = 20 * time.Millisecond
-
-// remainsOf returns the processes that one operation may have left running: those that are proven to be its, and without a
-// proof those that were started since in the project, and whose parent is gone.
-func remainsOf(p *project.Project, table []process.Stat, o *pawl.OperationState, not map[int]bool) []Process {
-	if o.Kind != pawl.OperationCommand {
-		return nil
-	}
-	recent := startedWithin(o, not)
-	wanted := plainCommand(o.Summary)
-	proven := map[int]bool{}
-	var found []Process
-	for _, s := range process.Closure(table, func(s process.Stat) bool { return recent(s) && runs(s.PID, wanted, p.Root) }) {
-		if recent(s) {
-			proven[s.PID] = true
-			found = append(found, Process{PID: s.PID, Proof: supervise.ByCommand, Command: clip(process.Command(s.PID)), Seconds: s.Age().Seconds()})
-		}
-	}
-	for _, s := range table {
-		if recent(s) && !proven[s.PID] && orphan(table, s) && worksIn(s.PID, p.Root) {
-			found = append(found, Process{PID: s.PID, Command: clip(process.Command(s.PID)), Seconds: s.Age().Seconds()})
-		}
-	}
-	return found
-}
 
 // startedWithin reports whether a process was started since an operation was meant, and before another session went to work.
 func startedWithin(o *pawl.OperationState, not map[int]bool) func(process.Stat) bool {
@@ -81,6 +124,13 @@ func runs(pid int, wanted, root string) bool {
 		return false
 	}
 	return len(wanted) >= telling || worksIn(pid, root)
+}
+
+// isOf reports whether a process's command line is a part of a script: the same words, its program perhaps by its whole
+// path, and behind what interprets it.
+func isOf(line, part string) bool {
+	before, is := strings.CutSuffix(line, part)
+	return is && len(part) >= 4 && (before == "" || strings.HasSuffix(before, "/") || strings.HasSuffix(before, " "))
 }
 
 // plainCommand leaves out of a command what differs by how it was quoted, and what was left out of it for its length or as

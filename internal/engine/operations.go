@@ -28,6 +28,8 @@ type DoubtfulOperation struct {
 	pawl.OperationState
 	Verdict  pawl.OperationVerdict `json:"verdict"`
 	Evidence []string              `json:"evidence"`
+	Runs     bool                  `json:"runs,omitempty"`   // a process of it lives, or one that may be of it
+	Traces   pawl.OperationVerdict `json:"traces,omitempty"` // then: the verdict by what it has left alone
 }
 
 // lookPatience is for how long changed files are looked for.
@@ -39,18 +41,53 @@ func Reconcile(ctx context.Context, p *project.Project, doubts []*pawl.Operation
 		return nil
 	}
 	head := headNow(ctx, p)
+	git, _ := snapshot.GitChanged(p.Root) // what cannot be read tells nothing
 	changed, blind := changedSinceClock(ctx, p, oldestClock(doubts))
 	left := leftByAgents(p, doubts)
 	found := make([]DoubtfulOperation, 0, len(doubts))
 	for _, o := range doubts {
-		w := ledger.World{Look: lookIn(p.Root), Blind: blind, Head: head, Processes: left[o.ID]}
+		w := ledger.World{Root: p.Root, Look: lookIn(p.Root), Blind: blind, Head: head, Git: git, Processes: left[o.ID], Beside: beside(o, doubts)}
 		w.Changed, w.More = ofOperation(changed, o)
-		d := DoubtfulOperation{OperationState: *o}
-		d.Verdict, d.Evidence = ledger.Judge(o, w)
+		d := DoubtfulOperation{OperationState: *o, Runs: len(w.Processes) > 0}
+		v := ledger.Judge(o, w)
+		d.Verdict, d.Evidence = v.Verdict, v.Evidence
+		if d.Runs {
+			d.Traces = v.Traces
+		}
+		d.uphold()
 		found = append(found, d)
 	}
 	return found
 }
+
+// beside returns the other operations in doubt that may have changed something since this one was meant. One that was
+// judged before, when nothing of it ran any more, cannot.
+func beside(o *pawl.OperationState, doubts []*pawl.OperationState) []*pawl.OperationState {
+	var others []*pawl.OperationState
+	for _, other := range doubts {
+		over := other.Judged != nil && !other.Judged.Runs && !other.Until.IsZero() && !other.Until.After(o.Began)
+		if other != o && !over {
+			others = append(others, other)
+		}
+	}
+	return others
+}
+
+// uphold keeps an earlier verdict where others have gone to work since, and may have covered its traces: nothing that ran no
+// more can come further, and what was there once was there.
+func (d *DoubtfulOperation) uphold() {
+	was := d.Judged
+	if was == nil || d.Until.IsZero() || was.Runs && rank[d.Verdict] >= rank[was.Traces] {
+		return
+	}
+	if d.Verdict = was.Traces; !was.Runs {
+		d.Verdict, d.Evidence = was.Verdict, slices.Clone(was.Evidence)
+	}
+	d.Evidence = append(d.Evidence, "it was found to be "+string(d.Verdict)+" before others went to work here")
+}
+
+// rank says which of two verdicts says more of what is there.
+var rank = map[pawl.OperationVerdict]int{pawl.OperationPartly: 1, pawl.OperationDone: 2}
 
 func oldestClock(doubts []*pawl.OperationState) time.Time {
 	return slices.MinFunc(doubts, func(a, b *pawl.OperationState) int { return a.Clock.Compare(b.Clock) }).Clock
@@ -70,11 +107,12 @@ type changedPath struct {
 	what   string
 	at     time.Time
 	folder bool
+	busy   bool // something that is in it was changed too
 }
 
 // changedSinceClock looks at every file of the project, also at those that git ignores, for changes since a time of the
-// file system's clock. Of .git and .pawl, ours and others', nothing is looked at. A folder counts where nothing in it tells
-// why it changed: then something was removed or renamed.
+// file system's clock. Of .git and .pawl, ours and others', nothing is looked at. A folder in which nothing tells why it
+// changed is one from which something was removed.
 func changedSinceClock(ctx context.Context, p *project.Project, clock time.Time) (found []changedPath, blind string) {
 	if clock.IsZero() {
 		return nil, "when it was meant is not known"
@@ -99,27 +137,23 @@ func changedSinceClock(ctx context.Context, p *project.Project, clock time.Time)
 	if err != nil {
 		return nil, "looking at all files takes longer than " + lookPatience.String()
 	}
-	return withoutBusy(found), ""
+	return withFolders(found), ""
 }
 
-// withoutBusy leaves out folders in which something else was changed.
-func withoutBusy(found []changedPath) []changedPath {
+// withFolders marks the folders in which something else was changed.
+func withFolders(found []changedPath) []changedPath {
 	busy := map[string]bool{}
 	for _, c := range found {
 		busy[filepath.ToSlash(filepath.Dir(c.path))] = c.path != "."
 	}
-	kept := found[:0]
-	for _, c := range found {
-		if c.folder && busy[c.path] {
-			continue
-		}
+	for i, c := range found {
+		found[i].busy = c.folder && busy[c.path]
 		if c.folder {
-			c.what = "changed (something was made, removed or renamed in it)"
+			found[i].what = "changed (something was made, removed or renamed in it)"
 		}
-		kept = append(kept, c)
 	}
-	slices.SortStableFunc(kept, func(a, b changedPath) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.path, b.path)) })
-	return kept
+	slices.SortStableFunc(found, func(a, b changedPath) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.path, b.path)) })
+	return found
 }
 
 func changeTime(path string) (time.Time, bool) {
@@ -133,16 +167,15 @@ func changeTime(path string) (time.Time, bool) {
 // manyChanged is how many changed paths are given as evidence.
 const manyChanged = 50
 
-// ofOperation returns the changes that an operation may have made: since it was meant, before another session went to
-// work, and not by an operation whose outcome is known.
+// ofOperation returns the changes that an operation may have made: since it was meant, and before others went to work.
 func ofOperation(changed []changedPath, o *pawl.OperationState) (its []ledger.Change, more int) {
 	for _, c := range changed {
 		switch {
-		case c.at.Before(o.Clock), !o.Until.IsZero() && c.at.After(o.Until), slices.Contains(o.Others, c.path):
+		case c.at.Before(o.Clock), !o.Until.IsZero() && c.at.After(o.Until):
 		case len(its) == manyChanged:
 			more++
 		default:
-			its = append(its, ledger.Change{Path: c.path, What: c.what, At: c.at})
+			its = append(its, ledger.Change{Path: c.path, What: c.what, At: c.at, Folder: c.folder, Busy: c.busy})
 		}
 	}
 	return its, more

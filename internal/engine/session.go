@@ -82,7 +82,7 @@ func saying(payloads ...pawl.Payload) Act {
 func judged(told pawl.SessionID, doubts []DoubtfulOperation) Act {
 	var payloads []pawl.Payload
 	for _, d := range doubts {
-		payloads = append(payloads, pawl.OperationJudged{Operation: d.ID, Verdict: d.Verdict, Evidence: bareEvidence(d.Evidence), Told: told})
+		payloads = append(payloads, pawl.OperationJudged{Operation: d.ID, Verdict: d.Verdict, Evidence: bareEvidence(d.Evidence), Runs: d.Runs, Traces: d.Traces, Told: told})
 	}
 	return saying(payloads...)
 }

@@ -82,6 +82,21 @@ func journalCheckpoint(
 // RunToTell returns the run to which belongs what people and agents do or say outside every attempt: the current one if it
 // is unfinished, else the newest session run, else a new one.
 func RunToTell(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
+	run, err := runThatIs(ctx, p)
+	if err != nil || run != "" {
+		return run, err
+	}
+	err = p.MakingRun(func() error {
+		if run, err = runThatIs(ctx, p); err == nil && run == "" { // nobody was faster
+			run, err = createSession(ctx, p, version)
+		}
+		return err
+	})
+	return run, err
+}
+
+// runThatIs returns the run to tell of those that there are; empty: there is none.
+func runThatIs(ctx context.Context, p *project.Project) (pawl.RunID, error) {
 	runs, err := Runs(p)
 	if err != nil {
 		return "", err
@@ -99,10 +114,7 @@ func RunToTell(ctx context.Context, p *project.Project, version string) (pawl.Ru
 			session = run
 		}
 	}
-	if session != "" {
-		return session, ctx.Err()
-	}
-	return createSession(ctx, p, version)
+	return session, ctx.Err()
 }
 
 func isNoSession(s *pawl.State) bool { return s.Kind != pawl.SessionRun }

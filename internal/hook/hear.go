@@ -72,7 +72,8 @@ func digest(data []byte) string {
 // before journals an intent. Only then does the tool run.
 func (c *call) before(ctx context.Context) error {
 	o := ledger.Intent(ledger.Call{
-		Tool: c.event.Tool, Input: c.event.Input, Dir: c.dir(), Root: c.project.Root, Read: readSmall, Redact: c.redact.Text,
+		Tool: c.event.Tool, Input: c.event.Input, Dir: c.dir(), Root: c.project.Root, Read: readSmall, There: isThere,
+		Redact: c.redact.Text,
 	})
 	o.Session = c.session
 	if c.event.Call != "" {
@@ -86,7 +87,15 @@ func (c *call) before(ctx context.Context) error {
 		return err
 	}
 	o.Clock = clock
-	return c.add(ctx, append([]pawl.Payload{pawl.OperationBegun{Operation: o}}, c.tasks()...)...)
+	payloads := []pawl.Payload{pawl.OperationBegun{Operation: o}}
+	unheard := c.unheard()
+	if unheard != nil {
+		payloads = []pawl.Payload{*unheard, payloads[0]}
+	}
+	if err := c.add(ctx, append(payloads, c.tasks()...)...); err != nil || unheard == nil {
+		return err
+	}
+	return c.remember(*unheard)
 }
 
 // dir returns where the agent works.
@@ -99,6 +108,11 @@ func (c *call) dir() string {
 
 // maxRead is how large a file is looked at before an agent changes it, in bytes.
 const maxRead = 8 << 20
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
 
 // readSmall reads a file that is not too large to be read before a tool runs.
 func readSmall(path string) ([]byte, error) {

@@ -16,7 +16,8 @@ import (
 type kept struct {
 	Session pawl.SessionID    `json:"session"`
 	Run     pawl.RunID        `json:"run"`
-	Tasks   map[string]string `json:"tasks,omitempty"` // id → status and title, as they were journaled last
+	Process *pawl.Process     `json:"process,omitempty"` // of the agent, as it was journaled last
+	Tasks   map[string]string `json:"tasks,omitempty"`   // id → status and title, as they were journaled last
 }
 
 // keptOf returns what is kept of a session, or at the least doubt an empty one.

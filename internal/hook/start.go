@@ -27,18 +27,43 @@ func (c *call) start(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	began := pawl.SessionBegan{
-		Session: c.session, Source: c.event.Source, Dir: c.event.Dir, Transcript: c.event.Transcript, Model: c.event.Model,
-		Process: agentProcess(os.Getppid()), Step: pawl.StepID(variable(c.Environ, "PAWL_STEP")),
-	}
+	began := c.began()
 	w, err := engine.BeginSession(ctx, c.project, run, began, engine.Briefing{
 		Options: brief.Options{For: brief.Audience(c.dialect.Name), Redact: c.redact.Text}, Inside: c.attempt(), Snapshots: c.snapshots(),
 	})
+	if err == nil {
+		err = c.remember(began)
+	}
 	if err != nil || c.event.Kind == agents.SubStart {
 		return nil, err
 	}
 	err = errors.Join(c.warn(w.Others), c.want(pawl.CheckpointTool, "a session of "+c.dialect.Name+" began"))
 	return c.dialect.Add(c.event, besides(w.Others)+w.Brief), err
+}
+
+// began says that the session begins.
+func (c *call) began() pawl.SessionBegan {
+	return pawl.SessionBegan{
+		Session: c.session, Source: c.event.Source, Dir: c.event.Dir, Transcript: c.event.Transcript, Model: c.event.Model,
+		Process: agentProcess(os.Getppid()), Step: pawl.StepID(variable(c.Environ, "PAWL_STEP")),
+	}
+}
+
+// remember keeps that the journal knows of the session, and by which process.
+func (c *call) remember(began pawl.SessionBegan) error {
+	c.kept.Process = began.Process
+	return c.kept.save(c.project)
+}
+
+// unheard says that the session is there, where the journal does not know of this process of its agent: the hook of its
+// start was not heard, or was cut off. nil: it does.
+func (c *call) unheard() *pawl.SessionBegan {
+	began := c.began()
+	if began.Process == nil || c.kept.Process != nil && *c.kept.Process == *began.Process {
+		return nil
+	}
+	began.Source = ""
+	return &began
 }
 
 // attempt returns the attempt that the session works for; nil: it works for none.

@@ -21,62 +21,94 @@ const (
 	full               // all of it is there, and was not before it was meant
 )
 
+// part is a command of a script that leaves traces.
+type part struct {
+	came  came
+	gates bool // what follows runs only if this went well, and so on to the last
+	names names
+}
+
 // command judges a shell command by the traces that its parts leave. Where a shell runs its commands one behind the other,
 // and what the last of them leaves is there, all before have ended.
 func (j *judging) command() pawl.OperationVerdict {
 	s := readScript(j.Summary)
-	s.unclear = s.unclear || strings.HasSuffix(j.Summary, "…") || strings.Contains(j.Summary, "[redacted:")
-	traces, elsewhere := 0, false
-	var states []came
-	dir := j.Dir
-	for _, c := range s.commands {
-		if len(c.words) == 2 && c.words[0] == "cd" {
-			dir = at(dir, c.words[1])
-			continue
-		}
-		e := effectOf(c)
-		if e == noEffect {
-			continue
-		}
-		traces++
-		elsewhere = elsewhere || e == anywhere
-		state := unseen
-		if !s.unclear && e == local {
-			state = j.state(c, dir)
-		}
-		states = append(states, state)
+	s.unclear = s.unclear || cutOff(j.Summary)
+	parts, elsewhere := j.parts(s)
+	any := func(of ...came) bool {
+		return slices.ContainsFunc(parts, func(p part) bool { return slices.Contains(of, p.came) })
 	}
 	switch {
-	case traces == 0:
+	case len(parts) == 0:
 		j.changes()
 		j.say("as far as can be told it only reads: doing it again does no harm")
 		return pawl.OperationUnknown
 	case s.unclear:
 		return j.byChanges(elsewhere)
-	case states[traces-1] == full, !slices.ContainsFunc(states, func(c came) bool { return c < asIs }):
+	case !any(unseen, none, begun), parts[len(parts)-1].came == full && wentWell(parts):
 		j.say("all that it was to leave here is there")
 		return pawl.OperationDone
-	case !slices.ContainsFunc(states, func(c came) bool { return c != none }):
+	case !any(unseen, begun, full):
 		j.say("nothing that it was to leave here is there")
 		return pawl.OperationNotDone
-	case slices.Contains(states, full), slices.Contains(states, begun):
+	case any(full, begun):
 		j.changes()
 		return pawl.OperationPartly
 	}
 	return j.byChanges(elsewhere)
 }
 
+// parts returns how far each command of a script came that leaves traces, and whether one of them leaves any elsewhere.
+func (j *judging) parts(s script) (parts []part, elsewhere bool) {
+	in := place{j.Root, j.Dir}
+	j.before = names{}
+	for i, c := range s.commands {
+		if goes, to := c.goes(in); goes {
+			in = to
+			continue
+		}
+		e := effectOf(c)
+		if e == noEffect {
+			continue
+		}
+		elsewhere = elsewhere || e == anywhere
+		p := part{gates: !slices.ContainsFunc(s.commands[i:len(s.commands)-1], func(c command) bool { return !c.gates })}
+		if !s.unclear && e == local {
+			p.came = j.state(c, in)
+		}
+		for _, word := range append(slices.Clone(c.words), targets(c)...) {
+			p.names.add(in, word)
+			j.before.add(in, word)
+		}
+		parts = append(parts, p)
+	}
+	return parts, elsewhere
+}
+
+// wentWell reports whether the parts before the last one did what they were to do: their traces are there, or their failure
+// would have kept the last from running, or they worked for one that follows.
+func wentWell(parts []part) bool {
+	for i, p := range parts[:len(parts)-1] {
+		used := slices.ContainsFunc(parts[i+1:], func(later part) bool {
+			return slices.ContainsFunc(later.names.paths, func(path string) bool { return slices.Contains(p.names.paths, path) })
+		})
+		if p.came != asIs && p.came != full && !p.gates && !used {
+			return false
+		}
+	}
+	return true
+}
+
 // byChanges judges by what was changed since, whatever it was.
 func (j *judging) byChanges(elsewhere bool) pawl.OperationVerdict {
-	if j.Overlaps {
-		j.say("another command ran beside it: only what this one names is held to be its own")
-		j.Changed, j.More = j.mentioned(), 0
+	inGit := j.moved() || mentions(j.Summary, "git") && j.gitChanged()
+	j.crowded = j.crowded || inGit && j.company
+	if j.crowded {
+		j.say("others were at work beside it: only what it alone names is held to be its own")
 	}
-	changed := j.changes() || j.moved()
-	switch {
-	case changed:
+	switch changed := j.changes(); {
+	case changed, inGit && !j.company:
 		return pawl.OperationPartly
-	case j.Blind != "" || j.Overlaps:
+	case j.Blind != "" || j.crowded:
 		return pawl.OperationUnknown
 	case elsewhere:
 		j.say("what it does elsewhere cannot be seen from here")
@@ -85,19 +117,38 @@ func (j *judging) byChanges(elsewhere bool) pawl.OperationVerdict {
 	return pawl.OperationNotDone
 }
 
-// at returns a path as seen from where the project is.
-func at(dir, name string) string {
-	if path.IsAbs(name) || dir == "" {
-		return path.Clean(name)
+// goes reports whether a command changes the folder for those behind it, and to which.
+func (c command) goes(in place) (bool, place) {
+	if len(c.words) != 2 || c.words[0] != "cd" {
+		return false, in
 	}
-	return path.Join(dir, name)
+	in.dir = in.at(c.words[1])
+	return true, in
+}
+
+// place is where a command works: a folder as seen from the project, and where that is.
+type place struct{ root, dir string }
+
+// at returns a path as seen from where the project is.
+func (p place) at(name string) string {
+	if !path.IsAbs(name) {
+		name = path.Join(p.dir, name)
+	}
+	name = path.Clean(name)
+	if inside, is := strings.CutPrefix(name, p.root+"/"); is && p.root != "" {
+		return inside
+	}
+	if name == p.root {
+		return "."
+	}
+	return name
 }
 
 // state says how far one command came, by what it leaves.
-func (j *judging) state(c command, dir string) came {
+func (j *judging) state(c command, in place) came {
 	words := bare(c.words)
 	if len(c.redirects) > 0 {
-		return j.written(c, words, dir)
+		return j.written(c, words, in)
 	}
 	if len(words) < 2 {
 		return unseen
@@ -110,7 +161,7 @@ func (j *judging) state(c command, dir string) came {
 			flags += strings.TrimLeft(arg, "-")
 			continue
 		}
-		paths = append(paths, at(dir, arg))
+		paths = append(paths, in.at(arg))
 	}
 	switch {
 	case name == "git":
@@ -127,7 +178,7 @@ func (j *judging) state(c command, dir string) came {
 		return j.copied(paths[0], paths[1])
 	case name == "ln" && strings.Trim(flags, "sfv") == "" && len(paths) == 2:
 		return j.made(paths[1])
-	case name == "sed" && len(paths) > 1:
+	case (name == "sed" || name == "chmod" || name == "chown") && len(paths) > 1:
 		return j.each(paths[1:], j.made)
 	}
 	return unseen
@@ -152,11 +203,16 @@ func (j *judging) each(paths []string, one func(string) came) came {
 	return begun
 }
 
+// made says whether a file was made or touched. Where a command before it names the same file, that may have done it.
 func (j *judging) made(p string) came {
-	if l := j.Look(p); l.There && j.since(l) {
-		return full
+	l := j.Look(p)
+	switch {
+	case !l.There || !j.since(l):
+		return none
+	case slices.Contains(j.before.paths, p):
+		return begun
 	}
-	return none
+	return full
 }
 
 func (j *judging) folder(p string) came {
@@ -175,10 +231,15 @@ func (j *judging) removed(p string) came {
 		return begun
 	case l.There:
 		return none
-	case j.since(l):
+	case j.was(p):
 		return full
 	}
 	return asIs
+}
+
+// was reports whether something was at a path that the command was to take away.
+func (j *judging) was(p string) bool {
+	return slices.Contains(j.Paths, p)
 }
 
 func (j *judging) movedFile(from, to string) came {
@@ -187,10 +248,10 @@ func (j *judging) movedFile(from, to string) came {
 		now = j.Look(path.Join(to, path.Base(from)))
 	}
 	switch {
-	case !old.There && now.There && (j.since(now) || j.since(old)):
-		return full
-	case old.There && !j.since(now):
+	case !now.There, old.There && !j.since(now):
 		return none
+	case !old.There && (j.was(from) || j.since(now)):
+		return full
 	}
 	return unseen
 }
@@ -211,28 +272,47 @@ func (j *judging) copied(from, to string) came {
 	return begun
 }
 
-// git says how far a command of git came: a commit moves HEAD, and does so last.
+// git says how far a command of git came, by its index and refs. A commit moves HEAD, and does so last.
 func (j *judging) git(args []string) came {
-	if args[0] != "commit" || j.Operation.Head == "" && j.World.Head == "" {
+	moved, commits := j.moved(), args[0] == "commit"
+	switch {
+	case j.Git.IsZero() && j.Operation.Head == "" && j.World.Head == "", j.Clock.IsZero() && !commits:
 		return unseen
-	}
-	if j.moved() {
+	case !moved && (commits || j.Git.Before(j.Clock)):
+		return none
+	case j.company:
+		j.crowded = true
+		return unseen
+	case commits:
 		return full
 	}
-	return none
+	j.gitChanged()
+	return begun
+}
+
+// gitChanged reports whether git's index or refs were changed since, and says so.
+func (j *judging) gitChanged() bool {
+	if j.Git.IsZero() || j.Clock.IsZero() || j.Git.Before(j.Clock) {
+		return false
+	}
+	j.say("git's index or refs were changed %s", j.after(j.Git))
+	return true
 }
 
 // written says how far a command came whose output goes to a file. What the simplest of them write is known.
-func (j *judging) written(c command, words []string, dir string) came {
+func (j *judging) written(c command, words []string, in place) came {
 	if len(c.redirects) > 1 {
 		return unseen
 	}
 	r := c.redirects[0]
-	l := j.Look(at(dir, r.path))
+	l := j.Look(in.at(r.path))
 	if !l.There || !j.since(l) {
 		return none
 	}
 	text, known := printed(words)
+	if c.here != nil && len(words) == 1 && words[0] == "cat" {
+		text, known = *c.here, true
+	}
 	if !known || c.piped {
 		return begun
 	}

@@ -2,8 +2,6 @@ package ledger
 
 import (
 	"fmt"
-	"path"
-	"strings"
 	"time"
 
 	"pawl"
@@ -11,12 +9,15 @@ import (
 
 // World is what was found of an operation in doubt.
 type World struct {
+	Root      string                 // absolute; the project's
 	Look      func(path string) Look // at a path, relative to the project or absolute
-	Changed   []Change               // what was changed since it was meant, and by nobody else that is known; the first of them
+	Changed   []Change               // what was changed since it was meant; the first of them
 	More      int                    // changes that are not named
 	Blind     string                 // why it could not be found out what was changed; empty: it was
 	Head      string                 // the commit that git stands at
+	Git       time.Time              // when git's index, HEAD or refs were last changed
 	Processes []Process              // that it may have left running
+	Beside    []*pawl.OperationState // others in doubt, which may have changed something since it was meant
 }
 
 // Look is what is at a path.
@@ -33,6 +34,9 @@ type Change struct {
 	Path string
 	What string // changed | removed
 	At   time.Time
+
+	Folder bool // something was made, removed or renamed in it
+	Busy   bool // something that is in it was changed too, which may be all
 }
 
 // Process is one that still runs.
@@ -41,26 +45,39 @@ type Process struct {
 	Sure bool   // it is the operation's
 }
 
-// Judge says how far an operation came, and by what evidence, one line each.
-func Judge(o *pawl.OperationState, w World) (pawl.OperationVerdict, []string) {
+// Judgement is how far an operation came.
+type Judgement struct {
+	Verdict  pawl.OperationVerdict
+	Traces   pawl.OperationVerdict // the same by what it has left alone, where a process of it lives
+	Evidence []string              // one line each
+}
+
+// Judge says how far an operation came, and by what evidence.
+func Judge(o *pawl.OperationState, w World) Judgement {
 	j := &judging{OperationState: o, World: w}
+	alive := false
 	for _, p := range w.Processes {
 		j.say("%s", map[bool]string{true: "it still runs: ", false: "perhaps of it: "}[p.Sure]+p.Text)
-		j.alive = j.alive || p.Sure
+		alive = alive || p.Sure
 	}
-	verdict := j.verdict()
-	if j.alive && verdict != pawl.OperationDone {
-		verdict = pawl.OperationPartly
+	j.own()
+	v := Judgement{Verdict: j.verdict()}
+	v.Traces = v.Verdict
+	if alive && v.Verdict != pawl.OperationDone {
+		v.Verdict = pawl.OperationPartly
 	}
 	j.head()
-	return verdict, j.evidence
+	v.Evidence = j.evidence
+	return v
 }
 
 // judging is an operation being judged.
 type judging struct {
 	*pawl.OperationState
 	World
-	alive    bool
+	company  bool  // of commands that may have changed anything
+	crowded  bool  // what may be its own cannot be told from what others did
+	before   names // of the commands before the one that is looked at
 	evidence []string
 }
 
@@ -107,25 +124,30 @@ func short(commit string) string {
 
 // files compares what files hold with what they were to hold.
 func (j *judging) files() pawl.OperationVerdict {
-	full, none := 0, 0
+	full, none, same := 0, 0, 0
 	for _, e := range j.Expect {
 		switch now, err := contentOf(j.Look(e.Path)); {
 		case err != nil:
 			j.say("`%s` cannot be read: %v", e.Path, err)
-		case now == e.Will:
+		case now == e.Was && now == e.Will && !e.Open:
+			same++
+			j.say("`%s` is as it was to be, and was so before", e.Path)
+		case now == e.Will && !e.Open:
 			full++
 			j.say("`%s` %s", e.Path, map[bool]string{true: "is gone, as it was to be", false: "holds what it was to hold"}[e.Will == ""])
 		case now == e.Was:
 			none++
 			j.say("`%s` %s", e.Path, map[bool]string{true: "is not there", false: "is as it was before"}[e.Was == ""])
+		case e.Open:
+			j.say("`%s` is not as it was before, and what it was to hold is not known", e.Path)
 		default:
 			j.say("`%s` holds neither what was there before nor what it was to hold", e.Path)
 		}
 	}
 	switch len(j.Expect) {
-	case full:
+	case full + same:
 		return pawl.OperationDone
-	case none:
+	case none + same:
 		return pawl.OperationNotDone
 	}
 	return pawl.OperationPartly
@@ -188,15 +210,4 @@ func (j *judging) changes() bool {
 		j.say("no file here was changed since")
 	}
 	return len(j.Changed) > 0
-}
-
-// mentioned returns the changes whose path, or its last name, stands in the operation's text.
-func (j *judging) mentioned() []Change {
-	var found []Change
-	for _, c := range j.Changed {
-		if strings.Contains(j.Summary, path.Base(c.Path)) {
-			found = append(found, c)
-		}
-	}
-	return found
 }

@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -24,6 +25,7 @@ type Call struct {
 	Root  string // absolute; the project's
 
 	Read   func(path string) ([]byte, error) // a file of any absolute path; fs.ErrNotExist: there is none
+	There  func(path string) bool            // whether anything is at any absolute path
 	Redact func(string) string               // takes secrets out of words
 }
 
@@ -41,6 +43,9 @@ func Intent(c Call) pawl.Operation {
 		o.Expect = c.expect(plan)
 	}
 	paths := t.paths(in, plan)
+	if t.kind == pawl.OperationCommand {
+		paths = c.goners(t.summary(in))
+	}
 	for _, path := range paths[:min(len(paths), maxPaths)] {
 		o.Paths = append(o.Paths, c.Redact(c.relative(path)))
 	}
@@ -53,6 +58,32 @@ func Intent(c Call) pawl.Operation {
 		o.Dir = dir
 	}
 	return o
+}
+
+// goners returns the paths that a command is to take away, as far as they are there now.
+func (c Call) goners(command string) []string {
+	s := readScript(command)
+	if s.unclear {
+		return nil
+	}
+	var there []string
+	in := place{dir: c.Dir}
+	for _, part := range s.commands {
+		if goes, to := part.goes(in); goes {
+			in = to
+			continue
+		}
+		words := bare(part.words)
+		if len(words) < 2 || !remover[path.Base(words[0])] {
+			continue
+		}
+		for _, word := range words[1:] {
+			if !strings.HasPrefix(word, "-") && c.There(in.at(word)) {
+				there = append(there, in.at(word))
+			}
+		}
+	}
+	return there
 }
 
 // Changes reports whether a tool may change files.
@@ -84,16 +115,16 @@ type planned struct {
 	unsure  bool
 }
 
-// expect turns a plan into what can be checked afterwards. A plan that cannot be computed in full promises nothing.
+// expect turns a plan into what can be checked afterwards. Where a file cannot be read there is nothing to compare with.
 func (c Call) expect(plan []planned) []pawl.Expected {
 	var all []pawl.Expected
 	for _, p := range plan {
 		was, err := c.was(p.path)
-		if p.unsure || err != nil {
+		if err != nil {
 			return nil
 		}
-		e := pawl.Expected{Path: c.relative(p.path), Was: was}
-		if !p.gone {
+		e := pawl.Expected{Path: c.relative(p.path), Was: was, Open: p.unsure}
+		if !p.gone && !p.unsure {
 			e.Will = sum(p.content)
 		}
 		all = append(all, e)

@@ -70,6 +70,7 @@ func (w *world) mean(tool string, in any) *pawl.OperationState {
 	}
 	o := ledger.Intent(ledger.Call{
 		Tool: tool, Input: data, Dir: w.root, Root: w.root, Read: os.ReadFile, Redact: func(s string) string { return s },
+		There: func(path string) bool { _, err := os.Lstat(path); return err == nil },
 	})
 	var failed error
 	if o.Clock, failed = disk.Clock(filepath.Join(w.T.TempDir(), "clock")); failed != nil {
@@ -81,7 +82,7 @@ func (w *world) mean(tool string, in any) *pawl.OperationState {
 // judge finds out what is so, as the engine does.
 func (w *world) judge(o *pawl.OperationState) (pawl.OperationVerdict, string) {
 	w.Helper()
-	found := ledger.World{Look: w.look}
+	found := ledger.World{Root: w.root, Look: w.look}
 	err := filepath.WalkDir(w.root, func(path string, d os.DirEntry, err error) error {
 		if l := w.look(path); err == nil && path != w.root && !l.Changed.Before(o.Clock) {
 			rel, _ := filepath.Rel(w.root, path)
@@ -95,8 +96,8 @@ func (w *world) judge(o *pawl.OperationState) (pawl.OperationVerdict, string) {
 	if l := w.look("."); len(found.Changed) == 0 && !l.Changed.Before(o.Clock) {
 		found.Changed = append(found.Changed, ledger.Change{Path: "something", What: "removed", At: l.Changed})
 	}
-	verdict, evidence := ledger.Judge(o, found)
-	return verdict, strings.Join(evidence, "; ")
+	v := ledger.Judge(o, found)
+	return v.Verdict, strings.Join(v.Evidence, "; ")
 }
 
 func (w *world) look(name string) ledger.Look {
@@ -163,6 +164,7 @@ func TestFileTools(t *testing.T) {
 		{"MultiEdit", map[string]any{"file_path": "a", "edits": []any{
 			map[string]any{"old_string": "one", "new_string": "uno"}, map[string]any{"old_string": "uno", "new_string": "eins"},
 		}}, "sed -i s/one/eins/ a"},
+		{"apply_patch", map[string]any{"command": "*** Begin Patch\n*** Update File: a\n*** Move to: z\n@@\n-one\n+uno\n*** End Patch"}, "rm a; echo uno > z"},
 		{"apply_patch", map[string]any{"command": patch}, "printf 'hello\\nworld\\n' > new; sed -i s/one/uno/ a; rm b"},
 	} {
 		w := newWorld(t, files)
@@ -178,6 +180,16 @@ func TestFileTools(t *testing.T) {
 	}
 }
 
+// TestAlready: what was so before proves nothing of an operation that was to do more.
+func TestAlready(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files)
+	o := w.mean("apply_patch", map[string]any{"input": "*** Begin Patch\n*** Add File: a\n+one\n*** Add File: new\n+x\n*** End Patch"})
+	w.expect(o, "not begun", notDone)
+	w.put("new", "x\n")
+	w.expect(o, "done", done)
+}
+
 // TestUnsureFileTools: where it cannot be computed what a file will hold, a change is only a change.
 func TestUnsureFileTools(t *testing.T) {
 	t.Parallel()
@@ -188,7 +200,7 @@ func TestUnsureFileTools(t *testing.T) {
 	} {
 		w := newWorld(t, files)
 		o := w.mean(tool, in)
-		if len(o.Expect) > 0 || len(o.Paths) != 1 {
+		if len(o.Expect) != 1 || !o.Expect[0].Open || len(o.Paths) != 1 {
 			t.Fatalf("%s: %+v", tool, o)
 		}
 		w.expect(o, "not begun", notDone)
@@ -218,6 +230,12 @@ var scripts = []struct {
 	{[]string{"ln -s a link"}, one(done), one(notDone)},
 	{[]string{"sed -i s/one/uno/ a"}, one(done), one(notDone)},
 	{[]string{"cd dir", "echo x > y"}, one(done), one(notDone)},
+	{[]string{"cat > x <<'EOF'\none $two\n\tthree\nEOF\n"}, one(done), one(notDone)},
+	{[]string{"cat <<-END > x\n\tone\n\tEND\ntouch y"}, one(done), one(notDone)},
+	{[]string{"chmod u+x a"}, one(done), one(notDone)},
+	{[]string{"rm -f nothing", "touch x"}, one(done), one(notDone)},
+	{[]string{"echo x > y", "mv y z"}, one(done), one(notDone)},
+	{[]string{"cp a x", "sed -i s/one/uno/ x"}, one(partly), one(notDone)},
 	{[]string{"cat a b > all"}, one(partly), one(notDone)},
 	{[]string{"cat a | sort > all"}, one(partly), one(notDone)},
 	{[]string{"for i in 1 2 3; do echo $i > n$i; done"}, one(partly), one(notDone)},
@@ -247,7 +265,7 @@ func TestCommands(t *testing.T) {
 			case len(s.parts):
 				w.expect(o, when, s.whole...)
 			default:
-				if s.parts[0] == "cd dir" || s.parts[0] == "cat a" {
+				if s.parts[0] == "cd dir" || s.parts[0] == "cat a" || s.parts[0] == "rm -f nothing" {
 					w.expect(o, when, s.before...)
 				} else if s.parts[n] == "sleep 0" {
 					w.expect(o, when, s.whole...)
@@ -276,12 +294,25 @@ func TestCutOffWrites(t *testing.T) {
 	}
 }
 
+// TestFailedParts: the traces of the last command say that those before it have ended, and not that they went well.
+func TestFailedParts(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]pawl.OperationVerdict{
+		"echo x | tee x; touch y": partly, "cp a z; touch y": partly, "cp a z && touch y": done, "echo x > z; mv z y": done, "rm -f z; touch y": done,
+	} {
+		w := newWorld(t, files)
+		o := w.mean("Bash", map[string]any{"command": script})
+		w.sh("touch y")
+		w.expect(o, "when the last was done alone", want)
+	}
+}
+
 func TestCommits(t *testing.T) {
 	t.Parallel()
 	o := &pawl.OperationState{Operation: pawl.Operation{Kind: pawl.OperationCommand, Summary: "git add -A && git commit -m x", Head: "aaa"}}
 	for head, want := range map[string]pawl.OperationVerdict{"aaa": notDone, "bbb": done} {
-		if got, evidence := ledger.Judge(o, ledger.World{Look: func(string) ledger.Look { return ledger.Look{} }, Head: head}); got != want {
-			t.Errorf("HEAD at %s: %s (%q)", head, got, evidence)
+		if got := ledger.Judge(o, ledger.World{Look: func(string) ledger.Look { return ledger.Look{} }, Head: head}); got.Verdict != want {
+			t.Errorf("HEAD at %s: %+v", head, got)
 		}
 	}
 }
@@ -292,9 +323,9 @@ func TestProcesses(t *testing.T) {
 	for sure, want := range map[bool]pawl.OperationVerdict{true: partly, false: notDone} {
 		w := newWorld(t, files)
 		o := w.mean("Bash", map[string]any{"command": "touch x"})
-		got, evidence := ledger.Judge(o, ledger.World{Look: w.look, Processes: []ledger.Process{{Text: "process 7", Sure: sure}}})
-		if got != want || !strings.Contains(strings.Join(evidence, ";"), "process 7") {
-			t.Errorf("sure %v: %s %q", sure, got, evidence)
+		got := ledger.Judge(o, ledger.World{Look: w.look, Processes: []ledger.Process{{Text: "process 7", Sure: sure}}})
+		if got.Verdict != want || got.Traces != notDone || !strings.Contains(strings.Join(got.Evidence, ";"), "process 7") {
+			t.Errorf("sure %v: %+v", sure, got)
 		}
 	}
 }
@@ -314,8 +345,8 @@ func TestOthers(t *testing.T) {
 func TestBlind(t *testing.T) {
 	t.Parallel()
 	o := &pawl.OperationState{Operation: pawl.Operation{Kind: pawl.OperationCommand, Summary: "make"}}
-	if got, evidence := ledger.Judge(o, ledger.World{Blind: "it took too long"}); got != unknown || !strings.Contains(fmt.Sprint(evidence), "too long") {
-		t.Errorf("%s %q", got, evidence)
+	if got := ledger.Judge(o, ledger.World{Blind: "it took too long"}); got.Verdict != unknown || !strings.Contains(fmt.Sprint(got.Evidence), "too long") {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -338,7 +369,7 @@ func FuzzCommand(f *testing.F) {
 	f.Add("X=1 sudo -u me env A=b nohup timeout 5 rm -- \"$f\"")
 	f.Fuzz(func(t *testing.T, text string) {
 		o := &pawl.OperationState{Operation: pawl.Operation{Kind: pawl.OperationCommand, Summary: text, Clock: time.Unix(1, 0)}}
-		verdict, _ := ledger.Judge(o, ledger.World{Look: func(string) ledger.Look { return ledger.Look{} }})
+		verdict := ledger.Judge(o, ledger.World{Look: func(string) ledger.Look { return ledger.Look{} }}).Verdict
 		if verdict == partly || verdict == done && !strings.Contains(text, "rm") && !strings.Contains(text, "unlink") {
 			t.Errorf("%q: %s, and nothing was changed", text, verdict)
 		}

@@ -32,7 +32,7 @@ func patchPlan(in input, c Call) []planned {
 		case "Update File":
 			plan = append(plan, c.updated(name, body))
 		case "Move to":
-			plan = moved(plan, name, body)
+			plan = c.moved(plan, name, body)
 		}
 	}
 	return plan
@@ -49,14 +49,16 @@ func added(body string) []byte {
 	return []byte(out.String())
 }
 
-// moved has the file that was to be updated last get another name. Its hunks follow the new name, so its content is not
-// computed.
-func moved(plan []planned, name, _ string) []planned {
+// moved has the file that was to be updated last get another name. Its hunks follow the new name.
+func (c Call) moved(plan []planned, name, body string) []planned {
 	if len(plan) == 0 {
 		return nil
 	}
-	plan[len(plan)-1].unsure = true
-	return append(plan, planned{path: name, unsure: true})
+	old := &plan[len(plan)-1]
+	p := c.updated(old.path, body)
+	p.path = name
+	*old = planned{path: old.path, gone: true}
+	return append(plan, p)
 }
 
 // updated returns a file with hunks applied, each where its old lines stand, behind the one before.

@@ -15,6 +15,15 @@ func writePlan(in input, _ Call) []planned {
 	return []planned{{path: path, content: []byte(content), unsure: !ok}}
 }
 
+// openPlan is what a tool does of which nobody knows what it makes of a file.
+func openPlan(in input, _ Call) []planned {
+	path, ok := in.text(pathKeys...)
+	if !ok {
+		return nil
+	}
+	return []planned{{path: path, unsure: true}}
+}
+
 // edit replaces one text, or all that are the same.
 type edit struct {
 	old, now string

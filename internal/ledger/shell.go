@@ -5,14 +5,18 @@ import "strings"
 // script is a shell command as far as it can be read without running it.
 type script struct {
 	commands []command
-	unclear  bool // it holds what only a shell can tell: loops, substitutions, variables, patterns
+	loops    []command // what its loops go through
+	unclear  bool      // it holds what only a shell can tell: loops, substitutions, variables, patterns
 }
 
 // command is one simple command of a script.
 type command struct {
 	words     []string
 	redirects []redirect
-	piped     bool // it reads what the one before it writes
+	piped     bool    // it reads what the one before it writes
+	here      *string // it reads this here document
+	gates     bool    // what follows runs only if this went well
+	each      string  // it is no command, but what a loop goes through: the variable's name, and the words
 }
 
 // redirect is a file that a command's output goes to.
@@ -27,7 +31,15 @@ func readScript(text string) script {
 	for l.next() {
 	}
 	l.end(false)
-	return script{commands: l.commands, unclear: l.unclear}
+	s := script{unclear: l.unclear}
+	for _, c := range l.commands {
+		if c.each != "" {
+			s.loops = append(s.loops, c)
+		} else {
+			s.commands = append(s.commands, c)
+		}
+	}
+	return s
 }
 
 // lexer reads along a shell command.
@@ -38,6 +50,8 @@ type lexer struct {
 	quoted   bool // a part of it stood in quotes
 	target   *redirect
 	dropped  bool // the next word is where something goes that is no file of interest
+	heredoc  bool // the next word is where a here document ends
+	waiting  *hereDoc
 	now      command
 	commands []command
 	unclear  bool
@@ -69,6 +83,10 @@ func (l *lexer) next() bool {
 		l.redirect()
 	case strings.IndexByte(";\n|&", c) >= 0:
 		l.connect()
+	case c == '(' && !l.begun, c == ')' && !strings.Contains(l.word.String(), "("): // a subshell
+		l.unclear = true
+		l.take(1)
+		l.endWord()
 	case strings.IndexByte("$`(){}*?[", c) >= 0 || c == '~' && !l.begun:
 		l.unclear = true
 		l.letter(1)
@@ -129,8 +147,12 @@ func (l *lexer) redirect() {
 	}
 	l.endWord()
 	if l.take(1) == "<" {
-		l.unclear = l.unclear || strings.HasPrefix(l.rest, "<") || strings.HasPrefix(l.rest, "(")
-		l.dropped = true
+		l.heredoc = strings.HasPrefix(l.rest, "<") && !strings.HasPrefix(l.rest, "<<") && l.waiting == nil
+		l.unclear = l.unclear || strings.HasPrefix(l.rest, "<") && !l.heredoc || strings.HasPrefix(l.rest, "(")
+		l.dropped = !l.heredoc
+		if l.heredoc {
+			l.take(1)
+		}
 		return
 	}
 	r := &redirect{}
@@ -157,6 +179,9 @@ func (l *lexer) endWord() {
 	quoted := l.quoted
 	l.begun, l.quoted = false, false
 	switch {
+	case l.heredoc:
+		l.heredoc = false
+		l.waiting = &hereDoc{end: strings.TrimPrefix(word, "-"), tabs: strings.HasPrefix(word, "-"), plain: quoted, of: len(l.commands)}
 	case l.dropped:
 		l.dropped = false
 	case l.target != nil:
@@ -176,13 +201,54 @@ func assigns(word string) bool {
 	return is && name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
 
+// hereDoc is a text that a command reads, and that stands on the lines below it.
+type hereDoc struct {
+	end   string // the line that ends it
+	tabs  bool   // at its lines' beginnings are left out
+	plain bool   // a shell changes nothing in it
+	of    int    // the number of the command
+}
+
+// readHere reads the here document that begins on the next line.
+func (l *lexer) readHere() {
+	h := l.waiting
+	l.waiting = nil
+	l.take(1)
+	var text strings.Builder
+	for ended := false; !ended; {
+		if l.rest == "" {
+			l.unclear = true
+			return
+		}
+		line, after, _ := strings.Cut(l.rest, "\n")
+		if h.tabs {
+			line = strings.TrimLeft(line, "\t")
+		}
+		l.rest = after
+		if ended = line == h.end; !ended {
+			text.WriteString(line + "\n")
+		}
+	}
+	content := text.String()
+	l.unclear = l.unclear || !h.plain && strings.ContainsAny(content, "$`\\")
+	if h.of < len(l.commands) {
+		l.commands[h.of].here = &content
+	}
+}
+
 // connect reads what stands between two commands.
 func (l *lexer) connect() {
 	l.endWord()
+	if l.waiting != nil && strings.HasPrefix(l.rest, "\n") {
+		l.end(false)
+		l.readHere()
+		return
+	}
 	pipe := strings.HasPrefix(l.rest, "|") && !strings.HasPrefix(l.rest, "||")
 	if strings.HasPrefix(l.rest, "||") || strings.HasPrefix(l.rest, "&") && !strings.HasPrefix(l.rest, "&&") {
 		l.unclear = true // one of the two may not run, or goes on when the rest has ended
 	}
+	l.now.gates = strings.HasPrefix(l.rest, "&&")
 	l.end(pipe)
 	l.rest = strings.TrimLeft(l.rest, ";\n|&")
 }
@@ -202,15 +268,24 @@ func (l *lexer) shellWords() {
 	for len(l.now.words) > 0 && reserved[l.now.words[0]] {
 		l.unclear = true
 		if headers[l.now.words[0]] {
-			l.now.words = nil
+			l.loop()
 			return
 		}
 		l.now.words = l.now.words[1:]
 	}
 }
 
+// loop keeps of the head of a loop what it goes through.
+func (l *lexer) loop() {
+	words := l.now.words
+	l.now.words = nil
+	if len(words) > 3 && words[0] == "for" && words[2] == "in" {
+		l.commands = append(l.commands, command{each: words[1], words: words[3:]})
+	}
+}
+
 // reserved are words that only a shell understands, and headers those of them that a list of words follows.
 var (
-	reserved = wordSet("if then else elif fi for while until do done case esac function select ! time eval exec source .")
+	reserved = wordSet("if then else elif fi for while until do done case esac function select ! time eval exec source . { }")
 	headers  = wordSet("for case function select")
 )

@@ -97,7 +97,7 @@ var tools = sync.OnceValue(func() map[string]tool {
 	add(tool{kind: pawl.OperationFiles, plan: writePlan}, "write", "write_file", "create", "create_file")
 	add(tool{kind: pawl.OperationFiles, plan: editPlan}, "edit", "replace", "str_replace", "str_replace_editor", "multiedit", "edit_file")
 	add(tool{kind: pawl.OperationFiles, plan: patchPlan}, "apply_patch", "patch")
-	add(tool{kind: pawl.OperationFiles}, "notebookedit")
+	add(tool{kind: pawl.OperationFiles, plan: openPlan}, "notebookedit")
 	add(tool{kind: pawl.OperationReads},
 		"read", "grep", "glob", "ls", "notebookread", "webfetch", "websearch", "todowrite", "todoread", "toolsearch", "askuserquestion",
 		"exitplanmode", "enterplanmode", "bashoutput", "taskoutput", "tasklist", "taskget", "taskcreate", "taskupdate", "skill", "lsp",

@@ -166,8 +166,14 @@ func writeHolder(file disk.File, holder Holder) error {
 }
 
 // editing runs change while no other process changes project.json or MEMORY.md.
-func (p *Project) editing(change func() error) error {
-	file, err := disk.Create(p.path("edit.lock"))
+func (p *Project) editing(change func() error) error { return p.alone("edit.lock", change) }
+
+// MakingRun runs do while no other process makes a run of its own accord: of several hooks that find none, one makes it.
+func (p *Project) MakingRun(do func() error) error { return p.alone("run.lock", do) }
+
+// alone runs do while no other process does so under this lock.
+func (p *Project) alone(lock string, do func() error) error {
+	file, err := disk.Create(p.path(lock))
 	if err != nil {
 		return err
 	}
@@ -175,7 +181,7 @@ func (p *Project) editing(change func() error) error {
 	if err := flock(file.File, unix.LOCK_EX); err != nil {
 		return fmt.Errorf("lock %s: %w", file.Name(), err)
 	}
-	return change()
+	return do()
 }
 
 func flock(file *os.File, how int) error {

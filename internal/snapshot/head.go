@@ -64,6 +64,34 @@ func HeadOf(ctx context.Context, root string) (*Head, error) {
 	return h, err
 }
 
+// GitChanged returns when git's index, HEAD or refs were last changed in the repository that root lies in; zero without one.
+func GitChanged(root string) (time.Time, error) {
+	repo, ok, err := ignore.FindRepository(root)
+	if err != nil || !ok {
+		return time.Time{}, err
+	}
+	var last time.Time
+	note := func(path string) {
+		var st unix.Stat_t
+		if unix.Lstat(path, &st) == nil && time.Unix(st.Ctim.Unix()).After(last) {
+			last = time.Unix(st.Ctim.Unix())
+		}
+	}
+	for _, name := range []string{"index", "HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"} {
+		note(filepath.Join(repo.Dir, name))
+	}
+	note(filepath.Join(repo.Common, "packed-refs"))
+	for _, name := range []string{"refs", "reftable"} {
+		err = errors.Join(err, filepath.WalkDir(filepath.Join(repo.Common, name), func(path string, _ fs.DirEntry, err error) error {
+			if err == nil && !strings.HasSuffix(path, ".lock") {
+				note(path)
+			}
+			return nil // what cannot be read tells nothing
+		}))
+	}
+	return last, err
+}
+
 // readRef finds a branch's commit in its own file, or among the packed ones. One that is in neither has no commit yet. One
 // that is only another name is followed, as deep as git does.
 func readRef(repo ignore.Repository, ref string, depth int) (string, error) {

@@ -130,7 +130,7 @@ func (a *agent) call(c *Call, sub string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.note(Line{Call: c.N, What: Announced, Before: before}); err != nil {
+	if err := a.note(Line{Call: c.N, What: Announced, Seen: before}); err != nil {
 		return err
 	}
 	a.dieAt(Announcing, c.N)
@@ -161,6 +161,9 @@ func (a *agent) returned(err error, l Line) error {
 
 // report tells a hook of a call's outcome.
 func (a *agent) report(c *Call, sub, said string, failed error) error {
+	if c.Sort == Background {
+		defer time.Sleep(c.Pause) // what goes on behind an agent's back nobody can tell from what it does next
+	}
 	if err := a.note(Line{Call: c.N, What: Telling}); err != nil {
 		return err
 	}
@@ -223,7 +226,11 @@ func (a *agent) tool(c *Call) (said string, failed, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	return said, failed, a.note(Line{Call: c.N, What: Ended, Well: failed == nil})
+	seen, err := Observe(a.Root, c.Paths)
+	if err != nil {
+		return "", nil, err
+	}
+	return said, failed, a.note(Line{Call: c.N, What: Ended, Well: failed == nil, Seen: seen})
 }
 
 // shell runs a command. What it prints goes to a file or to a pipe, as agents differ in that.

@@ -206,6 +206,9 @@ func (a *Author) group(size int, sub string) []*Call {
 		world := a.world
 		a.world = maps.Clone(before) // nobody sees what those beside it do
 		c := a.call(sub)
+		for size > 1 && c.Sort == Background {
+			c = a.call(sub)
+		}
 		a.world = world
 		var paths []string
 		c.all(func(x *Call) { paths = append(paths, x.Paths...) })
@@ -245,7 +248,7 @@ var odds = []struct {
 	sort Sort
 	odds int
 }{
-	{WriteFile, 10}, {EditFile, 12}, {PatchFiles, 8}, {Plain, 20}, {Sequence, 16}, {Loop, 9}, {Program, 6}, {Git, 6}, {Background, 3},
+	{WriteFile, 10}, {EditFile, 12}, {PatchFiles, 8}, {Plain, 20}, {Sequence, 17}, {Loop, 10}, {Program, 4}, {Git, 6}, {Background, 3},
 	{Reading, 5}, {Remote, 3}, {Delegate, 2},
 }
 

@@ -31,6 +31,7 @@ type Call struct {
 	means   tool
 	given   map[string]any // its input in our own words
 	do      func(World) bool
+	reads   []string
 	stamps  []string
 	beyond  beyond
 }
@@ -71,7 +72,7 @@ func (c *Call) does(whole Part, of ...Part) *Call {
 	if len(of) == 0 {
 		of = []Part{whole}
 	}
-	c.Paths, c.stamps, c.do, c.beyond = whole.paths, whole.stamps, whole.run, beyondOf(of)
+	c.Paths, c.reads, c.stamps, c.do, c.beyond = whole.paths, whole.reads, whole.stamps, whole.run, beyondOf(of)
 	return c
 }
 

@@ -9,14 +9,21 @@ import (
 // chain puts parts one behind the other, with what stands between them: "&&" or ";".
 func chain(between string, parts ...Part) Part {
 	whole := Part{text: parts[0].text}
+	var written []string
 	for i, p := range parts {
 		whole.paths = append(whole.paths, p.paths...)
 		whole.stamps = append(whole.stamps, p.stamps...)
+		for _, path := range p.paths {
+			if !slices.Contains(p.reads, path) || slices.Contains(p.stamps, path) {
+				written = append(written, path)
+			}
+		}
 		if i > 0 {
 			whole.text += separator(whole.text, between) + p.text
 		}
 	}
 	whole.paths = slices.Compact(slices.Sorted(slices.Values(whole.paths)))
+	whole.reads = slices.DeleteFunc(slices.Clone(whole.paths), func(path string) bool { return slices.Contains(written, path) })
 	whole.do = func(w World) bool {
 		ok := true
 		for _, p := range parts {
@@ -44,7 +51,7 @@ func separator(text, between string) string {
 func in(dir string, p Part) Part {
 	there := p
 	there.text = "cd " + quote(dir) + " && " + p.text
-	there.paths, there.stamps = below(dir, p.paths), below(dir, p.stamps)
+	there.paths, there.reads, there.stamps = below(dir, p.paths), below(dir, p.reads), below(dir, p.stamps)
 	there.do = func(w World) bool {
 		inside := World{}
 		for i, path := range there.paths {

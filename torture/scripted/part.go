@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -12,6 +13,7 @@ import (
 type Part struct {
 	text   string
 	paths  []string
+	reads  []string           // those of them that it only reads
 	stamps []string           // paths of which no more changes than that they were touched
 	do     func(w World) bool // false: it fails. nil: it changes nothing, and does not fail.
 	beyond bool               // it does something that leaves no trace here, or nobody could tell from its words
@@ -75,7 +77,7 @@ func many(n int, path string) Part {
 
 // joined writes two files into a third one.
 func joined(a, b, path string) Part {
-	return Part{text: strings.Join([]string{"cat", quote(a), quote(b), ">", quote(path)}, " "), paths: []string{a, b, path},
+	return Part{text: strings.Join([]string{"cat", quote(a), quote(b), ">", quote(path)}, " "), paths: []string{a, b, path}, reads: []string{a, b},
 		do: func(w World) bool {
 			return put(w, path, w[a].Text+w[b].Text) && w[a].Kind == File && w[b].Kind == File
 		}}
@@ -83,7 +85,7 @@ func joined(a, b, path string) Part {
 
 // reversed writes a file's lines in reverse into another one.
 func reversed(from, path string) Part {
-	return Part{text: "tac " + quote(from) + " > " + quote(path), paths: []string{from, path},
+	return Part{text: "tac " + quote(from) + " > " + quote(path), paths: []string{from, path}, reads: []string{from},
 		do: func(w World) bool {
 			lines := strings.SplitAfter(w[from].Text, "\n")
 			text := ""
@@ -184,7 +186,7 @@ func mvInto(from, dir string) Part {
 }
 
 func cp(from, to string) Part {
-	return Part{text: "cp " + quote(from) + " " + quote(to), paths: []string{from, to}, do: func(w World) bool {
+	return Part{text: "cp " + quote(from) + " " + quote(to), paths: []string{from, to}, reads: []string{from}, do: func(w World) bool {
 		if w[from].Kind == "" {
 			return false
 		}
@@ -260,7 +262,7 @@ func edited(old, now, pause string, paths ...string) Part {
 // either does one of two things, by what is there.
 func either(test string, then, otherwise Part) Part {
 	return Part{text: fmt.Sprintf("if [ -e %s ]; then %s; else %s; fi", quote(test), then.text, otherwise.text),
-		paths: append(append([]string{test}, then.paths...), otherwise.paths...),
+		paths: slices.Compact(slices.Sorted(slices.Values(slices.Concat([]string{test}, then.paths, otherwise.paths)))),
 		do: func(w World) bool {
 			if w[test].Kind != "" {
 				return then.run(w)
@@ -301,7 +303,7 @@ func calls(n int) Part {
 
 // gitAdd stages files.
 func gitAdd(paths ...string) Part {
-	p := Part{text: "git add " + words(paths), paths: append([]string{}, paths...)}
+	p := Part{text: "git add " + words(paths), paths: append([]string{}, paths...), reads: paths}
 	for _, path := range paths {
 		p.paths = append(p.paths, gitIndex+path)
 	}
@@ -331,6 +333,13 @@ func gitCommit(message string) Part {
 		w[gitHead] = Node{Kind: Entry, Text: message}
 		return true
 	}}
+}
+
+// gitCommitLong does so as agents do that write long messages.
+func gitCommitLong(message string) Part {
+	p := gitCommit(message)
+	p.text = "git commit -q -m \"$(cat <<'EOF'\n" + message + "\nEOF\n)\""
+	return p
 }
 
 func gitTag(name string) Part {

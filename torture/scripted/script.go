@@ -89,7 +89,7 @@ type Line struct {
 	What    What            `json:"what"`
 	Well    bool            `json:"well,omitempty"` // of what can fail: a hook was not killed, a tool did what it was to
 	Text    string          `json:"text,omitempty"`
-	Before  map[string]Seen `json:"before,omitempty"` // of Announcing: what was at the paths of the call
+	Seen    map[string]Seen `json:"seen,omitempty"` // what was at the paths of the call before it, and when it had ended
 	At      time.Time       `json:"at"`
 }
 

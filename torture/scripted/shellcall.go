@@ -4,10 +4,17 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"time"
 )
 
 // commandCall returns a call of a shell.
 func (a *Author) commandCall(sort Sort, whole Part, of ...Part) *Call {
+	if len(of) == 0 {
+		of = []Part{whole}
+	}
+	if a.chance(15) && !strings.HasPrefix(whole.text, "cd ") {
+		whole.text = "cd " + quote(a.Root) + " && " + whole.text
+	}
 	c := &Call{Sort: sort, means: toolShell, Command: whole.text, given: map[string]any{"command": whole.text, "about": "work"}}
 	return c.does(whole, of...)
 }
@@ -34,7 +41,9 @@ func (a *Author) shell(sort Sort) *Call {
 	case Git:
 		return a.git()
 	case Background:
-		return a.commandCall(sort, behind(a.pause(), echo(a.words(), a.fresh(), a.chance(50))))
+		c := a.commandCall(sort, behind(a.pause(), echo(a.words(), a.fresh(), a.chance(50))))
+		c.Pause = 400 * time.Millisecond
+		return c
 	}
 	return nil
 }
@@ -170,7 +179,7 @@ func (a *Author) step() ([]Part, bool) {
 		other := a.some()
 		return []Part{cp(other, name), sed("as it was", a.word(), name)}, other != "" && a.both(other, other, "as it was")
 	case 7:
-		if a.chance(20) {
+		if a.chance(10) {
 			a.names++
 			return []Part{calls(a.names)}, true
 		}
@@ -235,7 +244,11 @@ func (a *Author) git() *Call {
 		}
 		parts = []Part{gitMove(name, a.fresh())}
 	default:
-		parts = []Part{echo(a.words(), name, true), gitAdd(name), gitCommit("step " + a.word())}
+		commit := gitCommit
+		if a.chance(30) {
+			commit = gitCommitLong
+		}
+		parts = []Part{echo(a.words(), name, true), gitAdd(name), commit("step " + a.word())}
 		if a.chance(40) {
 			parts = append(parts, sleep(a.pause()))
 		}

@@ -15,6 +15,7 @@ const (
 	Something  Truth = "something"
 	Everything Truth = "everything"
 	AsBefore   Truth = "as before" // it was to bring about what was so already: nothing can tell if it did
+	Rewritten  Truth = "rewritten" // files were written, and hold what they held before
 	Traceless  Truth = "no trace"  // it reads, or does something elsewhere: nothing of it can ever be here
 )
 
@@ -26,9 +27,12 @@ func (c *Call) Truth(before, now map[string]Seen) Truth {
 	after := c.after(before)
 	full, none, untouched := true, true, true
 	for _, path := range c.Paths {
-		same := now[path] == before[path]
-		full = full && now[path].Node == after[path] && !(same && slices.Contains(c.stamps, path))
-		none = none && now[path].Node == before[path].Node
+		if slices.Contains(c.reads, path) {
+			continue
+		}
+		same, stamped := now[path] == before[path], slices.Contains(c.stamps, path)
+		full = full && now[path].Node == after[path] && !(same && stamped)
+		none = none && now[path].Node == before[path].Node && (same || !stamped)
 		untouched = untouched && same
 	}
 	switch {
@@ -38,6 +42,8 @@ func (c *Call) Truth(before, now map[string]Seen) Truth {
 		return Everything
 	case none && untouched:
 		return Nothing
+	case none:
+		return Rewritten
 	}
 	return Something
 }
@@ -65,7 +71,10 @@ func (c *Call) Right(t Truth, alive bool) []pawl.OperationVerdict {
 		return []pawl.OperationVerdict{pawl.OperationUnknown}
 	}
 	var right []pawl.OperationVerdict
-	if t == AsBefore && c.beyond != first {
+	switch {
+	case t == Rewritten:
+		right = append(right, pawl.OperationPartly)
+	case t == AsBefore && c.beyond != first:
 		right = append(right, pawl.OperationDone)
 	}
 	if c.beyond != first {
