@@ -17,8 +17,8 @@ import (
 
 	"pawl"
 	"pawl/internal/engine"
-	"pawl/internal/planschema"
 	"pawl/internal/project"
+	"pawl/internal/schema"
 )
 
 func attemptLives(dir string) bool { return engine.AttemptLives(dir) }
@@ -199,7 +199,7 @@ func (a *app) planCommand() *cobra.Command {
 		Short: "Print the plan format's JSON Schema, for editors",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			data, err := planschema.JSON()
+			data, err := schema.Plan()
 			if err != nil {
 				return err
 			}
