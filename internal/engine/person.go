@@ -149,6 +149,18 @@ func answerWith(id pawl.GateID, reply pawl.GateAnswered, fits func(*pawl.GateSta
 	}
 }
 
+// Answers returns the commands by which a person closes a gate.
+func Answers(g *pawl.GateState) []string {
+	if g.Type != pawl.DecisionFor {
+		return []string{"pawl approve " + string(g.ID), fmt.Sprintf("pawl reject %s -m WHY", g.ID)}
+	}
+	var commands []string
+	for _, option := range g.Options {
+		commands = append(commands, fmt.Sprintf("pawl answer %s %q", g.ID, option))
+	}
+	return commands
+}
+
 func openGateOf(s *pawl.State, id pawl.GateID) (*pawl.GateState, error) {
 	g := s.Gate(id)
 	switch {
