@@ -17,6 +17,7 @@ import (
 	"pawl/internal/evaluator"
 	"pawl/internal/executor/shell"
 	"pawl/internal/hook"
+	"pawl/internal/mcp"
 	"pawl/internal/supervise"
 )
 
@@ -43,7 +44,9 @@ func run(args []string) int {
 		}
 	}
 	streams := cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	err := cli.Run(context.Background(), args[1:], streams, version(), cli.Parts{Executors: []engine.Executor{shell.Executor{}}, Adviser: adviser})
+	err := cli.Run(context.Background(), args[1:], streams, version(), cli.Parts{
+		Executors: []engine.Executor{shell.Executor{}}, Adviser: adviser, Agents: serve,
+	})
 	return cli.Report(os.Stderr, err)
 }
 
@@ -76,6 +79,18 @@ type advising struct{ *evaluator.Evaluator }
 func (a advising) Advise(ctx context.Context, e doubt.Evidence) engine.Advice {
 	o := a.Ask(ctx, e)
 	return engine.Advice{Word: o.Verdict, Reasons: o.Reasons, By: o.By, Doubt: o.Doubt, Cost: o.Cost}
+}
+
+// serve serves agents over the Model Context Protocol.
+func serve(ctx context.Context, how cli.Serving) error {
+	s, err := mcp.New(mcp.Config{Folder: how.Folder, Version: how.Version, Environ: os.Environ(), Log: how.Err})
+	if err != nil {
+		return err
+	}
+	if !how.HTTP {
+		return s.Stdio(ctx, how.In, how.Out)
+	}
+	return s.Listen(ctx, mcp.HTTP{Address: how.Address, TokenFile: how.TokenFile, NoToken: how.NoToken})
 }
 
 // version is what the build says of itself.

@@ -1,8 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
+	"os"
 	"strconv"
 	"time"
 
@@ -53,12 +54,29 @@ func (i *Inside) Ask(action pawl.GateAction) (pawl.Gate, error) {
 
 // Wait notes in the attempt's result that it ends to wait for an answer. The work goes on in a new attempt.
 func (i *Inside) Wait(action pawl.GateAction) error {
-	data, err := json.Marshal(pawl.Result{Status: pawl.ResultWaiting, Gate: &action, Summary: "waits for: " + action.Ask})
+	data, err := waiting(action)
 	if err != nil {
 		return err
 	}
 	if i.result == "" {
-		return fmt.Errorf("PAWL_RESULT is not set")
+		return usage("", "PAWL_RESULT is not set: nobody learns that this waits for an answer")
 	}
 	return disk.Replace(i.result, data)
+}
+
+// GoOn takes Wait back, where that is what the result still says: the answer is there.
+func (i *Inside) GoOn(action pawl.GateAction) error {
+	data, err := waiting(action)
+	if err != nil {
+		return err
+	}
+	if said, err := os.ReadFile(i.result); err != nil || !bytes.Equal(said, data) {
+		return nil
+	}
+	return disk.Remove(i.result)
+}
+
+// waiting is the result of an attempt that waits for an answer.
+func waiting(action pawl.GateAction) ([]byte, error) {
+	return json.Marshal(pawl.Result{Status: pawl.ResultWaiting, Gate: &action, Summary: "waits for: " + action.Ask})
 }

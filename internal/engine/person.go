@@ -386,6 +386,14 @@ func Block(b pawl.Blocker) Act {
 	}
 }
 
+// Name says where an item stands that an agent names that works on no step of the plan.
+func Name(item pawl.ItemNamed) Act {
+	return func(*project.Project, *Run) ([]pawl.Payload, error) {
+		item.Step = pawl.TasksStep
+		return []pawl.Payload{item}, nil
+	}
+}
+
 // Unblock clears a blocker.
 func Unblock(id int, how string) Act {
 	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
