@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"pawl/internal/mcp"
 )
 
 // hand is a client by hand: a test writes its lines and reads the server's.
@@ -296,33 +294,4 @@ func TestKilledServer(t *testing.T) {
 		t.Errorf("%d of %d are there, in %d runs", got, known, len(f.runs()))
 	}
 	f.pawl("verify")
-}
-
-// FuzzWire sends anything to a server, and then a ping. It answers, and what it sends is always one message a line.
-func FuzzWire(f *testing.F) {
-	f.Add([]byte(learnSomething))
-	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{` + meta + `}}`))
-	f.Add([]byte("[]\n{}\n\x00\nnull"))
-	f.Add([]byte(`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}` + "\n" + learnSomething))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		server, err := mcp.New(mcp.Config{Folder: t.TempDir(), Log: io.Discard})
-		if err != nil {
-			t.Fatal(err)
-		}
-		const ping = `{"jsonrpc":"2.0","id":"fuzz-ping","method":"ping"}`
-		var out bytes.Buffer
-		in := io.MultiReader(bytes.NewReader(data), strings.NewReader("\n"+ping+"\n"))
-		if err := server.Stdio(t.Context(), in, &out); err != nil {
-			t.Fatal(err)
-		}
-		for line := range bytes.Lines(out.Bytes()) {
-			var m message
-			if err := json.Unmarshal(line, &m); err != nil {
-				t.Errorf("%q: %v", line, err)
-			}
-		}
-		if !bytes.Contains(out.Bytes(), []byte(`"id":"fuzz-ping","result"`)) {
-			t.Errorf("the ping is not answered: %s", &out)
-		}
-	})
 }
