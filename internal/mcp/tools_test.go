@@ -226,10 +226,13 @@ func TestHistoryInPages(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
-	agent := f.connect("stdio", "2025-11-25", clientOf("codex", nil))
+	agents := []*sdk.ClientSession{
+		f.connect("stdio", "2025-11-25", clientOf("codex", nil)), f.connect("stdio", "2026-07-28", clientOf("claude-code", nil)),
+	}
 	const many = 24
 	var all sync.WaitGroup
 	for i := range many {
+		agent := agents[i%2]
 		all.Go(func() {
 			switch i % 3 {
 			case 0:
