@@ -38,6 +38,7 @@ var roomOf = map[string]string{
 	"pawl/internal/ledger":              "tools",
 	"pawl/internal/agents":              "tools",
 	"pawl/internal/foreign":             "tools",
+	"pawl/internal/agents/agentstest":   "tests",
 	"pawl/internal/hook":                "skins",
 	"pawl/internal/planschema":          "tools",
 	"pawl/internal/project":             "tools",
