@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/agents"
 	"pawl/internal/brief"
 	"pawl/internal/disk"
 	"pawl/internal/engine"
@@ -35,10 +34,13 @@ func (c *call) start(ctx context.Context) ([]byte, error) {
 	w, err := engine.BeginSession(ctx, c.project, run, began, engine.Briefing{
 		Options: brief.Options{For: brief.Audience(c.dialect.Name), Redact: c.redact.Text}, Inside: c.attempt(), Snapshots: c.snapshots(),
 	})
-	if err != nil || c.event.Kind == agents.SubStart {
-		return nil, err
+	if err != nil || c.event.Sub != "" {
+		return nil, err // a subagent's parent tells it what to do
 	}
-	err = errors.Join(c.warn(w.Others), c.want(pawl.CheckpointTool, "a session of "+c.dialect.Name+" began"))
+	err = c.warn(w.Others)
+	if c.event.Source != "compact" { // there was one before it
+		err = errors.Join(err, c.want(pawl.CheckpointTool, "a session of "+c.dialect.Name+" began"))
+	}
 	return c.dialect.Add(c.event, besides(w.Others)+w.Brief), err
 }
 
