@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,7 +27,9 @@ type Agent struct {
 	Out     io.Writer
 
 	speech
+	home  string // where it was started
 	calls atomic.Int64
+	held  bool       // its turn goes on because it was held
 	mu    sync.Mutex // guards Out
 }
 
@@ -36,7 +39,7 @@ func New(name, session, dir string, out io.Writer) (*Agent, error) {
 	if !ok {
 		return nil, fmt.Errorf("no agent %q", name)
 	}
-	return &Agent{Name: name, Session: session, Dir: dir, Out: out, speech: s}, nil
+	return &Agent{Name: name, Session: session, Dir: dir, Out: out, speech: s, home: dir}, nil
 }
 
 // fields are those of a payload that differ from its example's.
@@ -106,7 +109,10 @@ func (a *Agent) hook(ctx context.Context, payload []byte) ([]byte, error) {
 		cmd = exec.CommandContext(ctx, "/bin/sh", "-c", "pawl hook "+a.Name)
 	}
 	var out, stderr bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.Dir, a.environ(), bytes.NewReader(payload), &out, &stderr
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.environ(), bytes.NewReader(payload), &out, &stderr
+	if _, err := os.Stat(a.Dir); err == nil { // else it stands where the agent was started
+		cmd.Dir = a.Dir
+	}
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, stderr.Bytes())
@@ -121,21 +127,15 @@ func (a *Agent) hook(ctx context.Context, payload []byte) ([]byte, error) {
 var secretNames = []string{"TOKEN", "SECRET", "PASSWORD", "KEY", "AUTH", "CREDENTIAL"}
 
 func (a *Agent) environ() []string {
-	if !a.clean {
-		return os.Environ()
-	}
-	var kept []string
-	for _, v := range os.Environ() {
-		name, _, _ := strings.Cut(v, "=")
-		secret := false
-		for _, part := range secretNames {
-			secret = secret || strings.Contains(strings.ToUpper(name), part)
-		}
-		if !secret {
-			kept = append(kept, v)
-		}
-	}
-	return append(kept, "GEMINI_SESSION_ID="+a.Session, "GEMINI_PROJECT_DIR="+a.Dir, "GEMINI_CWD="+a.Dir)
+	named := map[string][]string{
+		"claude": {"CLAUDE_PROJECT_DIR=" + a.home},
+		"gemini": {"GEMINI_PROJECT_DIR=" + a.home, "CLAUDE_PROJECT_DIR=" + a.home, "GEMINI_CWD=" + a.Dir, "GEMINI_SESSION_ID=" + a.Session},
+	}[a.Name]
+	kept := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(strings.ToUpper(v), "=")
+		return a.clean && slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(name, part) })
+	})
+	return append(kept, named...)
 }
 
 // call has a tool do something, between the two hooks that are told of it.
@@ -246,17 +246,13 @@ func (a *Agent) path(name string) string {
 	return filepath.Join(a.Dir, name)
 }
 
-// turnsEnd has the turn end, a second time where it is held.
+// turnsEnd has the turn end. Where it is held it goes on, until its next end.
 func (a *Agent) turnsEnd(ctx context.Context, said string) error {
-	set := fields{"last_assistant_message": said, "prompt_response": said, "stop_hook_active": false}
+	set := fields{"last_assistant_message": said, "prompt_response": said, "stop_hook_active": a.held}
 	answer, err := a.tell(ctx, a.stop, "", set)
-	if err != nil || answer.Hold == "" {
-		return err
+	if err == nil && answer.Hold != "" && a.held {
+		err = errors.New("the turn is held for ever")
 	}
-	set["stop_hook_active"] = true
-	answer, err = a.tell(ctx, a.stop, "", set)
-	if answer.Hold != "" {
-		err = errors.Join(err, errors.New("the turn is held for ever"))
-	}
+	a.held = answer.Hold != ""
 	return err
 }

@@ -48,7 +48,7 @@ func Main(ctx context.Context, args []string, out io.Writer) error {
 //	ask COMMAND             a person's permission is waited for
 //	compact                 the context is shortened
 //	wrong TEXT              the model cannot be asked
-//	stop TEXT               the turn ends with these words; held once, it ends again
+//	stop TEXT               the turn ends with these words; where it is held, it goes on until it stops again
 //	end REASON              the session ends in good order
 //	at DIR                  the agent goes to another folder
 //	wait FILE               until it is there
