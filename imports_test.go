@@ -42,6 +42,7 @@ var roomOf = map[string]string{
 	"pawl/internal/foreign":                      "tools",
 	"pawl/internal/journal":                      "tools",
 	"pawl/internal/ledger":                       "tools",
+	"pawl/internal/planschema":                   "tools",
 	"pawl/internal/project":                      "tools",
 	"pawl/internal/recovery":                     "tools",
 	"pawl/internal/redact":                       "tools",
