@@ -383,13 +383,15 @@ func (d *Deed) forget() error {
 func (d *Deed) shown(path string) string { return d.place.shown(path) }
 
 func (p Place) shown(path string) string {
-	if rest, ok := strings.CutPrefix(path, p.Root+"/"); ok && p.Root != "" {
-		return rest
+	inProject, ok := strings.CutPrefix(path, p.Root+"/")
+	if !ok || p.Root == "" {
+		inProject = path
 	}
-	if rest, ok := strings.CutPrefix(path, p.Home+"/"); ok && p.Home != "" {
-		return "~/" + rest
+	inHome, ok := strings.CutPrefix(path, p.Home+"/")
+	if ok && p.Home != "" && len(inHome) < len(inProject) {
+		return "~/" + inHome
 	}
-	return path
+	return inProject
 }
 
 func hash(data []byte) string {
