@@ -102,6 +102,11 @@ func Attach(name string, scope Scope, place Place) (*Deed, error) {
 			d.record.Files = append(d.record.Files, *kept)
 		}
 	}
+	for _, kept := range old.Files { // also where an older pawl, or other variables, had put it
+		if d.record.find(kept.Path) == nil {
+			d.record.Files = append(d.record.Files, kept)
+		}
+	}
 	if len(d.Changes) == 0 {
 		return d, nil
 	}
@@ -120,7 +125,7 @@ func Detach(name string, scope Scope, place Place) (*Deed, error) {
 		return nil, err
 	}
 	targets := a.targets(place, scope)
-	for _, kept := range old.Files { // also where an older pawl, or other variables, had put it
+	for _, kept := range old.Files {
 		path := d.path(kept.Path)
 		if !slices.ContainsFunc(targets, func(t target) bool { return t.path == path }) {
 			targets = append(targets, target{path: path})
