@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// isolated starts this command anew in a network namespace of its own, waits for it, and returns how it ended. Where
+// the system refuses that, it is an error, or where open is set a warning.
+func isolated(args []string, open bool, out io.Writer) error {
+	cmd, err := startIsolated(args, out)
+	if err != nil && open {
+		fmt.Fprintf(out, "not isolated: %v\n", err)
+		cmd = again(append(args, "-open"), out)
+		err = cmd.Start()
+	}
+	if err != nil {
+		return fmt.Errorf("start in a network namespace: %w\n"+
+			"  this system does not allow one; with -open the agents run without isolation, and may reach the network", err)
+	}
+	return cmd.Wait()
+}
+
+// startIsolated asks for a namespace as root may, and then as everybody may where user namespaces are allowed.
+func startIsolated(args []string, out io.Writer) (*exec.Cmd, error) {
+	var errs []error
+	for _, attributes := range []*syscall.SysProcAttr{
+		{Cloneflags: unix.CLONE_NEWNET},
+		{
+			Cloneflags:  unix.CLONE_NEWNET | unix.CLONE_NEWUSER,
+			UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+		},
+	} {
+		cmd := again(args, out)
+		cmd.SysProcAttr = attributes
+		err := cmd.Start()
+		if err == nil {
+			return cmd, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// again is this command once more.
+func again(args []string, out io.Writer) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", args[1:]...)
+	cmd.Stdout, cmd.Stderr = out, os.Stderr
+	return cmd
+}
+
+// loopbackOnly brings the loopback up and makes sure that there is nothing else.
+func loopbackOnly() error {
+	if err := raise("lo"); err != nil {
+		return fmt.Errorf("bring up the loopback: %w", err)
+	}
+	all, err := net.Interfaces()
+	if err != nil {
+		return err
+	}
+	for _, i := range all {
+		if i.Flags&net.FlagLoopback == 0 && i.Flags&net.FlagUp != 0 {
+			return fmt.Errorf("the namespace has a way out: %s", i.Name)
+		}
+	}
+	return nil
+}
+
+// raise is `ip link set NAME up`.
+func raise(name string) error {
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(socket)
+	request, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
+	}
+	if err := unix.IoctlIfreq(socket, unix.SIOCGIFFLAGS, request); err != nil {
+		return err
+	}
+	request.SetUint16(request.Uint16() | unix.IFF_UP)
+	return unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, request)
+}
