@@ -1,6 +1,10 @@
 package main
 
-import "path/filepath"
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+)
 
 // gemini is Google's Gemini CLI, under Apache-2.0. It needs Node 20.
 func gemini() agent {
@@ -11,15 +15,17 @@ func gemini() agent {
 			integrity: "sha512-dbQ9A0qBtFJNi6XBkHvfZ6Azpn6PNgH/P8h2MZ67RLlX8hSAVjup39CRWqdRxZv7YXIuhrFaytr8y0jKnkoxnQ==",
 		},
 		furnish: func(p place, _ string) error {
-			return writeFile(p.home(".gemini", "settings.json"), `{
-  "security": {"auth": {"selectedType": "gemini-api-key"}}
-}
-`)
+			settings := "{\n  \"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}\n}\n"
+			trusted := fmt.Sprintf("{%q: \"TRUST_FOLDER\"}\n", p.project()) // --skip-trust would leave out the project's own settings
+			return errors.Join(
+				writeFile(p.home(".gemini", "settings.json"), settings),
+				writeFile(p.home(".gemini", "trustedFolders.json"), trusted),
+			)
 		},
 		command: func(dir, prompt string) []string {
 			return []string{
 				"node", filepath.Join(dir, "bundle", "gemini.js"), "--prompt", prompt, "--output-format", "text",
-				"--model", "gemini-2.5-pro", "--approval-mode", "yolo", "--skip-trust",
+				"--model", "gemini-2.5-pro", "--approval-mode", "yolo",
 			}
 		},
 		environ: func(_ place, url string) []string {

@@ -20,7 +20,7 @@ func opencode() agent {
 			return []string{filepath.Join(dir, "bin", "opencode"), "run", "--auto", prompt}
 		},
 		environ: func(place, string) []string {
-			return []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1"}
+			return []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "NPM_CONFIG_FETCH_RETRIES=0"}
 		},
 		shell: func(command string) call {
 			return call{tool: "bash", args: object{"command": command, "description": "part of the work"}}
