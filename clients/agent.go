@@ -7,8 +7,10 @@ type agent struct {
 	from release
 	// furnish writes the settings that a person would have made once: where the model is, and that the project is trusted.
 	furnish func(p place, url string) error
-	// command is the command line that carries out a prompt and ends. The release lies unpacked in dir.
-	command func(dir, prompt string) []string
+	// program is its command line without arguments; the release lies unpacked in dir.
+	program func(dir string) []string
+	// arguments have it carry out a prompt, ask nobody, and end.
+	arguments func(prompt string) []string
 	// environ is what it needs in its environment.
 	environ func(p place, url string) []string
 
@@ -19,6 +21,3 @@ type agent struct {
 
 // agents are all that we know.
 func agents() []agent { return []agent{gemini(), codex(), opencode(), claude()} }
-
-// start is how an agent is started in a place.
-func (a agent) start(cache, prompt string) []string { return a.command(a.from.folder(cache), prompt) }

@@ -10,10 +10,9 @@ func claude() agent {
 			spec:      "@anthropic-ai/claude-code-linux-x64@2.1.329",
 			integrity: "sha512-+n4lu1ubYAp02Y0X/MAUnxw9yY6SHHZ77F+IoW+V0wVoFuiI9opdH6gofjf14gXJCEYMTNpks7Gn1i8XZTKAWA==",
 		},
-		furnish: func(place, string) error { return nil },
-		command: func(dir, prompt string) []string {
-			return []string{filepath.Join(dir, "claude"), "--print", prompt, "--dangerously-skip-permissions"}
-		},
+		furnish:   func(place, string) error { return nil },
+		program:   func(dir string) []string { return []string{filepath.Join(dir, "claude")} },
+		arguments: func(prompt string) []string { return []string{"--print", prompt, "--dangerously-skip-permissions"} },
 		environ: func(_ place, url string) []string {
 			return []string{
 				"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=none",

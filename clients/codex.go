@@ -17,11 +17,11 @@ func codex() agent {
 		furnish: func(p place, url string) error {
 			return writeFile(p.home(".codex", "config.toml"), fmt.Sprintf(codexConfig, url, p.project()))
 		},
-		command: func(dir, prompt string) []string {
-			return []string{
-				filepath.Join(dir, "vendor", "x86_64-unknown-linux-musl", "bin", "codex"), "exec",
-				"--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", prompt,
-			}
+		program: func(dir string) []string {
+			return []string{filepath.Join(dir, "vendor", "x86_64-unknown-linux-musl", "bin", "codex")}
+		},
+		arguments: func(prompt string) []string {
+			return []string{"exec", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", prompt}
 		},
 		environ: func(place, string) []string { return []string{"MOCK_KEY=none"} },
 		shell: func(command string) call {

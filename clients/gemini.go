@@ -22,11 +22,9 @@ func gemini() agent {
 				writeFile(p.home(".gemini", "trustedFolders.json"), trusted),
 			)
 		},
-		command: func(dir, prompt string) []string {
-			return []string{
-				"node", filepath.Join(dir, "bundle", "gemini.js"), "--prompt", prompt, "--output-format", "text",
-				"--model", "gemini-2.5-pro", "--approval-mode", "yolo",
-			}
+		program: func(dir string) []string { return []string{"node", filepath.Join(dir, "bundle", "gemini.js")} },
+		arguments: func(prompt string) []string {
+			return []string{"--prompt", prompt, "--approval-mode", "yolo", "--model", "gemini-2.5-pro"}
 		},
 		environ: func(_ place, url string) []string {
 			return []string{

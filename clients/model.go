@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -160,30 +159,4 @@ func (m *model) blame(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults = append(m.faults, err)
-}
-
-// told is all that a request tells the model: every text in it, at any depth.
-func (r request) told() string {
-	var texts []string
-	var collect func(any)
-	collect = func(value any) {
-		switch value := value.(type) {
-		case string:
-			texts = append(texts, value)
-		case []any:
-			for _, each := range value {
-				collect(each)
-			}
-		case map[string]any:
-			for _, each := range value {
-				collect(each)
-			}
-		}
-	}
-	var all any
-	if err := json.NewDecoder(bytes.NewReader(r.body)).Decode(&all); err != nil {
-		return string(r.body)
-	}
-	collect(all)
-	return strings.Join(texts, "\n")
 }

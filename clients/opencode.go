@@ -16,9 +16,8 @@ func opencode() agent {
 		furnish: func(p place, url string) error {
 			return writeFile(p.home(".config", "opencode", "opencode.json"), fmt.Sprintf(opencodeConfig, url))
 		},
-		command: func(dir, prompt string) []string {
-			return []string{filepath.Join(dir, "bin", "opencode"), "run", "--auto", prompt}
-		},
+		program:   func(dir string) []string { return []string{filepath.Join(dir, "bin", "opencode")} },
+		arguments: func(prompt string) []string { return []string{"run", "--auto", prompt} },
 		environ: func(place, string) []string {
 			return []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "NPM_CONFIG_FETCH_RETRIES=0"}
 		},

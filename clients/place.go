@@ -13,6 +13,7 @@ type place struct{ dir string }
 func (p place) home(names ...string) string    { return p.under("home", names) }
 func (p place) project(names ...string) string { return p.under("project", names) }
 func (p place) outside(names ...string) string { return p.under("outside", names) }
+func (p place) temporary() string              { return p.under("tmp", nil) }
 
 func (p place) under(first string, names []string) string {
 	return filepath.Join(append([]string{p.dir, first}, names...)...)
@@ -20,7 +21,7 @@ func (p place) under(first string, names []string) string {
 
 // furnish makes the folders, and a repository with one commit.
 func (p place) furnish() error {
-	for _, dir := range []string{p.home(), p.project(), p.outside()} {
+	for _, dir := range []string{p.home(), p.project(), p.outside(), p.temporary()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
@@ -44,7 +45,7 @@ func (p place) command(more []string, line ...string) *exec.Cmd {
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Dir = p.project()
 	cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + p.home(), "LANG=C.UTF-8", "TERM=xterm-256color", placeVar + "=" + p.dir,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + p.home(), "TMPDIR=" + p.temporary(), "LANG=C.UTF-8", "TERM=xterm-256color", "COLORTERM=truecolor", placeVar + "=" + p.dir,
 		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.com", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.com",
 	}, more...)
 	return cmd

@@ -31,7 +31,7 @@ func begin(a agent, p place, cache, url, prompt string) (*session, error) {
 	}
 	defer heard.Close()
 	s := &session{agent: a.name, heard: heard.Name(), ended: make(chan struct{})}
-	s.cmd = p.command(a.environ(p, url), a.start(cache, prompt)...)
+	s.cmd = p.command(a.environ(p, url), append(a.program(a.from.folder(cache)), a.arguments(prompt)...)...)
 	s.cmd.Stdout, s.cmd.Stderr = heard, heard // files: what outlives the agent keeps no pipe open for us to wait on
 	if err := s.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", a.name, err)

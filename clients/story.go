@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"text/tabwriter"
 	"time"
 )
 
@@ -15,8 +16,20 @@ type story struct {
 	name  string
 	cache string
 	pawl  string
+	tell  func(*story) error
+
 	place place
 	model *model
+	page  transcript
+	found finding
+	took  time.Duration
+	err   error
+}
+
+// finding is what a story shows, in the words of its line in the table.
+type finding struct {
+	verdict string // on the operation in doubt, as the agent was told
+	process string // what became of the killed agent's command
 }
 
 // stories tells all that was asked for, and prints how each came out.
@@ -33,18 +46,53 @@ func (o options) stories(agents []agent, cache string, out io.Writer) error {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return err
 	}
-	var errs []error
+	var told []*story
+	for _, s := range o.list(agents) {
+		s.cache, s.pawl, s.place = cache, o.pawl, place{filepath.Join(dir, s.name)}
+		s.carryOut()
+		fmt.Fprintf(out, "%s: %s, %s\n", s.name, s.outcome(), s.took.Round(100*time.Millisecond))
+		told = append(told, s)
+		if o.transcripts != "" {
+			s.err = errors.Join(s.err, s.page.write(filepath.Join(o.transcripts, s.name+".txt")))
+		}
+	}
+	return o.conclude(dir, told, out)
+}
+
+// list is what there is to tell: each agent alone, and each pair, also of an agent with itself.
+func (o options) list(agents []agent) []*story {
+	var list []*story
+	add := func(name string, tell func(*story) error) {
+		if o.only == "" || o.only == name {
+			list = append(list, &story{name: name, tell: tell})
+		}
+	}
 	for _, a := range agents {
-		s := &story{name: a.name, cache: cache, pawl: o.pawl, place: place{filepath.Join(dir, a.name)}}
-		if o.only != "" && o.only != s.name {
-			continue
+		add(a.name, func(s *story) error { return s.alone(a) })
+	}
+	for _, a := range agents {
+		for _, b := range agents {
+			if !o.alone {
+				add(a.name+"-"+b.name, func(s *story) error { return s.pair(a, b) })
+			}
 		}
-		began := time.Now()
-		err := s.tell(func() error { return s.alone(a) })
-		fmt.Fprintf(out, "%-20s %6.1fs  %s\n", s.name, time.Since(began).Seconds(), verdict(err))
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w\n  kept in %s", s.name, err, s.place.dir))
+	}
+	return list
+}
+
+// conclude prints the table, and removes the folders where nothing failed.
+func (o options) conclude(dir string, told []*story, out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nstory\ttime\tcommand\ttold\tresult")
+	var errs []error
+	for _, s := range told {
+		fmt.Fprintf(table, "%s\t%.1fs\t%s\t%s\t%s\n", s.name, s.took.Seconds(), s.found.process, s.found.verdict, s.outcome())
+		if s.err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w\n  kept in %s", s.name, s.err, s.place.dir))
 		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
 	}
 	if len(errs) == 0 && !o.keep {
 		return os.RemoveAll(dir)
@@ -52,57 +100,60 @@ func (o options) stories(agents []agent, cache string, out io.Writer) error {
 	return errors.Join(errs...)
 }
 
-func verdict(err error) string {
-	if err != nil {
+func (s *story) outcome() string {
+	if s.err != nil {
 		return "FAILED"
 	}
 	return "ok"
 }
 
-// tell furnishes the place, starts the model, and ends in the end what is left of the story's processes.
-func (s *story) tell(what func() error) error {
-	if err := s.place.furnish(); err != nil {
-		return err
+// carryOut furnishes the place, starts the model, tells the story, and ends what is left of its processes.
+func (s *story) carryOut() {
+	began := time.Now()
+	defer func() { s.took = time.Since(began) }()
+	if s.err = s.place.furnish(); s.err != nil {
+		return
 	}
-	var err error
-	if s.model, err = newModel(filepath.Join(s.place.dir, "requests")); err != nil {
-		return err
+	if s.model, s.err = newModel(filepath.Join(s.place.dir, "requests")); s.err != nil {
+		return
 	}
 	defer s.model.close()
 	defer s.place.sweep()
-	return what()
+	s.page = transcript{place: s.place, pawl: s.pawl}
+	s.err = s.tell(s)
 }
 
-// alone has one agent work by itself: what pawl is not to blame for.
-func (s *story) alone(a agent) error {
-	if err := a.furnish(s.place, s.model.url); err != nil {
-		return err
-	}
-	notes := s.place.project("notes.md")
-	s.model.play(
-		turn{calls: []call{a.write(notes, "first line\n")}},
-		turn{calls: []call{a.edit(notes, "first line\n", "better line\n")}},
-		turn{calls: []call{a.shell("wc -l < notes.md > count.txt")}},
-		turn{text: "That is done."},
-	)
-	session, err := begin(a, s.place, s.cache, s.model.url, "Write notes.md and count its lines.")
+// begin starts an agent with a prompt. Its model will answer with the script.
+func (s *story) begin(a agent, prompt string, script ...turn) (*session, error) {
+	s.model.play(script...)
+	s.page.typed(append([]string{a.name}, a.arguments(prompt)...)...)
+	return begin(a, s.place, s.cache, s.model.url, prompt)
+}
+
+// finish waits for the end of a session that has nothing to fear.
+func (s *story) finish(one *session) error {
+	err := one.finish()
+	s.page.shown(one.said())
+	return errors.Join(err, s.model.fault())
+}
+
+// killAt kills the agent in the middle of its command: once a file is there.
+func (s *story) killAt(one *session, name string) error {
+	err := one.killAt(s.place.project(name))
+	s.page.shown(one.said() + "Killed\n")
+	return errors.Join(err, s.model.fault())
+}
+
+// run is a command that a person types.
+func (s *story) run(line ...string) (string, error) {
+	s.page.typed(line...)
+	cmd := s.place.command([]string{"PATH=" + filepath.Dir(s.pawl) + ":" + os.Getenv("PATH")}, line...)
+	said, err := cmd.CombinedOutput()
+	s.page.shown(string(said))
 	if err != nil {
-		return err
+		return "", fmt.Errorf("%s: %w: %s", strings.Join(line, " "), err, said)
 	}
-	if err := errors.Join(session.finish(), s.model.fault(), s.holds("notes.md", "better line"), s.holds("count.txt", "1")); err != nil {
-		return err
-	}
-	s.model.play(turn{calls: []call{a.shell(s.longCommand())}})
-	if session, err = begin(a, s.place, s.cache, s.model.url, "Take both steps."); err != nil {
-		return err
-	}
-	return errors.Join(session.killAt(s.place.project("step1.txt")), s.model.fault())
-}
-
-// longCommand takes one step, and another one when it is let.
-func (s *story) longCommand() string {
-	return fmt.Sprintf("echo $$ > %s; echo one > step1.txt; until test -e %s; do sleep 0.1; done; echo two > step2.txt",
-		s.place.outside("pid"), s.place.outside("go"))
+	return string(said), nil
 }
 
 // holds checks the content of a file of the project, but for white space around it.
