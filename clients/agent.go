@@ -11,6 +11,8 @@ type agent struct {
 	program func(dir string) []string
 	// arguments have it carry out a prompt, ask nobody, and end.
 	arguments func(prompt string) []string
+	// trust is what a person must do once so that the agent runs the hooks that attach has installed; nil: nothing.
+	trust func(p place, program []string) error
 	// environ is what it needs in its environment.
 	environ func(p place, url string) []string
 

@@ -21,8 +21,9 @@ func codex() agent {
 			return []string{filepath.Join(dir, "vendor", "x86_64-unknown-linux-musl", "bin", "codex")}
 		},
 		arguments: func(prompt string) []string {
-			return []string{"exec", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", prompt}
+			return []string{"exec", "--dangerously-bypass-approvals-and-sandbox", prompt}
 		},
+		trust:   codexTrusts,
 		environ: func(place, string) []string { return []string{"MOCK_KEY=none"} },
 		shell: func(command string) call {
 			return call{tool: "exec_command", args: object{"cmd": command}}

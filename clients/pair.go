@@ -35,13 +35,20 @@ func (s *story) pair(a, b agent) error {
 	return errors.Join(told.tells(truth), s.nothingInDoubt(a, b))
 }
 
-// attach furnishes both agents and attaches them to the project.
+// attach furnishes both agents, attaches them to the project, and has them trust what was installed.
 func (s *story) attach(a, b agent) error {
 	for _, one := range slices.CompactFunc([]agent{a, b}, func(a, b agent) bool { return a.name == b.name }) {
 		if err := one.furnish(s.place, s.model.url); err != nil {
 			return err
 		}
 		if _, err := s.run("pawl", "attach", one.name, "--yes"); err != nil {
+			return err
+		}
+		if one.trust == nil {
+			continue
+		}
+		s.page.note("In "+one.name+", under /hooks", "trusted")
+		if err := one.trust(s.place, one.program(one.from.folder(s.cache))); err != nil {
 			return err
 		}
 	}
