@@ -26,7 +26,8 @@ func (s *story) alone(a agent) error {
 	if err := s.killAt(one, "step1.txt"); err != nil {
 		return err
 	}
-	s.found.process, err = s.command()
+	pid, err := s.process()
+	s.found.process = fate(living(pid))
 	return err
 }
 
@@ -51,25 +52,21 @@ func (s *story) twoSteps() string {
 		s.place.outside("pid"), s.place.outside("go"))
 }
 
-// command says what became of the command of an agent that was killed: "lives on" or "is gone".
-func (s *story) command() (string, error) {
-	alive, _, err := s.survivor()
-	if alive {
-		return "lives on", err
-	}
-	return "is gone", err
-}
-
-// survivor returns the process of the command that takes two steps, and whether it is alive.
-func (s *story) survivor() (alive bool, pid int, err error) {
+// process is that of the command that takes two steps.
+func (s *story) process() (int, error) {
 	data, err := os.ReadFile(s.place.outside("pid"))
 	if err != nil {
-		return false, 0, err
+		return 0, err
 	}
-	if pid, err = strconv.Atoi(strings.TrimSpace(string(data))); err != nil {
-		return false, 0, err
+	return strconv.Atoi(strings.TrimSpace(string(data)))
+}
+
+// fate says what became of the command of an agent that was killed.
+func fate(alive bool) string {
+	if alive {
+		return "lives on"
 	}
-	return living(pid), pid, nil
+	return "is gone"
 }
 
 // living reports whether a process is there and no zombie.

@@ -63,7 +63,7 @@ func (b brief) tells(t truth) error {
 		"whose it was":                                strings.Contains(doubt, t.agent),
 		"that it was done partly":                     b.verdict() == "partly",
 		"that step1.txt was changed":                  strings.Contains(evidence, "step1.txt"),
-		"its process, just as far as that is alive":   strings.Contains(evidence, strconv.Itoa(t.pid)) == t.alive,
+		"its process, just as far as that is alive":   t.dying() || strings.Contains(evidence, strconv.Itoa(t.pid)) == t.alive,
 		"finished work nowhere but under its heading": !strings.Contains(b.section("next")+doubt, "notes.md"),
 	} {
 		if !holds {
@@ -75,6 +75,9 @@ func (b brief) tells(t truth) error {
 	}
 	return errors.Join(errs...)
 }
+
+// dying reports whether the process ended at some time while somebody was told of it.
+func (t truth) dying() bool { return t.alive && !t.aliveAfter }
 
 // texts are all that a request tells the model: every text in it, at any depth.
 func (r request) texts() []string {

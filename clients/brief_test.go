@@ -24,7 +24,7 @@ const toldTruly = `# Brief of run ` + "`session-1`" + `
 `
 
 var theTruth = truth{
-	agent: "codex", command: "echo $$ > pid; until test -e go; do sleep 0.1; done", pid: 4711, alive: true,
+	agent: "codex", command: "echo $$ > pid; until test -e go; do sleep 0.1; done", pid: 4711, alive: true, aliveAfter: true,
 	began: time.Date(2026, 1, 23, 14, 2, 11, 0, time.UTC),
 }
 
@@ -48,7 +48,7 @@ func TestBriefIsComparedWithTheTruth(t *testing.T) {
 		}
 	}
 	gone := theTruth
-	gone.alive = false
+	gone.alive, gone.aliveAfter = false, false
 	if err := (brief{toldTruly}).tells(gone); err == nil {
 		t.Error("a dead process called alive: nobody noticed")
 	}

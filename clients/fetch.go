@@ -70,7 +70,7 @@ func (r release) download(dir string) ([]byte, error) {
 		}
 		errs = append(errs, err)
 	}
-	return nil, fmt.Errorf("%w\n  tried %d times; the registry is npm's own (npm config get registry)", errs[len(errs)-1], tries)
+	return nil, fmt.Errorf("%w\n  tried %d times; the agents come from npm's registry, see `npm config get registry`", errs[len(errs)-1], tries)
 }
 
 func (r release) pack(dir string) ([]byte, error) {
@@ -78,7 +78,8 @@ func (r release) pack(dir string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	npm := exec.Command("npm", "pack", "--ignore-scripts", "--loglevel=error", "--pack-destination", dir, r.spec)
+	npm := exec.Command("npm", "pack", "--ignore-scripts", "--loglevel=error", "--pack-destination", dir,
+		"--fetch-retries=2", "--fetch-retry-mintimeout=2000", "--fetch-retry-maxtimeout=10000", "--fetch-timeout=120000", r.spec)
 	npm.Dir = dir
 	if said, err := npm.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("npm pack %s: %w\n%s", r.spec, err, bytes.TrimSpace(said))

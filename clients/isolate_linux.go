@@ -25,7 +25,10 @@ func isolated(args []string, open bool, out io.Writer) error {
 		return fmt.Errorf("start in a network namespace: %w\n"+
 			"  this system does not allow one; with -open the agents run without isolation, and may reach the network", err)
 	}
-	return cmd.Wait()
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("%w: %w", errSaidInside, err)
+	}
+	return nil
 }
 
 // startIsolated asks for a namespace as root may, and then as everybody may where user namespaces are allowed.

@@ -17,8 +17,9 @@ import (
 // pawl's own reader.
 type journal struct {
 	sessions []pawl.SessionID
+	ended    []pawl.SessionID
 	begun    []begun
-	judged   map[pawl.OperationID]pawl.OperationVerdict
+	judged   []pawl.OperationJudged
 }
 
 // begun is an operation, and whether its outcome was told.
@@ -31,14 +32,17 @@ type begun struct {
 // journal reads it; a second run is an error.
 func (s *story) journal() (*journal, error) {
 	paths, err := filepath.Glob(s.place.project(".pawl", "runs", "*", "journal.jsonl"))
-	if err != nil || len(paths) != 1 {
-		return nil, fmt.Errorf("there is not one run, but %d: %w", len(paths), errors.Join(err))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) != 1 {
+		return nil, fmt.Errorf("there is not one run, but %d", len(paths))
 	}
 	data, err := os.ReadFile(paths[0])
 	if err != nil {
 		return nil, err
 	}
-	j := &journal{judged: map[pawl.OperationID]pawl.OperationVerdict{}}
+	j := &journal{}
 	for line := range strings.Lines(string(data)) {
 		if err := j.read(line); err != nil {
 			return nil, fmt.Errorf("journal: %w: %s", err, line)
@@ -49,6 +53,7 @@ func (s *story) journal() (*journal, error) {
 
 // line is a line of the journal.
 type line struct {
+	Seq  pawl.Seq
 	Time time.Time
 	Type pawl.EventType
 	Data json.RawMessage
@@ -65,6 +70,9 @@ func (j *journal) read(text string) error {
 	case "operation.begun":
 		one := begun{at: l.Time}
 		err := json.Unmarshal(l.Data, &one.Operation)
+		if one.ID == "" { // not every agent names its calls
+			one.ID = pawl.OperationIDOf(one.Session, fmt.Sprint("event-", l.Seq))
+		}
 		j.begun = append(j.begun, one)
 		return err
 	case "operation.ended":
@@ -72,7 +80,12 @@ func (j *journal) read(text string) error {
 	case "operation.judged":
 		var judged pawl.OperationJudged
 		err := json.Unmarshal(l.Data, &judged)
-		j.judged[judged.Operation] = judged.Verdict
+		j.judged = append(j.judged, judged)
+		return err
+	case "session.ended":
+		var ended pawl.SessionEnded
+		err := json.Unmarshal(l.Data, &ended)
+		j.ended = append(j.ended, ended.Session)
 		return err
 	}
 	return nil
@@ -88,7 +101,7 @@ func (j *journal) session(l line) error {
 	return err
 }
 
-// outcome ends the oldest operation that it can mean: not every agent names its calls.
+// outcome ends the oldest operation that it can mean.
 func (j *journal) outcome(l line) error {
 	var ended pawl.OperationEnded
 	if err := json.Unmarshal(l.Data, &ended); err != nil {
@@ -112,8 +125,8 @@ func (j *journal) open() []begun {
 	return slices.DeleteFunc(slices.Clone(j.begun), func(b begun) bool { return b.ended })
 }
 
-// of counts the operations of a session.
-func (j *journal) of(session pawl.SessionID) (all, open int) {
+// count returns the number of operations of a session, and of those without an outcome.
+func (j *journal) count(session pawl.SessionID) (all, open int) {
 	for _, b := range j.begun {
 		if b.Session == session {
 			all++

@@ -40,7 +40,7 @@ func TestJournalTellsWhatIsOpen(t *testing.T) {
 	if open := j.open(); len(open) != 1 || open[0].ID != "gemini:a#2" || open[0].at.Second() != 3 {
 		t.Errorf("open: %+v; want the second, as an outcome without a name ends the oldest", open)
 	}
-	if all, open := j.of("codex:b"); all != 1 || open != 0 {
+	if all, open := j.count("codex:b"); all != 1 || open != 0 {
 		t.Errorf("codex: %d operations, %d open", all, open)
 	}
 }

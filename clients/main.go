@@ -35,15 +35,18 @@ func run(args []string, out, complaints io.Writer) int {
 	if err != nil {
 		return 2
 	}
-	if err := o.carryOut(args, out); err != nil {
-		var ended *exec.ExitError
-		if !errors.As(err, &ended) { // else it was said inside
-			fmt.Fprintf(complaints, "clients: %v\n", err)
-		}
-		return 1
+	err = o.carryOut(args, out)
+	if err == nil {
+		return 0
 	}
-	return 0
+	if !errors.Is(err, errSaidInside) {
+		fmt.Fprintf(complaints, "clients: %v\n", err)
+	}
+	return 1
 }
+
+// errSaidInside: the isolated process has failed, and has said how.
+var errSaidInside = errors.New("the isolated process has failed")
 
 // options are the command line.
 type options struct {

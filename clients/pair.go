@@ -3,9 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
+
+	"pawl"
 )
 
 // pair has one agent finish some work and die in the middle of a command, and a new session of the other one go on.
@@ -20,18 +23,19 @@ func (s *story) pair(a, b agent) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.run("pawl", "status"); err != nil {
+	if _, err := s.runPawl("status"); err != nil {
 		return err
 	}
 	if err := s.goOn(b); err != nil {
 		return err
 	}
+	truth.aliveAfter = living(truth.pid)
 	told, err := briefIn(s.model.conversation())
 	if err != nil {
 		return err
 	}
 	s.page.note("What "+b.name+" had been told before its first word", told.text)
-	s.found.verdict = told.verdict()
+	s.found = finding{verdict: told.verdict(), process: fate(truth.aliveAfter)}
 	return errors.Join(told.tells(truth), s.nothingInDoubt(a, b))
 }
 
@@ -41,7 +45,7 @@ func (s *story) attach(a, b agent) error {
 		if err := one.furnish(s.place, s.model.url); err != nil {
 			return err
 		}
-		if _, err := s.run("pawl", "attach", one.name, "--yes"); err != nil {
+		if _, err := s.runPawl("attach", one.name, "--yes"); err != nil {
 			return err
 		}
 		if one.trust == nil {
@@ -59,7 +63,7 @@ func (s *story) attach(a, b agent) error {
 func (s *story) dieInACommand(a agent) error {
 	work := s.someWork(a)
 	work[len(work)-1] = turn{calls: []call{a.shell(s.twoSteps())}}
-	one, err := s.begin(a, "Write notes.md, count its lines, then take both steps.", work...)
+	one, err := s.begin(a, "Begin with the notes, then take both steps.", work...)
 	if err != nil {
 		return err
 	}
@@ -81,11 +85,12 @@ func (s *story) goOn(b agent) error {
 
 // truth is what there is to know about the command that was cut off.
 type truth struct {
-	agent   string
-	command string
-	began   time.Time
-	pid     int
-	alive   bool
+	agent      string
+	command    string
+	began      time.Time
+	pid        int
+	alive      bool // before anybody was told
+	aliveAfter bool // it may still have been dying
 }
 
 // whatIsTrue looks at the world before anybody is told of it.
@@ -98,15 +103,11 @@ func (s *story) whatIsTrue(a agent) (truth, error) {
 	if len(open) != 1 || !strings.Contains(open[0].Summary, "until test -e") {
 		return truth{}, fmt.Errorf("after the kill, not exactly the command has an intent without outcome: %+v", open)
 	}
-	alive, pid, err := s.survivor()
-	if err != nil {
-		return truth{}, err
-	}
-	s.found.process, err = s.command()
-	return truth{agent: a.name, command: s.twoSteps(), began: open[0].at, pid: pid, alive: alive}, err
+	pid, err := s.process()
+	return truth{agent: a.name, command: s.twoSteps(), began: open[0].at, pid: pid, alive: living(pid)}, err
 }
 
-// nothingInDoubt checks the end: one run, two sessions, each operation of the second with its outcome, the doubt closed.
+// nothingInDoubt checks the end: one run, two sessions, what the second one did has outcomes, and it was told the verdict.
 func (s *story) nothingInDoubt(a, b agent) error {
 	j, err := s.journal()
 	if err != nil {
@@ -115,12 +116,39 @@ func (s *story) nothingInDoubt(a, b agent) error {
 	if len(j.sessions) != 2 || j.sessions[0].Agent() != a.name || j.sessions[1].Agent() != b.name {
 		return fmt.Errorf("the sessions are not one of %s and one of %s: %v", a.name, b.name, j.sessions)
 	}
-	if all, open := j.of(j.sessions[1]); all != 2 || open > 0 {
+	first, second := j.sessions[0], j.sessions[1]
+	if all, open := j.count(first); all != 4 || open != 1 {
+		return fmt.Errorf("the first session has %d operations, %d without an outcome, not 4 and 1", all, open)
+	}
+	if all, open := j.count(second); all != 2 || open != 0 {
 		return fmt.Errorf("the second session has %d operations, %d without an outcome, not 2 and 0", all, open)
 	}
-	said, err := s.run("pawl", "status")
-	if err == nil && strings.Contains(said, "in doubt") {
-		err = errors.New("in the end something is still in doubt")
+	if len(j.ended) != 1 || j.ended[0] != second {
+		return fmt.Errorf("of the sessions these have ended, not just the second: %v", j.ended)
 	}
-	return err
+	doubt := j.open()[0]
+	if !slices.ContainsFunc(j.judged, func(v pawl.OperationJudged) bool {
+		return v.Operation == doubt.ID && v.Verdict == pawl.OperationPartly && v.Told == second
+	}) {
+		return fmt.Errorf("no verdict says what the second session was told: %+v", j.judged)
+	}
+	return s.nothingSaidInDoubt()
+}
+
+// nothingSaidInDoubt checks that pawl has no doubt any more, and that none of its hooks had cause to complain.
+func (s *story) nothingSaidInDoubt() error {
+	for _, command := range []string{"status", "brief"} {
+		said, err := s.runPawl(command)
+		if err != nil {
+			return err
+		}
+		if strings.Contains(said, "in doubt") {
+			return fmt.Errorf("in the end pawl %s still says that something is in doubt:\n%s", command, said)
+		}
+	}
+	complaints, err := os.ReadFile(s.place.project(".pawl", "hook.log"))
+	if err == nil {
+		return fmt.Errorf("hooks failed:\n%s", complaints)
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -103,7 +104,7 @@ func (s *session) said() string {
 	if err != nil {
 		return err.Error()
 	}
-	return string(data)
+	return strings.TrimRight(string(data), "\n") + "\n"
 }
 
 func (s *session) wrong(err error) error {

@@ -144,14 +144,13 @@ func (s *story) killAt(one *session, name string) error {
 	return errors.Join(err, s.model.fault())
 }
 
-// run is a command that a person types.
-func (s *story) run(line ...string) (string, error) {
-	s.page.typed(line...)
-	cmd := s.place.command([]string{"PATH=" + filepath.Dir(s.pawl) + ":" + os.Getenv("PATH")}, line...)
-	said, err := cmd.CombinedOutput()
+// runPawl is a pawl command that a person types.
+func (s *story) runPawl(args ...string) (string, error) {
+	s.page.typed(append([]string{"pawl"}, args...)...)
+	said, err := s.place.command(nil, append([]string{s.pawl}, args...)...).CombinedOutput()
 	s.page.shown(string(said))
 	if err != nil {
-		return "", fmt.Errorf("%s: %w: %s", strings.Join(line, " "), err, said)
+		return "", fmt.Errorf("pawl %s: %w: %s", strings.Join(args, " "), err, said)
 	}
 	return string(said), nil
 }

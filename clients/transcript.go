@@ -37,7 +37,9 @@ func (t *transcript) shown(output string) {
 	output = escapes.ReplaceAllString(output, "")
 	output = strings.NewReplacer(t.place.project(), "~/project", t.place.home(), "~", t.place.dir, "~/else",
 		filepath.Dir(t.pawl)+"/", "/usr/local/bin/").Replace(output)
-	t.text.WriteString(strings.TrimRight(output, "\n") + "\n")
+	if output = strings.TrimRight(output, "\n"); output != "" {
+		t.text.WriteString(output + "\n")
+	}
 }
 
 // note adds something that no terminal showed, under a heading of its own.
