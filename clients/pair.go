@@ -48,15 +48,41 @@ func (s *story) attach(a, b agent) error {
 		if _, err := s.runPawl("attach", one.name, "--yes"); err != nil {
 			return err
 		}
-		if one.trust == nil {
-			continue
-		}
-		s.page.note("In "+one.name+", under /hooks", "trusted")
-		if err := one.trust(s.place, one.program(one.from.folder(s.cache))); err != nil {
+		if err := s.trust(one); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// trust does what a person must still do so that the hooks run. Up to then, and not after it, pawl doctor says so.
+func (s *story) trust(a agent) error {
+	if a.trust != nil {
+		if complaint := s.complaint(a); !strings.Contains(complaint, "/hooks") {
+			return fmt.Errorf("%s trusts no hooks yet, and pawl doctor only says: %q", a.name, complaint)
+		}
+		if err := a.trust(s.place, a.program(a.from.folder(s.cache))); err != nil {
+			return err
+		}
+		s.page.note("In "+a.name+", under /hooks", "trusted")
+	}
+	if complaint := s.complaint(a); complaint != "" {
+		return fmt.Errorf("the hooks of %s are in place, but pawl doctor says: %s", a.name, complaint)
+	}
+	return nil
+}
+
+// complaint is what pawl doctor has against an agent's settings. The system under us may have faults of its own.
+func (s *story) complaint(a agent) string {
+	said, _ := s.place.command(nil, s.pawl, "doctor").CombinedOutput()
+	var complaint strings.Builder
+	for line := range strings.Lines(string(said)) {
+		about := strings.Contains(line, ": "+a.name+": ") && !strings.HasPrefix(line, "ok ")
+		if about || complaint.Len() > 0 && strings.HasPrefix(line, "  ") {
+			complaint.WriteString(line)
+		}
+	}
+	return complaint.String()
 }
 
 // dieInACommand is the first session: what it finishes is done, and what it was killed in is in doubt.
