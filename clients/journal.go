@@ -17,6 +17,7 @@ import (
 // pawl's own reader.
 type journal struct {
 	sessions []pawl.SessionID
+	prompts  []pawl.SessionPrompted
 	ended    []pawl.SessionID
 	begun    []begun
 	judged   []pawl.OperationJudged
@@ -81,6 +82,11 @@ func (j *journal) read(text string) error {
 		var judged pawl.OperationJudged
 		err := json.Unmarshal(l.Data, &judged)
 		j.judged = append(j.judged, judged)
+		return err
+	case "session.prompted":
+		var prompted pawl.SessionPrompted
+		err := json.Unmarshal(l.Data, &prompted)
+		j.prompts = append(j.prompts, prompted)
 		return err
 	case "session.ended":
 		var ended pawl.SessionEnded

@@ -26,7 +26,7 @@ func (s *story) pair(a, b agent) error {
 	if _, err := s.runPawl("status"); err != nil {
 		return err
 	}
-	if err := s.goOn(b); err != nil {
+	if err := s.carryOn(b); err != nil {
 		return err
 	}
 	truth.aliveAfter = living(truth.pid)
@@ -96,9 +96,12 @@ func (s *story) dieInACommand(a agent) error {
 	return errors.Join(s.killAt(one, "step1.txt"), s.workIsThere())
 }
 
-// goOn is the second session: it does what is missing.
-func (s *story) goOn(b agent) error {
-	one, err := s.begin(b, "Go on.",
+// goOn is what the second session is asked. All else it must know from pawl.
+const goOn = "Go on."
+
+// carryOn is the second session: it does what is missing.
+func (s *story) carryOn(b agent) error {
+	one, err := s.begin(b, goOn,
 		turn{calls: []call{b.write(s.place.project("step2.txt"), "two\n")}},
 		turn{calls: []call{b.shell("cat step1.txt step2.txt | wc -l > steps.txt")}},
 		turn{text: "Both steps are taken."},
@@ -151,6 +154,9 @@ func (s *story) nothingInDoubt(a, b agent) error {
 	}
 	if len(j.ended) != 1 || j.ended[0] != second {
 		return fmt.Errorf("of the sessions these have ended, not just the second: %v", j.ended)
+	}
+	if len(j.prompts) != 2 || strings.Trim(j.prompts[1].Text, `"`) != goOn { // OpenCode puts what it is asked in quotes
+		return fmt.Errorf("the sessions were not asked two things, the second %q: %+v", goOn, j.prompts)
 	}
 	doubt := j.open()[0]
 	if !slices.ContainsFunc(j.judged, func(v pawl.OperationJudged) bool {
