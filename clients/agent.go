@@ -1,5 +1,7 @@
 package main
 
+import "context"
+
 // agent is one coding agent: where it comes from, how it is set up and started without a person, and the words in which
 // its model asks for a deed. Each agent has a file.
 type agent struct {
@@ -12,7 +14,7 @@ type agent struct {
 	// arguments have it carry out a prompt, ask nobody, and end.
 	arguments func(prompt string) []string
 	// trust is what a person must do once so that the agent runs the hooks that attach has installed; nil: nothing.
-	trust func(p place, program []string) error
+	trust func(ctx context.Context, p place, program []string) error
 	// environ is what it needs in its environment.
 	environ func(p place, url string) []string
 

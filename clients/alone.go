@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,18 +10,18 @@ import (
 )
 
 // alone has one agent work without pawl: what fails here, pawl is not to blame for.
-func (s *story) alone(a agent) error {
+func (s *story) alone(ctx context.Context, a agent) error {
 	if err := a.furnish(s.place, s.model.url); err != nil {
 		return err
 	}
-	one, err := s.begin(a, "Write notes.md and count its lines.", s.someWork(a)...)
+	one, err := s.begin(ctx, a, "Write notes.md and count its lines.", s.someWork(a)...)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(s.finish(one), s.workIsThere()); err != nil {
 		return err
 	}
-	if one, err = s.begin(a, "Take both steps.", turn{calls: []call{a.shell(s.twoSteps())}}); err != nil {
+	if one, err = s.begin(ctx, a, "Take both steps.", turn{calls: []call{a.shell(s.twoSteps())}}); err != nil {
 		return err
 	}
 	if err := s.killAt(one, "step1.txt"); err != nil {

@@ -9,6 +9,7 @@ func claude() agent {
 		from: release{
 			spec:      "@anthropic-ai/claude-code-linux-x64@2.1.329",
 			integrity: "sha512-+n4lu1ubYAp02Y0X/MAUnxw9yY6SHHZ77F+IoW+V0wVoFuiI9opdH6gofjf14gXJCEYMTNpks7Gn1i8XZTKAWA==",
+			native:    true,
 		},
 		furnish:   func(place, string) error { return nil },
 		program:   func(dir string) []string { return []string{filepath.Join(dir, "claude")} },

@@ -13,6 +13,7 @@ func codex() agent {
 		from: release{
 			spec:      "@openai/codex@0.169.0-linux-x64",
 			integrity: "sha512-o05NyAOCDygSPRo1yinzxvkRSdmsZyBD9E7mbpmjRanSfM8lypqWtQgEo4XfNkwhuCR2aFu8mlGOsQGFXVbVww==",
+			native:    true,
 		},
 		furnish: func(p place, url string) error {
 			return writeFile(p.home(".codex", "config.toml"), fmt.Sprintf(codexConfig, url, p.project()))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,8 +13,8 @@ import (
 
 // codexTrusts does what a person does in Codex under /hooks: it looks at the hooks and trusts them as they are. Until
 // then Codex does not run them, and does not say so.
-func codexTrusts(p place, program []string) error {
-	hooks, err := codexHooks(p, program)
+func codexTrusts(ctx context.Context, p place, program []string) error {
+	hooks, err := codexHooks(ctx, p, program)
 	if err != nil {
 		return fmt.Errorf("ask codex for its hooks: %w", err)
 	}
@@ -33,8 +34,8 @@ func codexTrusts(p place, program []string) error {
 type codexHook struct{ Key, CurrentHash, TrustStatus string }
 
 // codexHooks asks Codex's app-server, which speaks JSON-RPC in lines.
-func codexHooks(p place, program []string) ([]codexHook, error) {
-	server := p.command(nil, append(program, "app-server")...)
+func codexHooks(ctx context.Context, p place, program []string) ([]codexHook, error) {
+	server := p.command(ctx, nil, append(program, "app-server")...)
 	in, err := server.StdinPipe()
 	if err != nil {
 		return nil, err

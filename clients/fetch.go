@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha512"
 	"encoding/base64"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -21,6 +23,7 @@ import (
 type release struct {
 	spec      string // name and exact version, as npm takes them
 	integrity string // SHA-512 of the tarball, as npm writes it
+	native    bool   // a binary for Linux on x86-64
 }
 
 // folder is where the release lies once it is unpacked.
@@ -32,9 +35,12 @@ func (r release) folder(cache string) string {
 const tries = 3
 
 // fetch makes sure that the release lies unpacked in the cache. The folder appears whole or not at all.
-func (r release) fetch(cache string, out io.Writer) error {
+func (r release) fetch(ctx context.Context, cache string, out io.Writer) error {
 	if _, err := os.Stat(r.folder(cache)); err == nil {
 		return nil
+	}
+	if r.native && runtime.GOARCH != "amd64" {
+		return fmt.Errorf("%s is for x86-64; choose others with PAWL_REAL_AGENTS", r.spec)
 	}
 	began := time.Now()
 	if err := os.MkdirAll(cache, 0o700); err != nil {
@@ -45,7 +51,7 @@ func (r release) fetch(cache string, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	tarball, err := r.download(dir)
+	tarball, err := r.download(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -61,10 +67,10 @@ func (r release) fetch(cache string, out io.Writer) error {
 }
 
 // download has npm fetch the tarball into dir, and compares its checksum with the one we know.
-func (r release) download(dir string) ([]byte, error) {
+func (r release) download(ctx context.Context, dir string) ([]byte, error) {
 	var errs []error
 	for range tries {
-		tarball, err := r.pack(dir)
+		tarball, err := r.pack(ctx, dir)
 		if err == nil {
 			return tarball, nil
 		}
@@ -73,12 +79,12 @@ func (r release) download(dir string) ([]byte, error) {
 	return nil, fmt.Errorf("%w\n  tried %d times; the agents come from npm's registry, see `npm config get registry`", errs[len(errs)-1], tries)
 }
 
-func (r release) pack(dir string) ([]byte, error) {
+func (r release) pack(ctx context.Context, dir string) ([]byte, error) {
 	dir, err := os.MkdirTemp(dir, "pack-")
 	if err != nil {
 		return nil, err
 	}
-	npm := exec.Command("npm", "pack", "--ignore-scripts", "--loglevel=error", "--pack-destination", dir,
+	npm := exec.CommandContext(ctx, "npm", "pack", "--ignore-scripts", "--loglevel=error", "--pack-destination", dir,
 		"--fetch-retries=2", "--fetch-retry-mintimeout=2000", "--fetch-retry-maxtimeout=10000", "--fetch-timeout=120000", r.spec)
 	npm.Dir = dir
 	if said, err := npm.CombinedOutput(); err != nil {

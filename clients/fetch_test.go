@@ -90,7 +90,7 @@ func TestFetchRefusesAnotherTarball(t *testing.T) {
 	dir := t.TempDir()
 	cache := filepath.Join(dir, "cache")
 	r := release{spec: "@some/agent@1.2.3", integrity: "sha512-other"}
-	err := r.fetch(cache, os.Stdout)
+	err := r.fetch(t.Context(), cache, os.Stdout)
 	if err == nil || !bytes.Contains([]byte(err.Error()), []byte("checksum is sha512-")) {
 		t.Errorf("another tarball: %v", err)
 	}
@@ -106,7 +106,7 @@ func TestFetchRefusesAnotherTarball(t *testing.T) {
 
 func TestFetchSaysWhatNpmSaid(t *testing.T) {
 	fakeNPM(t, "echo no such registry >&2; exit 7")
-	err := release{spec: "agent@1"}.fetch(t.TempDir(), os.Stdout)
+	err := release{spec: "agent@1"}.fetch(t.Context(), t.TempDir(), os.Stdout)
 	for _, want := range []string{"npm pack agent@1", "exit status 7", "no such registry", "tried 3 times"} {
 		if err == nil || !bytes.Contains([]byte(err.Error()), []byte(want)) {
 			t.Errorf("error %v does not say %q", err, want)

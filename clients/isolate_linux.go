@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,11 +15,11 @@ import (
 
 // isolated starts this command anew in a network namespace of its own, waits for it, and returns how it ended. Where
 // the system refuses that, it is an error, or where open is set a warning.
-func isolated(args []string, open bool, out io.Writer) error {
-	cmd, err := startIsolated(args, out)
+func isolated(ctx context.Context, args []string, open bool, out io.Writer) error {
+	cmd, err := startIsolated(ctx, args, out)
 	if err != nil && open {
 		fmt.Fprintf(out, "not isolated: %v\n", err)
-		cmd = again(append(args, "-open"), out)
+		cmd = again(ctx, append(args, "-open"), out)
 		err = cmd.Start()
 	}
 	if err != nil {
@@ -32,7 +33,7 @@ func isolated(args []string, open bool, out io.Writer) error {
 }
 
 // startIsolated asks for a namespace as root may, and then as everybody may where user namespaces are allowed.
-func startIsolated(args []string, out io.Writer) (*exec.Cmd, error) {
+func startIsolated(ctx context.Context, args []string, out io.Writer) (*exec.Cmd, error) {
 	var errs []error
 	for _, attributes := range []*syscall.SysProcAttr{
 		{Cloneflags: unix.CLONE_NEWNET},
@@ -42,7 +43,7 @@ func startIsolated(args []string, out io.Writer) (*exec.Cmd, error) {
 			GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
 		},
 	} {
-		cmd := again(args, out)
+		cmd := again(ctx, args, out)
 		cmd.SysProcAttr = attributes
 		err := cmd.Start()
 		if err == nil {
@@ -53,10 +54,11 @@ func startIsolated(args []string, out io.Writer) (*exec.Cmd, error) {
 	return nil, errors.Join(errs...)
 }
 
-// again is this command once more.
-func again(args []string, out io.Writer) *exec.Cmd {
-	cmd := exec.Command("/proc/self/exe", args[1:]...)
+// again is this command once more. When ctx ends it is asked to end, too.
+func again(ctx context.Context, args []string, out io.Writer) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", args[1:]...)
 	cmd.Stdout, cmd.Stderr = out, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	return cmd
 }
 

@@ -3,11 +3,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 )
 
-func isolated([]string, bool, io.Writer) error {
+func isolated(context.Context, []string, bool, io.Writer) error {
 	return errors.New("only Linux can keep the agents from the network")
 }
 

@@ -17,15 +17,18 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 func main() { os.Exit(run(os.Args, os.Stdout, os.Stderr)) }
@@ -35,7 +38,9 @@ func run(args []string, out, complaints io.Writer) int {
 	if err != nil {
 		return 2
 	}
-	err = o.carryOut(args, out)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err = o.carryOut(ctx, args, out)
 	if err == nil {
 		return 0
 	}
@@ -93,7 +98,7 @@ func defaultCache() string {
 }
 
 // carryOut fetches what is needed while there is a network, and then tells the stories without one.
-func (o options) carryOut(args []string, out io.Writer) error {
+func (o options) carryOut(ctx context.Context, args []string, out io.Writer) error {
 	agents, err := o.chosen()
 	if err != nil {
 		return err
@@ -103,10 +108,10 @@ func (o options) carryOut(args []string, out io.Writer) error {
 		return err
 	}
 	if o.inside {
-		return o.stories(agents, cache, out)
+		return o.stories(ctx, agents, cache, out)
 	}
 	for _, a := range agents {
-		if err := a.from.fetch(cache, out); err != nil {
+		if err := a.from.fetch(ctx, cache, out); err != nil {
 			return err
 		}
 	}
@@ -116,11 +121,11 @@ func (o options) carryOut(args []string, out io.Writer) error {
 			return err
 		}
 		defer os.RemoveAll(dir)
-		if o.pawl, err = build(dir); err != nil {
+		if o.pawl, err = build(ctx, dir); err != nil {
 			return err
 		}
 	}
-	return isolated(append(args, "-inside", "-pawl", o.pawl), o.open, out)
+	return isolated(ctx, append(args, "-inside", "-pawl", o.pawl), o.open, out)
 }
 
 // chosen returns the agents that were asked for.
@@ -137,13 +142,13 @@ func (o options) chosen() ([]agent, error) {
 }
 
 // build makes the binary as people have it.
-func build(dir string) (string, error) {
-	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+func build(ctx context.Context, dir string) (string, error) {
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the module: %w", err)
 	}
 	pawl := filepath.Join(dir, "pawl")
-	build := exec.Command("go", "build", "-o", pawl, "./cmd/pawl")
+	build := exec.CommandContext(ctx, "go", "build", "-o", pawl, "./cmd/pawl")
 	build.Dir = strings.TrimSpace(string(root))
 	if said, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build pawl: %w\n%s", err, said)

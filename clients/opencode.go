@@ -12,6 +12,7 @@ func opencode() agent {
 		from: release{
 			spec:      "opencode-linux-x64@1.18.33",
 			integrity: "sha512-q/t/3p2CTxOT9y2kvjesb/LZab2+1eqlhhWA02Be6mjTtmYtNBcBsrI5yDo4Fw7ZSPBW2oyMIGMNRqiKQjiAWw==",
+			native:    true,
 		},
 		furnish: func(p place, url string) error {
 			return writeFile(p.home(".config", "opencode", "opencode.json"), fmt.Sprintf(opencodeConfig, url))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,21 +13,21 @@ import (
 )
 
 // pair has one agent finish some work and die in the middle of a command, and a new session of the other one go on.
-func (s *story) pair(a, b agent) error {
-	if err := s.attach(a, b); err != nil {
+func (s *story) pair(ctx context.Context, a, b agent) error {
+	if err := s.attach(ctx, a, b); err != nil {
 		return err
 	}
-	if err := s.dieInACommand(a); err != nil {
+	if err := s.dieInACommand(ctx, a); err != nil {
 		return err
 	}
 	truth, err := s.whatIsTrue(a)
 	if err != nil {
 		return err
 	}
-	if _, err := s.runPawl("status"); err != nil {
+	if _, err := s.runPawl(ctx, "status"); err != nil {
 		return err
 	}
-	if err := s.carryOn(b); err != nil {
+	if err := s.carryOn(ctx, b); err != nil {
 		return err
 	}
 	truth.aliveAfter = living(truth.pid)
@@ -36,19 +37,19 @@ func (s *story) pair(a, b agent) error {
 	}
 	s.page.note("What "+b.name+" had been told before its first word", told.text)
 	s.found = finding{verdict: told.verdict(), process: fate(truth.aliveAfter)}
-	return errors.Join(told.tells(truth), s.nothingInDoubt(a, b))
+	return errors.Join(told.tells(truth), s.nothingInDoubt(ctx, a, b))
 }
 
 // attach furnishes both agents, attaches them to the project, and has them trust what was installed.
-func (s *story) attach(a, b agent) error {
+func (s *story) attach(ctx context.Context, a, b agent) error {
 	for _, one := range slices.CompactFunc([]agent{a, b}, func(a, b agent) bool { return a.name == b.name }) {
 		if err := one.furnish(s.place, s.model.url); err != nil {
 			return err
 		}
-		if _, err := s.runPawl("attach", one.name, "--yes"); err != nil {
+		if _, err := s.runPawl(ctx, "attach", one.name, "--yes"); err != nil {
 			return err
 		}
-		if err := s.trust(one); err != nil {
+		if err := s.trust(ctx, one); err != nil {
 			return err
 		}
 	}
@@ -56,25 +57,25 @@ func (s *story) attach(a, b agent) error {
 }
 
 // trust does what a person must still do so that the hooks run. Up to then, and not after it, pawl doctor says so.
-func (s *story) trust(a agent) error {
+func (s *story) trust(ctx context.Context, a agent) error {
 	if a.trust != nil {
-		if complaint := s.complaint(a); !strings.Contains(complaint, "/hooks") {
+		if complaint := s.complaint(ctx, a); !strings.Contains(complaint, "/hooks") {
 			return fmt.Errorf("%s trusts no hooks yet, and pawl doctor only says: %q", a.name, complaint)
 		}
-		if err := a.trust(s.place, a.program(a.from.folder(s.cache))); err != nil {
+		if err := a.trust(ctx, s.place, a.program(a.from.folder(s.cache))); err != nil {
 			return err
 		}
 		s.page.note("In "+a.name+", under /hooks", "trusted")
 	}
-	if complaint := s.complaint(a); complaint != "" {
+	if complaint := s.complaint(ctx, a); complaint != "" {
 		return fmt.Errorf("the hooks of %s are in place, but pawl doctor says: %s", a.name, complaint)
 	}
 	return nil
 }
 
 // complaint is what pawl doctor has against an agent's settings. The system under us may have faults of its own.
-func (s *story) complaint(a agent) string {
-	said, _ := s.place.command(nil, s.pawl, "doctor").CombinedOutput()
+func (s *story) complaint(ctx context.Context, a agent) string {
+	said, _ := s.place.command(ctx, nil, s.pawl, "doctor").CombinedOutput()
 	var complaint strings.Builder
 	for line := range strings.Lines(string(said)) {
 		about := strings.Contains(line, ": "+a.name+": ") && !strings.HasPrefix(line, "ok ")
@@ -86,10 +87,10 @@ func (s *story) complaint(a agent) string {
 }
 
 // dieInACommand is the first session: what it finishes is done, and what it was killed in is in doubt.
-func (s *story) dieInACommand(a agent) error {
+func (s *story) dieInACommand(ctx context.Context, a agent) error {
 	work := s.someWork(a)
 	work[len(work)-1] = turn{calls: []call{a.shell(s.twoSteps())}}
-	one, err := s.begin(a, "Begin with the notes, then take both steps.", work...)
+	one, err := s.begin(ctx, a, "Begin with the notes, then take both steps.", work...)
 	if err != nil {
 		return err
 	}
@@ -100,8 +101,8 @@ func (s *story) dieInACommand(a agent) error {
 const goOn = "Go on."
 
 // carryOn is the second session: it does what is missing.
-func (s *story) carryOn(b agent) error {
-	one, err := s.begin(b, goOn,
+func (s *story) carryOn(ctx context.Context, b agent) error {
+	one, err := s.begin(ctx, b, goOn,
 		turn{calls: []call{b.write(s.place.project("step2.txt"), "two\n")}},
 		turn{calls: []call{b.shell("cat step1.txt step2.txt | wc -l > steps.txt")}},
 		turn{text: "Both steps are taken."},
@@ -137,7 +138,7 @@ func (s *story) whatIsTrue(a agent) (truth, error) {
 }
 
 // nothingInDoubt checks the end: one run, two sessions, what the second one did has outcomes, and it was told the verdict.
-func (s *story) nothingInDoubt(a, b agent) error {
+func (s *story) nothingInDoubt(ctx context.Context, a, b agent) error {
 	j, err := s.journal()
 	if err != nil {
 		return err
@@ -164,13 +165,13 @@ func (s *story) nothingInDoubt(a, b agent) error {
 	}) {
 		return fmt.Errorf("no verdict says what the second session was told: %+v", j.judged)
 	}
-	return s.nothingSaidInDoubt()
+	return s.nothingSaidInDoubt(ctx)
 }
 
 // nothingSaidInDoubt checks that pawl has no doubt any more, and that none of its hooks had cause to complain.
-func (s *story) nothingSaidInDoubt() error {
+func (s *story) nothingSaidInDoubt(ctx context.Context) error {
 	for _, command := range []string{"status", "brief"} {
-		said, err := s.runPawl(command)
+		said, err := s.runPawl(ctx, command)
 		if err != nil {
 			return err
 		}

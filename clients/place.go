@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,7 +21,7 @@ func (p place) under(first string, names []string) string {
 }
 
 // furnish makes the folders, and a repository with one commit.
-func (p place) furnish() error {
+func (p place) furnish(ctx context.Context) error {
 	for _, dir := range []string{p.home(), p.project(), p.outside(), p.temporary()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
@@ -32,7 +33,7 @@ func (p place) furnish() error {
 	for _, args := range [][]string{
 		{"init", "--quiet", "--initial-branch", "main"}, {"add", "."}, {"commit", "--quiet", "--message", "begin"},
 	} {
-		git := p.command(nil, append([]string{"git"}, args...)...)
+		git := p.command(ctx, nil, append([]string{"git"}, args...)...)
 		if said, err := git.CombinedOutput(); err != nil {
 			return fmt.Errorf("git %s: %w: %s", args[0], err, said)
 		}
@@ -41,8 +42,8 @@ func (p place) furnish() error {
 }
 
 // command is a command in the project. All that it gets of our environment is the path.
-func (p place) command(more []string, line ...string) *exec.Cmd {
-	cmd := exec.Command(line[0], line[1:]...)
+func (p place) command(ctx context.Context, more []string, line ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Dir = p.project()
 	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + p.home(), "TMPDIR=" + p.temporary(), "LANG=C.UTF-8", "TERM=xterm-256color", "COLORTERM=truecolor", placeVar + "=" + p.dir,

@@ -24,78 +24,57 @@ type session struct {
 // patience is how long a session may take. An agent without a network comes near it only when it waits for one.
 const patience = 3 * time.Minute
 
-// begin starts an agent in a place.
-func begin(a agent, p place, cache, url, prompt string) (*session, error) {
+// begin starts an agent in a place. It is killed when it tries our patience, and when ctx ends.
+func begin(ctx context.Context, a agent, p place, cache, url, prompt string) (*session, error) {
 	heard, err := os.CreateTemp(p.dir, a.name+"-*.out")
 	if err != nil {
 		return nil, err
 	}
 	defer heard.Close()
 	s := &session{agent: a.name, heard: heard.Name(), ended: make(chan struct{})}
-	s.cmd = p.command(a.environ(p, url), append(a.program(a.from.folder(cache)), a.arguments(prompt)...)...)
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("still at work after %s", patience))
+	s.cmd = p.command(ctx, a.environ(p, url), append(a.program(a.from.folder(cache)), a.arguments(prompt)...)...)
 	s.cmd.Stdout, s.cmd.Stderr = heard, heard // files: what outlives the agent keeps no pipe open for us to wait on
 	if err := s.cmd.Start(); err != nil {
+		cancel()
 		return nil, fmt.Errorf("start %s: %w", a.name, err)
 	}
 	go func() {
-		s.err = s.cmd.Wait()
-		close(s.ended)
+		defer close(s.ended)
+		defer cancel()
+		if s.err = s.cmd.Wait(); ctx.Err() != nil {
+			s.err = context.Cause(ctx)
+		}
 	}()
 	return s, nil
 }
 
 // finish waits until the agent has ended by itself.
 func (s *session) finish() error {
-	select {
-	case <-s.ended:
-	case <-time.After(patience):
-		s.kill()
-		return s.wrong(fmt.Errorf("still at work after %s", patience))
-	}
+	<-s.ended
 	if s.err != nil {
 		return s.wrong(s.err)
 	}
 	return nil
 }
 
-// kill ends the agent's process as the kernel does when memory is short. What the agent has started is left alone.
-func (s *session) kill() {
-	s.cmd.Process.Kill() // an error would say that it has ended
-	<-s.ended
-}
-
-// killAt kills the agent once a file is there.
+// killAt kills the agent once a file is there, as the kernel does when memory is short. What it has started is left alone.
 func (s *session) killAt(path string) error {
-	if err := s.until(func() bool { return exists(path) }); err != nil {
-		return s.wrong(fmt.Errorf("%s never came: %w", filepath.Base(path), err))
-	}
-	s.kill()
-	if signal := s.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(); signal != syscall.SIGKILL {
-		return s.wrong(errors.New("it ended before it was killed"))
-	}
-	return nil
-}
-
-// until waits for a condition while the agent works.
-func (s *session) until(holds func() bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	for tick := time.NewTicker(10 * time.Millisecond); ; {
-		if holds() {
-			return nil
-		}
+	for tick := time.NewTicker(10 * time.Millisecond); !exists(path); {
 		select {
 		case <-tick.C:
 		case <-s.ended:
-			if !holds() {
-				return errors.New("the agent ended")
-			}
-			return nil
-		case <-ctx.Done():
-			s.kill()
-			return ctx.Err()
+			return s.wrong(fmt.Errorf("it ended before %s came (%v)", filepath.Base(path), s.err))
 		}
 	}
+	if err := s.cmd.Process.Kill(); err != nil {
+		return s.wrong(fmt.Errorf("kill it in its command: %w", err))
+	}
+	<-s.ended
+	if end, known := s.cmd.ProcessState.Sys().(syscall.WaitStatus); !known || end.Signal() != syscall.SIGKILL {
+		return s.wrong(errors.New("it ended before it was killed"))
+	}
+	return nil
 }
 
 // said is what a person would have read.

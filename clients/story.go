@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +17,7 @@ type story struct {
 	name  string
 	cache string
 	pawl  string
-	tell  func(*story) error
+	tell  func(context.Context, *story) error
 
 	place place
 	model *model
@@ -33,7 +34,7 @@ type finding struct {
 }
 
 // stories tells all that was asked for, and prints how each came out.
-func (o options) stories(agents []agent, cache string, out io.Writer) error {
+func (o options) stories(ctx context.Context, agents []agent, cache string, out io.Writer) error {
 	if !o.open {
 		if err := loopbackOnly(); err != nil {
 			return err
@@ -48,8 +49,11 @@ func (o options) stories(agents []agent, cache string, out io.Writer) error {
 	}
 	var told []*story
 	for _, s := range o.list(agents) {
+		if ctx.Err() != nil {
+			break
+		}
 		s.cache, s.pawl, s.place = cache, o.pawl, place{filepath.Join(dir, s.name)}
-		s.carryOut()
+		s.carryOut(ctx)
 		fmt.Fprintf(out, "%s: %s, %s\n", s.name, s.outcome(), s.took.Round(100*time.Millisecond))
 		told = append(told, s)
 		if o.transcripts != "" {
@@ -62,18 +66,18 @@ func (o options) stories(agents []agent, cache string, out io.Writer) error {
 // list is what there is to tell: each agent alone, and each pair, also of an agent with itself.
 func (o options) list(agents []agent) []*story {
 	var list []*story
-	add := func(name string, tell func(*story) error) {
+	add := func(name string, tell func(context.Context, *story) error) {
 		if o.only == "" || o.only == name {
 			list = append(list, &story{name: name, tell: tell})
 		}
 	}
 	for _, a := range agents {
-		add(a.name, func(s *story) error { return s.alone(a) })
+		add(a.name, func(ctx context.Context, s *story) error { return s.alone(ctx, a) })
 	}
 	for _, a := range agents {
 		for _, b := range agents {
 			if !o.alone {
-				add(a.name+"-"+b.name, func(s *story) error { return s.pair(a, b) })
+				add(a.name+"-"+b.name, func(ctx context.Context, s *story) error { return s.pair(ctx, a, b) })
 			}
 		}
 	}
@@ -108,10 +112,10 @@ func (s *story) outcome() string {
 }
 
 // carryOut furnishes the place, starts the model, tells the story, and ends what is left of its processes.
-func (s *story) carryOut() {
+func (s *story) carryOut(ctx context.Context) {
 	began := time.Now()
 	defer func() { s.took = time.Since(began) }()
-	if s.err = s.place.furnish(); s.err != nil {
+	if s.err = s.place.furnish(ctx); s.err != nil {
 		return
 	}
 	if s.model, s.err = newModel(filepath.Join(s.place.dir, "requests")); s.err != nil {
@@ -120,14 +124,14 @@ func (s *story) carryOut() {
 	defer s.model.close()
 	defer s.place.sweep()
 	s.page = transcript{place: s.place, pawl: s.pawl}
-	s.err = s.tell(s)
+	s.err = s.tell(ctx, s)
 }
 
 // begin starts an agent with a prompt. Its model will answer with the script.
-func (s *story) begin(a agent, prompt string, script ...turn) (*session, error) {
+func (s *story) begin(ctx context.Context, a agent, prompt string, script ...turn) (*session, error) {
 	s.model.play(script...)
 	s.page.typed(append([]string{a.name}, a.arguments(prompt)...)...)
-	return begin(a, s.place, s.cache, s.model.url, prompt)
+	return begin(ctx, a, s.place, s.cache, s.model.url, prompt)
 }
 
 // finish waits for the end of a session that has nothing to fear.
@@ -145,9 +149,9 @@ func (s *story) killAt(one *session, name string) error {
 }
 
 // runPawl is a pawl command that a person types.
-func (s *story) runPawl(args ...string) (string, error) {
+func (s *story) runPawl(ctx context.Context, args ...string) (string, error) {
 	s.page.typed(append([]string{"pawl"}, args...)...)
-	said, err := s.place.command(nil, append([]string{s.pawl}, args...)...).CombinedOutput()
+	said, err := s.place.command(ctx, nil, append([]string{s.pawl}, args...)...).CombinedOutput()
 	s.page.shown(string(said))
 	if err != nil {
 		return "", fmt.Errorf("pawl %s: %w: %s", strings.Join(args, " "), err, said)
