@@ -18,6 +18,9 @@ type agent struct {
 	// environ is what it needs in its environment.
 	environ func(p place, url string) []string
 
+	// server is how its model is told of pawl's MCP server: by the name of a tool, or where it looks for tools, of the server.
+	server string
+
 	shell func(command string) call
 	write func(path, content string) call
 	edit  func(path, old, new string) call

@@ -21,6 +21,7 @@ func claude() agent {
 				"IS_SANDBOX=1", // else it refuses to skip permissions as root
 			}
 		},
+		server: "mcp__pawl__brief",
 		shell: func(command string) call {
 			return call{tool: "Bash", args: object{"command": command, "description": "part of the work"}}
 		},

@@ -26,6 +26,7 @@ func codex() agent {
 		},
 		trust:   codexTrusts,
 		environ: func(place, string) []string { return []string{"MOCK_KEY=none"} },
+		server:  "mcp__pawl",
 		shell: func(command string) call {
 			return call{tool: "exec_command", args: object{"cmd": command}}
 		},

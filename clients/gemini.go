@@ -32,6 +32,7 @@ func gemini() agent {
 				"GEMINI_CLI_NO_RELAUNCH=true", // it would start itself once more with another heap size: one process is easier to kill
 			}
 		},
+		server: "mcp_pawl_brief",
 		shell: func(command string) call {
 			return call{tool: "run_shell_command", args: object{"command": command, "description": "part of the work"}}
 		},

@@ -22,6 +22,7 @@ func opencode() agent {
 		environ: func(place, string) []string {
 			return []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "NPM_CONFIG_FETCH_RETRIES=0"}
 		},
+		server: "pawl_brief",
 		shell: func(command string) call {
 			return call{tool: "bash", args: object{"command": command, "description": "part of the work"}}
 		},
