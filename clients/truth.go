@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -79,29 +78,52 @@ func (s *story) nothingInDoubt(ctx context.Context, a, b agent) error {
 	if err != nil {
 		return err
 	}
+	if err := j.twoSessions(a, b); err != nil {
+		return err
+	}
+	if err := j.outcomes(j.sessions[0], 4, 1); err != nil {
+		return err
+	}
+	if err := j.outcomes(j.sessions[1], 2, 0); err != nil {
+		return err
+	}
+	if err := j.toldPartly(j.open()[0].ID, j.sessions[1]); err != nil {
+		return err
+	}
+	return s.nothingSaidInDoubt(ctx)
+}
+
+// twoSessions checks who came, what they were asked, and that only the second one ended in good order.
+func (j *journal) twoSessions(a, b agent) error {
 	if len(j.sessions) != 2 || j.sessions[0].Agent() != a.name || j.sessions[1].Agent() != b.name {
 		return fmt.Errorf("the sessions are not one of %s and one of %s: %v", a.name, b.name, j.sessions)
 	}
-	first, second := j.sessions[0], j.sessions[1]
-	if all, open := j.count(first); all != 4 || open != 1 {
-		return fmt.Errorf("the first session has %d operations, %d without an outcome, not 4 and 1", all, open)
-	}
-	if all, open := j.count(second); all != 2 || open != 0 {
-		return fmt.Errorf("the second session has %d operations, %d without an outcome, not 2 and 0", all, open)
-	}
-	if len(j.ended) != 1 || j.ended[0] != second {
+	if len(j.ended) != 1 || j.ended[0] != j.sessions[1] {
 		return fmt.Errorf("of the sessions these have ended, not just the second: %v", j.ended)
 	}
 	if len(j.prompts) != 2 || strings.Trim(j.prompts[1].Text, `"`) != goOn { // OpenCode puts what it is asked in quotes
 		return fmt.Errorf("the sessions were not asked two things, the second %q: %+v", goOn, j.prompts)
 	}
-	doubt := j.open()[0]
-	if !slices.ContainsFunc(j.judged, func(v pawl.OperationJudged) bool {
-		return v.Operation == doubt.ID && v.Verdict == pawl.OperationPartly && v.Told == second
-	}) {
-		return fmt.Errorf("no verdict says what the second session was told: %+v", j.judged)
+	return nil
+}
+
+// outcomes checks how many operations a session has, and how many of them have no outcome.
+func (j *journal) outcomes(session pawl.SessionID, all, open int) error {
+	isAll, isOpen := j.count(session)
+	if isAll != all || isOpen != open {
+		return fmt.Errorf("%s has %d operations, %d without an outcome, not %d and %d", session, isAll, isOpen, all, open)
 	}
-	return s.nothingSaidInDoubt(ctx)
+	return nil
+}
+
+// toldPartly checks that the journal says which session was told that the operation was done partly.
+func (j *journal) toldPartly(doubt pawl.OperationID, session pawl.SessionID) error {
+	for _, v := range j.judged {
+		if v.Operation == doubt && v.Verdict == pawl.OperationPartly && v.Told == session {
+			return nil
+		}
+	}
+	return fmt.Errorf("no verdict on %s says that %s was told partly: %+v", doubt, session, j.judged)
 }
 
 // nothingSaidInDoubt checks that pawl has no doubt any more, and that none of its hooks had cause to complain.
