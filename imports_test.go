@@ -69,6 +69,7 @@ var roomOf = map[string]string{
 	"pawl/internal/journal/journaltest":          "tests",
 	"pawl/torture":                               "tests",
 	"pawl/torture/scripted":                      "tests",
+	"pawl/clients":                               "tests",
 }
 
 // owners are the packages that may use a foreign library: one each. Libraries that are missing are for tests only.
