@@ -9,6 +9,7 @@ STATICCHECK_VERSION := v0.8.2
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
 .PHONY: build test check cross torture torture-short bench bench-short agents agents-short fuzz-short tools clean
+.PHONY: build test check cross torture torture-short bench bench-short fuzz-short mcp-conformance tools clean
 
 build: ## the binary, bin/pawl
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/pawl ./cmd/pawl
@@ -58,6 +59,9 @@ agents-short: ## Gemini CLI alone
 
 fuzz-short: ## each fuzz target with some thousand inputs
 	./scripts/fuzz 5000x
+
+mcp-conformance: build ## pawl mcp against the protocol's conformance suites and the inspector, which npm fetches into bin/
+	./scripts/mcp-conformance $(BIN)/pawl $(BIN)/mcp-conformance
 
 clean:
 	rm -rf $(BIN)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -148,4 +150,45 @@ func TestUnaskedAnswer(t *testing.T) {
 	if asked.Load() != 3 || len(f.events("gate.answered")) != 0 {
 		t.Errorf("asked %d times; %s", asked.Load(), f.events("gate.answered"))
 	}
+}
+
+// TestPersonAnswersStep has a person answer, in the agent's client, what a step of a running plan asks. The step goes on
+// with the answer, and nothing waits.
+func TestPersonAnswersStep(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	f.write("plan.yaml", `name: demo
+steps:
+  - id: work
+    run: |
+      pawl mcp --http --no-token 2> place & until test -e over; do sleep 0.05; done; kill -INT $!; wait $!
+  - {id: after, run: echo after > after.txt}
+`)
+	engine := f.command("run", "plan.yaml")
+	out := make(chan []byte, 1)
+	go func() {
+		said, _ := engine.CombinedOutput()
+		out <- said
+	}()
+	h := f.place()
+	agent := f.over("2025-11-25", clientOf("codex", replying("accept", map[string]any{"answer": "blue"})), h.transport())
+	got := use(t, agent, "ask", colours)
+	says(t, got.text, "answered: chosen blue. Now: go on by that")
+	says(t, strings.Join(f.events("gate.answered"), ""), `"kind":"person","name":"tester".*"step":"work".*"option":"blue"`)
+	agent.Close()
+	f.write("over", "")
+	says(t, string(<-out), "demo-.* completed")
+}
+
+// place waits until a server has written where it is.
+func (f *folder) place() served {
+	f.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); <-time.After(10 * time.Millisecond) {
+		data, err := os.ReadFile(filepath.Join(f.dir, "place"))
+		if m := saysPlace.FindSubmatch(data); err == nil && m != nil {
+			return served{url: string(m[1])}
+		}
+	}
+	f.Fatal("no server says where it is")
+	return served{}
 }

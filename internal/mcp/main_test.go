@@ -17,6 +17,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pawl/internal/mcp"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden file")
@@ -27,6 +29,12 @@ var binary string
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	// The program below is built anew each time. That the server is made here too tells the go command that what it has of
+	// these tests is old when the server has changed.
+	if _, err := mcp.New(mcp.Config{Log: io.Discard}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	dir, err := os.MkdirTemp("", "pawl-mcp-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
