@@ -107,10 +107,14 @@ func TestScript(t *testing.T) {
 }
 
 func setUp(env *testscript.Env) error {
+	examples, err := filepath.Abs(filepath.Join(root, "examples"))
+	if err != nil {
+		return err
+	}
 	home := filepath.Join(env.WorkDir, "home")
 	for name, value := range map[string]string{
 		"PATH":   filepath.Dir(binary) + string(os.PathListSeparator) + env.Getenv("PATH"),
-		"AGENTS": agents, "FAKE_AGENT": filepath.Join(env.WorkDir, "fake"),
+		"AGENTS": agents, "EXAMPLES": examples, "FAKE_AGENT": filepath.Join(env.WorkDir, "fake"),
 		"HOME": home, "USER": "tester", "XDG_STATE_HOME": "", "XDG_CONFIG_HOME": "", "TZ": "UTC",
 	} {
 		env.Setenv(name, value)
