@@ -26,9 +26,15 @@ func TestArgv(t *testing.T) {
 		{headless.Turn{Action: pawl.AgentAction{Use: "codex", Args: []string{"-s", "read-only"}}, Session: "S", Resume: true},
 			"codex exec --json --skip-git-repo-check -s read-only resume S -"},
 		{headless.Turn{Action: pawl.AgentAction{Use: "gemini"}, Session: "S"},
+<<<<<<< HEAD
 			"gemini --output-format stream-json --skip-trust --allowed-tools=run_shell_command(pawl) --session-id S --approval-mode auto_edit"},
 		{headless.Turn{Action: pawl.AgentAction{Use: "gemini", Model: "m", Args: []string{"--yolo"}}, Session: "S", Resume: true},
 			"gemini --output-format stream-json --skip-trust --allowed-tools=run_shell_command(pawl) --resume S --model m --yolo"},
+=======
+			"gemini --output-format stream-json --skip-trust --session-id S --approval-mode auto_edit --allowed-tools=run_shell_command(pawl)"},
+		{headless.Turn{Action: pawl.AgentAction{Use: "gemini", Model: "m", Args: []string{"--yolo"}}, Session: "S", Resume: true},
+			"gemini --output-format stream-json --skip-trust --resume S --model m --yolo"},
+>>>>>>> origin/headless
 		{headless.Turn{Action: pawl.AgentAction{Use: "opencode", Model: "p/m", Args: []string{"--auto"}}},
 			"opencode run --format json --print-logs --log-level ERROR --model p/m --auto"},
 		{headless.Turn{Action: pawl.AgentAction{Use: "opencode"}, Session: "ses_1", Resume: true},
@@ -63,6 +69,19 @@ func TestEveryAgent(t *testing.T) {
 	}
 }
 
+<<<<<<< HEAD
+=======
+// TestEnviron: an agent that pawl starts is told what pawl was told, but not that it belongs to another agent's session.
+func TestEnviron(t *testing.T) {
+	t.Parallel()
+	given := []string{"PATH=/bin", "CLAUDECODE=1", "CLAUDE_CONFIG_DIR=/c", "CLAUDE_CODE_SESSION_ID=x", "PAWL_RUN=r", "CODEX_HOME=/h", "CODEX_THREAD_ID=y", "OPENCODE=1"}
+	want := []string{"PATH=/bin", "CLAUDE_CONFIG_DIR=/c", "PAWL_RUN=r", "CODEX_HOME=/h"}
+	if got := headless.Environ(given); !slices.Equal(got, want) || given[1] != "CLAUDECODE=1" {
+		t.Errorf("%q", got)
+	}
+}
+
+>>>>>>> origin/headless
 // FuzzStream: whatever an agent prints, and however it ends, the stream stands and says how that came out.
 func FuzzStream(f *testing.F) {
 	for i := range pawl.AgentNames {
