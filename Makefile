@@ -8,8 +8,7 @@ STATICCHECK_VERSION := v0.8.2
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build test check cross torture torture-short bench bench-short agents agents-short fuzz-short tools clean
-.PHONY: build test check cross torture torture-short bench bench-short fuzz-short mcp-conformance tools clean
+.PHONY: build test check cross torture torture-short bench bench-short agents agents-short fuzz-short mcp-conformance tools clean
 
 build: ## the binary, bin/pawl
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/pawl ./cmd/pawl

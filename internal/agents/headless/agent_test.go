@@ -26,15 +26,9 @@ func TestArgv(t *testing.T) {
 		{headless.Turn{Action: pawl.AgentAction{Use: "codex", Args: []string{"-s", "read-only"}}, Session: "S", Resume: true},
 			"codex exec --json --skip-git-repo-check -s read-only resume S -"},
 		{headless.Turn{Action: pawl.AgentAction{Use: "gemini"}, Session: "S"},
-<<<<<<< HEAD
-			"gemini --output-format stream-json --skip-trust --allowed-tools=run_shell_command(pawl) --session-id S --approval-mode auto_edit"},
-		{headless.Turn{Action: pawl.AgentAction{Use: "gemini", Model: "m", Args: []string{"--yolo"}}, Session: "S", Resume: true},
-			"gemini --output-format stream-json --skip-trust --allowed-tools=run_shell_command(pawl) --resume S --model m --yolo"},
-=======
 			"gemini --output-format stream-json --skip-trust --session-id S --approval-mode auto_edit --allowed-tools=run_shell_command(pawl)"},
 		{headless.Turn{Action: pawl.AgentAction{Use: "gemini", Model: "m", Args: []string{"--yolo"}}, Session: "S", Resume: true},
 			"gemini --output-format stream-json --skip-trust --resume S --model m --yolo"},
->>>>>>> origin/headless
 		{headless.Turn{Action: pawl.AgentAction{Use: "opencode", Model: "p/m", Args: []string{"--auto"}}},
 			"opencode run --format json --print-logs --log-level ERROR --model p/m --auto"},
 		{headless.Turn{Action: pawl.AgentAction{Use: "opencode"}, Session: "ses_1", Resume: true},
@@ -69,8 +63,6 @@ func TestEveryAgent(t *testing.T) {
 	}
 }
 
-<<<<<<< HEAD
-=======
 // TestEnviron: an agent that pawl starts is told what pawl was told, but not that it belongs to another agent's session.
 func TestEnviron(t *testing.T) {
 	t.Parallel()
@@ -81,7 +73,6 @@ func TestEnviron(t *testing.T) {
 	}
 }
 
->>>>>>> origin/headless
 // FuzzStream: whatever an agent prints, and however it ends, the stream stands and says how that came out.
 func FuzzStream(f *testing.F) {
 	for i := range pawl.AgentNames {
