@@ -92,10 +92,12 @@ var marks = []string{
 }
 
 // Environ returns an environment for an agent: without the marks of another one, which may have started pawl. A session
-// that a plan begins is nobody's child.
+// that a plan begins is nobody's child. Who has a plan run in a folder trusts it: Gemini CLI runs no hooks of a project
+// that it was only told not to ask about (--skip-trust).
 func Environ(environ []string) []string {
-	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
+	kept := slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		return slices.Contains(marks, name)
 	})
+	return append(kept, "GEMINI_CLI_TRUST_WORKSPACE=true")
 }

@@ -67,7 +67,7 @@ func TestEveryAgent(t *testing.T) {
 func TestEnviron(t *testing.T) {
 	t.Parallel()
 	given := []string{"PATH=/bin", "CLAUDECODE=1", "CLAUDE_CONFIG_DIR=/c", "CLAUDE_CODE_SESSION_ID=x", "PAWL_RUN=r", "CODEX_HOME=/h", "CODEX_THREAD_ID=y", "OPENCODE=1"}
-	want := []string{"PATH=/bin", "CLAUDE_CONFIG_DIR=/c", "PAWL_RUN=r", "CODEX_HOME=/h"}
+	want := []string{"PATH=/bin", "CLAUDE_CONFIG_DIR=/c", "PAWL_RUN=r", "CODEX_HOME=/h", "GEMINI_CLI_TRUST_WORKSPACE=true"}
 	if got := headless.Environ(given); !slices.Equal(got, want) || given[1] != "CLAUDECODE=1" {
 		t.Errorf("%q", got)
 	}
