@@ -54,7 +54,7 @@ agents: ## real coding agents, fetched from npm, against a model of our own, wit
 	$(GO) run ./clients
 
 agents-short: ## Gemini CLI alone
-	PAWL_REAL_AGENTS=gemini $(GO) run ./clients
+	PAWL_REAL_AGENTS=gemini $(GO) run ./clients $(AGENTS_FLAGS)
 
 fuzz-short: ## each fuzz target with some thousand inputs
 	./scripts/fuzz 5000x
