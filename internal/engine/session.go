@@ -29,6 +29,32 @@ func RunOfSession(ctx context.Context, p *project.Project, id pawl.SessionID, ve
 	return run, false, err
 }
 
+// SessionAbove returns the session whose agent started a process, or what started that, and the run that knows it; empty
+// where no agent did. Of several of one agent it is the one that was heard of last.
+func SessionAbove(ctx context.Context, p *project.Project, pid int) (pawl.RunID, pawl.SessionID, error) {
+	runs, err := Runs(p)
+	if err != nil {
+		return "", "", err
+	}
+	table, err := process.Table()
+	if err != nil {
+		return "", "", err
+	}
+	above := process.Ancestors(table, pid)
+	for _, run := range runs {
+		s, err := loadState(ctx, p, run)
+		if err != nil || s.Ended() {
+			continue
+		}
+		for _, x := range s.SessionsByTime() {
+			if x.Session.Parent() == "" && x.Process != nil && above[x.Process.PID] && !SessionGone(x) {
+				return run, x.Session, nil
+			}
+		}
+	}
+	return "", "", ctx.Err()
+}
+
 // Welcome is what a session is told when it begins, and what else is to be done about it.
 type Welcome struct {
 	Brief  string              // empty: there is nothing to tell
