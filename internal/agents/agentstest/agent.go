@@ -82,7 +82,12 @@ func (a *Agent) payload(example, sub string, set fields) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p["session_id"], p["cwd"] = a.Session, a.Dir
+	p["cwd"] = a.Dir
+	if p["sessionId"] != nil { // Copilot CLI's PermissionRequest
+		p["sessionId"], p["toolName"], p["toolInput"] = a.Session, set["tool_name"], set["tool_input"]
+		return json.Marshal(p)
+	}
+	p["session_id"] = a.Session
 	switch {
 	case sub != "" && a.Name == "opencode":
 		p["session_id"], p["parent_id"] = sub, a.Session
