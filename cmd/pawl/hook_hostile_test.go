@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,7 +29,7 @@ var agentNames = []string{"claude", "codex", "gemini", "opencode", "copilot"}
 // yard is a project in which hooks are called, by somebody whom permissions hold back, also where the tests run as root.
 type yard struct {
 	*testing.T
-	dir, root, bin, home string
+	dir, root, home string
 }
 
 // nobody is a user without rights.
@@ -37,11 +38,8 @@ const nobody = 65534
 func newYard(t *testing.T) *yard {
 	t.Helper()
 	dir := t.TempDir()
-	y := &yard{T: t, dir: dir, root: filepath.Join(dir, "work"), bin: filepath.Join(dir, "pawl"), home: filepath.Join(dir, "home")}
-	data, err := os.ReadFile(binary)
-	if err == nil {
-		err = os.WriteFile(y.bin, data, 0o755)
-	}
+	y := &yard{T: t, dir: dir, root: filepath.Join(dir, "work"), home: filepath.Join(dir, "home")}
+	var err error
 	for _, sub := range []string{y.root, y.home, filepath.Join(y.root, "src")} {
 		err = errors.Join(err, os.MkdirAll(sub, 0o755))
 	}
@@ -80,7 +78,7 @@ func (y *yard) own() {
 
 // command returns a call of pawl by that user.
 func (y *yard) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(y.bin, args...)
+	cmd := exec.Command(binary, args...)
 	cmd.Dir = y.root
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + y.home, "USER=tester"}
 	if os.Geteuid() == 0 {
@@ -141,15 +139,22 @@ func (y *yard) hook(name, event string, payload []byte, change func(*exec.Cmd)) 
 	return answer
 }
 
-// everything has each agent send one of everything, some at a time.
-func (y *yard) everything(change func(*exec.Cmd)) {
+// everything has each agent send one of everything: all agents at a time, and each agent one thing after the other, or all.
+func (y *yard) everything(change func(*exec.Cmd), atOnce bool) {
 	y.Helper()
 	var all sync.WaitGroup
 	for _, name := range agentNames {
 		all.Go(func() {
 			for _, s := range y.payloads(name, "s-"+name) {
-				event, _, _ := strings.Cut(s.Name, " ")
-				y.hook(name, event, s.Payload, change)
+				call := func() {
+					event, _, _ := strings.Cut(s.Name, " ")
+					y.hook(name, event, s.Payload, change)
+				}
+				if atOnce {
+					all.Go(call)
+				} else {
+					call()
+				}
 			}
 		})
 	}
@@ -194,10 +199,16 @@ func (y *yard) log() string {
 	return string(data)
 }
 
-// journals returns the paths of all journals.
+// journals returns the paths of all journals that are files.
 func (y *yard) journals() []string {
-	paths, _ := filepath.Glob(y.path(".pawl", "runs", "*", "journal.jsonl")) // the pattern is right
-	return paths
+	paths, err := filepath.Glob(y.path(".pawl", "runs", "*", "journal.jsonl"))
+	if err != nil {
+		y.Fatal(err)
+	}
+	return slices.DeleteFunc(paths, func(path string) bool {
+		info, err := os.Stat(path)
+		return err != nil || !info.Mode().IsRegular()
+	})
 }
 
 func (y *yard) write(content string, names ...string) {
@@ -215,10 +226,6 @@ func (y *yard) chmod(folders, files fs.FileMode) {
 		mode := files
 		if d != nil && d.IsDir() {
 			mode = folders
-			if folders&0o500 != 0o500 { // else the walk ends here
-				defer os.Chmod(path, folders)
-				return err
-			}
 		}
 		return errors.Join(err, os.Chmod(path, mode))
 	})
@@ -233,8 +240,8 @@ type spoil struct {
 	change func(*exec.Cmd) // of each call; nil: none
 	log    string          // what the log says then; empty: nothing
 	lost   bool            // the project is not whole afterwards
+	slow   bool            // every call takes as long as it may
 }
-
 
 // TestHostilePlaces: whatever is wrong with a project, hooks end well and in time, answer what their agents take, leave all
 // files alone, and say in the log what it was, where one can be written. When it is mended, they work on.
@@ -255,7 +262,9 @@ func TestHostilePlaces(t *testing.T) {
 			return func() { y.chmod(0o700, 0o600) }
 		}, log: "permission denied"},
 		"unreadable": {do: func(y *yard) func() {
-			y.chmod(0, 0)
+			if err := os.Chmod(y.path(".pawl"), 0); err != nil {
+				y.Fatal(err)
+			}
 			return func() {
 				if err := os.Chmod(y.path(".pawl"), 0o700); err != nil {
 					y.Fatal(err)
@@ -272,7 +281,7 @@ func TestHostilePlaces(t *testing.T) {
 				}
 			}
 		}, log: "it can only be read.*permission denied"},
-		"journal locked": {do: func(y *yard) func() { return y.lock(y.journals()[0]) }, log: "it took longer than"},
+		"journal locked":                   {do: func(y *yard) func() { return y.lock(y.journals()[0]) }, log: "it took longer than", slow: true},
 		"journal damaged at its beginning": {do: func(y *yard) func() { return y.damage(20) }, log: "damaged", lost: true},
 		"journal damaged at its end":       {do: func(y *yard) func() { return y.damage(-20) }, log: "", lost: true},
 		"journal torn": {do: func(y *yard) func() {
@@ -298,7 +307,7 @@ func TestHostilePlaces(t *testing.T) {
 			}
 			y.own()
 			return func() {}
-		}, lost: true},
+		}, lost: true, slow: true},
 		"runs gone": {do: func(y *yard) func() {
 			if err := os.RemoveAll(y.path(".pawl", "runs")); err != nil {
 				y.Fatal(err)
@@ -355,7 +364,7 @@ func TestHostilePlaces(t *testing.T) {
 				y.Fatal(err)
 			}
 			return y.lock(y.path(".pawl", "edit.lock"))
-		}},
+		}, slow: true},
 		"settings broken": {do: func(y *yard) func() {
 			y.write("snapshots: {quota: much}\nno: [", ".pawl", "config.yaml")
 			return func() {
@@ -375,12 +384,12 @@ func TestHostilePlaces(t *testing.T) {
 					y.Fatal(err)
 				}
 			}
-		}},
+		}, lost: true},
 		"no home":        {do: func(*yard) func() { return func() {} }, change: func(c *exec.Cmd) { c.Env = []string{"PATH=" + os.Getenv("PATH")} }},
 		"no environment": {do: func(*yard) func() { return func() {} }, change: func(c *exec.Cmd) { c.Env = []string{} }},
 		"home a project": {do: func(*yard) func() { return func() {} }, change: func(c *exec.Cmd) { c.Env = append(c.Env, "HOME="+c.Dir) }},
 		"folder gone": {do: func(*yard) func() { return func() {} }, change: func(c *exec.Cmd) {
-			gone, err := os.MkdirTemp(c.Dir, ".gone-") // of the shell that calls us
+			gone, err := os.MkdirTemp(filepath.Dir(c.Dir), ".gone-") // of the shell that calls us
 			if err == nil {
 				err = os.Chmod(gone, 0o755)
 			}
@@ -402,13 +411,13 @@ func TestHostilePlaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			y := newYard(t)
-			y.everything(nil)
+			y.everything(nil, false)
 			if said := y.log(); said != "" {
 				t.Fatalf("without need:\n%s", said)
 			}
 			before := y.files()
 			undo := s.do(y)
-			y.everything(s.change)
+			y.everything(s.change, s.slow)
 			if said := y.log(); s.log != "" && !regexp.MustCompile(s.log).MatchString(said) {
 				t.Errorf("the log says\n%s", said)
 			}
@@ -416,27 +425,29 @@ func TestHostilePlaces(t *testing.T) {
 			if after := y.files(); name != "home a project" && after != before {
 				t.Error("files were changed that are not pawl's")
 			}
-			if s.lost || t.Failed() {
-				return
+			if !t.Failed() {
+				y.works(!s.lost)
 			}
-			y.works()
 		})
 	}
 }
 
-// works checks that hooks do what they are for.
-func (y *yard) works() {
+// works checks that hooks do what they are for, in a new session.
+func (y *yard) works(whole bool) {
 	y.Helper()
 	session := fmt.Sprint("works-", time.Now().UnixNano())
 	for _, s := range y.payloads("claude", session) {
 		event, _, _ := strings.Cut(s.Name, " ")
 		y.hook("claude", event, s.Payload, nil)
 	}
-	if said := y.pawl("log", "--json"); !strings.Contains(said, session) {
-		y.Errorf("it was not journaled:\n%s", said)
+	if !slices.ContainsFunc(y.journals(), func(path string) bool {
+		data, err := os.ReadFile(path)
+		return err == nil && bytes.Contains(data, []byte(session))
+	}) {
+		y.Errorf("it was not journaled; the log says:\n%s", y.log())
 	}
-	if said := y.pawl("verify"); !strings.Contains(said, " 0 faults") {
-		y.Error(said)
+	if whole && !strings.Contains(y.pawl("verify"), " 0 faults") {
+		y.Error("it is not whole")
 	}
 }
 
@@ -473,4 +484,111 @@ func (y *yard) damage(at int) (undo func()) {
 		y.Fatal(err)
 	}
 	return func() {}
+}
+
+// TestHostilePayloads: whatever comes on standard input, or does not, and wherever standard output leads, hooks end well and in
+// time, answer what their agents take, and journal what can be used.
+func TestHostilePayloads(t *testing.T) {
+	t.Parallel()
+	before := func(command string) []byte {
+		a, err := agentstest.New("claude", "s", "", io.Discard) // where it works, the process tells
+		if err != nil {
+			t.Fatal(err)
+		}
+		payload, err := a.Payload("PreToolUse", "", map[string]any{"tool_input": map[string]any{"command": command}, "tool_use_id": command[:min(len(command), 9)]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return payload
+	}
+	small := before("echo small")
+	for name, c := range map[string]struct {
+		payload []byte
+		change  func(*exec.Cmd)
+		kept    string // what is journaled of it; empty: nothing
+		log     string
+	}{
+		"10 MB":               {payload: before("echo " + strings.Repeat("ten ", 10<<18)), kept: "echo ten ten"},
+		"10 MB in one word":   {payload: before("echo eleven" + strings.Repeat("n", 10<<20)), kept: "echo elevennn"},
+		"40 MB":               {payload: before("echo " + strings.Repeat("forty ", 7<<20)), log: "a payload of 33554432 bytes or more"},
+		"broken":              {payload: small[:len(small)-9], log: "read the payload: unexpected EOF"},
+		"nothing":             {payload: nil, log: "read the payload: EOF"},
+		"spaces":              {payload: []byte(" \n\n"), log: "read the payload: EOF"},
+		"another's":           {payload: []byte("\x00\xff\xfe<xml>"), log: "read the payload: invalid character"},
+		"a list":              {payload: []byte("[1,2]"), log: "cannot unmarshal array"},
+		"deep":                {payload: []byte(strings.Repeat(`{"a":`, 20000) + "1" + strings.Repeat("}", 20000)), log: "exceeded max depth"},
+		"odd names":           {payload: before("echo odd \x00\u2028\n\t\x1b[31m ../../etc"), kept: "echo odd"},
+		"a session of a path": {payload: bytes.ReplaceAll(before("echo path"), []byte(`"session_id":"s"`), []byte(`"session_id":"../../../../tmp/x"`)), kept: "echo path"},
+		"a long session":      {payload: bytes.ReplaceAll(before("echo long"), []byte(`"session_id":"s"`), []byte(`"session_id":"`+strings.Repeat("s", 1<<20)+`"`)), log: "PreToolUse"},
+		"a long call":         {payload: bytes.ReplaceAll(before("echo call"), []byte(`"tool_use_id":"echo call"`), []byte(`"tool_use_id":"`+strings.Repeat("c", 1<<20)+`"`)), log: "PreToolUse"},
+		"never ends": {payload: nil, log: "it took longer than 5s", change: func(c *exec.Cmd) {
+			r, _ := neverEnds(t)
+			c.Stdin = r
+		}},
+		"never ends, but all is said": {payload: nil, kept: "echo said", change: func(c *exec.Cmd) {
+			r, w := neverEnds(t)
+			if _, err := w.Write(before("echo said")); err != nil {
+				t.Error(err)
+			}
+			c.Stdin = r
+		}},
+		"no input": {payload: nil, log: "read the payload:", change: func(c *exec.Cmd) {
+			c.Args = append([]string{"sh", "-c", `exec "$0" "$@" <&-`, c.Path}, c.Args[1:]...)
+			c.Path = "/bin/sh"
+		}},
+		"no output": {payload: small, kept: "echo small", change: func(c *exec.Cmd) {
+			c.Args = append([]string{"sh", "-c", `exec "$0" "$@" >&-`, c.Path}, c.Args[1:]...)
+			c.Path = "/bin/sh"
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			y := newYard(t)
+			y.hook("claude", "PreToolUse", c.payload, c.change)
+			var journal string
+			for _, path := range y.journals() {
+				data, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				journal += string(data)
+			}
+			if !strings.Contains(journal, c.kept) || c.kept == "" && strings.Contains(journal, "operation.begun") {
+				t.Errorf("journaled:\n%.2000s\nlog:\n%s", journal, y.log())
+			}
+			if said := y.log(); !strings.Contains(said, c.log) || (c.log == "") != (said == "") {
+				t.Errorf("the log says\n%.1000s", said)
+			}
+			y.works(true)
+		})
+	}
+}
+
+// neverEnds returns a pipe that stays open.
+func neverEnds(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return r, w
+}
+
+// TestBrokenPipe: an agent that does not wait for what it started a hook for kills nobody, and loses nothing.
+func TestBrokenPipe(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	for _, s := range y.payloads("gemini", "s") {
+		r, w := neverEnds(t)
+		cmd := y.command("hook", "gemini")
+		cmd.Stdin, cmd.Stdout = bytes.NewReader(s.Payload), w
+		if err := errors.Join(r.Close(), cmd.Run()); err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+	}
+	if said := y.log(); !strings.Contains(said, "broken pipe") {
+		t.Errorf("the log says\n%s", said)
+	}
+	y.works(true)
 }

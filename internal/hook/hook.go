@@ -94,7 +94,7 @@ type said struct {
 func (c *call) answer(ctx context.Context, in io.Reader) []byte {
 	heard, err := within(ctx, readLimit, func(context.Context) (said, error) { return c.read(in) })
 	if err != nil {
-		noteHere(ctx, c.Config, err)
+		noteHere(ctx, c.Config, fmt.Errorf("hear %s: %w", c.dialect.Name, err))
 		return c.dialect.Nothing()
 	}
 	c.said = heard
@@ -144,9 +144,29 @@ func within[T any](ctx context.Context, limit time.Duration, do func(context.Con
 // noteHere notes what went wrong before it was known what project it is about.
 func noteHere(ctx context.Context, cfg Config, what error) {
 	_, _ = within(ctx, noteLimit, func(context.Context) (any, error) { // nobody else could be told
-		note(here(cfg.Environ), what)
+		p, err := here(cfg.Environ)
+		if err != nil {
+			p = damagedHere()
+		}
+		note(p, what)
 		return nil, nil
 	})
+}
+
+// damagedHere returns the project that the process stands in although it cannot be opened, to note things in its log only.
+func damagedHere() *project.Project {
+	dir, err := os.Getwd()
+	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if p := (&project.Project{Root: dir}); isFolder(p.Home()) {
+			return p
+		}
+	}
+	return nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // read takes the payload in, as soon as it is whole, and finds the project that it is about.
@@ -162,12 +182,16 @@ func (c *call) read(in io.Reader) (said, error) {
 		return said{}, fmt.Errorf("read the payload: %w", err)
 	}
 	event, err := c.dialect.Parse(data)
-	return said{event, c.place(event)}, err
+	if err != nil {
+		return said{}, err
+	}
+	place, err := c.place(event)
+	return said{event, place}, err
 }
 
 // place returns the project that a session belongs to; nil: none. An agent may go elsewhere in between, so where it was started
 // counts more than where it is.
-func (c *call) place(e agents.Event) *project.Project {
+func (c *call) place(e agents.Event) (*project.Project, error) {
 	if variable(c.Environ, "PAWL_PROJECT") != "" {
 		return here(c.Environ)
 	}
@@ -175,27 +199,27 @@ func (c *call) place(e agents.Event) *project.Project {
 		if dir == "" || !filepath.IsAbs(dir) {
 			continue
 		}
-		if p := projectAt(dir); p != nil {
-			return p
+		if p, err := projectAt(dir); p != nil || err != nil {
+			return p, err
 		}
 	}
 	return here(c.Environ)
 }
 
 // here returns the project that the environment names, or that the process stands in; nil: there is none.
-func here(environ []string) *project.Project {
+func here(environ []string) (*project.Project, error) {
 	if root := variable(environ, "PAWL_PROJECT"); root != "" {
 		return projectAt(root)
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return nil
+		return nil, nil // it is gone
 	}
 	return projectAt(dir)
 }
 
-// projectAt returns the project that a folder lies in, which may be gone.
-func projectAt(dir string) *project.Project {
+// projectAt returns the project that a folder lies in, which may be gone; nil: there is none.
+func projectAt(dir string) (*project.Project, error) {
 	for dir != filepath.Dir(dir) {
 		if _, err := os.Stat(dir); err == nil {
 			break
@@ -203,10 +227,10 @@ func projectAt(dir string) *project.Project {
 		dir = filepath.Dir(dir)
 	}
 	p, err := project.Find(dir)
-	if err != nil {
-		return nil // without a project there is nothing to do, and a damaged one is seen by every other command
+	if errors.Is(err, pawl.ErrNoProject) {
+		return nil, nil // there is nothing to do
 	}
-	return p
+	return p, err
 }
 
 func variable(environ []string, name string) string {
