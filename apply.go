@@ -230,6 +230,9 @@ func (s *State) attemptStarted(e Event, p AttemptStarted) error {
 	s.settleGates(p.Step)
 	t.Attempt, t.Again = p.Attempt, false
 	t.Live = &AttemptState{AttemptRef: p.AttemptRef, Key: p.Key, Started: e.Time, Seq: e.Seq}
+	for _, o := range s.Operations {
+		o.Overlaps = true
+	}
 	st.Attempts++
 	st.Status = Running
 	st.Reviews = nil

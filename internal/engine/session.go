@@ -61,6 +61,7 @@ type Welcome struct {
 	Others []pawl.SessionID    // other sessions that live in this project
 	Doubts []DoubtfulOperation // what it was told of operations in doubt
 	Runs   []pawl.RunID        // other runs in which some of them are
+	Unread []pawl.Finding      // other runs of which it is not known
 }
 
 // BeginSession journals that a session began, reconciles what earlier ones left in doubt, and returns what the session is
@@ -91,7 +92,8 @@ func BeginSession(ctx context.Context, p *project.Project, run pawl.RunID, began
 	if remembered, err := p.Memories(); nothing && (err != nil || len(remembered) == 0) {
 		return w, nil
 	}
-	b.Operations = w.Doubts
+	b.Operations = append([]DoubtfulOperation{}, w.Doubts...)
+	b.Findings = append(b.Findings, w.Unread...)
 	b.Session = began.Session
 	if began.Source == "resume" && known != nil {
 		b.News = told
@@ -113,11 +115,15 @@ func (w *Welcome) judge(ctx context.Context, p *project.Project, r *Run, by pawl
 	}
 	w.Doubts = Reconcile(ctx, p, allDoubts(r.State, others))
 	told := pawl.SessionIDOf(by.Name, by.Session, "")
-	own := elsewhere{r.State.Run, r.State.InDoubt(SessionGone)}
+	own := elsewhere{run: r.State.Run, doubts: r.State.InDoubt(SessionGone)}
 	if err := r.perform(ctx, p, by, judged(told, own.of(w.Doubts), redact)); err != nil {
 		return err
 	}
+	w.Unread = unread(others)
 	for _, e := range others {
+		if len(e.doubts) == 0 {
+			continue
+		}
 		other, err := Perform(ctx, p, e.run, by, judged(told, e.of(w.Doubts), redact))
 		if err != nil {
 			return err
