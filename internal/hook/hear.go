@@ -207,7 +207,7 @@ func (c *call) tasks() []pawl.Payload {
 		}
 	}
 	if len(news) > 0 {
-		_ = c.kept.save(c.project) // else they are journaled once more the next time
+		c.keep() // else they are journaled once more the next time
 	}
 	return news
 }

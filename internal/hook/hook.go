@@ -262,7 +262,8 @@ func (c *call) run(ctx context.Context) (pawl.RunID, error) {
 		return "", err
 	}
 	c.kept.Run, c.kept.Looked, c.stranger = run, c.lookedAt(run), !known
-	return run, c.kept.save(c.project)
+	c.keep()
+	return run, nil
 }
 
 // add journals events. A run that is gone, set aside perhaps, is looked for anew.
@@ -328,7 +329,7 @@ func (c *call) over() bool {
 	ended, end, err := journal.Ended(c.project.Runs(), c.kept.Run, c.kept.Looked)
 	if err == nil && !ended && end-c.kept.Looked > farBehind {
 		c.kept.Looked = end
-		_ = c.kept.save(c.project) // else it is looked at once more
+		c.keep()
 	}
 	return ended
 }

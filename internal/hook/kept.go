@@ -36,13 +36,16 @@ func keptPath(p *project.Project, id pawl.SessionID) string {
 	return filepath.Join(p.Sessions(), hex.EncodeToString(sum[:8])+".json")
 }
 
-func (k *kept) save(p *project.Project) error {
-	if err := disk.MakeFolders(p.Sessions()); err != nil {
-		return err
+// keep saves what is kept. Where it cannot, that is noted; the next call finds it out again.
+func (c *call) keep() {
+	data, err := json.Marshal(c.kept)
+	if err == nil {
+		err = disk.MakeFolders(c.project.Sessions())
 	}
-	data, err := json.Marshal(k)
+	if err == nil {
+		err = disk.Put(keptPath(c.project, c.session), data)
+	}
 	if err != nil {
-		return err
+		note(c.project, err)
 	}
-	return disk.Put(keptPath(p, k.Session), data)
 }

@@ -33,7 +33,8 @@ func (c *call) start(ctx context.Context) ([]byte, error) {
 		return nil, err // a subagent's parent tells it what to do
 	}
 	c.kept.Others = w.Runs
-	err = errors.Join(c.kept.save(c.project), c.warn(w.Others))
+	c.keep()
+	err = c.warn(w.Others)
 	if c.event.Source != "compact" { // there was one before it
 		err = errors.Join(err, c.want(pawl.CheckpointTool, "a session of "+c.dialect.Name+" began"))
 	}

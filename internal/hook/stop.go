@@ -47,5 +47,6 @@ func (c *call) settle(ctx context.Context, turned pawl.SessionTurned) error {
 		}
 	}
 	c.kept.Others = nil
-	return c.kept.save(c.project)
+	c.keep()
+	return nil
 }
