@@ -43,7 +43,7 @@ func (s *State) apply(e Event, payload Payload) error {
 	switch p := payload.(type) {
 	case RunCreated, RunPlanned, EngineStarted, EngineStopped, RunPaused, RunContinued, RunStopped, RunEnded, RunReopened, RunImported, RunMirrored:
 		return s.applyRun(e, p)
-	case AttemptStarted, AttemptEnded, ItemDone, Heartbeat, Progressed:
+	case AttemptStarted, AttemptEnded, ItemDone, Heartbeat, Progressed, Conversed:
 		return s.applyAttempt(e, p)
 	case StepListed, ItemNamed, StepDone, StepFailed, StepReopened, StepSkipped, StepChecked, StepReviewed, OutputsChanged:
 		return s.applyStep(e, p)
@@ -206,6 +206,8 @@ func (s *State) applyAttempt(e Event, payload Payload) error {
 		t.Live.Beat = e.Time
 	case Progressed:
 		return s.progressed(e, p)
+	case Conversed:
+		return s.conversed(p)
 	}
 	return nil
 }
@@ -312,7 +314,21 @@ func (s *State) progressed(e Event, p Progressed) error {
 	}
 	progress := &Progress{Text: p.Text, Done: p.Done, Total: p.Total, Time: e.Time}
 	t.Live.Progress = progress
+	if p.Usage != (Usage{}) {
+		t.Live.Usage = p.Usage
+	}
 	s.Steps[p.Step].Progress = progress
+	return nil
+}
+
+func (s *State) conversed(p Conversed) error {
+	_, t, err := s.live(p.AttemptRef)
+	if err != nil {
+		return err
+	}
+	c := p.Conversation
+	c.Definition = t.Live.Key.Definition
+	t.Conversation = &c
 	return nil
 }
 
@@ -604,6 +620,7 @@ func (s *State) markRead(source *Source) {
 }
 
 func (p Progressed) source() *Source      { return p.Source }
+func (p Conversed) source() *Source       { return p.Source }
 func (p ItemNamed) source() *Source       { return p.Source }
 func (p DecisionMade) source() *Source    { return p.Source }
 func (p BlockerOpened) source() *Source   { return p.Source }

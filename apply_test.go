@@ -154,6 +154,30 @@ func TestApplyEngines(t *testing.T) {
 	}
 }
 
+// TestApplyConversations: the newest conversation that a step or item had outlives its attempt, and the step's end; what
+// the attempt used so far is known as long as it lives.
+func TestApplyConversations(t *testing.T) {
+	t.Parallel()
+	conversed := func(at pawl.AttemptRef, id string) pawl.Conversed {
+		return pawl.Conversed{AttemptRef: at, Conversation: pawl.Conversation{Agent: pawl.ClaudeCode, ID: id}}
+	}
+	s := fold(t,
+		pawl.AttemptStarted{AttemptRef: ref("a", 1), Key: pawl.Key{Definition: "d"}}, conversed(ref("a", 1), "x"), conversed(ref("a", 1), "y"),
+		pawl.Progressed{AttemptRef: ref("a", 1), Usage: pawl.Usage{Tokens: 5}}, pawl.Progressed{AttemptRef: ref("a", 1), Text: "more"},
+	)
+	want := &pawl.Conversation{Agent: pawl.ClaudeCode, ID: "y", Definition: "d"}
+	if diff := cmp.Diff(want, s.Steps["a"].Try.Conversation); diff != "" {
+		t.Errorf("while it runs: -want +got\n%s", diff)
+	}
+	if used := s.Steps["a"].Try.Live.Usage; used != (pawl.Usage{Tokens: 5}) {
+		t.Errorf("used so far: %+v", used)
+	}
+	s = applyAll(t, s, pawl.AttemptEnded{AttemptRef: ref("a", 1), Outcome: pawl.Lost}, started(ref("a", 2)), stepDone(ref("a", 2)))
+	if diff := cmp.Diff(want, s.Steps["a"].Try.Conversation); diff != "" {
+		t.Errorf("behind its end: -want +got\n%s", diff)
+	}
+}
+
 func TestApplyAttempts(t *testing.T) {
 	t.Parallel()
 	key := pawl.Key{Definition: "d"}
@@ -462,6 +486,8 @@ func TestMisfits(t *testing.T) {
 		{items, pawl.Heartbeat{AttemptRef: itemRef("f", 1, 1)}, "not the live one"},
 		{nil, pawl.Progressed{AttemptRef: ref("a", 1)}, "step a was never started"},
 		{done, pawl.Progressed{AttemptRef: ref("a", 1)}, "not the live one"},
+		{nil, pawl.Conversed{AttemptRef: ref("a", 1)}, "step a was never started"},
+		{done, pawl.Conversed{AttemptRef: ref("a", 1)}, "not the live one"},
 
 		{items, itemDone(itemRef("f", 1, 1)), "attempt 1 of f/i1 is not the live one"},
 		{itemIsDone, itemDone(itemRef("f", 0, 1)), "attempt 1 of f/i0 is not the live one"},
@@ -952,7 +978,8 @@ var deepStory = []pawl.Payload{
 	pawl.EngineStarted{Epoch: 1, PID: 1},
 	pawl.AttemptStarted{AttemptRef: ref("a", 1), Key: pawl.Key{Definition: "d", Inputs: pawl.Outputs{"i": {SHA256: "x"}}}},
 	pawl.Heartbeat{AttemptRef: ref("a", 1)},
-	pawl.Progressed{AttemptRef: ref("a", 1), Text: "t", Source: &pawl.Source{AttemptRef: ref("a", 1), File: "f", Offset: 9}},
+	pawl.Progressed{AttemptRef: ref("a", 1), Text: "t", Usage: pawl.Usage{Tokens: 3}, Source: &pawl.Source{AttemptRef: ref("a", 1), File: "f", Offset: 9}},
+	pawl.Conversed{AttemptRef: ref("a", 1), Conversation: pawl.Conversation{Agent: pawl.CodexCLI, ID: "x"}},
 	pawl.ItemNamed{Step: "a", Item: "x", Outputs: []string{"o"}},
 	opened("g", "a"),
 	pawl.AttemptEnded{AttemptRef: ref("a", 1), Outcome: pawl.WaitsFor, Gate: "g", RetryAt: began, Stats: &pawl.AttemptStats{Seconds: 2}},

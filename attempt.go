@@ -25,6 +25,8 @@ type Job struct {
 	AttemptRef
 	Run       RunID             `json:"run"`
 	Command   []string          `json:"command,omitempty"` // program and arguments; none: only the checks are run
+	Agent     *AgentAction      `json:"agent,omitempty"`   // what the command is to have an agent do
+	Goal      string            `json:"goal,omitempty"`    // what should be so when it is done, for an agent
 	Dir       string            `json:"dir"`               // absolute
 	Env       []string          `json:"env"`               // KEY=VALUE, on top of the supervisor's own environment
 	Checks    map[string]string `json:"checks,omitempty"`  // name → command for /bin/sh -c, run after a good end
@@ -190,6 +192,8 @@ type Resume struct {
 	Unmet     []string    `json:"unmet,omitempty"`      // acceptance checks that the last attempt failed
 	Rejected  string      `json:"rejected,omitempty"`   // why a person wants it done again
 	Answers   []Told      `json:"answers,omitempty"`
+
+	Conversation *Conversation `json:"conversation,omitempty"` // an agent's, that can go on
 }
 
 // Progress is the last thing that an attempt said of how far it was.
@@ -198,6 +202,16 @@ type Progress struct {
 	Done  *float64  `json:"done,omitempty"`
 	Total *float64  `json:"total,omitempty"`
 	Time  time.Time `json:"time,omitzero"`
+	Usage Usage     `json:"usage,omitzero"` // of the attempt so far
+}
+
+// Conversation is an agent's own session, as far as it must be known to go on with it.
+type Conversation struct {
+	Agent AgentName `json:"agent"`
+	ID    string    `json:"id"`             // as the agent calls it
+	Usage Usage     `json:"usage,omitzero"` // of all of it, as the agent counts: some count from its beginning
+
+	Definition string `json:"definition,omitempty"` // of the work that it is about, given by the fold
 }
 
 // Told is the answer to a gate.

@@ -79,7 +79,7 @@ var payloads = register(
 	payload[RunReopened](), payload[RunRecovered](), payload[MachineSlept](), payload[StepListed](), payload[ItemNamed](),
 	payload[StepDone](), payload[StepFailed](), payload[StepReopened](), payload[StepSkipped](),
 	payload[StepChecked](), payload[StepReviewed](), payload[OutputsChanged](), payload[AttemptStarted](),
-	payload[AttemptEnded](), payload[ItemDone](), payload[Progressed](), payload[Heartbeat](),
+	payload[AttemptEnded](), payload[ItemDone](), payload[Progressed](), payload[Conversed](), payload[Heartbeat](),
 	payload[WatchdogActed](), payload[GateOpened](), payload[GateAnswered](), payload[GateExpired](),
 	payload[GateWithdrawn](), payload[BudgetSpent](), payload[DecisionMade](), payload[BlockerOpened](),
 	payload[BlockerCleared](), payload[MemoryLearned](), payload[CheckpointSaved](), payload[RunExamined](),

@@ -174,7 +174,15 @@ type Progressed struct {
 	Done   *float64 `json:"done,omitempty"` // of Total; per cent where Total is absent
 	Total  *float64 `json:"total,omitempty"`
 	Marker *Marker  `json:"marker,omitempty"`
+	Usage  Usage    `json:"usage,omitzero"` // of the attempt so far
 	Source *Source  `json:"source,omitempty"`
+}
+
+// Conversed says with which session of its agent an attempt works, so that a later attempt can go on with it.
+type Conversed struct {
+	AttemptRef
+	Conversation
+	Source *Source `json:"source,omitempty"`
 }
 
 // Source is where in an attempt's files an event was read, so that reading twice does no harm.
@@ -214,6 +222,7 @@ func (AttemptStarted) Event() EventType { return "attempt.started" }
 func (AttemptEnded) Event() EventType   { return "attempt.ended" }
 func (ItemDone) Event() EventType       { return "item.done" }
 func (Progressed) Event() EventType     { return "step.progress" }
+func (Conversed) Event() EventType      { return "attempt.conversed" }
 func (Heartbeat) Event() EventType      { return "attempt.heartbeat" }
 func (WatchdogActed) Event() EventType  { return "watchdog.acted" }
 

@@ -16,6 +16,8 @@ type Line struct {
 	Block      *Blocker    `json:"block,omitempty"`
 	Ask        *GateAction `json:"ask,omitempty"`
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
+
+	Conversation *Conversation `json:"conversation,omitempty"`
 }
 
 // ParseLine reads one line of an events file.
@@ -27,13 +29,14 @@ func ParseLine(data []byte) (Line, error) {
 	set := 0
 	for _, given := range []bool{
 		l.Progress != nil, l.Item != nil, l.Learn != nil, l.Decide != nil, l.Block != nil, l.Ask != nil, l.Checkpoint != nil,
+		l.Conversation != nil,
 	} {
 		if given {
 			set++
 		}
 	}
 	if set != 1 {
-		return Line{}, errors.New("a line says one of progress, item, learn, decide, block, ask, checkpoint")
+		return Line{}, errors.New("a line says one of progress, item, learn, decide, block, ask, checkpoint, conversation")
 	}
 	return l, nil
 }
@@ -59,9 +62,12 @@ func (l Line) Payload(source Source, now time.Time) Payload {
 	case l.Checkpoint != nil:
 		l.Checkpoint.Step, l.Checkpoint.Item, l.Checkpoint.Source = source.Step, source.Item, &source
 		return CheckpointSaved{Checkpoint: *l.Checkpoint}
+	case l.Conversation != nil:
+		return Conversed{AttemptRef: source.AttemptRef, Conversation: *l.Conversation, Source: &source}
 	}
 	return Progressed{
-		AttemptRef: source.AttemptRef, Text: l.Progress.Text, Done: l.Progress.Done, Total: l.Progress.Total, Source: &source,
+		AttemptRef: source.AttemptRef, Text: l.Progress.Text, Done: l.Progress.Done, Total: l.Progress.Total,
+		Usage: l.Progress.Usage, Source: &source,
 	}
 }
 

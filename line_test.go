@@ -20,7 +20,11 @@ func TestLine(t *testing.T) {
 	for text, want := range map[string]pawl.Payload{
 		`{"progress":{"text":"t","done":2,"total":4}}`: pawl.Progressed{AttemptRef: source.AttemptRef, Text: "t", Done: &half, Total: &all, Source: &source},
 		`{"progress":{}}`: pawl.Progressed{AttemptRef: source.AttemptRef, Source: &source},
-		`{"item":{"step":"other","item":"n","status":"done","commit":"c0"}}`:                               pawl.ItemNamed{Step: "f", Item: "n", Status: pawl.ItemIsDone, Commit: "c0", Source: &source},
+		`{"item":{"step":"other","item":"n","status":"done","commit":"c0"}}`: pawl.ItemNamed{Step: "f", Item: "n", Status: pawl.ItemIsDone, Commit: "c0", Source: &source},
+		`{"progress":{"text":"t","usage":{"usd":0.5,"tokens":7}}}`:           pawl.Progressed{AttemptRef: source.AttemptRef, Text: "t", Usage: pawl.Usage{USD: 0.5, Tokens: 7}, Source: &source},
+		`{"conversation":{"agent":"codex","id":"x","usage":{"tokens":7},"step":"other"}}`: pawl.Conversed{
+			AttemptRef: source.AttemptRef, Conversation: pawl.Conversation{Agent: pawl.CodexCLI, ID: "x", Usage: pawl.Usage{Tokens: 7}}, Source: &source,
+		},
 		`{"learn":{"kind":"gotcha","text":"x"}}`:                                                           pawl.MemoryLearned{Memory: pawl.Memory{Kind: pawl.Gotcha, Text: "x"}, Source: &source},
 		`{"decide":{"choice":"x","step":"other"}}`:                                                         pawl.DecisionMade{Decision: pawl.Decision{Choice: "x", Step: "f"}, Source: &source},
 		`{"block":{"text":"no key","step":"other"}}`:                                                       pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no key", Step: "f"}, Source: &source},

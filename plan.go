@@ -78,12 +78,34 @@ type Defaults struct {
 
 // AgentAction has a coding agent do the step.
 type AgentAction struct {
-	Use    string  `yaml:"use" json:"use"`
-	Prompt string  `yaml:"prompt" json:"prompt"`
-	Resume *bool   `yaml:"resume,omitempty" json:"resume,omitempty"`
-	Model  string  `yaml:"model,omitempty" json:"model,omitempty"`
-	MaxUSD float64 `yaml:"max_usd,omitempty" json:"max_usd,omitempty"`
+	Use     AgentName `yaml:"use" json:"use"`
+	Prompt  string    `yaml:"prompt" json:"prompt"`
+	Command string    `yaml:"command,omitempty" json:"command,omitempty"` // for /bin/sh -c, with AnyCommand
+	Args    []string  `yaml:"args,omitempty" json:"args,omitempty"`       // more arguments for the agent
+	Resume  *bool     `yaml:"resume,omitempty" json:"resume,omitempty"`   // go on with the session of an earlier attempt. Defaults to true.
+	Wait    *bool     `yaml:"wait,omitempty" json:"wait,omitempty"`       // wait once for the end of a usage limit. Defaults to true.
+	Model   string    `yaml:"model,omitempty" json:"model,omitempty"`
+	MaxUSD  float64   `yaml:"max_usd,omitempty" json:"max_usd,omitempty"` // that an attempt may cost. Defaults to no limit.
 }
+
+// AgentName is an agent that can do a step.
+type AgentName string
+
+// The agents that can do a step.
+const (
+	ClaudeCode AgentName = "claude"
+	CodexCLI   AgentName = "codex"
+	GeminiCLI  AgentName = "gemini"
+	OpenCode   AgentName = "opencode"
+	CopilotCLI AgentName = "copilot"
+	AnyCommand AgentName = "command" // a program that reads its prompt from standard input
+)
+
+// AgentNames lists them all.
+var AgentNames = []AgentName{ClaudeCode, CodexCLI, GeminiCLI, OpenCode, CopilotCLI, AnyCommand}
+
+// TellsCost reports whether the agent says what it costs while it works, so that a limit can be kept.
+func (n AgentName) TellsCost() bool { return n == ClaudeCode || n == OpenCode || n == AnyCommand }
 
 // KernelAction runs code in a Jupyter kernel.
 type KernelAction struct {
@@ -150,6 +172,12 @@ func (p *Plan) Step(id StepID) *Step {
 	}
 	return nil
 }
+
+// MayResume reports whether a later attempt goes on with the agent's session, where that is still there.
+func (a *AgentAction) MayResume() bool { return a.Resume == nil || *a.Resume }
+
+// MayWait reports whether the end of a usage limit is waited for, once.
+func (a *AgentAction) MayWait() bool { return a.Wait == nil || *a.Wait }
 
 // MayRepeat reports whether the step may run again after an attempt whose effects are unknown.
 func (s *Step) MayRepeat() bool { return s.Idempotent == nil || *s.Idempotent }

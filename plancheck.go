@@ -9,7 +9,7 @@ import (
 )
 
 // executable are the actions that this pawl can carry out. The others are read, and refused.
-var executable = []string{"run", "gate"}
+var executable = []string{"run", "agent", "gate"}
 
 // fillPlan fills in the defaults of what the plan leaves open.
 func (r *planReader) fillPlan(p *Plan) {
@@ -136,12 +136,12 @@ func (r *planReader) checkAction(s *Step) {
 		}
 		given = append(given, a)
 		if !slices.Contains(executable, a.key) {
-			r.errorf(a.pointer, "this pawl has no executor for %q steps; use %s", a.key, strings.Join(executable, " or "))
+			r.errorf(a.pointer, "this pawl has no executor for %q steps; use %s", a.key, oneOfThem(executable))
 		}
 	}
 	switch len(given) {
 	case 0:
-		r.errorf(s, "%s has no action; give it %s", s.title(), strings.Join(executable, " or "))
+		r.errorf(s, "%s has no action; give it %s", s.title(), oneOfThem(executable))
 	case 1:
 	default:
 		r.errorf(given[1].pointer, "%s has two actions, %s (line %d) and %s; keep one, or make it two steps",
@@ -157,6 +157,12 @@ func (r *planReader) checkAction(s *Step) {
 	}
 }
 
+// oneOfThem returns "a, b or c".
+func oneOfThem(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
 // title names a step in messages.
 func (s *Step) title() string {
 	if s.ID == "" {
@@ -166,8 +172,40 @@ func (s *Step) title() string {
 }
 
 func (r *planReader) checkAgent(a *AgentAction) {
-	if r.good(a) && r.good(&a.MaxUSD) && !(a.MaxUSD > 0 && a.MaxUSD <= math.MaxFloat64) {
+	if !r.good(a) {
+		return
+	}
+	names := make([]string, len(AgentNames))
+	for i, name := range AgentNames {
+		names[i] = string(name)
+	}
+	r.oneOf(&a.Use, string(a.Use), "agent", names...)
+	r.checkAgentCommand(a)
+	switch {
+	case !r.good(&a.MaxUSD):
+	case !(a.MaxUSD > 0 && a.MaxUSD <= math.MaxFloat64):
 		r.errorf(&a.MaxUSD, `"max_usd" must be more than 0`)
+	case slices.Contains(AgentNames, a.Use) && !a.Use.TellsCost():
+		r.errorf(&a.MaxUSD, `%s does not say what it costs, so "max_usd" cannot be kept; take it out, or give the plan a budget of tokens`, a.Use)
+	}
+}
+
+// checkAgentCommand sees to it that a program of the user's own is named where it is wanted, and only there.
+func (r *planReader) checkAgentCommand(a *AgentAction) {
+	switch own := a.Use == AnyCommand; {
+	case !r.good(&a.Use):
+	case own && !r.given(&a.Command):
+		r.errorf(&a.Use, `the agent "command" needs a "command" to run; add it`)
+	case own && r.good(&a.Command) && strings.TrimSpace(a.Command) == "":
+		r.errorf(&a.Command, `"command" is empty; give it a command`)
+	case !own && r.given(&a.Command):
+		r.errorf(&a.Command, `only the agent "command" has a "command"; take it out, or write use: command`)
+	case own:
+		for _, key := range []any{&a.Args, &a.Model} {
+			if r.given(key) {
+				r.errorf(key, `the agent "command" is told everything by its "command"; put it there`)
+			}
+		}
 	}
 }
 

@@ -142,6 +142,8 @@ type Try struct {
 	Again    bool          `json:"again,omitempty"`    // a person asked for another attempt, whatever the verdict on the last one
 	Live     *AttemptState `json:"live,omitempty"`     // started and not ended
 	Last     *AttemptEnded `json:"last,omitempty"`
+
+	Conversation *Conversation `json:"conversation,omitempty"` // of the newest attempt that had one
 }
 
 // AttemptState is an attempt that has been started and not ended: running, or in doubt.
@@ -152,6 +154,7 @@ type AttemptState struct {
 	Seq      Seq              `json:"seq"`
 	Beat     time.Time        `json:"beat,omitzero"`
 	Progress *Progress        `json:"progress,omitempty"`
+	Usage    Usage            `json:"usage,omitzero"` // so far, as it said last
 	Read     map[string]int64 `json:"read,omitempty"` // source file → offset up to which it is journaled
 }
 

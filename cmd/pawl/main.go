@@ -4,19 +4,25 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"strings"
+	"syscall"
 
+	"pawl"
 	"pawl/internal/cli"
 	"pawl/internal/config"
 	"pawl/internal/doubt"
 	"pawl/internal/engine"
 	"pawl/internal/evaluator"
+	"pawl/internal/executor/agent"
 	"pawl/internal/executor/shell"
 	"pawl/internal/hook"
+	"pawl/internal/mcp"
 	"pawl/internal/supervise"
 )
 
@@ -37,14 +43,46 @@ func run(args []string) int {
 		}
 		return 0
 	}
+	if len(args) == 2 && args[1] == agent.Verb {
+		return runAgent()
+	}
 	if len(args) > 1 && (args[1] == hook.Verb || args[1] == hook.KeeperVerb) {
 		if done, code := hooked(args[1:]); done {
 			return code
 		}
 	}
 	streams := cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	err := cli.Run(context.Background(), args[1:], streams, version(), cli.Parts{Executors: []engine.Executor{shell.Executor{}}, Adviser: adviser})
-	return cli.Report(os.Stderr, err)
+	return cli.Report(os.Stderr, cli.Run(context.Background(), args[1:], streams, version(), parts()))
+}
+
+// parts are the adapters.
+func parts() cli.Parts {
+	return cli.Parts{Executors: []engine.Executor{shell.Executor{}, agent.Executor{}}, Adviser: adviser, Agents: serve}
+}
+
+// runAgent does an attempt at an agent's step. The supervisor's signals end it, and the agent with it.
+func runAgent() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	status, err := agent.Runner{Out: os.Stdout, Err: os.Stderr, Brief: briefFor}.Run(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return 130
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "pawl: agent: %v\n", err)
+		return 1
+	case status == pawl.ResultFailed:
+		return 1
+	}
+	return 0
+}
+
+// briefFor is what `pawl brief` tells an agent within the attempt that this process belongs to.
+func briefFor(ctx context.Context, reader pawl.AgentName) (string, error) {
+	var text bytes.Buffer
+	streams := cli.IO{In: strings.NewReader(""), Out: &text, Err: os.Stderr}
+	err := cli.Run(ctx, []string{"-C", os.Getenv("PAWL_PROJECT"), "brief", "--for", string(reader)}, streams, version(), parts())
+	return text.String(), err
 }
 
 // hooked serves what agents call, without the command line's own start. An agent is never disturbed: the exit code is 0.
@@ -76,6 +114,18 @@ type advising struct{ *evaluator.Evaluator }
 func (a advising) Advise(ctx context.Context, e doubt.Evidence) engine.Advice {
 	o := a.Ask(ctx, e)
 	return engine.Advice{Word: o.Verdict, Reasons: o.Reasons, By: o.By, Doubt: o.Doubt, Cost: o.Cost}
+}
+
+// serve serves agents over the Model Context Protocol.
+func serve(ctx context.Context, how cli.Serving) error {
+	s, err := mcp.New(mcp.Config{Folder: how.Folder, Version: how.Version, Environ: os.Environ(), Log: how.Err})
+	if err != nil {
+		return err
+	}
+	if !how.HTTP {
+		return s.Stdio(ctx, how.In, how.Out)
+	}
+	return s.Listen(ctx, mcp.HTTP{Address: how.Address, TokenFile: how.TokenFile, NoToken: how.NoToken})
 }
 
 // version is what the build says of itself.

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,6 +19,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"pawl/internal/agents/headless/headlesstest"
 )
 
 // update has the stories' own texts rewritten to what `cmp stdout` and `cmp stderr` find: go test ./cmd/pawl -update.
@@ -26,7 +29,15 @@ var update = flag.Bool("update", false, "rewrite the stories' expected outputs")
 // binary is the real program, built once.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+// agents is a folder with agents that headlesstest plays.
+var agents string
+
+func TestMain(m *testing.M) {
+	if headlesstest.Plays(os.Args[0]) {
+		os.Exit(headlesstest.Main(os.Args))
+	}
+	os.Exit(testMain(m))
+}
 
 func testMain(m *testing.M) int {
 	flag.Parse()
@@ -46,7 +57,23 @@ func testMain(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	agents = filepath.Join(dir, "agents")
+	if err := installAgents(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return m.Run()
+}
+
+func installAgents() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(agents, 0o700); err != nil {
+		return err
+	}
+	return headlesstest.Install(agents, self)
 }
 
 // mortal runs a program as someone whom the permissions of files hold back: root too, without the right to override them.
@@ -82,7 +109,8 @@ func TestScript(t *testing.T) {
 func setUp(env *testscript.Env) error {
 	home := filepath.Join(env.WorkDir, "home")
 	for name, value := range map[string]string{
-		"PATH": filepath.Dir(binary) + string(os.PathListSeparator) + env.Getenv("PATH"),
+		"PATH":   filepath.Dir(binary) + string(os.PathListSeparator) + env.Getenv("PATH"),
+		"AGENTS": agents, "FAKE_AGENT": filepath.Join(env.WorkDir, "fake"),
 		"HOME": home, "USER": "tester", "XDG_STATE_HOME": "", "XDG_CONFIG_HOME": "", "TZ": "UTC",
 	} {
 		env.Setenv(name, value)
@@ -141,7 +169,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 		path = binary
 	}
 	p := &program{Cmd: exec.Command(path, args[2:]...), ended: make(chan struct{})}
-	p.Dir, p.Env = ts.MkAbs("."), s.env.Vars
+	p.Dir, p.Env = ts.MkAbs("."), append(slices.Clone(s.env.Vars), "PATH="+ts.Getenv("PATH")) // the others stay as they began
 	for suffix, to := range map[string]*io.Writer{".out": &p.Stdout, ".err": &p.Stderr} {
 		f, err := os.Create(ts.MkAbs(args[0] + suffix))
 		ts.Check(err)

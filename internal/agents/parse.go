@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pawl"
@@ -60,11 +61,11 @@ func (d *Dialect) Parse(data []byte) (Event, error) {
 	}
 	e := Event{
 		Kind: d.events[p.Event], Name: p.Event, Session: p.Session, Sub: p.Sub, Dir: p.Dir, Transcript: p.Transcript,
-		Model: text(p.Model), Source: cmp.Or(p.Source, "startup"), Tool: p.Tool, Call: p.Call, Input: p.Input,
+		Model: text(p.Model), Tool: p.Tool, Call: p.Call, Input: p.Input,
 		Answer: first(p.Answer, p.Result), Seconds: p.Milliseconds / 1000, Held: p.Held, Error: text(p.Error),
 		Text: cmp.Or(p.Prompt, p.Last, p.Response), Why: cmp.Or(p.Reason, p.Trigger, p.Message),
 	}
-	if p.Parent != "" { // a session of its own, as OpenCode has them for subagents
+	if p.Parent != "" && p.Session != "" { // a session of its own, as OpenCode has them for subagents
 		e.Session, e.Sub = p.Parent, p.Session
 	}
 	if e.Session == "" && e.Kind != Other {
@@ -77,6 +78,10 @@ func (d *Dialect) Parse(data []byte) (Event, error) {
 // settle fills in what depends on what happened.
 func (e *Event) settle(p payload) {
 	switch e.Kind {
+	case Start:
+		if e.Source = cmp.Or(p.Source, "startup"); e.Source == "new" {
+			e.Source = "startup"
+		}
 	case After:
 		e.Failed = p.Event == "PostToolUseFailure" || e.Error != ""
 		if problem := problemOf(e.Answer); problem != "" {
@@ -96,9 +101,6 @@ func (e *Event) settle(p payload) {
 	}
 	if (e.Kind == Before || e.Kind == After) && taskTools[strings.ToLower(e.Tool)] {
 		e.todos(e.Input)
-	}
-	if e.Source == "new" {
-		e.Source = "startup"
 	}
 }
 
@@ -143,7 +145,9 @@ func statusOf(word string) pawl.ItemStatus {
 		return pawl.ItemIsDone
 	case "in_progress", "running":
 		return pawl.ItemRunning
-	case "cancelled", "failed":
+	case "cancelled":
+		return pawl.ItemDropped
+	case "failed":
 		return pawl.ItemFailed
 	}
 	return pawl.ItemPending
@@ -160,10 +164,13 @@ func problemOf(answer json.RawMessage) string {
 	return text(a.Error)
 }
 
-// text returns a JSON value as text: a string's own, of an object its message, nothing for null, else the JSON.
+// nothings are the JSON values that say nothing.
+var nothings = []string{"", "null", "false", "0", "{}", "[]"}
+
+// text returns a JSON value as text: a string's own, of an object its message, nothing for null and the like, else the JSON.
 func text(value json.RawMessage) string {
 	var s string
-	if len(value) == 0 || string(value) == "null" || string(value) == "{}" || json.Unmarshal(value, &s) == nil {
+	if slices.Contains(nothings, string(value)) || json.Unmarshal(value, &s) == nil {
 		return s
 	}
 	var o struct {

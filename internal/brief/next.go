@@ -178,7 +178,7 @@ func (w *writer) does(s *pawl.Step) string {
 	case s.Run != "":
 		return "; runs " + w.script(s.Run)
 	case s.Agent != nil:
-		return "; an agent (" + w.code(s.Agent.Use) + ") is asked " + w.said(s.Agent.Prompt)
+		return "; an agent (" + w.code(string(s.Agent.Use)) + ") is asked " + w.said(s.Agent.Prompt)
 	case s.Kernel != nil:
 		return "; runs " + w.script(cmp.Or(s.Kernel.File, s.Kernel.Code)) + " in kernel " + w.code(s.Kernel.Name)
 	case s.Gate != nil:

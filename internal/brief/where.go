@@ -108,7 +108,11 @@ func (w *writer) lastSave() string {
 }
 
 func (w *writer) checkpoint(c pawl.Checkpoint) string {
-	text := w.code(string(c.ID)) + " (" + w.plain(string(c.Kind)) + w.ofStep(c.Step) + ") " + w.ago(c.Time)
+	of := w.ofStep(c.Step)
+	if c.Kind == pawl.CheckpointStep && c.Step == "" { // what is to come, not what was done
+		of = ", " + w.plain(c.Why)
+	}
+	text := w.code(string(c.ID)) + " (" + w.plain(string(c.Kind)) + of + ") " + w.ago(c.Time)
 	if why := c.Unsaved(); why != "" {
 		text += ", without the files" + w.because(why)
 	}

@@ -3,8 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +48,9 @@ func (a *app) brief(c *cobra.Command, name string, b engine.Briefing) error {
 	}
 	b.Snapshots = cfg.Snapshots
 	if name == "" {
-		name, b.Inside = attemptInside()
+		if step := inside(); step != nil && step.Attempt.Attempt > 0 {
+			name, b.Inside = string(step.Run), &step.Attempt
+		}
 	}
 	run, err := a.briefedRun(c, p, name)
 	if err != nil {
@@ -74,15 +74,4 @@ func (a *app) briefedRun(c *cobra.Command, p *project.Project, name string) (paw
 		return "", nil
 	}
 	return run, err
-}
-
-// attemptInside returns the run and the attempt that this process belongs to, nothing where it belongs to none.
-func attemptInside() (run string, inside *pawl.AttemptRef) {
-	number, err := strconv.Atoi(os.Getenv("PAWL_ATTEMPT"))
-	if !insideStep() || err != nil {
-		return "", nil
-	}
-	return os.Getenv("PAWL_RUN"), &pawl.AttemptRef{
-		Step: pawl.StepID(os.Getenv("PAWL_STEP")), Item: itemInside(), Attempt: number, Token: pawl.Token(os.Getenv("PAWL_TOKEN")),
-	}
 }

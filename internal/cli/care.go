@@ -17,8 +17,8 @@ import (
 
 	"pawl"
 	"pawl/internal/engine"
-	"pawl/internal/planschema"
 	"pawl/internal/project"
+	"pawl/internal/schema"
 )
 
 func attemptLives(dir string) bool { return engine.AttemptLives(dir) }
@@ -131,6 +131,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			default:
 				findings = append(findings, a.projectFindings(p)...)
 			}
+			findings = append(findings, a.agentFindings(p)...)
 			return a.printFindings(findings, "something is not in place")
 		},
 	}
@@ -199,7 +200,7 @@ func (a *app) planCommand() *cobra.Command {
 		Short: "Print the plan format's JSON Schema, for editors",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			data, err := planschema.JSON()
+			data, err := schema.Plan()
 			if err != nil {
 				return err
 			}

@@ -21,8 +21,8 @@ func (a *app) checkpointCommand() *cobra.Command {
 		Example: "  pawl checkpoint -m 'before the big refactoring'",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if insideStep() {
-				return tell(pawl.Line{Checkpoint: &pawl.Checkpoint{Why: message}})
+			if step := inside(); step != nil {
+				return step.Tell(pawl.Line{Checkpoint: &pawl.Checkpoint{Why: message}})
 			}
 			return a.checkpoint(c.Context(), message)
 		},

@@ -43,6 +43,7 @@ type app struct {
 type Parts struct {
 	Executors []engine.Executor
 	Adviser   func(c config.Evaluator, root string) engine.Adviser // whom a project asks; nil for nobody
+	Agents    func(ctx context.Context, s Serving) error           // serves them
 }
 
 // Run carries out one command line. The error says which exit code it deserves.
@@ -107,7 +108,7 @@ func (a *app) root() *cobra.Command {
 		"person": {a.gatesCommand(), a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.askCommand(), a.reviewCommand()},
 		"travel": {a.checkpointCommand(), a.checkpointsCommand(), a.showCommand(), a.diffCommand(), a.restoreCommand(), a.forkCommand(), a.rollbackCommand()},
 		"tell":   {a.progressCommand(), a.learnCommand(), a.decideCommand(), a.blockCommand(), a.unblockCommand(), a.memoryCommand()},
-		"agents": {a.hookCommand()},
+		"agents": {a.attachCommand(), a.detachCommand(), a.mcpCommand(), a.hookCommand()},
 		"care":   {a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand()},
 	}
 	for id, commands := range groups {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -38,20 +37,8 @@ type gateReport struct {
 func gateOf(g *pawl.GateState) gateReport {
 	return gateReport{
 		ID: g.ID, Step: g.Step, Item: g.Item, Type: g.Type, Purpose: g.Purpose, Ask: g.Ask, Options: g.Options, Default: g.Default,
-		Expect: g.Expect, Shown: g.Shown, Checks: g.Checks, Opened: g.Opened, Expires: pointer(g.Expires), Commands: commandsFor(g),
+		Expect: g.Expect, Shown: g.Shown, Checks: g.Checks, Opened: g.Opened, Expires: pointer(g.Expires), Commands: engine.Answers(g),
 	}
-}
-
-// commandsFor returns the commands that answer a gate.
-func commandsFor(g *pawl.GateState) []string {
-	if g.Type != pawl.DecisionFor {
-		return []string{"pawl approve " + string(g.ID), fmt.Sprintf("pawl reject %s -m WHY", g.ID)}
-	}
-	var commands []string
-	for _, option := range g.Options {
-		commands = append(commands, fmt.Sprintf("pawl answer %s %q", g.ID, option))
-	}
-	return commands
 }
 
 func printGate(w io.Writer, g gateReport) {
@@ -207,8 +194,8 @@ func (a *app) askCommand() *cobra.Command {
 			if len(action.Options) > 0 {
 				action.Type = pawl.DecisionFor
 			}
-			if insideStep() {
-				return a.askInside(action)
+			if step := inside(); step != nil {
+				return a.askInside(step, action)
 			}
 			_, r, err := a.perform(c.Context(), run, engine.Ask(action))
 			if err != nil {
@@ -227,15 +214,14 @@ func (a *app) askCommand() *cobra.Command {
 }
 
 // askInside opens a gate for the step that this runs in, and notes in its result that it waits for the answer.
-func (a *app) askInside(action pawl.GateAction) error {
-	if err := tell(pawl.Line{Ask: &action}); err != nil {
+func (a *app) askInside(step *engine.Inside, action pawl.GateAction) error {
+	gate, err := step.Ask(action)
+	if err != nil {
 		return err
 	}
-	result := pawl.Result{Status: pawl.ResultWaiting, Gate: &action, Summary: "waits for: " + action.Ask}
-	if err := writeResult(result); err != nil {
+	if err := step.Wait(action); err != nil {
 		return err
 	}
-	gate := action.Gate(pawl.StepID(os.Getenv("PAWL_STEP")), itemInside(), time.Time{})
 	fmt.Fprintln(a.Out, gate.ID)
 	fmt.Fprintln(a.Err, "pawl: end this step now with exit code 0; it goes on in a new attempt once the gate is answered")
 	return nil

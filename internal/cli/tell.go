@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,35 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/disk"
 	"pawl/internal/engine"
 	"pawl/internal/project"
 )
 
-// insideStep reports whether this process belongs to an attempt.
-func insideStep() bool { return os.Getenv("PAWL_EVENTS") != "" }
-
-// itemInside returns the item that the attempt works on, empty where it is a step's own.
-func itemInside() pawl.ItemID {
-	return pawl.ItemID(os.Getenv("PAWL_ITEM_ID"))
-}
-
-// tell appends a line to the attempt's events file. The engine journals it, now or when it is back.
-func tell(line pawl.Line) error {
-	data, err := json.Marshal(line)
-	if err != nil {
-		return err
-	}
-	return disk.AppendLine(os.Getenv("PAWL_EVENTS"), data)
-}
-
-func writeResult(r pawl.Result) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	return disk.Replace(os.Getenv("PAWL_RESULT"), data)
-}
+// inside returns the attempt that this process belongs to, nil where it belongs to none.
+func inside() *engine.Inside { return engine.InsideOf(os.Getenv) }
 
 func (a *app) progressCommand() *cobra.Command {
 	var item, status string
@@ -49,14 +25,15 @@ func (a *app) progressCommand() *cobra.Command {
 		Example: "  pawl progress 20/180\n  pawl progress --item intro --status done",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if !insideStep() {
+			step := inside()
+			if step == nil {
 				return usageError("pawl status", "pawl progress speaks from inside a step, where PAWL_EVENTS is set")
 			}
 			text := optional(args, 0)
 			if item != "" {
-				return tell(pawl.Line{Item: &pawl.ItemNamed{Item: pawl.ItemIDOf(item), Title: text, Status: pawl.ItemStatus(status)}})
+				return step.Tell(pawl.Line{Item: &pawl.ItemNamed{Item: pawl.ItemIDOf(item), Title: text, Status: pawl.ItemStatus(status)}})
 			}
-			return tell(pawl.Line{Progress: parseProgress(text)})
+			return step.Tell(pawl.Line{Progress: parseProgress(text)})
 		},
 	}
 	c.Flags().StringVar(&item, "item", "", "an item that the step itself names")
@@ -84,8 +61,8 @@ func parseProgress(text string) *pawl.Progress {
 
 // inform says something from inside a step, or journals it in the current run.
 func (a *app) inform(c *cobra.Command, line pawl.Line, act engine.Act, done string) error {
-	if insideStep() {
-		return tell(line)
+	if step := inside(); step != nil {
+		return step.Tell(line)
 	}
 	_, r, err := a.perform(c.Context(), "", act)
 	if err != nil {
@@ -106,8 +83,8 @@ func (a *app) learnCommand() *cobra.Command {
 			if err := m.Validate(); err != nil {
 				return usageError("pawl learn --help", "%v", err)
 			}
-			if insideStep() {
-				return tell(pawl.Line{Learn: &m})
+			if step := inside(); step != nil {
+				return step.Tell(pawl.Line{Learn: &m})
 			}
 			return a.learn(c, m)
 		},

@@ -52,6 +52,60 @@ func replace(path string, data []byte) error {
 	return f.CloseAtomicallyReplace() // syncs, then renames
 }
 
+// ReplaceOthers is Replace for a file that is not ours: it keeps the mode and the owner that the file has. A new one gets
+// mode, less what the umask takes. It goes by way of the file Beside(path), which death may leave.
+func ReplaceOthers(path string, data []byte, mode fs.FileMode) error {
+	if err := replaceOthers(path, data, mode); err != nil {
+		os.Remove(Beside(path)) // what may be there of it
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// Beside is the file by way of which ReplaceOthers replaces another.
+func Beside(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".pawl-new")
+}
+
+func replaceOthers(path string, data []byte, mode fs.FileMode) error {
+	if err := os.Remove(Beside(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := fault("write"); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(Beside(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, likeOld(f, path), File{File: f}.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := fault("rename"); err != nil {
+		return err
+	}
+	return os.Rename(Beside(path), path)
+}
+
+// likeOld gives a file the mode and the owner of the one that it is to replace, if there is one.
+func likeOld(f *os.File, path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	owner, known := info.Sys().(*syscall.Stat_t)
+	if known && (int(owner.Uid) != os.Geteuid() || int(owner.Gid) != os.Getegid()) {
+		if err := f.Chown(int(owner.Uid), int(owner.Gid)); err != nil {
+			return fmt.Errorf("keep its owner: %w", err)
+		}
+	}
+	return f.Chmod(info.Mode().Perm())
+}
+
 // Put writes path whole, like Replace, but does not wait for the disk: after a power cut it may be missing or empty.
 // It is for views, caches and everything that is written again when it is missing.
 func Put(path string, data []byte) error {
@@ -95,7 +149,10 @@ func SyncFolder(path string) error {
 }
 
 // MakeFolders makes path and what is missing above it. The folders that it makes are durable when it returns.
-func MakeFolders(path string) error {
+func MakeFolders(path string) error { return MakeFoldersAs(path, FolderMode) }
+
+// MakeFoldersAs is MakeFolders for folders that are not ours: they get mode, less what the umask takes.
+func MakeFoldersAs(path string, mode fs.FileMode) error {
 	var missing []string
 	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
 		if _, err := os.Stat(p); err == nil {
@@ -109,7 +166,7 @@ func MakeFolders(path string) error {
 		if err := fault("mkdir"); err != nil {
 			return fmt.Errorf("make folder %s: %w", missing[i], err)
 		}
-		if err := os.Mkdir(missing[i], FolderMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Mkdir(missing[i], mode); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		if err := SyncFolder(filepath.Dir(missing[i])); err != nil {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -52,7 +53,7 @@ func (e *Engine) askFor(ctx context.Context, w work, ref pawl.AttemptRef, ev evi
 	told := doubt.Evidence{
 		Time: ev.now, Goal: e.plan.Goal, Plan: e.plan.Name, Run: e.run,
 		Step: doubt.Step{
-			ID: w.step.ID, Item: ref.Item, Name: w.step.Name, Goal: w.step.Goal, Action: w.step.Run,
+			ID: w.step.ID, Item: ref.Item, Name: w.step.Name, Goal: w.step.Goal, Action: actionOf(w.step),
 			Outputs: w.paths(w.step.Outputs), Accept: maps.Clone(w.step.Accept),
 		},
 		Outcome: doubt.Outcome{
@@ -68,6 +69,14 @@ func (e *Engine) askFor(ctx context.Context, w work, ref pawl.AttemptRef, ev evi
 	}
 	told.Changed = e.changedSince(ctx)
 	return told
+}
+
+// actionOf says what a step does.
+func actionOf(step *pawl.Step) string {
+	if step.Agent != nil {
+		return fmt.Sprintf("the agent %s is told: %s", step.Agent.Use, step.Agent.Prompt)
+	}
+	return step.Run
 }
 
 // tell adds what the state knows. Only the engine's own goroutine calls it.

@@ -89,8 +89,9 @@ func (e *Engine) listed(id pawl.StepID) ([]string, error) {
 	return values, nil
 }
 
-// start begins an attempt: it finds the key, and then says the intent. Reading inputs takes time, in which the run may
-// be paused or the step be skipped: with a key that was read, the engine decides anew whether to start.
+// start begins an attempt: it finds the key, and then says the intent. Reading inputs takes time, and so does the
+// checkpoint before an agent's attempt, in which the run may be paused or the step be skipped: with what was prepared, the
+// engine decides anew whether to start.
 func (e *Engine) start(ctx context.Context, a action) error {
 	w, err := e.workOf(a.step, a.index)
 	if err != nil {
@@ -99,40 +100,53 @@ func (e *Engine) start(ctx context.Context, a action) error {
 	if e.preparing[w.name()] {
 		return nil
 	}
-	if len(w.step.Inputs) == 0 {
+	if len(w.step.Inputs) == 0 && w.step.Agent == nil {
 		key, err := e.keyOf(w)
-		return e.intend(ctx, w, key, err)
+		return e.intend(ctx, w, preparation{key: key, err: err})
 	}
 	if read, ok := e.prepared[w.name()]; ok {
 		delete(e.prepared, w.name())
-		return e.intend(ctx, w, read.key, read.err)
+		return e.intend(ctx, w, read)
 	}
 	e.preparing[w.name()] = true
-	needs, plan := e.needsOf(w), e.plan.Plan
+	needs, plan, at, attempt := e.needsOf(w), e.plan.Plan, e.standing(), e.nextAttempt(w)
 	e.help(func() func() {
-		key, err := keyNow(e.cfg.Project.Root, plan, w, needs)
-		key = key.Compact()
+		var p preparation
+		p.key, p.err = keyNow(e.cfg.Project.Root, plan, w, needs)
+		p.key = p.key.Compact()
+		if w.step.Agent != nil {
+			p.saved = e.saveBefore(ctx, w, attempt, at)
+		}
 		return func() {
 			delete(e.preparing, w.name())
-			e.prepared[w.name()] = preparation{key: key, err: err}
+			e.prepared[w.name()] = p
 		}
 	})
 	return nil
 }
 
-// preparation is a key whose inputs were just read.
+// preparation is a key whose inputs were just read and, before an agent's attempt, the checkpoint that was taken.
 type preparation struct {
-	key pawl.Key
-	err error
+	key   pawl.Key
+	err   error
+	saved *saved
+}
+
+// saveBefore takes a checkpoint of what an agent is about to work on. It is none of the step itself: by a step's name
+// people mean what it left, and recovery takes a step's checkpoint for a sign that it was done.
+func (e *Engine) saveBefore(ctx context.Context, w work, attempt int, at standing) *saved {
+	s := e.keeper.save(ctx, pawl.CheckpointStep, pawl.AttemptRef{}, fmt.Sprintf("before attempt %d of %s", attempt, w.name()), at)
+	return &s
 }
 
 // intend takes the attempt's lock and says that it is about to start; the supervisor is started when that is durable.
 // Inputs that are not there fail the step.
-func (e *Engine) intend(ctx context.Context, w work, key pawl.Key, keyErr error) error {
-	if keyErr != nil {
-		e.say(pawl.StepFailed{Step: w.step.ID, Why: "inputs: " + keyErr.Error()})
+func (e *Engine) intend(ctx context.Context, w work, p preparation) error {
+	if p.err != nil {
+		e.say(pawl.StepFailed{Step: w.step.ID, Why: "inputs: " + p.err.Error()})
 		return nil
 	}
+	key := p.key
 	ref := pawl.AttemptRef{Step: w.step.ID, Item: w.item(), Index: max(w.index, 0), Attempt: e.nextAttempt(w), Token: newToken()}
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	job, err := e.job(ctx, w, ref, key)
@@ -143,6 +157,10 @@ func (e *Engine) intend(ctx context.Context, w work, key pawl.Key, keyErr error)
 	lock, err := supervise.Prepare(dir)
 	if err != nil {
 		return fmt.Errorf("prepare attempt %d of %s: %w", ref.Attempt, ref.Name(), err)
+	}
+	if p.saved != nil {
+		e.say(pawl.CheckpointSaved{Checkpoint: p.saved.Checkpoint})
+		e.noteFull(*p.saved)
 	}
 	e.say(pawl.AttemptStarted{AttemptRef: ref, Key: key})
 	e.effects = append(e.effects, func() error {
@@ -190,6 +208,9 @@ func (e *Engine) job(ctx context.Context, w work, ref pawl.AttemptRef, key pawl.
 			return pawl.Job{}, err
 		}
 		job.Command = command
+	}
+	if w.step.Agent != nil {
+		job.Agent, job.Goal = w.step.Agent, w.step.Goal
 	}
 	env, err := e.environment(ctx, w, ref, key)
 	if err != nil {

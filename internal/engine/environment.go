@@ -36,7 +36,7 @@ func (e *Engine) environment(ctx context.Context, w work, ref pawl.AttemptRef, k
 	env["PAWL_ATTEMPT_DIR"] = dir
 	env["PAWL_EVENTS"] = filepath.Join(dir, pawl.EventsFile)
 	env["PAWL_RESULT"] = filepath.Join(dir, pawl.ResultFile)
-	if told, err := e.resume(ctx, w, ref); err != nil {
+	if told, err := e.resume(ctx, w, ref, key); err != nil {
 		return nil, err
 	} else if told != "" {
 		env["PAWL_RESUME"] = told
@@ -81,7 +81,7 @@ func (e *Engine) idempotencyKey(w work, key pawl.Key) string {
 }
 
 // resume returns what an attempt is told of those before it, as JSON; empty for a first attempt with nothing to tell.
-func (e *Engine) resume(ctx context.Context, w work, ref pawl.AttemptRef) (string, error) {
+func (e *Engine) resume(ctx context.Context, w work, ref pawl.AttemptRef, key pawl.Key) (string, error) {
 	st := e.state.Steps[w.step.ID]
 	if st == nil {
 		return "", nil
@@ -99,6 +99,9 @@ func (e *Engine) resume(ctx context.Context, w work, ref pawl.AttemptRef) (strin
 			told.Verdict = v.Word
 		}
 		told.Partial = workedOn(e.cfg.Project.Root, w.paths(w.step.Outputs))
+	}
+	if t != nil && t.Conversation != nil && t.Conversation.Definition == key.Definition {
+		told.Conversation = t.Conversation
 	}
 	told.ItemsDone = itemsDone(ctx, e.cfg.Project.Root, st.Named)
 	for _, g := range e.state.Gates {

@@ -149,6 +149,18 @@ func answerWith(id pawl.GateID, reply pawl.GateAnswered, fits func(*pawl.GateSta
 	}
 }
 
+// Answers returns the commands by which a person closes a gate.
+func Answers(g *pawl.GateState) []string {
+	if g.Type != pawl.DecisionFor {
+		return []string{"pawl approve " + string(g.ID), fmt.Sprintf("pawl reject %s -m WHY", g.ID)}
+	}
+	var commands []string
+	for _, option := range g.Options {
+		commands = append(commands, fmt.Sprintf("pawl answer %s %q", g.ID, option))
+	}
+	return commands
+}
+
 func openGateOf(s *pawl.State, id pawl.GateID) (*pawl.GateState, error) {
 	g := s.Gate(id)
 	switch {
@@ -371,6 +383,14 @@ func Block(b pawl.Blocker) Act {
 			return nil, usage("pawl status", "no step %s in this run's plan", b.Step)
 		}
 		return unlessEnded(r.State, pawl.BlockerOpened{Blocker: b})
+	}
+}
+
+// Name says where an item stands that an agent names that works on no step of the plan.
+func Name(item pawl.ItemNamed) Act {
+	return func(*project.Project, *Run) ([]pawl.Payload, error) {
+		item.Step = pawl.TasksStep
+		return []pawl.Payload{item}, nil
 	}
 }
 

@@ -25,7 +25,7 @@ func RunOfSession(ctx context.Context, p *project.Project, id pawl.SessionID, ve
 			return run, nil
 		}
 	}
-	return runForPeople(ctx, p, version)
+	return RunToTell(ctx, p, version)
 }
 
 // Welcome is what a session is told when it begins, and what else is to be done about it.

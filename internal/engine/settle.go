@@ -311,6 +311,7 @@ func (e *Engine) sayDone(ctx context.Context, w work, ref pawl.AttemptRef, key p
 	if ev.result != nil {
 		summary, usage = ev.result.Summary, ev.result.Usage
 	}
+	usage = e.orUsed(ref, usage)
 	var verdict *pawl.Verdict
 	if adopted != "" {
 		v := ev.judge(w.step)
@@ -337,6 +338,14 @@ func (e *Engine) sayDone(ctx context.Context, w work, ref pawl.AttemptRef, key p
 	e.say(said)
 }
 
+// orUsed returns what an attempt used by its result, or else by what it said last while it ran.
+func (e *Engine) orUsed(ref pawl.AttemptRef, told pawl.Usage) pawl.Usage {
+	if live := e.liveAttempt(ref); live != nil && told == (pawl.Usage{}) {
+		return live.Usage
+	}
+	return told
+}
+
 func (ev evidence) stats() *pawl.AttemptStats {
 	if ev.exit == nil {
 		return &pawl.AttemptStats{Seconds: max(0, ev.lasted.Seconds())}
@@ -347,6 +356,7 @@ func (ev evidence) stats() *pawl.AttemptStats {
 // sayEnded says how an attempt ended that did not finish its work, when it is tried again, and what a person must know.
 func (e *Engine) sayEnded(ctx context.Context, w work, ref pawl.AttemptRef, ev evidence, end pawl.AttemptEnded) {
 	end.AttemptRef, end.Stats, end.Unmet = ref, ev.stats(), ev.unmet()
+	end.Usage = e.orUsed(ref, end.Usage)
 	if ev.exit != nil {
 		end.Exit = ev.exit.Exit
 	}

@@ -32,7 +32,7 @@ func CheckpointNow(ctx context.Context, p *project.Project, cfg Snapshots, by pa
 		return SavedCheckpoint{}, err
 	}
 	defer store.Close()
-	run, err := runForPeople(ctx, p, version)
+	run, err := RunToTell(ctx, p, version)
 	if err != nil {
 		return SavedCheckpoint{}, err
 	}
@@ -79,9 +79,9 @@ func journalCheckpoint(
 	return r.Log.Close()
 }
 
-// runForPeople returns the run to which belongs what people do to the project as a whole: the current one if it is
-// unfinished, else the newest session run, else a new one.
-func runForPeople(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
+// RunToTell returns the run to which belongs what people and agents do or say outside every attempt: the current one if it
+// is unfinished, else the newest session run, else a new one.
+func RunToTell(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
 	runs, err := Runs(p)
 	if err != nil {
 		return "", err
@@ -358,7 +358,7 @@ func (r *Restore) sameHead(ctx context.Context) error {
 
 // Do keeps what is there as a checkpoint of its own, and then makes the changes. It returns that checkpoint.
 func (r *Restore) Do(ctx context.Context, by pawl.Author) (before pawl.CheckpointID, err error) {
-	if r.run, err = runForPeople(ctx, r.project, r.version); err != nil {
+	if r.run, err = RunToTell(ctx, r.project, r.version); err != nil {
 		return "", err
 	}
 	err = journalCheckpoint(ctx, r.project, r.run, by, func(at standing) (pawl.Checkpoint, error) {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"pawl"
@@ -44,16 +43,11 @@ func (c *call) start(ctx context.Context) ([]byte, error) {
 
 // attempt returns the attempt that the session works for; nil: it works for none.
 func (c *call) attempt() *pawl.AttemptRef {
-	number, err := strconv.Atoi(variable(c.Environ, "PAWL_ATTEMPT"))
-	step := variable(c.Environ, "PAWL_STEP")
-	if err != nil || step == "" {
+	inside := engine.InsideOf(func(name string) string { return variable(c.Environ, name) })
+	if inside == nil {
 		return nil
 	}
-	ref := &pawl.AttemptRef{Step: pawl.StepID(step), Attempt: number, Token: pawl.Token(variable(c.Environ, "PAWL_TOKEN"))}
-	if item := variable(c.Environ, "PAWL_ITEM"); item != "" {
-		ref.Item = pawl.ItemIDOf(item)
-	}
-	return ref
+	return &inside.Attempt
 }
 
 // shells are programs that only stand between an agent and us.

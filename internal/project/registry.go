@@ -173,8 +173,11 @@ func entryPath(id string) (string, error) {
 	return filepath.Join(folder, id+".json"), err
 }
 
-func registry() (string, error) {
-	return userFolder("XDG_STATE_HOME", ".local/state", "projects")
+func registry() (string, error) { return StateFolder("projects") }
+
+// StateFolder returns a folder in which pawl keeps what it knows of this user, beyond any project. It need not be there.
+func StateFolder(names ...string) (string, error) {
+	return userFolder("XDG_STATE_HOME", ".local/state", names...)
 }
 
 // userFolder returns pawl's folder of this user that variable places, or the one in its usual place below the home.

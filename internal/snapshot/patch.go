@@ -86,6 +86,18 @@ func (c *Comparison) lines(b *bytes.Buffer, change Change, a, z string) error {
 	return nil
 }
 
+// TextPatch returns how the content of one file changes, as a patch; nil content is no file.
+func TextPatch(path string, old, now []byte) string {
+	a, z := quoted("a/"+path), quoted("b/"+path)
+	if old == nil {
+		a = "/dev/null"
+	}
+	if now == nil {
+		z = "/dev/null"
+	}
+	return udiff.Unified(a, z, string(old), string(now))
+}
+
 func size(e *Entry) int64 {
 	if e == nil {
 		return 0

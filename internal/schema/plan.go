@@ -1,11 +1,9 @@
-// Package planschema tells editors what a plan may hold. It is no check: pawl.ReadPlan refuses much that passes here.
-package planschema
+package schema
 
 import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -18,13 +16,15 @@ type file struct {
 	Steps []pawl.Step `json:"steps,omitempty"`
 }
 
-// JSON returns the JSON Schema of plans, made from the Go types.
-func JSON() ([]byte, error) {
+// Plan returns the JSON Schema of plans, by which editors help. It is no check: pawl.ReadPlan refuses much that passes here.
+func Plan() ([]byte, error) {
 	types := map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[pawl.Duration](): {Type: "string", Pattern: `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`},
 		reflect.TypeFor[pawl.StepID]():   {Type: "string", Pattern: `^[A-Za-z0-9._-]{1,64}$`},
 		reflect.TypeFor[pawl.Mode]():     words(pawl.Guided, pawl.Autopilot, pawl.HandsOn),
 		reflect.TypeFor[pawl.GateType](): words(pawl.HumanVerify, pawl.DecisionFor, pawl.HumanAction),
+
+		reflect.TypeFor[pawl.AgentName](): words(pawl.AgentNames...),
 	}
 	step, err := jsonschema.For[pawl.Step](&jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {
@@ -45,14 +45,6 @@ func JSON() ([]byte, error) {
 	return json.MarshalIndent(plan, "", "  ")
 }
 
-func words[W ~string](list ...W) *jsonschema.Schema {
-	s := &jsonschema.Schema{Type: "string"}
-	for _, w := range list {
-		s.Enum = append(s.Enum, string(w))
-	}
-	return s
-}
-
 // anyOneOf asks for exactly one of the keys.
 func anyOneOf(keys ...string) []*jsonschema.Schema {
 	var choice []*jsonschema.Schema
@@ -60,20 +52,4 @@ func anyOneOf(keys ...string) []*jsonschema.Schema {
 		choice = append(choice, &jsonschema.Schema{Required: []string{key}})
 	}
 	return choice
-}
-
-// withoutNull takes out null, which Go's lists and pointers may be and a plan's may not.
-func withoutNull(s *jsonschema.Schema) {
-	if s == nil {
-		return
-	}
-	s.Types = slices.DeleteFunc(s.Types, func(name string) bool { return name == "null" })
-	if len(s.Types) == 1 {
-		s.Type, s.Types = s.Types[0], nil
-	}
-	withoutNull(s.Items)
-	withoutNull(s.AdditionalProperties)
-	for _, property := range s.Properties {
-		withoutNull(property)
-	}
 }

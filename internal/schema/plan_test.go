@@ -1,4 +1,4 @@
-package planschema_test
+package schema_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pawl"
-	"pawl/internal/planschema"
+	"pawl/internal/schema"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden file")
@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the golden file")
 // TestSchema validates plans that are good, and some that are not.
 func TestSchema(t *testing.T) {
 	t.Parallel()
-	schema := planSchema(t)
+	plans := planSchema(t)
 	good, err := filepath.Glob("../../testdata/plan/good/*.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestSchema(t *testing.T) {
 		if _, err := pawl.ReadPlan(path, data); err != nil {
 			t.Errorf("the reader refuses it: %v", err)
 		}
-		if err := schema.Validate(untyped(t, data)); err != nil {
+		if err := plans.Validate(untyped(t, data)); err != nil {
 			t.Errorf("%s: the schema refuses it: %v", path, err)
 		}
 	}
@@ -47,7 +47,7 @@ func TestSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if schema.Validate(untyped(t, data)) == nil {
+		if plans.Validate(untyped(t, data)) == nil {
 			t.Errorf("the schema accepts %s", name)
 		}
 	}
@@ -56,7 +56,7 @@ func TestSchema(t *testing.T) {
 // TestKeys keeps what editors are told in a file, to see when it changes.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	data, err := planschema.JSON()
+	data, err := schema.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,15 +77,15 @@ func TestKeys(t *testing.T) {
 
 func planSchema(t *testing.T) *jsonschema.Resolved {
 	t.Helper()
-	data, err := planschema.JSON()
+	data, err := schema.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(data, &schema); err != nil {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(data, &s); err != nil {
 		t.Fatal(err)
 	}
-	resolved, err := schema.Resolve(nil)
+	resolved, err := s.Resolve(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,124 @@
+package agentstest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Answer is what an agent makes of what a hook printed.
+type Answer struct {
+	Context string // added to what its model reads
+	Hold    string // why its turn must not end; empty: it may
+}
+
+// Read returns what an agent makes of what a hook printed at one of its events, or why it would be told that the hook has
+// failed. It is as strict as the strictest of the real parsers: nothing may be printed that an agent does not know.
+func Read(agent, event string, printed []byte) (Answer, error) {
+	if (agent == "claude" || agent == "codex") && len(printed) == 0 {
+		return Answer{}, nil
+	}
+	read := map[string]func(string, []byte) (Answer, error){
+		"claude": readNamed, "codex": readNamed, "gemini": readGemini, "copilot": readFlat, "opencode": readFlat,
+	}[agent]
+	if read == nil {
+		return Answer{}, fmt.Errorf("no agent %q", agent)
+	}
+	a, err := read(event, printed)
+	if err != nil {
+		return Answer{}, fmt.Errorf("%s does not take %q at %s: %w", agent, printed, event, err)
+	}
+	return a, nil
+}
+
+// strict reads one JSON object, all of whose fields are known, and nothing behind it.
+func strict(printed []byte, into any) error {
+	if printed = bytes.TrimSpace(printed); !bytes.HasPrefix(printed, []byte("{")) {
+		return errors.New("it is no JSON object")
+	}
+	dec := json.NewDecoder(bytes.NewReader(printed))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something stands behind the object")
+	}
+	return nil
+}
+
+// named are the events of Claude Code and Codex whose output may name them and add to the context.
+var named = []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart"}
+
+// readNamed reads as Claude Code and Codex do: what is added stands beside the event's name. An empty object would do too,
+// but plain silence is what they are given.
+func readNamed(event string, printed []byte) (Answer, error) {
+	var out struct {
+		Decision string `json:"decision"`
+		Reason   string `json:"reason"`
+		Specific *struct {
+			Event   string `json:"hookEventName"`
+			Context string `json:"additionalContext"`
+		} `json:"hookSpecificOutput"`
+	}
+	if err := strict(printed, &out); err != nil {
+		return Answer{}, err
+	}
+	a := Answer{Hold: out.Reason}
+	if s := out.Specific; s != nil {
+		if a.Context = s.Context; s.Event != event || !slices.Contains(named, event) {
+			return a, fmt.Errorf("it adds to %s", s.Event)
+		}
+	}
+	return a, held(event, "Stop", out.Decision, "block", out.Reason)
+}
+
+// readGemini reads as Gemini CLI does.
+func readGemini(event string, printed []byte) (Answer, error) {
+	var out struct {
+		Decision string `json:"decision"`
+		Reason   string `json:"reason"`
+		Specific struct {
+			Context string `json:"additionalContext"`
+		} `json:"hookSpecificOutput"`
+	}
+	if err := strict(printed, &out); err != nil {
+		return Answer{}, err
+	}
+	a := Answer{Context: out.Specific.Context, Hold: out.Reason}
+	if a.Context != "" && event != "SessionStart" && event != "BeforeAgent" {
+		return a, errors.New("it adds to what has no context")
+	}
+	return a, held(event, "AfterAgent", out.Decision, "deny", out.Reason)
+}
+
+// readFlat reads as Copilot CLI and our plugin for OpenCode do: what is added stands at the top.
+func readFlat(event string, printed []byte) (Answer, error) {
+	var out struct {
+		Decision string `json:"decision"`
+		Reason   string `json:"reason"`
+		Context  string `json:"additionalContext"`
+	}
+	if err := strict(printed, &out); err != nil {
+		return Answer{}, err
+	}
+	return Answer{Context: out.Context, Hold: out.Reason}, held(event, "Stop", out.Decision, "block", out.Reason)
+}
+
+// held says what is wrong with holding a turn open.
+func held(event, stop, decision, word, reason string) error {
+	switch {
+	case decision == "" && reason == "":
+		return nil
+	case decision != word:
+		return fmt.Errorf("decision %q", decision)
+	case reason == "":
+		return errors.New("a decision without a reason")
+	case event != stop:
+		return errors.New("it holds what is no turn's end")
+	}
+	return nil
+}

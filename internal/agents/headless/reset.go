@@ -1,0 +1,137 @@
+package headless
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// How agents write until when a limit lasts.
+var (
+	epochReset = regexp.MustCompile(`(?:\||resets?_?at"?\s*:\s*)(\d{10})\b`)
+	stampReset = regexp.MustCompile(`\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:\d\d)`)
+	awayReset  = regexp.MustCompile(`(?i)\b(in|after|retryDelay"?\s*:\s*"?|resets?_in_seconds"?\s*:)\s*((?:\d+(?:\.\d+)?\s*[a-z]*[\s,]*(?:and\s+)?)+)`)
+	clockReset = regexp.MustCompile(`(?i)\b(?:at|resets?)\s+(?:(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(?:(\d{4}),?\s+)?(?:at\s+)?)?(\d{1,2})(?::(\d\d))?\s*(am|pm)?(?:\s*\(([A-Za-z]+(?:/[A-Za-z_]+)*)\))?`)
+	amount     = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s*([a-z]*)`)
+)
+
+// resetIn returns the time that a text names as the end of a limit, zero where it names none. Times of day are those of
+// the zone that it names, or else of now's.
+func resetIn(text string, now time.Time) time.Time {
+	for _, find := range []func(string, time.Time) time.Time{epochIn, stampIn, awayIn, clockIn} {
+		if at := find(text, now); sensible(at, now) {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// maxReset is how far away the end of a limit can be.
+const maxReset = 60 * 24 * time.Hour
+
+func sensible(at, now time.Time) bool { return at.After(now) && at.Sub(now) <= maxReset }
+
+func epochIn(text string, _ time.Time) time.Time {
+	m := epochReset.FindStringSubmatch(text)
+	if m == nil {
+		return time.Time{}
+	}
+	seconds, _ := strconv.ParseInt(m[1], 10, 64) // ten digits always are
+	return time.Unix(seconds, 0)
+}
+
+func stampIn(text string, _ time.Time) time.Time {
+	stamp := strings.ToUpper(strings.Replace(stampReset.FindString(text), " ", "T", 1))
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04Z07:00"} {
+		if at, err := time.Parse(layout, stamp); err == nil {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+func awayIn(text string, now time.Time) time.Time {
+	if away := lasts(text); away > 0 {
+		return now.Add(away)
+	}
+	return time.Time{}
+}
+
+// lasts returns how long a limit lasts that a text tells of, 0 where it says nothing of that sort.
+func lasts(text string) time.Duration {
+	for _, m := range awayReset.FindAllStringSubmatch(text, -1) {
+		bare := strings.HasPrefix(strings.ToLower(m[1]), "reset") // seconds, as its name says
+		if away := span(m[2], bare); away > 0 {
+			return away
+		}
+	}
+	return 0
+}
+
+// span reads "2 days 17 hours" or "1h0m0s", up to what is no amount of time. A number without a unit is one only where it
+// is bare.
+func span(text string, bare bool) time.Duration {
+	var sum time.Duration
+	for _, part := range amount.FindAllStringSubmatch(text, -1) {
+		unit, known := units[strings.ToLower(part[2])]
+		n, err := strconv.ParseFloat(part[1], 64)
+		if !known || part[2] == "" && !bare || err != nil || n > 1e7 {
+			return sum
+		}
+		sum += time.Duration(n * float64(unit))
+	}
+	return sum
+}
+
+// units are units of time, in all their spellings.
+var units = map[string]time.Duration{
+	"": time.Second, "ms": time.Millisecond, "s": time.Second, "sec": time.Second, "secs": time.Second, "second": time.Second,
+	"seconds": time.Second, "m": time.Minute, "min": time.Minute, "mins": time.Minute, "minute": time.Minute, "minutes": time.Minute,
+	"h": time.Hour, "hr": time.Hour, "hrs": time.Hour, "hour": time.Hour, "hours": time.Hour, "d": 24 * time.Hour, "day": 24 * time.Hour,
+	"days": 24 * time.Hour,
+}
+
+// clockIn reads a time of day, perhaps with a date: the next such time is meant.
+func clockIn(text string, now time.Time) time.Time {
+	m := clockReset.FindStringSubmatch(text)
+	if m == nil || m[5] == "" && m[6] == "" { // a mere number is no time
+		return time.Time{}
+	}
+	zone := now.Location()
+	if named, err := time.LoadLocation(m[7]); err == nil && m[7] != "" {
+		zone = named
+	}
+	hour, _ := strconv.Atoi(m[4])
+	minute, _ := strconv.Atoi("0" + m[5])
+	if half := strings.ToLower(m[6]); half != "" {
+		hour %= 12
+		if half == "pm" {
+			hour += 12
+		}
+	}
+	here := now.In(zone)
+	if m[1] == "" {
+		at := time.Date(here.Year(), here.Month(), here.Day(), hour, minute, 0, 0, zone)
+		if !at.After(now) {
+			at = time.Date(here.Year(), here.Month(), here.Day()+1, hour, minute, 0, 0, zone)
+		}
+		return at
+	}
+	return dated(m, here, hour, minute)
+}
+
+// dated is a time of day with a date, which may lack its year.
+func dated(m []string, here time.Time, hour, minute int) time.Time {
+	month := time.Month(1 + strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(m[1]))/3)
+	day, _ := strconv.Atoi(m[2])
+	year, _ := strconv.Atoi("0" + m[3])
+	if year != 0 {
+		return time.Date(year, month, day, hour, minute, 0, 0, here.Location())
+	}
+	at := time.Date(here.Year(), month, day, hour, minute, 0, 0, here.Location())
+	if at.Before(here) {
+		at = time.Date(here.Year()+1, month, day, hour, minute, 0, 0, here.Location())
+	}
+	return at
+}

@@ -1,0 +1,269 @@
+package attach
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pawl"
+)
+
+// agent is a coding agent, and where and how it takes what is ours.
+type agent struct {
+	name    string
+	command string // what its user types
+	targets func(p Place, s Scope) []target
+	next    func(s Scope) []string
+}
+
+// agents are those that can be attached.
+var agents = []agent{
+	{"claude", "claude", claude, func(s Scope) []string {
+		if s == Project {
+			return []string{"Claude Code asks once whether it may use the MCP server of .mcp.json: say yes"}
+		}
+		return nil
+	}},
+	{"codex", "codex", codex, func(s Scope) []string {
+		next := []string{"Codex runs no hook before you trust it: start `codex`, type /hooks, and trust those of pawl"}
+		if s == Project {
+			next = append(next, "Codex reads .codex/ only in a folder that you trust: it asks at its first start there")
+		}
+		return next
+	}},
+	{"gemini", "gemini", gemini, func(s Scope) []string {
+		if s == Project {
+			return []string{"Gemini CLI runs a project's hooks only in a folder that you trust: it asks at its first start there"}
+		}
+		return nil
+	}},
+	{"opencode", "opencode", opencode, func(Scope) []string { return nil }},
+	{"copilot", "copilot", copilot, func(s Scope) []string {
+		if s == Project {
+			return []string{"Copilot CLI reads a project's hooks and servers only in a folder that you trust: it asks at its first start there"}
+		}
+		return nil
+	}},
+}
+
+// Names returns the names of the agents that can be attached.
+func Names() []string {
+	names := make([]string, len(agents))
+	for i, a := range agents {
+		names[i] = a.name
+	}
+	return names
+}
+
+func find(name string) (agent, error) {
+	i := slices.IndexFunc(agents, func(a agent) bool { return a.name == name })
+	if i < 0 {
+		return agent{}, &pawl.Error{
+			Kind: pawl.KindUsage,
+			Err:  fmt.Errorf("%q is no agent that can be attached: want one of %s; others are served by `pawl run -- COMMAND…` and by `pawl mcp`", name, strings.Join(Names(), ", ")),
+			Hint: "pawl attach --help",
+		}
+	}
+	return agents[i], nil
+}
+
+// Timeouts of hooks, in seconds. At the end of a turn acceptance checks may run.
+const (
+	hookSeconds = 10
+	stopSeconds = 60
+)
+
+func seconds(event string) int {
+	if event == "Stop" || event == "AfterAgent" {
+		return stopSeconds
+	}
+	return hookSeconds
+}
+
+var mcpArgs = []string{"mcp"}
+
+// server is how most agents name an MCP server.
+type server struct {
+	Command string   `json:"command"`
+	Args    []string `json:"args"`
+}
+
+// mcpServers is the MCP server in a file of the form that Claude Code began.
+func mcpServers(p Place) jsonServer {
+	return jsonServer{in: "mcpServers", value: server{p.Pawl, mcpArgs}, must: map[string]any{"command": p.Pawl, "args": mcpArgs}}
+}
+
+// claude: the project's hooks go to the settings that are not committed, for they name a program of this machine. The
+// fields command and args start it without a shell. Copilot CLI reads these files too, but runs bash if there is one:
+// there it does nothing, and Copilot's own hooks do the work.
+func claude(p Place, s Scope) []target {
+	hook := func(event string) handler {
+		return handler{Type: "command", Command: p.Pawl, Args: []string{"hook", "claude"}, Bash: ":", Timeout: seconds(event)}
+	}
+	events := []string{"SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PreCompact",
+		"SubagentStart", "SubagentStop", "Stop", "StopFailure", "PermissionRequest", "PermissionDenied", "TaskCreated", "TaskCompleted"}
+	settings, servers, folder := "settings.local.json", filepath.Join(p.Root, ".mcp.json"), filepath.Join(p.Root, ".claude")
+	if s == User {
+		folder = p.home("CLAUDE_CONFIG_DIR", ".claude")
+		settings, servers = "settings.json", filepath.Join(p.Home, ".claude.json")
+		if p.Env("CLAUDE_CONFIG_DIR") != "" {
+			servers = filepath.Join(folder, ".claude.json")
+		}
+	}
+	return []target{
+		{filepath.Join(folder, settings), "{}\n", []edit{hooks{agent: "claude", events: events, hook: hook}}},
+		{servers, "{}\n", []edit{mcpServers(p)}},
+		p.skill(filepath.Join(folder, "skills"), "$ARGUMENTS"),
+	}
+}
+
+func codex(p Place, s Scope) []target {
+	hook := func(event string) handler {
+		timeout := seconds(event)
+		if slices.Contains(codexShort, event) {
+			timeout = codexShortSeconds
+		}
+		return handler{Type: "command", Command: p.word() + " hook codex", Timeout: timeout}
+	}
+	events := []string{"SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PermissionRequest", "PreCompact",
+		"SubagentStart", "SubagentStop", "Stop", "Interrupt"}
+	folder, skills := filepath.Join(p.Root, ".codex"), filepath.Join(p.Root, ".agents", "skills")
+	if s == User {
+		folder = p.home("CODEX_HOME", ".codex")
+		skills = filepath.Join(folder, "skills")
+	}
+	return []target{
+		{filepath.Join(folder, "hooks.json"), "{}\n", []edit{hooks{agent: "codex", events: events, hook: hook}}},
+		{filepath.Join(folder, "config.toml"), "", []edit{tomlServer{p.Pawl}}},
+		p.skill(skills, ""),
+	}
+}
+
+// gemini counts in milliseconds. It has PreCompress too, but at every turn.
+func gemini(p Place, s Scope) []target {
+	hook := func(event string) handler {
+		return handler{Type: "command", Name: geminiName, Command: p.word() + " hook gemini", Timeout: 1000 * seconds(event)}
+	}
+	events := []string{"SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool", "Notification"}
+	folder := filepath.Join(p.Root, ".gemini")
+	if s == User {
+		folder = p.geminiHome()
+	}
+	return []target{
+		{filepath.Join(folder, "settings.json"), "{}\n", []edit{hooks{agent: "gemini", events: events, hook: hook}, mcpServers(p)}},
+		p.file(filepath.Join(folder, "commands", "pawl.toml"), geminiCommand, "{{args}}"),
+	}
+}
+
+// geminiName is what our hooks are called there.
+const geminiName = "pawl"
+
+// opencode has no hooks that are commands: a plugin pipes what happens to pawl.
+func opencode(p Place, s Scope) []target {
+	folder, configs := filepath.Join(p.Root, ".opencode"), []string{p.Root, filepath.Join(p.Root, ".opencode")}
+	if s == User {
+		folder = filepath.Join(p.home("XDG_CONFIG_HOME", ".config"), "opencode")
+		configs = []string{folder}
+	}
+	value := struct {
+		Type    string   `json:"type"`
+		Command []string `json:"command"`
+		Enabled bool     `json:"enabled"`
+	}{"local", []string{p.Pawl, "mcp"}, true}
+	config := jsonServer{in: "mcp", value: value, must: map[string]any{"type": value.Type, "command": value.Command}}
+	return []target{
+		p.file(filepath.Join(folder, "plugin", "pawl.js"), opencodePlugin, ""),
+		{opencodeConfig(configs), "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}\n", []edit{config}},
+		p.file(filepath.Join(folder, "command", "pawl.md"), opencodeCommand, "$ARGUMENTS"),
+	}
+}
+
+// opencodeConfig returns the settings file that is there, or the one to make.
+func opencodeConfig(folders []string) string {
+	for _, folder := range folders {
+		for _, name := range []string{"opencode.jsonc", "opencode.json"} {
+			if path := filepath.Join(folder, name); isThere(path) {
+				return path
+			}
+		}
+	}
+	return filepath.Join(folders[0], "opencode.json")
+}
+
+// copilot takes a hook that fails for a no, and so would refuse every tool where pawl is gone: hence the || true.
+func copilot(p Place, s Scope) []target {
+	hook := func(event string) handler {
+		return handler{Type: "command", Bash: p.word() + " hook copilot " + orElse, TimeoutSec: seconds(event)}
+	}
+	events := []string{"SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PreCompact",
+		"SubagentStart", "SubagentStop", "Stop", "ErrorOccurred", "PermissionRequest"}
+	folder, servers := filepath.Join(p.Root, ".github"), "mcp.json"
+	if s == User {
+		folder, servers = p.home("COPILOT_HOME", ".copilot"), "mcp-config.json"
+	}
+	return []target{
+		{filepath.Join(folder, "hooks", "pawl.json"), "{\n  \"version\": 1\n}\n", []edit{hooks{agent: "copilot", events: events, flat: true, hook: hook}}},
+		{filepath.Join(folder, servers), "{}\n", []edit{mcpServers(p)}},
+		p.skill(filepath.Join(folder, "skills"), ""),
+	}
+}
+
+// home returns the folder that a variable names, or the usual one in the user's home.
+func (p Place) home(variable, usual string) string {
+	if folder := p.Env(variable); filepath.IsAbs(folder) {
+		return filepath.Clean(folder)
+	}
+	return filepath.Join(p.Home, usual)
+}
+
+func (p Place) geminiHome() string { return filepath.Join(p.home("GEMINI_CLI_HOME", ""), ".gemini") }
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// What agents are told, with {{pawl}} for the program and {{arguments}} for what the user typed behind the command.
+var (
+	//go:embed files/instructions.md
+	instructions string
+	//go:embed files/skill.md
+	skillHead string
+	//go:embed files/command.toml
+	geminiCommand string
+	//go:embed files/command.md
+	opencodeCommand string
+	//go:embed files/plugin.js
+	opencodePlugin string
+)
+
+// skill is a skill below a folder of skills.
+func (p Place) skill(folder, arguments string) target {
+	return p.file(filepath.Join(folder, "pawl", "SKILL.md"), skillHead, arguments)
+}
+
+// file is a file that is ours as a whole.
+func (p Place) file(path, text, arguments string) target {
+	if arguments != "" {
+		arguments = "\n\nAsked for: " + arguments
+	}
+	program, err := json.Marshal(p.Pawl)
+	if err != nil {
+		program = []byte(`"pawl"`)
+	}
+	text = strings.NewReplacer("{{instructions}}", strings.TrimSpace(instructions)).Replace(text)
+	text = strings.NewReplacer("{{pawl}}", p.word(), "{{program}}", string(program), "{{arguments}}", arguments).Replace(text)
+	return target{path: path, edits: []edit{whole{[]byte(text)}}}
+}
+
+// word is the program as one types it.
+func (p Place) word() string {
+	if strings.Trim(p.Pawl, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/") == "" {
+		return p.Pawl
+	}
+	return quoted(p.Pawl)
+}

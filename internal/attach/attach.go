@@ -1,0 +1,404 @@
+// Package attach puts pawl into the settings of coding agents and takes it out again: hooks that tell pawl what happens,
+// the MCP server, and a skill or command.
+//
+// Files of the user are spliced, never written anew: other entries, comments, order, indentation and line ends stay as
+// they are, to the byte. What stood there is recorded durably before the first file changes, so that detaching gives
+// exactly that back, or where somebody has edited since, takes out no more than what is ours. Every deed can be killed
+// anywhere and done again.
+package attach
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pawl"
+	"pawl/internal/disk"
+)
+
+// Scope is for what an agent is attached.
+type Scope string
+
+// The scopes.
+const (
+	Project Scope = "project" // this project
+	User    Scope = "user"    // all projects of this user
+)
+
+// Place is where agents are attached, and what they are to start.
+type Place struct {
+	Root  string              // the project's folder, links followed; empty where there is none
+	Home  string              // the user's home folder
+	State string              // pawl's own folder for this user
+	Pawl  string              // the program that agents are to start, absolute
+	Env   func(string) string // the environment, which may say where agents keep their settings
+}
+
+// Deed is what attaching or detaching does to files. Until Do nothing is changed.
+type Deed struct {
+	Agent   string
+	Scope   Scope
+	Changes []Change
+	Notes   []string // what a person should know before
+	Next    []string // what is left to a person to do
+
+	place  Place
+	record record // as it is to be; without files it is to go
+	before []byte // the record's bytes as they are, nil where there is none
+	aside  []aside
+	folded []string // folders to remove where they are empty, the deepest first
+	litter []string // files that a deed left that was cut off
+}
+
+// Change is what happens to one file.
+type Change struct {
+	Path     string // as people know it
+	Old, New []byte // nil: no file
+
+	file settings
+}
+
+// Word says in one word what happens to the file.
+func (c Change) Word() string {
+	switch {
+	case c.Old == nil:
+		return "made"
+	case c.New == nil:
+		return "removed"
+	}
+	return "changed"
+}
+
+// aside is a file of ours that somebody has edited: it is moved here, for nothing in it can be told to be ours.
+type aside struct {
+	path string
+	data []byte
+}
+
+// Attach prepares to attach an agent. Where all is there already, the deed has no changes.
+func Attach(name string, scope Scope, place Place) (*Deed, error) {
+	a, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	d, old, err := begin(a, scope, place)
+	if err != nil {
+		return nil, err
+	}
+	d.record = record{Format: format, Agent: name, Scope: scope, Pawl: place.Pawl}
+	for _, t := range a.targets(place, scope) {
+		kept, err := d.add(t, old.find(d.key(t.path)))
+		if err != nil {
+			return nil, err
+		}
+		if kept != nil {
+			d.record.Files = append(d.record.Files, *kept)
+		}
+	}
+	if len(d.Changes) == 0 {
+		return d, nil
+	}
+	d.Next = a.next(scope)
+	return d, d.refuseTwice(a)
+}
+
+// Detach prepares to detach an agent. Where nothing of ours is there, the deed has no changes.
+func Detach(name string, scope Scope, place Place) (*Deed, error) {
+	a, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	d, old, err := begin(a, scope, place)
+	if err != nil {
+		return nil, err
+	}
+	targets := a.targets(place, scope)
+	for _, kept := range old.Files { // also where an older pawl, or other variables, had put it
+		path := d.path(kept.Path)
+		if !slices.ContainsFunc(targets, func(t target) bool { return t.path == path }) {
+			targets = append(targets, target{path: path})
+		}
+	}
+	for _, t := range targets {
+		if err := d.take(t, old.find(d.key(t.path))); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(d.folded, func(a, b string) int { return len(b) - len(a) })
+	d.folded = slices.Compact(d.folded)
+	return d, nil
+}
+
+// begin reads what earlier deeds recorded.
+func begin(a agent, scope Scope, place Place) (*Deed, record, error) {
+	d := &Deed{Agent: a.name, Scope: scope, place: place}
+	old, data, err := readRecord(d.recordFile())
+	d.before = data
+	return d, old, err
+}
+
+// add has the deed put what is ours into a file, and returns what is to be recorded of it.
+func (d *Deed) add(t target, old *kept) (*kept, error) {
+	file, err := d.read(t)
+	if err != nil {
+		return nil, err
+	}
+	if seen, err := t.look(file.data); err != nil {
+		return nil, d.broken(t, err)
+	} else if seen.complete {
+		return old, nil
+	}
+	this := kept{Path: d.key(t.path)}
+	for _, folder := range file.missing {
+		this.Folders = append(this.Folders, d.key(folder))
+	}
+	if old != nil {
+		this.Folders = union(old.Folders, this.Folders)
+	}
+	if old.made(file.data) {
+		this.Was, this.Made = old.Was, []string{hash(file.data)}
+	} else if this.Was, err = t.without(file.data, old.was()); err != nil {
+		return nil, d.broken(t, err)
+	}
+	now, err := t.with(this.Was)
+	if err != nil {
+		return nil, d.broken(t, err)
+	}
+	this.Made = append(this.Made, hash(now))
+	d.change(t, file, now)
+	return &this, nil
+}
+
+// take has the deed bring a file back to what it was, or take out what is ours.
+func (d *Deed) take(t target, old *kept) error {
+	file, err := d.read(t)
+	if err != nil {
+		return err
+	}
+	now := file.data
+	switch {
+	case old.made(file.data):
+		now = old.Was
+	case old != nil && len(t.edits) == 0:
+		d.Notes = append(d.Notes, fmt.Sprintf("%s was edited since, and this pawl does not know what of it is ours: it stays", d.shown(t.path)))
+	case t.editedWhole(file.data):
+		path := filepath.Join(d.folder(), "edited", d.Agent+"-"+hash(file.data)[:8]+"-"+filepath.Base(t.path))
+		d.aside, now = append(d.aside, aside{path, file.data}), nil
+		d.Notes = append(d.Notes, fmt.Sprintf("%s was edited since it was made: what it says now is kept in %s", d.shown(t.path), d.shown(path)))
+	default:
+		if now, err = t.without(file.data, old.was()); err != nil {
+			return d.broken(t, err)
+		}
+		if old != nil && old.Was == nil && now != nil && t.isSeed(now) {
+			now = nil
+		}
+	}
+	if now == nil && old != nil {
+		for _, folder := range old.Folders {
+			d.folded = append(d.folded, d.path(folder))
+		}
+	}
+	d.change(t, file, now)
+	return nil
+}
+
+// change notes a change of a file, if it is one.
+func (d *Deed) change(t target, file settings, now []byte) {
+	if (now == nil) != (file.data == nil) || !bytes.Equal(now, file.data) {
+		d.Changes = append(d.Changes, Change{Path: d.shown(t.path), Old: file.data, New: now, file: file})
+	}
+}
+
+// read reads a target's file, and says so where a link leads elsewhere.
+func (d *Deed) read(t target) (settings, error) {
+	file, err := readSettings(t.path)
+	if err != nil {
+		return file, err
+	}
+	if left := disk.Beside(file.path); isThere(left) {
+		d.litter = append(d.litter, left)
+	}
+	if file.path != t.path {
+		d.Notes = append(d.Notes, fmt.Sprintf("%s leads by a link to %s: the change is made there", d.shown(t.path), file.path))
+	}
+	return file, nil
+}
+
+// broken tells of a file that cannot be read, or not be added to.
+func (d *Deed) broken(t target, err error) error {
+	return &pawl.Error{
+		Kind: pawl.KindUsage,
+		Err:  fmt.Errorf("%s:%w\nnothing was changed", d.shown(t.path), err),
+		Hint: fmt.Sprintf("mend %s, then say it again", d.shown(t.path)),
+	}
+}
+
+// refuseTwice refuses to attach an agent in both scopes: its hooks would run twice.
+func (d *Deed) refuseTwice(a agent) error {
+	other := map[Scope]Scope{Project: User, User: Project}[d.Scope]
+	if other == Project && d.place.Root == "" {
+		return nil
+	}
+	for _, t := range a.targets(d.place, other) {
+		file, err := readSettings(t.path)
+		if err != nil {
+			continue // it is not ours to mend now
+		}
+		if seen, err := t.look(file.data); err == nil && len(seen.programs) > 0 && !slices.ContainsFunc(d.Changes, func(c Change) bool { return c.file.path == file.path }) {
+			return &pawl.Error{
+				Kind: pawl.KindUsage,
+				Err:  fmt.Errorf("%s is attached already, with scope %s, in %s: every hook would run twice", a.name, other, d.shown(t.path)),
+				Hint: fmt.Sprintf("pawl detach %s --scope %s", a.name, other),
+			}
+		}
+	}
+	return nil
+}
+
+// Do carries the deed out. What it did when it was cut off is taken up by the next one.
+func (d *Deed) Do() error {
+	if len(d.Changes) == 0 && len(d.litter) == 0 && (d.before == nil || d.Attaches()) {
+		return nil
+	}
+	if d.Attaches() {
+		if err := disk.MakeFolders(d.folder()); err != nil {
+			return err
+		}
+	}
+	if !isThere(d.folder()) {
+		return d.steps() // nothing was ever attached here by us, so there is nothing to lock either
+	}
+	return locked(filepath.Join(d.folder(), "lock"), d.steps)
+}
+
+// steps does the deed, step by step.
+func (d *Deed) steps() error {
+	if err := d.unchanged(); err != nil {
+		return err
+	}
+	steps := []func() error{d.clear, d.setAside, d.write, d.forget}
+	if d.Attaches() {
+		steps = []func() error{d.clear, d.keep, d.write}
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return fmt.Errorf("%w; say it again to go on from here", err)
+		}
+	}
+	return nil
+}
+
+// Attaches reports whether the deed attaches, and not the other way round.
+func (d *Deed) Attaches() bool { return d.record.Format > 0 }
+
+// clear removes what a deed left that was cut off.
+func (d *Deed) clear() error {
+	for _, path := range d.litter {
+		if err := disk.Remove(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unchanged refuses to go on where somebody was faster.
+func (d *Deed) unchanged() error {
+	_, data, err := readRecord(d.recordFile())
+	if err != nil {
+		return err
+	}
+	same := bytes.Equal(data, d.before)
+	for _, c := range d.Changes {
+		now, err := readSettings(c.file.named)
+		if err != nil {
+			return err
+		}
+		same = same && bytes.Equal(now.data, c.Old) && now.path == c.file.path
+	}
+	if !same {
+		return &pawl.Error{Kind: pawl.KindHeld, Err: errors.New("somebody else changed the files meanwhile; nothing was done"), Hint: "say it again"}
+	}
+	return nil
+}
+
+// write brings the files to what they are to be.
+func (d *Deed) write() error {
+	mode := map[Scope]fs.FileMode{Project: 0o755, User: 0o700}[d.Scope]
+	for _, c := range d.Changes {
+		folder := filepath.Dir(c.file.path)
+		if c.New == nil {
+			if err := errors.Join(disk.Remove(c.file.path), disk.SyncFolder(folder)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := disk.MakeFoldersAs(folder, mode); err != nil {
+			return err
+		}
+		if err := disk.ReplaceOthers(c.file.path, c.New, mode&0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setAside keeps what people made of our files.
+func (d *Deed) setAside() error {
+	for _, a := range d.aside {
+		if err := disk.MakeFolders(filepath.Dir(a.path)); err != nil {
+			return err
+		}
+		if err := disk.Replace(a.path, a.data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget removes the folders that were made, where nothing else is in them, and then the record.
+func (d *Deed) forget() error {
+	for _, folder := range d.folded {
+		entries, err := os.ReadDir(folder)
+		if err != nil || len(entries) > 0 {
+			continue
+		}
+		if err := disk.Remove(folder); err != nil {
+			return err
+		}
+	}
+	if d.before == nil {
+		return nil
+	}
+	return errors.Join(disk.Remove(d.recordFile()), disk.SyncFolder(d.folder()))
+}
+
+// shown is a path as people know it: from the project, or from their home.
+func (d *Deed) shown(path string) string { return d.place.shown(path) }
+
+func (p Place) shown(path string) string {
+	if rest, ok := strings.CutPrefix(path, p.Root+"/"); ok && p.Root != "" {
+		return rest
+	}
+	if rest, ok := strings.CutPrefix(path, p.Home+"/"); ok && p.Home != "" {
+		return "~/" + rest
+	}
+	return path
+}
+
+func hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}

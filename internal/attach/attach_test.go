@@ -1,0 +1,406 @@
+package attach
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pawl"
+	"pawl/internal/attach/jsonc"
+)
+
+// Whatever stood there: attaching adds to it, attaching again changes nothing, and detaching gives back every byte.
+func TestReturnsToTheByte(t *testing.T) {
+	t.Parallel()
+	everyShape(t, func(w *world, path, agent string, scope Scope) {
+		before, text := w.tree(), w.read(path)
+		if deed := w.attach(agent, scope); len(deed.Changes) == 0 || w.read(path) == text {
+			w.Fatalf("nothing was changed: %v", deed.Changes)
+		}
+		w.checkAttached(agent, scope)
+		if deed := w.attach(agent, scope); len(deed.Changes) > 0 {
+			w.Errorf("attaching again changes %s", deed.Changes[0].Path)
+		}
+		w.detach(agent, scope)
+		w.same(before)
+		if deed := w.detach(agent, scope); len(deed.Changes) > 0 {
+			w.Errorf("detaching again changes %s", deed.Changes[0].Path)
+		}
+	})
+}
+
+// checkAttached checks that all of ours is there, and that all else says what it said.
+func (w *world) checkAttached(name string, scope Scope) {
+	w.Helper()
+	a, err := find(name)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, target := range a.targets(w.Place, scope) {
+		seen, err := target.look([]byte(w.read(target.path)))
+		if err != nil || !seen.complete {
+			w.Errorf("%s: not attached: %+v, %v\n%s", target.path, seen, err, w.read(target.path))
+		}
+	}
+}
+
+// Without a record, what is ours is told by what it looks like; only what was empty before may be gone then.
+func TestDetachWithoutRecord(t *testing.T) {
+	t.Parallel()
+	everyShape(t, func(w *world, path, agent string, scope Scope) {
+		text := w.read(path)
+		w.attach(agent, scope)
+		if err := os.RemoveAll(w.folder(scope)); err != nil {
+			w.Fatal(err)
+		}
+		w.detach(agent, scope)
+		got := w.read(path)
+		if got != text && squeezed(got) != squeezed(text) {
+			w.Errorf("%s\nwas\n%s", got, text)
+		}
+	})
+}
+
+// squeezed is a text without whitespace, and without what was empty in those of the shapes that have such.
+func squeezed(text string) string {
+	text = strings.Join(strings.Fields(strings.TrimPrefix(text, "\ufeff")), "")
+	for _, empty := range []string{`"Stop":[]`, `"SessionEnd":[],`, `,"hooks":{}`} {
+		text = strings.ReplaceAll(text, empty, "")
+	}
+	if text == "" {
+		return "{}"
+	}
+	return strings.ReplaceAll(text, ",}", "}")
+}
+
+// What somebody edited meanwhile stays as they left it, and all that is not ours is as it was.
+func TestEditedMeanwhile(t *testing.T) {
+	t.Parallel()
+	everyShape(t, func(w *world, path, agent string, scope Scope) {
+		text := w.read(path)
+		if len(text) < 20 {
+			w.Skip("nothing to edit")
+		}
+		before := w.tree()
+		w.attach(agent, scope)
+		w.write(path, edited(w.read(path)))
+		if deed := w.attach(agent, scope); len(deed.Changes) > 0 {
+			w.Errorf("attaching again changes %s", deed.Changes[0].Path)
+		}
+		w.detach(agent, scope)
+		if got, want := w.read(path), edited(text); got != want {
+			w.Errorf("got\n%q\nwant\n%q", got, want)
+		}
+		w.write(path, text)
+		w.same(before)
+	})
+}
+
+// edited is a text with something new at its beginning and at its end.
+func edited(text string) string {
+	i := strings.IndexByte(text, '{')
+	if strings.Contains(text, "[tui]") {
+		return "mine = 'x' # new\n" + strings.TrimPrefix(text, "\ufeff") + "\n# the end\n"
+	}
+	return text[:i+1] + `"mine": [1, {"hook": "claude"}],` + text[i+1:] + "\n"
+}
+
+// All five agents, in both scopes, where nothing is yet: files and folders come, and go again.
+func TestFromNothing(t *testing.T) {
+	t.Parallel()
+	for _, name := range Names() {
+		for _, scope := range []Scope{Project, User} {
+			t.Run(name+"/"+string(scope), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				before := w.tree()
+				deed := w.attach(name, scope)
+				w.checkAttached(name, scope)
+				for _, c := range deed.Changes {
+					if c.Word() != "made" || filepath.IsAbs(c.Path) {
+						t.Errorf("%s was %s", c.Path, c.Word())
+					}
+				}
+				if scope == User && len(w.attach(name, scope).Changes) > 0 {
+					t.Error("attaching again changes something")
+				}
+				w.detach(name, scope)
+				w.same(before)
+			})
+		}
+	}
+}
+
+// All agents in one project do not get in each other's way, in whatever order they leave.
+func TestAllAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	before := w.tree()
+	for _, name := range Names() {
+		w.attach(name, Project)
+	}
+	for _, name := range Names() {
+		w.checkAttached(name, Project)
+		w.detach(name, Project)
+	}
+	w.same(before)
+}
+
+// A program that has moved is put in place of the old one, also in a file that was edited, and detaching still gives back
+// every byte.
+func TestAnotherProgram(t *testing.T) {
+	t.Parallel()
+	everyShape(t, func(w *world, path, agent string, scope Scope) {
+		text := w.read(path)
+		w.attach(agent, scope)
+		old := w.Pawl
+		w.Pawl = filepath.Join(w.Home, "a b's", "pawl")
+		w.attach(agent, scope)
+		if strings.Contains(w.read(path), old) {
+			w.Errorf("the old program is still there:\n%s", w.read(path))
+		}
+		w.checkAttached(agent, scope)
+		if len(text) > 20 {
+			text = edited(text)
+			w.write(path, edited(w.read(path)))
+		}
+		w.Pawl = old
+		w.attach(agent, scope)
+		w.checkAttached(agent, scope)
+		w.detach(agent, scope)
+		if got := w.read(path); got != text {
+			w.Errorf("got\n%q\nwant\n%q", got, text)
+		}
+	})
+}
+
+// A file that cannot be read is told with its place, and nothing at all is changed.
+func TestBrokenFiles(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ agent, path, text, want string }{
+		{"claude", ".claude/settings.local.json", "{\n  \"a\": 1\n  \"b\": 2\n}", ".claude/settings.local.json:3:3: expected , or } here"},
+		{"claude", ".claude/settings.local.json", "{\n  \"hooks\": []\n}", ".claude/settings.local.json:2:12: hooks are an object"},
+		{"claude", ".claude/settings.local.json", "{\n  \"hooks\": {\"Stop\": {}}\n}", ".claude/settings.local.json:2:21: what runs at Stop is a list"},
+		{"claude", ".mcp.json", "[]", ".mcp.json:1:1: settings are an object"},
+		{"claude", ".mcp.json", "{\"mcpServers\": null}", ".mcp.json:1:16: mcpServers is an object"},
+		{"codex", ".codex/config.toml", "model = \"x\n", ".codex/config.toml:1:9: this text does not end"},
+		{"codex", ".codex/config.toml", "mcp_servers = {}\n", ".codex/config.toml:1:1: mcp_servers is written in one line"},
+		{"gemini", ".gemini/settings.json", "{ // never ends", ".gemini/settings.json:1:16: the file ends"},
+		{"opencode", "opencode.json", "{\"mcp\": {\"a\"}}", "opencode.json:1:13: expected :"},
+		{"copilot", ".github/hooks/pawl.json", "{", ".github/hooks/pawl.json:1:2: the file ends"},
+	} {
+		w := newWorld(t)
+		w.write(filepath.Join(w.Root, c.path), c.text)
+		before := w.tree()
+		_, err := Attach(c.agent, Project, w.Place)
+		if err == nil || !strings.Contains(err.Error(), c.want) || pawl.KindOf(err) != pawl.KindUsage || pawl.HintOf(err) == "" {
+			t.Errorf("%s %q: %v (%s), want %s", c.path, c.text, err, pawl.HintOf(err), c.want)
+		}
+		w.same(before)
+	}
+}
+
+// Settings that are links, as with dotfiles that are kept elsewhere: the link stays, what it leads to changes, and that is
+// said. A link to nowhere is refused.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dotfiles := filepath.Join(filepath.Dir(w.Home), "dotfiles")
+	w.write(filepath.Join(dotfiles, "claude", "settings.json"), "{\n  \"model\": \"opus\"\n}\n")
+	w.write(filepath.Join(dotfiles, "codex", "AGENTS.md"), "# mine\n")
+	if err := os.Mkdir(filepath.Join(w.Home, ".claude"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{".claude/settings.json": "claude/settings.json", ".codex": "codex"} {
+		if err := os.Symlink(filepath.Join(dotfiles, to), filepath.Join(w.Home, from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := w.tree()
+	deed := w.attach("claude", User)
+	if !slices.ContainsFunc(deed.Notes, func(note string) bool {
+		return strings.Contains(note, "~/.claude/settings.json leads by a link to "+dotfiles+"/claude/settings.json")
+	}) {
+		t.Errorf("the link is not told of: %q", deed.Notes)
+	}
+	if !strings.Contains(w.read(filepath.Join(dotfiles, "claude", "settings.json")), "SessionStart") {
+		t.Error("the file behind the link has no hooks")
+	}
+	if deed := w.attach("codex", User); len(deed.Notes) != 3 {
+		t.Errorf("the folder that is a link is not told of: %q", deed.Notes)
+	}
+	w.checkAttached("codex", User)
+	w.detach("claude", User)
+	w.detach("codex", User)
+	w.same(before)
+	if got := w.read(filepath.Join(dotfiles, "claude", "settings.json")); got != "{\n  \"model\": \"opus\"\n}\n" {
+		t.Errorf("behind the link: %q", got)
+	}
+	if err := os.Symlink("nowhere", filepath.Join(w.Root, ".mcp.json")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Attach("claude", Project, w.Place); err == nil || !strings.Contains(err.Error(), "is a link to nowhere, which is not there") {
+		t.Error(err)
+	}
+}
+
+// What is no file is refused, and not waited for.
+func TestNoFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if err := os.MkdirAll(filepath.Join(w.Root, ".mcp.json"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Attach("claude", Project, w.Place); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Error(err)
+	}
+}
+
+// The mode of a file stays; files that are made are the user's own.
+func TestModes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := filepath.Join(w.Home, ".claude.json")
+	w.write(path, "{}\n")
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	w.attach("claude", User)
+	for path, want := range map[string]os.FileMode{path: 0o640, filepath.Join(w.Home, ".claude", "settings.json"): 0o600, filepath.Join(w.State, "attach", "claude.json"): 0o600} {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v, want %v", path, info.Mode(), err, want)
+		}
+	}
+}
+
+// A plugin that somebody has changed is not thrown away.
+func TestEditedPlugin(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	before := w.tree()
+	w.attach("opencode", Project)
+	plugin := filepath.Join(w.Root, ".opencode", "plugin", "pawl.js")
+	w.write(plugin, w.read(plugin)+"// mine\n")
+	deed := w.detach("opencode", Project)
+	w.same(before)
+	kept, err := filepath.Glob(filepath.Join(w.Root, ".pawl", "attach", "edited", "opencode-*-pawl.js"))
+	if err != nil || len(kept) != 1 || !strings.HasSuffix(w.read(kept[0]), "// mine\n") || len(deed.Notes) != 1 {
+		t.Errorf("kept %v, %v; %q", kept, err, deed.Notes)
+	}
+}
+
+// A file of another that has our name is given back.
+func TestOthersSkill(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write(filepath.Join(w.Root, ".claude", "skills", "pawl", "SKILL.md"), "about ratchets\n")
+	before := w.tree()
+	w.attach("claude", Project)
+	w.checkAttached("claude", Project)
+	w.detach("claude", Project)
+	w.same(before)
+}
+
+// A project that has moved is detached where it is now.
+func TestMovedProject(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write(filepath.Join(w.Root, ".mcp.json"), "{ \"mcpServers\": { } }")
+	w.attach("claude", Project)
+	moved := w.Root + "-elsewhere"
+	if err := os.Rename(w.Root, moved); err != nil {
+		t.Fatal(err)
+	}
+	w.Root = moved
+	w.detach("claude", Project)
+	if got := w.read(filepath.Join(w.Root, ".mcp.json")); got != "{ \"mcpServers\": { } }" {
+		t.Errorf("%q", got)
+	}
+	if isThere(filepath.Join(w.Root, ".claude")) {
+		t.Error("the folder that was made is still there")
+	}
+}
+
+// In both scopes every hook would run twice.
+func TestBothScopes(t *testing.T) {
+	t.Parallel()
+	for _, name := range Names() {
+		w := newWorld(t)
+		w.attach(name, User)
+		_, err := Attach(name, Project, w.Place)
+		if err == nil || pawl.HintOf(err) != "pawl detach "+name+" --scope user" {
+			t.Errorf("%s: %v (%s)", name, err, pawl.HintOf(err))
+		}
+	}
+}
+
+// Somebody who writes between the look and the deed is not overwritten.
+func TestChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	deed, err := Attach("claude", Project, w.Place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write(filepath.Join(w.Root, ".mcp.json"), "{\"faster\": true}")
+	before := w.tree()
+	if err := deed.Do(); err == nil || !strings.Contains(err.Error(), "meanwhile") {
+		t.Error(err)
+	}
+	w.same(before)
+}
+
+func TestNoSuchAgent(t *testing.T) {
+	t.Parallel()
+	if _, err := Attach("aider", Project, newWorld(t).Place); err == nil || !strings.Contains(err.Error(), "pawl run -- COMMAND…") {
+		t.Error(err)
+	}
+}
+
+// Our hook in a group of somebody else's goes alone.
+func TestHookInAnothersGroup(t *testing.T) {
+	t.Parallel()
+	const mine = "{\n  \"hooks\": {\"Stop\": [{\"matcher\": \"\", \"hooks\": [{\"type\": \"command\", \"command\": \"bell\"}, OURS]}]}\n}\n"
+	w := newWorld(t)
+	path := filepath.Join(w.Root, ".claude", "settings.local.json")
+	w.write(path, strings.Replace(mine, "OURS", `{"type": "command", "command": "/old/pawl hook claude || true"}`, 1))
+	w.detach("claude", Project)
+	if got := w.read(path); got != strings.Replace(mine, ", OURS", "", 1) {
+		t.Errorf("%s", got)
+	}
+}
+
+// FuzzEdits checks of settings of any content that what is added leaves them readable and complete, and that taking it
+// out again gives the same bytes.
+func FuzzEdits(f *testing.F) {
+	for _, shape := range shapes {
+		if data, err := os.ReadFile(filepath.Join("testdata", "settings", shape.file)); err == nil && strings.HasSuffix(shape.file, "json") {
+			f.Add(data)
+		}
+	}
+	place := Place{Root: "/p", Home: "/h", Pawl: "/usr/bin/pawl", Env: func(string) string { return "" }}
+	target := gemini(place, Project)[0]
+	f.Fuzz(func(t *testing.T, text []byte) {
+		seen, err := target.look(text)
+		if err != nil || seen.any || len(strings.TrimSpace(string(text))) == 0 {
+			t.Skip()
+		}
+		attached, err := target.with(text)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if seen, err := target.look(attached); err != nil || !seen.complete {
+			t.Fatalf("%q became %q: %+v, %v", text, attached, seen, err)
+		}
+		if _, err := jsonc.Read(attached); err != nil {
+			t.Fatalf("%q became %q: %v", text, attached, err)
+		}
+		back, err := target.without(attached, text)
+		if err != nil || string(back) != string(text) {
+			t.Fatalf("%q became %q and then %q: %v", text, attached, back, err)
+		}
+	})
+}

@@ -1,0 +1,210 @@
+package attach
+
+import (
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+)
+
+// Examine says of each agent that is attached here, or seems to be, whether its hooks will run. Nothing is changed.
+func Examine(place Place, now time.Time) []pawl.Finding {
+	var findings []pawl.Finding
+	for _, a := range agents {
+		var scopes []Scope
+		for _, scope := range []Scope{Project, User} {
+			if scope == Project && place.Root == "" {
+				continue
+			}
+			e := &examination{agent: a, scope: scope, place: place}
+			if e.look() {
+				scopes = append(scopes, scope)
+				findings = append(findings, e.findings...)
+			}
+		}
+		if len(scopes) > 1 {
+			findings = append(findings, pawl.Finding{
+				Level: pawl.Warn,
+				What:  a.name + " is attached with both scopes: each hook runs twice",
+				Hint:  "pawl detach " + a.name + " --scope user",
+			})
+		}
+	}
+	return append(findings, hookLog(place, now)...)
+}
+
+// examination is a look at one agent in one scope.
+type examination struct {
+	agent    agent
+	scope    Scope
+	place    Place
+	findings []pawl.Finding
+
+	hooksIn  string // the file of its hooks, or its plugin
+	programs []string
+	trusts   []trust
+}
+
+func (e *examination) say(level pawl.Level, where, hint, format string, args ...any) {
+	f := pawl.Finding{Level: level, What: e.agent.name + ": " + fmt.Sprintf(format, args...), Hint: hint}
+	if where != "" {
+		f.Where = e.place.shown(where)
+	}
+	e.findings = append(e.findings, f)
+}
+
+// again is the command that attaches the agent again.
+func (e *examination) again() string {
+	return fmt.Sprintf("pawl attach %s --scope %s", e.agent.name, e.scope)
+}
+
+// look examines the agent, and reports whether there is any trace of an attachment.
+func (e *examination) look() bool {
+	_, recorded, err := readRecord(filepath.Join(e.place.folder(e.scope), e.agent.name+".json"))
+	if err != nil {
+		e.say(pawl.Bad, "", pawl.HintOf(err), "%v", err)
+	}
+	trace := recorded != nil || err != nil
+	for _, t := range e.agent.targets(e.place, e.scope) {
+		trace = e.file(t) || trace
+	}
+	if !trace {
+		return false
+	}
+	e.program()
+	if e.hooksIn != "" {
+		e.disabled()
+		e.trusted()
+	}
+	if len(e.findings) == 0 {
+		e.findings = []pawl.Finding{{Level: pawl.OK, What: fmt.Sprintf("%s is attached, scope %s", e.agent.name, e.scope), Evidence: strings.Join(e.programs, ", ")}}
+	}
+	return true
+}
+
+// file looks at one of the agent's files, and reports whether something of ours is in it.
+func (e *examination) file(t target) bool {
+	file, err := readSettings(t.path)
+	var seen sight
+	if err == nil {
+		seen, err = t.look(file.data)
+	}
+	switch {
+	case err != nil && pawl.KindOf(err) == pawl.KindUsage:
+		e.say(pawl.Bad, "", e.again(), "%v", err)
+	case err != nil:
+		e.say(pawl.Bad, "", fmt.Sprintf("mend %s, then: %s", e.place.shown(t.path), e.again()), "%s:%v", e.place.shown(t.path), err)
+	case file.data == nil:
+		e.say(pawl.Bad, t.path, e.again(), "the file is gone: what was in it of pawl is not there")
+	case !seen.any:
+		e.say(pawl.Bad, t.path, e.again(), "nothing of pawl is in it")
+	case len(seen.missing) > 0:
+		e.say(pawl.Bad, t.path, e.again(), "not there, or otherwise: %s", strings.Join(seen.missing, ", "))
+	case !seen.complete && len(seen.programs) == 0:
+		e.say(pawl.Warn, t.path, e.again(), "it is not what this pawl would write")
+	}
+	if len(seen.programs) > 0 {
+		e.hooksIn = file.path
+	}
+	for _, program := range seen.programs {
+		if !slices.Contains(e.programs, program) {
+			e.programs = append(e.programs, program)
+		}
+	}
+	e.trusts = append(e.trusts, seen.trusts...)
+	return seen.any
+}
+
+// program looks at what the hooks start.
+func (e *examination) program() {
+	for _, path := range e.programs {
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			e.say(pawl.Bad, e.hooksIn, e.again(), "its hooks start %s, which is not there", path)
+		case err != nil:
+			e.say(pawl.Bad, e.hooksIn, e.again(), "its hooks start %s: %v", path, err)
+		case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
+			e.say(pawl.Bad, e.hooksIn, e.again(), "its hooks start %s, which is no program", path)
+		case !e.isUs(info):
+			e.say(pawl.Warn, e.hooksIn, e.again(), "its hooks start %s, %s than this one, %s", path, compared(path), e.place.Pawl)
+		}
+	}
+}
+
+func (e *examination) isUs(info fs.FileInfo) bool {
+	us, err := os.Stat(e.place.Pawl)
+	return err == nil && os.SameFile(us, info)
+}
+
+// compared says how another pawl differs from this one, as far as the programs say when they were made.
+func compared(path string) string {
+	other, err := buildinfo.ReadFile(path)
+	us, ok := debug.ReadBuildInfo()
+	if err != nil || !ok || other.Main.Path != us.Main.Path {
+		return "another program"
+	}
+	then, now := builtFrom(other), builtFrom(us)
+	switch {
+	case then == "" || now == "" || then == now:
+		return "another pawl"
+	case then < now:
+		return "an older pawl"
+	}
+	return "a newer pawl"
+}
+
+// builtFrom is the time of the commit that a program was built from.
+func builtFrom(info *debug.BuildInfo) string {
+	for _, s := range info.Settings {
+		if s.Key == "vcs.time" {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// fresh is for how long a line in the hooks' log is news.
+const fresh = 7 * 24 * time.Hour
+
+// hookLog tells of what went wrong in hooks lately.
+func hookLog(place Place, now time.Time) []pawl.Finding {
+	if place.Root == "" {
+		return nil
+	}
+	path := filepath.Join(place.Root, ".pawl", "hook.log")
+	info, err := os.Stat(path)
+	if err != nil || info.Size() == 0 || now.Sub(info.ModTime()) > fresh {
+		return nil
+	}
+	return []pawl.Finding{{
+		Level:    pawl.Warn,
+		What:     "hooks had trouble, last " + now.Sub(info.ModTime()).Round(time.Second).String() + " ago",
+		Where:    place.shown(path),
+		Evidence: lastLine(path, info.Size()),
+		Hint:     "tail '" + path + "'",
+	}}
+}
+
+// lastLine returns the end of a file, up to 400 bytes of its last line.
+func lastLine(path string, size int64) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return err.Error()
+	}
+	defer file.Close()
+	tail := make([]byte, min(size, 400))
+	if _, err := file.ReadAt(tail, size-int64(len(tail))); err != nil {
+		return err.Error()
+	}
+	text := strings.TrimSpace(string(tail))
+	return strings.ToValidUTF8(text[strings.LastIndexByte(text, '\n')+1:], "?")
+}

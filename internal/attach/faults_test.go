@@ -1,0 +1,139 @@
+//go:build faults
+
+package attach
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pawl/internal/disk"
+)
+
+// The test binary is also the process that dies: ATTACH_TEST_DO says what it does, where ATTACH_TEST_AT says.
+func TestMain(m *testing.M) {
+	do := strings.Fields(os.Getenv("ATTACH_TEST_DO"))
+	if len(do) == 0 {
+		os.Exit(m.Run())
+	}
+	base := os.Getenv("ATTACH_TEST_AT")
+	place := Place{
+		Root: filepath.Join(base, "project"), Home: filepath.Join(base, "home"), State: filepath.Join(base, "state"),
+		Pawl: os.Getenv("ATTACH_TEST_PAWL"), Env: func(string) string { return "" },
+	}
+	prepare := map[string]func(string, Scope, Place) (*Deed, error){"attach": Attach, "move": Attach, "detach": Detach}[do[0]]
+	deed, err := prepare(do[1], Scope(do[2]), place)
+	if err == nil {
+		err = deed.Do()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Attaching and detaching die, or one of their calls fails, at every call that changes the disk. Whatever is there then:
+// each file is the old one or the new one, attaching again completes it, and detaching gives back every byte, with nothing
+// left over.
+func TestDiesAnywhere(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		agent string
+		scope Scope
+		file  string // of the shapes; it comes first, so that something is there to be kept
+		path  string
+	}{
+		{"claude", Project, "claude-local.json", ".claude/settings.local.json"},
+		{"codex", User, "codex-config.toml", ".codex/config.toml"},
+		{"opencode", Project, "opencode.jsonc", "opencode.jsonc"},
+		{"copilot", Project, "copilot-mcp.json", ".github/mcp.json"},
+	} {
+		for _, do := range []string{"attach", "move", "detach"} {
+			for _, fault := range []string{"die", "ENOSPC", "EIO"} {
+				t.Run(c.agent+"/"+do+"/"+fault, func(t *testing.T) {
+					t.Parallel()
+					data, err := os.ReadFile(filepath.Join("testdata", "settings", c.file))
+					if err != nil {
+						t.Fatal(err)
+					}
+					s := sweep{agent: c.agent, scope: c.scope, path: c.path, text: string(data), do: do}
+					n := 1
+					for s.hit(t, fmt.Sprintf("%s:%d", fault, n)) {
+						n++
+					}
+					if n < 10 {
+						t.Errorf("only %d calls were hit", n-1)
+					}
+					t.Logf("%d calls", n-1)
+				})
+			}
+		}
+	}
+}
+
+// sweep is a deed that is done again and again, each time in a new world, and cut off one call later.
+type sweep struct {
+	agent      string
+	scope      Scope
+	path, text string
+	do         string
+}
+
+// hit cuts the deed off at a call, and reports whether it had so many.
+func (s sweep) hit(t *testing.T, fault string) bool {
+	w := newWorld(t)
+	path := filepath.Join(map[Scope]string{Project: w.Root, User: w.Home}[s.scope], s.path)
+	w.write(path, s.text)
+	before := w.tree()
+	w.attach(s.agent, s.scope)
+	after := w.tree()
+	switch s.do {
+	case "attach":
+		w.detach(s.agent, s.scope)
+	case "move": // pawl is elsewhere now
+		w.Pawl += "-new"
+		w.attach(s.agent, s.scope)
+		after = w.tree()
+		w.detach(s.agent, s.scope)
+		w.Pawl = strings.TrimSuffix(w.Pawl, "-new")
+		w.attach(s.agent, s.scope)
+		w.Pawl += "-new"
+	}
+	old := w.read(path)
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), "ATTACH_TEST_DO="+s.do+" "+s.agent+" "+string(s.scope), "ATTACH_TEST_AT="+filepath.Dir(w.Root), "ATTACH_TEST_PAWL="+w.Pawl, disk.FaultVar+"="+fault)
+	said, err := cmd.CombinedOutput()
+	if err == nil {
+		return false
+	}
+	if got := w.read(path); got != s.text && got != old && !strings.HasSuffix(after[strings.TrimPrefix(path, filepath.Dir(w.Root)+"/")], " "+got) {
+		t.Errorf("%s: the file is neither the old nor the new one:\n%s", fault, got)
+	}
+	if !strings.HasPrefix(fault, "die") && !strings.Contains(string(said), "no space left") && !strings.Contains(string(said), "input/output error") {
+		t.Errorf("%s: %s", fault, said)
+	}
+	w.again(fault, s, before, after)
+	return true
+}
+
+// again checks that both deeds can be done now, and that each ends as it would have without the fault.
+func (w *world) again(fault string, s sweep, before, after map[string]string) {
+	w.Helper()
+	if s.do != "detach" {
+		w.attach(s.agent, s.scope)
+		if now := w.tree(); !maps.Equal(now, after) {
+			w.Errorf("%s: attached again, it is not as without the fault", fault)
+			w.same(after)
+		}
+	}
+	w.detach(s.agent, s.scope)
+	if now := w.tree(); !maps.Equal(now, before) {
+		w.Errorf("%s: detached, it is not as before", fault)
+		w.same(before)
+	}
+}

@@ -1,0 +1,101 @@
+// Written by `pawl attach opencode`; `pawl detach opencode` removes it.
+//
+// It pipes what happens to `pawl hook opencode` and gives the model what pawl answers. Whatever goes wrong here, OpenCode
+// goes on as if it were not there.
+import { spawn } from "node:child_process"
+
+const pawl = {{program}}
+const patience = 10_000 // milliseconds that pawl may take
+
+// tell tells pawl of an event, and returns its answer: nothing, where there is none.
+const tell = (event, cwd) =>
+  new Promise((resolve) => {
+    const child = spawn(pawl, ["hook", "opencode"], { cwd, stdio: ["pipe", "pipe", "ignore"] })
+    const late = setTimeout(() => child.kill("SIGKILL"), patience)
+    let said = ""
+    const end = () => {
+      clearTimeout(late)
+      try {
+        resolve(JSON.parse(said) ?? {})
+      } catch {
+        resolve({})
+      }
+    }
+    child.on("error", end)
+    child.on("close", end)
+    child.stdin.on("error", () => {})
+    child.stdout.on("data", (data) => (said += data))
+    child.stdin.end(JSON.stringify(event))
+  }).catch(() => ({}))
+
+// harmless lets no failure of a hook out.
+const harmless = (hook) => async (...given) => {
+  try {
+    await hook(...given)
+  } catch {}
+}
+
+export const Pawl = async ({ client, directory }) => {
+  const loaded = Date.now()
+  const contexts = new Map() // by session: a promise of what pawl has to say to it
+  const calls = new Map() // by call: the tool calls that have not ended
+
+  const send = (name, session, more) => tell({ hook_event_name: name, session_id: session, cwd: directory, ...more }, directory)
+
+  const begin = (session, source, parent) => {
+    const context = send("SessionStart", session, { source, parent_id: parent }).then((answer) => answer.additionalContext)
+    contexts.set(session, context)
+    return context
+  }
+
+  // context is what pawl has to say to a session. One that is not known yet begins, or was begun by an earlier process.
+  const context = async (session) => {
+    if (contexts.has(session)) return contexts.get(session)
+    const found = client.session.get({ path: { id: session } }).then((answer) => answer.data, () => undefined)
+    const begun = found.then((info) => begin(session, info?.time?.created < loaded ? "resume" : "startup", info?.parentID))
+    contexts.set(session, begun)
+    return begun
+  }
+
+  const events = {
+    "session.idle": (e) => send("Stop", e.sessionID),
+    "session.error": (e) => e.sessionID && send("StopFailure", e.sessionID, { error: e.error?.data?.message ?? e.error?.name }),
+    "session.deleted": (e) => send("SessionEnd", e.info.id, { reason: "deleted" }),
+    "todo.updated": (e) => send("TodoUpdated", e.sessionID, { todos: e.todos }),
+    "message.part.updated": ({ part }) => {
+      if (part.type !== "tool" || part.state?.status !== "error" || !calls.delete(part.callID)) return
+      const call = { tool_name: part.tool, tool_input: part.state.input, tool_use_id: part.callID, error: part.state.error }
+      return send("PostToolUseFailure", part.sessionID, call)
+    },
+  }
+
+  return {
+    event: harmless(({ event }) => events[event.type]?.(event.properties)),
+    "chat.message": harmless(async ({ sessionID }, { parts }) => {
+      await context(sessionID)
+      const prompt = parts.filter((p) => p.type === "text" && !p.synthetic).map((p) => p.text).join("\n")
+      await send("UserPromptSubmit", sessionID, { prompt })
+    }),
+    "tool.execute.before": harmless(async ({ tool, sessionID, callID }, { args }) => {
+      calls.set(callID, args)
+      await send("PreToolUse", sessionID, { tool_name: tool, tool_input: args, tool_use_id: callID })
+    }),
+    "tool.execute.after": harmless(async ({ tool, sessionID, callID, args }, result) => {
+      const input = args ?? calls.get(callID)
+      calls.delete(callID)
+      const response = { title: result?.title, output: result?.output, metadata: result?.metadata }
+      await send("PostToolUse", sessionID, { tool_name: tool, tool_input: input, tool_use_id: callID, tool_response: response })
+    }),
+    "experimental.chat.system.transform": harmless(async ({ sessionID }, { system }) => {
+      if (!sessionID || /^You are a title generator/.test(system[0])) return
+      const text = await context(sessionID)
+      if (text) system.push(text)
+    }),
+    "experimental.session.compacting": harmless(async ({ sessionID }, output) => {
+      await send("PreCompact", sessionID)
+      const text = await begin(sessionID, "compact")
+      if (text) output.context.push(text)
+    }),
+    dispose: harmless(() => Promise.all([...contexts.keys()].map((session) => send("SessionEnd", session, { reason: "exit" })))),
+  }
+}

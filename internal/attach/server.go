@@ -1,0 +1,135 @@
+package attach
+
+import (
+	"fmt"
+
+	"pawl/internal/attach/jsonc"
+	"pawl/internal/attach/toml"
+)
+
+// serverName is what the MCP server is called.
+const serverName = "pawl"
+
+// jsonServer is the MCP server in a JSON file, under the key in.
+type jsonServer struct {
+	in    string
+	value any
+	must  map[string]any // what the value must say; the rest is the user's to change
+}
+
+func (s jsonServer) add(text []byte) ([]byte, error) {
+	doc, err := s.read(text)
+	if err != nil {
+		return nil, err
+	}
+	if doc.At(s.in) == nil {
+		if doc, err = doc.Add(doc.Root, s.in, struct{}{}); err != nil {
+			return nil, err
+		}
+	}
+	if there := doc.At(s.in, serverName); there == nil {
+		doc, err = doc.Add(*doc.At(s.in), serverName, s.value)
+	} else if !s.complete(doc, *there) {
+		doc, err = doc.Set(*there, s.value)
+	}
+	return doc.Text, err
+}
+
+func (s jsonServer) remove(text, before []byte) ([]byte, error) {
+	doc, err := s.read(text)
+	if err != nil {
+		return nil, err
+	}
+	was := earlier(before)
+	for {
+		in := doc.At(s.in)
+		if in == nil || in.Find(serverName) < 0 {
+			return doc.Text, nil
+		}
+		if doc, err = doc.Drop(*in, in.Find(serverName), was.empty(s.in)); err != nil {
+			return nil, err
+		}
+		if doc, err = was.prune(doc, s.in); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (s jsonServer) look(text []byte) (sight, error) {
+	doc, err := s.read(text)
+	if err != nil {
+		return sight{}, err
+	}
+	there := doc.At(s.in, serverName)
+	if there == nil {
+		return sight{missing: []string{"the MCP server"}}, nil
+	}
+	return sight{any: true, complete: s.complete(doc, *there)}, nil
+}
+
+// complete reports whether the server that is there is the one that should be.
+func (s jsonServer) complete(doc jsonc.Doc, there jsonc.Value) bool {
+	for key, want := range s.must {
+		if i := there.Find(key); i < 0 || !doc.Same(there.Members[i].Value, want) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s jsonServer) read(text []byte) (jsonc.Doc, error) {
+	doc, err := jsonc.Read(text)
+	if err != nil {
+		return doc, err
+	}
+	if doc.Root.Kind != jsonc.Object {
+		return doc, doc.Wrong(doc.Root, "settings are an object: write { … }")
+	}
+	if in := doc.At(s.in); in != nil && in.Kind != jsonc.Object {
+		return doc, doc.Wrong(*in, "%s is an object of servers: write { … }", s.in)
+	}
+	return doc, nil
+}
+
+// tomlServer is the MCP server in Codex's config.toml.
+type tomlServer struct{ program string }
+
+var tomlPath = []string{"mcp_servers", serverName}
+
+func (s tomlServer) add(text []byte) ([]byte, error) {
+	if seen, err := s.look(text); err != nil || seen.complete {
+		return text, err
+	}
+	text, err := s.remove(text, nil)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := toml.Read(text)
+	if err != nil {
+		return nil, err
+	}
+	doc, err = doc.Add(tomlPath, toml.Pair{Key: "command", Value: s.program}, toml.Pair{Key: "args", Value: mcpArgs})
+	return doc.Text, err
+}
+
+func (s tomlServer) remove(text, _ []byte) ([]byte, error) {
+	doc, err := toml.Read(text)
+	if err != nil {
+		return nil, err
+	}
+	doc, err = doc.Drop(tomlPath)
+	return doc.Text, err
+}
+
+func (s tomlServer) look(text []byte) (sight, error) {
+	doc, err := toml.Read(text)
+	if err != nil {
+		return sight{}, err
+	}
+	if doc.Get(tomlPath...) == nil {
+		return sight{missing: []string{"the MCP server"}}, nil
+	}
+	same := doc.Get("mcp_servers", serverName, "command") == s.program &&
+		fmt.Sprint(doc.Get("mcp_servers", serverName, "args")) == fmt.Sprint(mcpArgs)
+	return sight{any: true, complete: same}, nil
+}

@@ -1,0 +1,38 @@
+package attach
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+)
+
+// marker stands in every file that is ours as a whole.
+const marker = "Written by `pawl attach"
+
+// whole is a file that is ours as a whole.
+type whole struct{ content []byte }
+
+func (w whole) add([]byte) ([]byte, error) { return w.content, nil }
+
+func (w whole) remove(text, _ []byte) ([]byte, error) {
+	if w.ours(text) {
+		return nil, nil
+	}
+	return text, nil
+}
+
+func (w whole) look(text []byte) (sight, error) {
+	seen := sight{complete: bytes.Equal(text, w.content), any: w.ours(text)}
+	if found := started.FindSubmatch(text); found != nil {
+		var program string
+		if err := json.Unmarshal(found[1], &program); err == nil {
+			seen.programs = []string{program}
+		}
+	}
+	return seen, nil
+}
+
+// started is where a plugin says which program it starts.
+var started = regexp.MustCompile(`(?m)^const pawl = (".*")\r?$`)
+
+func (w whole) ours(text []byte) bool { return bytes.Contains(text, []byte(marker)) }

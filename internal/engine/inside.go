@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strconv"
+	"time"
+
+	"pawl"
+	"pawl/internal/disk"
+)
+
+// Inside is an attempt as the processes know it that belong to it: by their environment.
+type Inside struct {
+	Project string // the project's root
+	Run     pawl.RunID
+	Attempt pawl.AttemptRef
+
+	events, result string // files
+}
+
+// InsideOf returns the attempt that a process with these variables belongs to, nil where it belongs to none.
+func InsideOf(getenv func(string) string) *Inside {
+	events := getenv("PAWL_EVENTS")
+	if events == "" {
+		return nil
+	}
+	number, _ := strconv.Atoi(getenv("PAWL_ATTEMPT")) // 0: somebody took it out of the environment
+	return &Inside{
+		Project: getenv("PAWL_PROJECT"), Run: pawl.RunID(getenv("PAWL_RUN")), events: events, result: getenv("PAWL_RESULT"),
+		Attempt: pawl.AttemptRef{
+			Step: pawl.StepID(getenv("PAWL_STEP")), Item: pawl.ItemID(getenv("PAWL_ITEM_ID")), Attempt: number, Token: pawl.Token(getenv("PAWL_TOKEN")),
+		},
+	}
+}
+
+// Tell appends a line to the attempt's events file. The engine journals it, now or when it is back.
+func (i *Inside) Tell(line pawl.Line) error {
+	data, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	if len(data) > maxLineTaken {
+		return usage("", "that is %d bytes; at most %d are taken: put what is long into a file, and name it", len(data), maxLineTaken)
+	}
+	return disk.AppendLine(i.events, data)
+}
+
+// Ask opens a gate for the step, or for its item, and returns the gate.
+func (i *Inside) Ask(action pawl.GateAction) (pawl.Gate, error) {
+	return action.Gate(i.Attempt.Step, i.Attempt.Item, time.Now()), i.Tell(pawl.Line{Ask: &action})
+}
+
+// Wait notes in the attempt's result that it ends to wait for an answer. The work goes on in a new attempt.
+func (i *Inside) Wait(action pawl.GateAction) error {
+	data, err := waiting(action)
+	if err != nil {
+		return err
+	}
+	if i.result == "" {
+		return usage("", "PAWL_RESULT is not set: nobody learns that this waits for an answer")
+	}
+	return disk.Replace(i.result, data)
+}
+
+// GoOn takes Wait back, where that is what the result still says: the answer is there.
+func (i *Inside) GoOn(action pawl.GateAction) error {
+	data, err := waiting(action)
+	if err != nil {
+		return err
+	}
+	if said, err := os.ReadFile(i.result); err != nil || !bytes.Equal(said, data) {
+		return nil
+	}
+	return disk.Remove(i.result)
+}
+
+// waiting is the result of an attempt that waits for an answer.
+func waiting(action pawl.GateAction) ([]byte, error) {
+	return json.Marshal(pawl.Result{Status: pawl.ResultWaiting, Gate: &action, Summary: "waits for: " + action.Ask})
+}

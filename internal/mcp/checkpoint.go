@@ -1,0 +1,62 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"pawl"
+	"pawl/internal/engine"
+	"pawl/internal/snapshot"
+)
+
+// checkpointIn is what checkpoint takes.
+type checkpointIn struct {
+	Why string `json:"why,omitempty" jsonschema:"what it is for, such as: before the big refactoring"`
+}
+
+// checkpointOut is what checkpoint answers.
+type checkpointOut struct {
+	recorded
+	Checkpoint pawl.CheckpointID `json:"checkpoint,omitempty" jsonschema:"its id; left out inside a step, whose engine takes it within a second"`
+	Files      int               `json:"files,omitempty" jsonschema:"how many files it has"`
+	Bytes      int64             `json:"bytes,omitempty" jsonschema:"of all files"`
+	LeftOut    int               `json:"left_out,omitempty" jsonschema:"how many names it has not: what git or .pawlignore ignores"`
+}
+
+func (s *Server) checkpoint(ctx context.Context, c call, in checkpointIn) (answer[checkpointOut], error) {
+	if step := s.step; step != nil {
+		at, err := s.record(ctx, c.by, pawl.Line{Checkpoint: &pawl.Checkpoint{Why: in.Why}}, nil, nil)
+		return answer[checkpointOut]{text: at.String() + "; its engine takes the checkpoint", data: checkpointOut{recorded: at}}, err
+	}
+	saved, err := s.save(ctx, c.by, in.Why)
+	if err != nil {
+		return answer[checkpointOut]{}, err
+	}
+	out := checkpointOut{
+		recorded: recorded{Run: saved.Run}, Checkpoint: saved.ID,
+		Files: saved.Snapshot.Files, Bytes: saved.Snapshot.Bytes, LeftOut: saved.Snapshot.LeftOut,
+	}
+	text := fmt.Sprintf("checkpoint %s of run %s: %d files, %d bytes, %d left out; a person brings it back with `pawl restore %s`",
+		out.Checkpoint, out.Run, out.Files, out.Bytes, out.LeftOut, out.Checkpoint)
+	return answer[checkpointOut]{text: text, data: out}, nil
+}
+
+// save takes a checkpoint, in a project that is made where there is none.
+func (d *desk) save(ctx context.Context, by pawl.Author, why string) (engine.SavedCheckpoint, error) {
+	p, err := d.projectOrInit()
+	if err != nil {
+		return engine.SavedCheckpoint{}, err
+	}
+	keep, err := snapshots(p)
+	if err != nil {
+		return engine.SavedCheckpoint{}, err
+	}
+	d.making.Lock()
+	defer d.making.Unlock()
+	saved, err := engine.CheckpointNow(ctx, p, keep, by, why, d.version)
+	if errors.Is(err, snapshot.ErrQuota) {
+		err = &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl prune"}
+	}
+	return saved, err
+}

@@ -1,0 +1,126 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"pawl"
+	"pawl/internal/config"
+	"pawl/internal/engine"
+	"pawl/internal/project"
+	"pawl/internal/redact"
+)
+
+// desk is where the tools work: the project that the server stands in and, where it belongs to one, the attempt.
+type desk struct {
+	folder  string
+	version string
+	step    *engine.Inside // nil: it belongs to no attempt
+	session string         // that events bear whose client has none of its own
+	redact  *redact.Redactor
+	user    string // whose agents these are, by login
+
+	making sync.Mutex // held while a run is looked for that may have to be made, so that two calls do not make two
+}
+
+func newDesk(c Config) *desk {
+	d := &desk{folder: c.Folder, version: c.Version, session: "mcp-" + randomHex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER")}
+	d.step = engine.InsideOf(func(name string) string { return variable(c.Environ, name) })
+	if d.step != nil && d.step.Project != "" {
+		d.folder = d.step.Project
+	}
+	return d
+}
+
+// variable returns the value that an environment gives a name.
+func variable(environ []string, name string) string {
+	value := ""
+	for _, v := range environ {
+		if is, ok := strings.CutPrefix(v, name+"="); ok {
+			value = is
+		}
+	}
+	return value
+}
+
+func randomHex(bytes int) string {
+	data := make([]byte, bytes)
+	rand.Read(data) // never fails
+	return hex.EncodeToString(data)
+}
+
+func (d *desk) project() (*project.Project, error) { return project.Find(d.folder) }
+
+// projectOrInit returns the project, making one of the folder where there is none.
+func (d *desk) projectOrInit() (*project.Project, error) {
+	p, err := d.project()
+	if !errors.Is(err, pawl.ErrNoProject) {
+		return p, err
+	}
+	if p, err = project.Init(d.folder); err == nil {
+		p.Register("", time.Now().UTC())
+	}
+	return p, err
+}
+
+// find returns the run that a name stands for; without one, that of the attempt, or the current one.
+func (d *desk) find(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
+	if name == "" && d.step != nil {
+		name = string(d.step.Run)
+	}
+	return engine.FindRun(ctx, p, name)
+}
+
+// open opens the run that a name stands for. Whoever opens it closes its journal.
+func (d *desk) open(ctx context.Context, name string) (*project.Project, *engine.Run, error) {
+	p, err := d.project()
+	if err != nil {
+		return nil, nil, err
+	}
+	run, err := d.find(ctx, p, name)
+	if err != nil {
+		return p, nil, err
+	}
+	r, err := engine.Load(ctx, p, run)
+	return p, r, err
+}
+
+// perform does something to the attempt's run or else to the current one, and returns the run as it stands then. Where
+// nothing is unfinished it makes a session of it.
+func (d *desk) perform(ctx context.Context, by pawl.Author, act engine.Act) (*engine.Run, error) {
+	p, err := d.project()
+	if err != nil {
+		return nil, err
+	}
+	run, err := d.runToTell(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Perform(ctx, p, run, by, act)
+}
+
+func (d *desk) runToTell(ctx context.Context, p *project.Project) (pawl.RunID, error) {
+	if d.step != nil {
+		return d.step.Run, nil
+	}
+	d.making.Lock()
+	defer d.making.Unlock()
+	return engine.RunToTell(ctx, p, d.version)
+}
+
+// snapshots returns how the project keeps its files.
+func snapshots(p *project.Project) (engine.Snapshots, error) {
+	c, err := config.Read(p.Config())
+	return engine.Snapshots{Quota: int64(c.Snapshots.Quota), Ignore: c.Snapshots.Ignore, Off: c.Snapshots.Off}, err
+}
+
+// maxWords is how much of a text of others an answer has room for, in bytes.
+const maxWords = 400
+
+// words makes of a text of others what an answer has room for. Secrets go first: half of one is none that is known.
+func (d *desk) words(text string) string { return clip(d.redact.Text(text), maxWords) }
