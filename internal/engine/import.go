@@ -22,7 +22,7 @@ type Importing struct {
 	foreign.Reading
 	Path     string         // of the files, relative to the project where they lie inside
 	Findings []pawl.Finding // what was found in reading them
-	Agent    string         // who is to do what is not done. Defaults to claude.
+	Agent    pawl.AgentName // who is to do what is not done. Defaults to claude.
 	Version  string         // of this program
 }
 

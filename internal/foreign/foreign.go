@@ -121,3 +121,8 @@ const (
 	RunEnded    Moment = "run ended"
 	Exported    Moment = "exported" // somebody asked for all of it
 )
+
+// Wanted reports whether a path matches one of a codec's patterns.
+func Wanted(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, name) })
+}

@@ -12,7 +12,7 @@ import (
 
 // PlanOf returns the plan that carries on what was read: each step is an agent's, told what the other system says of it.
 // Steps of one wave may run side by side.
-func PlanOf(r Reading, agent string) *pawl.Plan {
+func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
 	plan := &pawl.Plan{Version: 1, Name: cmp.Or(r.Name, r.System), Goal: r.Goal, Mode: r.Mode}
 	if plan.Mode == "" {
 		plan.Mode = pawl.Guided
@@ -33,7 +33,7 @@ func PlanOf(r Reading, agent string) *pawl.Plan {
 	return plan
 }
 
-func stepOf(s Step, waves map[int][]pawl.StepID, agent string) pawl.Step {
+func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName) pawl.Step {
 	step := pawl.Step{ID: s.ID, Name: s.Name, Needs: s.Needs, Agent: &pawl.AgentAction{Use: agent, Prompt: promptOf(s)}}
 	if step.Needs == nil && s.Wave > 0 {
 		step.Needs = append([]pawl.StepID{}, waves[before(waves, s.Wave)]...)
