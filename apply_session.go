@@ -13,7 +13,7 @@ func (s *State) applySession(e Event, payload Payload) error {
 	case SessionPrompted:
 		return s.heard(e, p.Session, func(x *SessionState) {
 			s.leave(p.Session)
-			x.Doing, x.Why, x.Asked = SessionWorks, "", p.Text
+			x.Doing, x.Why, x.Asked, x.First = SessionWorks, "", p.Text, cmp.Or(x.First, p.Text)
 		})
 	case SessionTurned:
 		return s.heard(e, p.Session, func(x *SessionState) { s.sessionTurned(x, p) })
@@ -141,7 +141,10 @@ func (s *State) operationEnded(e Event, p OperationEnded) error {
 	for _, other := range s.Operations {
 		other.besides(o)
 	}
-	return s.heard(e, o.Session, func(x *SessionState) { x.Did, x.Doing, x.Why, x.Last = x.Did+1, SessionWorks, "", o.Summary })
+	return s.heard(e, o.Session, func(x *SessionState) {
+		x.Doing, x.Why = SessionWorks, ""
+		x.did(o)
+	})
 }
 
 // oldest returns the oldest open operation of a session with this input.

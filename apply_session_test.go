@@ -44,7 +44,7 @@ func TestOperations(t *testing.T) {
 	if a.Until.IsZero() || !a.Overlaps {
 		t.Errorf("%+v: want that another session's command ran beside it, and since when", a)
 	}
-	if x := s.Sessions["claude:1"]; x.Did != 2 || x.Last != "c" || x.Doing != pawl.SessionWorks {
+	if x := s.Sessions["claude:1"]; x.Did != 2 || len(x.Recent) != 1 || x.Doing != pawl.SessionWorks {
 		t.Errorf("%+v", x)
 	}
 }

@@ -7,7 +7,9 @@
 //     for want of space or with an I/O error; and has the kernel kill it at system calls, by strace;
 //   - powercut: records every write, sync and rename of pawl and of its steps, and then rebuilds the folder as a power
 //     cut at many moments could have left it: what was not synced is dropped, torn or there;
-//   - campaign: kills, then damages what lies under .pawl, and has a person who only follows pawl's hints go on.
+//   - campaign: kills, then damages what lies under .pawl, and has a person who only follows pawl's hints go on;
+//   - agents: has coding agents that follow a script die in the middle of their tool calls, and the next ones be told what
+//     is in doubt.
 //
 // Then the run is resumed to its end. What must hold is checked from outside, without pawl's own code: by the ledger,
 // a file beside the project in which each step leaves one line as its effect; by the lines of the journal; by the
@@ -30,11 +32,20 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"pawl/torture/scripted"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, out, complaints io.Writer) int {
+	if len(args) == 2 && args[0] == scripted.Verb {
+		if err := scripted.Run(args[1], os.Stdin, out); err != nil {
+			fmt.Fprintln(complaints, err)
+			return 1
+		}
+		return 0
+	}
 	o, err := parse(args, complaints)
 	if err != nil {
 		return 2
@@ -59,6 +70,7 @@ type options struct {
 	point    string
 	kills    int
 	cases    int
+	deaths   int
 	number   int
 	parallel int
 }
@@ -69,18 +81,19 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags.SetOutput(complaints)
 	flags.BoolVar(&o.short, "short", false, "under two minutes: fewer kills, every 7th fault, fewer power cuts")
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of all that is random")
-	flags.StringVar(&o.only, "only", "", "only this part: random, systematic, powercut or campaign")
+	flags.StringVar(&o.only, "only", "", "only this part: random, systematic, powercut, campaign or agents")
 	flags.StringVar(&o.point, "point", "", "only this fault of the systematic part, as a violation names it")
 	flags.IntVar(&o.kills, "kills", 0, "random kills (default 1000, or 30 with -short)")
+	flags.IntVar(&o.deaths, "deaths", 0, "of agents (default 1000, or 40 with -short)")
 	flags.IntVar(&o.cases, "cases", 0, "of the campaign (default 500, or 25 with -short)")
-	flags.IntVar(&o.number, "case", -1, "only this case of the campaign, told at length")
+	flags.IntVar(&o.number, "case", -1, "only this case of the campaign, told at length, or of agents")
 	flags.IntVar(&o.parallel, "parallel", 2, "stories at a time")
 	err := flags.Parse(args)
-	kills, cases := 1000, 500
+	kills, cases, deaths := 1000, 500, 1000
 	if o.short {
-		kills, cases = 30, 25
+		kills, cases, deaths = 30, 25, 40
 	}
-	o.kills, o.cases = cmp.Or(o.kills, kills), cmp.Or(o.cases, cases)
+	o.kills, o.cases, o.deaths = cmp.Or(o.kills, kills), cmp.Or(o.cases, cases), cmp.Or(o.deaths, deaths)
 	return o, err
 }
 
@@ -102,7 +115,7 @@ func (t *torture) all() error {
 	parts := []struct {
 		name string
 		do   func() error
-	}{{"random", t.random}, {"systematic", t.systematic}, {"powercut", t.powercuts}, {"campaign", t.campaign}}
+	}{{"random", t.random}, {"systematic", t.systematic}, {"powercut", t.powercuts}, {"campaign", t.campaign}, {"agents", t.agents}}
 	for _, part := range parts {
 		if t.only != "" && t.only != part.name {
 			continue
@@ -196,8 +209,12 @@ func (t *torture) again(part string, err error) string {
 		command += " -short"
 	}
 	var v *violation
-	if part == "systematic" && errors.As(err, &v) {
+	switch {
+	case !errors.As(err, &v):
+	case part == "systematic":
 		command += fmt.Sprintf(" -point '%s'", v.point)
+	case part == "agents":
+		command += " -" + strings.Replace(v.point, " ", " ", 1)
 	}
 	return command
 }

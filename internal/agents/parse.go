@@ -82,6 +82,8 @@ func (e *Event) settle(p payload) {
 		if e.Source = cmp.Or(p.Source, "startup"); e.Source == "new" {
 			e.Source = "startup"
 		}
+	case Prompt:
+		e.Text = asked(p.Prompt)
 	case After:
 		e.Failed = p.Event == "PostToolUseFailure" || e.Error != ""
 		if problem := problemOf(e.Answer); problem != "" {
@@ -102,6 +104,16 @@ func (e *Event) settle(p payload) {
 	if (e.Kind == Before || e.Kind == After) && taskTools[strings.ToLower(e.Tool)] {
 		e.todos(e.Input)
 	}
+}
+
+// asked is a prompt without what our own hook said before it: Gemini CLI puts that in front of the prompt of `gemini -p`.
+func asked(prompt string) string {
+	if context, wrapped := strings.CutPrefix(prompt, "<hook_context>"); wrapped {
+		if _, rest, whole := strings.Cut(context, "</hook_context>"); whole {
+			return strings.TrimLeft(rest, "\n")
+		}
+	}
+	return prompt
 }
 
 // taskTools are the tools by which agents keep their task lists.

@@ -19,12 +19,20 @@ func leftByAgents(p *project.Project, doubts []*pawl.OperationState) map[pawl.Op
 	if err != nil {
 		return nil
 	}
-	self := process.Ancestors(table, os.Getpid())
+	not := process.Ancestors(table, os.Getpid())
 	var of []pawl.OperationID
 	var all []Process
-	for _, o := range doubts {
-		for _, x := range remainsOf(p, table, o, self) {
-			of, all = append(of, o.ID), append(all, x)
+	for _, find := range []func(*project.Project, []process.Stat, *pawl.OperationState, map[int]bool) []Process{provenRemains, possibleRemains} {
+		for _, o := range doubts {
+			if o.Kind != pawl.OperationCommand {
+				continue
+			}
+			for _, x := range find(p, table, o, not) {
+				of, all = append(of, o.ID), append(all, x)
+			}
+		}
+		for _, x := range all { // what is proven to be of one operation is not of another
+			not[x.PID] = true
 		}
 	}
 	watch(p, all)
@@ -39,28 +47,33 @@ func leftByAgents(p *project.Project, doubts []*pawl.OperationState) map[pawl.Op
 // counts in hundredths of a second.
 const startSlack = 20 * time.Millisecond
 
-// remainsOf returns the processes that one operation may have left running: those that are proven to be its, and without a
-// proof those that were started since in the project, and whose parent is gone.
-func remainsOf(p *project.Project, table []process.Stat, o *pawl.OperationState, not map[int]bool) []Process {
-	if o.Kind != pawl.OperationCommand {
-		return nil
-	}
-	recent := startedWithin(o, not)
-	wanted := plainCommand(o.Summary)
-	proven := map[int]bool{}
-	var found []Process
+// provenRemains returns the processes that run an operation's command, and those that they have started.
+func provenRemains(p *project.Project, table []process.Stat, o *pawl.OperationState, not map[int]bool) (found []Process) {
+	recent, wanted := startedWithin(o, not), plainCommand(o.Summary)
 	for _, s := range process.Closure(table, func(s process.Stat) bool { return recent(s) && runs(s.PID, wanted, p.Root) }) {
 		if recent(s) {
-			proven[s.PID] = true
-			found = append(found, Process{PID: s.PID, Proof: supervise.ByCommand, Command: clip(process.Command(s.PID)), Seconds: s.Age().Seconds()})
-		}
-	}
-	for _, s := range table {
-		if recent(s) && !proven[s.PID] && orphan(table, s) && worksIn(s.PID, p.Root) {
-			found = append(found, Process{PID: s.PID, Command: clip(process.Command(s.PID)), Seconds: s.Age().Seconds()})
+			found = append(found, remains(s, supervise.ByCommand))
 		}
 	}
 	return found
+}
+
+// mostPossible is how many processes are named that may be an operation's.
+const mostPossible = 4
+
+// possibleRemains returns processes that were started in the project since an operation was meant, and whose parent is gone.
+func possibleRemains(p *project.Project, table []process.Stat, o *pawl.OperationState, not map[int]bool) (found []Process) {
+	recent := startedWithin(o, not)
+	for _, s := range table {
+		if len(found) < mostPossible && recent(s) && orphan(table, s) && worksIn(s.PID, p.Root) {
+			found = append(found, remains(s, ""))
+		}
+	}
+	return found
+}
+
+func remains(s process.Stat, proof supervise.Proof) Process {
+	return Process{PID: s.PID, Proof: proof, Command: clip(process.Command(s.PID)), Seconds: s.Age().Seconds()}
 }
 
 // startedWithin reports whether a process was started since an operation was meant, and before another session went to work.

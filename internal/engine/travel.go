@@ -80,8 +80,23 @@ func journalCheckpoint(
 }
 
 // RunToTell returns the run to which belongs what people and agents do or say outside every attempt: the current one if it
-// is unfinished, else the newest session run, else a new one.
+// is unfinished, else the newest session run, else a new one. Many who come at once get the same.
 func RunToTell(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
+	run, err := openRun(ctx, p)
+	if err != nil || run != "" {
+		return run, err
+	}
+	err = p.Editing(func() error {
+		if run, err = openRun(ctx, p); err == nil && run == "" { // another process may have been faster
+			run, err = createSession(ctx, p, version)
+		}
+		return err
+	})
+	return run, err
+}
+
+// openRun returns the run that RunToTell does not have to make, empty where there is none.
+func openRun(ctx context.Context, p *project.Project) (pawl.RunID, error) {
 	runs, err := Runs(p)
 	if err != nil {
 		return "", err
@@ -99,10 +114,7 @@ func RunToTell(ctx context.Context, p *project.Project, version string) (pawl.Ru
 			session = run
 		}
 	}
-	if session != "" {
-		return session, ctx.Err()
-	}
-	return createSession(ctx, p, version)
+	return session, ctx.Err()
 }
 
 func isNoSession(s *pawl.State) bool { return s.Kind != pawl.SessionRun }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -65,6 +66,8 @@ type call struct {
 	project *project.Project // nil: there is none
 	session pawl.SessionID
 	kept    *kept // what is kept of the session
+
+	stranger bool // the session's run has not heard of it
 }
 
 // answer returns what is printed. Where the work takes too long, or panics, that is nothing.
@@ -127,10 +130,25 @@ func (c *call) read(in io.Reader) error {
 		return err
 	}
 	c.session = pawl.SessionIDOf(c.dialect.Name, c.event.Session, c.event.Sub)
-	if variable(c.Environ, "PAWL_PROJECT") == "" && c.event.Dir != "" {
-		c.project = projectAt(c.event.Dir)
-	}
+	c.project = c.place()
 	return nil
+}
+
+// place returns the project that a session belongs to; nil: none. An agent may go elsewhere in between, so where it was started
+// counts more than where it is.
+func (c *call) place() *project.Project {
+	if variable(c.Environ, "PAWL_PROJECT") != "" {
+		return here(c.Environ)
+	}
+	for _, dir := range []string{variable(c.Environ, strings.ToUpper(c.dialect.Name)+"_PROJECT_DIR"), c.event.Dir} {
+		if dir == "" || !filepath.IsAbs(dir) {
+			continue
+		}
+		if p := projectAt(dir); p != nil {
+			return p
+		}
+	}
+	return here(c.Environ)
 }
 
 // here returns the project that the environment names, or that the process stands in; nil: there is none.
@@ -145,7 +163,14 @@ func here(environ []string) *project.Project {
 	return projectAt(dir)
 }
 
+// projectAt returns the project that a folder lies in, which may be gone.
 func projectAt(dir string) *project.Project {
+	for dir != filepath.Dir(dir) {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
 	p, err := project.Find(dir)
 	if err != nil {
 		return nil // without a project there is nothing to do, and a damaged one is seen by every other command
@@ -167,46 +192,88 @@ func (c *call) by() pawl.Author {
 	return pawl.Author{Kind: pawl.ByHook, Name: c.dialect.Name, Session: c.event.Session}
 }
 
-// run returns the run that the session belongs to. That is looked for once, and kept.
+// run returns the run that the session belongs to, until that has ended. It is looked for once, and kept. A run that has not
+// heard of the session is to be told of it first.
 func (c *call) run(ctx context.Context) (pawl.RunID, error) {
-	if c.kept.Run != "" {
-		return c.kept.Run, nil
-	}
 	if run := pawl.RunID(variable(c.Environ, "PAWL_RUN")); run != "" {
 		c.kept.Run = run
 		return run, nil
 	}
-	run, err := engine.RunOfSession(ctx, c.project, c.session, c.Version)
+	if c.kept.Run != "" && !c.over() {
+		return c.kept.Run, nil
+	}
+	run, known, err := engine.RunOfSession(ctx, c.project, c.session, c.Version)
 	if err != nil {
 		return "", err
 	}
-	c.kept.Run = run
+	c.kept.Run, c.kept.Looked, c.stranger = run, c.lookedAt(run), !known
 	return run, c.kept.save(c.project)
 }
 
 // add journals events. A run that is gone, set aside perhaps, is looked for anew.
 func (c *call) add(ctx context.Context, payloads ...pawl.Payload) error {
-	var events []pawl.Event
-	for _, payload := range payloads {
-		event, err := pawl.NewEvent(c.by(), payload)
-		if err != nil {
-			return err
-		}
-		events = append(events, event)
-	}
-	if len(events) == 0 {
+	if len(payloads) == 0 {
 		return nil
 	}
+	err := c.addOnce(ctx, payloads)
+	if errors.Is(err, pawl.ErrNoRun) && c.kept.Run != "" {
+		c.kept.Run = ""
+		err = c.addOnce(ctx, payloads)
+	}
+	return err
+}
+
+func (c *call) addOnce(ctx context.Context, payloads []pawl.Payload) error {
 	run, err := c.run(ctx)
-	if err == nil {
-		err = journal.Add(ctx, c.project.Runs(), run, events...)
-	}
-	if !errors.Is(err, pawl.ErrNoRun) {
+	if err != nil {
 		return err
 	}
-	c.kept.Run = ""
-	if run, err = c.run(ctx); err != nil {
+	if c.stranger {
+		payloads = append([]pawl.Payload{c.began()}, payloads...)
+	}
+	events, err := c.events(payloads...)
+	if err != nil {
 		return err
 	}
-	return journal.Add(ctx, c.project.Runs(), run, events...)
+	if err = journal.Add(ctx, c.project.Runs(), run, events...); err == nil {
+		c.stranger = false
+	}
+	return err
+}
+
+func (c *call) events(payloads ...pawl.Payload) ([]pawl.Event, error) {
+	events := make([]pawl.Event, len(payloads))
+	for i, payload := range payloads {
+		var err error
+		if events[i], err = pawl.NewEvent(c.by(), payload); err != nil {
+			return nil, err
+		}
+	}
+	return events, nil
+}
+
+// nearEnd is how much of a journal's end is looked at for its run's end although the run was just seen to go on: it may
+// have ended meanwhile.
+const nearEnd = 16 << 10
+
+// lookedAt returns up to where a run's journal need not be looked at any more for the run's end.
+func (c *call) lookedAt(run pawl.RunID) int64 {
+	info, err := os.Stat(filepath.Join(c.project.RunDir(run), journal.FileName))
+	if err != nil {
+		return 0
+	}
+	return max(0, info.Size()-nearEnd)
+}
+
+// farBehind is how much of a journal is looked at each time before it is kept that it was.
+const farBehind = 256 << 10
+
+// over reports whether the session's run has ended since it was looked for.
+func (c *call) over() bool {
+	ended, end, err := journal.Ended(c.project.Runs(), c.kept.Run, c.kept.Looked)
+	if err == nil && !ended && end-c.kept.Looked > farBehind {
+		c.kept.Looked = end
+		_ = c.kept.save(c.project) // else it is looked at once more
+	}
+	return ended
 }

@@ -16,7 +16,9 @@ import (
 type kept struct {
 	Session pawl.SessionID    `json:"session"`
 	Run     pawl.RunID        `json:"run"`
-	Tasks   map[string]string `json:"tasks,omitempty"` // id → status and title, as they were journaled last
+	Looked  int64             `json:"looked,omitempty"` // up to where its journal is known not to hold its end
+	Others  []pawl.RunID      `json:"others,omitempty"` // other runs of which it was told what is in doubt
+	Tasks   map[string]string `json:"tasks,omitempty"`  // id → status and title, as they were journaled last
 }
 
 // keptOf returns what is kept of a session, or at the least doubt an empty one.

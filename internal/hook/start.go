@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/agents"
 	"pawl/internal/brief"
 	"pawl/internal/disk"
 	"pawl/internal/engine"
@@ -27,18 +26,26 @@ func (c *call) start(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	began := pawl.SessionBegan{
+	w, err := engine.BeginSession(ctx, c.project, run, c.began(), engine.Briefing{
+		Options: brief.Options{For: brief.Audience(c.dialect.Name), Redact: c.redact.Text}, Inside: c.attempt(), Snapshots: c.snapshots(),
+	})
+	if err != nil || c.event.Sub != "" {
+		return nil, err // a subagent's parent tells it what to do
+	}
+	c.kept.Others = w.Runs
+	err = errors.Join(c.kept.save(c.project), c.warn(w.Others))
+	if c.event.Source != "compact" { // there was one before it
+		err = errors.Join(err, c.want(pawl.CheckpointTool, "a session of "+c.dialect.Name+" began"))
+	}
+	return c.dialect.Add(c.event, besides(w.Others)+w.Brief), err
+}
+
+// began says who the session is.
+func (c *call) began() pawl.SessionBegan {
+	return pawl.SessionBegan{
 		Session: c.session, Source: c.event.Source, Dir: c.event.Dir, Transcript: c.event.Transcript, Model: c.event.Model,
 		Process: agentProcess(os.Getppid()), Step: pawl.StepID(variable(c.Environ, "PAWL_STEP")),
 	}
-	w, err := engine.BeginSession(ctx, c.project, run, began, engine.Briefing{
-		Options: brief.Options{For: brief.Audience(c.dialect.Name), Redact: c.redact.Text}, Inside: c.attempt(), Snapshots: c.snapshots(),
-	})
-	if err != nil || c.event.Kind == agents.SubStart {
-		return nil, err
-	}
-	err = errors.Join(c.warn(w.Others), c.want(pawl.CheckpointTool, "a session of "+c.dialect.Name+" began"))
-	return c.dialect.Add(c.event, besides(w.Others)+w.Brief), err
 }
 
 // attempt returns the attempt that the session works for; nil: it works for none.

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"pawl"
@@ -24,8 +23,6 @@ type desk struct {
 	session string         // that events bear whose client has none of its own
 	redact  *redact.Redactor
 	user    string // whose agents these are, by login
-
-	making sync.Mutex // held while a run is looked for that may have to be made, so that two calls do not make two
 }
 
 func newDesk(c Config) *desk {
@@ -108,8 +105,6 @@ func (d *desk) runToTell(ctx context.Context, p *project.Project) (pawl.RunID, e
 	if d.step != nil {
 		return d.step.Run, nil
 	}
-	d.making.Lock()
-	defer d.making.Unlock()
 	return engine.RunToTell(ctx, p, d.version)
 }
 

@@ -165,8 +165,8 @@ func writeHolder(file disk.File, holder Holder) error {
 	return nil
 }
 
-// editing runs change while no other process changes project.json or MEMORY.md.
-func (p *Project) editing(change func() error) error {
+// Editing runs change while nobody else changes project.json or MEMORY.md, or makes what there may be only one of.
+func (p *Project) Editing(change func() error) error {
 	file, err := disk.Create(p.path("edit.lock"))
 	if err != nil {
 		return err

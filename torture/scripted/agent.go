@@ -1,0 +1,359 @@
+package scripted
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// CallVar marks the processes of a call with its number.
+const CallVar = "TORTURE_CALL"
+
+// AskToDie is what an agent writes to its parent when everything is to die.
+const AskToDie = "die"
+
+// agent is the process that follows a script.
+type agent struct {
+	*Session
+	dialect *Dialect
+	ledger  *os.File
+	in      io.Reader
+	out     io.Writer
+	dying   sync.Once
+	doomed  chan struct{} // closed when the death has begun
+}
+
+// Run follows the script at path. After its start it waits for a line from in.
+func Run(path string, in io.Reader, out io.Writer) error {
+	s, err := ReadSession(path)
+	if err != nil {
+		return err
+	}
+	ledger, err := os.OpenFile(s.Ledger, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer ledger.Close()
+	a := &agent{Session: s, dialect: Find(s.Dialect), ledger: ledger, in: in, out: out, doomed: make(chan struct{})}
+	return a.live()
+}
+
+// live carries the session out. Where its death has begun, it waits for it in the end.
+func (a *agent) live() error {
+	if err := a.start(); err != nil {
+		return err
+	}
+	if _, err := bufio.NewReader(a.in).ReadString('\n'); err != nil {
+		return fmt.Errorf("wait for leave to go on: %w", err)
+	}
+	a.dieAt(AnyTime, 0)
+	for _, turn := range a.Turns {
+		if err := a.turn(turn); err != nil {
+			return err
+		}
+	}
+	a.dieAt(Idle, 0)
+	select {
+	case <-a.doomed:
+		time.Sleep(time.Minute) // it is dead long before
+	default:
+	}
+	if _, err := a.hook(Ends, 0, map[string]any{"reason": "other"}); err != nil {
+		return err
+	}
+	return a.note(Line{What: Over})
+}
+
+// start tells the hook of the session, and keeps what the agent is told.
+func (a *agent) start() error {
+	a.dieAt(AtStart, 0)
+	told, err := a.hook(Starts, a.Cut, map[string]any{"source": a.Source})
+	if err != nil && !errors.Is(err, errCut) {
+		return err
+	}
+	if err := os.WriteFile(a.Told, told, 0o600); err != nil {
+		return err
+	}
+	return a.note(Line{What: Started, Well: err == nil})
+}
+
+func (a *agent) turn(t Turn) error {
+	if _, err := a.hook(Prompts, 0, map[string]any{"prompt": t.Prompt}); err != nil {
+		return err
+	}
+	if err := a.groups(t.Groups, ""); err != nil {
+		return err
+	}
+	if err := a.note(Line{What: Halting}); err != nil {
+		return err
+	}
+	a.dieAt(Stopping, 0)
+	_, err := a.hook(Stops, 0, map[string]any{"stop_hook_active": false, "last_assistant_message": "That is what I did."})
+	if err != nil {
+		return err
+	}
+	return a.note(Line{What: Halted, Well: true})
+}
+
+// groups makes calls, those of a group side by side.
+func (a *agent) groups(groups [][]*Call, sub string) error {
+	for _, group := range groups {
+		errs := make([]error, len(group))
+		var all sync.WaitGroup
+		for i, c := range group {
+			all.Go(func() { errs[i] = a.call(c, sub) })
+		}
+		all.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// call announces a call, has its tool run, and tells of its outcome.
+func (a *agent) call(c *Call, sub string) error {
+	before, err := Observe(a.Root, c.Paths)
+	if err != nil {
+		return err
+	}
+	if err := a.note(Line{Call: c.N, What: Announced, Before: before}); err != nil {
+		return err
+	}
+	a.dieAt(Announcing, c.N)
+	_, err = a.hook(Announces, c.CutIntent, a.about(c, sub))
+	if err := a.returned(err, Line{Call: c.N, What: Meant}); err != nil {
+		return err
+	}
+	a.dieAt(Between, c.N)
+	said, failed, err := a.tool(c)
+	if err != nil {
+		return err
+	}
+	a.dieAt(Done, c.N)
+	if c.Silent {
+		return nil
+	}
+	return a.report(c, sub, said, failed)
+}
+
+// returned notes that a hook has returned.
+func (a *agent) returned(err error, l Line) error {
+	if err != nil && !errors.Is(err, errCut) {
+		return err
+	}
+	l.Well = err == nil
+	return a.note(l)
+}
+
+// report tells a hook of a call's outcome.
+func (a *agent) report(c *Call, sub, said string, failed error) error {
+	if err := a.note(Line{Call: c.N, What: Telling}); err != nil {
+		return err
+	}
+	a.dieAt(Reporting, c.N)
+	fields := a.about(c, sub)
+	moment := Reports
+	if failed != nil {
+		moment = Fails
+		if a.dialect.names[Fails] != a.dialect.names[Reports] {
+			fields["error"] = failed.Error()
+		}
+	}
+	key, answer := a.dialect.answer(said)
+	fields[key] = answer
+	_, err := a.hook(moment, c.CutReport, fields)
+	return a.returned(err, Line{Call: c.N, What: Told})
+}
+
+// about is what both hooks of a call are told.
+func (a *agent) about(c *Call, sub string) map[string]any {
+	fields := map[string]any{"tool_name": c.Tool, "tool_input": c.Input}
+	if c.ID != "" {
+		fields["tool_use_id"] = c.ID
+	}
+	a.from(fields, sub)
+	return fields
+}
+
+// from says that an event is of a subagent.
+func (a *agent) from(fields map[string]any, sub string) {
+	switch {
+	case sub == "":
+	case a.Dialect == "opencode":
+		fields["session_id"], fields["parent_id"] = sub, a.ID
+	default:
+		fields["agent_id"], fields["agent_type"] = sub, "general-purpose"
+	}
+}
+
+// tool carries a call out.
+func (a *agent) tool(c *Call) (said string, failed, err error) {
+	if err := a.note(Line{Call: c.N, What: Begun}); err != nil {
+		return "", nil, err
+	}
+	if c.Command == "" {
+		a.dieAt(Running, c.N)
+	}
+	switch {
+	case c.Command != "":
+		said, failed, err = a.shell(c)
+	case c.Sub != nil:
+		err = a.delegate(c.Sub)
+	case len(c.Changes) > 0:
+		failed = makeChanges(a.Root, c.Changes, c.Style, c.Pause, func(path string) error {
+			return a.note(Line{Call: c.N, What: Effect, Text: path})
+		})
+	default:
+		time.Sleep(c.Pause)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	return said, failed, a.note(Line{Call: c.N, What: Ended, Well: failed == nil})
+}
+
+// shell runs a command. What it prints goes to a file or to a pipe, as agents differ in that.
+func (a *agent) shell(c *Call) (said string, failed, err error) {
+	line := a.dialect.commandLine(c.Command)
+	cmd := exec.Command(line[0], line[1:]...)
+	cmd.Dir = a.Root
+	cmd.Env = append(append([]string{}, a.Environ...), fmt.Sprintf("%s=%d", CallVar, c.N))
+	cmd.WaitDelay = 20 * time.Millisecond
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if a.dialect.wrap != "" {
+		name := filepath.Join(filepath.Dir(a.Ledger), fmt.Sprintf("out-%d", c.N))
+		file, err := os.Create(name)
+		if err != nil {
+			return "", nil, err
+		}
+		defer file.Close()
+		cmd.Stdout, cmd.Stderr = file, file
+	}
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	a.dieAt(Running, c.N)
+	failed = cmd.Wait()
+	if errors.Is(failed, exec.ErrWaitDelay) {
+		failed = nil // what it has left in the background holds the pipe
+	}
+	return out.String(), failed, nil
+}
+
+// delegate has a subagent make its calls.
+func (a *agent) delegate(s *Subagent) error {
+	fields := map[string]any{"source": "startup"}
+	a.from(fields, s.ID)
+	if _, err := a.hook(SubStarts, 0, fields); err != nil {
+		return err
+	}
+	if err := a.groups(s.Groups, s.ID); err != nil {
+		return err
+	}
+	_, err := a.hook(SubStops, 0, fields)
+	return err
+}
+
+// errCut means that a hook was killed, as the script has it.
+var errCut = errors.New("the hook was killed")
+
+// hook tells a hook of something, and returns what it said. It must end well, and say what a parser takes.
+func (a *agent) hook(m Moment, cut time.Duration, fields map[string]any) ([]byte, error) {
+	payload := a.dialect.payload(m, a.ID, a.Root)
+	for key, value := range fields {
+		payload[key] = value
+	}
+	data, err := json.Marshal(payload)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	cmd := exec.CommandContext(ctx, a.Pawl, "hook", a.Dialect)
+	if a.dialect.hook {
+		cmd = exec.CommandContext(ctx, "sh", "-c", "exec '"+a.Pawl+"' hook "+a.Dialect)
+	}
+	cmd.Dir, cmd.Env, cmd.Stdin = a.Root, a.Environ, bytes.NewReader(data)
+	var said, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &complaint
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	if cut > 0 {
+		time.AfterFunc(cut, cancel)
+	}
+	err = cmd.Wait()
+	switch {
+	case cut > 0 && err != nil:
+		return said.Bytes(), errCut
+	case err != nil || complaint.Len() > 0 || !a.parses(said.Bytes()):
+		return nil, errors.Join(a.note(Line{What: Fault, Text: fmt.Sprintf("hook %s: %v: %q %q", m, err, said.String(), complaint.String())}), err)
+	}
+	return said.Bytes(), nil
+}
+
+// parses reports whether the agent's parser takes what a hook said.
+func (a *agent) parses(said []byte) bool {
+	if len(bytes.TrimSpace(said)) == 0 {
+		return a.Dialect == "claude" || a.Dialect == "codex"
+	}
+	var object map[string]any
+	return json.Unmarshal(said, &object) == nil
+}
+
+// note adds a line to the ledger, and syncs it.
+func (a *agent) note(l Line) error {
+	l.Session, l.At = a.N, time.Now()
+	data, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	if _, err := a.ledger.Write(append(data, '\n')); err != nil {
+		return err
+	}
+	return unix.Fdatasync(int(a.ledger.Fd()))
+}
+
+// dieAt begins the agent's death, if this is its moment.
+func (a *agent) dieAt(at When, call int) {
+	if d := a.Death; d == nil || d.At != at || d.Call != call {
+		return
+	}
+	a.dying.Do(func() {
+		if a.Death.After == 0 {
+			close(a.doomed)
+			a.die()
+			return
+		}
+		close(a.doomed)
+		time.AfterFunc(a.Death.After, a.die)
+	})
+}
+
+// die kills the agent, or asks its parent to kill everything.
+func (a *agent) die() {
+	_ = a.note(Line{What: Dying, Text: strings.Join([]string{string(a.Death.At), string(a.Death.How)}, ", ")})
+	switch a.Death.How {
+	case Machine:
+		fmt.Fprintln(a.out, AskToDie)
+	case Group:
+		_ = syscall.Kill(0, syscall.SIGKILL)
+	default:
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+}
