@@ -43,6 +43,8 @@ var roomOf = map[string]string{
 	"pawl/internal/agents":              "tools",
 	"pawl/internal/foreign":             "tools",
 	"pawl/internal/agents/agentstest":   "tests",
+	"pawl/internal/foreign/gyoshu":      "tools",
+	"pawl/internal/foreign/splice":      "tools",
 	"pawl/internal/hook":                "skins",
 	"pawl/internal/project":             "tools",
 	"pawl/internal/recovery":            "tools",
