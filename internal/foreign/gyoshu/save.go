@@ -137,5 +137,8 @@ func stamp(at time.Time, names ...string) string {
 	for _, name := range names {
 		h.Write([]byte(name + "\x00"))
 	}
-	return strconv.FormatInt(at.UnixMilli(), 36) + "-" + hex.EncodeToString(h.Sum(nil)[:4])
+	return baseTime(at) + "-" + hex.EncodeToString(h.Sum(nil)[:4])
 }
+
+// baseTime returns a time in milliseconds to the base of 36, as ids have it.
+func baseTime(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 36) }
