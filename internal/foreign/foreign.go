@@ -92,7 +92,7 @@ type World struct {
 	Now    time.Time
 	Exists func(path string) bool // never outside of the project
 	Hash   func(path string) (sha256 string, size int64, err error)
-	Commit func(hash string) bool                                   // whether git knows a commit; nil: there is no git
+	Commit func(hash string) bool // whether git knows a commit; nil: there is no git
 }
 
 // View is what a codec is told when it writes.

@@ -39,7 +39,7 @@ func ReadEnvelope(data []byte) (Envelope, []string, error) {
 	if err != nil {
 		return Envelope{}, nil, err
 	}
-	if !root.Is(splice.Object) {
+	if !root.Is(splice.JSONObject) {
 		return Envelope{}, nil, errors.New("an envelope is an object")
 	}
 	e := Envelope{Stage: root.Get("stageId").Text(), Goal: root.Get("goal").Text(), Inputs: namedTexts(root.Get("inputs")),
@@ -51,11 +51,11 @@ func ReadEnvelope(data []byte) (Envelope, []string, error) {
 	return e, e.Issues(), nil
 }
 
-func isFalse(v *splice.JSON) bool { return v.Is(splice.Bool) && !v.True() }
+func isFalse(v *splice.JSON) bool { return v.Is(splice.JSONBool) && !v.True() }
 
 func namedTexts(v *splice.JSON) map[string]string {
 	texts := map[string]string{}
-	if v.Is(splice.Object) {
+	if v.Is(splice.JSONObject) {
 		for _, m := range v.Members {
 			texts[m.Key] = m.Value.Text()
 		}

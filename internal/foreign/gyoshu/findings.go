@@ -35,7 +35,7 @@ func (f *findings) warn(line int, format string, args ...any) {
 // broken says where a file stops being JSON.
 func (f *findings) broken(err error) {
 	line := 0
-	if wrong, ok := errors.AsType[*splice.SyntaxError](err); ok {
+	if wrong, ok := errors.AsType[*splice.JSONError](err); ok {
 		line = wrong.Line
 	}
 	f.bad(line, "it is not JSON: %v", err)

@@ -56,7 +56,7 @@ func withRun(notebook []byte, run RunEntry, now time.Time) []byte {
 	}
 	next := editFront(source, run, now)
 	var value any = sourceLines(next)
-	if old.Is(splice.String) {
+	if old.Is(splice.JSONString) {
 		value = next
 	}
 	changed, err := splice.SetJSON(notebook, value, "cells", "0", "source")

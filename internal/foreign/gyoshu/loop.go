@@ -71,7 +71,7 @@ func ReadLoop(data []byte) (*Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !root.Is(splice.Object) {
+	if !root.Is(splice.JSONObject) {
 		return nil, errors.New("the state of a loop is an object")
 	}
 	number := func(standard int64, path ...string) int64 {
@@ -140,10 +140,14 @@ type loopField struct {
 }
 
 // withLoop returns the file of a loop's state that says what l does. Limits, counts of tool calls and whatever else stands
-// in an older one stay as they are.
+// there stay as they are, and so does the session of the same run. A file that cannot be read stays too.
 func withLoop(old []byte, l Loop) []byte {
-	if _, err := ReadLoop(old); err != nil {
-		return encoded(l).Stringify("  ")
+	before, err := ReadLoop(old)
+	if err != nil {
+		return old
+	}
+	if before.Run == l.Run && before.Session != "" {
+		l.Session = before.Session
 	}
 	text := old
 	for _, f := range []loopField{

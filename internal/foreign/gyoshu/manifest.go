@@ -155,7 +155,7 @@ func Sum(manifest *splice.JSON) string {
 // it: "Manifest failed to parse or validate". It is nil where nothing can be understood.
 func ReadManifest(path string, data []byte) (*Manifest, []pawl.Finding) {
 	f := &findings{path: path}
-	if bytes.HasPrefix(data, splice.BOM) {
+	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
 		f.bad(1, "it begins with a byte order mark, which Gyoshu does not take")
 	}
 	root, err := splice.ReadJSON(asNode(data))
@@ -163,7 +163,7 @@ func ReadManifest(path string, data []byte) (*Manifest, []pawl.Finding) {
 	case err != nil:
 		f.broken(err)
 		return nil, f.list
-	case root.Kind != splice.Object:
+	case root.Kind != splice.JSONObject:
 		f.bad(root.Line(), "a manifest is an object")
 		return nil, f.list
 	}

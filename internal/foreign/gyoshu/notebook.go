@@ -45,12 +45,12 @@ func ReadNotebook(data []byte) (*Notebook, error) {
 		return nil, err
 	}
 	cells := root.Get("cells")
-	if !cells.Is(splice.Array) {
+	if !cells.Is(splice.JSONArray) {
 		return nil, errors.New("it has no list of cells")
 	}
 	n := &Notebook{}
 	for i, item := range cells.Items {
-		if !item.Is(splice.Object) {
+		if !item.Is(splice.JSONObject) {
 			continue
 		}
 		c := cellOf(item)
@@ -84,7 +84,7 @@ func cellOf(v *splice.JSON) Cell {
 
 // multiline returns a text that stands as one or as a list of lines.
 func multiline(v *splice.JSON) string {
-	if v.Is(splice.Array) {
+	if v.Is(splice.JSONArray) {
 		return strings.Join(textsOf(v), "")
 	}
 	return v.Text()

@@ -38,7 +38,7 @@ func ReadQueue(data []byte) (*Queue, error) {
 		return nil, err
 	}
 	jobs := root.Get("jobs")
-	if !jobs.Is(splice.Array) {
+	if !jobs.Is(splice.JSONArray) {
 		return nil, errors.New("it has no list of jobs")
 	}
 	q := &Queue{Status: strings.ToUpper(root.Get("status").Text()), Stale: defaultStale, Tries: defaultTries}

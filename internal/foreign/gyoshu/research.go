@@ -19,7 +19,7 @@ type research struct {
 	files    foreign.Files
 	notebook *Notebook // nil: there is none that can be read
 	loop     *Loop
-	records  []*Record // of all runs
+	records  []*Record         // of all runs
 	queues   map[string]*Queue // by run
 	newest   string            // run
 	found    []pawl.Finding

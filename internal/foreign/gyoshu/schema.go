@@ -55,7 +55,7 @@ func (r rule) check(f *findings, root *splice.JSON) {
 		return
 	}
 	list := root.Get(r.path[:star]...)
-	if !list.Is(splice.Array) {
+	if !list.Is(splice.JSONArray) {
 		return // another rule says so
 	}
 	for i := range list.Items {
@@ -89,7 +89,7 @@ func nearest(root *splice.JSON, path []string) int {
 }
 
 func text(v *splice.JSON) string {
-	if v.Kind != splice.String {
+	if v.Kind != splice.JSONString {
 		return "it is no text"
 	}
 	return ""
@@ -106,7 +106,7 @@ func filled(v *splice.JSON) string {
 }
 
 func array(v *splice.JSON) string {
-	if v.Kind != splice.Array {
+	if v.Kind != splice.JSONArray {
 		return "it is no list"
 	}
 	return ""
@@ -124,7 +124,7 @@ func stage(v *splice.JSON) string {
 
 func oneOf[T ~string](words ...T) func(*splice.JSON) string {
 	return func(v *splice.JSON) string {
-		if v.Kind == splice.String && slices.Contains(words, T(v.Text())) {
+		if v.Kind == splice.JSONString && slices.Contains(words, T(v.Text())) {
 			return ""
 		}
 		return fmt.Sprintf("%s is none of %s", v.Raw(), listed(words))
@@ -164,11 +164,11 @@ func count(v *splice.JSON) string {
 }
 
 func numbers(v *splice.JSON) string {
-	if v.Kind != splice.Object {
+	if v.Kind != splice.JSONObject {
 		return "it is no object"
 	}
 	for _, m := range v.Members {
-		if m.Value.Kind != splice.Number {
+		if m.Value.Kind != splice.JSONNumber {
 			return fmt.Sprintf("%s: it is no number", m.Key)
 		}
 	}

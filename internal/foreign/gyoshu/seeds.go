@@ -55,7 +55,7 @@ func (s Seeds) MarshalJSON() ([]byte, error) {
 }
 
 func seedsOf(v *splice.JSON) Seeds {
-	if !v.Is(splice.Object) {
+	if !v.Is(splice.JSONObject) {
 		return nil
 	}
 	seeds := Seeds{}

@@ -43,7 +43,8 @@ type mirror struct {
 	stages map[pawl.StepID]string
 	files  foreign.Files
 	before foreign.Files
-	made   []string // paths, in the order in which they are to be written
+	made   []string  // paths, in the order in which they are to be written
+	latest time.Time // of the run's checkpoints
 }
 
 func newMirror(files foreign.Files, v foreign.View) *mirror {
@@ -57,6 +58,9 @@ func newMirror(files foreign.Files, v foreign.View) *mirror {
 	m.stages = stageNames(whole)
 	for _, s := range whole.Steps() {
 		m.steps = append(m.steps, s.ID)
+	}
+	if records := Records(files, m.title, m.run); len(records) > 0 && records[0].Loads() {
+		m.latest = records[0].Manifest.Time()
 	}
 	return m
 }
@@ -137,11 +141,16 @@ func (m *mirror) request(name string, id pawl.StepID, at time.Time) Request {
 	}
 }
 
-// save makes a checkpoint that is not there yet. Where the notebook cannot be read the manifest is made without its cell.
+// save makes a checkpoint that is not there yet, by its time behind all others: of two at the same time Gyoshu takes any.
+// Where the notebook cannot be read the manifest is made without its cell.
 func (m *mirror) save(r Request) {
+	if r.Now = r.Now.Truncate(time.Millisecond); !r.Now.After(m.latest) {
+		r.Now = m.latest.Add(time.Millisecond)
+	}
 	files, err := r.files(m.files, true)
 	if err == nil { // else it is there already, or has a name that Gyoshu could not load
 		m.put(files...)
+		m.latest = r.Now
 	}
 }
 
@@ -215,7 +224,9 @@ func (m *mirror) saveManual() {
 	}
 }
 
-func (m *mirror) endOf(finished []pawl.StepID) time.Time { return m.State.Steps[finished[len(finished)-1]].Ended }
+func (m *mirror) endOf(finished []pawl.StepID) time.Time {
+	return m.State.Steps[finished[len(finished)-1]].Ended
+}
 
 // restate says again which stage was finished last, where the newest checkpoint does not: it was taken in the middle of a
 // stage, or a step was opened again since.
@@ -229,11 +240,7 @@ func (m *mirror) restate() {
 	if newest.Stage == m.stages[last] && !newest.Status.unsafe() {
 		return
 	}
-	at := m.State.Updated
-	if next := newest.Time().Add(time.Millisecond); at.Before(next) {
-		at = next
-	}
-	m.save(m.request(fmt.Sprintf("ckpt-%06d-again", m.State.Seq), last, at))
+	m.save(m.request(fmt.Sprintf("ckpt-%06d-again", m.State.Seq), last, m.State.Updated))
 }
 
 // entry returns where the run stands as the front matter says it.
@@ -268,9 +275,10 @@ func (m *mirror) sayRun() {
 
 // sayLoop brings the state of the loop up to date.
 func (m *mirror) sayLoop() {
-	var old []byte
-	if file := m.files.Find(loopPath(m.title)); file != nil {
-		old = file.Data
+	file := m.files.Find(loopPath(m.title))
+	if file == nil {
+		m.put(foreign.File{Path: loopPath(m.title), Data: encoded(m.loop()).Stringify("  ")})
+		return
 	}
-	m.put(foreign.File{Path: loopPath(m.title), Data: withLoop(old, m.loop())})
+	m.put(foreign.File{Path: file.Path, Data: withLoop(file.Data, m.loop())})
 }

@@ -1,5 +1,4 @@
-// Package splice reads texts that others wrote with the place of every value in them, and changes them in place: what is
-// not changed stays as it is, to the byte. It knows formats, not systems.
+// Package splice changes files of other systems in place: what is not to change stays as it is, to the byte.
 package splice
 
 import (
@@ -11,12 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// BOM is the byte order mark that some editors put in front.
-var BOM = []byte("\xef\xbb\xbf")
-
 // JSON is a value of a JSON text, with where it stands in it.
 type JSON struct {
-	Kind     Kind
+	Kind     JSONKind
 	From, To int      // the bytes of the text that it takes up
 	Members  []Member // of an object, as they stand there; of a key that comes twice the last one counts
 	Items    []*JSON  // of an array
@@ -31,36 +27,39 @@ type Member struct {
 	Value *JSON
 }
 
-// Kind is what a value is.
-type Kind byte
+// JSONKind is what a value of JSON is.
+type JSONKind byte
 
 // The kinds of values.
 const (
-	Null Kind = iota
-	Bool
-	Number
-	String
-	Array
-	Object
+	JSONNull JSONKind = iota
+	JSONBool
+	JSONNumber
+	JSONString
+	JSONArray
+	JSONObject
 )
 
-// SyntaxError says what is wrong with a text, and where: line and column count from 1, the column in bytes.
-type SyntaxError struct {
-	Offset, Line, Column int
-	What                 string
+// jsonBOM is the byte order mark that some editors put in front.
+var jsonBOM = []byte("\xef\xbb\xbf")
+
+// JSONError says where a text is no JSON: line and column count from 1, the column in bytes.
+type JSONError struct {
+	Line, Column int
+	Why          string
 }
 
 // Error names line and column.
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.What)
+func (e *JSONError) Error() string {
+	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Why)
 }
 
 // ReadJSON returns the value that text is, with all that is in it. It takes exactly what RFC 8259 calls JSON, but for a
-// byte order mark in front; an error is a *SyntaxError.
+// byte order mark in front; an error is a *JSONError.
 func ReadJSON(text []byte) (*JSON, error) {
-	s := &scanner{text: text}
-	if bytes.HasPrefix(text, BOM) {
-		s.at = len(BOM)
+	s := &jsonScanner{text: text}
+	if bytes.HasPrefix(text, jsonBOM) {
+		s.at = len(jsonBOM)
 	}
 	s.space()
 	v := s.value(0)
@@ -69,14 +68,14 @@ func ReadJSON(text []byte) (*JSON, error) {
 		s.fail("nothing more was expected here")
 	}
 	if s.wrong != "" {
-		line, column := Place(text, s.failed)
-		return nil, &SyntaxError{Offset: s.failed, Line: line, Column: column, What: s.wrong}
+		line, column := place(text, s.failed)
+		return nil, &JSONError{Line: line, Column: column, Why: s.wrong}
 	}
 	return v, nil
 }
 
-// Place returns the line and the column of a byte of text, both from 1, the column in bytes.
-func Place(text []byte, offset int) (line, column int) {
+// place returns the line and the column of a byte of text, both from 1, the column in bytes.
+func place(text []byte, offset int) (line, column int) {
 	before := text[:min(offset, len(text))]
 	return bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')
 }
@@ -86,7 +85,7 @@ func (v *JSON) Line() int {
 	if v == nil {
 		return 0
 	}
-	line, _ := Place(v.text, v.From)
+	line, _ := place(v.text, v.From)
 	return line
 }
 
@@ -103,13 +102,13 @@ func (v *JSON) Get(path ...string) *JSON {
 func (v *JSON) child(name string) *JSON {
 	switch {
 	case v == nil:
-	case v.Kind == Object:
+	case v.Kind == JSONObject:
 		for i := len(v.Members) - 1; i >= 0; i-- {
 			if v.Members[i].Key == name {
 				return v.Members[i].Value
 			}
 		}
-	case v.Kind == Array:
+	case v.Kind == JSONArray:
 		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(v.Items) {
 			return v.Items[i]
 		}
@@ -118,7 +117,7 @@ func (v *JSON) child(name string) *JSON {
 }
 
 // Is reports whether there is a value, and of this kind.
-func (v *JSON) Is(kind Kind) bool { return v != nil && v.Kind == kind }
+func (v *JSON) Is(kind JSONKind) bool { return v != nil && v.Kind == kind }
 
 // Raw returns the value as it stands in the text.
 func (v *JSON) Raw() []byte {
@@ -131,7 +130,7 @@ func (v *JSON) Raw() []byte {
 // Text returns what a string says, and "" for anything else. A half of a surrogate pair that stands alone, which only an
 // escape can be, is encoded as if it were a character, so that nothing is lost.
 func (v *JSON) Text() string {
-	if !v.Is(String) {
+	if !v.Is(JSONString) {
 		return ""
 	}
 	return unquote(v.text[v.From:v.To])
@@ -140,7 +139,7 @@ func (v *JSON) Text() string {
 // Float returns a number as JavaScript and most others take it, and whether it is one. Beyond what a float64 holds it is
 // infinite.
 func (v *JSON) Float() (float64, bool) {
-	if !v.Is(Number) {
+	if !v.Is(JSONNumber) {
 		return 0, false
 	}
 	f, _ := strconv.ParseFloat(string(v.Raw()), 64) // the only error left is a range error, and then f is infinite or 0
@@ -157,10 +156,10 @@ func (v *JSON) Int() (int64, bool) {
 }
 
 // True reports whether the value is true.
-func (v *JSON) True() bool { return v.Is(Bool) && v.text[v.From] == 't' }
+func (v *JSON) True() bool { return v.Is(JSONBool) && v.text[v.From] == 't' }
 
-// scanner reads one text.
-type scanner struct {
+// jsonScanner reads one text.
+type jsonScanner struct {
 	text   []byte
 	at     int
 	wrong  string // the first thing that is
@@ -170,20 +169,20 @@ type scanner struct {
 // deepest is how deep values may be nested.
 const deepest = 10_000
 
-func (s *scanner) fail(format string, args ...any) {
+func (s *jsonScanner) fail(format string, args ...any) {
 	if s.wrong == "" {
 		s.wrong, s.failed = fmt.Sprintf(format, args...), s.at
 	}
 }
 
-func (s *scanner) space() {
+func (s *jsonScanner) space() {
 	for s.at < len(s.text) && strings.IndexByte(" \t\r\n", s.text[s.at]) >= 0 {
 		s.at++
 	}
 }
 
 // peek returns the next byte; 0 at the end.
-func (s *scanner) peek() byte {
+func (s *jsonScanner) peek() byte {
 	if s.at < len(s.text) {
 		return s.text[s.at]
 	}
@@ -191,7 +190,7 @@ func (s *scanner) peek() byte {
 }
 
 // take goes over the next byte if it is c.
-func (s *scanner) take(c byte) bool {
+func (s *jsonScanner) take(c byte) bool {
 	if s.wrong != "" || s.peek() != c || s.at >= len(s.text) {
 		return false
 	}
@@ -199,7 +198,7 @@ func (s *scanner) take(c byte) bool {
 	return true
 }
 
-func (s *scanner) value(depth int) *JSON {
+func (s *jsonScanner) value(depth int) *JSON {
 	v := &JSON{From: s.at, text: s.text}
 	switch c := s.peek(); {
 	case depth > deepest:
@@ -211,10 +210,10 @@ func (s *scanner) value(depth int) *JSON {
 	case c == '[':
 		s.array(v, depth)
 	case c == '"':
-		v.Kind = String
+		v.Kind = JSONString
 		s.str()
 	case c == '-' || c >= '0' && c <= '9':
-		v.Kind = Number
+		v.Kind = JSONNumber
 		s.number()
 	default:
 		s.word(v)
@@ -223,8 +222,8 @@ func (s *scanner) value(depth int) *JSON {
 	return v
 }
 
-func (s *scanner) object(v *JSON, depth int) {
-	v.Kind = Object
+func (s *jsonScanner) object(v *JSON, depth int) {
+	v.Kind = JSONObject
 	s.at++
 	s.space()
 	if s.take('}') {
@@ -238,7 +237,7 @@ func (s *scanner) object(v *JSON, depth int) {
 	}
 }
 
-func (s *scanner) member(depth int) Member {
+func (s *jsonScanner) member(depth int) Member {
 	m := Member{From: s.at}
 	if s.peek() != '"' {
 		s.fail("a key in quotes was expected")
@@ -259,8 +258,8 @@ func (s *scanner) member(depth int) Member {
 	return m
 }
 
-func (s *scanner) array(v *JSON, depth int) {
-	v.Kind = Array
+func (s *jsonScanner) array(v *JSON, depth int) {
+	v.Kind = JSONArray
 	s.at++
 	s.space()
 	if s.take(']') {
@@ -275,7 +274,7 @@ func (s *scanner) array(v *JSON, depth int) {
 }
 
 // another goes over the comma in front of another element, or over the end, and reports which.
-func (s *scanner) another(end byte, what string) bool {
+func (s *jsonScanner) another(end byte, what string) bool {
 	if s.wrong != "" {
 		return false
 	}
@@ -291,11 +290,11 @@ func (s *scanner) another(end byte, what string) bool {
 	return true
 }
 
-func (s *scanner) word(v *JSON) {
+func (s *jsonScanner) word(v *JSON) {
 	for _, w := range []struct {
 		text string
-		kind Kind
-	}{{"true", Bool}, {"false", Bool}, {"null", Null}} {
+		kind JSONKind
+	}{{"true", JSONBool}, {"false", JSONBool}, {"null", JSONNull}} {
 		if bytes.HasPrefix(s.text[s.at:], []byte(w.text)) {
 			v.Kind = w.kind
 			s.at += len(w.text)
@@ -306,7 +305,7 @@ func (s *scanner) word(v *JSON) {
 }
 
 // str goes over a string.
-func (s *scanner) str() {
+func (s *jsonScanner) str() {
 	for s.at++; s.at < len(s.text); s.at++ {
 		switch c := s.text[s.at]; {
 		case c == '"':
@@ -325,7 +324,7 @@ func (s *scanner) str() {
 }
 
 // escape goes to the last byte of what follows a backslash.
-func (s *scanner) escape() bool {
+func (s *jsonScanner) escape() bool {
 	if s.peek() == 'u' {
 		for range 4 {
 			if s.at++; !isHex(s.peek()) {
@@ -347,7 +346,7 @@ func isHex(c byte) bool {
 }
 
 // number goes over a number: -, digits without a leading 0, fraction, exponent.
-func (s *scanner) number() {
+func (s *jsonScanner) number() {
 	s.take('-')
 	if !s.take('0') {
 		s.digits()
@@ -363,7 +362,7 @@ func (s *scanner) number() {
 	}
 }
 
-func (s *scanner) digits() {
+func (s *jsonScanner) digits() {
 	from := s.at
 	for c := s.peek(); c >= '0' && c <= '9'; c = s.peek() {
 		s.at++

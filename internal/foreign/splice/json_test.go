@@ -13,7 +13,7 @@ import (
 	"pawl/internal/foreign/splice"
 )
 
-func read(t testing.TB, text string) *splice.JSON {
+func readJSON(t testing.TB, text string) *splice.JSON {
 	t.Helper()
 	v, err := splice.ReadJSON([]byte(text))
 	if err != nil {
@@ -24,7 +24,7 @@ func read(t testing.TB, text string) *splice.JSON {
 
 func TestReadJSON(t *testing.T) {
 	t.Parallel()
-	v := read(t, "\xef\xbb\xbf {\r\n  \"a\": [1, {\"b\": \"x\\ty\"}, true],\r\n  \"a\\u0062\": -1.50e2 , \"n\":null}\r\n")
+	v := readJSON(t, "\xef\xbb\xbf {\r\n  \"a\": [1, {\"b\": \"x\\ty\"}, true],\r\n  \"a\\u0062\": -1.50e2 , \"n\":null}\r\n")
 	if got := v.Get("a", "1", "b").Text(); got != "x\ty" {
 		t.Errorf("a.1.b = %q", got)
 	}
@@ -37,7 +37,7 @@ func TestReadJSON(t *testing.T) {
 	if line := v.Get("ab").Line(); line != 3 {
 		t.Errorf("ab is in line %d", line)
 	}
-	if !v.Get("a", "2").True() || !v.Get("n").Is(splice.Null) || v.Get("a", "3") != nil || v.Get("n", "x") != nil || v.Get("a", "-1") != nil {
+	if !v.Get("a", "2").True() || !v.Get("n").Is(splice.JSONNull) || v.Get("a", "3") != nil || v.Get("n", "x") != nil || v.Get("a", "-1") != nil {
 		t.Error("a.2, n or what is not there")
 	}
 	if _, ok := v.Get("n").Float(); ok || v.Get("none").Text() != "" || v.Get("none").Line() != 0 || v.Get("none").Raw() != nil {
@@ -47,7 +47,7 @@ func TestReadJSON(t *testing.T) {
 
 func TestReadJSONTakesTheLastOfTwo(t *testing.T) {
 	t.Parallel()
-	v := read(t, `{"a":1,"b":2,"a":3}`)
+	v := readJSON(t, `{"a":1,"b":2,"a":3}`)
 	if n, _ := v.Get("a").Int(); n != 3 || len(v.Members) != 3 {
 		t.Errorf("a = %d of %d members", n, len(v.Members))
 	}
@@ -72,7 +72,7 @@ func TestReadJSONSaysWhereItIsWrong(t *testing.T) {
 		strings.Repeat("[", 2e4): "line 1, column 10002: values are nested more than 10000 deep",
 	} {
 		_, err := splice.ReadJSON([]byte(text))
-		var wrong *splice.SyntaxError
+		var wrong *splice.JSONError
 		if !errors.As(err, &wrong) || err.Error() != want {
 			t.Errorf("%.20q: %v, want %s", text, err, want)
 		}
@@ -93,12 +93,12 @@ func TestStringify(t *testing.T) {
 		` [ ] `:                                 `[]`,
 		`{"a":{},"b":[[]]}`:                     `{"a":{},"b":[[]]}`,
 	} {
-		if got := string(read(t, text).Stringify("")); got != want {
+		if got := string(readJSON(t, text).Stringify("")); got != want {
 			t.Errorf("%s\n got %s\nwant %s", text, got, want)
 		}
 	}
 	want := "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": []\n}"
-	if got := string(read(t, `{"a":[1,{}],"b":[]}`).Stringify("  ")); got != want {
+	if got := string(readJSON(t, `{"a":[1,{}],"b":[]}`).Stringify("  ")); got != want {
 		t.Errorf("got %s", got)
 	}
 }
@@ -191,7 +191,7 @@ func FuzzReadJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		v, err := splice.ReadJSON(text)
-		body := bytes.TrimPrefix(text, splice.BOM)
+		body := bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 		if valid := json.Valid(body); valid != (err == nil) {
 			t.Fatalf("%q: %v, encoding/json says %v", text, err, valid)
 		}
@@ -217,7 +217,7 @@ func FuzzSetJSON(f *testing.F) {
 	f.Add([]byte("{\"a\":1,\"a\" : {\r\n}}"), "a")
 	f.Fuzz(func(t *testing.T, text []byte, key string) {
 		v, err := splice.ReadJSON(text)
-		if err != nil || !v.Is(splice.Object) || !json.Valid([]byte(`"`+key+`"`)) || strings.ContainsAny(key, "\\\xff\u2028\u2029") {
+		if err != nil || !v.Is(splice.JSONObject) || !json.Valid([]byte(`"`+key+`"`)) || strings.ContainsAny(key, "\\\xff\u2028\u2029") {
 			return
 		}
 		const value = "set by the fuzzer"
@@ -225,7 +225,7 @@ func FuzzSetJSON(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
-		changed := read(t, string(got))
+		changed := readJSON(t, string(got))
 		if changed.Get(key).Text() != value {
 			t.Errorf("%q: %s = %s", text, key, got)
 		}
@@ -241,6 +241,6 @@ func FuzzSetJSON(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read(t, string(removed))
+		readJSON(t, string(removed))
 	})
 }

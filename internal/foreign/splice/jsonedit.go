@@ -25,11 +25,11 @@ func SetJSON(text []byte, value any, path ...string) ([]byte, error) {
 	for parent.child(rest[0]) != nil {
 		parent, rest = parent.child(rest[0]), rest[1:]
 	}
-	if parent.Kind != Object {
+	if parent.Kind != JSONObject {
 		return nil, fmt.Errorf("set %s: what it would be in is no object", strings.Join(path, "."))
 	}
 	for _, key := range slices.Backward(rest[1:]) {
-		next = &JSON{Kind: Object, Members: []Member{{Key: key, Value: next}}}
+		next = &JSON{Kind: JSONObject, Members: []Member{{Key: key, Value: next}}}
 	}
 	return styleOf(root).insert(text, parent, appendQuoted(nil, rest[0]), next), nil
 }
@@ -41,7 +41,7 @@ func AppendJSON(text []byte, value any, path ...string) ([]byte, error) {
 		return nil, err
 	}
 	array := root.Get(path...)
-	if !array.Is(Array) {
+	if !array.Is(JSONArray) {
 		return nil, fmt.Errorf("append to %s: it is no array", strings.Join(path, "."))
 	}
 	return styleOf(root).insert(text, array, nil, next), nil
@@ -76,17 +76,17 @@ func (v *JSON) Same(w *JSON) bool {
 		return v == w
 	}
 	switch v.Kind {
-	case Bool:
+	case JSONBool:
 		return v.True() == w.True()
-	case Number:
+	case JSONNumber:
 		a, _ := v.Float()
 		b, _ := w.Float()
 		return a == b
-	case String:
+	case JSONString:
 		return v.Text() == w.Text()
-	case Array:
+	case JSONArray:
 		return slices.EqualFunc(v.Items, w.Items, (*JSON).Same)
-	case Object:
+	case JSONObject:
 		return sameMembers(inJavaScriptOrder(v.Members), inJavaScriptOrder(w.Members))
 	}
 	return true
@@ -159,7 +159,7 @@ func styleOf(root *JSON) layout {
 	if !l.inline {
 		l.unit = string(gap[bytes.LastIndexByte(gap, '\n')+1:])
 	}
-	if root.Kind == Object {
+	if root.Kind == JSONObject {
 		m := root.Members[0]
 		between := text[m.From:m.Value.From]
 		l.colon = string(between[bytes.LastIndexByte(between, ':'):])
@@ -178,7 +178,7 @@ func (l layout) insert(text []byte, in *JSON, key []byte, v *JSON) []byte {
 	spans := in.spans()
 	if len(spans) == 0 {
 		whole := &JSON{Kind: in.Kind, Items: []*JSON{v}}
-		if in.Kind == Object {
+		if in.Kind == JSONObject {
 			whole.Items, whole.Members = nil, []Member{{Key: unquote(key), Value: v}}
 		}
 		return replaced(text, in.From, in.To, l.append(nil, whole, indentAt(text, in.From)))
@@ -187,7 +187,7 @@ func (l layout) insert(text []byte, in *JSON, key []byte, v *JSON) []byte {
 	out := l.between(in, spans)
 	l.inline = !bytes.ContainsRune(out, '\n')
 	base := string(out[bytes.LastIndexByte(out, '\n')+1:])
-	if in.Kind == Object {
+	if in.Kind == JSONObject {
 		out = append(append(out, key...), l.colon...)
 	}
 	return replaced(text, last.to, last.to, l.append(out, v, base))
@@ -219,7 +219,7 @@ func indentAt(text []byte, at int) string {
 // append appends a value as it is set out; base is the indentation of the line that it begins in.
 func (l layout) append(out []byte, v *JSON, base string) []byte {
 	switch {
-	case v.Kind == Object && len(v.Members) > 0:
+	case v.Kind == JSONObject && len(v.Members) > 0:
 		members := v.Members
 		if l.javascript {
 			members = inJavaScriptOrder(members)
@@ -228,17 +228,17 @@ func (l layout) append(out []byte, v *JSON, base string) []byte {
 			out = append(appendQuoted(out, members[i].Key), l.colon...)
 			return l.append(out, members[i].Value, base)
 		})
-	case v.Kind == Array && len(v.Items) > 0:
+	case v.Kind == JSONArray && len(v.Items) > 0:
 		return l.list(out, '[', ']', len(v.Items), base, func(out []byte, i int, base string) []byte {
 			return l.append(out, v.Items[i], base)
 		})
-	case v.Kind == Object:
+	case v.Kind == JSONObject:
 		return append(out, "{}"...)
-	case v.Kind == Array:
+	case v.Kind == JSONArray:
 		return append(out, "[]"...)
-	case v.Kind == String:
+	case v.Kind == JSONString:
 		return appendQuoted(out, v.Text())
-	case v.Kind == Number && l.javascript:
+	case v.Kind == JSONNumber && l.javascript:
 		f, _ := v.Float()
 		return appendNumber(out, f)
 	}
