@@ -23,16 +23,17 @@ type Cell struct {
 	Source  string
 	Stdout  string    // what it printed
 	Time    time.Time // of its last change, where it says so
-	Line    int
-	Failed  bool     // its last output is an error
-	Tags    []string //
-	cell    *splice.JSON
+	Failed  bool      // its last output is an error
+	Tags    []string
 	Pointer Pointer // of a checkpoint's cell
+
+	json *splice.JSON
 }
 
 // Pointer is the checkpoint that a cell speaks of.
 type Pointer struct {
 	ID, Stage, Manifest string
+	CutShort            bool // it was taken in the middle of its stage
 }
 
 // checkpointTag marks the cells that speak of checkpoints.
@@ -69,8 +70,7 @@ func cellOf(v *splice.JSON) Cell {
 		Kind:   v.Get("metadata", "gyoshu", "type").Text(),
 		Source: multiline(v.Get("source")),
 		Tags:   textsOf(v.Get("metadata", "tags")),
-		Line:   v.Line(),
-		cell:   v,
+		json:   v,
 	}
 	for _, key := range []string{"createdAt", "lastUpdated"} {
 		if at, _ := parseTime(v.Get("metadata", "gyoshu", key).Text()); !at.IsZero() {
@@ -81,6 +81,9 @@ func cellOf(v *splice.JSON) Cell {
 	c.readPointer(v)
 	return c
 }
+
+// Line returns the line of the file in which the cell begins.
+func (c *Cell) Line() int { return c.json.Line() }
 
 // multiline returns a text that stands as one or as a list of lines.
 func multiline(v *splice.JSON) string {
@@ -112,7 +115,8 @@ func (c *Cell) readPointer(v *splice.JSON) {
 	comment, isComment := strings.CutPrefix(first, "# ")
 	m, ok := pawl.ParseMarker(comment, 1)
 	if isComment && ok && m.Type == "CHECKPOINT" {
-		c.Pointer = Pointer{ID: m.Attributes["id"], Stage: m.Attributes["stage"], Manifest: m.Attributes["manifest"]}
+		c.Pointer = Pointer{ID: m.Attributes["id"], Stage: m.Attributes["stage"], Manifest: m.Attributes["manifest"],
+			CutShort: m.Subtype != nil && *m.Subtype == "emergency"}
 	}
 	if c.Kind == "checkpoint" && c.Pointer.ID == "" {
 		meta := v.Get("metadata", "gyoshu")

@@ -28,8 +28,9 @@ func read(r *research, run string) (foreign.Reading, []pawl.Finding) {
 	}
 	out := foreign.Reading{System: System, Name: r.title, ID: run, Native: native, Facts: map[string]string{}, Mode: pawl.Guided}
 	steps := []foreign.Step{}
-	for _, s := range r.stages(run, w, q) {
-		steps = append(steps, s.step(r, q, native))
+	stages := r.stages(run, w, q)
+	for _, s := range stages {
+		steps = append(steps, s.step(r, q, base(stages), native))
 	}
 	out.Phases = []foreign.Phase{{Name: r.title, Steps: steps}}
 	out.Updated = r.activity(run)
@@ -208,7 +209,8 @@ func (r *research) readSaved(out *foreign.Reading, run string, w foreign.World) 
 	}
 }
 
-// position returns where the run stands among the stages that are known. Others may follow: the plan is in no file.
+// position returns where the run stands among the stages that are known. Others may follow, for the plan is in no file, so
+// less than all is done until the run is said to be completed.
 func position(title string, steps []foreign.Step, completed bool) (pawl.Position, int) {
 	pos := pawl.Position{Phase: 1, PhaseTotal: 1, PhaseName: title, StepTotal: len(steps), Complete: completed}
 	done := 0
@@ -229,7 +231,7 @@ func position(title string, steps []foreign.Step, completed bool) (pawl.Position
 		return pos, 0
 	}
 	pos.Step, pos.StepID, pos.StepName = i+1, steps[i].ID, steps[i].Name
-	return pos, 100 * done / len(steps)
+	return pos, min(100*done/len(steps), 99)
 }
 
 func place(path string, line int) string { return path + ":" + strconv.Itoa(line) }

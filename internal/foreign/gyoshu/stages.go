@@ -23,10 +23,11 @@ type stageState struct {
 	cut          *Record // the newest that was taken in the middle of it
 	spoilt       *Record // a saved one that is not valid
 	why          string  // it is not
+	gone         bool    // a cell speaks of a checkpoint whose manifest is not there, or not any more
 	jobs         []Job
 }
 
-// stages gathers what markers, checkpoints and the queue say of a run's stages, in the order of their numbers.
+// stages gathers what markers, checkpoints, cells and the queue say of a run's stages, in the order of their numbers.
 func (r *research) stages(run string, w foreign.World, q *Queue) []*stageState {
 	known := map[string]*stageState{}
 	at := func(id string) *stageState {
@@ -44,6 +45,9 @@ func (r *research) stages(run string, w foreign.World, q *Queue) []*stageState {
 		if rec.Run == run && rec.Manifest != nil && rec.Manifest.Stage != "" {
 			at(rec.Manifest.Stage).weigh(rec, w)
 		}
+	}
+	for _, p := range r.orphans(run) {
+		at(p.Stage).gone = true
 	}
 	if q != nil {
 		for _, j := range q.Jobs {
@@ -72,7 +76,7 @@ func byNumber(a, b *stageState) int {
 
 // hear takes in a stage's marker.
 func (s *stageState) hear(m told, notebook string) {
-	s.line = cmp.Or(s.line, place(notebook, m.cell.Line))
+	s.line = cmp.Or(s.line, place(notebook, m.cell.Line()))
 	switch *m.Subtype {
 	case "begin":
 		s.begun, s.ended, s.marker = m.cell.Time, time.Time{}, ""
@@ -89,8 +93,9 @@ func (s *stageState) weigh(rec *Record, w foreign.World) {
 	s.line = cmp.Or(s.line, rec.Path)
 	issues := rec.issues(Imported, w)
 	switch {
-	case len(issues) > 0:
+	case len(issues) > 0 && !rec.Manifest.Status.unsafe():
 		s.spoilt, s.why = rec, issues[0]
+	case len(issues) > 0:
 	case rec.Manifest.Status.unsafe():
 		s.cut = rec
 	default:
@@ -106,16 +111,54 @@ func (r *Record) issues(trust Trust, w foreign.World) []string {
 	return r.Manifest.Issues(trust, w)
 }
 
-// step returns the stage as a step. It is done if a valid checkpoint says so, or the record of a run that is completed
-// says so of all its stages; a marker alone is a hint.
-func (s *stageState) step(r *research, q *Queue, runStatus string) foreign.Step {
+// orphans returns the checkpoints of a run that cells speak of and that have no manifest.
+func (r *research) orphans(run string) []Pointer {
+	if r.notebook == nil {
+		return nil
+	}
+	known := make(map[string]bool, len(r.records))
+	for _, rec := range r.records {
+		known[rec.Path] = true
+	}
+	var found []Pointer
+	for _, c := range r.notebook.Cells {
+		rec, ok := placeOf(c.Pointer.Manifest)
+		if ok && rec.Title == r.title && rec.Run == run && !known[rec.Path] && c.Pointer.Stage != "" && !c.Pointer.CutShort {
+			found = append(found, c.Pointer)
+		}
+	}
+	return found
+}
+
+// base returns the number of the last stage that has a valid checkpoint, 0 for none.
+func base(stages []*stageState) int {
+	last := 0
+	for _, s := range stages {
+		if number, _, ok := stageNumber(s.id); ok && s.good != nil {
+			last = max(last, number)
+		}
+	}
+	return last
+}
+
+// before reports whether the stage comes before that number.
+func (s *stageState) before(number int) bool {
+	own, _, ok := stageNumber(s.id)
+	return ok && own < number
+}
+
+// step returns the stage as a step. It is done if a valid checkpoint says so. A marker, or the cell of a checkpoint that is
+// gone, is a hint: it is believed where a valid checkpoint of a later stage, of number base, or the record of a completed
+// run stands behind it.
+func (s *stageState) step(r *research, q *Queue, base int, runStatus string) foreign.Step {
 	step := foreign.Step{ID: pawl.StepIDOf(s.id), Name: s.id, Status: pawl.Pending, Native: s.marker, Started: s.begun, Ended: s.ended,
 		Attempts: s.begins, Where: s.line}
 	switch {
 	case s.good != nil:
 		s.finish(&step)
-	case s.marker == "success" && runStatus == "completed":
+	case (s.marker == "success" || s.gone) && (runStatus == "completed" || s.before(base)):
 		step.Status = pawl.Done
+		step.Summary = "its own checkpoint is not there; what comes after it says that it was finished"
 	case s.cut != nil:
 		s.interrupt(&step)
 	case s.marker == "failed":
@@ -126,7 +169,9 @@ func (s *stageState) step(r *research, q *Queue, runStatus string) foreign.Step 
 		step.Why = "a marker says that it was interrupted"
 	case s.begins > 0:
 		step.Native, step.Why = "begun", "it was begun, and nothing says how it ended"
-		step.Partial = &foreign.Partial{Last: s.progress}
+		step.Partial = s.partial()
+	case s.gone:
+		step.Why = "a cell speaks of its checkpoint, and there is no manifest"
 	}
 	if s.good == nil && s.spoilt != nil {
 		step.Native = cmp.Or(step.Native, string(s.spoilt.Manifest.Status))
@@ -152,8 +197,15 @@ func (s *stageState) interrupt(step *foreign.Step) {
 	m := s.cut.Manifest
 	step.Native, step.Ended = string(m.Status), m.Time()
 	step.Why = "it was cut off (" + string(m.Reason) + "), as checkpoint " + m.CheckpointID + " says"
-	step.Partial = &foreign.Partial{Last: s.progress}
+	step.Partial = s.partial()
 	step.Resume = "the same stage begins again: a checkpoint in the middle of one is no base"
+}
+
+func (s *stageState) partial() *foreign.Partial {
+	if s.progress == "" {
+		return nil
+	}
+	return &foreign.Partial{Last: s.progress}
 }
 
 func (s *stageState) addJob(step *foreign.Step, q *Queue, j Job, now time.Time) {

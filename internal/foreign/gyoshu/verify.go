@@ -78,7 +78,7 @@ func (r *research) examineCells() []pawl.Finding {
 	seen := map[string]bool{}
 	for _, c := range r.notebook.Cells {
 		if c.ID != "" && seen[c.ID] {
-			f.warn(c.Line, "two cells have the id %s", c.ID)
+			f.warn(c.Line(), "two cells have the id %s", c.ID)
 		}
 		seen[c.ID] = true
 		if c.Pointer.Manifest == "" {
@@ -86,9 +86,9 @@ func (r *research) examineCells() []pawl.Finding {
 		}
 		rec, ok := placeOf(c.Pointer.Manifest)
 		if !ok || CheckPath(c.Pointer.Manifest) != "" {
-			f.warn(c.Line, "a cell speaks of a manifest at %q, where none can be", c.Pointer.Manifest)
+			f.warn(c.Line(), "a cell speaks of a manifest at %q, where none can be", c.Pointer.Manifest)
 		} else if !slices.ContainsFunc(r.records, func(known *Record) bool { return known.Path == rec.Path }) {
-			f.warn(c.Line, "a cell speaks of checkpoint %s of run %s, and there is no manifest: it was not finished, or it was let go of", rec.ID, rec.Run)
+			f.warn(c.Line(), "a cell speaks of checkpoint %s of run %s, and there is no manifest: it was not finished, or it was let go of", rec.ID, rec.Run)
 		}
 	}
 	return f.list
