@@ -40,6 +40,8 @@ var roomOf = map[string]string{
 	"pawl/internal/disk":                         "tools",
 	"pawl/internal/doubt":                        "tools",
 	"pawl/internal/foreign":                      "tools",
+	"pawl/internal/foreign/gyoshu":               "tools",
+	"pawl/internal/foreign/splice":               "tools",
 	"pawl/internal/journal":                      "tools",
 	"pawl/internal/ledger":                       "tools",
 	"pawl/internal/planschema":                   "tools",
@@ -64,12 +66,12 @@ var roomOf = map[string]string{
 	"pawl/durable":                               "durable",
 	"pawl/cmd/pawl":                              "main",
 	"pawl/bench":                                 "tests",
+	"pawl/clients":                               "tests",
 	"pawl/internal/agents/agentstest":            "tests",
 	"pawl/internal/agents/headless/headlesstest": "tests",
 	"pawl/internal/journal/journaltest":          "tests",
 	"pawl/torture":                               "tests",
 	"pawl/torture/scripted":                      "tests",
-	"pawl/clients":                               "tests",
 }
 
 // owners are the packages that may use a foreign library: one each. Libraries that are missing are for tests only.

@@ -78,15 +78,21 @@ type Codec interface {
 	Verify(files Files, w World) []pawl.Finding
 }
 
-// ErrLink means that at a path is a link, which is not followed.
-var ErrLink = errors.New("it is a symbolic link")
+var (
+	// ErrLink means that at a path is a link, which is not followed.
+	ErrLink = errors.New("it is a symbolic link")
+	// ErrOutside means that a link above a path leads out of the project.
+	ErrOutside = errors.New("it leads out of the project")
+)
 
-// World is what a validation may ask of the world beyond the files that it was given.
+// World is what a validation may ask of the world beyond the files that it was given. Paths are relative to the project's
+// root. Hash looks at one file: a link at the path itself is ErrLink, to whatever it leads; a link above it is followed
+// within the project, and ErrOutside where it leads out; what is not there is fs.ErrNotExist.
 type World struct {
 	Now    time.Time
-	Exists func(path string) bool                                   // of a path relative to the project's root; never outside of it
-	Hash   func(path string) (sha256 string, size int64, err error) // likewise; a link is not followed: ErrLink
-	Commit func(hash string) bool                                   // whether git knows a commit; nil: there is no git
+	Exists func(path string) bool // never outside of the project
+	Hash   func(path string) (sha256 string, size int64, err error)
+	Commit func(hash string) bool // whether git knows a commit; nil: there is no git
 }
 
 // View is what a codec is told when it writes.
