@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,12 +51,10 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if err != nil {
 		return err
 	}
-	files, findings, err := engine.ReadForeign(dir, codec)
+	reading, findings, err := engine.ReadAs(ctx, codec, dir)
 	if err != nil {
 		return err
 	}
-	reading, more := codec.Read(files, time.Now().UTC())
-	findings = append(findings, more...)
 	if reading.Name == "" && len(reading.Phases) == 0 {
 		a.printWorst(findings)
 		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no files of %s in %s", system, dir), Hint: "pawl import " + system + " PATH"}

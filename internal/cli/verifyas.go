@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 
-	"pawl"
 	"pawl/internal/engine"
 )
 
@@ -17,15 +16,9 @@ func (a *app) verifyAs(ctx context.Context, system, path string) error {
 	if err != nil {
 		return err
 	}
-	files, findings, err := engine.ReadForeign(dir, codec)
+	findings, err := engine.VerifyAs(ctx, codec, dir)
 	if err != nil {
 		return err
 	}
-	commits, err := engine.CommitsIn(ctx, dir)
-	if err != nil {
-		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: "which commits there are could not be found out: " + err.Error()})
-	}
-	_, read := codec.Read(files, engine.WorldOf(dir, commits).Now)
-	findings = append(findings, read...)
-	return a.printFindings(append(findings, codec.Verify(files, engine.WorldOf(dir, commits))...), "faults found")
+	return a.printFindings(findings, "faults found")
 }
