@@ -124,8 +124,13 @@ func (s *State) operationBegun(e Event, o Operation) error {
 			other.Until = e.Time
 		}
 	}
-	s.Operations[o.ID] = &OperationState{Operation: o, Began: e.Time, Seq: e.Seq}
+	s.Operations[o.ID] = &OperationState{Operation: o, Began: e.Time, Seq: e.Seq, Overlaps: s.stepsBeside(s.Sessions[o.Session].Step)}
 	return nil
+}
+
+// stepsBeside reports whether attempts run at other steps than that which a session works for.
+func (s *State) stepsBeside(step StepID) bool {
+	return slices.ContainsFunc(s.Live(), func(a *AttemptState) bool { return a.Step != step })
 }
 
 func (s *State) operationEnded(e Event, p OperationEnded) error {

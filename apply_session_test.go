@@ -85,6 +85,21 @@ func TestUnnamedOperations(t *testing.T) {
 	}
 }
 
+// TestStepsBesideOperations: what a step changed meanwhile is not the operation's, unless the session works for that step.
+func TestStepsBesideOperations(t *testing.T) {
+	t.Parallel()
+	const x = "a:1#x"
+	before := fold(t, op("a:1", "x", pawl.OperationCommand), started(ref("build", 1)))
+	during := fold(t, started(ref("build", 1)), op("a:1", "x", pawl.OperationCommand))
+	inside := fold(t, started(ref("build", 1)), pawl.SessionBegan{Session: "a:1", Step: "build"}, op("a:1", "x", pawl.OperationCommand))
+	alone := fold(t, started(ref("build", 1)), pawl.StepDone{Step: "build", Attempt: 1, Token: ref("build", 1).Token}, op("a:1", "x", pawl.OperationCommand))
+	for i, s := range []*pawl.State{before, during, inside, alone} {
+		if got, want := s.Operations[x].Overlaps, i < 2; got != want {
+			t.Errorf("story %d: overlaps: %v", i, got)
+		}
+	}
+}
+
 // TestSettledOperations: what a session was told of is settled by the end of its turn, and by nobody else's.
 func TestSettledOperations(t *testing.T) {
 	t.Parallel()

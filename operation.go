@@ -58,7 +58,7 @@ type OperationState struct {
 	Left     bool             `json:"left,omitempty"`    // its session went on or ended without a word on it
 	Until    time.Time        `json:"until,omitzero"`    // when another session first began an operation after it
 	Others   []string         `json:"others,omitempty"`  // paths that other operations have changed since, the first MaxOthers
-	Overlaps bool             `json:"overlap,omitempty"` // a command ran beside it that may have changed anything
+	Overlaps bool             `json:"overlap,omitempty"` // a command or a step ran beside it that may have changed anything
 	Judged   *OperationJudged `json:"judged,omitempty"`
 }
 

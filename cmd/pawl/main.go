@@ -94,6 +94,7 @@ func briefFor(ctx context.Context, reader pawl.AgentName) (string, error) {
 // hooked serves what agents call, without the command line's own start. An agent is never disturbed: the exit code is 0.
 func hooked(args []string) (done bool, code int) {
 	ctx := context.Background()
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGXFSZ) // they must not kill us: the write fails, which is enough
 	switch {
 	case len(args) < 2 || strings.HasPrefix(args[1], "-"):
 		return false, 0

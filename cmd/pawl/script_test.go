@@ -68,6 +68,9 @@ func testMain(m *testing.M) int {
 	}
 	self, err := os.Executable()
 	if err == nil {
+		err = os.Chmod(dir, 0o755) // some tests run it as another user
+	}
+	if err == nil {
 		err = os.Symlink(self, filepath.Join(dir, fakeAgent))
 	}
 	if err == nil {

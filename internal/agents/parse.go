@@ -40,6 +40,12 @@ type payload struct {
 	TaskID       string          `json:"task_id"`
 	TaskTitle    string          `json:"task_subject"`
 	Todos        []todo          `json:"todos"`
+
+	// Copilot CLI's PermissionRequest, whatever names its hooks have.
+	CamelEvent   string          `json:"hookName"`
+	CamelSession string          `json:"sessionId"`
+	CamelTool    string          `json:"toolName"`
+	CamelInput   json.RawMessage `json:"toolInput"`
 }
 
 type todo struct {
@@ -54,7 +60,9 @@ type todo struct {
 // Parse reads a payload. An error means that it says nothing that can be used: it is no JSON object, or names no session.
 func (d *Dialect) Parse(data []byte) (Event, error) {
 	var p payload
-	if err := json.Unmarshal(data, &p); err != nil {
+	err := json.Unmarshal(data, &p)
+	p.uncamel()
+	if err != nil {
 		if _, odd := errors.AsType[*json.UnmarshalTypeError](err); !odd || p.Event == "" {
 			return Event{}, fmt.Errorf("read the payload of %s: %w", d.Name, err)
 		}
@@ -73,6 +81,15 @@ func (d *Dialect) Parse(data []byte) (Event, error) {
 	}
 	e.settle(p)
 	return e, nil
+}
+
+// uncamel reads names of fields in camelCase as the usual ones: permissionRequest is PermissionRequest.
+func (p *payload) uncamel() {
+	if p.Event == "" && p.CamelEvent != "" {
+		p.Event = strings.ToUpper(p.CamelEvent[:1]) + p.CamelEvent[1:]
+	}
+	p.Session, p.Tool = cmp.Or(p.Session, p.CamelSession), cmp.Or(p.Tool, p.CamelTool)
+	p.Input = first(p.Input, p.CamelInput)
 }
 
 // settle fills in what depends on what happened.

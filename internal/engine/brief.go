@@ -94,6 +94,7 @@ func (g *briefer) sessions(ctx context.Context) {
 		if err != nil {
 			g.unchecked("what is in doubt in other runs: %v", err)
 		}
+		g.facts.Findings = append(g.facts.Findings, unread(others)...)
 		doubts = Reconcile(ctx, g.project, allDoubts(g.run.State, others))
 	}
 	for _, d := range doubts {

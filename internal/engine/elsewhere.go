@@ -11,6 +11,7 @@ import (
 type elsewhere struct {
 	run    pawl.RunID
 	doubts []*pawl.OperationState
+	err    error // why it is not known
 }
 
 // manyRuns is how many runs are searched for what is in doubt, the newest ones.
@@ -30,14 +31,15 @@ func doubtsElsewhere(ctx context.Context, p *project.Project, not pawl.RunID) ([
 		}
 		s, err := loadState(ctx, p, run)
 		if err != nil {
-			continue // what cannot be read is told by others
+			found = append(found, elsewhere{run: run, err: err})
+			continue
 		}
 		doubts := s.InDoubt(SessionGone)
 		for _, o := range doubts {
 			o.Overlaps = true // that run knows nothing of those who have worked in this one since
 		}
 		if len(doubts) > 0 {
-			found = append(found, elsewhere{run, doubts})
+			found = append(found, elsewhere{run: run, doubts: doubts})
 		}
 	}
 	return found, ctx.Err()
@@ -62,4 +64,17 @@ func (e elsewhere) of(all []DoubtfulOperation) (its []DoubtfulOperation) {
 		}
 	}
 	return its
+}
+
+// unread says which runs cannot be read.
+func unread(others []elsewhere) (found []pawl.Finding) {
+	for _, e := range others {
+		if e.err != nil {
+			found = append(found, pawl.Finding{
+				Level: pawl.Warn, Where: string(e.run), Hint: "pawl recover " + string(e.run),
+				What: "what is in doubt there is not known: " + e.err.Error(),
+			})
+		}
+	}
+	return found
 }

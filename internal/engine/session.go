@@ -29,12 +29,39 @@ func RunOfSession(ctx context.Context, p *project.Project, id pawl.SessionID, ve
 	return run, false, err
 }
 
+// SessionAbove returns the session whose agent started a process, or what started that, and the run that knows it; empty
+// where no agent did. Of several of one agent it is the one that was heard of last.
+func SessionAbove(ctx context.Context, p *project.Project, pid int) (pawl.RunID, pawl.SessionID, error) {
+	runs, err := Runs(p)
+	if err != nil {
+		return "", "", err
+	}
+	table, err := process.Table()
+	if err != nil {
+		return "", "", err
+	}
+	above := process.Ancestors(table, pid)
+	for _, run := range runs {
+		s, err := loadState(ctx, p, run)
+		if err != nil || s.Ended() {
+			continue
+		}
+		for _, x := range s.SessionsByTime() {
+			if x.Session.Parent() == "" && x.Process != nil && above[x.Process.PID] && !SessionGone(x) {
+				return run, x.Session, nil
+			}
+		}
+	}
+	return "", "", ctx.Err()
+}
+
 // Welcome is what a session is told when it begins, and what else is to be done about it.
 type Welcome struct {
 	Brief  string              // empty: there is nothing to tell
 	Others []pawl.SessionID    // other sessions that live in this project
 	Doubts []DoubtfulOperation // what it was told of operations in doubt
 	Runs   []pawl.RunID        // other runs in which some of them are
+	Unread []pawl.Finding      // other runs of which it is not known
 }
 
 // BeginSession journals that a session began, reconciles what earlier ones left in doubt, and returns what the session is
@@ -65,7 +92,8 @@ func BeginSession(ctx context.Context, p *project.Project, run pawl.RunID, began
 	if remembered, err := p.Memories(); nothing && (err != nil || len(remembered) == 0) {
 		return w, nil
 	}
-	b.Operations = w.Doubts
+	b.Operations = append([]DoubtfulOperation{}, w.Doubts...)
+	b.Findings = append(b.Findings, w.Unread...)
 	b.Session = began.Session
 	if began.Source == "resume" && known != nil {
 		b.News = told
@@ -87,11 +115,15 @@ func (w *Welcome) judge(ctx context.Context, p *project.Project, r *Run, by pawl
 	}
 	w.Doubts = Reconcile(ctx, p, allDoubts(r.State, others))
 	told := pawl.SessionIDOf(by.Name, by.Session, "")
-	own := elsewhere{r.State.Run, r.State.InDoubt(SessionGone)}
+	own := elsewhere{run: r.State.Run, doubts: r.State.InDoubt(SessionGone)}
 	if err := r.perform(ctx, p, by, judged(told, own.of(w.Doubts), redact)); err != nil {
 		return err
 	}
+	w.Unread = unread(others)
 	for _, e := range others {
+		if len(e.doubts) == 0 {
+			continue
+		}
 		other, err := Perform(ctx, p, e.run, by, judged(told, e.of(w.Doubts), redact))
 		if err != nil {
 			return err

@@ -24,18 +24,14 @@ type SavedCheckpoint struct {
 	Record *snapshot.Record // nil: it had no snapshot, or that was pruned
 }
 
-// CheckpointNow takes a checkpoint that somebody asks for, and journals it. It belongs to the current run, or where
-// nothing is unfinished, to a session run, which is made if need be. A checkpoint without a snapshot is an error here.
-func CheckpointNow(ctx context.Context, p *project.Project, cfg Snapshots, by pawl.Author, why, version string) (SavedCheckpoint, error) {
+// CheckpointNow takes a checkpoint that somebody asks for, and journals it. A checkpoint without a snapshot is an error
+// here.
+func CheckpointNow(ctx context.Context, p *project.Project, run pawl.RunID, cfg Snapshots, by pawl.Author, why string) (SavedCheckpoint, error) {
 	store, err := OpenSnapshots(ctx, p, cfg)
 	if err != nil {
 		return SavedCheckpoint{}, err
 	}
 	defer store.Close()
-	run, err := RunToTell(ctx, p, version)
-	if err != nil {
-		return SavedCheckpoint{}, err
-	}
 	saved := SavedCheckpoint{Run: run}
 	return saved, journalCheckpoint(ctx, p, run, by, func(at standing) (pawl.Checkpoint, error) {
 		c, record, err := stamped(ctx, run, pawl.CheckpointManual, why, at, store.Take)

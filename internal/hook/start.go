@@ -114,7 +114,7 @@ func (c *call) tellOthers() []byte {
 	if !c.dialect.Tells(c.event.Kind) {
 		return nil
 	}
-	paths, err := filepath.Glob(strings.TrimSuffix(keptPath(c.project, c.session), ".json") + ".tell-*")
+	paths, err := filepath.Glob(strings.TrimSuffix(keptPath(c.project, c.session), ".json") + ".tell-*.json")
 	if err != nil {
 		return nil
 	}

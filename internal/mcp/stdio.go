@@ -21,6 +21,7 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 		in: make(chan line), out: out, gone: make(chan struct{}),
 		asked: map[any]bool{}, answered: make(chan struct{}, 1),
 	}
+	s.started.Store(true)
 	go takeLines(in, w.in, w.gone)
 	return s.sdk.Run(ctx, w)
 }

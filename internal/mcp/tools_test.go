@@ -256,3 +256,34 @@ func TestManyAtOnce(t *testing.T) {
 	says(t, f.pawl("gates"), "the same")
 	f.pawl("verify")
 }
+
+// TestAttachedAgent has hooks tell of the agent that starts the server. What it says belongs to its session and to the run
+// that this is in, also when another run is the current one.
+func TestAttachedAgent(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	hook := f.command("hook", "claude")
+	hook.Stdin = strings.NewReader(fmt.Sprintf(`{"hook_event_name":"SessionStart","session_id":"0f1e","source":"startup","cwd":%q}`, f.dir))
+	if out, err := hook.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	hook = f.command("hook", "claude")
+	hook.Stdin = strings.NewReader(fmt.Sprintf(`{"hook_event_name":"UserPromptSubmit","session_id":"0f1e","cwd":%q,"prompt":"Do it"}`, f.dir))
+	if out, err := hook.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	agent := f.connect("stdio", "2025-11-25", clientOf("claude-code", nil))
+	other := f.connect("http", "2025-11-25", clientOf("codex", nil))
+	use(t, agent, "learn", args{"text": "one"})
+	says(t, strings.Join(f.events("memory.learned"), ""), `"by":{"kind":"agent","name":"claude-code","session":"0f1e"}`)
+	says(t, use(t, agent, "brief", nil).text, "session: `claude:0f1e` \\(you, before\\)")
+	says(t, use(t, other, "brief", nil).text, "session: `claude:0f1e` lives")
+
+	f.write("plan.yaml", "name: demo\nsteps:\n  - {id: look, gate: {type: human_verify, ask: Good?}}\n")
+	f.command("run", "plan.yaml").Run() // it stops at the gate
+	says(t, use(t, agent, "checkpoint", nil).text, "of run session-")
+	says(t, use(t, agent, "decide", args{"choice": "B"}).text, "recorded in run session-")
+	says(t, use(t, agent, "status", nil).text, "^run session-")
+	says(t, use(t, other, "status", nil).text, "^run demo-")
+	says(t, use(t, other, "checkpoint", nil).text, "of run demo-")
+}

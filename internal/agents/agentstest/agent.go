@@ -51,7 +51,7 @@ func (a *Agent) tell(ctx context.Context, example, sub string, set fields) (Answ
 	if example == "" {
 		return Answer{}, nil
 	}
-	payload, err := a.payload(example, sub, set)
+	payload, err := a.Payload(example, sub, set)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -76,13 +76,19 @@ func (a *Agent) print(format string, args ...any) {
 	fmt.Fprintf(a.Out, format, args...)
 }
 
-// payload fills in an example.
-func (a *Agent) payload(example, sub string, set fields) ([]byte, error) {
+// Payload returns what the agent, or a subagent of it, sends at an event: an example, filled in with who it is and where, and
+// with the given fields where the example has them.
+func (a *Agent) Payload(example, sub string, set map[string]any) ([]byte, error) {
 	p, err := shaped(a.Name, example)
 	if err != nil {
 		return nil, err
 	}
-	p["session_id"], p["cwd"] = a.Session, a.Dir
+	p["cwd"] = a.Dir
+	if p["sessionId"] != nil { // Copilot CLI's PermissionRequest
+		p["sessionId"], p["toolName"], p["toolInput"] = a.Session, set["tool_name"], set["tool_input"]
+		return json.Marshal(p)
+	}
+	p["session_id"] = a.Session
 	switch {
 	case sub != "" && a.Name == "opencode":
 		p["session_id"], p["parent_id"] = sub, a.Session
