@@ -78,6 +78,12 @@ type Codec interface {
 	Verify(files Files, w World) []pawl.Finding
 }
 
+// Witness is a codec that reads better where it may ask what is true of the files that it only names.
+type Witness interface {
+	// ReadIn is Read with the world, whose Now is the time.
+	ReadIn(files Files, w World) (Reading, []pawl.Finding)
+}
+
 var (
 	// ErrLink means that at a path is a link, which is not followed.
 	ErrLink = errors.New("it is a symbolic link")
