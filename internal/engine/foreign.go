@@ -120,24 +120,28 @@ func replaceKeepingMode(path string, data []byte) error {
 	return os.Chmod(path, mode)
 }
 
-// ReadAs reads a folder by a codec, with what git knows of it where the codec asks for that.
+// ReadAs reads a folder by a codec, with what git and the disk know of it where the codec asks for that.
 func ReadAs(ctx context.Context, codec foreign.Codec, dir string) (foreign.Reading, []pawl.Finding, error) {
 	files, findings, err := ReadForeign(dir, codec)
 	if err != nil {
 		return foreign.Reading{}, nil, err
 	}
-	now := time.Now().UTC()
-	h, asks := codec.(foreign.Historian)
-	if !asks {
-		r, found := codec.Read(files, now)
-		return r, append(findings, found...), nil
-	}
 	commits, err := commitsIn(ctx, dir)
 	if err != nil {
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: "which commits there are could not be found out: " + err.Error()})
 	}
-	r, found := h.ReadHistory(files, commits, now)
+	r, found := readBy(codec, files, worldOf(dir, commits), commits)
 	return r, append(findings, found...), nil
+}
+
+func readBy(codec foreign.Codec, files foreign.Files, w foreign.World, commits []foreign.Commit) (foreign.Reading, []pawl.Finding) {
+	switch c := codec.(type) {
+	case foreign.Historian:
+		return c.ReadHistory(files, commits, w.Now)
+	case foreign.Witness:
+		return c.ReadIn(files, w)
+	}
+	return codec.Read(files, w.Now)
 }
 
 // manyCommits is how far back the commits are looked at that other systems name.

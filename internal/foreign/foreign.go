@@ -84,6 +84,12 @@ type Historian interface {
 	ReadHistory(files Files, log []Commit, now time.Time) (Reading, []pawl.Finding)
 }
 
+// Witness is a codec that reads better where it may ask what is true of the files that it only names.
+type Witness interface {
+	// ReadIn is Read with the world, whose Now is the time.
+	ReadIn(files Files, w World) (Reading, []pawl.Finding)
+}
+
 var (
 	// ErrLink means that at a path is a link, which is not followed.
 	ErrLink = errors.New("it is a symbolic link")

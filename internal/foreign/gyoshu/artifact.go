@@ -7,16 +7,22 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	"pawl/internal/foreign"
 )
 
-// Issues returns, in Gyoshu's words, what is wrong with a manifest that it loads: with its own hash, then with each of its
-// artifacts. Without anything the checkpoint is valid.
+// Issues returns, in Gyoshu's words, what is wrong with a manifest that it loads: with its own hash, with its names, then
+// with each of its artifacts. Without anything the checkpoint is valid.
 func (m *Manifest) Issues(trust Trust, w foreign.World) []string {
 	issues := []string{}
 	if !m.Intact() {
 		issues = append(issues, fmt.Sprintf("Manifest SHA256 mismatch: expected %s, got %s", m.sum, m.SHA256))
+	}
+	for _, n := range []struct{ name, text string }{{"reportTitle", m.Title}, {"runId", m.Run}, {"checkpointId", m.CheckpointID}} {
+		if issue := CheckSegment(n.name, n.text); issue != "" {
+			issues = append(issues, issue)
+		}
 	}
 	for _, a := range m.Artifacts {
 		if issue := a.issue(trust, w); issue != "" {
@@ -76,12 +82,12 @@ func linkAbove(file string, w foreign.World) string {
 var errUnseen = errors.New("it was not looked at")
 
 // within is the world as far as the given files tell.
-func within(files foreign.Files) foreign.World {
+func within(files foreign.Files, now time.Time) foreign.World {
 	known := make(map[string][]byte, len(files))
 	for _, f := range files {
 		known[f.Path] = f.Data
 	}
-	return foreign.World{Hash: func(name string) (string, int64, error) {
+	return foreign.World{Now: now, Hash: func(name string) (string, int64, error) {
 		data, there := known[name]
 		if !there {
 			return "", 0, errUnseen

@@ -242,20 +242,17 @@ func scalar(s string) *field {
 	return &field{value: unquoteYAML(s)}
 }
 
-// unquoteYAML takes quotes away, and the one escape that Gyoshu makes but never takes back; of a text without quotes, a
-// comment.
+// unquoteYAML takes quotes away, the one escape that Gyoshu makes but never takes back, and a comment.
 func unquoteYAML(s string) string {
+	if i := strings.Index(s, " #"); i >= 0 && !strings.ContainsAny(s[i:], `"'`) {
+		s = strings.TrimSpace(s[:i])
+	}
 	if len(s) > 1 && s[0] == s[len(s)-1] {
 		switch s[0] {
 		case '"':
 			return strings.ReplaceAll(s[1:len(s)-1], `\"`, `"`)
 		case '\'':
 			return strings.ReplaceAll(s[1:len(s)-1], "''", "'")
-		}
-	}
-	if s[0] != '"' && s[0] != '\'' {
-		if i := strings.Index(s, " #"); i >= 0 {
-			return strings.TrimSpace(s[:i])
 		}
 	}
 	return s

@@ -31,17 +31,23 @@ func (codec) Wants() []string {
 		"reports/*/queue/*.json", "reports/*/README.md"}
 }
 
-// Read reads the newest run of the research that something happened to last.
-func (codec) Read(files foreign.Files, now time.Time) (foreign.Reading, []pawl.Finding) {
+// Read reads the newest run of the research that something happened to last. Of artifacts that are not among the files
+// nothing is known, and nothing is held against them: see ReadIn.
+func (c codec) Read(files foreign.Files, now time.Time) (foreign.Reading, []pawl.Finding) {
+	return c.ReadIn(files, within(files, now))
+}
+
+// ReadIn is Read with artifacts looked at: what they do not prove is not done, and is not resumed from.
+func (codec) ReadIn(files foreign.Files, w foreign.World) (foreign.Reading, []pawl.Finding) {
 	var all []*research
 	for _, title := range titles(files) {
-		all = append(all, newResearch(files, title, now))
+		all = append(all, newResearch(files, title, w.Now))
 	}
 	if len(all) == 0 {
 		return foreign.Reading{System: System}, nil
 	}
 	newest := slices.MaxFunc(all, func(a, b *research) int { return a.activity("").Compare(b.activity("")) })
-	reading, found := read(newest, "")
+	reading, found := read(newest, "", w)
 	for _, r := range all {
 		if r != newest {
 			found = append(found, pawl.Finding{Level: pawl.Warn, Where: r.title,
@@ -51,9 +57,9 @@ func (codec) Read(files foreign.Files, now time.Time) (foreign.Reading, []pawl.F
 	return reading, found
 }
 
-// ReadRun reads one run of one research; "" is the newest.
-func ReadRun(files foreign.Files, title, run string, now time.Time) (foreign.Reading, []pawl.Finding) {
-	return read(newResearch(files, title, now), run)
+// ReadRun is ReadIn of one run of one research; "" is its newest.
+func ReadRun(files foreign.Files, title, run string, w foreign.World) (foreign.Reading, []pawl.Finding) {
+	return read(newResearch(files, title, w.Now), run, w)
 }
 
 // Verify validates all checkpoints of all researches, and what else is known of them.

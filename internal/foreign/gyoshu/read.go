@@ -15,10 +15,9 @@ import (
 // stillAtIt is how long after its last sign of life a run may still be at work: longer than any stage lasts.
 const stillAtIt = 10 * time.Minute
 
-// read returns the reading of a run of a research, with "" of the newest.
-func read(r *research, run string) (foreign.Reading, []pawl.Finding) {
+// read returns the reading of a run of a research, with "" of the newest. w says what is true of the artifacts.
+func read(r *research, run string, w foreign.World) (foreign.Reading, []pawl.Finding) {
 	run = cmp.Or(run, r.newest)
-	w := within(r.files)
 	q := r.queues[run]
 	res := Resume(r.files, r.title, run, FoundHere, w)
 	entry := r.front().run(run)
@@ -207,6 +206,7 @@ func (r *research) readSaved(out *foreign.Reading, run string, w foreign.World) 
 		}
 		out.Saved = append(out.Saved, c)
 	}
+	slices.SortStableFunc(out.Saved, func(a, b foreign.Checkpoint) int { return a.Time.Compare(b.Time) })
 }
 
 // position returns where the run stands among the stages that are known. Others may follow, for the plan is in no file, so

@@ -174,10 +174,10 @@ func artifactsIn(outputs pawl.Outputs) []Artifact {
 	return list
 }
 
-// saveCutShort tells of a stage that was cut off last.
+// saveCutShort tells of a stage that was cut off last, and not finished since.
 func (m *mirror) saveCutShort() {
 	last := m.State.LastSave
-	if last == nil || last.Kind != pawl.CheckpointEmergency || m.stages[last.Step] == "" {
+	if last == nil || last.Kind != pawl.CheckpointEmergency || m.stages[last.Step] == "" || m.State.Steps[last.Step].Finished() {
 		return
 	}
 	r := Request{Title: m.title, Run: m.run, Session: m.run, Stage: m.stages[last.Step], Status: Interrupted, Reason: m.reason(last.Step),
