@@ -26,8 +26,14 @@ func (w *writer) number() {
 	for i := range w.Plan.Phases {
 		phase := &w.Plan.Phases[i]
 		waves := w.Plan.Waves(i)
+		wave := map[pawl.StepID]int{}
+		for n, ids := range waves {
+			for _, id := range ids {
+				wave[id] = n + 1
+			}
+		}
 		for j := range phase.Steps {
-			w.add(&work{Step: &phase.Steps[j], phase: i + 1, wave: w.waveAll + waveOf(waves, phase.Steps[j].ID)})
+			w.add(&work{Step: &phase.Steps[j], phase: i + 1, wave: w.waveAll + max(wave[phase.Steps[j].ID], 1)})
 		}
 		w.waveAll += len(waves)
 	}
@@ -49,6 +55,7 @@ func (w *writer) number() {
 			}
 		}
 		k.index = i
+		w.byBlock[k.block] = k
 	}
 }
 
@@ -56,15 +63,6 @@ func (w *writer) add(k *work) {
 	k.state = w.State.Steps[k.ID]
 	w.works = append(w.works, k)
 	w.byStep[k.ID] = k
-}
-
-func waveOf(waves [][]pawl.StepID, id pawl.StepID) int {
-	for i, ids := range waves {
-		if slices.Contains(ids, id) {
-			return i + 1
-		}
-	}
-	return 1
 }
 
 // unplanned returns the steps that the plan does not have, in the order in which they began.

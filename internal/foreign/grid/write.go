@@ -64,24 +64,29 @@ func (codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 	do(scratchpadPart, w.scratchpad)
 	do(checkpointPart, w.checkpoint)
 	do(statePart, w.state)
-	return slices.Concat(w.out, w.gone)
+	return slices.Concat(w.written(), w.gone)
 }
 
 // writer writes the files of one run.
 type writer struct {
 	place
 	foreign.View
-	files   foreign.Files // as they are with what was written so far
+	there   map[string]*foreign.File // as they are with what was written so far, by path
 	cluster string
 	works   []*work
 	byStep  map[pawl.StepID]*work
-	waveAll int // waves of all phases
-	out     []foreign.File
+	byBlock map[string]*work
+	waveAll int            // waves of all phases
+	order   []string       // paths that were written, in that order
 	gone    []foreign.File // to be removed
 }
 
 func newWriter(files foreign.Files, v foreign.View) *writer {
-	w := &writer{View: v, files: slices.Clone(files), place: place{grid: ".grid/"}, byStep: map[pawl.StepID]*work{}}
+	w := &writer{View: v, place: place{grid: ".grid/"}, there: make(map[string]*foreign.File, len(files)),
+		byStep: map[pawl.StepID]*work{}, byBlock: map[string]*work{}}
+	for _, f := range files {
+		w.there[f.Path] = &f
+	}
 	if all := places(files); len(all) > 0 {
 		w.place = all[0]
 	}
@@ -99,36 +104,43 @@ func (w *writer) nameThere() string {
 	if f == nil {
 		return ""
 	}
-	r := &reader{files: w.files, place: w.place, now: w.Now, told: map[pawl.Finding]bool{}, blocks: map[string]*block{}, phases: map[int]string{}}
+	r := &reader{files: foreign.Files{*f}, place: w.place, now: w.Now, told: map[pawl.Finding]bool{}, blocks: map[string]*block{}, phases: map[int]string{}}
 	r.out.Facts = map[string]string{}
 	r.readState()
 	return r.out.Name
 }
 
-func (w *writer) file(name string) *foreign.File { return w.files.Find(w.grid + name) }
+func (w *writer) file(name string) *foreign.File { return w.there[w.grid+name] }
 
 // put notes how a file is to be, where it is another one.
 func (w *writer) put(name string, data []byte) { w.putAt(w.grid+name, data) }
 
 func (w *writer) putAt(name string, data []byte) {
-	old := w.files.Find(name)
-	if old != nil && bytes.Equal(old.Data, data) {
+	if old := w.there[name]; old != nil && bytes.Equal(old.Data, data) {
 		return
 	}
-	f := foreign.File{Path: name, Data: data}
-	if old != nil {
-		old.Data = data
-	} else {
-		w.files = append(w.files, f)
+	w.there[name] = &foreign.File{Path: name, Data: data}
+	w.order = append(w.order, name)
+}
+
+// written returns the files that were written, each where it was written last.
+func (w *writer) written() []foreign.File {
+	var out []foreign.File
+	told := map[string]bool{}
+	for _, name := range slices.Backward(w.order) {
+		if !told[name] {
+			told[name] = true
+			out = append(out, *w.there[name])
+		}
 	}
-	w.out = slices.DeleteFunc(w.out, func(o foreign.File) bool { return o.Path == name })
-	w.out = append(w.out, f)
+	slices.Reverse(out)
+	return out
 }
 
 // remove notes that a file is to go, once its content is elsewhere.
 func (w *writer) remove(name string) {
 	w.gone = append(w.gone, foreign.File{Path: w.grid + name})
-	w.files = slices.DeleteFunc(w.files, func(f foreign.File) bool { return f.Path == w.grid+name })
+	delete(w.there, w.grid+name)
 }
 
 // archive keeps a file that is replaced or removed. Its name says when it was written, what it is and which bytes it has.
@@ -144,12 +156,12 @@ func (w *writer) archive(f *foreign.File, what string, at time.Time) {
 // archived returns the path of something in the run's archive.
 func (w *writer) archived(name string) string { return "archive/" + string(w.State.Run) + "/" + name }
 
-// merge writes values into a file in YAML, in front matter or bare. What cannot be changed in place is archived, and
-// written anew with a body behind it.
-func (w *writer) merge(name string, want *splice.Value, body string) {
+// merge writes values into a file in YAML, in front matter or bare. Where they cannot be changed in place, it archives
+// the file and writes all anew.
+func (w *writer) merge(name string, news *splice.Value, all func() []byte) {
 	f := w.file(name)
 	if f == nil {
-		w.put(name, fresh(want, body))
+		w.put(name, all())
 		return
 	}
 	part, _, _, fenced := splice.Front(f.Data)
@@ -159,13 +171,13 @@ func (w *writer) merge(name string, want *splice.Value, body string) {
 	y, err := splice.ReadYAML(f.Data, part)
 	if err == nil {
 		var out []byte
-		if out, err = y.Merge(want); err == nil {
+		if out, err = y.Merge(news); err == nil {
 			w.put(name, out)
 			return
 		}
 	}
 	w.archive(f, strings.TrimSuffix(path.Base(name), ".md"), time.Time{})
-	w.put(name, fresh(want, body))
+	w.put(name, all())
 }
 
 // fresh returns a new file with front matter.

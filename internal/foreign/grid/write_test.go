@@ -222,11 +222,15 @@ func resumed(t *testing.T, fixture string) (*story, foreign.Reading) {
 	files, log := project(t, fixture)
 	r, _ := readAll(files, log)
 	var plan strings.Builder
-	fmt.Fprintf(&plan, "name: %q\nphases:\n", r.Name)
+	fmt.Fprintf(&plan, "name: %q\n", r.Name)
+	if r.Mode != "" {
+		fmt.Fprintf(&plan, "mode: %s\n", r.Mode)
+	}
+	plan.WriteString("phases:\n")
 	for _, phase := range r.Phases {
 		fmt.Fprintf(&plan, "  - name: %q\n    steps:\n", phase.Name)
 		for _, step := range phase.Steps {
-			fmt.Fprintf(&plan, "      - {id: %q, name: %q, run: \"true\"}\n", step.ID, step.Name)
+			fmt.Fprintf(&plan, "      - {id: %q, name: %q, run: \"true\"%s}\n", step.ID, step.Name, needsOf(phase, step))
 		}
 	}
 	s := begin(t, plan.String(), files)
@@ -235,8 +239,11 @@ func resumed(t *testing.T, fixture string) (*story, foreign.Reading) {
 	for _, phase := range r.Phases {
 		for _, step := range phase.Steps {
 			s.items[step.ID] = step.Items
-			if step.Status == pawl.Done {
+			switch step.Status {
+			case pawl.Done:
 				s.say(pawl.StepDone{Step: step.ID})
+			case pawl.GaveUp:
+				s.say(pawl.StepFailed{Step: step.ID, Why: step.Why})
 			}
 		}
 	}
@@ -244,8 +251,10 @@ func resumed(t *testing.T, fixture string) (*story, foreign.Reading) {
 		s.say(pawl.DecisionMade{Decision: d})
 	}
 	for _, b := range r.Blockers {
+		cleared := !b.Cleared.IsZero()
+		b.Cleared = time.Time{}
 		s.say(pawl.BlockerOpened{Blocker: b})
-		if !b.Cleared.IsZero() {
+		if cleared {
 			s.say(pawl.BlockerCleared{ID: b.ID, How: b.How})
 		}
 	}
@@ -256,6 +265,20 @@ func resumed(t *testing.T, fixture string) (*story, foreign.Reading) {
 		}
 	}
 	return s, r
+}
+
+// needsOf returns what a step needs in its phase, as a plan says it.
+func needsOf(phase foreign.Phase, step foreign.Step) string {
+	if step.Needs == nil {
+		return ""
+	}
+	var inside []string
+	for _, other := range phase.Steps {
+		if slices.Contains(step.Needs, other.ID) {
+			inside = append(inside, fmt.Sprintf("%q", other.ID))
+		}
+	}
+	return ", needs: [" + strings.Join(inside, ", ") + "]"
 }
 
 // TestMirrorChangesOnlyWhatDiffers goes on with each fixture and keeps, as patches, all that is changed in its files.
@@ -270,12 +293,19 @@ func TestMirrorChangesOnlyWhatDiffers(t *testing.T) {
 			t.Parallel()
 			s, r := resumed(t, name)
 			a := &txtar.Archive{Comment: []byte("What a run that goes on changes in the files of " + name + ".\n")}
+			defer func() { golden(t, filepath.Join("testdata", "write", "patches-"+filepath.Base(name)), txtar.Format(a)) }()
 			at := func(why foreign.Moment, status pawl.RunStatus) {
 				before := slices.Clone(s.disk)
 				tell(a, why, patches(before, s.write(why, status)))
 			}
-			at(foreign.Exported, pawl.StatusInterrupted)
+			at(foreign.Exported, r.Status)
 			step := r.Position.StepID
+			if step == "" {
+				return
+			}
+			if s.state.Steps[step] != nil && s.state.Steps[step].Status == pawl.GaveUp {
+				s.say(pawl.StepReopened{Step: step, Why: "again", Asked: true})
+			}
 			s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started(step, 1))
 			at(foreign.Began, pawl.StatusActive)
 			s.memories = append(slices.Clone(s.memories), pawl.Memory{Kind: pawl.Gotcha, Text: "new: gotcha"}, pawl.Memory{Kind: pawl.Fragile, Text: "new fragile"})
@@ -283,7 +313,6 @@ func TestMirrorChangesOnlyWhatDiffers(t *testing.T) {
 			at(foreign.StepEnded, pawl.StatusActive)
 			at(foreign.Learned, pawl.StatusActive)
 			at(foreign.Exported, pawl.StatusActive)
-			golden(t, filepath.Join("testdata", "write", "patches-"+filepath.Base(name)), txtar.Format(a))
 		})
 	}
 }
@@ -323,7 +352,7 @@ func TestMirrorKeepsLineEnds(t *testing.T) {
 				t.Errorf("%s, %s: %q", name, f.Path, text)
 			}
 		}
-		if changed < 2 {
+		if changed < 1 {
 			t.Errorf("%s: only %d files were changed", name, changed)
 		}
 	}

@@ -29,7 +29,7 @@ func (w *writer) checkpoint() {
 	r := &reader{told: map[pawl.Finding]bool{}, now: w.Now}
 	there, _, _ := r.front(f, true)
 	if w.sameCheckpoint(there, want) {
-		w.merge("CHECKPOINT.md", w.checkpointNews(there, want), "")
+		w.merge("CHECKPOINT.md", w.checkpointNews(there, want), func() []byte { return fresh(w.checkpointFields(want), "") })
 		return
 	}
 	w.archiveCheckpoint(f)
@@ -253,9 +253,13 @@ func (w *writer) checkpointFields(a *asking) *splice.Value {
 }
 
 func (w *writer) progressFields(threads []thread, done int) *splice.Value {
+	total := len(threads)
+	if total > 0 {
+		total = max(total, threads[total-1].number)
+	}
 	return splice.MapOf(
 		pair("blocks_complete", splice.Number(w.finished())), pair("blocks_total", splice.Number(len(w.works))),
-		pair("threads_complete", splice.Number(done)), pair("threads_total", splice.Number(len(threads))),
+		pair("threads_complete", splice.Number(done)), pair("threads_total", splice.Number(total)),
 	)
 }
 
@@ -294,7 +298,11 @@ func (w *writer) currentThread(k *work, now *thread) *splice.Value {
 	if now != nil {
 		v = splice.MapOf(pair("id", splice.Text(now.ID)), pair("name", splice.Text(now.Name)))
 	}
-	v.Pairs = append(v.Pairs, pair("status", splice.Word("in_progress")))
+	status := "pending"
+	if k.begun() || now != nil && now.Status == pawl.ItemRunning {
+		status = "in_progress"
+	}
+	v.Pairs = append(v.Pairs, pair("status", splice.Word(status)))
 	work := splice.MapOf()
 	var p *foreign.Partial
 	if w.Partial != nil {

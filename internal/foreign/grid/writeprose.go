@@ -20,6 +20,9 @@ func (w *writer) prose(f *foreign.File) {
 	for _, l := range lines {
 		text := l.Text
 		if m := countLine.FindStringSubmatchIndex(text); m != nil {
+			if kind := text[m[2]:m[3]]; kind == "Block" || kind == "Plan" {
+				p.said = blockID(text[m[4]:m[5]])
+			}
 			text = p.count(text, m)
 		} else if m := wordLine.FindStringSubmatchIndex(text); m != nil {
 			text = p.word(text, text[m[2]:m[3]], m[4])
@@ -41,6 +44,7 @@ type proseWriter struct {
 	block *work  // that the state is about; nil where there is none
 	say   string // the status
 	did   string // the last activity
+	said  string // the block that the file names
 	edits []splice.Edit
 }
 
@@ -154,6 +158,9 @@ func (p *proseWriter) status(text string) string {
 		"In progress": {"in progress", "planning", "executing"}, "Ready to execute": {"ready to execute", "ready to plan", "planning"},
 		"Mission complete": {"complete", "completed", "phase complete"},
 	}
+	if p.block != nil && p.said == p.block.block {
+		same["Phase complete"] = []string{"block complete"} // as good, as long as it is about the same block
+	}
 	for _, word := range append(same[p.say], strings.ToLower(p.say)) {
 		if strings.EqualFold(text, word) {
 			return text
@@ -221,12 +228,7 @@ func (p *proseWriter) stopped(text string) string {
 
 // item changes "- ⏳ Block 05: name" once the block is complete or failed, or is not any more.
 func (p *proseWriter) item(text string, m []int) string {
-	var k *work
-	for _, other := range p.works {
-		if other.block == blockID(text[m[6]:m[7]]) {
-			k = other
-		}
-	}
+	k := p.byBlock[blockID(text[m[6]:m[7]])]
 	if k == nil {
 		return text
 	}

@@ -15,6 +15,10 @@ import (
 // state keeps STATE.md, in the shape that it has.
 func (w *writer) state() {
 	f := w.file("STATE.md")
+	if left := w.file("STATE.md.tmp"); left != nil { // of a write that was cut off
+		w.archive(left, "STATE.md.tmp", left.Changed)
+		w.remove("STATE.md.tmp")
+	}
 	if f != nil && isProse(f.Data) {
 		w.prose(f)
 		return
@@ -26,10 +30,28 @@ func (w *writer) state() {
 		if r.shapeOf(f) == "" {
 			w.archive(f, "STATE", time.Time{})
 			there = record{}
-			w.files = slices.DeleteFunc(w.files, func(o foreign.File) bool { return o.Path == f.Path })
+			delete(w.there, f.Path)
 		}
 	}
-	w.merge("STATE.md", w.stateFields(there), "")
+	w.merge("STATE.md", w.stateFields(there), func() []byte {
+		kept := record{root: splice.MapOf()} // what is no other than it was
+		for _, key := range []string{"session_id", "created_at", "energy_remaining"} {
+			if v := there.at(key); v != nil {
+				kept.root.Pairs = append(kept.root.Pairs, pair(key, v))
+			}
+		}
+		return fresh(joined(w.stateFields(record{}), kept.root), "")
+	})
+}
+
+// joined returns a map with the values of another one in place of its own.
+func joined(v, over *splice.Value) *splice.Value {
+	for i, p := range v.Pairs {
+		if o := over.Get(p.Key); o != nil {
+			v.Pairs[i].Value = o
+		}
+	}
+	return v
 }
 
 // stateFields returns what STATE.md is to say. there is what it says.
@@ -126,7 +148,7 @@ func (w *writer) position(there record) *splice.Value {
 		return p
 	}
 	add("thread", now.number)
-	add("thread_total", len(threads))
+	add("thread_total", max(len(threads), now.number))
 	p.Pairs = append(p.Pairs, pair("thread_name", splice.Text(now.Name)))
 	return p
 }

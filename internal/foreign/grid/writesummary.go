@@ -14,34 +14,57 @@ import (
 
 // summaries keeps the record of every block that is complete.
 func (w *writer) summaries() {
-	lessons := w.unlearned()
+	lessons, last, there := w.unlearned(), w.last(), w.layout()
 	for _, k := range w.works {
-		if !k.done() {
-			continue
-		}
-		if f := w.summaryOf(k); f != nil {
+		f := there.records[k.block]
+		switch {
+		case !k.done():
+		case f != nil:
 			w.keepSummary(k, f)
-			continue
-		}
-		if k == w.last() {
-			w.put(w.summaryPath(k), w.newSummary(k, lessons))
-		} else {
-			w.put(w.summaryPath(k), w.newSummary(k, nil))
+		case k == last:
+			w.put(there.path(k), w.newSummary(k, lessons))
+		default:
+			w.put(there.path(k), w.newSummary(k, nil))
 		}
 	}
 }
 
-// summaryOf returns the record of a block that is there already.
-func (w *writer) summaryOf(k *work) *foreign.File {
+// layout is where the files about blocks lie.
+type layout struct {
+	records map[string]*foreign.File // block → its summary
+	folders map[string]string        // block → the folder of its phase
+	flat    bool                     // summaries lie in the cluster's folder
+}
+
+func (w *writer) layout() layout {
+	l := layout{records: map[string]*foreign.File{}, folders: map[string]string{}}
 	r := &reader{place: w.place}
-	var best *foreign.File
-	for i := range w.files {
-		f := &w.files[i]
-		if a := w.classify(f.Path); a.kind == summaryFile && a.block == k.block && (best == nil || r.rank(f.Path) < r.rank(best.Path)) {
-			best = f
+	for _, name := range slices.Sorted(maps.Keys(w.there)) {
+		a := w.classify(name)
+		if a.phase != "" && a.block != "" {
+			l.folders[a.block] = a.phase
+		}
+		if a.kind != summaryFile {
+			continue
+		}
+		l.flat = l.flat || r.rank(name) == 1
+		if old := l.records[a.block]; old == nil || r.rank(name) < r.rank(old.Path) {
+			l.records[a.block] = w.there[name]
 		}
 	}
-	return best
+	return l
+}
+
+// path returns where a new record goes: into the folder of the block's phase, or beside the others where they lie flat.
+func (l layout) path(k *work) string {
+	folder := l.folders[k.block]
+	switch {
+	case folder == "" && l.flat:
+		return k.block + "-SUMMARY.md"
+	case folder == "":
+		folder = k.block + "-" + slug(k.name())
+	}
+	return "phases/" + folder + "/" + k.block + "-SUMMARY.md"
 }
 
 // keepSummary leaves a record as it is, unless it does not say that the block is complete, or the block was done again
@@ -57,28 +80,18 @@ func (w *writer) keepSummary(k *work, f *foreign.File) {
 	if stepStatus(c.at("status").Says(), pawl.Done) == pawl.Done && !again {
 		return
 	}
-	w.merge(strings.TrimPrefix(f.Path, w.grid), splice.MapOf(pair("status", splice.Word("complete")), pair("completed_at", splice.Text(stamp(k.ended(w.Now))))), "")
+	news := splice.MapOf(pair("status", splice.Word("complete")), pair("completed_at", splice.Text(stamp(k.ended(w.Now)))))
+	part, _, _, _ := splice.Front(f.Data)
+	y, err := splice.ReadYAML(f.Data, part)
+	if err != nil {
+		return // that it cannot be read as YAML is for whoever wrote it to mend
+	}
+	if out, err := y.Merge(news); err == nil {
+		w.putAt(f.Path, out)
+	}
 }
 
 func (k *work) ended(now time.Time) time.Time { return firstKnown(k.state.Ended, k.state.Started, now) }
-
-// summaryPath returns where a new record goes: into the folder of the block's phase, or beside the others where they lie
-// flat.
-func (w *writer) summaryPath(k *work) string {
-	flat := false
-	for _, f := range w.files {
-		rest, inside := strings.CutPrefix(f.Path, w.grid)
-		m := phasesFolder.FindStringSubmatch(rest)
-		if inside && m != nil && w.classify(f.Path).block == k.block {
-			return "phases/" + m[1] + "/" + k.block + "-SUMMARY.md"
-		}
-		flat = flat || inside && !strings.Contains(rest, "/") && w.classify(f.Path).kind == summaryFile
-	}
-	if flat {
-		return k.block + "-SUMMARY.md"
-	}
-	return "phases/" + k.block + "-" + slug(k.name()) + "/" + k.block + "-SUMMARY.md"
-}
 
 var manyDashes = regexp.MustCompile(`-{2,}`)
 
@@ -127,7 +140,11 @@ func (w *writer) artifactList(k *work) *splice.Value {
 
 func (w *writer) summaryText(k *work, threads []thread) string {
 	var b strings.Builder
-	b.WriteString("\n# Block " + k.block + ": " + k.name() + " Summary\n")
+	title := "Block " + k.block
+	if name := k.name(); name != title {
+		title += ": " + name
+	}
+	b.WriteString("\n# " + title + " Summary\n")
 	if summary := oneLine(k.state.Summary); summary != "" {
 		b.WriteString("\n**One-liner:** " + summary + "\n")
 	}
@@ -150,25 +167,30 @@ func (w *writer) waves() {
 			return // somebody keeps it in a shape of their own
 		}
 	}
-	list := splice.ListOf()
-	at := 0
+	list, at := splice.ListOf(), 0
+	inWave := map[int][]*work{}
+	for _, k := range w.works {
+		if k.phase > 0 {
+			inWave[k.wave] = append(inWave[k.wave], k)
+		}
+	}
 	for n := 1; n <= w.waveAll; n++ {
 		blocks, done, begun := splice.ListOf(), 0, false
 		blocks.Inline = true
-		for _, k := range w.works {
-			if k.phase > 0 && k.wave == n {
-				blocks.Items = append(blocks.Items, splice.Text(k.block))
-				begun = begun || k.begun() || k.done()
-				if k.state.Finished() {
-					done++
-				}
+		for _, k := range inWave[n] {
+			blocks.Items = append(blocks.Items, splice.Text(k.block))
+			begun = begun || k.begun() || k.done()
+			if k.state.Finished() {
+				done++
 			}
 		}
 		status := "pending"
 		switch {
 		case done == len(blocks.Items):
 			status = "complete"
-			at = n
+			if at == n-1 {
+				at = n
+			}
 		case begun:
 			status = "active"
 		}
@@ -176,5 +198,5 @@ func (w *writer) waves() {
 	}
 	want := splice.MapOf(pair("cluster", splice.Word(w.cluster)), pair("waves_complete", splice.Number(at)),
 		pair("wave_total", splice.Number(w.waveAll)), pair("waves", list))
-	w.merge("WAVE_STATUS.md", want, "\n# Wave Status\n")
+	w.merge("WAVE_STATUS.md", want, func() []byte { return fresh(want, "\n# Wave Status\n") })
 }

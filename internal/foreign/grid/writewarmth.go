@@ -2,9 +2,11 @@ package grid
 
 import (
 	"bytes"
+	"maps"
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"pawl"
 	"pawl/internal/foreign"
@@ -198,7 +200,8 @@ func (w *writer) warmthHead(there *splice.Value) *splice.Value {
 		said = strings.Join(old.Texts(), "\n")
 	}
 	for _, name := range w.sources() {
-		if block := name.Text[strings.Index(name.Text, "(block "):]; !strings.Contains(said, strings.TrimSuffix(block, ")")) {
+		executor, block, _ := strings.Cut(strings.TrimSuffix(name.Text, ")"), " (")
+		if !strings.Contains(said, block) && !strings.Contains(said, executor) {
 			from.Items = append(from.Items, name)
 		}
 	}
@@ -214,24 +217,15 @@ func (w *writer) warmthHead(there *splice.Value) *splice.Value {
 
 // growLists adds to the lists of a warmth in YAML.
 func (w *writer) growLists(name string, f *foreign.File, learned []pawl.Memory) {
+	anew := func() []byte { return w.newWarmth(name, append(inOrder(w.known(f)), learned...)) }
 	part, _, _, fenced := splice.Front(f.Data)
 	if !fenced {
 		part = splice.Whole(f.Data)
 	}
 	y, err := splice.ReadYAML(f.Data, part)
 	if err != nil {
-		w.archive(f, "WARMTH", w.State.Updated)
-		known := w.known(f)
-		all := slices.Clone(learned)
-		for _, l := range categories {
-			for m := range known {
-				if m.Kind == l.kind && !slices.Contains(all, m) {
-					all = append(all, m)
-				}
-			}
-		}
-		slices.SortStableFunc(all, func(a, b pawl.Memory) int { return strings.Compare(a.Text, b.Text) })
-		w.put(name, w.newWarmth(name, all))
+		w.archive(f, "WARMTH", time.Time{})
+		w.put(name, anew())
 		return
 	}
 	want := w.warmthHead(y.Root)
@@ -251,7 +245,12 @@ func (w *writer) growLists(name string, f *foreign.File, learned []pawl.Memory) 
 			want.Pairs = append(want.Pairs, pair(l.key, list))
 		}
 	}
-	w.merge(name, want, "")
+	w.merge(name, want, anew)
+}
+
+// inOrder returns what was learned in a stable order.
+func inOrder(set map[pawl.Memory]bool) []pawl.Memory {
+	return slices.SortedFunc(maps.Keys(set), func(a, b pawl.Memory) int { return strings.Compare(a.Text, b.Text) })
 }
 
 // warmthFields returns all that was learned by category.
