@@ -41,7 +41,7 @@ func (s *State) Apply(e Event) {
 
 func (s *State) apply(e Event, payload Payload) error {
 	switch p := payload.(type) {
-	case RunCreated, RunPlanned, EngineStarted, EngineStopped, RunPaused, RunContinued, RunStopped, RunEnded, RunReopened:
+	case RunCreated, RunPlanned, EngineStarted, EngineStopped, RunPaused, RunContinued, RunStopped, RunEnded, RunReopened, RunImported, RunMirrored:
 		return s.applyRun(e, p)
 	case AttemptStarted, AttemptEnded, ItemDone, Heartbeat, Progressed, Conversed:
 		return s.applyAttempt(e, p)
@@ -81,6 +81,12 @@ func (s *State) applyRun(e Event, payload Payload) error {
 		return s.turn(StatusStopped, p.Why)
 	case RunContinued:
 		return s.turn(StatusActive, "")
+	case RunImported:
+		s.Imported = p.System
+	case RunMirrored:
+		if s.Mirror = &p; p.System == "" {
+			s.Mirror = nil
+		}
 	}
 	return nil
 }

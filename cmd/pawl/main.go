@@ -21,6 +21,9 @@ import (
 	"pawl/internal/evaluator"
 	"pawl/internal/executor/agent"
 	"pawl/internal/executor/shell"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/grid"
+	"pawl/internal/foreign/gyoshu"
 	"pawl/internal/hook"
 	"pawl/internal/mcp"
 	"pawl/internal/supervise"
@@ -57,7 +60,10 @@ func run(args []string) int {
 
 // parts are the adapters.
 func parts() cli.Parts {
-	return cli.Parts{Executors: []engine.Executor{shell.Executor{}, agent.Executor{}}, Adviser: adviser, Agents: serve}
+	return cli.Parts{
+		Executors: []engine.Executor{shell.Executor{}, agent.Executor{}}, Adviser: adviser, Agents: serve,
+		Codecs: []foreign.Codec{grid.Codec, gyoshu.New()},
+	}
 }
 
 // runAgent does an attempt at an agent's step. The supervisor's signals end it, and the agent with it.
