@@ -78,6 +78,12 @@ type Codec interface {
 	Verify(files Files, w World) []pawl.Finding
 }
 
+// Historian is a codec that reads more where it is told what git knows: what was done after the last file was written.
+type Historian interface {
+	// ReadHistory is Read with the commits of the project's branch, the newest first; a few hundred are enough.
+	ReadHistory(files Files, log []Commit, now time.Time) (Reading, []pawl.Finding)
+}
+
 // ErrLink means that at a path is a link, which is not followed.
 var ErrLink = errors.New("it is a symbolic link")
 
@@ -97,8 +103,9 @@ type View struct {
 	Plan       *pawl.Plan
 	Status     pawl.RunStatus // as people mean it, see State.StatusNow
 	Memories   []pawl.Memory
-	Items      func(pawl.StepID) []Item // of a work list, finished or not, in order
-	Checkpoint *pawl.Checkpoint         // the newest
+	Items      func(pawl.StepID) []Item   // of a work list, finished or not, in order
+	Checkpoint *pawl.Checkpoint           // the newest
+	Partial    func(pawl.StepID) *Partial // what was begun of a step and not finished; nil where nobody knows
 	Why        Moment
 }
 

@@ -74,9 +74,10 @@ type Claim struct {
 
 // Commit is a commit of git that something says it made.
 type Commit struct {
-	Hash    string   `json:"hash"`
-	Message string   `json:"message,omitempty"`
-	Files   []string `json:"files,omitempty"`
+	Hash    string    `json:"hash"`
+	Message string    `json:"message,omitempty"` // its first line
+	Files   []string  `json:"files,omitempty"`
+	Time    time.Time `json:"time,omitzero"`
 }
 
 // Item is one element of a step's work.
