@@ -40,6 +40,8 @@ var roomOf = map[string]string{
 	"pawl/internal/disk":                         "tools",
 	"pawl/internal/doubt":                        "tools",
 	"pawl/internal/foreign":                      "tools",
+	"pawl/internal/foreign/grid":                 "tools",
+	"pawl/internal/foreign/splice":               "tools",
 	"pawl/internal/journal":                      "tools",
 	"pawl/internal/ledger":                       "tools",
 	"pawl/internal/planschema":                   "tools",
@@ -72,7 +74,8 @@ var roomOf = map[string]string{
 	"pawl/clients":                               "tests",
 }
 
-// owners are the packages that may use a foreign library: one each. Libraries that are missing are for tests only.
+// owners are the packages that may use a foreign library: one each, but for YAML, which is read into pawl's own words by
+// the first and changed in place by the second. Libraries that are missing are for tests only.
 var owners = map[string]string{
 	"github.com/anthropics/anthropic-sdk-go": "pawl/internal/evaluator",
 	"github.com/aymanbagabas/go-udiff":       "pawl/internal/snapshot",
@@ -83,7 +86,7 @@ var owners = map[string]string{
 	"github.com/klauspost/compress":          "pawl/internal/snapshot/pack",
 	"github.com/modelcontextprotocol/go-sdk": "pawl/internal/mcp",
 	"github.com/spf13/cobra":                 "pawl/internal/cli",
-	"go.yaml.in/yaml/v4":                     "pawl",
+	"go.yaml.in/yaml/v4":                     "pawl pawl/internal/foreign/splice",
 	"golang.org/x/term":                      "pawl/internal/cli",
 	"golang.org/x/sys":                       "", // the system's own interface: whoever needs it
 	"github.com/google/go-cmp":               "tests",
@@ -141,7 +144,7 @@ func TestImportsRunOneWay(t *testing.T) {
 					t.Errorf("%s (%s) imports %s (%s)", p.ImportPath, room, imported, roomOf[imported])
 				}
 			case foreign(imported):
-				if owner := ownerOf(imported); owner != "" && owner != p.ImportPath && owner != room {
+				if owner := ownerOf(imported); owner != "" && owner != room && !slices.Contains(strings.Fields(owner), p.ImportPath) {
 					t.Errorf("%s imports %s, which %s owns", p.ImportPath, imported, owner)
 				}
 			case room == "words" && slices.ContainsFunc(impure, func(name string) bool { return within(imported, name) }):
