@@ -2,15 +2,14 @@ package splice
 
 import (
 	"errors"
-	"slices"
 	"strings"
 )
 
 // ErrKnotted means that a file's YAML cannot be changed in place: values in it are used in several places.
 var ErrKnotted = errors.New("this YAML cannot be changed in place")
 
-// Merge returns the file with the values of want, a map. Keys that want does not name stay, and so does every byte that
-// need not change: a value that says the same already, however it is written, and all comments but those inside of a
+// Merge returns the file with the values of want, a map; a key whose value is nil is taken out. Keys that want does not
+// name stay, and so does every byte that need not change: a value that says the same already, however it is written, and all comments but those inside of a
 // list that is replaced. A list that only grows is appended to.
 //
 // What it returns has been read again and compared. Where that fails, the error is ErrKnotted.
@@ -30,45 +29,29 @@ func (y *YAML) Merge(want *Value) ([]byte, error) {
 	return nil, ErrKnotted
 }
 
-// Without returns the file without these keys of its map, with their values.
-func (y *YAML) Without(keys ...string) ([]byte, error) {
-	expected := MapOf()
-	m := &merger{yaml: y, eol: EOL(y.part.Bytes(y.file))}
-	for i, p := range y.Root.Pairs {
-		if !slices.Contains(keys, p.Key) {
-			expected.Pairs = append(expected.Pairs, p)
-			continue
-		}
-		from, to := m.entry(y.Root, i, y.part.To)
-		m.edits = append(m.edits, Edit{From: m.lineOf(from), To: to})
-	}
-	if len(m.edits) == 0 {
-		return y.file, nil
-	}
-	if !y.Root.Inline {
-		if out, ok := m.proven(expected); ok {
-			return out, nil
-		}
-	}
-	return nil, ErrKnotted
-}
-
 // merged returns what a value says once another's is in it.
 func merged(old, want *Value) *Value {
-	if old == nil || old.Kind != want.Kind {
-		return want
+	switch {
+	case old == nil || old.Kind != want.Kind:
+		old = &Value{Kind: want.Kind}
+	case old.Kind == Scalar && Same(old, want):
+		return old
 	}
 	switch old.Kind {
 	case Map:
 		out := &Value{Kind: Map, Inline: old.Inline}
 		for i, p := range old.Pairs {
-			if w := want.pair(p.Key); w != nil && old.pair(p.Key) == &old.Pairs[i] {
+			switch w := want.pair(p.Key); {
+			case w != nil && w.Value == nil:
+				continue
+			case w != nil && old.pair(p.Key) == &old.Pairs[i]:
 				p.Value = merged(p.Value, w.Value)
 			}
 			out.Pairs = append(out.Pairs, p)
 		}
 		for _, p := range want.Pairs {
-			if old.pair(p.Key) == nil {
+			if old.pair(p.Key) == nil && p.Value != nil {
+				p.Value = merged(nil, p.Value)
 				out.Pairs = append(out.Pairs, p)
 			}
 		}
@@ -78,13 +61,12 @@ func merged(old, want *Value) *Value {
 		for i, item := range want.Items {
 			if i < len(old.Items) && sameThing(old.Items[i], item) {
 				item = merged(old.Items[i], item)
+			} else {
+				item = merged(nil, item)
 			}
 			out.Items = append(out.Items, item)
 		}
 		return out
-	}
-	if Same(old, want) {
-		return old
 	}
 	return want
 }
@@ -123,15 +105,32 @@ func (m *merger) pairs(old, want *Value, end, depth int) bool {
 	var missing []Pair
 	for _, p := range want.Pairs {
 		i := old.index(p.Key)
-		if i < 0 {
-			missing = append(missing, p)
-			continue
-		}
-		if value := old.Pairs[i].Value; !Same(merged(value, p.Value), value) && !m.pair(old, i, p, end, depth) {
-			return false
+		switch {
+		case p.Value == nil && i < 0:
+		case p.Value == nil:
+			if !m.remove(old, p.Key, end) {
+				return false
+			}
+		case i < 0:
+			missing = append(missing, Pair{Key: p.Key, Value: merged(nil, p.Value)})
+		default:
+			if value := old.Pairs[i].Value; !Same(merged(value, p.Value), value) && !m.pair(old, i, p, end, depth) {
+				return false
+			}
 		}
 	}
 	return len(missing) == 0 || m.insert(old, missing, end)
+}
+
+// remove takes a key out of a map, wherever it stands in it.
+func (m *merger) remove(old *Value, key string, end int) bool {
+	for i, p := range old.Pairs {
+		if p.Key == key {
+			from, to := m.entry(old, i, end)
+			m.edits = append(m.edits, Edit{From: m.lineOf(from), To: to})
+		}
+	}
+	return !old.Inline
 }
 
 func (v *Value) index(key string) int {

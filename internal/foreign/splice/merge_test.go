@@ -158,19 +158,21 @@ func TestKnottedYAMLIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestWithout(t *testing.T) {
+func TestMergeTakesOut(t *testing.T) {
 	t.Parallel()
-	file := "a: 1\nb: # x\n  - 1\n\n# c\nc: 3\nd: 4"
-	y, err := splice.ReadYAML([]byte(file), splice.Whole([]byte(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for key, expected := range map[string]string{
-		"a": "b: # x\n  - 1\n\n# c\nc: 3\nd: 4", "b": "a: 1\n\n# c\nc: 3\nd: 4", "d": "a: 1\nb: # x\n  - 1\n\n# c\nc: 3\n", "x": file,
+	file := "a: 1\nb: # x\n  - 1\n\n# c\nc:\n  x: 1\n  y: 2\na: 5\nd: 4"
+	for path, expected := range map[string]string{
+		"a": "b: # x\n  - 1\n\n# c\nc:\n  x: 1\n  y: 2\nd: 4", "b": "a: 1\n\n# c\nc:\n  x: 1\n  y: 2\na: 5\nd: 4",
+		"d": "a: 1\nb: # x\n  - 1\n\n# c\nc:\n  x: 1\n  y: 2\na: 5\n", "x": file, "c.x": "a: 1\nb: # x\n  - 1\n\n# c\nc:\n  y: 2\na: 5\nd: 4", "c.q": file,
+		"new.x": file + "\nnew: {}",
 	} {
-		out, err := y.Without(key)
-		if err != nil || string(out) != expected {
-			t.Errorf("Without(%s) = %q, %v", key, out, err)
+		outer, inner, nested := strings.Cut(path, ".")
+		want := one(outer, nil)
+		if nested {
+			want = one(outer, one(inner, nil))
+		}
+		if diff := cmp.Diff(expected, merge(t, file, want)); diff != "" {
+			t.Errorf("without %s: -want +got:\n%s", path, diff)
 		}
 	}
 }
@@ -189,7 +191,7 @@ func FuzzMerge(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, value := range []*splice.Value{splice.Text(text), splice.Word(text), one(text, splice.ListOf(splice.Text(text)))} {
+		for _, value := range []*splice.Value{nil, splice.Text(text), splice.Word(text), one(text, splice.ListOf(splice.Text(text)))} {
 			out, err := y.Merge(one(key, value))
 			if err != nil {
 				continue

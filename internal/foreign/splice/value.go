@@ -105,6 +105,14 @@ func (v *Value) Says() string {
 	return strings.TrimSpace(v.Text)
 }
 
+// LineOf returns the line of the file that a value begins in, 0 where it is not there.
+func (v *Value) LineOf() int {
+	if v == nil {
+		return 0
+	}
+	return v.Line
+}
+
 // Texts returns the scalars of a list that say something; of a scalar, itself.
 func (v *Value) Texts() []string {
 	if v == nil || v.Kind == Map {
