@@ -30,7 +30,7 @@ func (codec) Wants() []string {
 	return []string{
 		"**/.grid/*.md", "**/.grid/*.json", "**/.grid/STATE.md.tmp", "**/.grid/plans/*.md", "**/.grid/phases/*/*.md",
 		"**/.grid/clusters/*/*.md", "**/.grid/debug/*.md", "**/.grid/debug/*/session.md", "**/.grid/daemon/*/task.txt",
-		"**/.grid/archive/*/*.md", "*-SUMMARY.md",
+		"**/.grid/archive/*/WARMTH.md", "*-SUMMARY.md",
 	}
 }
 

@@ -85,7 +85,7 @@ func (r *reader) rebuild() {
 
 // died reports whether a session died without a checkpoint.
 func (r *reader) died() bool {
-	return r.point == nil && (r.state.shape == "" || strings.HasPrefix(r.out.Resume, "stale") || strings.EqualFold(r.state.native, "interrupted"))
+	return (r.point == nil || r.point.old) && (r.state.shape == "" || strings.HasPrefix(r.out.Resume, "stale") || strings.EqualFold(r.state.native, "interrupted"))
 }
 
 // lostSession makes the checkpoint that a session did not write before it died: from git and the scratchpad's last entry.

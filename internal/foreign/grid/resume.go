@@ -131,7 +131,7 @@ func (r *reader) placeBlocks() {
 		at = r.point.block
 	}
 	if p.Phase > 0 {
-		r.phases[p.Phase] = cmp.Or(r.phases[p.Phase], p.PhaseName)
+		r.phases[p.Phase] = cmp.Or(p.PhaseName, r.phases[p.Phase]) // a folder's name may be its block's
 	}
 	before := 0
 	if numbers := slices.Sorted(maps.Keys(r.phases)); len(numbers) > 0 {

@@ -186,7 +186,7 @@ func (r *reader) summaryBody(b *block, f *foreign.File, body splice.Part) {
 		case words == "tasks completed" || words == "threads completed":
 			r.summaryThreads(b, f, s)
 		case words == "decisions made":
-			r.summaryDecisions(b, s)
+			r.summaryDecisions(s)
 		}
 	}
 	if b.Name == "" {
@@ -275,21 +275,14 @@ func splitList(text string) []string {
 	return list
 }
 
-// summaryDecisions reads the bullets "**what**: why" of a summary.
-func (r *reader) summaryDecisions(b *block, s splice.Section) {
+// summaryDecisions reads the bullets "**what**: why" of a summary: what its agent decided, and no person.
+func (r *reader) summaryDecisions(s splice.Section) {
 	for _, l := range s.Lead() {
 		text, ok := splice.Bullet(l.Text)
 		if !ok || indentOf(l.Text) > 1 {
 			continue
 		}
-		d := pawl.Decision{Choice: text, Step: b.ID, Time: b.Ended}
-		if what, why, found := strings.Cut(strings.TrimPrefix(text, "**"), "**"); found && strings.HasPrefix(text, "**") {
-			d.Question, d.Choice = strings.TrimRight(what, ": "), strings.TrimLeft(why, ": ")
-			if d.Choice == "" {
-				d.Question, d.Choice = "", d.Question
-			}
-		}
-		r.out.Made = append(r.out.Made, d)
+		r.learn(pawl.DecisionMem, text)
 	}
 }
 

@@ -33,7 +33,7 @@ func (y *YAML) Merge(want *Value) ([]byte, error) {
 func merged(old, want *Value) *Value {
 	switch {
 	case old == nil || old.Kind != want.Kind:
-		old = &Value{Kind: want.Kind}
+		old = &Value{Kind: want.Kind, Inline: want.Inline}
 	case old.Kind == Scalar && Same(old, want):
 		return old
 	}

@@ -96,10 +96,11 @@ func quoted(text string) string {
 	return b.String()
 }
 
-// Render returns a map as lines of YAML, indented by so many spaces, with \n at each line's end.
+// Render returns a map as lines of YAML, indented by so many spaces, with \n at each line's end. Keys whose value is nil
+// are left out.
 func Render(v *Value, indent int) string {
 	var b strings.Builder
-	renderMap(&b, v, indent)
+	renderMap(&b, merged(nil, v), indent)
 	return b.String()
 }
 
