@@ -357,3 +357,25 @@ func TestMirrorKeepsLineEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestSignsOfLifeNeverGoBack: a sign of life may be newer than the newest event; a later write leaves it, and leaves a
+// time that says the same in other words. A time in the future is put right.
+func TestSignsOfLifeNeverGoBack(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"2026-01-23T15:40:00Z":      "2026-01-23T15:40:00Z",
+		"2026-01-23T16:32:00+01:00": "2026-01-23T16:32:00+01:00", // the newest event's
+		"2026-01-23T16:33:00":       "2026-01-23T16:33:00",
+		"2026-01-23T15:30:00Z":      "2026-01-23T15:32:00Z",
+		"2027-01-23T15:30:00Z":      "2026-01-23T15:32:00Z",
+		"some day":                  "2026-01-23T15:32:00Z",
+	} {
+		s := begin(t, blogPlan, folder(".grid/STATE.md", "---\ncluster: blog\nstatus: active\nupdated_at: \""+said+"\"\n---\n"))
+		s.say(pawl.EngineStarted{Epoch: 1, PID: 1})
+		s.now = s.now.Add(10 * time.Minute)
+		s.write(foreign.StepBegan, pawl.StatusActive)
+		if state := string(s.disk.Find(".grid/STATE.md").Data); !strings.Contains(state, "updated_at: \""+want+"\"\n") {
+			t.Errorf("%s: want %s in\n%s", said, want, state)
+		}
+	}
+}

@@ -35,8 +35,9 @@ func (w *writer) state() {
 	}
 	w.merge("STATE.md", w.stateFields(there), func() []byte {
 		kept := record{root: splice.MapOf()} // what is no other than it was
+		_, limited := w.energy()
 		for _, key := range []string{"session_id", "created_at", "energy_remaining"} {
-			if v := there.at(key); v != nil {
+			if v := there.at(key); v.Says() != "" && !(limited && key == "energy_remaining") {
 				kept.root.Pairs = append(kept.root.Pairs, pair(key, v))
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -217,7 +218,7 @@ func FuzzSetJSON(f *testing.F) {
 	f.Add([]byte("{\"a\":1,\"a\" : {\r\n}}"), "a")
 	f.Fuzz(func(t *testing.T, text []byte, key string) {
 		v, err := splice.ReadJSON(text)
-		if err != nil || !v.Is(splice.JSONObject) || !json.Valid([]byte(`"`+key+`"`)) || strings.ContainsAny(key, "\\\xff\u2028\u2029") {
+		if err != nil || !v.Is(splice.JSONObject) || !json.Valid([]byte(`"`+key+`"`)) || !utf8.ValidString(key) || strings.ContainsAny(key, "\\\u2028\u2029") {
 			return
 		}
 		const value = "set by the fuzzer"
