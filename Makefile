@@ -31,7 +31,7 @@ cross: ## builds for every platform that pawl supports, and refuses Windows with
 	@echo "build windows/amd64"; CGO_ENABLED=0 GOOS=windows $(GO) build -o /dev/null ./cmd/pawl
 
 tools: $(BIN)/staticcheck ## what the tests need beyond Go, git and a shell
-	@./scripts/need python3 strace
+	@./scripts/need python3 strace node
 
 $(BIN)/staticcheck: Makefile
 	GOBIN=$(BIN) $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)

@@ -214,6 +214,10 @@ func TestWithBlock(t *testing.T) {
 		if diff := cmp.Diff(c.want, gyoshu.WithBlock(c.report, "X", "a $& b\n")); diff != "" {
 			t.Errorf("%q: -want +got\n%s", c.report, diff)
 		}
+		once := gyoshu.WithBlock("\r"+c.report, "X", "a\n")
+		if !strings.Contains(c.report, "open") && gyoshu.WithBlock(once, "X", "a\n") != once {
+			t.Errorf("%q behind a lone carriage return: twice is not once", c.report)
+		}
 		if once := gyoshu.WithBlock(c.report, "X", "a\n"); !strings.Contains(c.report, "open") && gyoshu.WithBlock(once, "X", "a\n") != once {
 			t.Errorf("%q: twice is not once", c.report)
 		}

@@ -19,7 +19,7 @@ const stillAtIt = 10 * time.Minute
 func read(r *research, run string, w foreign.World) (foreign.Reading, []pawl.Finding) {
 	run = cmp.Or(run, r.newest)
 	q := r.queues[run]
-	res := Resume(r.files, r.title, run, FoundHere, w)
+	res := resume(r.records, r.title, run, FoundHere, w)
 	entry := r.front().run(run)
 	native := ""
 	if entry != nil {

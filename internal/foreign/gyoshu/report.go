@@ -74,7 +74,7 @@ const historyBlock = "EXECUTION_HISTORY"
 func WithBlock(report, name, text string) string {
 	begin, end := "<!-- GYOSHU:REPORT:"+name+":BEGIN -->", "<!-- GYOSHU:REPORT:"+name+":END -->"
 	newline := "\n"
-	if strings.Contains(report, "\r\n") {
+	if 2*strings.Count(report, "\r\n") > strings.Count(report, "\n") {
 		newline = "\r\n"
 	}
 	block := begin + newline + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", newline) + newline + newline + end

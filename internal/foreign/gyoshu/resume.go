@@ -29,10 +29,15 @@ type Passed struct {
 // Resume finds the newest checkpoint of a title that is valid, of one run or with "" of all. One that was taken in the
 // middle of a stage is no base, whatever it holds: it only says which stage was begun, and that stage is the next.
 func Resume(files foreign.Files, title, run string, p Provenance, w foreign.World) Resumption {
+	return resume(Records(files, title, run), title, run, p, w)
+}
+
+// resume is Resume of a title's checkpoints, of which those of other runs are passed over.
+func resume(records []*Record, title, run string, p Provenance, w foreign.World) Resumption {
 	res := Resumption{Title: title, Run: run}
 	begun := ""
-	for _, r := range Records(files, title, run) {
-		if !r.Loads() {
+	for _, r := range records {
+		if !r.Loads() || run != "" && r.Run != run {
 			continue
 		}
 		res.Searched++

@@ -128,7 +128,7 @@ func (r *research) examineFront() []pawl.Finding {
 
 // examineResume says from where the newest run would be resumed.
 func (r *research) examineResume(w foreign.World) pawl.Finding {
-	res := Resume(r.files, r.title, r.newest, FoundHere, w)
+	res := resume(r.records, r.title, r.newest, FoundHere, w)
 	if !res.Found {
 		return pawl.Finding{Level: pawl.Warn, Where: r.title, What: res.Issues[0]}
 	}

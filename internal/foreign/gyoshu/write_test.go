@@ -411,3 +411,24 @@ func TestWriteWithoutPlan(t *testing.T) {
 		t.Errorf("%s", stage)
 	}
 }
+
+// FuzzWrite writes into a project of which one file is anything: what is there of checkpoints stays, nothing is written
+// outside, and a second time there is nothing to write.
+func FuzzWrite(f *testing.F) {
+	files, view := small(f), tideView(f)
+	for i, file := range files {
+		f.Add(i, file.Data)
+	}
+	f.Fuzz(func(t *testing.T, i int, data []byte) {
+		odd := changedAt(files, i, data)
+		made := gyoshu.New().Write(odd, view)
+		for _, file := range made {
+			if gyoshu.CheckPath(file.Path) != "" || strings.HasSuffix(file.Path, "checkpoint.json") && odd.Find(file.Path) != nil {
+				t.Errorf("it writes %q", file.Path)
+			}
+		}
+		if again := gyoshu.New().Write(with(odd, made), view); len(again) > 0 {
+			t.Errorf("written again, %s differs\n%s", again[0].Path, again[0].Data)
+		}
+	})
+}

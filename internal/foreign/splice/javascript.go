@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"unicode/utf8"
+	"strings"
 )
 
 // Stringify returns the value as JavaScript writes it again: JSON.stringify(JSON.parse(text), null, indent). Keys that
@@ -21,6 +21,9 @@ func (v *JSON) Stringify(indent string) []byte {
 
 // inJavaScriptOrder returns an object's members as JavaScript keeps them.
 func inJavaScriptOrder(members []Member) []Member {
+	if areOrdinary(members) {
+		return members
+	}
 	at := make(map[string]int, len(members))
 	var kept []Member
 	for _, m := range members {
@@ -47,8 +50,27 @@ func inJavaScriptOrder(members []Member) []Member {
 	return kept
 }
 
+// few is how many members are looked through for twins faster than by a table.
+const few = 16
+
+// areOrdinary reports whether of an object's few members none looks like an index and no two have the same key.
+func areOrdinary(members []Member) bool {
+	if len(members) > few {
+		return false
+	}
+	for i, m := range members {
+		if _, isIndex := index(m.Key); isIndex || slices.ContainsFunc(members[:i], func(other Member) bool { return other.Key == m.Key }) {
+			return false
+		}
+	}
+	return true
+}
+
 // index returns the index of an array that a key looks like: 0 to 2³²-2, without leading zeros.
 func index(key string) (uint32, bool) {
+	if key == "" || key[0] < '0' || key[0] > '9' {
+		return 0, false
+	}
 	n, err := strconv.ParseUint(key, 10, 32)
 	if err != nil || n == math.MaxUint32 || strconv.FormatUint(n, 10) != key {
 		return 0, false
@@ -80,32 +102,34 @@ func appendExponent(out []byte, f float64) []byte {
 // appendQuoted appends a string as JavaScript writes it: only what must be escaped is, and halves of surrogate pairs.
 func appendQuoted(out []byte, s string) []byte {
 	out = append(out, '"')
-	for len(s) > 0 {
-		if half, ok := halfPair(s); ok {
-			out = append(append(out, `\u`...), strconv.FormatUint(uint64(half), 16)...)
-			s = s[3:]
+	done := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' && c != 0xed {
 			continue
 		}
-		_, size := utf8.DecodeRuneInString(s)
-		if size == 1 {
-			out = appendByte(out, s[0])
-		} else {
-			out = append(out, s[:size]...)
+		half, isHalf := halfPair(s[i:])
+		if c == 0xed && !isHalf {
+			continue
 		}
-		s = s[size:]
+		out = append(out, s[done:i]...)
+		if isHalf {
+			out = append(append(out, `\u`...), strconv.FormatUint(uint64(half), 16)...)
+			i += 2
+		} else {
+			out = appendEscaped(out, c)
+		}
+		done = i + 1
 	}
-	return append(out, '"')
+	return append(append(out, s[done:]...), '"')
 }
 
-func appendByte(out []byte, c byte) []byte {
-	const short = "\b\f\n\r\t\"\\"
-	if i := bytes.IndexByte([]byte(short), c); i >= 0 {
+// appendEscaped appends the escape of a control character, a quote or a backslash.
+func appendEscaped(out []byte, c byte) []byte {
+	if i := strings.IndexByte("\b\f\n\r\t\"\\", c); i >= 0 {
 		return append(out, '\\', `bfnrt"\`[i])
 	}
-	if c < ' ' {
-		return append(append(out, `\u00`...), "0123456789abcdef"[c>>4], "0123456789abcdef"[c&15])
-	}
-	return append(out, c)
+	return append(append(out, `\u00`...), "0123456789abcdef"[c>>4], "0123456789abcdef"[c&15])
 }
 
 // halfPair returns the half of a surrogate pair that s begins with, as appendRune encodes it.
