@@ -8,7 +8,7 @@ STATICCHECK_VERSION := v0.8.2
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build test check cross torture torture-short bench bench-short fuzz-short tools clean
+.PHONY: build test check cross torture torture-short bench bench-short agents agents-short fuzz-short mcp-conformance tools clean
 
 build: ## the binary, bin/pawl
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/pawl ./cmd/pawl
@@ -31,7 +31,7 @@ cross: ## builds for every platform that pawl supports, and refuses Windows with
 	@echo "build windows/amd64"; CGO_ENABLED=0 GOOS=windows $(GO) build -o /dev/null ./cmd/pawl
 
 tools: $(BIN)/staticcheck ## what the tests need beyond Go, git and a shell
-	@./scripts/need python3 strace
+	@./scripts/need python3 strace node
 
 $(BIN)/staticcheck: Makefile
 	GOBIN=$(BIN) $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
@@ -50,8 +50,17 @@ bench: ## speed as ratios against yardsticks in the same run; restic, one of the
 bench-short:
 	$(GO) run ./bench -short
 
+agents: ## real coding agents, fetched from npm, against a model of our own, without any network (PAWL_REAL_AGENTS=claude adds another)
+	$(GO) run ./clients
+
+agents-short: ## Gemini CLI alone
+	PAWL_REAL_AGENTS=gemini $(GO) run ./clients $(AGENTS_FLAGS)
+
 fuzz-short: ## each fuzz target with some thousand inputs
 	./scripts/fuzz 5000x
+
+mcp-conformance: build ## pawl mcp against the protocol's conformance suites and the inspector, which npm fetches into bin/
+	./scripts/mcp-conformance $(BIN)/pawl $(BIN)/mcp-conformance
 
 clean:
 	rm -rf $(BIN)

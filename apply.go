@@ -41,7 +41,7 @@ func (s *State) Apply(e Event) {
 
 func (s *State) apply(e Event, payload Payload) error {
 	switch p := payload.(type) {
-	case RunCreated, RunPlanned, EngineStarted, EngineStopped, RunPaused, RunContinued, RunStopped, RunEnded, RunReopened:
+	case RunCreated, RunPlanned, EngineStarted, EngineStopped, RunPaused, RunContinued, RunStopped, RunEnded, RunReopened, RunImported, RunMirrored:
 		return s.applyRun(e, p)
 	case AttemptStarted, AttemptEnded, ItemDone, Heartbeat, Progressed, Conversed:
 		return s.applyAttempt(e, p)
@@ -81,6 +81,12 @@ func (s *State) applyRun(e Event, payload Payload) error {
 		return s.turn(StatusStopped, p.Why)
 	case RunContinued:
 		return s.turn(StatusActive, "")
+	case RunImported:
+		s.Imported = p.System
+	case RunMirrored:
+		if s.Mirror = &p; p.System == "" {
+			s.Mirror = nil
+		}
 	}
 	return nil
 }
@@ -157,6 +163,14 @@ func (st *StepState) try(ref AttemptRef) *Try {
 	return st.Items.Tries[ref.Index]
 }
 
+// Conversation returns the session of an agent that the newest attempt at a piece of work had, nil where none is known.
+func (s *State) Conversation(ref AttemptRef) *Conversation {
+	if t := s.Steps[ref.Step].try(ref); t != nil {
+		return t.Conversation
+	}
+	return nil
+}
+
 // unfinished reports whether there is an item at the index that is not finished.
 func (it *ItemsState) unfinished(index int) bool {
 	return it != nil && index >= 0 && index < it.Total && it.Done.At(index) == 0
@@ -222,6 +236,9 @@ func (s *State) attemptStarted(e Event, p AttemptStarted) error {
 	s.settleGates(p.Step)
 	t.Attempt, t.Again = p.Attempt, false
 	t.Live = &AttemptState{AttemptRef: p.AttemptRef, Key: p.Key, Started: e.Time, Seq: e.Seq}
+	for _, o := range s.Operations {
+		o.Overlaps = true
+	}
 	st.Attempts++
 	st.Status = Running
 	st.Reviews = nil

@@ -13,7 +13,7 @@ func (s *State) applySession(e Event, payload Payload) error {
 	case SessionPrompted:
 		return s.heard(e, p.Session, func(x *SessionState) {
 			s.leave(p.Session)
-			x.Doing, x.Why, x.Asked = SessionWorks, "", p.Text
+			x.Doing, x.Why, x.Asked, x.First = SessionWorks, "", p.Text, cmp.Or(x.First, p.Text)
 		})
 	case SessionTurned:
 		return s.heard(e, p.Session, func(x *SessionState) { s.sessionTurned(x, p) })
@@ -126,8 +126,13 @@ func (s *State) operationBegun(e Event, o Operation) error {
 			other.Until = e.Time
 		}
 	}
-	s.Operations[o.ID] = &OperationState{Operation: o, Began: e.Time, Seq: e.Seq}
+	s.Operations[o.ID] = &OperationState{Operation: o, Began: e.Time, Seq: e.Seq, Overlaps: s.stepsBeside(s.Sessions[o.Session].Step)}
 	return nil
+}
+
+// stepsBeside reports whether attempts run at other steps than that which a session works for.
+func (s *State) stepsBeside(step StepID) bool {
+	return slices.ContainsFunc(s.Live(), func(a *AttemptState) bool { return a.Step != step })
 }
 
 func (s *State) operationEnded(e Event, p OperationEnded) error {
@@ -148,7 +153,10 @@ func (s *State) operationEnded(e Event, p OperationEnded) error {
 	for _, other := range s.Operations {
 		other.besides(o)
 	}
-	return s.heard(e, o.Session, func(x *SessionState) { x.Did, x.Doing, x.Why, x.Last = x.Did+1, SessionWorks, "", o.Summary })
+	return s.heard(e, o.Session, func(x *SessionState) {
+		x.Doing, x.Why = SessionWorks, ""
+		x.did(o)
+	})
 }
 
 // oldest returns the oldest open operation of a session with this input. One that the session has left is not it, unless

@@ -48,7 +48,7 @@ func TestOperations(t *testing.T) {
 	if applyAll(t, s, op("claude:1", "e", pawl.OperationCommand)); a.Until.IsZero() {
 		t.Errorf("%+v: want when others went to work after it was judged", a)
 	}
-	if x := s.Sessions["claude:1"]; x.Did != 2 || x.Last != "c" || x.Doing != pawl.SessionWorks {
+	if x := s.Sessions["claude:1"]; x.Did != 2 || len(x.Recent) != 1 || x.Doing != pawl.SessionWorks {
 		t.Errorf("%+v", x)
 	}
 }
@@ -90,6 +90,21 @@ func TestUnnamedOperations(t *testing.T) {
 	again := fold(t, call("x"), pawl.SessionBegan{Session: "gemini:1", Source: "resume"}, call("x"), pawl.OperationEnded{Session: "gemini:1", Digest: "x"})
 	if got := open(again); !slices.Equal(got, []pawl.OperationID{"gemini:1#event-1"}) {
 		t.Errorf("open: %q, want the one ended that was done anew", got)
+	}
+}
+
+// TestStepsBesideOperations: what a step changed meanwhile is not the operation's, unless the session works for that step.
+func TestStepsBesideOperations(t *testing.T) {
+	t.Parallel()
+	const x = "a:1#x"
+	before := fold(t, op("a:1", "x", pawl.OperationCommand), started(ref("build", 1)))
+	during := fold(t, started(ref("build", 1)), op("a:1", "x", pawl.OperationCommand))
+	inside := fold(t, started(ref("build", 1)), pawl.SessionBegan{Session: "a:1", Step: "build"}, op("a:1", "x", pawl.OperationCommand))
+	alone := fold(t, started(ref("build", 1)), pawl.StepDone{Step: "build", Attempt: 1, Token: ref("build", 1).Token}, op("a:1", "x", pawl.OperationCommand))
+	for i, s := range []*pawl.State{before, during, inside, alone} {
+		if got, want := s.Operations[x].Overlaps, i < 2; got != want {
+			t.Errorf("story %d: overlaps: %v", i, got)
+		}
 	}
 }
 

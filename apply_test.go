@@ -1028,6 +1028,7 @@ var deepStory = []pawl.Payload{
 	pawl.OperationJudged{Operation: "a:1#1", Verdict: pawl.OperationPartly, Told: "b:2"},
 	pawl.OperationBegun{Operation: pawl.Operation{ID: "b:2#1", Session: "b:2", Digest: "v"}},
 	pawl.SessionTurned{Session: "b:2", Doing: pawl.SessionIdle},
+	pawl.RunImported{System: "grid"}, pawl.RunMirrored{System: "grid"},
 }
 
 // TestStateSurvivesJSONAtAnyPrefix: the journal's cache is a state in JSON, so one decoded after any event must go on
@@ -1167,7 +1168,7 @@ var everyPayload = []pawl.Payload{
 	pawl.GateOpened{}, pawl.GateAnswered{}, pawl.GateExpired{}, pawl.GateWithdrawn{}, pawl.BudgetSpent{}, pawl.DecisionMade{},
 	pawl.BlockerOpened{}, pawl.BlockerCleared{}, pawl.MemoryLearned{}, pawl.CheckpointSaved{},
 	pawl.SessionBegan{}, pawl.SessionPrompted{}, pawl.SessionTurned{}, pawl.SessionCompacted{}, pawl.SessionEnded{}, pawl.OperationBegun{},
-	pawl.OperationEnded{}, pawl.OperationJudged{},
+	pawl.OperationEnded{}, pawl.OperationJudged{}, pawl.RunImported{}, pawl.RunMirrored{},
 }
 
 // FuzzApply folds lines of the form "type payload", whatever they are. Nothing may panic, misfits leave no trace, and

@@ -87,6 +87,7 @@ var payloads = register(
 	payload[UndoDone](), payload[UndoFailed](), payload[UndoSkipped](), payload[RollbackEnded](),
 	payload[SessionBegan](), payload[SessionPrompted](), payload[SessionTurned](), payload[SessionCompacted](),
 	payload[SessionEnded](), payload[OperationBegun](), payload[OperationEnded](), payload[OperationJudged](),
+	payload[RunImported](), payload[RunMirrored](),
 )
 
 // payloadType is how payloads of one type are decoded.

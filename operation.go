@@ -59,7 +59,7 @@ type OperationState struct {
 	Left     bool             `json:"left,omitempty"`    // its session went on or ended without a word on it
 	Until    time.Time        `json:"until,omitzero"`    // when, after it was judged, somebody first began another operation
 	Others   []string         `json:"others,omitempty"`  // paths that other operations have changed since, the first MaxOthers
-	Overlaps bool             `json:"overlap,omitempty"` // a command ran beside it that may have changed anything
+	Overlaps bool             `json:"overlap,omitempty"` // a command or a step ran beside it that may have changed anything
 	Judged   *OperationJudged `json:"judged,omitempty"`
 }
 

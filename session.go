@@ -64,12 +64,33 @@ type SessionState struct {
 	Seen     time.Time    `json:"seen"`  // its last event
 	Seq      Seq          `json:"seq"`   // of its last event
 	Doing    SessionDoing `json:"doing"`
-	Why      string       `json:"why,omitempty"`   // it failed, asks or ended
-	Asked    string       `json:"asked,omitempty"` // the last thing that a person asked of it
-	Said     string       `json:"said,omitempty"`  // its last words
-	Did      int          `json:"did,omitempty"`   // operations with an outcome
-	Last     string       `json:"last,omitempty"`  // what the last of them was
+	Why      string       `json:"why,omitempty"`    // it failed, asks or ended
+	First    string       `json:"first,omitempty"`  // the first thing that a person asked of it
+	Asked    string       `json:"asked,omitempty"`  // the last
+	Said     string       `json:"said,omitempty"`   // its last words
+	Did      int          `json:"did,omitempty"`    // operations with an outcome
+	Recent   []string     `json:"recent,omitempty"` // what the last of them were that may have changed something, the oldest first
 	Compacts int          `json:"compacts,omitempty"`
+}
+
+const (
+	maxRecent     = 5   // operations of a session that are remembered by what they were about
+	maxRecentText = 160 // bytes of each
+)
+
+// did notes an operation whose outcome is known.
+func (x *SessionState) did(o *OperationState) {
+	x.Did++
+	if o.Kind == OperationReads || o.Summary == "" {
+		return
+	}
+	text := o.Tool + " " + o.Summary
+	if len(text) > maxRecentText {
+		text = strings.ToValidUTF8(text[:maxRecentText], "") + "…"
+	}
+	if x.Recent = append(x.Recent, text); len(x.Recent) > maxRecent {
+		x.Recent = x.Recent[1:]
+	}
 }
 
 // SessionsByTime returns the sessions of a run, the one that was heard of last first.

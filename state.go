@@ -34,6 +34,8 @@ type State struct {
 	LastGood *Checkpoint            `json:"last_good,omitempty"` // the last that is no emergency one
 	Pruned   int                    `json:"pruned,omitempty"`    // checkpoints whose snapshots were let go
 	Forked   *Fork                  `json:"forked,omitempty"`
+	Imported string                 `json:"imported,omitempty"` // the system that it was made of
+	Mirror   *RunMirrored           `json:"mirror,omitempty"`   // whose files are kept up to date
 	Rollback *RollbackState         `json:"rollback,omitempty"` // one that has not ended: until then nothing is started
 	Spent    Spending               `json:"spent,omitzero"`
 

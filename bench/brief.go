@@ -93,7 +93,7 @@ func (b *bench) briefedRun(events int) (*project.Project, pawl.RunID, error) {
 	if err := errors.Join(b.append(log, said), log.Close()); err != nil {
 		return nil, "", err
 	}
-	_, err = engine.CheckpointNow(b, p, engine.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "for the measurement", "")
+	_, err = engine.CheckpointNow(b, p, run, engine.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "for the measurement")
 	return p, run, err
 }
 

@@ -25,11 +25,7 @@ const root = "../.."
 // With -update, what is printed now goes into the document where it differs.
 func TestDocs(t *testing.T) {
 	t.Parallel()
-	documents, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range append(documents, filepath.Join(root, "README.md")) {
+	for _, path := range append(documents(t), filepath.Join(root, "README.md")) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
 			r := newReader(t)
@@ -42,6 +38,20 @@ func TestDocs(t *testing.T) {
 			r.rewrite(t, path)
 		})
 	}
+}
+
+// documents are those in docs and below.
+func documents(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	for _, pattern := range []string{"*.md", "*/*.md"} {
+		paths, err := filepath.Glob(filepath.Join(root, "docs", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, paths...)
+	}
+	return found
 }
 
 // block is a fenced part of a document.
@@ -361,17 +371,15 @@ func flags(text string, pattern *regexp.Regexp) []string {
 func TestLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	link := regexp.MustCompile(`\]\(([^):#]+)[^):]*\)`)
-	for _, pattern := range []string{"*.md", "docs/*.md"} {
-		documents, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range documents {
-			for i, line := range lines(t, path) {
-				for _, m := range link.FindAllStringSubmatch(line, -1) {
-					if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
-						t.Errorf("%s:%d: %v", path, i+1, err)
-					}
+	above, err := filepath.Glob(filepath.Join(root, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(above, documents(t)...) {
+		for i, line := range lines(t, path) {
+			for _, m := range link.FindAllStringSubmatch(line, -1) {
+				if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
+					t.Errorf("%s:%d: %v", path, i+1, err)
 				}
 			}
 		}

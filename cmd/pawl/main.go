@@ -21,6 +21,9 @@ import (
 	"pawl/internal/evaluator"
 	"pawl/internal/executor/agent"
 	"pawl/internal/executor/shell"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/grid"
+	"pawl/internal/foreign/gyoshu"
 	"pawl/internal/hook"
 	"pawl/internal/mcp"
 	"pawl/internal/supervise"
@@ -57,7 +60,10 @@ func run(args []string) int {
 
 // parts are the adapters.
 func parts() cli.Parts {
-	return cli.Parts{Executors: []engine.Executor{shell.Executor{}, agent.Executor{}}, Adviser: adviser, Agents: serve}
+	return cli.Parts{
+		Executors: []engine.Executor{shell.Executor{}, agent.Executor{}}, Adviser: adviser, Agents: serve,
+		Codecs: []foreign.Codec{grid.Codec, gyoshu.New()},
+	}
 }
 
 // runAgent does an attempt at an agent's step. The supervisor's signals end it, and the agent with it.
@@ -88,6 +94,7 @@ func briefFor(ctx context.Context, reader pawl.AgentName) (string, error) {
 // hooked serves what agents call, without the command line's own start. An agent is never disturbed: the exit code is 0.
 func hooked(args []string) (done bool, code int) {
 	ctx := context.Background()
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGXFSZ) // they must not kill us: the write fails, which is enough
 	switch {
 	case len(args) < 2 || strings.HasPrefix(args[1], "-"):
 		return false, 0

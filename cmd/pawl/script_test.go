@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -20,7 +21,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"pawl/internal/agents/agentstest"
 	"pawl/internal/agents/headless/headlesstest"
+	"pawl/internal/hook"
 )
 
 // update has the stories' own texts rewritten to what `cmp stdout` and `cmp stderr` find: go test ./cmd/pawl -update.
@@ -28,6 +31,9 @@ var update = flag.Bool("update", false, "rewrite the stories' expected outputs")
 
 // binary is the real program, built once.
 var binary string
+
+// fakeAgent is the name by which this test binary is a coding agent without a model: fake-agent AGENT SESSION SCRIPT.
+const fakeAgent = "fake-agent"
 
 // agents is a folder with agents that headlesstest plays.
 var agents string
@@ -40,6 +46,13 @@ func TestMain(m *testing.M) {
 }
 
 func testMain(m *testing.M) int {
+	if filepath.Base(os.Args[0]) == fakeAgent {
+		if err := agentstest.Main(context.Background(), os.Args[1:], os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "fake-agent:", err)
+			return 1
+		}
+		return 0
+	}
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "pawl-script-")
 	if err != nil {
@@ -53,7 +66,17 @@ func testMain(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		return 1
 	}
-	if err := os.WriteFile(filepath.Join(dir, "mortal"), []byte(mortal), 0o700); err != nil {
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Chmod(dir, 0o755) // some tests run it as another user
+	}
+	if err == nil {
+		err = os.Symlink(self, filepath.Join(dir, fakeAgent))
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "mortal"), []byte(mortal), 0o700)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -107,10 +130,14 @@ func TestScript(t *testing.T) {
 }
 
 func setUp(env *testscript.Env) error {
+	examples, err := filepath.Abs(filepath.Join(root, "examples"))
+	if err != nil {
+		return err
+	}
 	home := filepath.Join(env.WorkDir, "home")
 	for name, value := range map[string]string{
 		"PATH":   filepath.Dir(binary) + string(os.PathListSeparator) + env.Getenv("PATH"),
-		"AGENTS": agents, "FAKE_AGENT": filepath.Join(env.WorkDir, "fake"),
+		"AGENTS": agents, "EXAMPLES": examples, "FAKE_AGENT": filepath.Join(env.WorkDir, "fake"),
 		"HOME": home, "USER": "tester", "XDG_STATE_HOME": "", "XDG_CONFIG_HOME": "", "TZ": "UTC",
 	} {
 		env.Setenv(name, value)
@@ -165,8 +192,8 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	s := storyOf(ts)
 	path := args[1]
-	if path == "pawl" {
-		path = binary
+	if path == "pawl" || path == fakeAgent {
+		path = filepath.Join(filepath.Dir(binary), path)
 	}
 	p := &program{Cmd: exec.Command(path, args[2:]...), ended: make(chan struct{})}
 	p.Dir, p.Env = ts.MkAbs("."), append(slices.Clone(s.env.Vars), "PATH="+ts.Getenv("PATH")) // the others stay as they began
@@ -207,8 +234,20 @@ func finish(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// endKeepers ends the processes that take checkpoints for hooks. They stay for a while on purpose, and may die at any time.
+func endKeepers(dir string) {
+	for _, pid := range runningIn(dir) {
+		command, err := os.ReadFile("/proc/" + pid + "/cmdline")
+		n, _ := strconv.Atoi(pid) // it is a number
+		if err == nil && strings.Contains(string(command), "\x00"+hook.KeeperVerb+"\x00") {
+			syscall.Kill(n, syscall.SIGKILL)
+		}
+	}
+}
+
 // leftBehind ends what still runs in the story's folder, and fails the story for it.
 func leftBehind(env *testscript.Env) {
+	endKeepers(env.WorkDir)
 	var left []string
 	gone := until(func() bool {
 		left = runningIn(env.WorkDir)

@@ -40,6 +40,12 @@ type payload struct {
 	TaskID       string          `json:"task_id"`
 	TaskTitle    string          `json:"task_subject"`
 	Todos        []todo          `json:"todos"`
+
+	// Copilot CLI's PermissionRequest, whatever names its hooks have.
+	CamelEvent   string          `json:"hookName"`
+	CamelSession string          `json:"sessionId"`
+	CamelTool    string          `json:"toolName"`
+	CamelInput   json.RawMessage `json:"toolInput"`
 }
 
 type todo struct {
@@ -54,7 +60,9 @@ type todo struct {
 // Parse reads a payload. An error means that it says nothing that can be used: it is no JSON object, or names no session.
 func (d *Dialect) Parse(data []byte) (Event, error) {
 	var p payload
-	if err := json.Unmarshal(data, &p); err != nil {
+	err := json.Unmarshal(data, &p)
+	p.uncamel()
+	if err != nil {
 		if _, odd := errors.AsType[*json.UnmarshalTypeError](err); !odd || p.Event == "" {
 			return Event{}, fmt.Errorf("read the payload of %s: %w", d.Name, err)
 		}
@@ -75,6 +83,15 @@ func (d *Dialect) Parse(data []byte) (Event, error) {
 	return e, nil
 }
 
+// uncamel reads names of fields in camelCase as the usual ones: permissionRequest is PermissionRequest.
+func (p *payload) uncamel() {
+	if p.Event == "" && p.CamelEvent != "" {
+		p.Event = strings.ToUpper(p.CamelEvent[:1]) + p.CamelEvent[1:]
+	}
+	p.Session, p.Tool = cmp.Or(p.Session, p.CamelSession), cmp.Or(p.Tool, p.CamelTool)
+	p.Input = first(p.Input, p.CamelInput)
+}
+
 // settle fills in what depends on what happened.
 func (e *Event) settle(p payload) {
 	switch e.Kind {
@@ -82,6 +99,8 @@ func (e *Event) settle(p payload) {
 		if e.Source = cmp.Or(p.Source, "startup"); e.Source == "new" {
 			e.Source = "startup"
 		}
+	case Prompt:
+		e.Text = asked(p.Prompt)
 	case After:
 		e.Failed = p.Event == "PostToolUseFailure" || e.Error != ""
 		if problem := problemOf(e.Answer); problem != "" {
@@ -102,6 +121,16 @@ func (e *Event) settle(p payload) {
 	if (e.Kind == Before || e.Kind == After) && taskTools[strings.ToLower(e.Tool)] {
 		e.todos(e.Input)
 	}
+}
+
+// asked is a prompt without what our own hook said before it: Gemini CLI puts that in front of the prompt of `gemini -p`.
+func asked(prompt string) string {
+	if context, wrapped := strings.CutPrefix(prompt, "<hook_context>"); wrapped {
+		if _, rest, whole := strings.Cut(context, "</hook_context>"); whole {
+			return strings.TrimLeft(rest, "\n")
+		}
+	}
+	return prompt
 }
 
 // taskTools are the tools by which agents keep their task lists.

@@ -102,6 +102,11 @@ func Attach(name string, scope Scope, place Place) (*Deed, error) {
 			d.record.Files = append(d.record.Files, *kept)
 		}
 	}
+	for _, kept := range old.Files { // also where an older pawl, or other variables, had put it
+		if d.record.find(kept.Path) == nil {
+			d.record.Files = append(d.record.Files, kept)
+		}
+	}
 	if len(d.Changes) == 0 {
 		return d, nil
 	}
@@ -120,7 +125,7 @@ func Detach(name string, scope Scope, place Place) (*Deed, error) {
 		return nil, err
 	}
 	targets := a.targets(place, scope)
-	for _, kept := range old.Files { // also where an older pawl, or other variables, had put it
+	for _, kept := range old.Files {
 		path := d.path(kept.Path)
 		if !slices.ContainsFunc(targets, func(t target) bool { return t.path == path }) {
 			targets = append(targets, target{path: path})
@@ -383,13 +388,15 @@ func (d *Deed) forget() error {
 func (d *Deed) shown(path string) string { return d.place.shown(path) }
 
 func (p Place) shown(path string) string {
-	if rest, ok := strings.CutPrefix(path, p.Root+"/"); ok && p.Root != "" {
-		return rest
+	inProject, ok := strings.CutPrefix(path, p.Root+"/")
+	if !ok || p.Root == "" {
+		inProject = path
 	}
-	if rest, ok := strings.CutPrefix(path, p.Home+"/"); ok && p.Home != "" {
-		return "~/" + rest
+	inHome, ok := strings.CutPrefix(path, p.Home+"/")
+	if ok && p.Home != "" && len(inHome) < len(inProject) {
+		return "~/" + inHome
 	}
-	return path
+	return inProject
 }
 
 func hash(data []byte) string {

@@ -404,3 +404,17 @@ func FuzzEdits(f *testing.F) {
 		}
 	})
 }
+
+// A settings file that OpenCode reads first may come later: what was put into the other one is still taken out.
+func TestOtherFileMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write(filepath.Join(w.Root, "opencode.json"), "{}")
+	w.attach("opencode", Project)
+	w.write(filepath.Join(w.Root, "opencode.jsonc"), "{ /* mine */ }")
+	w.attach("opencode", Project)
+	w.detach("opencode", Project)
+	if a, b := w.read(filepath.Join(w.Root, "opencode.json")), w.read(filepath.Join(w.Root, "opencode.jsonc")); a != "{}" || b != "{ /* mine */ }" {
+		t.Errorf("%q, %q", a, b)
+	}
+}

@@ -107,8 +107,8 @@ func (e *examination) file(t target) bool {
 	case !seen.any:
 		e.say(pawl.Bad, t.path, e.again(), "nothing of pawl is in it")
 	case len(seen.missing) > 0:
-		e.say(pawl.Bad, t.path, e.again(), "not there, or otherwise: %s", strings.Join(seen.missing, ", "))
-	case !seen.complete && len(seen.programs) == 0:
+		e.say(pawl.Bad, t.path, e.again(), "not there: %s", strings.Join(seen.missing, ", "))
+	case !seen.complete && !slices.ContainsFunc(seen.programs, func(program string) bool { return program != e.place.Pawl }):
 		e.say(pawl.Warn, t.path, e.again(), "it is not what this pawl would write")
 	}
 	if len(seen.programs) > 0 {

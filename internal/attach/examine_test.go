@@ -58,13 +58,13 @@ func TestExamine(t *testing.T) {
 		{"file gone", "claude", Project, remove(".claude/settings.local.json"), pawl.Bad, "the file is gone", "pawl attach claude --scope project"},
 		{"plugin gone", "opencode", Project, remove(".opencode/plugin/pawl.js"), pawl.Bad, "the file is gone", "pawl attach opencode --scope project"},
 		{"broken", "gemini", Project, put(".gemini/settings.json", "{\n"), pawl.Bad, ".gemini/settings.json:2:1: the file ends", "mend .gemini/settings.json"},
-		{"hooks missing", "claude", User, put("~/.claude/settings.json", `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "pawl hook claude"}]}]}}`), pawl.Bad, "not there, or otherwise: SessionStart, SessionEnd", "pawl attach claude --scope user"},
+		{"hooks missing", "claude", User, put("~/.claude/settings.json", `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "pawl hook claude"}]}]}}`), pawl.Bad, "not there: SessionStart, SessionEnd", "pawl attach claude --scope user"},
 		{"hooks gone", "claude", User, put("~/.claude/settings.json", "{}\n"), pawl.Bad, "nothing of pawl is in it", "pawl attach claude --scope user"},
 		{"server gone", "codex", User, put("~/.codex/config.toml", ""), pawl.Bad, "nothing of pawl is in it", "pawl attach codex --scope user"},
 		{"server missing", "gemini", User, func(w *world) {
 			path := w.at("~/.gemini/settings.json")
 			w.write(path, strings.Replace(w.read(path), `"pawl": {`, `"paul": {`, 1))
-		}, pawl.Bad, "not there, or otherwise: the MCP server", "pawl attach gemini --scope user"},
+		}, pawl.Bad, "not there: the MCP server", "pawl attach gemini --scope user"},
 		{"skill of an older pawl", "claude", Project, put(".claude/skills/pawl/SKILL.md", marker), pawl.Warn, "not what this pawl would write", "pawl attach claude --scope project"},
 		{"program gone", "claude", Project, remove("~/../bin/pawl"), pawl.Bad, "which is not there", "pawl attach claude --scope project"},
 		{"program gone, plugin", "opencode", Project, remove("~/../bin/pawl"), pawl.Bad, "which is not there", "pawl attach opencode --scope project"},

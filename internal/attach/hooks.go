@@ -87,13 +87,14 @@ func (h hooks) look(text []byte) (sight, error) {
 	if err != nil {
 		return sight{}, err
 	}
-	seen := sight{complete: true}
+	places := h.all(doc)
+	seen := sight{complete: len(places) == len(h.events)}
 	for _, event := range h.events {
-		if n := h.exactly(doc, event); n != 1 {
+		if !slices.ContainsFunc(places, func(p place) bool { return p.event == event }) {
 			seen.missing = append(seen.missing, event)
 		}
+		seen.complete = seen.complete && h.exactly(doc, event) == 1
 	}
-	places := h.all(doc)
 	for _, p := range places {
 		seen.any = true
 		if program := h.program(doc.Decode(p.handler)); !slices.Contains(seen.programs, program) {
@@ -101,7 +102,6 @@ func (h hooks) look(text []byte) (sight, error) {
 		}
 		seen.trusts = append(seen.trusts, trust{event: p.event, group: p.group, index: p.index, handler: doc.Decode(p.handler), matcher: p.matcher})
 	}
-	seen.complete = len(seen.missing) == 0 && len(places) == len(h.events)
 	return seen, nil
 }
 

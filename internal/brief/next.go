@@ -112,6 +112,9 @@ func (w *writer) sessionTodo() string {
 	for _, x := range w.Sessions {
 		if x.Asked != "" {
 			text = "go on with what was asked last: " + w.said(x.Asked)
+			if first := w.firstAsked(); first != x.Asked {
+				text += ", and before that: " + w.said(first)
+			}
 			break
 		}
 	}
@@ -119,6 +122,16 @@ func (w *writer) sessionTodo() string {
 		return "see first to what is in doubt above, then " + text
 	}
 	return text
+}
+
+// firstAsked returns what the oldest session was asked first that is told of.
+func (w *writer) firstAsked() (asked string) {
+	for _, x := range w.Sessions {
+		if x.First != "" {
+			asked = x.First
+		}
+	}
+	return asked
 }
 
 // begun returns the steps that were begun and are not done.

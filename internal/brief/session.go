@@ -54,6 +54,12 @@ func (w *writer) session(x Session) string {
 	if x.Did > 0 {
 		text += "; " + count(x.Did, "tool call has", "tool calls have") + " an outcome"
 	}
+	if len(x.Recent) > 0 {
+		text += ", the last of those that may have changed something: " + w.codes(x.Recent, len(x.Recent))
+	}
+	if x.First != x.Asked {
+		text += "; it was first asked " + w.said(x.First)
+	}
 	if x.Asked != "" {
 		text += "; it was last asked " + w.said(x.Asked)
 	}

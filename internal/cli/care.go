@@ -31,13 +31,20 @@ func printLine(w *bufio.Writer, v any) error {
 
 func (a *app) verifyCommand() *cobra.Command {
 	var repair bool
+	var as string
 	c := &cobra.Command{
-		Use:   "verify",
+		Use:   "verify [--as SYSTEM [PATH]]",
 		Short: "Check journals, plans, outputs and snapshots; list every fault, change nothing",
 		Long: "Check journals, plans, outputs and snapshots; list every fault, change nothing\n\nWith --repair, first mend what can be\n" +
 			"mended of the snapshots: make their index anew and set aside what is damaged, naming the checkpoints that it concerns.",
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if as == "" && len(args) > 0 {
+				return usageError("pawl verify --as SYSTEM "+args[0], "a folder is named with --as only")
+			}
+			if as != "" {
+				return a.verifyAs(c.Context(), as, optional(args, 0))
+			}
 			findings, err := a.verify(c.Context(), repair)
 			if err != nil {
 				return err
@@ -46,6 +53,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&repair, "repair", false, "mend the snapshots first")
+	c.Flags().StringVar(&as, "as", "", "check another system's files by its own rules: "+a.systems())
 	return a.jsonFlag(c)
 }
 

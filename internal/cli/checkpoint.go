@@ -41,7 +41,11 @@ func (a *app) checkpoint(ctx context.Context, message string) error {
 	if err != nil {
 		return err
 	}
-	saved, err := engine.CheckpointNow(ctx, p, cfg.Snapshots, me(), message, a.version)
+	run, err := engine.RunToTell(ctx, p, a.version)
+	if err != nil {
+		return err
+	}
+	saved, err := engine.CheckpointNow(ctx, p, run, cfg.Snapshots, me(), message)
 	if errors.Is(err, snapshot.ErrQuota) {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl prune"}
 	}

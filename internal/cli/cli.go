@@ -21,6 +21,7 @@ import (
 	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/engine"
+	"pawl/internal/foreign"
 	"pawl/internal/project"
 )
 
@@ -44,6 +45,7 @@ type Parts struct {
 	Executors []engine.Executor
 	Adviser   func(c config.Evaluator, root string) engine.Adviser // whom a project asks; nil for nobody
 	Agents    func(ctx context.Context, s Serving) error           // serves them
+	Codecs    []foreign.Codec                                      // of other systems
 }
 
 // Run carries out one command line. The error says which exit code it deserves.
@@ -100,6 +102,7 @@ func (a *app) root() *cobra.Command {
 		&cobra.Group{ID: "travel", Title: "Travel in time:"},
 		&cobra.Group{ID: "tell", Title: "Tell:"},
 		&cobra.Group{ID: "agents", Title: "Agents:"},
+		&cobra.Group{ID: "other", Title: "Other systems:"},
 		&cobra.Group{ID: "care", Title: "Care:"},
 	)
 	groups := map[string][]*cobra.Command{
@@ -109,6 +112,7 @@ func (a *app) root() *cobra.Command {
 		"travel": {a.checkpointCommand(), a.checkpointsCommand(), a.showCommand(), a.diffCommand(), a.restoreCommand(), a.forkCommand(), a.rollbackCommand()},
 		"tell":   {a.progressCommand(), a.learnCommand(), a.decideCommand(), a.blockCommand(), a.unblockCommand(), a.memoryCommand()},
 		"agents": {a.attachCommand(), a.detachCommand(), a.mcpCommand(), a.hookCommand()},
+		"other":  {a.importCommand(), a.exportCommand()},
 		"care":   {a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand()},
 	}
 	for id, commands := range groups {

@@ -19,6 +19,7 @@ type resumeOptions struct {
 	dry      bool
 	takeOver bool
 	parallel int
+	mirror   string
 }
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -35,6 +36,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what would be done")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
 	c.Flags().IntVar(&o.parallel, "parallel", 0, "attempts at a time (default: the plan's)")
+	c.Flags().StringVar(&o.mirror, "mirror", "", a.mirrorHelp())
 	c.MarkFlagsMutuallyExclusive("dry-run", "take-over")
 	return a.jsonFlag(c)
 }
@@ -42,6 +44,9 @@ func (a *app) resumeCommand() *cobra.Command {
 func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	p, err := a.project()
 	if err != nil {
+		return err
+	}
+	if _, err := a.mirrorNamed(p, o.mirror); err != nil {
 		return err
 	}
 	notices := p.Register("", time.Now().UTC())
@@ -84,7 +89,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	if err := a.agreedToGoOn(change, x, o.yes); err != nil {
 		return err
 	}
-	return a.carryOn(ctx, p, engineStart{why: "resume", parallel: o.parallel, adopt: change, examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
+	return a.carryOn(ctx, p, engineStart{why: "resume", parallel: o.parallel, mirror: o.mirror, adopt: change, examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
 		return engine.Open(ctx, cfg, r.State.Run)
 	}})
 }

@@ -22,6 +22,7 @@ type runOptions struct {
 	background bool
 	fresh      bool
 	takeOver   bool
+	mirror     string
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -46,6 +47,7 @@ func (a *app) runCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.background, "background", false, "start the run, print its id and return")
 	c.Flags().BoolVar(&o.fresh, "new", false, "start a new run where one of this plan is unfinished, and archive that")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
+	c.Flags().StringVar(&o.mirror, "mirror", "", a.mirrorHelp())
 	return c
 }
 
@@ -126,10 +128,13 @@ func (a *app) runPlan(ctx context.Context, n engine.New, o runOptions) error {
 			return err
 		}
 	}
-	if o.background {
-		return a.inBackground(ctx, p, n)
+	if _, err := a.mirrorNamed(p, o.mirror); err != nil {
+		return err
 	}
-	return a.carryOn(ctx, p, engineStart{why: "run", parallel: o.parallel, open: func(cfg engine.Config) (*engine.Engine, error) {
+	if o.background {
+		return a.inBackground(ctx, p, n, o.mirror)
+	}
+	return a.carryOn(ctx, p, engineStart{why: "run", parallel: o.parallel, mirror: o.mirror, open: func(cfg engine.Config) (*engine.Engine, error) {
 		e, err := engine.OpenNew(ctx, cfg, n)
 		if err == nil && n.Instead != "" {
 			fmt.Fprintf(a.Out, "run %s was unfinished, and is archived\n", n.Instead)
@@ -155,7 +160,7 @@ func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n engine
 }
 
 // inBackground makes the run and starts an engine of its own for it.
-func (a *app) inBackground(ctx context.Context, p *project.Project, n engine.New) error {
+func (a *app) inBackground(ctx context.Context, p *project.Project, n engine.New, mirror string) error {
 	run, err := engine.Create(ctx, p, n)
 	if err != nil {
 		return err
@@ -170,7 +175,7 @@ func (a *app) inBackground(ctx context.Context, p *project.Project, n engine.New
 		return err
 	}
 	defer log.Close()
-	c := exec.Command(exe, "-C", p.Root, "resume", string(run))
+	c := exec.Command(exe, "-C", p.Root, "resume", "--mirror", mirror, string(run))
 	c.Args[0] = "pawl"
 	c.Stdout, c.Stderr = log, log
 	c.SysProcAttr = detached()
@@ -208,6 +213,7 @@ type engineStart struct {
 	parallel int
 	adopt    *engine.Change
 	examined *engine.Examination
+	mirror   string // the system, perhaps with =PATH; empty: as the run has it
 }
 
 // carryOn runs an engine until the run is over or stops, showing it live.
@@ -219,6 +225,7 @@ func (a *app) carryOn(ctx context.Context, p *project.Project, s engineStart) er
 	if s.parallel > 0 {
 		cfg.Parallel = s.parallel
 	}
+	cfg.MirrorOf = a.mirrorOf(p, s.mirror)
 	show := newLive(a, p)
 	cfg.Notify = show.notify
 	e, err := s.open(cfg)

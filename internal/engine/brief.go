@@ -90,7 +90,12 @@ func (g *briefer) sessions(ctx context.Context) {
 	g.facts.Sessions = sessionsOf(g.run.State, g.Session)
 	doubts := g.Operations
 	if doubts == nil {
-		doubts = Reconcile(ctx, g.project, g.run.State.InDoubt(SessionGone))
+		others, err := doubtsElsewhere(ctx, g.project, g.run.State.Run)
+		if err != nil {
+			g.unchecked("what is in doubt in other runs: %v", err)
+		}
+		g.facts.Findings = append(g.facts.Findings, unread(others)...)
+		doubts = Reconcile(ctx, g.project, allDoubts(g.run.State, others))
 	}
 	for _, d := range doubts {
 		g.facts.Operations = append(g.facts.Operations, brief.Operation(d))

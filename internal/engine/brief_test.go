@@ -87,7 +87,7 @@ func (w *told) step(id pawl.StepID, outputs ...string) {
 
 func (w *told) checkpoint() {
 	w.Helper()
-	if _, err := CheckpointNow(w.Context(), w.p, Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "test", ""); err != nil {
+	if _, err := CheckpointNow(w.Context(), w.p, w.run, Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "test"); err != nil {
 		w.Fatal(err)
 	}
 }

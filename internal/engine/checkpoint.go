@@ -19,9 +19,16 @@ type Snapshots struct {
 	Off    bool     // none are taken while a plan runs
 }
 
+// secrets are patterns of files that are made to hold secrets. They are in no snapshot unless a .pawlignore brings them
+// back, or git has them anyway.
+var secrets = []string{
+	".env", ".env.local", ".env.*.local", ".env.dev", ".env.development", ".env.prod", ".env.production", ".env.staging", ".env.test",
+	".envrc", ".netrc", ".pgpass", ".git-credentials",
+}
+
 // OpenSnapshots opens the project's snapshots.
 func OpenSnapshots(ctx context.Context, p *project.Project, cfg Snapshots) (*snapshot.Store, error) {
-	return snapshot.Open(ctx, snapshot.Config{Root: p.Root, Dir: p.Snapshots(), Patterns: cfg.Ignore, Quota: cfg.Quota})
+	return snapshot.Open(ctx, snapshot.Config{Root: p.Root, Dir: p.Snapshots(), Patterns: cfg.Ignore, Defaults: secrets, Quota: cfg.Quota})
 }
 
 // keeper takes the run's checkpoints. Whatever goes wrong with a snapshot is no fault of the work: the checkpoint then

@@ -42,6 +42,8 @@ type Config struct {
 	PIDNamespace bool // attempts run in PID namespaces of their own.
 	Snapshots    Snapshots
 	Adviser      Adviser // asked where the rules of recovery leave something open. Defaults to nobody.
+
+	MirrorOf func(*pawl.State) *Mirror // which other system's files are kept up to date for a run. Defaults to none.
 }
 
 // Watchdog says how often attempts are looked at and when silence is a fault.
@@ -54,6 +56,9 @@ type Watchdog struct {
 func (c Config) withDefaults() Config {
 	if c.Notify == nil {
 		c.Notify = func(pawl.Event) {}
+	}
+	if c.MirrorOf == nil {
+		c.MirrorOf = func(*pawl.State) *Mirror { return nil }
 	}
 	if c.Watchdog.Heartbeat == 0 {
 		c.Watchdog.Heartbeat = 5 * time.Minute
@@ -91,6 +96,7 @@ type Engine struct {
 	saving    int              // checkpoints that a helper is taking
 	items     itemSaves
 	views     *viewWriter
+	mirror    *mirror
 	cached    pawl.Seq                 // up to which event the journal's cached state went when we last wrote it
 	lists     map[pawl.StepID]workList // work lists, as journaled
 	notes     []string                 // see Notes
@@ -150,6 +156,7 @@ func (e *Engine) load(ctx context.Context) error {
 	}
 	e.keeper = openKeeper(ctx, e.cfg.Project, e.run, e.cfg.Snapshots)
 	e.views = newViewWriter(e.cfg.Project, e.run)
+	e.mirror = newMirror(e.cfg.MirrorOf(e.state), e.cfg.Project, e.log)
 	e.bin, err = e.cfg.Project.LinkSelf()
 	return err
 }
@@ -198,6 +205,9 @@ func (e *Engine) work(ctx context.Context, do func(helpers context.Context) erro
 	if viewErr := e.views.close(e.state, e.plan.Plan); viewErr != nil {
 		e.note("views: %v", viewErr)
 	}
+	if mirrorErr := e.mirror.close(e.state, e.plan.Plan); mirrorErr != nil {
+		e.note("the files of %s: %v", e.mirror.Codec.System(), mirrorErr)
+	}
 	return err
 }
 
@@ -214,6 +224,9 @@ func (e *Engine) announce(why string) {
 	e.epoch = e.state.Epoch + 1
 	host, _ := os.Hostname() // only for people to read
 	e.say(pawl.EngineStarted{Epoch: e.epoch, PID: os.Getpid(), Host: host, Why: why})
+	if said := e.mirror.said(); said != nil && (e.state.Mirror == nil || *said != *e.state.Mirror) {
+		e.say(*said)
+	}
 }
 
 // begin announces the engine and takes up what an older one left.
@@ -432,6 +445,7 @@ func (e *Engine) flush(ctx context.Context) error {
 	}
 	if len(news) > 0 {
 		e.views.changed(e.state, e.plan.Plan)
+		e.mirror.changed(e.state, e.plan.Plan, news)
 	}
 	if e.state.Seq >= e.cached+cacheEvery {
 		e.cached = e.state.Seq

@@ -51,7 +51,7 @@ func begun(t *testing.T) (*project.Project, pawl.RunID, pawl.CheckpointID) {
 	_, err = log.Append(ctx, 1, events...)
 	must(err)
 	must(log.Close())
-	saved, err := CheckpointNow(ctx, p, Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "", "")
+	saved, err := CheckpointNow(ctx, p, run, Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "")
 	must(err)
 	must(os.WriteFile(filepath.Join(root, "file"), []byte("now"), 0o600))
 	return p, run, saved.ID

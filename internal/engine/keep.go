@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"pawl"
@@ -23,14 +24,17 @@ type Wanted struct {
 	Session pawl.SessionID      `json:"session"`
 }
 
-// Want says that a checkpoint is wanted. Several wants become one checkpoint, the last one's. It reports whether somebody
-// must be started who takes it.
+// wantedKinds are the kinds of checkpoints that hooks want. One that comes before another serves for that too.
+var wantedKinds = []pawl.CheckpointKind{pawl.CheckpointBeforeCompaction, pawl.CheckpointTool}
+
+// Want says that a checkpoint is wanted. Several wants become one checkpoint, the last one's of the kind that comes first. It
+// reports whether somebody must be started who takes it.
 func Want(p *project.Project, w Wanted) (start bool, err error) {
 	data, err := json.Marshal(w)
 	if err != nil {
 		return false, err
 	}
-	if err := disk.Put(p.Wanted(), data); err != nil {
+	if err := disk.Put(p.Wanted(w.Kind), data); err != nil {
 		return false, fmt.Errorf("want a checkpoint: %w", err)
 	}
 	lock, err := p.LockKeeper()
@@ -58,7 +62,7 @@ func Keep(ctx context.Context, p *project.Project, cfg Snapshots) error {
 		if err = errors.Join(err, lock.Unlock()); err != nil || ctx.Err() != nil {
 			return err
 		}
-		if _, err := os.Lstat(p.Wanted()); err != nil { // one that came while the lock was being given back is ours
+		if !anyWanted(p) { // one that came while the lock was being given back is ours
 			return nil
 		}
 	}
@@ -92,23 +96,32 @@ func keep(ctx context.Context, p *project.Project, cfg Snapshots) error {
 	return nil
 }
 
-// takeWant returns what is wanted, nil where nothing is.
-func takeWant(p *project.Project) (*Wanted, error) {
-	data, err := os.ReadFile(p.Wanted())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+func anyWanted(p *project.Project) bool {
+	return slices.ContainsFunc(wantedKinds, func(kind pawl.CheckpointKind) bool {
+		_, err := os.Lstat(p.Wanted(kind))
+		return err == nil
+	})
+}
+
+// takeWant returns what is wanted, nil where nothing is. From here on whoever wants something wants another checkpoint.
+func takeWant(p *project.Project) (first *Wanted, err error) {
+	for _, kind := range wantedKinds {
+		data, err := os.ReadFile(p.Wanted(kind))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = disk.Remove(p.Wanted(kind))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("take up a want: %w", err)
+		}
+		w := &Wanted{}
+		if first == nil && json.Unmarshal(data, w) == nil { // else it was torn by a power cut, and what it was for is gone too
+			first = w
+		}
 	}
-	if err == nil {
-		err = disk.Remove(p.Wanted())
-	}
-	if err != nil {
-		return nil, fmt.Errorf("take up a want: %w", err)
-	}
-	var w Wanted
-	if err := json.Unmarshal(data, &w); err != nil {
-		return nil, nil // it was torn by a power cut, and what it was for is gone too
-	}
-	return &w, nil
+	return first, nil
 }
 
 // keepOne takes a checkpoint, and journals it unless nothing has changed since the one before.

@@ -29,15 +29,18 @@ func leftByAgents(p *project.Project, doubts []*pawl.OperationState) map[pawl.Op
 		if o.Kind != pawl.OperationCommand {
 			continue
 		}
-		recent := startedWithin(o, self)
+		recent, possible := startedWithin(o, self), 0
 		for _, s := range table {
 			owner, owned := owners[s.PID]
 			x := Process{PID: s.PID, Command: clip(process.Command(s.PID)), Seconds: s.Age().Seconds()}
 			switch {
 			case owned && owner == o.ID:
 				x.Proof = supervise.ByCommand
-			case owned && owner != nobody, !recent(s), !owned && !(orphan(table, s) && worksIn(s.PID, p.Root)):
+			case owned && owner != nobody, !owned && possible >= mostPossible, !recent(s), !owned && !(orphan(table, s) && worksIn(s.PID, p.Root)):
 				continue
+			}
+			if x.Proof == "" {
+				possible++
 			}
 			of, all = append(of, o.ID), append(all, x)
 		}
@@ -105,6 +108,9 @@ func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationSt
 // startSlack is by how much the start of a process may seem to be before the intent that it follows: the process table
 // counts in hundredths of a second.
 const startSlack = 20 * time.Millisecond
+
+// mostPossible is how many processes are named that may be an operation's.
+const mostPossible = 4
 
 // startedWithin reports whether a process was started since an operation was meant, and before another session went to work.
 func startedWithin(o *pawl.OperationState, not map[int]bool) func(process.Stat) bool {

@@ -15,17 +15,44 @@ import (
 
 // RunOfSession returns the run that an agent's session belongs to: the one that knows it and is not over, else the current
 // one, else a session run, which is made if need be.
-func RunOfSession(ctx context.Context, p *project.Project, id pawl.SessionID, version string) (pawl.RunID, error) {
+func RunOfSession(ctx context.Context, p *project.Project, id pawl.SessionID, version string) (run pawl.RunID, known bool, err error) {
 	runs, err := Runs(p)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	for _, run := range runs {
 		if s, err := loadState(ctx, p, run); err == nil && !s.Ended() && s.Sessions[id] != nil {
-			return run, nil
+			return run, true, nil
 		}
 	}
-	return RunToTell(ctx, p, version)
+	run, err = RunToTell(ctx, p, version)
+	return run, false, err
+}
+
+// SessionAbove returns the session whose agent started a process, or what started that, and the run that knows it; empty
+// where no agent did. Of several of one agent it is the one that was heard of last.
+func SessionAbove(ctx context.Context, p *project.Project, pid int) (pawl.RunID, pawl.SessionID, error) {
+	runs, err := Runs(p)
+	if err != nil {
+		return "", "", err
+	}
+	table, err := process.Table()
+	if err != nil {
+		return "", "", err
+	}
+	above := process.Ancestors(table, pid)
+	for _, run := range runs {
+		s, err := loadState(ctx, p, run)
+		if err != nil || s.Ended() {
+			continue
+		}
+		for _, x := range s.SessionsByTime() {
+			if x.Session.Parent() == "" && x.Process != nil && above[x.Process.PID] && !SessionGone(x) {
+				return run, x.Session, nil
+			}
+		}
+	}
+	return "", "", ctx.Err()
 }
 
 // Welcome is what a session is told when it begins, and what else is to be done about it.
@@ -33,6 +60,8 @@ type Welcome struct {
 	Brief  string              // empty: there is nothing to tell
 	Others []pawl.SessionID    // other sessions that live in this project
 	Doubts []DoubtfulOperation // what it was told of operations in doubt
+	Runs   []pawl.RunID        // other runs in which some of them are
+	Unread []pawl.Finding      // other runs of which it is not known
 }
 
 // BeginSession journals that a session began, reconciles what earlier ones left in doubt, and returns what the session is
@@ -57,14 +86,14 @@ func BeginSession(ctx context.Context, p *project.Project, run pawl.RunID, began
 	if began.Session.Parent() != "" {
 		return w, nil // a subagent is told what to do by its parent
 	}
-	w.Doubts = Reconcile(ctx, p, r.State.InDoubt(SessionGone))
-	if err := r.perform(ctx, p, by, judged(began.Session, w.Doubts)); err != nil {
+	if err := w.judge(ctx, p, r, by, b.Redact); err != nil {
 		return w, err
 	}
 	if remembered, err := p.Memories(); nothing && (err != nil || len(remembered) == 0) {
 		return w, nil
 	}
-	b.Operations = w.Doubts
+	b.Operations = append([]DoubtfulOperation{}, w.Doubts...)
+	b.Findings = append(b.Findings, w.Unread...)
 	b.Session = began.Session
 	if began.Source == "resume" && known != nil {
 		b.News = told
@@ -78,11 +107,40 @@ func saying(payloads ...pawl.Payload) Act {
 	return func(*project.Project, *Run) ([]pawl.Payload, error) { return payloads, nil }
 }
 
+// judge finds out what is in doubt, in the session's run and elsewhere, and journals there what the session is told of it.
+func (w *Welcome) judge(ctx context.Context, p *project.Project, r *Run, by pawl.Author, redact func(string) string) error {
+	others, err := doubtsElsewhere(ctx, p, r.State.Run)
+	if err != nil {
+		return err
+	}
+	w.Doubts = Reconcile(ctx, p, allDoubts(r.State, others))
+	told := pawl.SessionIDOf(by.Name, by.Session, "")
+	own := elsewhere{run: r.State.Run, doubts: r.State.InDoubt(SessionGone)}
+	if err := r.perform(ctx, p, by, judged(told, own.of(w.Doubts), redact)); err != nil {
+		return err
+	}
+	w.Unread = unread(others)
+	for _, e := range others {
+		if len(e.doubts) == 0 {
+			continue
+		}
+		other, err := Perform(ctx, p, e.run, by, judged(told, e.of(w.Doubts), redact))
+		if err != nil {
+			return err
+		}
+		if err := other.Log.Close(); err != nil {
+			return err
+		}
+		w.Runs = append(w.Runs, e.run)
+	}
+	return nil
+}
+
 // judged says how operations in doubt were judged, and who was told.
-func judged(told pawl.SessionID, doubts []DoubtfulOperation) Act {
+func judged(told pawl.SessionID, doubts []DoubtfulOperation, redact func(string) string) Act {
 	var payloads []pawl.Payload
 	for _, d := range doubts {
-		payloads = append(payloads, pawl.OperationJudged{Operation: d.ID, Verdict: d.Verdict, Evidence: bareEvidence(d.Evidence), Runs: d.Runs, Traces: d.Traces, Told: told})
+		payloads = append(payloads, pawl.OperationJudged{Operation: d.ID, Verdict: d.Verdict, Evidence: bareEvidence(d.Evidence, redact), Runs: d.Runs, Traces: d.Traces, Told: told})
 	}
 	return saying(payloads...)
 }
@@ -90,10 +148,11 @@ func judged(told pawl.SessionID, doubts []DoubtfulOperation) Act {
 // maxEvidence is how many lines of evidence an event has.
 const maxEvidence = 16
 
-func bareEvidence(lines []string) []string {
+// bareEvidence returns evidence as it may be journaled: the command lines of processes and the names of files may hold secrets.
+func bareEvidence(lines []string, redact func(string) string) []string {
 	kept := slices.Clone(lines[:min(len(lines), maxEvidence)])
 	for i := range kept {
-		kept[i] = clip(kept[i])
+		kept[i] = clip(redact(kept[i]))
 	}
 	return kept
 }

@@ -236,7 +236,7 @@ func resultVerdict(r *pawl.Result) pawl.AttemptEnded {
 		pawl.ResultFailed: pawl.Failed, pawl.ResultBlocked: pawl.Blocked, pawl.ResultWaiting: pawl.WaitsFor,
 	}[r.Status]
 	end := ended(outcome, pawl.ReasonExited, orElse(r.Summary, "it says that it is "+string(r.Status)))
-	end.Summary, end.Blockers, end.Usage = r.Summary, r.Blockers, r.Usage
+	end.Summary, end.Blockers = r.Summary, r.Blockers
 	return end
 }
 
@@ -307,11 +307,10 @@ func (e *Engine) sayExtras(w work, ev evidence) {
 }
 
 func (e *Engine) sayDone(ctx context.Context, w work, ref pawl.AttemptRef, key pawl.Key, ev evidence, adopted string) {
-	summary, usage := "", pawl.Usage{}
+	summary, usage := "", e.used(ref, ev)
 	if ev.result != nil {
-		summary, usage = ev.result.Summary, ev.result.Usage
+		summary = ev.result.Summary
 	}
-	usage = e.orUsed(ref, usage)
 	var verdict *pawl.Verdict
 	if adopted != "" {
 		v := ev.judge(w.step)
@@ -338,12 +337,15 @@ func (e *Engine) sayDone(ctx context.Context, w work, ref pawl.AttemptRef, key p
 	e.say(said)
 }
 
-// orUsed returns what an attempt used by its result, or else by what it said last while it ran.
-func (e *Engine) orUsed(ref pawl.AttemptRef, told pawl.Usage) pawl.Usage {
-	if live := e.liveAttempt(ref); live != nil && told == (pawl.Usage{}) {
+// used returns what an attempt cost, however it ended: by its result, or else by what it said last while it ran.
+func (e *Engine) used(ref pawl.AttemptRef, ev evidence) pawl.Usage {
+	if ev.result != nil && ev.result.Usage != (pawl.Usage{}) {
+		return ev.result.Usage
+	}
+	if live := e.liveAttempt(ref); live != nil {
 		return live.Usage
 	}
-	return told
+	return pawl.Usage{}
 }
 
 func (ev evidence) stats() *pawl.AttemptStats {
@@ -356,7 +358,7 @@ func (ev evidence) stats() *pawl.AttemptStats {
 // sayEnded says how an attempt ended that did not finish its work, when it is tried again, and what a person must know.
 func (e *Engine) sayEnded(ctx context.Context, w work, ref pawl.AttemptRef, ev evidence, end pawl.AttemptEnded) {
 	end.AttemptRef, end.Stats, end.Unmet = ref, ev.stats(), ev.unmet()
-	end.Usage = e.orUsed(ref, end.Usage)
+	end.Usage = e.used(ref, ev)
 	if ev.exit != nil {
 		end.Exit = ev.exit.Exit
 	}

@@ -24,18 +24,14 @@ type SavedCheckpoint struct {
 	Record *snapshot.Record // nil: it had no snapshot, or that was pruned
 }
 
-// CheckpointNow takes a checkpoint that somebody asks for, and journals it. It belongs to the current run, or where
-// nothing is unfinished, to a session run, which is made if need be. A checkpoint without a snapshot is an error here.
-func CheckpointNow(ctx context.Context, p *project.Project, cfg Snapshots, by pawl.Author, why, version string) (SavedCheckpoint, error) {
+// CheckpointNow takes a checkpoint that somebody asks for, and journals it. A checkpoint without a snapshot is an error
+// here.
+func CheckpointNow(ctx context.Context, p *project.Project, run pawl.RunID, cfg Snapshots, by pawl.Author, why string) (SavedCheckpoint, error) {
 	store, err := OpenSnapshots(ctx, p, cfg)
 	if err != nil {
 		return SavedCheckpoint{}, err
 	}
 	defer store.Close()
-	run, err := RunToTell(ctx, p, version)
-	if err != nil {
-		return SavedCheckpoint{}, err
-	}
 	saved := SavedCheckpoint{Run: run}
 	return saved, journalCheckpoint(ctx, p, run, by, func(at standing) (pawl.Checkpoint, error) {
 		c, record, err := stamped(ctx, run, pawl.CheckpointManual, why, at, store.Take)
@@ -80,14 +76,14 @@ func journalCheckpoint(
 }
 
 // RunToTell returns the run to which belongs what people and agents do or say outside every attempt: the current one if it
-// is unfinished, else the newest session run, else a new one.
+// is unfinished, else the newest session run, else a new one. Many who come at once get the same.
 func RunToTell(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
-	run, err := runThatIs(ctx, p)
+	run, err := openRun(ctx, p)
 	if err != nil || run != "" {
 		return run, err
 	}
-	err = p.MakingRun(func() error {
-		if run, err = runThatIs(ctx, p); err == nil && run == "" { // nobody was faster
+	err = p.Editing(func() error {
+		if run, err = openRun(ctx, p); err == nil && run == "" { // another process may have been faster
 			run, err = createSession(ctx, p, version)
 		}
 		return err
@@ -95,8 +91,8 @@ func RunToTell(ctx context.Context, p *project.Project, version string) (pawl.Ru
 	return run, err
 }
 
-// runThatIs returns the run to tell of those that there are; empty: there is none.
-func runThatIs(ctx context.Context, p *project.Project) (pawl.RunID, error) {
+// openRun returns the run that RunToTell does not have to make, empty where there is none.
+func openRun(ctx context.Context, p *project.Project) (pawl.RunID, error) {
 	runs, err := Runs(p)
 	if err != nil {
 		return "", err

@@ -78,15 +78,33 @@ type Codec interface {
 	Verify(files Files, w World) []pawl.Finding
 }
 
-// ErrLink means that at a path is a link, which is not followed.
-var ErrLink = errors.New("it is a symbolic link")
+// Historian is a codec that reads more where it is told what git knows: what was done after the last file was written.
+type Historian interface {
+	// ReadHistory is Read with the commits of the project's branch, the newest first; a few hundred are enough.
+	ReadHistory(files Files, log []Commit, now time.Time) (Reading, []pawl.Finding)
+}
 
-// World is what a validation may ask of the world beyond the files that it was given.
+// Witness is a codec that reads better where it may ask what is true of the files that it only names.
+type Witness interface {
+	// ReadIn is Read with the world, whose Now is the time.
+	ReadIn(files Files, w World) (Reading, []pawl.Finding)
+}
+
+var (
+	// ErrLink means that at a path is a link, which is not followed.
+	ErrLink = errors.New("it is a symbolic link")
+	// ErrOutside means that a link above a path leads out of the project.
+	ErrOutside = errors.New("it leads out of the project")
+)
+
+// World is what a validation may ask of the world beyond the files that it was given. Paths are relative to the project's
+// root. Hash looks at one file: a link at the path itself is ErrLink, to whatever it leads; a link above it is followed
+// within the project, and ErrOutside where it leads out; what is not there is fs.ErrNotExist.
 type World struct {
 	Now    time.Time
-	Exists func(path string) bool                                   // of a path relative to the project's root; never outside of it
-	Hash   func(path string) (sha256 string, size int64, err error) // likewise; a link is not followed: ErrLink
-	Commit func(hash string) bool                                   // whether git knows a commit; nil: there is no git
+	Exists func(path string) bool // never outside of the project
+	Hash   func(path string) (sha256 string, size int64, err error)
+	Commit func(hash string) bool // whether git knows a commit; nil: there is no git
 }
 
 // View is what a codec is told when it writes.
@@ -97,8 +115,9 @@ type View struct {
 	Plan       *pawl.Plan
 	Status     pawl.RunStatus // as people mean it, see State.StatusNow
 	Memories   []pawl.Memory
-	Items      func(pawl.StepID) []Item // of a work list, finished or not, in order
-	Checkpoint *pawl.Checkpoint         // the newest
+	Items      func(pawl.StepID) []Item   // of a work list, finished or not, in order
+	Checkpoint *pawl.Checkpoint           // the newest
+	Partial    func(pawl.StepID) *Partial // what was begun of a step and not finished; nil where nobody knows
 	Why        Moment
 }
 
@@ -121,3 +140,8 @@ const (
 	RunEnded    Moment = "run ended"
 	Exported    Moment = "exported" // somebody asked for all of it
 )
+
+// Wanted reports whether a path matches one of a codec's patterns.
+func Wanted(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, name) })
+}

@@ -39,29 +39,30 @@ type Phase struct {
 
 // Step is a unit of work.
 type Step struct {
-	ID       pawl.StepID     `json:"id"`
-	Name     string          `json:"name,omitempty"`
-	Goal     string          `json:"goal,omitempty"` // or the prompt that it is done by
-	Needs    []pawl.StepID   `json:"needs,omitempty"`
-	Wave     int             `json:"wave,omitempty"`
-	Status   pawl.StepStatus `json:"status"`
-	Native   string          `json:"native_status,omitempty"`
-	Agent    string          `json:"agent,omitempty"`
-	Started  time.Time       `json:"started_at,omitzero"`
-	Ended    time.Time       `json:"ended_at,omitzero"`
-	Summary  string          `json:"summary,omitempty"`
-	Why      string          `json:"why,omitempty"` // it failed, is blocked or was cut off
-	Attempts int             `json:"attempts,omitempty"`
-	Claims   []Claim         `json:"claims,omitempty"` // files that it says it made
-	Commits  []Commit        `json:"commits,omitempty"`
-	Items    []Item          `json:"items,omitempty"`
-	Total    int             `json:"items_total,omitempty"` // where not all items are named
-	Done     int             `json:"items_done,omitempty"`
-	Criteria map[string]bool `json:"criteria,omitempty"`
-	Reviews  map[string]int  `json:"reviews,omitempty"`
-	Partial  *Partial        `json:"partial,omitempty"`
-	Resume   string          `json:"resume,omitempty"` // what it says about going on
-	Where    string          `json:"where,omitempty"`  // file and line that it was read from
+	ID       pawl.StepID       `json:"id"`
+	Name     string            `json:"name,omitempty"`
+	Goal     string            `json:"goal,omitempty"` // or the prompt that it is done by
+	Needs    []pawl.StepID     `json:"needs,omitempty"`
+	Wave     int               `json:"wave,omitempty"`
+	Status   pawl.StepStatus   `json:"status"`
+	Native   string            `json:"native_status,omitempty"`
+	Agent    string            `json:"agent,omitempty"`
+	Started  time.Time         `json:"started_at,omitzero"`
+	Ended    time.Time         `json:"ended_at,omitzero"`
+	Summary  string            `json:"summary,omitempty"`
+	Why      string            `json:"why,omitempty"` // it failed, is blocked or was cut off
+	Attempts int               `json:"attempts,omitempty"`
+	Claims   []Claim           `json:"claims,omitempty"` // files that it says it made
+	Commits  []Commit          `json:"commits,omitempty"`
+	Items    []Item            `json:"items,omitempty"`
+	Total    int               `json:"items_total,omitempty"` // where not all items are named
+	Done     int               `json:"items_done,omitempty"`
+	Criteria map[string]bool   `json:"criteria,omitempty"`
+	Reviews  map[string]int    `json:"reviews,omitempty"`
+	Partial  *Partial          `json:"partial,omitempty"`
+	Resume   string            `json:"resume,omitempty"` // what it says about going on
+	Where    string            `json:"where,omitempty"`  // file and line that it was read from
+	Facts    map[string]string `json:"facts,omitempty"`  // what else it says of it
 }
 
 // Claim is a file that something says it made. It is to be checked, never believed.
@@ -74,9 +75,10 @@ type Claim struct {
 
 // Commit is a commit of git that something says it made.
 type Commit struct {
-	Hash    string   `json:"hash"`
-	Message string   `json:"message,omitempty"`
-	Files   []string `json:"files,omitempty"`
+	Hash    string    `json:"hash"`
+	Message string    `json:"message,omitempty"` // its first line
+	Files   []string  `json:"files,omitempty"`
+	Time    time.Time `json:"time,omitzero"`
 }
 
 // Item is one element of a step's work.

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -95,7 +96,9 @@ func (c *call) before(ctx context.Context) error {
 	if err := c.add(ctx, append(payloads, c.tasks()...)...); err != nil || unheard == nil {
 		return err
 	}
-	return c.remember(*unheard)
+	c.kept.Process = unheard.Process
+	c.keep()
+	return nil
 }
 
 // dir returns where the agent works.
@@ -187,7 +190,7 @@ func (c *call) snapshots() engine.Snapshots {
 	return cfg
 }
 
-// tasks returns what is new on the agent's task list.
+// tasks returns what is new on the agent's task list. A task is known by its title: agents count from 1 in each session.
 func (c *call) tasks() []pawl.Payload {
 	if len(c.event.Tasks) == 0 {
 		return nil
@@ -195,10 +198,7 @@ func (c *call) tasks() []pawl.Payload {
 	if c.kept.Tasks == nil {
 		c.kept.Tasks = map[string]string{}
 	}
-	step := pawl.StepID(variable(c.Environ, "PAWL_STEP"))
-	if step == "" {
-		step = pawl.TasksStep
-	}
+	step := pawl.StepID(cmp.Or(variable(c.Environ, "PAWL_STEP"), string(pawl.TasksStep)))
 	var news []pawl.Payload
 	name := func(id pawl.ItemID, title string, status pawl.ItemStatus) {
 		if now := string(status) + " " + title; c.kept.Tasks[string(id)] != now {
@@ -206,24 +206,24 @@ func (c *call) tasks() []pawl.Payload {
 			news = append(news, pawl.ItemNamed{Step: step, Item: id, Title: title, Status: status})
 		}
 	}
-	listed := map[string]bool{}
+	listed := map[pawl.ItemID]bool{}
 	for _, t := range c.event.Tasks[:min(len(c.event.Tasks), maxTasks)] {
-		title := c.words(t.Title)
+		title := c.words(cmp.Or(t.Title, t.ID))
 		id := pawl.ItemIDOf(title)
-		if t.ID != "" {
-			id = pawl.ItemIDOf(c.words(t.ID))
+		for n := 2; listed[id]; n++ { // another one of that title
+			id = pawl.ItemIDOf(fmt.Sprintf("%s (%d)", title, n))
 		}
-		listed[string(id)] = true
+		listed[id] = true
 		name(id, title, t.Status)
 	}
 	for id, was := range c.kept.Tasks {
 		status, title, _ := strings.Cut(was, " ")
-		if c.event.Whole && !listed[id] && status != string(pawl.ItemIsDone) {
+		if c.event.Whole && !listed[pawl.ItemID(id)] && status != string(pawl.ItemIsDone) {
 			name(pawl.ItemID(id), title, pawl.ItemDropped)
 		}
 	}
 	if len(news) > 0 {
-		_ = c.kept.save(c.project) // else they are journaled once more the next time
+		c.keep() // else they are journaled once more the next time
 	}
 	return news
 }

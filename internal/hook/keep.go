@@ -10,9 +10,9 @@ import (
 
 // Keep takes the checkpoints that hooks want in the project at root, until none is wanted any more.
 func Keep(ctx context.Context, root string, snapshots func(*project.Project) (engine.Snapshots, error)) {
-	p := projectAt(root)
-	if p == nil {
-		return
+	p, err := projectAt(root)
+	if err != nil || p == nil {
+		return // hooks tell of what is wrong
 	}
 	cfg, err := snapshots(p)
 	if err == nil {

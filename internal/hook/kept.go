@@ -17,6 +17,8 @@ type kept struct {
 	Session pawl.SessionID    `json:"session"`
 	Run     pawl.RunID        `json:"run"`
 	Process *pawl.Process     `json:"process,omitempty"` // of the agent, as it was journaled last
+	Looked  int64             `json:"looked,omitempty"`  // up to where its journal is known not to hold its end
+	Others  []pawl.RunID      `json:"others,omitempty"`  // other runs of which it was told what is in doubt
 	Tasks   map[string]string `json:"tasks,omitempty"`   // id → status and title, as they were journaled last
 }
 
@@ -35,13 +37,16 @@ func keptPath(p *project.Project, id pawl.SessionID) string {
 	return filepath.Join(p.Sessions(), hex.EncodeToString(sum[:8])+".json")
 }
 
-func (k *kept) save(p *project.Project) error {
-	if err := disk.MakeFolders(p.Sessions()); err != nil {
-		return err
+// keep saves what is kept. Where it cannot, that is noted; the next call finds it out again.
+func (c *call) keep() {
+	data, err := json.Marshal(c.kept)
+	if err == nil {
+		err = disk.MakeFolders(c.project.Sessions())
 	}
-	data, err := json.Marshal(k)
+	if err == nil {
+		err = disk.Put(keptPath(c.project, c.session), data)
+	}
 	if err != nil {
-		return err
+		note(c.project, err)
 	}
-	return disk.Put(keptPath(p, k.Session), data)
 }

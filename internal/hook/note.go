@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"pawl/internal/project"
@@ -20,7 +21,7 @@ func note(p *project.Project, what error) {
 	if info, err := os.Stat(p.HookLog()); err == nil && info.Size() > maxLog {
 		_ = os.Rename(p.HookLog(), p.HookLog()+".old")
 	}
-	file, err := os.OpenFile(p.HookLog(), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(p.HookLog(), os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600) // a pipe would be waited for
 	if err != nil {
 		return
 	}

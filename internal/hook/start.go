@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/agents"
 	"pawl/internal/brief"
 	"pawl/internal/disk"
 	"pawl/internal/engine"
@@ -31,13 +30,20 @@ func (c *call) start(ctx context.Context) ([]byte, error) {
 	w, err := engine.BeginSession(ctx, c.project, run, began, engine.Briefing{
 		Options: brief.Options{For: brief.Audience(c.dialect.Name), Redact: c.redact.Text}, Inside: c.attempt(), Snapshots: c.snapshots(),
 	})
-	if err == nil {
-		err = c.remember(began)
-	}
-	if err != nil || c.event.Kind == agents.SubStart {
+	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(c.warn(w.Others), c.want(pawl.CheckpointTool, "a session of "+c.dialect.Name+" began"))
+	c.kept.Process = began.Process
+	if c.event.Sub != "" {
+		c.keep()
+		return nil, nil // a subagent's parent tells it what to do
+	}
+	c.kept.Others = w.Runs
+	c.keep()
+	err = c.warn(w.Others)
+	if c.event.Source != "compact" { // there was one before it
+		err = errors.Join(err, c.want(pawl.CheckpointTool, "a session of "+c.dialect.Name+" began"))
+	}
 	return c.dialect.Add(c.event, besides(w.Others)+w.Brief), err
 }
 
@@ -47,12 +53,6 @@ func (c *call) began() pawl.SessionBegan {
 		Session: c.session, Source: c.event.Source, Dir: c.event.Dir, Transcript: c.event.Transcript, Model: c.event.Model,
 		Process: agentProcess(os.Getppid()), Step: pawl.StepID(variable(c.Environ, "PAWL_STEP")),
 	}
-}
-
-// remember keeps that the journal knows of the session, and by which process.
-func (c *call) remember(began pawl.SessionBegan) error {
-	c.kept.Process = began.Process
-	return c.kept.save(c.project)
 }
 
 // unheard says that the session is there, where the journal does not know of this process of its agent: the hook of its
@@ -132,7 +132,7 @@ func (c *call) tellOthers() []byte {
 	if !c.dialect.Tells(c.event.Kind) {
 		return nil
 	}
-	paths, err := filepath.Glob(strings.TrimSuffix(keptPath(c.project, c.session), ".json") + ".tell-*")
+	paths, err := filepath.Glob(strings.TrimSuffix(keptPath(c.project, c.session), ".json") + ".tell-*.json")
 	if err != nil {
 		return nil
 	}

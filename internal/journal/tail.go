@@ -1,9 +1,13 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
+	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -74,4 +78,22 @@ func (l *Log) scanTail() (known bool, err error) {
 	}
 	l.scanned, l.size = tail, info.Size()
 	return true, nil
+}
+
+// Ended reports whether a run has ended, by what its journal's lines behind an offset say, and returns the offset behind the
+// last of them. It only looks for the words: nothing is checked, nor folded. It is for those who have known since that offset
+// that the run went on.
+func Ended(folder string, run pawl.RunID, after int64) (ended bool, end int64, err error) {
+	file, err := os.Open(filepath.Join(folder, string(run), FileName))
+	if err != nil {
+		return false, after, err
+	}
+	defer file.Close()
+	news, err := io.ReadAll(io.NewSectionReader(file, after, math.MaxInt64-after))
+	if err != nil {
+		return false, after, err
+	}
+	news = news[:bytes.LastIndexByte(news, '\n')+1]
+	last := func(p pawl.Payload) int { return bytes.LastIndex(news, fmt.Appendf(nil, `"type":%q`, p.Event())) }
+	return last(pawl.RunEnded{}) > last(pawl.RunReopened{}), after + int64(len(news)), nil
 }

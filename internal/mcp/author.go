@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"cmp"
+	"context"
 	"strings"
 	"unicode"
 
@@ -10,11 +12,14 @@ import (
 	"pawl/internal/brief"
 )
 
-// author is the agent that calls, by the name that its client gives itself.
-func (s *Server) author(req *sdk.CallToolRequest) pawl.Author {
+// author is the agent that calls, by the name that its client gives itself, in its session, as far as hooks tell of it.
+func (s *Server) author(ctx context.Context, req *sdk.CallToolRequest) pawl.Author {
 	by := pawl.Author{Kind: pawl.ByAgent, Name: s.redact.Text(nameOf(req.ClientInfo())), Session: s.session}
 	if id := req.Session.ID(); id != "" {
 		by.Session = "mcp-" + id
+	}
+	if p, err := s.project(); err == nil {
+		by.Session = cmp.Or(s.here(ctx, p).session.Native(), by.Session)
 	}
 	return by
 }

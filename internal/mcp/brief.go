@@ -40,7 +40,7 @@ func (d *desk) briefOf(ctx context.Context, client *sdk.Implementation, in brief
 	if err != nil {
 		return brief.Brief{}, err
 	}
-	b := engine.Briefing{Options: brief.Options{For: audienceOf(client), Budget: in.Budget}, Since: in.Since}
+	b := engine.Briefing{Options: brief.Options{For: audienceOf(client), Budget: in.Budget}, Since: in.Since, Session: d.here(ctx, p).session}
 	if b.Snapshots, err = snapshots(p); err != nil {
 		return brief.Brief{}, err
 	}

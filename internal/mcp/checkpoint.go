@@ -52,9 +52,11 @@ func (d *desk) save(ctx context.Context, by pawl.Author, why string) (engine.Sav
 	if err != nil {
 		return engine.SavedCheckpoint{}, err
 	}
-	d.making.Lock()
-	defer d.making.Unlock()
-	saved, err := engine.CheckpointNow(ctx, p, keep, by, why, d.version)
+	run, err := d.runToTell(ctx, p)
+	if err != nil {
+		return engine.SavedCheckpoint{}, err
+	}
+	saved, err := engine.CheckpointNow(ctx, p, run, keep, by, why)
 	if errors.Is(err, snapshot.ErrQuota) {
 		err = &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl prune"}
 	}

@@ -5,8 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"os"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"pawl"
@@ -21,11 +22,10 @@ type desk struct {
 	folder  string
 	version string
 	step    *engine.Inside // nil: it belongs to no attempt
-	session string         // that events bear whose client has none of its own
+	session string         // that events bear of whose session nothing is known
+	started atomic.Bool    // by the agent whose calls these are
 	redact  *redact.Redactor
 	user    string // whose agents these are, by login
-
-	making sync.Mutex // held while a run is looked for that may have to be made, so that two calls do not make two
 }
 
 func newDesk(c Config) *desk {
@@ -68,10 +68,32 @@ func (d *desk) projectOrInit() (*project.Project, error) {
 	return p, err
 }
 
-// find returns the run that a name stands for; without one, that of the attempt, or the current one.
+// here is where a call belongs, as far as that is known: the run, and the agent's session that hooks tell of.
+type here struct {
+	run     pawl.RunID
+	session pawl.SessionID
+}
+
+// here returns where calls belong: to the attempt, or with the session of the agent that started this server. Nothing is
+// known of agents without hooks, and of clients that come by HTTP.
+func (d *desk) here(ctx context.Context, p *project.Project) here {
+	if d.step != nil {
+		return here{run: d.step.Run}
+	}
+	if !d.started.Load() {
+		return here{}
+	}
+	run, session, err := engine.SessionAbove(ctx, p, os.Getpid())
+	if err != nil {
+		return here{} // nobody is known
+	}
+	return here{run, session}
+}
+
+// find returns the run that a name stands for; without one, the run where calls belong, or the current one.
 func (d *desk) find(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
-	if name == "" && d.step != nil {
-		name = string(d.step.Run)
+	if name == "" {
+		name = string(d.here(ctx, p).run)
 	}
 	return engine.FindRun(ctx, p, name)
 }
@@ -90,8 +112,8 @@ func (d *desk) open(ctx context.Context, name string) (*project.Project, *engine
 	return p, r, err
 }
 
-// perform does something to the attempt's run or else to the current one, and returns the run as it stands then. Where
-// nothing is unfinished it makes a session of it.
+// perform does something to the run where calls belong or else to the current one, and returns the run as it stands then.
+// Where nothing is unfinished it makes a session of it.
 func (d *desk) perform(ctx context.Context, by pawl.Author, act engine.Act) (*engine.Run, error) {
 	p, err := d.project()
 	if err != nil {
@@ -105,11 +127,9 @@ func (d *desk) perform(ctx context.Context, by pawl.Author, act engine.Act) (*en
 }
 
 func (d *desk) runToTell(ctx context.Context, p *project.Project) (pawl.RunID, error) {
-	if d.step != nil {
-		return d.step.Run, nil
+	if at := d.here(ctx, p); at.run != "" {
+		return at.run, nil
 	}
-	d.making.Lock()
-	defer d.making.Unlock()
 	return engine.RunToTell(ctx, p, d.version)
 }
 

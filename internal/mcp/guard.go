@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime/debug"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -11,18 +12,26 @@ import (
 // maxArguments is how long the arguments of a call may be, in bytes: what is said fits a line of the journal.
 const maxArguments = 12 << 10
 
-// guard stands before every method: too much is refused, and secrets are taken out of what comes in and what goes out.
+// guard stands before every method: too much is refused, and secrets are taken out of what comes in and what goes out. A
+// fault of ours fails the one call that found it.
 func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
+		defer func() {
+			if fault := recover(); fault != nil {
+				res, err = nil, s.refusal(method, fmt.Errorf("panic: %v\n%s", fault, debug.Stack()))
+			}
+		}()
 		if call, ok := req.GetParams().(*sdk.CallToolParamsRaw); ok && len(call.Arguments) > 0 {
 			if n := len(call.Arguments); n > maxArguments {
 				return tooMuch(n), nil
 			}
 			call.Arguments = s.redact.JSON(call.Arguments)
 		}
-		res, err := next(ctx, method, req)
+		if res, err = next(ctx, method, req); err != nil {
+			return nil, err
+		}
 		s.bare(res)
-		return res, err
+		return res, nil
 	}
 }
 

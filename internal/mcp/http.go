@@ -29,7 +29,7 @@ const (
 
 // Listen serves clients over streamable HTTP until ctx ends. It tells whoever runs it where.
 func (s *Server) Listen(ctx context.Context, h HTTP) error {
-	token, err := s.token(h)
+	token, note, err := h.token()
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (s *Server) Listen(ctx context.Context, h HTTP) error {
 	}
 	address := listener.Addr().String()
 	server := &http.Server{Handler: s.handler(address, token), ReadHeaderTimeout: readHeader}
-	fmt.Fprintf(s.say, "pawl: serving MCP at http://%s/mcp\n", address)
+	fmt.Fprintf(s.say, "%spawl: serving MCP at http://%s/mcp\n", note, address)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	select {
@@ -54,18 +54,17 @@ func (s *Server) Listen(ctx context.Context, h HTTP) error {
 	return err
 }
 
-// token returns the token that clients show, empty for none. It says what whoever runs the server must know of that.
-func (s *Server) token(h HTTP) (string, error) {
+// token returns the token that clients show, empty for none, and what whoever runs the server must know of it.
+func (h HTTP) token() (token, note string, err error) {
 	switch {
 	case h.NoToken:
-		fmt.Fprintln(s.say, "pawl: note: no token is asked for: every program on this machine can read and write this project's record")
-		return "", nil
+		return "", "pawl: note: no token is asked for: every program on this machine can read and write this project's record\n", nil
 	case h.TokenFile != "":
-		return readToken(h.TokenFile)
+		token, err = readToken(h.TokenFile)
+		return token, "", err
 	}
-	token := randomHex(32)
-	fmt.Fprintf(s.say, "pawl: token %s\n", token)
-	return token, nil
+	token = randomHex(32)
+	return token, "pawl: token " + token + "\n", nil
 }
 
 // listen opens a port that only this machine reaches.

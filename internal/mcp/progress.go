@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"pawl"
 	"pawl/internal/engine"
@@ -30,7 +29,7 @@ func (s *Server) progress(ctx context.Context, c call, in progressIn) (answer[pr
 		return answer[progressOut]{}, usage("say at least one of text, done and item")
 	}
 	var out progressOut
-	line, act := pawl.Line{Progress: &pawl.Progress{Text: in.Text, Done: in.Done, Total: in.Total}}, engine.Act(nil)
+	line, act := pawl.Line{Progress: &pawl.Progress{Text: in.title(), Done: in.Done, Total: in.Total}}, engine.Act(nil)
 	if in.Item != "" || s.step == nil {
 		item := in.item(c.by.Name)
 		line, act, out.Item = pawl.Line{Item: &item}, engine.Name(item), item.Item
@@ -52,7 +51,7 @@ func (in progressIn) item(agent string) pawl.ItemNamed {
 	return named
 }
 
-// title says in words what an item's record has no numbers for.
+// title says it in words alone: whoever looks sees these, and an item has no numbers.
 func (in progressIn) title() string {
 	if in.Done == nil {
 		return in.Text
@@ -61,7 +60,10 @@ func (in progressIn) title() string {
 	if in.Total != nil {
 		amount = fmt.Sprintf("%s of %s", amount, number(*in.Total))
 	}
-	return strings.TrimSpace(in.Text + " (" + amount + ")")
+	if in.Text == "" {
+		return amount
+	}
+	return fmt.Sprintf("%s (%s)", in.Text, amount)
 }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

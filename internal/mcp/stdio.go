@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -9,39 +8,37 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Stdio serves one client that writes lines to in and reads lines from out, until it closes in.
+// Stdio serves one client that writes lines to in and reads lines from out, until it closes in. What it asked before that
+// is still answered.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	w := &wire{in: bufio.NewReaderSize(in, 64<<10), out: out, read: make(chan line), gone: make(chan struct{})}
-	go w.take()
+	w := &wire{
+		in: make(chan line), out: out, gone: make(chan struct{}),
+		asked: map[any]bool{}, answered: make(chan struct{}, 1),
+	}
+	s.started.Store(true)
+	go takeLines(in, w.in, w.gone)
 	return s.sdk.Run(ctx, w)
 }
 
-// wire carries JSON-RPC messages, one a line. The SDK's own ends with the first line that it cannot read; this one tells the
-// client what is wrong with it, and goes on.
+// wire carries JSON-RPC messages, one a line. The SDK's own ends with the first line that it cannot read, and with its input
+// drops what it was asked; this one tells the client what is wrong with a line, and goes on.
 type wire struct {
-	in   *bufio.Reader
-	read chan line     // what take has taken
+	in   chan line
 	gone chan struct{} // closed with the wire
 	once sync.Once     // for that
 
-	mu  sync.Mutex // guards out, so that lines stay whole
-	out io.Writer
+	mu       sync.Mutex    // guards out, so that lines stay whole, and what follows
+	out      io.Writer     //
+	asked    map[any]bool  // the ids of the client's calls that are not answered
+	asking   int           // calls that we made, and that the client has not answered
+	answered chan struct{} // says that asked or asking changed
 }
-
-// line is a line as it came, or why none comes any more.
-type line struct {
-	data []byte
-	long bool // it was too long, and is left out
-	err  error
-}
-
-// maxMessage is how long a message may be, in bytes. What a tool takes is far less, but that is told to who called it.
-const maxMessage = 16 << 20
 
 // Connect makes the wire the connection that it is.
 func (w *wire) Connect(context.Context) (sdk.Connection, error) { return w, nil }
@@ -49,51 +46,18 @@ func (w *wire) Connect(context.Context) (sdk.Connection, error) { return w, nil 
 // SessionID is empty: the process is the session.
 func (w *wire) SessionID() string { return "" }
 
-// take reads lines for Read, which has to end although a read does not. It ends with the input, or with the process.
-func (w *wire) take() {
-	for {
-		l := w.next()
-		select {
-		case w.read <- l:
-		case <-w.gone:
-			return
-		}
-		if l.err != nil {
-			return
-		}
-	}
-}
-
-// next returns the next line. The last one need not be ended.
-func (w *wire) next() line {
-	var l line
-	for {
-		part, err := w.in.ReadSlice('\n')
-		if l.long = l.long || len(l.data)+len(part) > maxMessage; l.long {
-			l.data = nil
-		} else {
-			l.data = append(l.data, part...)
-		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-		case err != nil && len(l.data) == 0 && !l.long:
-			return line{err: err}
-		default: // an end of the input comes again
-			return l
-		}
-	}
-}
-
 // Read returns the next message that is one.
 func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		select {
-		case l := <-w.read:
+		case l := <-w.in:
 			if l.err != nil {
+				w.finish(ctx)
 				return nil, l.err
 			}
 			msg, err := w.message(l)
 			if msg != nil || err != nil {
+				w.came(msg)
 				return msg, err
 			}
 		case <-ctx.Done():
@@ -102,6 +66,46 @@ func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, io.EOF
 		}
 	}
+}
+
+// came notes what a message asks or answers.
+func (w *wire) came(msg jsonrpc.Message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch msg := msg.(type) {
+	case *jsonrpc.Request:
+		if msg.IsCall() {
+			w.asked[msg.ID.Raw()] = true
+		}
+	case *jsonrpc.Response:
+		w.asking--
+	}
+}
+
+// lastWord is how long a call may take on whose answer nobody may wait any more.
+const lastWord = 10 * time.Second
+
+// finish waits until all calls are answered, but for those that wait for the client themselves.
+func (w *wire) finish(ctx context.Context) {
+	end := time.NewTimer(lastWord)
+	defer end.Stop()
+	for !w.idle() {
+		select {
+		case <-w.answered:
+		case <-end.C:
+			return
+		case <-ctx.Done():
+			return
+		case <-w.gone:
+			return
+		}
+	}
+}
+
+func (w *wire) idle() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.asked) <= max(w.asking, 0)
 }
 
 // message returns what a line says. Where that is nothing, the client has been told why.
@@ -118,27 +122,42 @@ func (w *wire) message(l line) (jsonrpc.Message, error) {
 		return nil, w.complain(nil, jsonrpc.CodeInvalidRequest, "batches are not taken: send each message as a line of its own")
 	}
 	msg, err := jsonrpc.DecodeMessage(data)
+	if r, ok := msg.(*jsonrpc.Response); ok && r.Result == nil && r.Error == nil {
+		err = errors.New("it has neither method nor result nor error")
+	}
 	if err != nil {
 		return nil, w.complain(data, jsonrpc.CodeInvalidRequest, "this is no JSON-RPC 2.0 message: "+err.Error())
 	}
 	return msg, nil
 }
 
+// complaint is an error that answers no call that we know.
+type complaint struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Error   jsonrpc.Error   `json:"error"`
+}
+
 // complain tells the client what is wrong with a message, under its id where it has one.
 func (w *wire) complain(message []byte, code int64, why string) error {
+	data, err := json.Marshal(complaint{Version: "2.0", ID: idOf(message), Error: jsonrpc.Error{Code: code, Message: why}})
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.put(data)
+}
+
+// idOf returns the id of a message that is wrong in some way, null where it has none.
+func idOf(message []byte) json.RawMessage {
 	var of struct {
 		ID json.RawMessage `json:"id"`
 	}
 	if json.Unmarshal(message, &of) != nil || len(of.ID) == 0 || of.ID[0] == '{' || of.ID[0] == '[' {
-		of.ID = json.RawMessage("null")
+		return json.RawMessage("null")
 	}
-	data, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": of.ID, "error": map[string]any{"code": code, "message": why},
-	})
-	if err != nil {
-		return err
-	}
-	return w.put(data)
+	return of.ID
 }
 
 // Write sends a message.
@@ -147,12 +166,25 @@ func (w *wire) Write(_ context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch msg := msg.(type) {
+	case *jsonrpc.Request:
+		if msg.IsCall() {
+			w.asking++
+		}
+	case *jsonrpc.Response:
+		delete(w.asked, msg.ID.Raw())
+	}
+	select {
+	case w.answered <- struct{}{}:
+	default:
+	}
 	return w.put(data)
 }
 
+// put writes a line. Whoever calls it holds mu.
 func (w *wire) put(data []byte) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	_, err := w.out.Write(append(data, '\n'))
 	return err
 }

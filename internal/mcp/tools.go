@@ -68,7 +68,7 @@ func add[In, Out any](s *Server, name, title string, m manner, do func(context.C
 		Name: name, Title: title, Description: text(name), InputSchema: takes, OutputSchema: gives, Annotations: m.annotations(title),
 	}
 	sdk.AddTool(s.sdk, tool, func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
-		said, err := do(ctx, call{CallToolRequest: req, by: s.author(req)}, in)
+		said, err := do(ctx, call{CallToolRequest: req, by: s.author(ctx, req)}, in)
 		if err != nil {
 			return nil, said.data, errors.New(s.refusal(name, err).Message)
 		}

@@ -165,15 +165,9 @@ func writeHolder(file disk.File, holder Holder) error {
 	return nil
 }
 
-// editing runs change while no other process changes project.json or MEMORY.md.
-func (p *Project) editing(change func() error) error { return p.alone("edit.lock", change) }
-
-// MakingRun runs do while no other process makes a run of its own accord: of several hooks that find none, one makes it.
-func (p *Project) MakingRun(do func() error) error { return p.alone("run.lock", do) }
-
-// alone runs do while no other process does so under this lock.
-func (p *Project) alone(lock string, do func() error) error {
-	file, err := disk.Create(p.path(lock))
+// Editing runs change while nobody else changes project.json or MEMORY.md, or makes what there may be only one of.
+func (p *Project) Editing(change func() error) error {
+	file, err := disk.Create(p.path("edit.lock"))
 	if err != nil {
 		return err
 	}
@@ -181,7 +175,7 @@ func (p *Project) alone(lock string, do func() error) error {
 	if err := flock(file.File, unix.LOCK_EX); err != nil {
 		return fmt.Errorf("lock %s: %w", file.Name(), err)
 	}
-	return do()
+	return change()
 }
 
 func flock(file *os.File, how int) error {

@@ -43,7 +43,7 @@ func (p *Project) Learn(m pawl.Memory) (added bool, err error) {
 	if first, _, _ := strings.Cut(m.Text, "\n"); isRule(first) {
 		return false, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("nothing to learn: no words in its first line")}
 	}
-	err = p.editing(func() error {
+	err = p.Editing(func() error {
 		path := followed(p.Memory())
 		doc, err := os.ReadFile(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

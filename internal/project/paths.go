@@ -45,8 +45,8 @@ func (p *Project) HookLog() string { return p.path("hook.log") }
 // Clock is the file by which the file system's clock is asked.
 func (p *Project) Clock() string { return p.path("clock") }
 
-// Wanted is the file that says that a checkpoint is wanted, and KeeperLock is held by the process that takes them.
-func (p *Project) Wanted() string { return p.path("checkpoint.wanted") }
+// Wanted is the file that says that a checkpoint of a kind is wanted.
+func (p *Project) Wanted(kind pawl.CheckpointKind) string { return p.path("wanted." + string(kind)) }
 
 // KeeperLock is held by the process that takes the checkpoints that hooks want.
 func (p *Project) KeeperLock() string { return p.path("keeper.lock") }

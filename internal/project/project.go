@@ -138,7 +138,7 @@ func open(root string) (*Project, error) {
 
 func (p *Project) complete() (identity, error) {
 	var who identity
-	err := p.editing(func() error {
+	err := p.Editing(func() error {
 		var err error
 		who, err = p.identity() // another process may have been faster
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -182,7 +182,7 @@ func (p *Project) mend(damage error) (identity, error) {
 	if e, err := readEntry(who.ID); err == nil && !p.isHere(e.Path) && e.Live() {
 		return identity{}, damage
 	}
-	err := p.editing(func() error {
+	err := p.Editing(func() error {
 		if now, err := p.identity(); err == nil { // another process was faster
 			who = now
 			return nil

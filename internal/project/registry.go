@@ -57,7 +57,7 @@ func (p *Project) settle() (notice string, err error) {
 	if _, notice, err := p.judge(); err != nil || notice == "" {
 		return "", err
 	}
-	err = p.editing(func() error {
+	err = p.Editing(func() error {
 		var who identity
 		who, notice, err = p.judge() // another process may have been faster
 		if err != nil || notice == "" {

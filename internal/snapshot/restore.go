@@ -287,7 +287,7 @@ func (s *Store) rulesOf(ctx context.Context, r Record) (*pastRules, error) {
 	past := &pastRules{store: s, root: r, known: map[string]*ignore.Rules{}}
 	var err error
 	past.known["."], err = ignore.Load(ctx, s.cfg.Root, ignore.Options{
-		Patterns: s.cfg.Patterns, Own: func(name string) ([]byte, error) { return past.file(name) },
+		Patterns: s.cfg.Patterns, Defaults: s.cfg.Defaults, Own: func(name string) ([]byte, error) { return past.file(name) },
 	})
 	return past, err
 }

@@ -47,6 +47,7 @@ type Config struct {
 	Root     string   // the workspace, absolute, links followed
 	Dir      string   // the store's own folder
 	Patterns []string // asked before every .pawlignore. Defaults to none.
+	Defaults []string // asked after every .pawlignore. Defaults to none.
 	Quota    int64    // bytes on disk. Defaults to DefaultQuota.
 }
 
@@ -155,7 +156,7 @@ type look struct {
 func (s *Store) look(ctx context.Context, include []string) (*look, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rules, err := ignore.Load(ctx, s.cfg.Root, ignore.Options{Patterns: s.cfg.Patterns})
+	rules, err := ignore.Load(ctx, s.cfg.Root, ignore.Options{Patterns: s.cfg.Patterns, Defaults: s.cfg.Defaults})
 	if err != nil {
 		return nil, err
 	}

@@ -97,15 +97,24 @@ func (v *run) sayInterrupted(p *page, broken []*pawl.AttemptEnded, stranded bool
 		if end.Reason != "" {
 			p.say(" (", inline(string(end.Reason)), ")")
 		}
-		p.say(because(end.Why), "; its files are in ", code(v.folder(end.AttemptRef)), "\n")
+		p.say(because(end.Why), "; its files are in ", code(v.folder(end.AttemptRef)), v.session(end.AttemptRef), "\n")
 	}
 	if more := len(broken) - maxInterrupted; more > 0 {
 		p.say("- and ", number(more), " more\n")
 	}
 	for _, a := range v.Live() {
-		p.say("- ", code(a.Name()), " attempt ", number(a.Attempt), " had not ended; its files are in ", code(v.folder(a.AttemptRef)), "\n")
+		p.say("- ", code(a.Name()), " attempt ", number(a.Attempt), " had not ended; its files are in ", code(v.folder(a.AttemptRef)), v.session(a.AttemptRef), "\n")
 	}
 	p.say("\nFinished steps and items stay finished. To go on: `pawl resume ", string(v.Run), "`\n")
+}
+
+// session says with which session of its agent an attempt can go on.
+func (v *run) session(ref pawl.AttemptRef) string {
+	c := v.Conversation(ref)
+	if c == nil {
+		return ""
+	}
+	return "; its session of " + inline(string(c.Agent)) + " is " + code(c.ID)
 }
 
 // folder returns where an attempt's output and records lie.

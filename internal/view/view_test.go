@@ -132,6 +132,7 @@ func stories() map[string]story {
 			then(pawl.ItemDone{AttemptRef: itemRef("convert", "io", 1, 1)}).
 			then(verify, title, pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "1234abcd", Kind: pawl.CheckpointGate, Step: "title"}}),
 		"interrupted": working.
+			then(pawl.Conversed{AttemptRef: itemRef("convert", "io", 1, 1), Conversation: pawl.Conversation{Agent: pawl.CodexCLI, ID: "01a2`|0034"}}).
 			then(pawl.AttemptEnded{AttemptRef: itemRef("convert", "io", 1, 1), Outcome: pawl.Failed, Reason: pawl.ReasonStalled, Why: "silent for 10m"}).
 			start(itemRef("convert", "os", 2, 1)).
 			then(pawl.EngineStopped{Why: "interrupted by the user"}),

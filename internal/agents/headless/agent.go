@@ -21,7 +21,7 @@ type Agent struct {
 	Program string // that is started, found by PATH
 	Chooses bool   // it takes the id of a new session from us, so that this is known before there is anything to lose
 
-	head    func(t Turn) []string        // its arguments before the plan's: with them it may always run pawl
+	head    func(t Turn) []string        // its arguments before the plan's
 	tail    func(t Turn) []string        // and behind them; nil: none
 	modest  []string                     // what it may do by itself, where the plan's arguments do not say
 	permits []string                     // the arguments that do say
@@ -78,4 +78,26 @@ func given(flag, value string) []string {
 		return nil
 	}
 	return []string{flag, value}
+}
+
+// marks are the variables by which agents tell what they start that it is theirs.
+var marks = []string{
+	"AGENT", "AI_AGENT",
+	"CLAUDECODE", "CLAUDE_CODE_CHILD_NOTES_DIR", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXECPATH",
+	"CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID",
+	"CODEX_CI", "CODEX_SESSION_ID", "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID",
+	"GEMINI_CLI",
+	"OPENCODE", "OPENCODE_PID",
+	"COPILOT_AGENT_SESSION_ID", "COPILOT_CLI", "COPILOT_CLI_BINARY_VERSION", "COPILOT_CLI_RESOLVED_DIST_DIR", "COPILOT_LOADER_PID",
+}
+
+// Environ returns an environment for an agent: without the marks of another one, which may have started pawl. A session
+// that a plan begins is nobody's child. Who has a plan run in a folder trusts it: Gemini CLI runs no hooks of a project
+// that it was only told not to ask about (--skip-trust).
+func Environ(environ []string) []string {
+	kept := slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains(marks, name)
+	})
+	return append(kept, "GEMINI_CLI_TRUST_WORKSPACE=true")
 }

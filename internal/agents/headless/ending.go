@@ -57,11 +57,11 @@ func (s *Stream) fails(why string, status int) {
 
 // End says how the turn came out whose process has ended, at the time now.
 func (s *Stream) End(x Exit, now time.Time) Ending {
-	e := Ending{Why: s.trouble.why, Denied: s.denied, Words: strings.TrimSpace(s.words)}
+	e := Ending{Denied: s.denied, Words: strings.TrimSpace(s.words)}
 	well := x == Exit{} && (s.ended || !s.agent.ends && s.trouble.how == "")
 	switch {
 	case s.trouble.how == Overspent:
-		e.How = Overspent
+		e.How, e.Why = Overspent, s.trouble.why
 	case well && len(s.denied) > 0:
 		e.How = Denied
 	case well:
@@ -75,7 +75,7 @@ func (s *Stream) End(x Exit, now time.Time) Ending {
 // failed says why a turn did not end well: by what the stream told, else by the end of the error output, else by how the
 // process ended.
 func (s *Stream) failed(e *Ending, x Exit, now time.Time) {
-	e.How = s.trouble.how
+	e.How, e.Why = s.trouble.how, s.trouble.why
 	if e.How == "" || e.How == Failed {
 		e.How = s.byErrors(e)
 	}
@@ -85,14 +85,22 @@ func (s *Stream) failed(e *Ending, x Exit, now time.Time) {
 	case e.How == Failed && x.Signal != "":
 		e.How = Killed
 		e.Why = "it was ended by " + x.Signal
-	case e.Why == "" && len(s.lines) > 0:
-		e.Why = s.lines[len(s.lines)-1]
-	case e.Why == "" && x.Code != 0:
-		e.Why = fmt.Sprintf("exit code %d", x.Code)
 	case e.Why == "":
-		e.Why = "it ended without a word on how"
+		e.Why = s.lastWords(x)
 	}
 	e.Why = line(e.Why, maxWhy)
+}
+
+// lastWords says how a process ended that did not say why.
+func (s *Stream) lastWords(x Exit) string {
+	how := "it ended without a word on how"
+	if x.Code != 0 {
+		how = fmt.Sprintf("exit code %d", x.Code)
+	}
+	if len(s.lines) > 0 {
+		how += ": " + s.lines[len(s.lines)-1]
+	}
+	return how
 }
 
 // maxWhy is how many bytes of an agent's words for what went wrong are told.

@@ -6,11 +6,12 @@ import (
 	"pawl"
 )
 
-// gemini is Gemini CLI. Each process counts anew, and tells what it used at its end.
+// gemini is Gemini CLI. Each process counts anew, and tells what it used at its end. A shell command that it may always run
+// is the only one then, whatever it is allowed besides.
 var gemini = Agent{
 	Name: pawl.GeminiCLI, Program: "gemini", Chooses: true, ends: true,
 	head: geminiArgs, out: geminiSays,
-	modest:  []string{"--approval-mode", "auto_edit"},
+	modest:  []string{"--approval-mode", "auto_edit", "--allowed-tools=run_shell_command(pawl)"},
 	permits: []string{"--approval-mode", "-y", "--yolo"},
 	gone:    []string{"error resuming session", "invalid session identifier"},
 }
@@ -18,7 +19,7 @@ var gemini = Agent{
 // geminiArgs has the folder trusted for this one time: in another one it would not even read the project's settings, and
 // whoever runs a plan in a folder trusts it.
 func geminiArgs(t Turn) []string {
-	args := []string{"--output-format", "stream-json", "--skip-trust", "--allowed-tools=run_shell_command(pawl)"}
+	args := []string{"--output-format", "stream-json", "--skip-trust"}
 	if t.Resume {
 		args = append(args, "--resume", t.Session)
 	} else {

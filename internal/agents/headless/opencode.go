@@ -64,6 +64,10 @@ func openCodeWarns(s *Stream, text string) {
 	if !strings.Contains(text, `message="stream error"`) || strings.Contains(text, "small=true") {
 		return
 	}
+	if _, id, ok := strings.Cut(text, "session.id="); ok {
+		id, _, _ = strings.Cut(id, " ")
+		s.named(id)
+	}
 	_, why, _ := strings.Cut(text, "error.error=")
 	why = strings.Trim(why, `"`)
 	if kindOf(why, 0) != Limited {

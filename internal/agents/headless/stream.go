@@ -50,7 +50,7 @@ func (s *Stream) Out(line []byte) []Said {
 		return s.plain(string(line))
 	}
 	s.agent.out(s, m)
-	if s.turn.USD > 0 && s.usage.USD >= s.turn.USD && !s.ended {
+	if s.turn.USD > 0 && s.usage.USD >= s.turn.USD && !s.ended && s.trouble.how != Overspent {
 		s.stop(trouble{how: Overspent})
 	}
 	return s.take()

@@ -39,11 +39,14 @@ export const Pawl = async ({ client, directory }) => {
   const loaded = Date.now()
   const contexts = new Map() // by session: a promise of what pawl has to say to it
   const calls = new Map() // by call: the tool calls that have not ended
+  const parents = new Map() // by session, of subagents
 
-  const send = (name, session, more) => tell({ hook_event_name: name, session_id: session, cwd: directory, ...more }, directory)
+  const send = (name, session, more) =>
+    tell({ hook_event_name: name, session_id: session, cwd: directory, ...more, parent_id: parents.get(session) }, directory)
 
   const begin = (session, source, parent) => {
-    const context = send("SessionStart", session, { source, parent_id: parent }).then((answer) => answer.additionalContext)
+    if (parent) parents.set(session, parent)
+    const context = send("SessionStart", session, { source }).then((answer) => answer.additionalContext)
     contexts.set(session, context)
     return context
   }

@@ -124,6 +124,9 @@ func (a *attempt) run(ctx context.Context) (pawl.ResultStatus, error) {
 		if err != nil {
 			return a.finish(pawl.Result{Status: pawl.ResultFailed, Summary: err.Error()})
 		}
+		if ending.How != headless.Finished {
+			pause(ctx, signalLag)
+		}
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
@@ -142,6 +145,19 @@ func (a *attempt) run(ctx context.Context) (pawl.ResultStatus, error) {
 		if next, err = a.next(ctx, move, session); err != nil {
 			return "", err
 		}
+	}
+}
+
+// signalLag is how much later than the agent we may get the signal that ends both.
+const signalLag = 100 * time.Millisecond
+
+// pause waits for a time, or until ctx ends.
+func pause(ctx context.Context, wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 
@@ -212,19 +228,12 @@ func (a *attempt) brief(ctx context.Context) string {
 
 // wait waits until a time. Meanwhile it says so often enough not to be taken for stalled.
 func (a *attempt) wait(ctx context.Context, until time.Time) error {
-	for left := time.Until(until); left > 0; left = time.Until(until) {
-		timer := time.NewTimer(min(left, a.often()))
-		select {
-		case <-timer.C:
-			if left > a.often() {
-				a.screen.words(fmt.Sprintf("[pawl: waits for %s more]", left.Round(time.Second)))
-			}
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
+	for left := time.Until(until); left > 0 && ctx.Err() == nil; left = time.Until(until) {
+		if pause(ctx, min(left, a.often())); left > a.often() {
+			a.screen.words(fmt.Sprintf("[pawl: waits for %s more]", (left - a.often()).Round(time.Second)))
 		}
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
 // often is how often a sign of life is due that keeps the attempt from being taken for stalled.

@@ -56,7 +56,7 @@ func (a *attempt) launch(s start) (*process, error) {
 	argv := a.agent.Argv(s.Turn)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = a.job.Dir
-	cmd.Env = os.Environ()
+	cmd.Env = headless.Environ(os.Environ())
 	if s.Resume {
 		cmd.Env = append(cmd.Env, "PAWL_SESSION="+s.Session)
 	}

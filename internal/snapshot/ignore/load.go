@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -17,6 +18,8 @@ import (
 type Options struct {
 	// Patterns are asked before every file. Defaults to none.
 	Patterns []string
+	// Defaults are asked after every .pawlignore, and before what git ignores. Defaults to none.
+	Defaults []string
 	// Env is the environment in which git's settings are sought. Defaults to that of the process.
 	Env []string
 	// Own gives what root's own .gitignore and .pawlignore hold, nil for none. Defaults to reading them.
@@ -54,7 +57,11 @@ func Load(ctx context.Context, root string, options Options) (*Rules, error) {
 	rules = rules.with(gitignore, pawlignore)
 	settings := newList("config", len(rules.folder), []byte(strings.Join(options.Patterns, "\n")))
 	rules.pawl = stronger(settings, rules.pawl)
+	if defaults := newList("defaults", len(rules.folder), []byte(strings.Join(options.Defaults, "\n"))); len(defaults.patterns) > 0 {
+		rules.pawl = append(slices.Clip(rules.pawl), defaults)
+	}
 	rules.sum = rules.sum.add("config", []byte(strings.Join(options.Patterns, "\n")))
+	rules.sum = rules.sum.add("defaults", []byte(strings.Join(options.Defaults, "\n")))
 	return rules, nil
 }
 

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// codex is OpenAI's Codex CLI, under Apache-2.0.
+func codex() agent {
+	return agent{
+		name: "codex",
+		from: release{
+			spec:      "@openai/codex@0.169.0-linux-x64",
+			integrity: "sha512-o05NyAOCDygSPRo1yinzxvkRSdmsZyBD9E7mbpmjRanSfM8lypqWtQgEo4XfNkwhuCR2aFu8mlGOsQGFXVbVww==",
+			native:    true,
+		},
+		furnish: func(p place, url string) error {
+			return writeFile(p.home(".codex", "config.toml"), fmt.Sprintf(codexConfig, url, p.project()))
+		},
+		program: func(dir string) []string {
+			return []string{filepath.Join(dir, "vendor", "x86_64-unknown-linux-musl", "bin", "codex")}
+		},
+		arguments: func(prompt string) []string {
+			return []string{"exec", "--dangerously-bypass-approvals-and-sandbox", prompt}
+		},
+		trust:   codexTrusts,
+		environ: func(place, string) []string { return []string{"MOCK_KEY=none"} },
+		server:  "mcp__pawl",
+		shell: func(command string) call {
+			return call{tool: "exec_command", args: object{"cmd": command}}
+		},
+		write: func(path, content string) call {
+			return patch("*** Add File: "+path, lines("+", content))
+		},
+		edit: func(path, old, new string) call {
+			return patch("*** Update File: "+path, "@@\n"+lines("-", old)+lines("+", new))
+		},
+	}
+}
+
+// codexConfig names a model that Codex knows: of others it does not know that they can write patches.
+const codexConfig = `model = "gpt-5.5"
+model_provider = "mock"
+
+[model_providers.mock]
+name = "mock"
+base_url = "%s/v1"
+env_key = "MOCK_KEY"
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = 0
+
+[analytics]
+enabled = false
+
+[projects."%s"]
+trust_level = "trusted"
+`
+
+// patch is a call of the tool that takes a patch in OpenAI's own format.
+func patch(header, body string) call {
+	return call{tool: "apply_patch", text: "*** Begin Patch\n" + header + "\n" + body + "*** End Patch\n"}
+}
+
+// lines puts a mark before each line of a text.
+func lines(mark, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(mark + strings.TrimSuffix(line, "\n") + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,164 @@
+// Command clients drives real coding agents (Gemini CLI, Codex, OpenCode; Claude Code where asked for) against a model
+// of our own, without any network, and checks that pawl keeps their work.
+//
+// It has npm fetch the agents, each by its exact version, compares their checksums with those written here, and unpacks
+// them into a cache. Then it starts itself anew in a network namespace that has nothing but the loopback, and there
+// tells its stories, each with a home folder and a git project of its own:
+//
+//   - alone: each agent writes a file, edits it and runs a command, and is killed while it runs another one;
+//   - pairs: both agents are attached with `pawl attach`. The first one finishes some work and is killed with SIGKILL in
+//     the middle of a command. A new session of the second one must be told in the first request to its model what is in
+//     doubt, with the evidence that is true, and nothing of what is finished as still to be done. Then it carries on.
+//
+// What the model was asked is kept verbatim, so everything is checked from outside: by the bytes of the requests, by the
+// files, by the process table, by the lines of the journal.
+//
+// The agents are never stored in the repository. At a failure the story's folder is kept, and named.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+func main() { os.Exit(run(os.Args, os.Stdout, os.Stderr)) }
+
+func run(args []string, out, complaints io.Writer) int {
+	o, err := parse(args[1:], complaints)
+	if err != nil {
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err = o.carryOut(ctx, args, out)
+	if err == nil {
+		return 0
+	}
+	if !errors.Is(err, errSaidInside) {
+		fmt.Fprintf(complaints, "clients: %v\n", err)
+	}
+	return 1
+}
+
+// errSaidInside: the isolated process has failed, and has said how.
+var errSaidInside = errors.New("the isolated process has failed")
+
+// options are the command line.
+type options struct {
+	agents      string
+	only        string
+	pawl        string
+	cache       string
+	transcripts string
+	alone       bool
+	keep        bool
+	open        bool
+	spare       bool
+	inside      bool
+}
+
+func parse(args []string, complaints io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("clients", flag.ContinueOnError)
+	flags.SetOutput(complaints)
+	flags.StringVar(&o.agents, "agents", envOr("PAWL_REAL_AGENTS", "gemini,codex,opencode"), "which agents: gemini, codex, opencode, claude")
+	flags.StringVar(&o.only, "only", "", "only this story, as the table names it")
+	flags.StringVar(&o.pawl, "pawl", "", "the pawl binary; built when not given")
+	flags.StringVar(&o.cache, "cache", defaultCache(), "where the agents are unpacked")
+	flags.StringVar(&o.transcripts, "transcripts", "", "write what a person would have seen into this folder, a file for each story")
+	flags.BoolVar(&o.alone, "alone", false, "only the agents by themselves, without pawl")
+	flags.BoolVar(&o.keep, "keep", false, "keep the folders of all stories")
+	flags.BoolVar(&o.open, "open", false, "go on without isolation where this system allows no network namespace")
+	flags.BoolVar(&o.spare, "spare", false, "where an agent cannot be fetched, say so and end well: for CI, whose registry is not ours")
+	flags.BoolVar(&o.inside, "inside", false, "set by the command itself: this is the isolated process")
+	return o, flags.Parse(args)
+}
+
+func envOr(name, otherwise string) string {
+	if value := os.Getenv(name); value != "" {
+		return value
+	}
+	return otherwise
+}
+
+// defaultCache is a folder beside other caches where the user has said where they are, else below bin/.
+func defaultCache() string {
+	if dir := os.Getenv("XDG_CACHE_HOME"); dir != "" {
+		return filepath.Join(dir, "pawl-clients")
+	}
+	return filepath.Join("bin", "clients")
+}
+
+// carryOut fetches what is needed while there is a network, and then tells the stories without one.
+func (o options) carryOut(ctx context.Context, args []string, out io.Writer) error {
+	agents, err := o.chosen()
+	if err != nil {
+		return err
+	}
+	cache, err := filepath.Abs(o.cache)
+	if err != nil {
+		return err
+	}
+	if o.inside {
+		return o.stories(ctx, agents, cache, out)
+	}
+	for _, a := range agents {
+		err := a.from.fetch(ctx, cache, out)
+		if err != nil && o.spare && ctx.Err() == nil {
+			fmt.Fprintf(out, "clients: SKIPPED, no story was told: %v\n", err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if o.pawl == "" && !o.alone {
+		dir, err := os.MkdirTemp("", "pawl-clients-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		if o.pawl, err = build(ctx, dir); err != nil {
+			return err
+		}
+	}
+	return isolated(ctx, append(args, "-inside", "-pawl", o.pawl), o.open, out)
+}
+
+// chosen returns the agents that were asked for.
+func (o options) chosen() ([]agent, error) {
+	var list []agent
+	for name := range strings.SplitSeq(o.agents, ",") {
+		i := slices.IndexFunc(agents(), func(a agent) bool { return a.name == strings.TrimSpace(name) })
+		if i < 0 {
+			return nil, fmt.Errorf("no agent %q: there are gemini, codex, opencode and claude", name)
+		}
+		list = append(list, agents()[i])
+	}
+	return list, nil
+}
+
+// build makes the binary as people have it.
+func build(ctx context.Context, dir string) (string, error) {
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module: %w", err)
+	}
+	pawl := filepath.Join(dir, "pawl")
+	build := exec.CommandContext(ctx, "go", "build", "-o", pawl, "./cmd/pawl")
+	build.Dir = strings.TrimSpace(string(root))
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build pawl: %w\n%s", err, said)
+	}
+	return pawl, nil
+}

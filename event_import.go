@@ -1,0 +1,23 @@
+package pawl
+
+// RunImported says that the run was made of another system's files, and what was found in them. What it had finished
+// stands behind it, as far as it is proven.
+type RunImported struct {
+	System   string            `json:"system"`
+	Path     string            `json:"path,omitempty"` // of its files, relative to the project where they lie inside
+	Name     string            `json:"name,omitempty"`
+	ID       string            `json:"id,omitempty"`     // its own
+	Status   string            `json:"status,omitempty"` // its own word
+	Next     string            `json:"next,omitempty"`   // where it says to go on
+	Facts    map[string]string `json:"facts,omitempty"`
+	Findings []Finding         `json:"findings,omitempty"`
+}
+
+// RunMirrored says that another system's files are kept up to date from here on; without a system, that they are not.
+type RunMirrored struct {
+	System string `json:"system,omitempty"`
+	Path   string `json:"path,omitempty"` // of the folder that it lives in, relative to the project. Defaults to the project.
+}
+
+func (RunImported) Event() EventType { return "run.imported" }
+func (RunMirrored) Event() EventType { return "run.mirrored" }

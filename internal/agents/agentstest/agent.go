@@ -1,0 +1,264 @@
+package agentstest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Agent is a session of a coding agent. Its hooks are the program pawl that is first in the PATH.
+type Agent struct {
+	Name    string // claude, codex, gemini, opencode or copilot
+	Session string // its own id
+	Dir     string // where it works
+	Out     io.Writer
+
+	speech
+	home  string // where it was started
+	calls atomic.Int64
+	held  bool       // its turn goes on because it was held
+	mu    sync.Mutex // guards Out
+}
+
+// New returns an agent that works in a folder and writes what it is told to out.
+func New(name, session, dir string, out io.Writer) (*Agent, error) {
+	s, ok := speeches[name]
+	if !ok {
+		return nil, fmt.Errorf("no agent %q", name)
+	}
+	return &Agent{Name: name, Session: session, Dir: dir, Out: out, speech: s, home: dir}, nil
+}
+
+// fields are those of a payload that differ from its example's.
+type fields map[string]any
+
+// tell has the hook be called at an event, and returns what it is answered. An event that the agent does not have is told
+// to nobody.
+func (a *Agent) tell(ctx context.Context, example, sub string, set fields) (Answer, error) {
+	if example == "" {
+		return Answer{}, nil
+	}
+	payload, err := a.Payload(example, sub, set)
+	if err != nil {
+		return Answer{}, err
+	}
+	printed, err := a.hook(ctx, payload)
+	event, _, _ := strings.Cut(example, " ")
+	if err != nil {
+		return Answer{}, fmt.Errorf("%s: hook of %s: %w", a.Name, event, err)
+	}
+	answer, err := Read(a.Name, event, printed)
+	if answer.Context != "" {
+		a.print("== told at %s:\n%s\n", event, answer.Context)
+	}
+	if answer.Hold != "" {
+		a.print("== held: %s\n", answer.Hold)
+	}
+	return answer, err
+}
+
+func (a *Agent) print(format string, args ...any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	fmt.Fprintf(a.Out, format, args...)
+}
+
+// Payload returns what the agent, or a subagent of it, sends at an event: an example, filled in with who it is and where, and
+// with the given fields where the example has them.
+func (a *Agent) Payload(example, sub string, set map[string]any) ([]byte, error) {
+	p, err := shaped(a.Name, example)
+	if err != nil {
+		return nil, err
+	}
+	p["cwd"] = a.Dir
+	if p["sessionId"] != nil { // Copilot CLI's PermissionRequest
+		p["sessionId"], p["toolName"], p["toolInput"] = a.Session, set["tool_name"], set["tool_input"]
+		return json.Marshal(p)
+	}
+	p["session_id"] = a.Session
+	switch {
+	case sub != "" && a.Name == "opencode":
+		p["session_id"], p["parent_id"] = sub, a.Session
+	case sub != "":
+		p["agent_id"], p["agent_type"] = sub, "explorer"
+	}
+	for key, value := range set {
+		if _, has := p[key]; has || key == a.result || key == "error" {
+			p[key] = value
+		}
+	}
+	return json.Marshal(p)
+}
+
+// hookPatience is how long an agent waits for a hook before it goes on without it.
+const hookPatience = 10 * time.Second
+
+// hook calls the hook as the agent does, and demands of it what every agent does: it ends well and in time.
+func (a *Agent) hook(ctx context.Context, payload []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, hookPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "pawl", "hook", a.Name)
+	if a.byWord {
+		cmd = exec.CommandContext(ctx, "/bin/sh", "-c", "pawl hook "+a.Name)
+	}
+	var out, stderr bytes.Buffer
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.environ(), bytes.NewReader(payload), &out, &stderr
+	if _, err := os.Stat(a.Dir); err == nil { // else it stands where the agent was started
+		cmd.Dir = a.Dir
+	}
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, stderr.Bytes())
+	}
+	if stderr.Len() > 0 {
+		return nil, fmt.Errorf("it says %q", stderr.Bytes())
+	}
+	return out.Bytes(), nil
+}
+
+// secretNames are parts of the names of variables that Gemini CLI keeps from its hooks.
+var secretNames = []string{"TOKEN", "SECRET", "PASSWORD", "KEY", "AUTH", "CREDENTIAL"}
+
+func (a *Agent) environ() []string {
+	named := map[string][]string{
+		"claude": {"CLAUDE_PROJECT_DIR=" + a.home},
+		"gemini": {"GEMINI_PROJECT_DIR=" + a.home, "CLAUDE_PROJECT_DIR=" + a.home, "GEMINI_CWD=" + a.Dir, "GEMINI_SESSION_ID=" + a.Session},
+	}[a.Name]
+	kept := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(strings.ToUpper(v), "=")
+		return a.clean && slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(name, part) })
+	})
+	return append(kept, named...)
+}
+
+// call has a tool do something, between the two hooks that are told of it.
+func (a *Agent) call(ctx context.Context, sub string, u use, do func() (string, error)) error {
+	set := fields{"tool_name": u.tool, "tool_input": u.input, "tool_use_id": fmt.Sprintf("call-%s-%d-%d", sub, os.Getpid(), a.calls.Add(1))}
+	if _, err := a.tell(ctx, a.before, sub, set); err != nil {
+		return err
+	}
+	begun := time.Now()
+	said, failure := do()
+	set["duration_ms"] = time.Since(begun).Milliseconds()
+	event := a.after
+	switch {
+	case failure == nil:
+	case a.failed != "":
+		event = a.failed
+		set["error"] = fmt.Sprintf("%v\n%s", failure, said)
+		if a.Name == "copilot" {
+			set["error"] = map[string]any{"name": "ToolError", "message": fmt.Sprintf("%v\n%s", failure, said)}
+		}
+	case a.Name == "gemini":
+		set[a.result] = map[string]any{"llmContent": said, "returnDisplay": said, "error": map[string]any{"message": failure.Error()}}
+	}
+	if set[a.result] == nil {
+		set[a.result] = a.answer(said)
+	}
+	_, err := a.tell(ctx, event, sub, set)
+	return err
+}
+
+// run runs a command as the agent's shell tool does.
+func (a *Agent) run(ctx context.Context, sub, command string) error {
+	return a.call(ctx, sub, a.shell(command), func() (string, error) {
+		out, err := a.output(command)
+		a.print("$ %s\n%s", command, out)
+		return out, err
+	})
+}
+
+// output runs a command and returns what it printed. That goes to a file, so that the command may outlive the agent.
+func (a *Agent) output(command string) (string, error) {
+	file, err := os.CreateTemp("", "fake-agent-")
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	if err := os.Remove(file.Name()); err != nil {
+		return "", err
+	}
+	cmd := exec.Command("/bin/sh", "-c", command)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = a.Dir, file, file
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	a.die(cmd)
+	runtime.LockOSThread() // a thread's end counts as its parent's
+	defer runtime.UnlockOSThread()
+	failure := cmd.Run()
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	out, err := io.ReadAll(file)
+	return string(out), errors.Join(failure, err)
+}
+
+// put writes a file as the agent's tool for that does, or its patch.
+func (a *Agent) put(ctx context.Context, sub, path, content string) error {
+	full := a.path(path)
+	_, err := os.Lstat(full)
+	return a.call(ctx, sub, a.write(full, content, err == nil), func() (string, error) {
+		return "written", errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(content), 0o644))
+	})
+}
+
+// change replaces a text in a file.
+func (a *Agent) change(ctx context.Context, sub, path, old, now string) error {
+	full := a.path(path)
+	return a.call(ctx, sub, a.edit(full, old, now), func() (string, error) {
+		data, err := os.ReadFile(full)
+		if err != nil {
+			return "", err
+		}
+		return "changed", os.WriteFile(full, []byte(strings.Replace(string(data), old, now, 1)), 0o644)
+	})
+}
+
+// look reads a file.
+func (a *Agent) look(ctx context.Context, sub, path string) error {
+	full := a.path(path)
+	return a.call(ctx, sub, a.read(full), func() (string, error) {
+		data, err := os.ReadFile(full)
+		return string(data), err
+	})
+}
+
+// list tells the agent's task list.
+func (a *Agent) list(ctx context.Context, tasks []task) error {
+	if a.tasks == nil {
+		_, err := a.tell(ctx, "TodoUpdated", "", fields{"todos": todos(tasks, "content")})
+		return err
+	}
+	return a.call(ctx, "", a.tasks(tasks), func() (string, error) { return "kept", nil })
+}
+
+// path returns a path as the agent names it.
+func (a *Agent) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(a.Dir, name)
+}
+
+// turnsEnd has the turn end. Where it is held it goes on, until its next end.
+func (a *Agent) turnsEnd(ctx context.Context, said string) error {
+	set := fields{"last_assistant_message": said, "prompt_response": said, "stop_hook_active": a.held}
+	answer, err := a.tell(ctx, a.stop, "", set)
+	if err == nil && answer.Hold != "" && a.held {
+		err = errors.New("the turn is held for ever")
+	}
+	a.held = answer.Hold != ""
+	return err
+}

@@ -1,0 +1,91 @@
+package headless_test
+
+import (
+	"strings"
+	"testing"
+
+	"pawl"
+	"pawl/internal/agents/headless"
+)
+
+var task = headless.Task{
+	Step: "write", Prompt: "Write the page.", Goal: "The page is there.", Outputs: []string{"page.html"},
+	Checks: map[string]string{"spelled": "spell page.html", "links": "./links"}, Result: "/r.json",
+}
+
+// holds checks that a text has all of these parts, in this order.
+func holds(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	rest := text
+	for _, part := range parts {
+		_, after, ok := strings.Cut(rest, part)
+		if !ok {
+			t.Errorf("no %q, or not in its place, in\n%s", part, text)
+			return
+		}
+		rest = after
+	}
+}
+
+func lacks(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			t.Errorf("%q in\n%s", part, text)
+		}
+	}
+}
+
+func TestBegin(t *testing.T) {
+	t.Parallel()
+	first := task.Begin("", nil)
+	holds(t, first, "Write the page.", "step write", "The page is there.", "page.html", "- links: ./links\n- spelled: spell page.html", "pawl ask", "/r.json")
+	lacks(t, first, "tried before", "Your task:")
+	later := task.Begin("# Brief of run x\n", &pawl.Resume{Attempt: 2, Ended: "its supervisor was lost"})
+	holds(t, later, "# Brief of run x", "Your task:", "Write the page.", "This was tried before.", "not by the user: its supervisor was lost. Nobody has refused")
+}
+
+func TestContinue(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		told  pawl.Resume
+		holds []string
+		lacks []string
+	}{
+		"cut off": {
+			pawl.Resume{Ended: "ran for 1h0m0s (limit 1h0m0s)", Partial: []string{"page.html"}},
+			[]string{"cut off by the machine or by pawl", "ran for 1h0m0s", "look before you do it again", "nobody vouches for it: page.html", "Carry on"},
+			[]string{"Write the page.", "Brief"},
+		},
+		"unmet": {
+			pawl.Resume{Ended: "check links failed (exit code 1): 3 broken", Unmet: []string{"links"}},
+			[]string{"It is not done, whatever was said", "- links: ./links", "What they said: check links failed (exit code 1): 3 broken", "Carry on"},
+			[]string{"cut off"},
+		},
+		"rejected": {pawl.Resume{Rejected: "too formal"}, []string{"It is to be done again: too formal", "Carry on"}, []string{"cut off"}},
+		"answered": {
+			pawl.Resume{Answers: []pawl.Told{{Ask: "Which colour?", Answer: pawl.Chosen, Option: "red", Why: "warmer"}, {Ask: "Right?", Answer: pawl.Approved}}},
+			[]string{`To the question "Which colour?" the answer is: red (warmer).`, `"Right?" the answer is: approved.`},
+			nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := task.Continue(c.told)
+			holds(t, text, c.holds...)
+			lacks(t, text, c.lacks...)
+		})
+	}
+	holds(t, task.GoOn("claude is at its usage limit."), "not by the user: claude is at its usage limit. Nobody", "Carry on")
+}
+
+func TestExpand(t *testing.T) {
+	t.Parallel()
+	values := map[string]string{"PAWL_ITEM": "a*b?", "PAWL_OUT": "/out", "PAWL_STEP": "s"}
+	got := headless.Expand("Do $PAWL_ITEM into ${PAWL_OUT}/x as $PAWL_STEPS, not $HOME, ${HOME}, $PAWL_NONE or $5.", func(name string) (string, bool) {
+		v, ok := values[name]
+		return v, ok
+	})
+	if want := "Do a*b? into /out/x as $PAWL_STEPS, not $HOME, ${HOME}, $PAWL_NONE or $5."; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

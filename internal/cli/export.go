@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pawl/internal/engine"
+	"pawl/internal/foreign"
+)
+
+func (a *app) exportCommand() *cobra.Command {
+	var name string
+	var dry bool
+	c := &cobra.Command{
+		Use:   "export SYSTEM [PATH]",
+		Short: "Write a run as another system's files",
+		Long: "Write a run as another system's files\n\nSYSTEM is " + a.systems() + ". PATH is the folder that its files are in (default: the project).\n" +
+			"Of files that are there only what differs is changed.",
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.exportTo(c.Context(), args[0], optional(args, 1), name, dry)
+		},
+	}
+	c.Flags().StringVar(&name, "run", "", "the run (default: the current one)")
+	c.Flags().BoolVar(&dry, "dry-run", false, "only name the files")
+	return a.jsonFlag(c)
+}
+
+func (a *app) exportTo(ctx context.Context, system, path, name string, dry bool) error {
+	codec, err := a.codec(system)
+	if err != nil {
+		return err
+	}
+	p, r, err := a.look(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer r.Log.Close()
+	dir := p.Root
+	if path != "" {
+		if dir, err = a.foreignDir(path); err != nil {
+			return err
+		}
+	}
+	files, findings, err := engine.ReadForeign(dir, codec)
+	if err != nil {
+		return err
+	}
+	a.printWorst(findings)
+	holder, alive := p.EngineHolder()
+	written := codec.Write(files, engine.ViewFor(p, r, foreign.Exported, alive && holder.Run == r.State.Run))
+	if !dry {
+		if err := engine.WriteForeign(dir, written); err != nil {
+			return err
+		}
+	}
+	names := []string{}
+	for _, f := range written {
+		names = append(names, f.Path)
+	}
+	if a.json {
+		return a.printJSON(names)
+	}
+	for _, name := range names {
+		fmt.Fprintln(a.Out, name)
+	}
+	return nil
+}

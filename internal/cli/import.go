@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"pawl"
+	"pawl/internal/engine"
+	"pawl/internal/foreign"
+	"pawl/internal/project"
+)
+
+type importOptions struct {
+	dry   bool
+	agent string
+}
+
+func (a *app) importCommand() *cobra.Command {
+	o := importOptions{agent: string(pawl.ClaudeCode)}
+	c := &cobra.Command{
+		Use:   "import SYSTEM [PATH]",
+		Short: "Make a run of another system's files, and go on with it",
+		Long: "Make a run of another system's files, and go on with it\n\nSYSTEM is " + a.systems() + ". PATH is the folder that its files are in (default: the project).\n" +
+			"What it says was done is believed only as far as the files that it claims are there. Its files are not changed.",
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.importFrom(c.Context(), args[0], optional(args, 1), o)
+		},
+	}
+	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what is found: run, position, work that is left, findings")
+	c.Flags().StringVar(&o.agent, "agent", o.agent, "who is to do what is not done")
+	return a.jsonFlag(c)
+}
+
+// importReport is what `pawl import --dry-run --json` prints.
+type importReport struct {
+	foreign.Reading
+	Pending  []pawl.StepID  `json:"pending"`
+	Findings []pawl.Finding `json:"findings"`
+}
+
+func (a *app) importFrom(ctx context.Context, system, path string, o importOptions) error {
+	codec, err := a.codec(system)
+	if err != nil {
+		return err
+	}
+	dir, err := a.foreignDir(path)
+	if err != nil {
+		return err
+	}
+	reading, findings, err := engine.ReadAs(ctx, codec, dir)
+	if err != nil {
+		return err
+	}
+	if reading.Name == "" && len(reading.Phases) == 0 {
+		a.printWorst(findings)
+		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no files of %s in %s", system, dir), Hint: "pawl import " + system + " PATH"}
+	}
+	if o.dry {
+		return a.printReading(importReport{Reading: reading, Pending: pending(reading), Findings: append([]pawl.Finding{}, findings...)})
+	}
+	p, err := a.projectOrInit()
+	if err != nil {
+		return err
+	}
+	a.register(p)
+	made, err := engine.Import(ctx, p, me(), engine.Importing{
+		Reading: reading, Path: pathIn(p, dir), Findings: findings, Agent: pawl.AgentName(o.agent), Version: a.version,
+	})
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(made)
+	}
+	a.printWorst(made.Findings)
+	fmt.Fprintf(a.Out, "run %s made of %s: %d of %s done\npawl resume %s\n", made.Run, system, len(made.Done), count(steps(reading), "step"), made.Run)
+	return nil
+}
+
+// foreignDir returns the folder that another system's files are in.
+func (a *app) foreignDir(path string) (string, error) {
+	if path == "" {
+		if p, err := a.project(); err == nil {
+			return p.Root, nil
+		}
+		return a.here()
+	}
+	if !filepath.IsAbs(path) {
+		here, err := a.here()
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(here, path)
+	}
+	return filepath.EvalSymlinks(path)
+}
+
+func pathIn(p *project.Project, dir string) string {
+	if rel, err := filepath.Rel(p.Root, dir); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return dir
+}
+
+func steps(r foreign.Reading) int {
+	n := 0
+	for _, phase := range r.Phases {
+		n += len(phase.Steps)
+	}
+	return n
+}
+
+func pending(r foreign.Reading) []pawl.StepID {
+	ids := []pawl.StepID{}
+	for _, phase := range r.Phases {
+		for _, s := range phase.Steps {
+			if s.Status != pawl.Done && s.Status != pawl.Skipped {
+				ids = append(ids, s.ID)
+			}
+		}
+	}
+	return ids
+}
+
+// printWorst prints the findings that are not good.
+func (a *app) printWorst(findings []pawl.Finding) {
+	for _, f := range findings {
+		if f.Level != pawl.OK {
+			a.printFinding(f)
+		}
+	}
+}
+
+func (a *app) printReading(r importReport) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	fmt.Fprintf(a.Out, "%s  %s (%s)  %d%%\n", orText(r.Name, r.System), r.Status, orText(r.Native, "no status of its own"), r.Percent)
+	for _, line := range [][2]string{{"goal", r.Goal}, {"resume", r.Resume}, {"next", r.Next}} {
+		if line[1] != "" {
+			fmt.Fprintf(a.Out, "%-9s %s\n", line[0], oneLine(line[1]))
+		}
+	}
+	if !r.Updated.IsZero() {
+		fmt.Fprintf(a.Out, "activity  %s\n", stamp(r.Updated))
+	}
+	var rows [][]string
+	for _, phase := range r.Phases {
+		for _, s := range phase.Steps {
+			rows = append(rows, []string{phase.Name, string(s.ID), string(s.Status), number(len(s.Items)), oneLine(orText(s.Name, s.Goal))})
+		}
+	}
+	fmt.Fprintln(a.Out)
+	if err := table(a.Out, []string{"PHASE", "STEP", "STATUS", "ITEMS", "NAME"}, rows); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "\n%s, %s, %s, %s\n", count(len(r.Gates), "gate"), count(len(r.Memories), "thing")+" learned", count(len(r.Made), "decision"), count(len(r.Blockers), "blocker"))
+	a.printWorst(r.Findings)
+	return nil
+}

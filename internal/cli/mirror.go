@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"path/filepath"
+	"strings"
+
+	"pawl"
+	"pawl/internal/engine"
+	"pawl/internal/foreign"
+	"pawl/internal/project"
+)
+
+// codec returns the codec of a system.
+func (a *app) codec(system string) (foreign.Codec, error) {
+	for _, c := range a.parts.Codecs {
+		if c.System() == system {
+			return c, nil
+		}
+	}
+	return nil, usageError("pawl import --help", "no system %q: use %s", system, a.systems())
+}
+
+func (a *app) systems() string {
+	var names []string
+	for _, c := range a.parts.Codecs {
+		names = append(names, c.System())
+	}
+	return strings.Join(names, ", ")
+}
+
+func (a *app) mirrorHelp() string {
+	return "keep another system's files up to date, SYSTEM or SYSTEM=PATH: " + a.systems()
+}
+
+// mirrorNamed returns the mirror that a flag names; nil where it names none.
+func (a *app) mirrorNamed(p *project.Project, flag string) (*engine.Mirror, error) {
+	if flag == "" {
+		return nil, nil
+	}
+	system, path, _ := strings.Cut(flag, "=")
+	codec, err := a.codec(system)
+	if err != nil {
+		return nil, err
+	}
+	dir := p.Root
+	if path != "" {
+		if !filepath.IsLocal(path) {
+			return nil, usageError("", "--mirror %s: the folder is to lie in the project", flag)
+		}
+		dir = filepath.Join(p.Root, path)
+	}
+	return &engine.Mirror{Codec: codec, Dir: dir}, nil
+}
+
+// mirrorOf says which system's files are kept up to date for a run: the one that the flag names, else the one that the run
+// had.
+func (a *app) mirrorOf(p *project.Project, flag string) func(*pawl.State) *engine.Mirror {
+	return func(s *pawl.State) *engine.Mirror {
+		named := flag
+		if named == "" && s.Mirror != nil {
+			named = s.Mirror.System
+			if s.Mirror.Path != "" {
+				named += "=" + s.Mirror.Path
+			}
+		}
+		m, err := a.mirrorNamed(p, named)
+		if err != nil {
+			a.sayNotes([]string{"the files of " + named + " are not kept up to date: " + err.Error()})
+			return nil
+		}
+		return m
+	}
+}

@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"context"
+
+	"pawl/internal/engine"
+)
+
+// verifyAs checks another system's files by that system's own rules.
+func (a *app) verifyAs(ctx context.Context, system, path string) error {
+	codec, err := a.codec(system)
+	if err != nil {
+		return err
+	}
+	dir, err := a.foreignDir(path)
+	if err != nil {
+		return err
+	}
+	findings, err := engine.VerifyAs(ctx, codec, dir)
+	if err != nil {
+		return err
+	}
+	return a.printFindings(findings, "faults found")
+}

@@ -1,0 +1,268 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"pawl"
+	"pawl/internal/content"
+	"pawl/internal/disk"
+	"pawl/internal/foreign"
+	"pawl/internal/journal"
+	"pawl/internal/project"
+)
+
+// Importing says what a run is made of.
+type Importing struct {
+	foreign.Reading
+	Path     string         // of the files, relative to the project where they lie inside
+	Findings []pawl.Finding // what was found in reading them
+	Agent    pawl.AgentName // who is to do what is not done. Defaults to claude.
+	Version  string         // of this program
+}
+
+// Imported is a run that was made.
+type Imported struct {
+	Run      pawl.RunID     `json:"run"`
+	Done     []pawl.StepID  `json:"done"` // believed
+	Findings []pawl.Finding `json:"findings"`
+}
+
+// Import makes a run of what was read of another system: its plan, and what it had finished, as far as the files that it
+// claims are there. What is claimed and is not there is a finding, and is to be done again. Cut off anywhere, there is the
+// whole run or none.
+func Import(ctx context.Context, p *project.Project, by pawl.Author, in Importing) (Imported, error) {
+	if in.Agent == "" {
+		in.Agent = "claude"
+	}
+	m := &importer{Importing: in, project: p, by: by, state: pawl.NewState()}
+	var err error
+	if m.data, err = m.planFile(); err != nil {
+		return Imported{}, err
+	}
+	if err := m.tell(); err != nil {
+		return Imported{}, err
+	}
+	done := Imported{Run: m.run, Done: m.done, Findings: m.Findings}
+	if err := m.write(ctx); err != nil {
+		return Imported{}, fmt.Errorf("import %s: %w", in.System, err)
+	}
+	return done, m.remember()
+}
+
+// importer gathers the events of a run that is being made.
+type importer struct {
+	Importing
+	project *project.Project
+	by      pawl.Author
+	run     pawl.RunID
+	plan    *pawl.Plan
+	data    []byte // of the plan
+	state   *pawl.State
+	events  []pawl.Event
+	done    []pawl.StepID
+}
+
+// planFile makes the plan, and reads it as the engine will.
+func (m *importer) planFile() ([]byte, error) {
+	plan := foreign.PlanOf(m.Reading, m.Agent)
+	if len(plan.Steps()) == 0 {
+		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("import %s: no work was found in %s", m.System, m.Path), Hint: "pawl import " + m.System + " --dry-run"}
+	}
+	m.run = pawl.NewRunID(plan.Name, time.Now(), randomHex(2))
+	data, err := pawl.WritePlan(plan)
+	if err != nil {
+		return nil, err
+	}
+	m.plan, err = pawl.ReadPlan(plan.Name, data)
+	return data, err
+}
+
+// say adds an event, and folds it: what comes next builds on it. One that does not fit is left out, and found.
+func (m *importer) say(at time.Time, payload pawl.Payload) error {
+	event, err := pawl.NewEvent(m.by, payload)
+	if err != nil {
+		return err
+	}
+	event.Seq, event.Time = pawl.Seq(len(m.events)+1), at
+	if at.IsZero() || at.After(time.Now()) {
+		event.Time = time.Now().UTC()
+	}
+	misfits := m.state.Misfit
+	m.state.Apply(event)
+	if m.state.Misfit > misfits {
+		m.find(pawl.Warn, "", "%s was left out: %s", payload.Event(), m.state.Misfits[len(m.state.Misfits)-1].Why)
+		return nil
+	}
+	event.Time = event.Time.UTC()
+	m.events = append(m.events, event)
+	return nil
+}
+
+func (m *importer) find(level pawl.Level, where, format string, args ...any) {
+	m.Findings = append(m.Findings, pawl.Finding{Level: level, Where: where, What: fmt.Sprintf(format, args...)})
+}
+
+// tell says everything that was read, as events.
+func (m *importer) tell() error {
+	now := time.Now()
+	created := pawl.RunCreated{Format: pawl.Format, Run: m.run, Project: m.project.ID, Kind: pawl.PlanRun, Name: m.plan.Name, Pawl: m.Version}
+	planned := pawl.RunPlanned{
+		Revision: 1, File: filepath.Base(m.project.PlanFile(m.run, 1)), SHA256: hash(m.data), Steps: len(m.plan.Steps()), Goal: m.plan.Goal, Mode: m.plan.Mode,
+	}
+	if err := errors.Join(m.say(now, created), m.say(now, planned)); err != nil {
+		return err
+	}
+	for _, phase := range m.Phases {
+		for i := range phase.Steps {
+			if err := m.step(&phase.Steps[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if err := m.notes(); err != nil {
+		return err
+	}
+	imported := pawl.RunImported{
+		System: m.System, Path: m.Path, Name: m.Name, ID: m.ID, Status: m.Native, Next: clip(m.Next), Facts: m.Facts,
+		Findings: m.Findings[:min(len(m.Findings), maxTold)],
+	}
+	return m.say(now, imported)
+}
+
+// maxTold is how many findings an event has.
+const maxTold = 50
+
+// step says of a step what was done of it.
+func (m *importer) step(s *foreign.Step) error {
+	for _, item := range s.Items {
+		named := pawl.ItemNamed{
+			Step: s.ID, Item: pawl.ItemIDOf(item.ID), Title: item.Name, Status: item.Status, Outputs: item.Outputs, Commit: item.Commit,
+		}
+		if err := m.say(s.Ended, named); err != nil {
+			return err
+		}
+	}
+	if s.Status != pawl.Done && s.Status != pawl.Skipped {
+		return nil
+	}
+	outputs, missing := m.claimed(s.Claims)
+	if len(missing) > 0 {
+		m.find(pawl.Warn, s.Where, "step %s is said to be done, but of its files %d are missing or changed: %v; it is to be done again", s.ID, len(missing), missing[:min(len(missing), 5)])
+		return nil
+	}
+	if s.Status == pawl.Skipped {
+		return m.say(s.Ended, pawl.StepSkipped{Step: s.ID, Why: orElse(s.Why, "skipped in "+m.System)})
+	}
+	planned := m.plan.Step(s.ID)
+	key, err := keyNow(m.project.Root, m.plan, work{step: planned, index: -1}, given(m.plan.Order()[s.ID], m.state))
+	if err != nil {
+		return err
+	}
+	why := fmt.Sprintf("imported: %s says so, and it claims no files", m.System)
+	if len(outputs) > 0 {
+		why = fmt.Sprintf("imported: %s says so, and all %d files that it claims are there", m.System, len(outputs))
+	}
+	m.done = append(m.done, s.ID)
+	return m.say(s.Ended, pawl.StepDone{
+		Step: s.ID, Key: key.Compact(), Outputs: outputs, Accept: pawl.AcceptOf(planned), Summary: clip(s.Summary), Adopted: why, Started: s.Started,
+	})
+}
+
+// mostClaims is how many claimed files an event has.
+const mostClaims = 200
+
+// claimed checks claims on disk.
+func (m *importer) claimed(claims []foreign.Claim) (pawl.Outputs, []string) {
+	outputs := pawl.Outputs{}
+	var missing []string
+	for _, claim := range claims {
+		c, err := content.One(m.project.Root, claim.Path)
+		switch {
+		case err != nil, claim.SHA256 != "" && claim.SHA256 != c.SHA256, c == (pawl.Content{}):
+			missing = append(missing, claim.Path)
+		case len(outputs) < mostClaims:
+			outputs[claim.Path] = c
+		}
+	}
+	slices.Sort(missing)
+	if len(outputs) == 0 {
+		return nil, missing
+	}
+	return maps.Clone(outputs), missing
+}
+
+// notes says gates, decisions and blockers. What was learned follows when the run is there.
+func (m *importer) notes() error {
+	var errs []error
+	for _, g := range m.Gates {
+		gate := g.Gate
+		gate.ID = gate.Identify()
+		errs = append(errs, m.say(gate.Opened, pawl.GateOpened{Gate: gate}))
+		if g.Answer != "" {
+			reply := pawl.GateAnswered{Gate: gate.ID, Step: gate.Step, Answer: pawl.Approved, Why: g.Answer}
+			if gate.Type == pawl.DecisionFor {
+				reply.Answer, reply.Option = pawl.Chosen, g.Answer
+			}
+			errs = append(errs, m.say(gate.Opened, reply))
+		}
+	}
+	for _, d := range m.Made {
+		errs = append(errs, m.say(d.Time, pawl.DecisionMade{Decision: d}))
+	}
+	for i, b := range m.Blockers {
+		errs = append(errs, m.say(b.Opened, pawl.BlockerOpened{Blocker: b}))
+		if !b.Cleared.IsZero() || b.How != "" {
+			errs = append(errs, m.say(b.Cleared, pawl.BlockerCleared{ID: i + 1, How: b.How}))
+		}
+	}
+	if m.Status == pawl.StatusCompleted && len(m.done) == len(m.plan.Steps()) {
+		errs = append(errs, m.say(m.Updated, pawl.RunEnded{Status: pawl.StatusCompleted, Why: "imported from " + m.System}))
+	}
+	return errors.Join(errs...)
+}
+
+// write makes the run, under a name that is no run's until all of it is durable.
+func (m *importer) write(ctx context.Context) error {
+	making := m.project.Making()
+	if err := disk.RemoveTree(making); err != nil {
+		return err
+	}
+	if err := m.fill(ctx, making); err != nil {
+		return err
+	}
+	if err := disk.MakeFolders(m.project.Runs()); err != nil {
+		return err
+	}
+	if err := disk.Rename(filepath.Join(making, string(m.run)), m.project.RunDir(m.run)); err != nil {
+		return err
+	}
+	return disk.SyncFolder(making)
+}
+
+func (m *importer) fill(ctx context.Context, folder string) error {
+	log, err := journal.Create(folder, m.run)
+	if err != nil {
+		return err
+	}
+	if err := disk.Replace(filepath.Join(folder, string(m.run), filepath.Base(m.project.PlanFile(m.run, 1))), m.data); err != nil {
+		return errors.Join(err, log.Close())
+	}
+	_, err = log.Append(ctx, 0, m.events...)
+	return errors.Join(err, log.Close())
+}
+
+// remember adds what was learned to MEMORY.md.
+func (m *importer) remember() error {
+	for _, memory := range m.Memories {
+		if _, err := m.project.Learn(memory); err != nil {
+			return err
+		}
+	}
+	return nil
+}

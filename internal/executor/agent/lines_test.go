@@ -1,0 +1,75 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"pawl"
+)
+
+// TestEachLine: lines come whole, however they are read; of one that is too long nothing is told, and the next one is.
+func TestEachLine(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 10<<20)
+	for text, want := range map[string][]string{
+		"":                               nil,
+		"a\nb\r\n\nc":                    {"a", "b", "", "c"},
+		"\n":                             {""},
+		long + "\nnext\n":                {long, "next"},
+		long + long + "\nnext\n":         {"next"},
+		"first\n" + long + long + "tail": {"first"},
+	} {
+		var got []string
+		eachLine(strings.NewReader(text), func(line []byte) { got = append(got, string(line)) })
+		if !slices.Equal(got, want) {
+			t.Errorf("%d bytes: %d lines, want %d", len(text), len(got), len(want))
+		}
+	}
+	var got []string
+	eachLine(iotest.OneByteReader(strings.NewReader("ab\ncd\n")), func(line []byte) { got = append(got, string(line)) })
+	if !slices.Equal(got, []string{"ab", "cd"}) {
+		t.Errorf("byte by byte: %q", got)
+	}
+}
+
+// TestScreen: words come in lines, parts when their line is whole, and secrets in neither.
+func TestScreen(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	s := screen{to: &out, clean: func(text string) string { return strings.ReplaceAll(text, "secret", "[redacted]") }}
+	s.part("I look ")
+	s.part("for a sec")
+	if out.Len() > 0 {
+		t.Errorf("half a line is shown: %q", out.String())
+	}
+	s.part("ret.\nAnd ")
+	s.words("> tool: secret")
+	s.part("end")
+	s.flush()
+	s.flush()
+	if want := "I look for a [redacted].\nAnd \n> tool: [redacted]\nend\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+// TestMerged: what an agent says of itself counts where it claims no more than came out.
+func TestMerged(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ own, came, want pawl.ResultStatus }{
+		{pawl.ResultDone, pawl.ResultDone, pawl.ResultDone},
+		{pawl.ResultFailed, pawl.ResultDone, pawl.ResultFailed},
+		{pawl.ResultBlocked, pawl.ResultDone, pawl.ResultBlocked},
+		{pawl.ResultWaiting, pawl.ResultDone, pawl.ResultWaiting},
+		{pawl.ResultDone, pawl.ResultFailed, pawl.ResultFailed},
+		{pawl.ResultDone, pawl.ResultBlocked, pawl.ResultBlocked},
+		{pawl.ResultWaiting, pawl.ResultFailed, pawl.ResultWaiting},
+	} {
+		own := pawl.Result{Status: c.own, Summary: "its own", Memory: []pawl.Memory{{Kind: pawl.Gotcha, Text: "x"}}}
+		got := merged(own, pawl.Result{Status: c.came, Summary: "what came out"})
+		if got.Status != c.want || len(got.Memory) != 1 {
+			t.Errorf("says %s, came out %s: %+v", c.own, c.came, got)
+		}
+	}
+}

@@ -1,0 +1,393 @@
+package grid_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/grid"
+	"pawl/internal/foreign/splice"
+)
+
+// folder returns files with these contents, by path, a pair each.
+func folder(pairs ...string) foreign.Files {
+	var files foreign.Files
+	for i := 0; i+1 < len(pairs); i += 2 {
+		files = append(files, foreign.File{Path: pairs[i], Data: []byte(pairs[i+1]), Changed: now.Add(-time.Hour)})
+	}
+	return files
+}
+
+// steps returns the steps of a reading as "id status", in order.
+func steps(r foreign.Reading) []string {
+	var all []string
+	for _, phase := range r.Phases {
+		for _, s := range phase.Steps {
+			all = append(all, string(s.ID)+" "+string(s.Status))
+		}
+	}
+	return all
+}
+
+func step(t *testing.T, r foreign.Reading, id pawl.StepID) foreign.Step {
+	t.Helper()
+	for _, phase := range r.Phases {
+		for _, s := range phase.Steps {
+			if s.ID == id {
+				return s
+			}
+		}
+	}
+	t.Fatalf("there is no step %s among %v", id, steps(r))
+	return foreign.Step{}
+}
+
+func has(findings []pawl.Finding, what string) bool {
+	return slices.ContainsFunc(findings, func(f pawl.Finding) bool { return strings.Contains(f.What, what) })
+}
+
+const interrupted = "---\ncluster: c\nstatus: interrupted\nupdated_at: \"2026-01-23T15:00:00Z\"\nposition: {phase: 1, block: 3, block_total: 4}\n---\n"
+
+// The document looks for phases/*/SUMMARY.md, which never matches 01-SUMMARY.md, so that all blocks run again.
+func TestSummariesAreFoundWhereverTheyLie(t *testing.T) {
+	t.Parallel()
+	summary := "---\nstatus: complete\n---\n"
+	r, _ := grid.Codec.Read(folder(
+		".grid/STATE.md", interrupted, ".grid/phases/01-a/01-SUMMARY.md", summary, ".grid/02-SUMMARY.md", summary, "03-SUMMARY.md", summary,
+		".grid/phases/04-d/SUMMARY.md", summary, ".grid/plans/c-PLAN-SUMMARY.md", "no summary", ".grid/phases/04-d/c-PLAN-SUMMARY.md", "neither",
+	), now)
+	if diff := cmp.Diff([]string{"01 done", "02 done", "03 done", "04 done"}, steps(r)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// In YAML 01 is the number 1, 08 is none, 02.3 a fraction, 0e12345 is zero and 1234567 no hash.
+func TestIDsAreTakenAsWritten(t *testing.T) {
+	t.Parallel()
+	r, findings := grid.Codec.Read(folder(
+		".grid/STATE.md", strings.Replace(interrupted, "block: 3, block_total: 4", "block: 08, block_total: 10", 1),
+		".grid/CHECKPOINT.md", "---\ntype: session_death\nblock: 08\ncurrent_thread: {id: 08.3, name: x}\ncompleted_threads:\n- {id: 8.1, commit: 0e12345}\n- {id: \"08.2\", commit: 1234567}\n---\n",
+		".grid/010-SUMMARY.md", "---\nblock: 010\ncommits: [1234567, 0e12345, 0012345]\n---\n",
+		".grid/09-SUMMARY.md", "---\nblock: 09\n---\n",
+	), now)
+	if len(findings) != 1 || !has(findings, "nothing shows that these are complete: 01, 02") {
+		t.Error(findings)
+	}
+	var threads []string
+	for _, item := range step(t, r, "08").Items {
+		threads = append(threads, item.ID+" "+item.Commit)
+	}
+	if diff := cmp.Diff([]string{"08.1 0e12345", "08.2 1234567", "08.3 "}, threads); diff != "" {
+		t.Error(diff)
+	}
+	var hashes []string
+	for _, c := range step(t, r, "10").Commits {
+		hashes = append(hashes, c.Hash)
+	}
+	if diff := cmp.Diff([]string{"1234567", "0e12345", "0012345"}, hashes); diff != "" || step(t, r, "09").Status != pawl.Done {
+		t.Error(diff)
+	}
+}
+
+// An unquoted value with a colon, @ or % is no YAML, and duplicate keys fail into a map.
+func TestBrokenYAMLIsReadLineByLine(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"last_action: Writing: x", "by: @me", "percent: %5", "why: `x`", "type: session_death"} {
+		r, findings := grid.Codec.Read(folder(".grid/STATE.md", interrupted,
+			".grid/CHECKPOINT.md", "---\ntype: session_death\nblock: \"03\"\nthread: 2\n"+line+"\ncompleted_threads:\n  - id: \"03.1\"\n    name: a\n---\n"), now)
+		if len(findings) == 0 || findings[0].Where == "" || !strings.HasPrefix(findings[0].Where, ".grid/CHECKPOINT.md:") {
+			t.Errorf("%s: %v", line, findings)
+		}
+		if !strings.HasPrefix(r.Next, "go on with thread 03.2") || step(t, r, "03").Items[0].Status != pawl.ItemIsDone {
+			t.Errorf("%s: %s, %v", line, r.Next, step(t, r, "03"))
+		}
+	}
+}
+
+// The document goes on at the highest complete block plus one, which fails on texts and skips gaps.
+func TestPendingIsWhatIsNotComplete(t *testing.T) {
+	t.Parallel()
+	r, _ := grid.Codec.Read(folder(".grid/01-SUMMARY.md", "---\nblock: \"01\"\n---\n", ".grid/04-SUMMARY.md", "---\nblock: 4\n---\n",
+		".grid/plans/c-block-02.md", "x", ".grid/plans/c-block-03.md", "x", ".grid/plans/c-block-04.md", "x"), now)
+	if r.Position.StepID != "02" || r.Next != "next: block 02" {
+		t.Errorf("%s: %+v", r.Next, r.Position)
+	}
+	if diff := cmp.Diff([]string{"01 done", "02 pending", "03 pending", "04 done"}, steps(r)); diff != "" {
+		t.Error(diff)
+	}
+	if r.Facts["confidence"] != "medium" || r.Resume != "rebuilt: a person is to look at it first" {
+		t.Errorf("%v %s", r.Facts, r.Resume)
+	}
+}
+
+// The document asks git for feat( and fix( and the last 20: that misses chore(01) and counts feat(content).
+func TestCommitsOfEveryTypeCount(t *testing.T) {
+	t.Parallel()
+	log := commits(t, strings.Repeat("aaaa000 2026-01-23T15:59:00Z feat(content): write a post\n", 30)+
+		"aaaa003 2026-01-23T15:50:00Z docs(02): add block summary\naaaa002 2026-01-23T15:49:00Z test(02): check the store\naaaa001 2026-01-23T15:48:00Z chore(02)!: set up the store\n")
+	r, _ := grid.Codec.(foreign.Historian).ReadHistory(folder(".grid/STATE.md", strings.Replace(interrupted, "block: 3", "block: 2", 1)), log, now)
+	var threads []string
+	for _, item := range step(t, r, "02").Items {
+		threads = append(threads, item.ID+" "+item.Name+" "+item.Commit)
+	}
+	if diff := cmp.Diff([]string{"02.1 set up the store aaaa001", "02.2 check the store aaaa002", "02.3  "}, threads); diff != "" {
+		t.Error(diff)
+	}
+	if len(r.Saved) != 1 || r.Saved[0].ID != "synthetic" || r.Saved[0].Step != "02" {
+		t.Error(r.Saved)
+	}
+}
+
+// A naive time compared with one in UTC raises in Python, and without updated_at nothing is ever stale.
+func TestTimesWithoutAZoneAreLocal(t *testing.T) {
+	t.Parallel()
+	state := func(updated string) foreign.Files {
+		return folder(".grid/STATE.md", "---\ncluster: c\nstatus: active\n"+updated+"\n---\n")
+	}
+	tests := []struct {
+		updated, resume, finding string
+		changed                  time.Time
+	}{
+		{"updated_at: 2026-01-23T17:25:00.123456", "still active: do not resume", "has no time zone", now},
+		{"updated_at: 2026-01-23T17:19:00", "stale: its last sign of life is 11 minutes old", "has no time zone", now},
+		{"updated_at: \"2026-01-23T16:25:00Z\"", "still active: do not resume", "", now},
+		{"updated_at: \"2026-01-24T16:25:00Z\"", "stale: its last sign of life is 3 hours old", "lies in the future", now.Add(-3 * time.Hour)},
+		{"", "stale: its last sign of life is 60 minutes old", "", now.Add(-time.Hour)},
+		{"", "still active: do not resume", "", now.Add(-time.Minute)},
+		{"", "stale: nothing says when it last lived", "", time.Time{}},
+		{"updated_at: tomorrow", "stale: its last sign of life is 60 minutes old", "this is no time", now.Add(-time.Hour)},
+	}
+	for _, tt := range tests {
+		files := state(tt.updated)
+		files[0].Changed = tt.changed
+		r, findings := grid.Codec.Read(files, now)
+		if r.Resume != tt.resume || (tt.finding == "") != (len(findings) == 0) || !has(append(findings, pawl.Finding{}), tt.finding) {
+			t.Errorf("%s, written %v: %s, %v", tt.updated, tt.changed, r.Resume, findings)
+		}
+	}
+}
+
+// A scratchpad that is written to is a sign of life, however old the state is.
+func TestTheScratchpadIsAHeartbeat(t *testing.T) {
+	t.Parallel()
+	files, _ := project(t, "testdata/read/alive.txtar")
+	files.Find(".grid/SCRATCHPAD.md").Changed = now.Add(-2 * time.Minute)
+	if r, _ := grid.Codec.Read(files, now); r.Status != pawl.StatusActive || r.Resume != "still active: do not resume" {
+		t.Errorf("%s: %s", r.Status, r.Resume)
+	}
+	files.Find(".grid/SCRATCHPAD.md").Changed = now.Add(-11 * time.Minute)
+	if r, _ := grid.Codec.Read(files, now); r.Status != pawl.StatusInterrupted {
+		t.Errorf("%s: %s", r.Status, r.Resume)
+	}
+}
+
+// The document writes state and checkpoint in no fixed order. Whatever prefix of what pawl writes reaches the disk, what
+// is read of it is no worse: nothing complete is forgotten, and no checkpoint is spoken of that is not there.
+func TestAnyPrefixOfAWriteIsRead(t *testing.T) {
+	t.Parallel()
+	s := begin(t, blogPlan, nil)
+	check := func(why foreign.Moment, status pawl.RunStatus) {
+		t.Helper()
+		before := slices.Clone(s.disk)
+		complete := completeBlocks(t, before)
+		out := s.write(why, status)
+		after := s.disk
+		for n := range out {
+			s.disk = slices.Clone(before)
+			for _, f := range out[:n] {
+				s.disk = without(s.disk, f.Path)
+				if f.Data != nil {
+					s.disk = append(s.disk, f)
+				}
+			}
+			if got := completeBlocks(t, s.disk); got < complete {
+				t.Errorf("%s: %d of %d files written: %d blocks are complete, not %d", why, n, len(out), got, complete)
+			}
+			state := s.disk.Find(".grid/STATE.md")
+			if state != nil && strings.Contains(string(state.Data), "last_checkpoint") && s.disk.Find(".grid/CHECKPOINT.md") == nil {
+				t.Errorf("%s: %d of %d files written: the state speaks of a checkpoint that is not there", why, n, len(out))
+			}
+		}
+		s.disk = after
+	}
+	s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1))
+	check(foreign.Began, pawl.StatusActive)
+	s.say(done("setup", 1, nil), started("layout", 1), pawl.EngineStopped{Why: "interrupted"})
+	check(foreign.Interrupted, pawl.StatusInterrupted)
+	s.say(pawl.EngineStarted{Epoch: 2, PID: 1}, done("layout", 1, nil))
+	check(foreign.StepEnded, pawl.StatusActive)
+	s.say(pawl.GateOpened{Gate: s.plan.Step("look").Gate.Gate("look", "", s.now)})
+	check(foreign.GateOpened, pawl.StatusWaiting)
+	s.memories = []pawl.Memory{{Kind: pawl.Gotcha, Text: "x"}}
+	s.say(pawl.RunEnded{Status: pawl.StatusFailed})
+	check(foreign.RunEnded, pawl.StatusFailed)
+}
+
+// completeBlocks returns how many blocks are read as complete.
+func completeBlocks(t *testing.T, files foreign.Files) int {
+	t.Helper()
+	r, _ := grid.Codec.Read(wanted(files), now)
+	n := 0
+	for _, s := range steps(r) {
+		if strings.HasSuffix(s, " done") {
+			n++
+		}
+	}
+	return n
+}
+
+// A failed executor's partial work is reported and never rolled back: what pawl writes are the files of The Grid alone.
+func TestNothingButItsOwnFilesIsWritten(t *testing.T) {
+	t.Parallel()
+	s, _ := resumed(t, "testdata/read/prose.txtar")
+	s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("05", 1), done("05", 1, nil), pawl.RunEnded{Status: pawl.StatusCompleted})
+	for _, f := range s.write(foreign.RunEnded, pawl.StatusCompleted) {
+		for _, kept := range []string{"debug/", "refinement/", "daemon/", "clusters/", "plans/", "config.json"} {
+			if !strings.HasPrefix(f.Path, ".grid/") || strings.HasPrefix(f.Path, ".grid/"+kept) {
+				t.Errorf("%s was written", f.Path)
+			}
+		}
+	}
+	if f := s.disk.Find("packages/api/.grid/STATE.md"); f == nil || !strings.Contains(string(f.Data), "completed") {
+		t.Error("another cluster was touched")
+	}
+}
+
+// The document's function overwrites the bullets by YAML, forgets two categories and fails where one is missing.
+func TestWarmthKeepsItsShapeAndAllSixCategories(t *testing.T) {
+	t.Parallel()
+	all := []pawl.Memory{
+		{Kind: pawl.Pattern, Text: "p"}, {Kind: pawl.Gotcha, Text: "g"}, {Kind: pawl.Preference, Text: "u"}, {Kind: pawl.DecisionMem, Text: "d"},
+		{Kind: pawl.RejectedIdea, Text: "r"}, {Kind: pawl.Fragile, Text: "f: \"x\""}, {Kind: pawl.Gotcha, Text: "g"}, {Kind: pawl.Gotcha, Text: "old"},
+	}
+	for name, there := range map[string]string{
+		"bullets":         "---\ncluster: c\naccumulated_from:\n- executor-01 (block 01)\n---\n\n## Gotchas\n- \"old\"\n\n## Mine\n- kept\n",
+		"lists":           "cluster: c\ngotchas:\n- old # mine\nmine: [kept]\n",
+		"fenced lists":    "---\ngotchas: [old]\nmine: kept\n---\n",
+		"one category":    "## Gotchas\n\n* old",
+		"no YAML":         "gotchas: [old]\nwhy: a: b\n",
+		"lists and words": "gotchas: old\nalmost_did:\n",
+	} {
+		s := begin(t, blogPlan, folder(".grid/WARMTH.md", there))
+		s.memories = all
+		s.write(foreign.StepEnded, pawl.StatusActive)
+		data := string(s.disk.Find(".grid/WARMTH.md").Data)
+		r, _ := grid.Codec.Read(s.wanted(), now)
+		slices.SortFunc(r.Memories, func(a, b pawl.Memory) int { return strings.Compare(a.Text, b.Text) })
+		var texts []string
+		for _, m := range r.Memories {
+			texts = append(texts, m.Text)
+		}
+		if diff := cmp.Diff([]string{"d", "f: \"x\"", "g", "old", "p", "r", "u"}, texts); diff != "" {
+			t.Errorf("%s: %s\n%s", name, diff, data)
+		}
+		if name != "no YAML" && (strings.Contains(there, "mine") || strings.Contains(there, "Mine")) && !strings.Contains(data, "kept") {
+			t.Errorf("%s: what is not ours is gone:\n%s", name, data)
+		}
+		if (strings.Contains(there, "## ")) != (strings.Contains(data, "## ")) && name != "no YAML" {
+			t.Errorf("%s: it has another shape:\n%s", name, data)
+		}
+	}
+}
+
+// The document's prompt asks for pending_plan, where its context has pending_plans.
+func TestThePromptHasWarmthThreadsPointAndPlan(t *testing.T) {
+	t.Parallel()
+	r, _ := readAll(project(t, "testdata/read/approved.txtar"))
+	for _, want := range []string{
+		"~/.claude/agents/grid-executor.md", "<warmth>\n", "Dark mode uses class strategy", "<completed_threads>\n", "| 02.3 | Implement dark mode toggle | fed789 |",
+		"<resume_point>\nContinue from: Thread 02.5\n", "User feedback: approved", "<plan>\n---\nid: \"02\"", "Execute the remaining threads.",
+	} {
+		if !strings.Contains(r.Prompt, want) {
+			t.Errorf("%q is missing in the prompt:\n%s", want, r.Prompt)
+		}
+	}
+}
+
+// TestReadsWithoutLoss: every value in the front matter of each fixture, and every bullet, is somewhere in what is read.
+func TestReadsWithoutLoss(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"document", "approved", "death", "corrupt", "prose", "decision", "failure", "feedback"} {
+		files, log := project(t, "testdata/read/"+name+".txtar")
+		r, _ := readAll(files, log)
+		data, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all any
+		if err := json.Unmarshal(data, &all); err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(textsOf(all), "\n")
+		for _, f := range wanted(files) {
+			for _, value := range valuesOf(f.Data) {
+				if !strings.Contains(said, value) {
+					t.Errorf("%s, %s: %q is lost", name, f.Path, value)
+				}
+			}
+		}
+	}
+}
+
+// textsOf returns all texts and numbers of a JSON value.
+func textsOf(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case map[string]any:
+		var all []string
+		for _, value := range v {
+			all = append(all, textsOf(value)...)
+		}
+		return all
+	case []any:
+		var all []string
+		for _, value := range v {
+			all = append(all, textsOf(value)...)
+		}
+		return all
+	}
+	return nil
+}
+
+// valuesOf returns the words of a file that must not be lost: scalars of its YAML and bullets, but for numbers, times,
+// truths, statuses that have a word of pawl's, and paths that lead outside.
+func valuesOf(file []byte) []string {
+	part, body, _, ok := splice.Front(file)
+	var values []string
+	if ok {
+		root := splice.Scan(file, part)
+		if y, err := splice.ReadYAML(file, part); err == nil {
+			root = y.Root
+		}
+		values = scalarsOf(root)
+	}
+	for _, l := range splice.Lines(body.Bytes(file)) {
+		if text, ok := splice.Bullet(l.Text); ok && !strings.HasPrefix(text, "✅") && !strings.HasPrefix(text, "⏳") && !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "block 01 needs") && !strings.HasPrefix(text, "found the old") {
+			values = append(values, text)
+		}
+	}
+	return slices.DeleteFunc(values, func(v string) bool {
+		return strings.Trim(v, "0123456789-+:TZ. ") == "" || slices.Contains([]string{"null", "in_progress", "active", "fast"}, v) || strings.Contains(v, "/etc/") ||
+			strings.HasPrefix(v, "No answer") || v == "false" || v == "true" || v == ".grid/CHECKPOINT.md" || strings.Contains(v, "T15:4")
+	})
+}
+
+func scalarsOf(v *splice.Value) []string {
+	values := v.Texts()
+	for _, item := range v.Items {
+		if item.Kind != splice.Scalar {
+			values = append(values, scalarsOf(item)...)
+		}
+	}
+	for _, p := range v.Pairs {
+		values = append(values, scalarsOf(p.Value)...)
+	}
+	return values
+}

@@ -1,0 +1,127 @@
+package grid_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/grid"
+)
+
+// FuzzRead reads folders of any content, given as txtar. Nothing may panic, what is read is plain data, and no path that
+// it names leads out of the project.
+func FuzzRead(f *testing.F) {
+	addFixtures(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		files, log := unpacked(data)
+		r, findings := grid.Codec.(foreign.Historian).ReadHistory(files, log, now)
+		if _, err := json.Marshal([]any{r, findings}); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range pathsOf(r) {
+			if clean, err := foreign.Inside(name); err != nil || clean != name {
+				t.Fatalf("%q leads out of the project", name)
+			}
+		}
+		grid.Codec.Verify(files, foreign.World{Now: now, Exists: func(name string) bool {
+			if clean, err := foreign.Inside(name); err != nil || clean != name {
+				t.Fatalf("%q was looked for", name)
+			}
+			return false
+		}, Commit: func(string) bool { return false }})
+	})
+}
+
+// FuzzWrite writes a run into folders of any content. What is written is of The Grid, and written once.
+func FuzzWrite(f *testing.F) {
+	addFixtures(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		files, _ := unpacked(data)
+		s := begin(t, blogPlan, files)
+		s.memories = []pawl.Memory{{Kind: pawl.Gotcha, Text: "a: \"b\""}, {Kind: pawl.Fragile, Text: "c"}}
+		s.items["layout"] = []foreign.Item{{ID: "a", Name: "x", Status: pawl.ItemIsDone}, {ID: "b", Status: pawl.ItemRunning}}
+		s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1), done("setup", 1, nil), started("layout", 1),
+			pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no disk"}}, pawl.DecisionMade{Decision: pawl.Decision{Question: "q", Choice: "c"}})
+		status := []pawl.RunStatus{pawl.StatusInterrupted, pawl.StatusActive, pawl.StatusFailed, pawl.StatusCompleted}[len(data)%4]
+		v := s.view(foreign.Exported, status)
+		for _, file := range grid.Codec.Write(s.disk, v) {
+			if !strings.Contains("/"+file.Path, "/.grid/") && !strings.HasSuffix(file.Path, "-SUMMARY.md") {
+				t.Fatalf("%s was written", file.Path)
+			}
+			s.disk = without(s.disk, file.Path)
+			if file.Data != nil {
+				s.disk = append(s.disk, file)
+			}
+		}
+		if again := grid.Codec.Write(s.disk, v); len(again) > 0 {
+			t.Fatalf("%s: %s is written again:\n%s\n---\n%s", status, again[0].Path, s.disk.Find(again[0].Path).Data, again[0].Data)
+		}
+	})
+}
+
+func addFixtures(f *testing.F) {
+	names, err := filepath.Glob("testdata/read/*.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, name := range names {
+		archive, err := txtar.ParseFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(txtar.Format(archive))
+		f.Add([]byte(strings.ReplaceAll(string(txtar.Format(archive)), "\n", "\r\n")))
+	}
+}
+
+// unpacked returns the files of an archive, each path once, and the lines of git.log as commits. (The parser of txtar
+// panics on some inputs.)
+func unpacked(data []byte) (foreign.Files, []foreign.Commit) {
+	var files foreign.Files
+	var log []foreign.Commit
+	_, rest, _ := strings.Cut("\n"+string(data), "\n-- ")
+	for part := range strings.SplitSeq(rest, "\n-- ") {
+		name, text, _ := strings.Cut(part, "\n")
+		name = strings.TrimSuffix(strings.TrimSuffix(name, "\r"), " --")
+		if name == "git.log" {
+			for line := range strings.Lines(text) {
+				hash, message, _ := strings.Cut(strings.TrimSpace(line), " ")
+				log = append(log, foreign.Commit{Hash: hash, Message: message, Time: now, Files: []string{message}})
+			}
+		} else if name, err := foreign.Inside(name); err == nil && files.Find(name) == nil {
+			files = append(files, foreign.File{Path: name, Data: []byte(text), Changed: now})
+		}
+	}
+	return files, log
+}
+
+// pathsOf returns all paths that a reading names.
+func pathsOf(r foreign.Reading) []string {
+	var names []string
+	claims := func(list []foreign.Claim) {
+		for _, c := range list {
+			names = append(names, c.Path)
+		}
+	}
+	for _, c := range r.Saved {
+		claims(c.Claims)
+	}
+	for _, phase := range r.Phases {
+		for _, s := range phase.Steps {
+			claims(s.Claims)
+			for _, item := range s.Items {
+				names = append(names, item.Outputs...)
+			}
+			if s.Partial != nil {
+				names = slices.Concat(names, s.Partial.Created, s.Partial.Modified)
+			}
+		}
+	}
+	return names
+}

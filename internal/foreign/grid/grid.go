@@ -1,0 +1,52 @@
+// Package grid reads and writes the files of The Grid: a folder .grid with STATE.md, CHECKPOINT.md, WARMTH.md, plans and
+// summaries, written by agents and people after a document, and never by a program.
+//
+// So it believes little of them. Ids are taken as they are written, since 08 is no number; finished work is found by its
+// summaries, wherever they lie, and not by a counter; times may be local, missing or in the future; a file that is no
+// YAML is read line by line. What only one file claims is said to be a claim.
+//
+// It writes a file only where what it says has changed, in the shape that the file has, and nothing else in it. What it
+// has to replace goes to .grid/archive. The folders debug, refinement and daemon are never written.
+package grid
+
+import (
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+)
+
+// Codec reads and writes a project of The Grid.
+var Codec foreign.Codec = codec{}
+
+type codec struct{}
+
+var _ foreign.Historian = codec{}
+
+func (codec) System() string { return "grid" }
+
+// Wants returns the patterns of its files: those of any folder .grid, and summaries that lie beside it.
+func (codec) Wants() []string {
+	return []string{
+		"**/.grid/*.md", "**/.grid/*.json", "**/.grid/STATE.md.tmp", "**/.grid/plans/*.md", "**/.grid/phases/*/*.md",
+		"**/.grid/clusters/*/*.md", "**/.grid/debug/*.md", "**/.grid/debug/*/session.md", "**/.grid/daemon/*/task.txt",
+		"**/.grid/archive/*/WARMTH.md", "*-SUMMARY.md",
+	}
+}
+
+// Read reads without git: what was done after the last file was written is not known then.
+func (c codec) Read(files foreign.Files, now time.Time) (foreign.Reading, []pawl.Finding) {
+	return c.ReadHistory(files, nil, now)
+}
+
+// ReadHistory reads the first cluster; the others are findings.
+func (codec) ReadHistory(files foreign.Files, log []foreign.Commit, now time.Time) (foreign.Reading, []pawl.Finding) {
+	r := read(files, log, now)
+	return r.out, r.findings
+}
+
+// tenMinutes is the age at which The Grid takes a session for dead, where it shows no sign of life.
+const tenMinutes = 10 * time.Minute
+
+// skew is how far clocks may differ before a time counts as one of the future.
+const skew = 5 * time.Minute

@@ -1,0 +1,145 @@
+package grid
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+)
+
+// subject is the first line of a commit that an agent of The Grid made; only a scope of two digits is a block.
+var subject = regexp.MustCompile(`^([a-z]+)\((\d{2})\)!?:\s*(.*)$`)
+
+// keeping are the words of commits that keep The Grid's own files, and are no threads.
+var keeping = regexp.MustCompile(`(?i)\b(summary|state)\b`)
+
+// readHistory gives every block that is not complete the commits that name it: its threads, as far as they came.
+func (r *reader) readHistory() {
+	byBlock := map[string][]foreign.Commit{}
+	for _, c := range slices.Backward(r.log) {
+		if m := subject.FindStringSubmatch(firstLine(c.Message)); m != nil {
+			id := blockID(m[2])
+			byBlock[id] = append(byBlock[id], c)
+			if r.newest.Hash == "" || !c.Time.Before(r.newest.Time) {
+				r.newest, r.newestBlock = c, id
+			}
+		}
+	}
+	for id, commits := range byBlock {
+		r.blockHistory(r.block(id), commits)
+	}
+}
+
+func (r *reader) blockHistory(b *block, commits []foreign.Commit) {
+	if b.summary != "" { // it says itself which are its commits
+		if last := commits[len(commits)-1].Time; b.undated && !last.IsZero() {
+			b.Ended = last.UTC()
+		}
+		return
+	}
+	b.Commits = append(b.Commits, commits...)
+	if len(b.threads) > 0 && b.threads[0].Status == pawl.ItemIsDone {
+		return
+	}
+	for _, c := range commits {
+		m := subject.FindStringSubmatch(firstLine(c.Message))
+		if m[1] == "docs" && keeping.MatchString(m[3]) {
+			continue
+		}
+		b.fromGit++
+		b.thread(foreign.Item{
+			ID: b.id + "." + strconv.Itoa(b.fromGit), Name: m[3], Status: pawl.ItemIsDone, Native: "in git", Commit: c.Hash,
+			Outputs: r.paths("git", 0, c.Files),
+		})
+	}
+}
+
+// rebuild says where the work stands where no state says it: from summaries and git.
+func (r *reader) rebuild() {
+	if len(r.blocks) == 0 {
+		return
+	}
+	r.fact("recovered", "true")
+	r.fact("confidence", "medium")
+	r.named("unknown")
+	r.out.Position = pawl.Position{StepTotal: len(r.blocks)}
+	r.out.Status = pawl.StatusInterrupted
+	done := 0
+	for _, b := range r.order() {
+		if b.complete() {
+			done++
+		}
+	}
+	r.out.Percent = 100 * done / len(r.blocks)
+	from := "the summaries"
+	if len(r.log) > 0 {
+		from += " and git"
+	}
+	r.find(pawl.Finding{Level: pawl.Warn, What: "there is no state to read; this was rebuilt from " + from + ", confidence medium",
+		Where: r.grid + "STATE.md", Evidence: of(done, len(r.blocks)) + " blocks have a summary", Hint: "look at it before you go on"})
+}
+
+// died reports whether a session died without a checkpoint.
+func (r *reader) died() bool {
+	return (r.point == nil || r.point.old) && (r.state.shape == "" || strings.HasPrefix(r.out.Resume, "stale") || strings.EqualFold(r.state.native, "interrupted"))
+}
+
+// lostSession makes the checkpoint that a session did not write before it died: from git and the scratchpad's last entry.
+func (r *reader) lostSession() {
+	b := r.lostBlock()
+	if b == nil {
+		return
+	}
+	last := r.scratch
+	if last == "" && len(b.Commits) > 0 {
+		last = firstLine(b.Commits[len(b.Commits)-1].Message)
+	}
+	if b.Partial == nil {
+		b.Partial = &foreign.Partial{Last: last}
+	}
+	b.Status, b.Why = pawl.Running, "its session died without a checkpoint"
+	saved := foreign.Checkpoint{
+		ID: "synthetic", Kind: pawl.CheckpointEmergency, Step: b.ID, Native: sessionDeath, Time: r.lastSign(), Valid: true,
+		Reason: "made from git and the scratchpad, since the session died without one",
+	}
+	for _, t := range b.threads {
+		if t.Status == pawl.ItemIsDone {
+			for _, name := range t.Outputs {
+				saved.Claims = append(saved.Claims, foreign.Claim{Path: name})
+			}
+		}
+	}
+	r.out.Saved = append(r.out.Saved, saved)
+	r.lost = b
+}
+
+var threadHint = regexp.MustCompile(`(?i)\bthread\s+#?(\d{1,3}(?:\.\d{1,3})?)\b`)
+
+// lostBlock returns the block that was worked on: the one that the state names, else the scratchpad or the newest
+// commit, as long as it is not complete. Where there is no state, git must know of its work.
+func (r *reader) lostBlock() *block {
+	ids := []string{r.currentBlock()}
+	if m := affected.FindStringSubmatch(r.scratch); m != nil {
+		ids = append(ids, blockID(m[1]))
+	}
+	ids = append(ids, r.newestBlock)
+	for _, id := range ids {
+		if b := r.blocks[id]; b != nil && !b.complete() && (r.state.shape != "" || b.fromGit > 0) {
+			return b
+		}
+	}
+	return nil
+}
+
+// lastSign returns when somebody last did something that can be seen; times in the future count for nothing.
+func (r *reader) lastSign() time.Time {
+	last := later(r.state.updated, r.beat)
+	if last.IsZero() && r.state.file != nil {
+		last = r.past(r.state.file.Changed.UTC())
+	}
+	return later(last, r.past(r.newest.Time.UTC()))
+}

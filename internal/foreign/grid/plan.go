@@ -1,0 +1,254 @@
+package grid
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/splice"
+)
+
+// readPlans reads the plans of all blocks: those in plans first, then the copies in the folders of phases.
+func (r *reader) readPlans() {
+	for _, folder := range []string{"plans/", "phases/"} {
+		for _, f := range r.sorted(folder) {
+			switch a := r.classify(f.Path); a.kind {
+			case planFile:
+				r.readPlan(&f, a)
+			case planSummaryFile:
+				r.readPlanSummary(&f)
+			}
+		}
+	}
+	r.needsOfWaves()
+}
+
+// sorted returns the files below a folder of the cluster's, by path.
+func (r *reader) sorted(folder string) []foreign.File {
+	var all []foreign.File
+	for _, f := range r.files {
+		if strings.HasPrefix(f.Path, r.grid+folder) {
+			all = append(all, f)
+		}
+	}
+	slices.SortFunc(all, func(a, b foreign.File) int { return strings.Compare(a.Path, b.Path) })
+	return all
+}
+
+func (r *reader) readPlan(f *foreign.File, a about) {
+	b := r.block(a.block)
+	r.inPhase(b, a.phase)
+	if b.planned {
+		return // a copy
+	}
+	b.planned, b.plan, b.Where = true, strings.TrimPrefix(string(f.Data), "\uFEFF"), f.Path
+	b.Goal = cut(b.plan)
+	c, body, ok := r.front(f, false)
+	if ok {
+		r.planFields(b, c)
+	}
+	lines := bodyLines(f.Data, body)
+	for _, s := range splice.Sections(lines) {
+		if b.Name == "" && s.Level == 1 {
+			b.Name = title(s.Title)
+		}
+		if id, name := threadTitle(b.id, s.Title); id != "" {
+			b.thread(foreign.Item{ID: string(id), Name: name, Status: pawl.ItemPending})
+		}
+	}
+	if b.Name == "" {
+		b.Name = slugName(a.phase)
+	}
+}
+
+func (r *reader) planFields(b *block, c record) {
+	r.checkBlock(b, c, "id")
+	r.checkBlock(b, c, "block")
+	r.named(c.text("cluster"))
+	b.Name = c.text("objective")
+	if name := c.text("name"); name != "" {
+		b.Name = name
+	}
+	b.Wave = c.number("wave")
+	if needs := c.texts("depends_on"); needs != nil || c.at("depends_on") != nil {
+		b.Needs = []pawl.StepID{}
+		for _, need := range needs {
+			b.Needs = append(b.Needs, pawl.StepIDOf(blockID(need)))
+		}
+	}
+	if phase := c.number("phase"); phase > 0 {
+		b.phase = phase
+	}
+	c.rest(b.facts(), "plan")
+}
+
+// checkBlock says where a file's own block is another one than that of its name.
+func (r *reader) checkBlock(b *block, c record, key string) {
+	if id := c.block(key); id != "" && id != b.id {
+		r.warn(c.file, c.at(key).LineOf(), "it says that it is about block "+id+", but its name says "+b.id+", which counts", "")
+	}
+}
+
+func (b *block) facts() map[string]string {
+	if b.Facts == nil {
+		b.Facts = map[string]string{}
+	}
+	return b.Facts
+}
+
+// inPhase notes the phase whose folder speaks of a block.
+func (r *reader) inPhase(b *block, folder string) {
+	m := phaseName.FindStringSubmatch(folder)
+	if m == nil {
+		return
+	}
+	if n, err := strconv.Atoi(m[1]); err == nil && b.phase == 0 {
+		b.phase = n
+		if r.phases[n] == "" {
+			r.phases[n] = slugName(folder)
+		}
+	}
+}
+
+// slugName returns the words of a folder's name: 01-dark-mode is "dark mode".
+func slugName(folder string) string {
+	if m := phaseName.FindStringSubmatch(folder); m != nil {
+		return strings.ReplaceAll(m[2], "-", " ")
+	}
+	return ""
+}
+
+var titleLead = regexp.MustCompile(`^(?i)(?:block|plan)\s+[\w.]+\s*[:—–-]\s*`)
+
+// title returns what a heading says without "Block 01:" before it and "Summary" behind.
+func title(text string) string {
+	text = titleLead.ReplaceAllString(text, "")
+	return strings.TrimSpace(strings.TrimSuffix(text, " Summary"))
+}
+
+var threadLead = regexp.MustCompile(`^(?i)thread\s+([\d.]*\d)\s*[:—–-]?\s*(.*)$`)
+
+// threadTitle returns the thread that a heading is about.
+func threadTitle(block, text string) (pawl.ItemID, string) {
+	m := threadLead.FindStringSubmatch(text)
+	if m == nil {
+		return "", ""
+	}
+	return threadID(block, m[1]), m[2]
+}
+
+// thread adds a thread to a block, or adds what is new of it.
+func (b *block) thread(t foreign.Item) {
+	i, known := b.index[t.ID]
+	if !known {
+		if b.index == nil {
+			b.index = map[string]int{}
+		}
+		b.index[t.ID] = len(b.threads)
+		b.threads = append(b.threads, t)
+		return
+	}
+	old := &b.threads[i]
+	if t.Status != pawl.ItemPending || old.Status == pawl.ItemPending {
+		old.Status, old.Native = t.Status, t.Native
+	}
+	old.Name, old.Commit = cmp.Or(t.Name, old.Name), cmp.Or(t.Commit, old.Commit)
+	if len(t.Outputs) > 0 {
+		old.Outputs = t.Outputs
+	}
+}
+
+// sortThreads brings the threads into the order of their numbers.
+func (b *block) sortThreads() {
+	slices.SortStableFunc(b.threads, func(x, y foreign.Item) int {
+		return cmp.Compare(threadNumber(pawl.ItemID(x.ID)), threadNumber(pawl.ItemID(y.ID)))
+	})
+	for i, t := range b.threads {
+		b.index[t.ID] = i
+	}
+}
+
+// readPlanSummary reads the master plan: which blocks there are, in which waves.
+func (r *reader) readPlanSummary(f *foreign.File) {
+	name, _ := strings.CutSuffix(path.Base(f.Path), planSummary)
+	c, body, ok := r.front(f, false)
+	if ok {
+		r.named(c.text("cluster"))
+		if waves := c.at("wave_structure"); waves != nil && waves.Kind == splice.Map {
+			for _, p := range waves.Pairs {
+				r.inWave(blockNumber(p.Key), p.Value.Texts())
+			}
+			c.used[waves] = true
+		}
+		r.out.Goal = cmp.Or(c.text("goal"), c.text("objective"))
+		c.rest(r.out.Facts, "plan")
+	}
+	r.named(name)
+	for _, s := range splice.Sections(bodyLines(f.Data, body)) {
+		if m := waveTitle.FindStringSubmatch(s.Title); m != nil {
+			r.inWave(blockNumber(m[1]), blocksIn(splice.Join(s.Lead())))
+		}
+	}
+}
+
+var (
+	waveTitle  = regexp.MustCompile(`^(?i)wave\s+(\d+)\b`)
+	blockInRow = regexp.MustCompile(`(?i)\bblock[\s-]+(\d{1,4})\b`)
+)
+
+func blocksIn(text string) []string {
+	var ids []string
+	for _, m := range blockInRow.FindAllStringSubmatch(text, -1) {
+		ids = append(ids, m[1])
+	}
+	return ids
+}
+
+func blockNumber(text string) int {
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+func (r *reader) inWave(wave int, ids []string) {
+	for _, id := range ids {
+		if id = blockID(id); id != "" && wave > 0 {
+			if b := r.block(id); b.Wave == 0 {
+				b.Wave = wave
+			}
+		}
+	}
+}
+
+// needsOfWaves gives the blocks of a wave, where their plans say no needs, those of the wave before.
+func (r *reader) needsOfWaves() {
+	waves := map[int][]pawl.StepID{}
+	for _, b := range r.order() {
+		waves[b.Wave] = append(waves[b.Wave], b.ID)
+	}
+	numbers := slices.Sorted(maps.Keys(waves))
+	for _, b := range r.blocks {
+		if b.Wave == 0 || b.Needs != nil {
+			continue
+		}
+		b.Needs = []pawl.StepID{}
+		if i, _ := slices.BinarySearch(numbers, b.Wave); i > 0 && numbers[i-1] > 0 {
+			b.Needs = slices.Clone(waves[numbers[i-1]])
+		}
+	}
+}
+
+// named takes a name for the run where none is known yet.
+func (r *reader) named(name string) {
+	if name != "" && !strings.EqualFold(name, "unknown") && r.out.Name == "" {
+		r.out.Name = name
+	}
+}

@@ -1,0 +1,95 @@
+package grid_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/grid"
+)
+
+// findings returns the lines "level what" of a validation.
+func verify(files foreign.Files, w foreign.World) []string {
+	w.Now = now
+	var lines []string
+	for _, f := range grid.Codec.Verify(wanted(files), w) {
+		lines = append(lines, string(f.Level)+" "+f.What)
+	}
+	return lines
+}
+
+// world is one in which all files and commits exist but those that are named.
+func world(missing ...string) foreign.World {
+	there := func(name string) bool { return !slices.Contains(missing, name) }
+	return foreign.World{Exists: there, Commit: there}
+}
+
+// TestVerifyNamesEveryFault: each of the five validations fails by itself, and names what is wrong.
+func TestVerifyNamesEveryFault(t *testing.T) {
+	t.Parallel()
+	files, _ := project(t, "testdata/read/approved.txtar")
+	good := []string{
+		"ok STATE.md can be read (front matter)", "ok all 3 claimed commits exist", "ok all 3 claimed files exist", "ok there is no second checkpoint",
+		"ok all 2 pending blocks have a plan",
+	}
+	with := func(path, data string) foreign.Files {
+		return append(without(files, path), foreign.File{Path: path, Data: []byte(data), Changed: now})
+	}
+	tests := []struct {
+		name  string
+		files foreign.Files
+		world foreign.World
+		at    int
+		want  string
+	}{
+		{"good", files, world(), 0, good[0]},
+		{"no state", without(files, ".grid/STATE.md"), world(), 0, "bad STATE.md is missing or cannot be read"},
+		{"torn state", with(".grid/STATE.md", "---\nclu"), world(), 0, "bad STATE.md is missing or cannot be read"},
+		{"a commit is missing", files, world("def456"), 1, `bad the claimed commit "def456" does not exist`},
+		{"no git", files, foreign.World{Exists: world().Exists}, 1, "warn 3 commits are claimed, but there is no git to look into"},
+		{"a file is missing", files, world("src/components/Header.astro"), 2, "bad block 02 claims a file that does not exist: src/components/Header.astro"},
+		{"two checkpoints", with(".grid/phases/01-foundation/CHECKPOINT.md", "---\ntype: failure\n---\n"), world(), 3, "bad there is more than one checkpoint"},
+		{"a plan is missing", without(files, ".grid/plans/blog-block-02.md"), world(), 4, "bad block 02 is pending and has no plan"},
+		{"no project", nil, world(), 0, "bad there is no state of The Grid here"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := verify(tt.files, tt.world)
+			if len(got) <= tt.at || got[tt.at] != tt.want {
+				t.Fatalf("want %q, got\n%s", tt.want, strings.Join(got, "\n"))
+			}
+			if tt.name == "good" {
+				if diff := cmp.Diff(good, got); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+}
+
+func without(files foreign.Files, path string) foreign.Files {
+	return slices.DeleteFunc(slices.Clone(files), func(f foreign.File) bool { return f.Path == path })
+}
+
+// TestVerifyNeverLooksOutside: whatever a file claims, no path is looked for outside of the project.
+func TestVerifyNeverLooksOutside(t *testing.T) {
+	t.Parallel()
+	files, _ := project(t, "testdata/read/failure.txtar")
+	w := world()
+	w.Exists = func(name string) bool {
+		if clean, err := foreign.Inside(name); err != nil || clean != name {
+			t.Errorf("%q was looked for", name)
+		}
+		return true
+	}
+	for _, f := range grid.Codec.Verify(files, w) {
+		if f.Level == pawl.Bad && strings.Contains(f.What, "passwd") {
+			t.Error(f)
+		}
+	}
+}

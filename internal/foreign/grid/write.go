@@ -1,0 +1,194 @@
+package grid
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/splice"
+)
+
+// part is something that is written at some moments and not at others.
+type part int
+
+const (
+	statePart part = iota
+	checkpointPart
+	wavesPart
+	warmthPart
+	decisionsPart
+	blockersPart
+	summariesPart
+	scratchpadPart
+)
+
+// moments says what is written when, as the document does: the state at every turn, warmth and summaries when a block is
+// complete, checkpoints when somebody is asked or the session ends.
+var moments = map[foreign.Moment][]part{
+	foreign.StepBegan:   {statePart, checkpointPart, scratchpadPart},
+	foreign.StepEnded:   {statePart, checkpointPart, summariesPart, warmthPart, blockersPart},
+	foreign.ItemEnded:   {statePart, scratchpadPart},
+	foreign.WaveEnded:   {statePart, checkpointPart, summariesPart, warmthPart, wavesPart},
+	foreign.PhaseEnded:  {statePart, checkpointPart, summariesPart, warmthPart, wavesPart},
+	foreign.GateOpened:  {statePart, checkpointPart, blockersPart},
+	foreign.GateClosed:  {statePart, checkpointPart, decisionsPart, blockersPart},
+	foreign.Learned:     {decisionsPart, blockersPart},
+	foreign.Beat:        {statePart, scratchpadPart},
+	foreign.Interrupted: {statePart, checkpointPart, summariesPart, warmthPart, decisionsPart, blockersPart},
+}
+
+// Write returns what differs, in an order in which any prefix of it can be lived with: what was done first, the state
+// after the checkpoint that it speaks of, and what is taken away last. At moments that are not named above it writes all.
+func (codec) Write(files foreign.Files, v foreign.View) []foreign.File {
+	if v.State == nil {
+		return nil
+	}
+	w := newWriter(files, v)
+	do := func(p part, write func()) {
+		if parts, some := moments[v.Why]; !some || slices.Contains(parts, p) {
+			write()
+		}
+	}
+	do(summariesPart, w.summaries)
+	do(warmthPart, w.warmth)
+	do(wavesPart, w.waves)
+	do(decisionsPart, w.decisions)
+	do(blockersPart, w.blockers)
+	do(scratchpadPart, w.scratchpad)
+	do(checkpointPart, w.checkpoint)
+	do(statePart, w.state)
+	return slices.Concat(w.written(), w.gone)
+}
+
+// writer writes the files of one run.
+type writer struct {
+	place
+	foreign.View
+	there   map[string]*foreign.File // as they are with what was written so far, by path
+	cluster string
+	works   []*work
+	byStep  map[pawl.StepID]*work
+	byBlock map[string]*work
+	waveAll int            // waves of all phases
+	order   []string       // paths that were written, in that order
+	gone    []foreign.File // to be removed
+}
+
+func newWriter(files foreign.Files, v foreign.View) *writer {
+	w := &writer{View: v, place: place{grid: ".grid/"}, there: make(map[string]*foreign.File, len(files)),
+		byStep: map[pawl.StepID]*work{}, byBlock: map[string]*work{}}
+	for _, f := range files {
+		w.there[f.Path] = &f
+	}
+	if all := places(files); len(all) > 0 {
+		w.place = all[0]
+	}
+	if w.Plan == nil {
+		w.Plan = &pawl.Plan{}
+	}
+	w.number()
+	w.cluster = cmp.Or(w.nameThere(), v.State.Name)
+	return w
+}
+
+// nameThere returns the cluster's name as its files have it.
+func (w *writer) nameThere() string {
+	f := w.file("STATE.md")
+	if f == nil {
+		return ""
+	}
+	r := &reader{files: foreign.Files{*f}, place: w.place, now: w.Now, told: map[pawl.Finding]bool{}, blocks: map[string]*block{}, phases: map[int]string{}}
+	r.out.Facts = map[string]string{}
+	r.readState()
+	return r.out.Name
+}
+
+func (w *writer) file(name string) *foreign.File { return w.there[w.grid+name] }
+
+// put notes how a file is to be, where it is another one.
+func (w *writer) put(name string, data []byte) { w.putAt(w.grid+name, data) }
+
+func (w *writer) putAt(name string, data []byte) {
+	if old := w.there[name]; old != nil && bytes.Equal(old.Data, data) {
+		return
+	}
+	w.there[name] = &foreign.File{Path: name, Data: data}
+	w.order = append(w.order, name)
+}
+
+// written returns the files that were written, each where it was written last.
+func (w *writer) written() []foreign.File {
+	var out []foreign.File
+	told := map[string]bool{}
+	for _, name := range slices.Backward(w.order) {
+		if !told[name] {
+			told[name] = true
+			out = append(out, *w.there[name])
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// remove notes that a file is to go, once its content is elsewhere.
+func (w *writer) remove(name string) {
+	w.gone = append(w.gone, foreign.File{Path: w.grid + name})
+	delete(w.there, w.grid+name)
+}
+
+// archive keeps a file that is replaced or removed. Its name says when it was written, what it is and which bytes it has.
+func (w *writer) archive(f *foreign.File, what string, at time.Time) {
+	sum := sha256.Sum256(f.Data)
+	name := what + "-" + hex.EncodeToString(sum[:4]) + ".md"
+	if !at.IsZero() {
+		name = at.UTC().Format("20060102T150405Z-") + name
+	}
+	w.put(w.archived(name), slices.Clone(f.Data))
+}
+
+// archived returns the path of something in the run's archive.
+func (w *writer) archived(name string) string { return "archive/" + string(w.State.Run) + "/" + name }
+
+// merge writes values into a file in YAML, in front matter or bare. Where they cannot be changed in place, it archives
+// the file and writes all anew.
+func (w *writer) merge(name string, news *splice.Value, all func() []byte) {
+	f := w.file(name)
+	if f == nil {
+		w.put(name, all())
+		return
+	}
+	part, _, _, fenced := splice.Front(f.Data)
+	if !fenced {
+		part = splice.Whole(f.Data)
+	}
+	y, err := splice.ReadYAML(f.Data, part)
+	if err == nil {
+		var out []byte
+		if out, err = y.Merge(news); err == nil {
+			w.put(name, out)
+			return
+		}
+	}
+	w.archive(f, strings.TrimSuffix(path.Base(name), ".md"), time.Time{})
+	w.put(name, all())
+}
+
+// fresh returns a new file with front matter.
+func fresh(want *splice.Value, body string) []byte {
+	return []byte("---\n" + splice.Render(want, 0) + "---\n" + body)
+}
+
+func pair(key string, value *splice.Value) splice.Pair { return splice.Pair{Key: key, Value: value} }
+
+// stamp returns a time as The Grid writes it, always with its zone.
+func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05Z") }
+
+// oneLine returns a text without line breaks.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

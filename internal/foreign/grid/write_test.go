@@ -1,0 +1,381 @@
+package grid_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/grid"
+)
+
+const blogPlan = `
+name: blog
+mode: guided
+budget: {tokens: 1000}
+phases:
+  - name: Foundation
+    steps:
+      - {id: setup, name: Set up Astro, run: "true", outputs: [package.json]}
+  - name: Core
+    steps:
+      - {id: layout, name: "Layout: dark mode", run: "true", needs: []}
+      - {id: posts, name: Posts, run: "true", needs: []}
+      - {id: look, name: Look at it, gate: {type: human_verify, ask: "Does it look right?\nVisit /", expect: "It is dark."}}
+`
+
+// story is a run as it goes on, with the folder that its mirror keeps.
+type story struct {
+	t        *testing.T
+	plan     *pawl.Plan
+	state    *pawl.State
+	now      time.Time
+	disk     foreign.Files
+	memories []pawl.Memory
+	items    map[pawl.StepID][]foreign.Item
+	partial  map[pawl.StepID]*foreign.Partial
+}
+
+func begin(t *testing.T, plan string, disk foreign.Files) *story {
+	t.Helper()
+	p, err := pawl.ReadPlan("plan.yaml", []byte(plan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &story{t: t, plan: p, state: pawl.NewState(), now: now.Add(-time.Hour), disk: slices.Clone(disk), items: map[pawl.StepID][]foreign.Item{}}
+	s.say(pawl.RunCreated{Format: 1, Run: "blog-20260123-153000-abcd", Kind: pawl.PlanRun, Name: p.Name},
+		pawl.RunPlanned{Revision: 1, Steps: len(p.Steps()), Mode: p.Mode})
+	return s
+}
+
+// say folds events, a minute after what went before.
+func (s *story) say(events ...pawl.Payload) {
+	s.t.Helper()
+	s.now = s.now.Add(time.Minute)
+	for _, p := range events {
+		misfits := s.state.Misfit
+		e, err := pawl.NewEvent(pawl.Author{}, p)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		e.Seq, e.Time, e.Epoch = s.state.Seq+1, s.now.UTC(), s.state.Epoch
+		s.state.Apply(e)
+		if s.state.Misfit > misfits {
+			s.t.Fatalf("%s does not fit: %s", p.Event(), s.state.Misfits[len(s.state.Misfits)-1].Why)
+		}
+	}
+}
+
+func (s *story) view(why foreign.Moment, status pawl.RunStatus) foreign.View {
+	return foreign.View{
+		Now: s.now, Root: "/project", State: s.state, Plan: s.plan, Status: status, Memories: s.memories, Checkpoint: s.state.LastSave, Why: why,
+		Items:   func(id pawl.StepID) []foreign.Item { return s.items[id] },
+		Partial: func(id pawl.StepID) *foreign.Partial { return s.partial[id] },
+	}
+}
+
+// write has the codec write, and checks that nothing is left to write then and that it reads what it wrote.
+func (s *story) write(why foreign.Moment, status pawl.RunStatus) []foreign.File {
+	s.t.Helper()
+	v := s.view(why, status)
+	out := grid.Codec.Write(s.wanted(), v)
+	for _, f := range out {
+		s.disk = without(s.disk, f.Path)
+		if f.Data != nil {
+			s.disk = append(s.disk, foreign.File{Path: f.Path, Data: f.Data, Changed: s.now})
+		}
+	}
+	for _, f := range grid.Codec.Write(s.wanted(), v) {
+		s.t.Errorf("%s: %s would be written again:\n%s", why, f.Path, f.Data)
+	}
+	_, findings := grid.Codec.Read(s.wanted(), s.now)
+	for _, f := range findings {
+		if f.Level == pawl.Bad {
+			s.t.Errorf("%s: %+v", why, f)
+		}
+	}
+	return out
+}
+
+// wanted returns the files that the codec asks for, as they are on disk.
+func (s *story) wanted() foreign.Files { return slices.Clone(wanted(s.disk)) }
+
+// tell adds what was written to a golden file.
+func tell(a *txtar.Archive, why foreign.Moment, files []foreign.File) {
+	name := func(what string) string { return fmt.Sprintf("%s: %s", why, what) }
+	if len(files) == 0 {
+		a.Files = append(a.Files, txtar.File{Name: name("nothing")})
+	}
+	for _, f := range files {
+		if f.Data == nil {
+			a.Files = append(a.Files, txtar.File{Name: name("without " + f.Path)})
+			continue
+		}
+		a.Files = append(a.Files, txtar.File{Name: name(f.Path), Data: f.Data})
+	}
+}
+
+func started(step pawl.StepID, attempt int) pawl.AttemptStarted {
+	return pawl.AttemptStarted{AttemptRef: ref(step, attempt)}
+}
+
+func ref(step pawl.StepID, attempt int) pawl.AttemptRef {
+	return pawl.AttemptRef{Step: step, Attempt: attempt, Token: pawl.Token(fmt.Sprintf("%s%d", step, attempt))}
+}
+
+func done(step pawl.StepID, attempt int, outputs pawl.Outputs) pawl.StepDone {
+	return pawl.StepDone{Step: step, Attempt: attempt, Token: ref(step, attempt).Token, Outputs: outputs, Summary: "It is done.\nAll of it."}
+}
+
+// TestMirrorOfARun follows a run from its beginning to its end, with everything that the document writes down.
+func TestMirrorOfARun(t *testing.T) {
+	t.Parallel()
+	s := begin(t, blogPlan, nil)
+	a := &txtar.Archive{Comment: []byte("What is written at each moment of a run, into an empty folder.\n")}
+	at := func(why foreign.Moment, status pawl.RunStatus) { tell(a, why, s.write(why, status)) }
+
+	s.say(pawl.EngineStarted{Epoch: 1, PID: 1})
+	at(foreign.Began, pawl.StatusActive)
+	s.say(started("setup", 1))
+	at(foreign.StepBegan, pawl.StatusActive)
+	s.memories = append(s.memories, pawl.Memory{Kind: pawl.Pattern, Text: "Astro keeps\nposts in collections"}, pawl.Memory{Kind: pawl.Fragile, Text: `the "theme" script`})
+	s.say(pawl.MemoryLearned{Memory: s.memories[0]})
+	at(foreign.Learned, pawl.StatusActive)
+	s.say(done("setup", 1, pawl.Outputs{"package.json": {SHA256: strings.Repeat("ab", 32), Size: 120}}))
+	at(foreign.StepEnded, pawl.StatusActive)
+	at(foreign.WaveEnded, pawl.StatusActive)
+
+	s.items["layout"] = []foreign.Item{
+		{ID: "base", Name: "Create BaseLayout", Status: pawl.ItemIsDone, Commit: "abc1234", Outputs: []string{"src/Base.astro"}},
+		{ID: "toggle", Name: "Toggle: on and off", Status: pawl.ItemRunning}, {ID: "check", Status: pawl.ItemPending},
+	}
+	s.say(started("layout", 1), started("posts", 1))
+	at(foreign.StepBegan, pawl.StatusActive)
+	s.now = s.now.Add(6 * time.Minute)
+	at(foreign.Beat, pawl.StatusActive)
+	s.say(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no login", Step: "layout", Needs: "run `vercel login`", Opened: s.now.UTC()}})
+	s.say(pawl.DecisionMade{Decision: pawl.Decision{Question: "Which theme?", Options: []string{"light", "dark"}, Choice: "dark", Why: "developers", Step: "layout", Time: s.now.UTC()}})
+	at(foreign.Learned, pawl.StatusActive)
+
+	s.partial = map[pawl.StepID]*foreign.Partial{"layout": {Created: []string{"src/Toggle.astro"}, Staged: true, Last: "Writing: the toggle"}}
+	s.say(pawl.EngineStopped{Why: "interrupted"})
+	at(foreign.Interrupted, pawl.StatusInterrupted)
+	s.say(pawl.EngineStarted{Epoch: 2, PID: 2}, pawl.BlockerCleared{ID: 1, How: "logged in"})
+	at(foreign.Began, pawl.StatusActive)
+
+	s.items["layout"][1].Status, s.items["layout"][1].Commit = pawl.ItemIsDone, "def5678"
+	s.items["layout"][2].Status = pawl.ItemIsDone
+	s.say(done("layout", 1, nil))
+	s.say(done("posts", 1, nil))
+	at(foreign.WaveEnded, pawl.StatusActive)
+	step := s.plan.Step("look")
+	s.say(pawl.GateOpened{Gate: step.Gate.Gate("look", "", s.now)})
+	at(foreign.GateOpened, pawl.StatusWaiting)
+	s.say(pawl.GateAnswered{Gate: s.state.Gates[0].ID, Step: "look", Answer: pawl.Approved})
+	at(foreign.GateClosed, pawl.StatusInterrupted)
+	s.say(pawl.StepDone{Step: "look"}, pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.disk = append(without(s.disk, ".grid/SCRATCHPAD.md"), foreign.File{Path: ".grid/SCRATCHPAD.md", Data: []byte("# Scratchpad\n- the toggle flickers\n")})
+	at(foreign.RunEnded, pawl.StatusCompleted)
+	at(foreign.Exported, pawl.StatusCompleted)
+	golden(t, filepath.Join("testdata", "write", "run.txtar"), txtar.Format(a))
+}
+
+// TestMirrorReadsAsTheRun: what is read of a mirror says what the run says.
+func TestMirrorReadsAsTheRun(t *testing.T) {
+	t.Parallel()
+	s := begin(t, blogPlan, nil)
+	s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1))
+	s.say(done("setup", 1, nil))
+	s.say(started("layout", 1))
+	s.memories = []pawl.Memory{{Kind: pawl.Gotcha, Text: "a: b"}, {Kind: pawl.DecisionMem, Text: "c"}}
+	s.write(foreign.Interrupted, pawl.StatusInterrupted)
+	r, findings := grid.Codec.Read(s.wanted(), s.now)
+	if len(findings) > 0 {
+		t.Error(findings)
+	}
+	position := s.state.Position(s.plan)
+	position.StepID, position.StepName, position.Wave, position.WaveTotal = "02", "", 2, 3
+	position.Item, position.ItemTotal = 1, 1 // a checkpoint of The Grid always has a thread
+	r.Position.StepName = ""
+	if diff := cmp.Diff(position, r.Position); diff != "" {
+		t.Errorf("position: -run +read:\n%s", diff)
+	}
+	if r.Status != pawl.StatusInterrupted || r.Percent != s.state.Percent(s.plan) || r.Mode != pawl.Guided || !r.Updated.Equal(s.state.Updated.Truncate(time.Second)) {
+		t.Errorf("%+v", r)
+	}
+	if diff := cmp.Diff(s.memories, r.Memories); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// resumed returns the story of a run that was made of a fixture, at the point where it goes on.
+func resumed(t *testing.T, fixture string) (*story, foreign.Reading) {
+	t.Helper()
+	files, log := project(t, fixture)
+	r, _ := readAll(files, log)
+	var plan strings.Builder
+	fmt.Fprintf(&plan, "name: %q\n", r.Name)
+	if r.Mode != "" {
+		fmt.Fprintf(&plan, "mode: %s\n", r.Mode)
+	}
+	plan.WriteString("phases:\n")
+	for _, phase := range r.Phases {
+		fmt.Fprintf(&plan, "  - name: %q\n    steps:\n", phase.Name)
+		for _, step := range phase.Steps {
+			fmt.Fprintf(&plan, "      - {id: %q, name: %q, run: \"true\"%s}\n", step.ID, step.Name, needsOf(phase, step))
+		}
+	}
+	s := begin(t, plan.String(), files)
+	s.now = now
+	s.memories = r.Memories
+	for _, phase := range r.Phases {
+		for _, step := range phase.Steps {
+			s.items[step.ID] = step.Items
+			switch step.Status {
+			case pawl.Done:
+				s.say(pawl.StepDone{Step: step.ID})
+			case pawl.GaveUp:
+				s.say(pawl.StepFailed{Step: step.ID, Why: step.Why})
+			}
+		}
+	}
+	for _, d := range r.Made {
+		s.say(pawl.DecisionMade{Decision: d})
+	}
+	for _, b := range r.Blockers {
+		cleared := !b.Cleared.IsZero()
+		b.Cleared = time.Time{}
+		s.say(pawl.BlockerOpened{Blocker: b})
+		if cleared {
+			s.say(pawl.BlockerCleared{ID: b.ID, How: b.How})
+		}
+	}
+	for _, g := range r.Gates {
+		s.say(pawl.GateOpened{Gate: g.Gate})
+		if g.Answer != "" {
+			s.say(pawl.GateAnswered{Gate: g.ID, Step: g.Step, Answer: pawl.Approved})
+		}
+	}
+	return s, r
+}
+
+// needsOf returns what a step needs in its phase, as a plan says it.
+func needsOf(phase foreign.Phase, step foreign.Step) string {
+	if step.Needs == nil {
+		return ""
+	}
+	var inside []string
+	for _, other := range phase.Steps {
+		if slices.Contains(step.Needs, other.ID) {
+			inside = append(inside, fmt.Sprintf("%q", other.ID))
+		}
+	}
+	return ", needs: [" + strings.Join(inside, ", ") + "]"
+}
+
+// TestMirrorChangesOnlyWhatDiffers goes on with each fixture and keeps, as patches, all that is changed in its files.
+func TestMirrorChangesOnlyWhatDiffers(t *testing.T) {
+	t.Parallel()
+	names, err := filepath.Glob("testdata/read/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			t.Parallel()
+			s, r := resumed(t, name)
+			a := &txtar.Archive{Comment: []byte("What a run that goes on changes in the files of " + name + ".\n")}
+			defer func() { golden(t, filepath.Join("testdata", "write", "patches-"+filepath.Base(name)), txtar.Format(a)) }()
+			at := func(why foreign.Moment, status pawl.RunStatus) {
+				before := slices.Clone(s.disk)
+				tell(a, why, patches(before, s.write(why, status)))
+			}
+			at(foreign.Exported, r.Status)
+			step := r.Position.StepID
+			if step == "" {
+				return
+			}
+			if s.state.Steps[step] != nil && s.state.Steps[step].Status == pawl.GaveUp {
+				s.say(pawl.StepReopened{Step: step, Why: "again", Asked: true})
+			}
+			s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started(step, 1))
+			at(foreign.Began, pawl.StatusActive)
+			s.memories = append(slices.Clone(s.memories), pawl.Memory{Kind: pawl.Gotcha, Text: "new: gotcha"}, pawl.Memory{Kind: pawl.Fragile, Text: "new fragile"})
+			s.say(done(step, 1, nil))
+			at(foreign.StepEnded, pawl.StatusActive)
+			at(foreign.Learned, pawl.StatusActive)
+			at(foreign.Exported, pawl.StatusActive)
+		})
+	}
+}
+
+// patches returns what was written as what is changed of what was there.
+func patches(before foreign.Files, out []foreign.File) []foreign.File {
+	for i, f := range out {
+		if old := before.Find(f.Path); old != nil && f.Data != nil {
+			out[i].Data = []byte(udiff.Unified("", "", string(old.Data), string(f.Data)))
+		}
+	}
+	return out
+}
+
+// TestMirrorKeepsLineEnds: with CRLF and a byte order mark in all files, what is changed has them too.
+func TestMirrorKeepsLineEnds(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"testdata/read/prose.txtar", "testdata/read/approved.txtar", "testdata/read/document.txtar"} {
+		s, r := resumed(t, name)
+		for i, f := range s.disk {
+			s.disk[i].Data = []byte("\uFEFF" + strings.ReplaceAll(string(f.Data), "\n", "\r\n"))
+		}
+		again, _ := grid.Codec.Read(s.wanted(), now)
+		if again.Next != r.Next || again.Position != r.Position || len(again.Memories) != len(r.Memories) {
+			t.Errorf("%s: with CRLF it reads otherwise: %+v, %+v", name, again, r)
+		}
+		before := slices.Clone(s.disk)
+		s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started(r.Position.StepID, 1), done(r.Position.StepID, 1, nil))
+		s.memories = append(s.memories, pawl.Memory{Kind: pawl.Gotcha, Text: "new"})
+		changed := 0
+		for _, f := range s.write(foreign.Exported, pawl.StatusActive) {
+			if before.Find(f.Path) == nil || f.Data == nil {
+				continue
+			}
+			changed++
+			if text := string(f.Data); strings.Count(text, "\n") != strings.Count(text, "\r\n") || !strings.HasPrefix(text, "\uFEFF") {
+				t.Errorf("%s, %s: %q", name, f.Path, text)
+			}
+		}
+		if changed < 1 {
+			t.Errorf("%s: only %d files were changed", name, changed)
+		}
+	}
+}
+
+// TestSignsOfLifeNeverGoBack: a sign of life may be newer than the newest event; a later write leaves it, and leaves a
+// time that says the same in other words. A time in the future is put right.
+func TestSignsOfLifeNeverGoBack(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"2026-01-23T15:40:00Z":      "2026-01-23T15:40:00Z",
+		"2026-01-23T16:32:00+01:00": "2026-01-23T16:32:00+01:00", // the newest event's
+		"2026-01-23T16:33:00":       "2026-01-23T16:33:00",
+		"2026-01-23T15:30:00Z":      "2026-01-23T15:32:00Z",
+		"2027-01-23T15:30:00Z":      "2026-01-23T15:32:00Z",
+		"some day":                  "2026-01-23T15:32:00Z",
+	} {
+		s := begin(t, blogPlan, folder(".grid/STATE.md", "---\ncluster: blog\nstatus: active\nupdated_at: \""+said+"\"\n---\n"))
+		s.say(pawl.EngineStarted{Epoch: 1, PID: 1})
+		s.now = s.now.Add(10 * time.Minute)
+		s.write(foreign.StepBegan, pawl.StatusActive)
+		if state := string(s.disk.Find(".grid/STATE.md").Data); !strings.Contains(state, "updated_at: \""+want+"\"\n") {
+			t.Errorf("%s: want %s in\n%s", said, want, state)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package grid
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/splice"
+)
+
+// summaries keeps the record of every block that is complete.
+func (w *writer) summaries() {
+	lessons, last, there := w.unlearned(), w.last(), w.layout()
+	for _, k := range w.works {
+		f := there.records[k.block]
+		switch {
+		case !k.done():
+		case f != nil:
+			w.keepSummary(k, f)
+		case k == last:
+			w.put(there.path(k), w.newSummary(k, lessons))
+		default:
+			w.put(there.path(k), w.newSummary(k, nil))
+		}
+	}
+}
+
+// layout is where the files about blocks lie.
+type layout struct {
+	records map[string]*foreign.File // block → its summary
+	folders map[string]string        // block → the folder of its phase
+	flat    bool                     // summaries lie in the cluster's folder
+}
+
+func (w *writer) layout() layout {
+	l := layout{records: map[string]*foreign.File{}, folders: map[string]string{}}
+	r := &reader{place: w.place}
+	for _, name := range slices.Sorted(maps.Keys(w.there)) {
+		a := w.classify(name)
+		if a.phase != "" && a.block != "" {
+			l.folders[a.block] = a.phase
+		}
+		if a.kind != summaryFile {
+			continue
+		}
+		l.flat = l.flat || r.rank(name) == 1
+		if old := l.records[a.block]; old == nil || r.rank(name) < r.rank(old.Path) {
+			l.records[a.block] = w.there[name]
+		}
+	}
+	return l
+}
+
+// path returns where a new record goes: into the folder of the block's phase, or beside the others where they lie flat.
+func (l layout) path(k *work) string {
+	folder := l.folders[k.block]
+	switch {
+	case folder == "" && l.flat:
+		return k.block + "-SUMMARY.md"
+	case folder == "":
+		folder = k.block + "-" + slug(k.name())
+	}
+	return "phases/" + folder + "/" + k.block + "-SUMMARY.md"
+}
+
+// keepSummary leaves a record as it is, unless it does not say that the block is complete, or the block was done again
+// since.
+func (w *writer) keepSummary(k *work, f *foreign.File) {
+	r := &reader{told: map[pawl.Finding]bool{}, now: w.Now}
+	c, _, ok := r.front(f, false)
+	if !ok {
+		return
+	}
+	at, _, dated := parseTime(c.at("completed_at").Says(), w.Now)
+	again := dated && !k.state.Started.IsZero() && at.Before(k.state.Started)
+	if stepStatus(c.at("status").Says(), pawl.Done) == pawl.Done && !again {
+		return
+	}
+	news := splice.MapOf(pair("status", splice.Word("complete")), pair("completed_at", splice.Text(stamp(k.ended(w.Now)))))
+	part, _, _, _ := splice.Front(f.Data)
+	y, err := splice.ReadYAML(f.Data, part)
+	if err != nil {
+		return // that it cannot be read as YAML is for whoever wrote it to mend
+	}
+	if out, err := y.Merge(news); err == nil {
+		w.putAt(f.Path, out)
+	}
+}
+
+func (k *work) ended(now time.Time) time.Time { return firstKnown(k.state.Ended, k.state.Started, now) }
+
+var manyDashes = regexp.MustCompile(`-{2,}`)
+
+// slug returns a name as a folder's: lower case, with hyphens.
+func slug(name string) string {
+	return manyDashes.ReplaceAllString(strings.ToLower(pawl.SlugOf(name)), "-")
+}
+
+// newSummary returns a block's record. What the journal does not know, as the lines of a file, is left out.
+func (w *writer) newSummary(k *work, lessons []pawl.Memory) []byte {
+	threads := w.threads(k)
+	want := splice.MapOf(
+		pair("cluster", splice.Word(w.cluster)), pair("block", splice.Text(k.block)), pair("status", splice.Word("complete")),
+		pair("completed_at", splice.Text(stamp(k.ended(w.Now)))), pair("commits", commitList(threads)), pair("artifacts_created", w.artifactList(k)),
+	)
+	if learned := categoryFields(lessons); len(learned.Pairs) > 0 {
+		want.Pairs = append(want.Pairs, pair("lessons_learned", learned))
+	}
+	return fresh(want, w.summaryText(k, threads))
+}
+
+func commitList(threads []thread) *splice.Value {
+	list := splice.ListOf()
+	for _, t := range threads {
+		if t.Commit != "" {
+			list.Items = append(list.Items, splice.MapOf(pair("hash", splice.Text(t.Commit)), pair("message", splice.Text(t.Name)), pair("files", inlineList(t.Outputs))))
+		}
+	}
+	return list
+}
+
+// artifactList names the outputs, which pawl has seen and hashed.
+func (w *writer) artifactList(k *work) *splice.Value {
+	list := splice.ListOf()
+	for _, name := range slices.Sorted(maps.Keys(k.state.Outputs)) {
+		content := k.state.Outputs[name]
+		item := splice.MapOf(pair("path", splice.Text(strings.TrimPrefix(name, w.root))))
+		if content.Files == 0 {
+			item.Pairs = append(item.Pairs, pair("sha256", splice.Text(content.SHA256)), pair("size", splice.Number(int(content.Size))))
+		}
+		item.Pairs = append(item.Pairs, pair("verified", splice.Truth(true)))
+		list.Items = append(list.Items, item)
+	}
+	return list
+}
+
+func (w *writer) summaryText(k *work, threads []thread) string {
+	var b strings.Builder
+	title := "Block " + k.block
+	if name := k.name(); name != title {
+		title += ": " + name
+	}
+	b.WriteString("\n# " + title + " Summary\n")
+	if summary := oneLine(k.state.Summary); summary != "" {
+		b.WriteString("\n**One-liner:** " + summary + "\n")
+	}
+	if len(threads) > 0 {
+		b.WriteString("\n## Tasks Completed\n\n| Thread | Name | Commit | Files |\n|--------|------|--------|-------|\n")
+		for _, t := range threads {
+			row(&b, t.ID, t.Name, t.Commit, strings.Join(t.Outputs, ", "))
+		}
+	}
+	return b.String()
+}
+
+// waves keeps WAVE_STATUS.md. The document names it and gives it no shape; this is ours.
+func (w *writer) waves() {
+	if w.waveAll == 0 {
+		return
+	}
+	if f := w.file("WAVE_STATUS.md"); f != nil {
+		if _, _, _, fenced := splice.Front(f.Data); !fenced {
+			return // somebody keeps it in a shape of their own
+		}
+	}
+	list, at := splice.ListOf(), 0
+	inWave := map[int][]*work{}
+	for _, k := range w.works {
+		if k.phase > 0 {
+			inWave[k.wave] = append(inWave[k.wave], k)
+		}
+	}
+	for n := 1; n <= w.waveAll; n++ {
+		blocks, done, begun := splice.ListOf(), 0, false
+		blocks.Inline = true
+		for _, k := range inWave[n] {
+			blocks.Items = append(blocks.Items, splice.Text(k.block))
+			begun = begun || k.begun() || k.done()
+			if k.state.Finished() {
+				done++
+			}
+		}
+		status := "pending"
+		switch {
+		case done == len(blocks.Items):
+			status = "complete"
+			if at == n-1 {
+				at = n
+			}
+		case begun:
+			status = "active"
+		}
+		list.Items = append(list.Items, splice.MapOf(pair("wave", splice.Number(n)), pair("status", splice.Word(status)), pair("blocks", blocks)))
+	}
+	want := splice.MapOf(pair("cluster", splice.Word(w.cluster)), pair("waves_complete", splice.Number(at)),
+		pair("wave_total", splice.Number(w.waveAll)), pair("waves", list))
+	w.merge("WAVE_STATUS.md", want, func() []byte { return fresh(want, "\n# Wave Status\n") })
+}

@@ -1,0 +1,74 @@
+// Package gyoshu reads and writes what Gyoshu (My-Jogyo) keeps of a research: manifests of checkpoints, notebooks, the
+// state of its loop, queues, locks and reports.
+//
+// A manifest is believed as far as its hash, its artifacts and its place go, and never in what it says of its own
+// trustworthiness; code that it brings along is never executed, but made anew from what it names. A checkpoint that was
+// taken in the middle of a stage is information: it is never a base to resume from, and never moves the position.
+package gyoshu
+
+import (
+	"slices"
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+)
+
+// System is the name of the system.
+const System = "gyoshu"
+
+// New returns the codec.
+func New() foreign.Codec { return codec{} }
+
+type codec struct{}
+
+// System returns its name.
+func (codec) System() string { return System }
+
+// Wants names the files that are read. Artifacts are not among them: they can be large, and World has their hashes.
+func (codec) Wants() []string {
+	return []string{"notebooks/*.ipynb", "reports/*/checkpoints/*/*/checkpoint.json", "reports/*/auto/loop-state.json",
+		"reports/*/queue/*.json", "reports/*/README.md"}
+}
+
+// Read reads the newest run of the research that something happened to last. Of artifacts that are not among the files
+// nothing is known, and nothing is held against them: see ReadIn.
+func (c codec) Read(files foreign.Files, now time.Time) (foreign.Reading, []pawl.Finding) {
+	return c.ReadIn(files, within(files, now))
+}
+
+// ReadIn is Read with artifacts looked at: what they do not prove is not done, and is not resumed from.
+func (codec) ReadIn(files foreign.Files, w foreign.World) (foreign.Reading, []pawl.Finding) {
+	var all []*research
+	for _, title := range titles(files) {
+		all = append(all, newResearch(files, title, w.Now))
+	}
+	if len(all) == 0 {
+		return foreign.Reading{System: System}, nil
+	}
+	newest := slices.MaxFunc(all, func(a, b *research) int { return a.activity("").Compare(b.activity("")) })
+	reading, found := read(newest, "", w)
+	for _, r := range all {
+		if r != newest {
+			found = append(found, pawl.Finding{Level: pawl.Warn, Where: r.title,
+				What: "this research is here too, and is not read: something happened to " + newest.title + " later"})
+		}
+	}
+	return reading, found
+}
+
+// ReadRun is ReadIn of one run of one research; "" is its newest.
+func ReadRun(files foreign.Files, title, run string, w foreign.World) (foreign.Reading, []pawl.Finding) {
+	return read(newResearch(files, title, w.Now), run, w)
+}
+
+// Verify validates all checkpoints of all researches, and what else is known of them.
+func (codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
+	var found []pawl.Finding
+	for _, title := range titles(files) {
+		r := newResearch(files, title, w.Now)
+		found = append(found, r.examine(w)...)
+		found = append(found, r.examineResume(w))
+	}
+	return found
+}

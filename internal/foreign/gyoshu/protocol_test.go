@@ -1,0 +1,256 @@
+package gyoshu_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"pawl"
+	"pawl/internal/foreign/gyoshu"
+)
+
+func TestIsStage(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{"S01_load_data", "S99_run_step_again", "S00_a_b", "S10_a_b_", "S10_a__"} {
+		if !gyoshu.IsStage(good) {
+			t.Errorf("%s is none", good)
+		}
+	}
+	for _, bad := range []string{"", "S02_eda", "S1_load_data", "s01_load_data", "S01_Load_data", "S01_load_data2", "S100_load_data", "S01__data", "S01_load_", "S01-load-data", "S01_load_data\n", "S٠١_a_b"} {
+		if gyoshu.IsStage(bad) {
+			t.Errorf("%q is one", bad)
+		}
+	}
+}
+
+func TestReadEnvelope(t *testing.T) {
+	t.Parallel()
+	e, issues, err := gyoshu.ReadEnvelope([]byte(`{"stageId":"S02_clean_tides","goal":"Fill the gaps in the tide table","inputs":{"tides":"tides.csv","ports":"data/ports.csv","old":"S01_load_tides/x.csv"},
+		"outputs":{"clean":"clean.parquet"},"maxDurationSec":300,"dependencies":["S01_load_tides"],"retryable":false}`))
+	if err != nil || len(issues) > 0 || e.Retryable || !e.CheckpointAfter || e.Seconds != 300 {
+		t.Fatalf("%+v, %v, %v", e, issues, err)
+	}
+	no := false
+	want := pawl.Step{ID: "S02_clean_tides", Goal: "Fill the gaps in the tide table", Needs: []pawl.StepID{"S01_load_tides"}, Idempotent: &no,
+		Timeout: pawl.Duration(5 * time.Minute), Grace: pawl.Duration(30 * time.Second),
+		Inputs:  []string{"reports/tides/run-1/S01_load_tides/x.csv", "data/ports.csv", "reports/tides/run-1/S01_load_tides/tides.csv"},
+		Outputs: []string{"reports/tides/run-1/S02_clean_tides/clean.parquet"}}
+	slices.Sort(want.Inputs)
+	step := e.Step("tides", "run-1")
+	slices.Sort(step.Inputs)
+	if diff := cmp.Diff(want, step); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	e, issues, err = gyoshu.ReadEnvelope([]byte(`{"stageId":"S02_eda","goal":"short","maxDurationSec":20,"outputs":{"x":"../../etc/passwd"},"dependencies":["S02_eda"]}`))
+	if err != nil || len(issues) != 5 {
+		t.Errorf("%q, %v", issues, err)
+	}
+	if step := e.Step("tides", "run-1"); len(step.Outputs) > 0 {
+		t.Errorf("it leads out of the project: %v", step.Outputs)
+	}
+	if e, issues, _ := gyoshu.ReadEnvelope([]byte(`{"stageId":"S02_look_around","goal":"Look around in the data"}`)); e.Seconds != 240 || !e.Retryable || len(issues) > 0 {
+		t.Errorf("defaults: %+v %v", e, issues)
+	}
+	if _, _, err := gyoshu.ReadEnvelope([]byte(`[]`)); err == nil {
+		t.Error("a list is an envelope")
+	}
+}
+
+func TestEnvelopeOf(t *testing.T) {
+	t.Parallel()
+	p := readPlan(t, "name: tides\nsteps:\n  - {id: fetch, run: x}\n  - {id: Clean-2, goal: Fill the gaps in the table, run: x, timeout: 5m, inputs: [a/t.csv], outputs: [b/t.csv, c/t.csv], idempotent: false}\n")
+	e, err := gyoshu.EnvelopeOf(p, "Clean-2")
+	want := gyoshu.Envelope{Stage: "S02_run_clean", Goal: "Fill the gaps in the table", Seconds: 300, Needs: []string{"S01_run_fetch"},
+		Inputs: map[string]string{"t": "a/t.csv"}, Outputs: map[string]string{"t": "b/t.csv", "t_2": "c/t.csv"}, CheckpointAfter: true}
+	if diff := cmp.Diff(want, e); diff != "" || err != nil || len(e.Issues()) > 0 {
+		t.Errorf("%v %v: -want +got\n%s", err, e.Issues(), diff)
+	}
+	if e, _ := gyoshu.EnvelopeOf(p, "fetch"); e.Seconds != 600 || !slices.Equal(e.Issues(), []string{"goal: it has 5 characters, not 10 to 200"}) {
+		t.Errorf("%+v %v", e, e.Issues())
+	}
+	if _, err := gyoshu.EnvelopeOf(p, "none"); err == nil {
+		t.Error("a step that is not there has an envelope")
+	}
+}
+
+func readPlan(t testing.TB, text string) *pawl.Plan {
+	t.Helper()
+	p, err := pawl.ReadPlan("plan.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestReadLoop(t *testing.T) {
+	t.Parallel()
+	l, err := gyoshu.ReadLoop(wanted(t, tides).Find("reports/" + title + "/auto/loop-state.json").Data)
+	if err != nil || !l.Active || l.Iteration != 4 || l.Decision != gyoshu.Rework || *l.Trust != 72.5 || l.GoalReached != "NOT_MET" || l.Next != "check the model" {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if used := l.Exceeded(noon); !slices.Equal(used, []string{"maxToolCalls"}) { // reached is used up
+		t.Errorf("used up: %v", used)
+	}
+	if used := l.Exceeded(noon.Add(75 * time.Minute)); !slices.Equal(used, []string{"maxToolCalls", "maxTimeMinutes"}) {
+		t.Errorf("used up later: %v", used)
+	}
+	bare, err := gyoshu.ReadLoop([]byte(`{}`))
+	want := &gyoshu.Loop{Most: 25, MostTries: 3, Budgets: gyoshu.Budgets{MostCycles: 25, MostCalls: 300, MostMinutes: 180}}
+	if diff := cmp.Diff(want, bare); diff != "" || err != nil {
+		t.Errorf("%v: -want +got\n%s", err, diff)
+	}
+	for _, none := range []string{"", "[]", `{"active":`} {
+		if _, err := gyoshu.ReadLoop([]byte(none)); err == nil {
+			t.Errorf("%q is the state of a loop", none)
+		}
+	}
+	if data, err := json.Marshal(bare); err != nil || !strings.Contains(string(data), `"lastDecision":null`) {
+		t.Errorf("%s, %v", data, err)
+	}
+}
+
+func TestReadQueue(t *testing.T) {
+	t.Parallel()
+	q, err := gyoshu.ReadQueue(wanted(t, tides).Find("reports/" + title + "/queue/" + lastRun + ".json").Data)
+	if err != nil || len(q.Jobs) != 3 || q.Stale != 5*time.Minute || q.Jobs[2].Status != "PENDING" || q.Jobs[2].Most != 3 {
+		t.Fatalf("%+v, %v", q, err)
+	}
+	job := q.Jobs[1]
+	for after, stale := range map[time.Duration]bool{0: false, 5*time.Minute - 1: false, 5 * time.Minute: true, time.Hour: true, -time.Hour: false} {
+		if q.IsStale(job, job.Beat.Add(after)) != stale {
+			t.Errorf("%s after its last sign of life it is stale: %v", after, !stale)
+		}
+	}
+	job.Beat = time.Time{}
+	if !q.IsStale(job, job.Claimed.Add(5*time.Minute)) || q.IsStale(q.Jobs[0], noon) {
+		t.Error("a claim without a sign of life, or a job that is done")
+	}
+	for _, none := range []string{"", "{}", `{"jobs":{}}`} {
+		if _, err := gyoshu.ReadQueue([]byte(none)); err == nil {
+			t.Errorf("%q is a queue", none)
+		}
+	}
+}
+
+func TestLock(t *testing.T) {
+	t.Parallel()
+	text := fmt.Sprintf(`{"lockId":"u","pid":4711,"processStartTime":900,"hostname":"here","acquiredAt":"%s"}`, noon.Format(time.RFC3339))
+	l, err := gyoshu.ReadLock([]byte(text))
+	if err != nil || l != (gyoshu.Lock{ID: "u", PID: 4711, Started: 900, Host: "here", Acquired: noon}) {
+		t.Fatalf("%+v, %v", l, err)
+	}
+	process := func(alive bool, started int64) gyoshu.Process {
+		return func(int64) (bool, int64) { return alive, started }
+	}
+	for _, c := range []struct {
+		after time.Duration
+		host  string
+		p     gyoshu.Process
+		held  bool
+	}{
+		{time.Hour, "here", process(true, 900), true},    // age proves nothing
+		{time.Second, "here", process(true, 901), false}, // another one with its number
+		{time.Hour, "here", process(true, 0), true},
+		{time.Second, "here", process(false, 0), true},
+		{61 * time.Second, "here", process(false, 0), false},
+		{4 * time.Minute, "there", process(false, 0), true},
+		{6 * time.Minute, "there", process(true, 900), false},
+	} {
+		if held, why := l.Held(noon.Add(c.after), c.host, c.p); held != c.held {
+			t.Errorf("%s later on %s: held %v, %s", c.after, c.host, held, why)
+		}
+	}
+	for _, none := range []string{"", "{", "{}", `{"lockId":"u","pid":0}`} {
+		if _, err := gyoshu.ReadLock([]byte(none)); err == nil {
+			t.Errorf("%q is a lock", none)
+		}
+	}
+	// to the original an empty lock is held for ever
+	if !gyoshu.BrokenHeld(noon, noon.Add(-30*time.Second)) || gyoshu.BrokenHeld(noon, noon.Add(-2*time.Minute)) {
+		t.Error("a lock that cannot be read is held for a minute")
+	}
+	if id := gyoshu.ShortID("nb:tides"); len(id) != 12 || gyoshu.LockPaths("tides", "r", "s")["notebook"] != "locks/notebook/"+id+".lock" {
+		t.Errorf("%s %v", id, gyoshu.LockPaths("tides", "r", "s"))
+	}
+}
+
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	runs := gyoshu.History(pawl.ParseMarkers("[STAGE:begin:id=S01_a_b]\n[STAGE:end:id=S01_a_b:status=success:duration=70.9s] ok\n[STAGE:end:id=S02_c_d:status=interrupted]\n" +
+		"[STAGE:end:id=S02_c_d:status=success:duration=3s]\n[STAGE:end:id=S03_e_f:status=failed]\n[STAGE:end]\n[STAGE:progress:id=x]"))
+	want := []gyoshu.StageRun{{Stage: "S01_a_b", Status: "completed", Duration: "70.9s"}, {Stage: "S02_c_d", Status: "interrupted"},
+		{Stage: "S02_c_d", Status: "completed", Duration: "3s", Resumed: true}, {Stage: "S03_e_f", Status: "failed"}, {Stage: "unknown", Status: "completed"}}
+	if diff := cmp.Diff(want, runs, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	text := gyoshu.ExecutionHistory(runs)
+	for _, line := range []string{"## Execution History", "| Stage | Status | Duration |", "| S01_a_b | ✅ completed | 70.9s |", "| S02_c_d | ⚠️ interrupted | - |",
+		"| S03_e_f | ❌ failed | - |", "*Note: 1 stage(s) were interrupted, 1 were resumed.*"} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("%s is missing in\n%s", line, text)
+		}
+	}
+	if text := gyoshu.ExecutionHistory(runs[:1]); strings.Contains(text, "Note") {
+		t.Errorf("nothing was interrupted:\n%s", text)
+	}
+}
+
+func TestWithBlock(t *testing.T) {
+	t.Parallel()
+	const begin, end = "<!-- GYOSHU:REPORT:X:BEGIN -->", "<!-- GYOSHU:REPORT:X:END -->"
+	for _, c := range []struct{ report, want string }{
+		{"", begin + "\na $& b\n\n" + end + "\n"},
+		{"# R", "# R\n\n" + begin + "\na $& b\n\n" + end + "\n"},
+		{"# R\r\n", "# R\r\n\r\n" + begin + "\r\na $& b\r\n\r\n" + end + "\r\n"},
+		{"one\n" + begin + "\nold\n" + end + "\ntwo", "one\n" + begin + "\na $& b\n\n" + end + "\ntwo"},
+		{"one\n" + begin + "\nopen", "one\n" + begin + "\nopen\n\n" + begin + "\na $& b\n\n" + end + "\n"},
+	} {
+		if diff := cmp.Diff(c.want, gyoshu.WithBlock(c.report, "X", "a $& b\n")); diff != "" {
+			t.Errorf("%q: -want +got\n%s", c.report, diff)
+		}
+		once := gyoshu.WithBlock("\r"+c.report, "X", "a\n")
+		if !strings.Contains(c.report, "open") && gyoshu.WithBlock(once, "X", "a\n") != once {
+			t.Errorf("%q behind a lone carriage return: twice is not once", c.report)
+		}
+		if once := gyoshu.WithBlock(c.report, "X", "a\n"); !strings.Contains(c.report, "open") && gyoshu.WithBlock(once, "X", "a\n") != once {
+			t.Errorf("%q: twice is not once", c.report)
+		}
+	}
+}
+
+func FuzzProtocol(f *testing.F) {
+	for _, file := range wanted(f, tides) {
+		f.Add(file.Data)
+	}
+	f.Add([]byte(`{"stageId":"S01_a_b","goal":"a goal of ten","inputs":{"a":"S01_a_b/x"},"outputs":{"b":"../x"},"dependencies":["S00_a_b"]}`))
+	f.Add([]byte(`{"lockId":"u","pid":1,"hostname":"h","acquiredAt":"2026-03-02T12:00:00Z"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if l, err := gyoshu.ReadLoop(data); err == nil {
+			l.Exceeded(noon)
+		}
+		if q, err := gyoshu.ReadQueue(data); err == nil {
+			for _, j := range q.Jobs {
+				q.IsStale(j, noon)
+			}
+		}
+		if l, err := gyoshu.ReadLock(data); err == nil {
+			l.Held(noon, "here", func(int64) (bool, int64) { return true, 1 })
+		}
+		if e, _, err := gyoshu.ReadEnvelope(data); err == nil {
+			step := e.Step("t", "r")
+			for _, p := range append(step.Inputs, step.Outputs...) {
+				if gyoshu.CheckPath(p) != "" {
+					t.Errorf("it leads elsewhere: %q", p)
+				}
+			}
+		}
+		gyoshu.ExecutionHistory(gyoshu.History(pawl.ParseMarkers(string(data))))
+		gyoshu.WithBlock(string(data), "X", "text")
+	})
+}

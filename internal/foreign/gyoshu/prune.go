@@ -1,0 +1,57 @@
+package gyoshu
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"pawl/internal/foreign"
+)
+
+// DefaultKeep is how many checkpoints of a run Gyoshu keeps.
+const DefaultKeep = 5
+
+// Pruned is what goes of a run's checkpoints, and what stays.
+type Pruned struct {
+	IDs   []string       `json:"prunedIds"`
+	Kept  int            `json:"kept"`
+	Files []foreign.File `json:"-"` // to be removed
+}
+
+// Prune lets go of a run's checkpoints beyond the newest that are to be kept. The last good one always stays, and what was
+// taken since. Of those that Gyoshu cannot load, which it never removes, all go that lie beside a good one.
+func Prune(files foreign.Files, title, run string, keep int, p Provenance, w foreign.World) (Pruned, error) {
+	if keep < 1 {
+		return Pruned{}, fmt.Errorf("keep %d checkpoints: at least 1 must stay", keep)
+	}
+	records := Records(files, title, run)
+	good := slices.IndexFunc(records, func(r *Record) bool { return r.good(p, w) })
+	result := Pruned{IDs: []string{}}
+	for i, r := range slices.Backward(records) {
+		loads := r.Loads()
+		if good < 0 || i <= good || loads && i < keep {
+			result.Kept++
+			continue
+		}
+		result.IDs = append(result.IDs, r.ID)
+		result.Files = append(result.Files, below(files, path.Dir(r.Path))...)
+	}
+	return result, nil
+}
+
+// good reports whether work can go on from a checkpoint.
+func (r *Record) good(p Provenance, w foreign.World) bool {
+	return r.Loads() && !r.Manifest.Status.unsafe() && len(r.Manifest.Issues(p.Trust(), w)) == 0
+}
+
+// below returns the files in a folder, as ones to be removed.
+func below(files foreign.Files, folder string) []foreign.File {
+	var found []foreign.File
+	for _, f := range files {
+		if strings.HasPrefix(f.Path, folder+"/") {
+			found = append(found, foreign.File{Path: f.Path})
+		}
+	}
+	return found
+}

@@ -1,0 +1,237 @@
+package gyoshu
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+)
+
+// stillAtIt is how long after its last sign of life a run may still be at work: longer than any stage lasts.
+const stillAtIt = 10 * time.Minute
+
+// read returns the reading of a run of a research, with "" of the newest. w says what is true of the artifacts.
+func read(r *research, run string, w foreign.World) (foreign.Reading, []pawl.Finding) {
+	run = cmp.Or(run, r.newest)
+	q := r.queues[run]
+	res := resume(r.records, r.title, run, FoundHere, w)
+	entry := r.front().run(run)
+	native := ""
+	if entry != nil {
+		native = entry.Status
+	}
+	out := foreign.Reading{System: System, Name: r.title, ID: run, Native: native, Facts: map[string]string{}, Mode: pawl.Guided}
+	steps := []foreign.Step{}
+	stages := r.stages(run, w, q)
+	for _, s := range stages {
+		steps = append(steps, s.step(r, q, base(stages), native))
+	}
+	out.Phases = []foreign.Phase{{Name: r.title, Steps: steps}}
+	out.Updated = r.activity(run)
+	r.readFront(&out, entry)
+	r.readLoop(&out, run)
+	r.readResume(&out, res)
+	r.readMarkers(&out, run)
+	r.readSaved(&out, run, w)
+	out.Status = r.status(&out, native)
+	out.Position, out.Percent = position(r.title, steps, native == "completed")
+	return out, slices.DeleteFunc(r.examine(w), func(f pawl.Finding) bool { return f.Level == pawl.OK })
+}
+
+// status returns where the run stands, as far as files can tell: one that is not ended is interrupted, unless something of
+// it was written just now.
+func (r *research) status(out *foreign.Reading, native string) pawl.RunStatus {
+	switch {
+	case native == "completed":
+		return pawl.StatusCompleted
+	case native == "failed":
+		return pawl.StatusFailed
+	case !out.Updated.IsZero() && r.now.Sub(out.Updated) < stillAtIt:
+		return pawl.StatusActive
+	}
+	return pawl.StatusInterrupted
+}
+
+func (r *research) readFront(out *foreign.Reading, entry *RunEntry) {
+	f := r.front()
+	if f == nil {
+		return
+	}
+	out.Created, out.Goal = f.Created, f.Goal
+	if entry != nil {
+		out.Created = entry.Started
+		fact(out, "notes", entry.Notes)
+	}
+	fact(out, "research status", f.Status)
+	fact(out, "tags", strings.Join(f.Tags, ", "))
+	for _, c := range f.Accept {
+		fact(out, "criterion "+c.ID, strings.TrimSpace(c.Kind+" "+c.Text))
+	}
+}
+
+func fact(out *foreign.Reading, name, text string) {
+	if text != "" {
+		out.Facts[name] = text
+	}
+}
+
+// readLoop takes in the state of the loop, where it is that of this run.
+func (r *research) readLoop(out *foreign.Reading, run string) {
+	l := r.loop
+	if l == nil || l.Run != "" && l.Run != run {
+		return
+	}
+	if l.Active {
+		out.Mode = pawl.Autopilot
+	}
+	fact(out, "iteration", fmt.Sprintf("%d of %d", l.Iteration, l.Most))
+	fact(out, "cycle", fmt.Sprintf("%d of %d", l.Budgets.Cycle, l.Budgets.MostCycles))
+	fact(out, "tool calls", fmt.Sprintf("%d of %d", l.Budgets.Calls, l.Budgets.MostCalls))
+	fact(out, "attempt", fmt.Sprintf("%d of %d", l.Attempt, l.MostTries))
+	fact(out, "last decision", string(l.Decision))
+	fact(out, "next objective", l.Next)
+	fact(out, "goal gate", l.GoalReached)
+	fact(out, "session", l.Session)
+	fact(out, "used up", strings.Join(l.Exceeded(r.now), ", "))
+	if l.Trust != nil {
+		fact(out, "trust score", number(*l.Trust))
+	}
+	if l.Decision == Blocked || l.GoalReached == "BLOCKED" {
+		out.Blockers = append(out.Blockers, pawl.Blocker{Text: "Gyoshu's loop is blocked", Needs: cmp.Or(l.Next, "a person's decision"), Opened: out.Updated})
+	}
+}
+
+// readResume says from where it may go on, by Gyoshu's rule.
+func (r *research) readResume(out *foreign.Reading, res Resumption) {
+	if !res.Found {
+		out.Resume = res.Issues[0]
+		out.Next = res.Next
+		return
+	}
+	c := res.Checkpoint
+	out.Resume = "resumable from checkpoint " + c.ID + " (" + c.Stage + ")"
+	if res.Warning != "" {
+		out.Resume += "; " + res.Warning
+	}
+	out.Prompt = strings.Join(res.Cell, "\n")
+	switch {
+	case res.Next == "":
+		out.Next = "what comes after " + c.Stage
+	case strings.HasSuffix(res.Next, "_"):
+		out.Next = res.Next + "…, which comes after " + c.Stage
+	default:
+		out.Next = res.Next + ", which was begun and cut off"
+	}
+}
+
+// readMarkers takes in what was learned, decided and aimed at. Markers are hints.
+func (r *research) readMarkers(out *foreign.Reading, run string) {
+	kinds := map[string]pawl.MemoryKind{"INSIGHT": pawl.Pattern, "PATTERN": pawl.Pattern, "FINDING": pawl.Pattern, "LIMITATION": pawl.Gotcha}
+	var next []string
+	for _, m := range r.markers(run) {
+		switch kind := kinds[m.Type]; {
+		case m.Content == "":
+		case kind != "":
+			if memory := (pawl.Memory{Kind: kind, Text: m.Content}); !slices.Contains(out.Memories, memory) {
+				out.Memories = append(out.Memories, memory)
+			}
+		case m.Type == "DECISION":
+			out.Made = append(out.Made, pawl.Decision{Choice: m.Content, Time: m.cell.Time})
+		case m.Type == "OBJECTIVE":
+			out.Goal = cmp.Or(out.Goal, m.Content)
+		case m.Type == "NEXT_STEP":
+			next = append(next, m.Content)
+		}
+	}
+	fact(out, "next steps", strings.Join(next, "; "))
+	if promise := r.promise(run); promise != "" {
+		fact(out, "promise", promise)
+		if promise == "BLOCKED" && len(out.Blockers) == 0 {
+			out.Blockers = append(out.Blockers, pawl.Blocker{Text: "Gyoshu said that it is blocked", Opened: out.Updated})
+		}
+	}
+}
+
+// promise returns the last word of a run's loop, COMPLETE, BLOCKED or BUDGET_EXHAUSTED, "" where there is none.
+func (r *research) promise(run string) string {
+	if r.notebook == nil {
+		return ""
+	}
+	last := ""
+	for i, of := range r.runOfCells() {
+		if of == run {
+			last = cmp.Or(promiseIn(r.notebook.Cells[i].Stdout), last)
+		}
+	}
+	return last
+}
+
+// promiseIn returns the last promise in a text: <promise> GYOSHU_AUTO_COMPLETE </promise>, in any case.
+func promiseIn(text string) string {
+	const begin, end = "<PROMISE>", "</PROMISE>"
+	text = strings.ToUpper(text)
+	for i := strings.LastIndex(text, begin); i >= 0; i = strings.LastIndex(text[:i], begin) {
+		tag, _, closed := strings.Cut(text[i+len(begin):], end)
+		tag = strings.TrimPrefix(strings.TrimSpace(tag), "GYOSHU_AUTO_")
+		if closed && slices.Contains([]string{"COMPLETE", "BLOCKED", "BUDGET_EXHAUSTED"}, tag) {
+			return tag
+		}
+	}
+	return ""
+}
+
+// readSaved lists the run's checkpoints, oldest first, and says what the newest ran in.
+func (r *research) readSaved(out *foreign.Reading, run string, w foreign.World) {
+	for _, rec := range slices.Backward(r.records) {
+		if rec.Run != run {
+			continue
+		}
+		c := foreign.Checkpoint{ID: rec.ID, Kind: pawl.CheckpointStep, Where: rec.Path, Valid: len(rec.issues(Imported, w)) == 0}
+		if m := rec.Manifest; m != nil {
+			c.Native, c.Time, c.Reason, c.Claims = string(m.Status), m.Time(), string(m.Reason), m.claims()
+			if m.Stage != "" {
+				c.Step = pawl.StepIDOf(m.Stage)
+			}
+			if m.Status.unsafe() {
+				c.Kind = pawl.CheckpointEmergency
+			}
+			fact(out, "python", m.Python.Path)
+			fact(out, "platform", m.Python.Platform)
+			fact(out, "packages", strings.Join(m.Python.Packages, ", "))
+		}
+		out.Saved = append(out.Saved, c)
+	}
+	slices.SortStableFunc(out.Saved, func(a, b foreign.Checkpoint) int { return a.Time.Compare(b.Time) })
+}
+
+// position returns where the run stands among the stages that are known. Others may follow, for the plan is in no file, so
+// less than all is done until the run is said to be completed.
+func position(title string, steps []foreign.Step, completed bool) (pawl.Position, int) {
+	pos := pawl.Position{Phase: 1, PhaseTotal: 1, PhaseName: title, StepTotal: len(steps), Complete: completed}
+	done := 0
+	for _, s := range steps {
+		if s.Status == pawl.Done {
+			done++
+		}
+	}
+	if completed {
+		pos.Step = len(steps)
+		return pos, 100
+	}
+	i := slices.IndexFunc(steps, func(s foreign.Step) bool { return s.Status != pawl.Done })
+	if i < 0 {
+		i = len(steps) - 1
+	}
+	if i < 0 {
+		return pos, 0
+	}
+	pos.Step, pos.StepID, pos.StepName = i+1, steps[i].ID, steps[i].Name
+	return pos, min(100*done/len(steps), 99)
+}
+
+func place(path string, line int) string { return path + ":" + strconv.Itoa(line) }

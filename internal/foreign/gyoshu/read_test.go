@@ -1,0 +1,292 @@
+package gyoshu_test
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/gyoshu"
+)
+
+func step(t *testing.T, r foreign.Reading, id pawl.StepID) foreign.Step {
+	t.Helper()
+	for _, s := range r.Phases[0].Steps {
+		if s.ID == id {
+			return s
+		}
+	}
+	t.Fatalf("there is no step %s", id)
+	return foreign.Step{}
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	r, _ := gyoshu.New().(foreign.Witness).ReadIn(wanted(t, tides), world(t, tides))
+	if r.System != "gyoshu" || r.Name != title || r.ID != lastRun || r.Goal != "Predict tides within 5 cm" || r.Mode != pawl.Autopilot {
+		t.Errorf("%s %s %s %q %s", r.System, r.Name, r.ID, r.Goal, r.Mode)
+	}
+	if r.Status != pawl.StatusInterrupted || r.Native != "in_progress" || !r.Updated.Equal(time.Date(2026, 3, 2, 10, 58, 0, 0, time.UTC)) {
+		t.Errorf("%s (%s), %s", r.Status, r.Native, r.Updated)
+	}
+	var ids []string
+	for _, s := range r.Phases[0].Steps {
+		ids = append(ids, string(s.ID)+" "+string(s.Status))
+	}
+	want := []string{"S00_ask_permission done", "S01_load_tides done", "S02_clean_tides done", "S02_eda done", "S03_fit_model done", "S04_check_model pending", "S05_write_report pending"}
+	if diff := cmp.Diff(want, ids); diff != "" {
+		t.Errorf("steps: -want +got\n%s", diff)
+	}
+	if r.Position != (pawl.Position{Phase: 1, PhaseTotal: 1, PhaseName: title, Step: 6, StepTotal: 7, StepID: "S04_check_model", StepName: "S04_check_model"}) || r.Percent != 71 {
+		t.Errorf("%+v %d", r.Position, r.Percent)
+	}
+	s := step(t, r, "S01_load_tides")
+	if s.Attempts != 1 || s.Native != "saved" || len(s.Claims) != 1 || s.Claims[0].Size != 32 || s.Started.IsZero() {
+		t.Errorf("%+v", s)
+	}
+	if s := step(t, r, "S02_eda"); s.Summary != "checkpoint ckpt-short-stage, which Gyoshu cannot load" {
+		t.Errorf("%+v", s)
+	}
+	cut := step(t, r, "S04_check_model")
+	if cut.Native != "interrupted" || cut.Partial.Last != "fold 2" || !strings.Contains(cut.Why, "timeout") || cut.Items[0].Status != pawl.ItemPending {
+		t.Errorf("%+v", cut)
+	}
+	if r.Next != "S04_check_model, which was begun and cut off" || !strings.HasPrefix(r.Resume, "resumable from checkpoint ckpt-003 (S03_fit_model)") || !strings.Contains(r.Prompt, "_2grid = joblib.load") {
+		t.Errorf("%s\n%s\n%s", r.Next, r.Resume, r.Prompt)
+	}
+	if diff := cmp.Diff([]pawl.Memory{{Kind: pawl.Pattern, Text: "Emden lacks two weeks"}, {Kind: pawl.Gotcha, Text: "one winter only"}}, r.Memories); diff != "" {
+		t.Errorf("memories: -want +got\n%s", diff)
+	}
+	if len(r.Made) != 1 || r.Made[0].Choice != "keep the linear model" || r.Facts["used up"] != "maxToolCalls" || r.Facts["criterion AC1"] != "metric_threshold rmse <= 5" || r.Facts["trust score"] != "72.5" {
+		t.Errorf("%v %v", r.Made, r.Facts)
+	}
+}
+
+// TestReadCheckpoints: which are valid, and of which kind.
+func TestReadCheckpoints(t *testing.T) {
+	t.Parallel()
+	r, found := gyoshu.New().Read(wanted(t, tides), noon)
+	var valid, not []string
+	for _, c := range r.Saved {
+		if c.Valid {
+			valid = append(valid, c.ID+" "+string(c.Kind))
+		} else {
+			not = append(not, c.ID)
+		}
+	}
+	// of the artifacts nothing is known here: that is for World to say
+	want := []string{"ckpt-001 step", "ckpt-002 step", "ckpt-short-stage step", "ckpt-003 step", "ckpt-missing step", "ckpt-longer step", "ckpt-other step", "ckpt-emergency-mm8r0000-0badcafe emergency"}
+	if diff := cmp.Diff(want, valid); diff != "" {
+		t.Errorf("valid: -want +got\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"ckpt-torn", "ckpt-edited", "ckpt-climbs"}, not); diff != "" {
+		t.Errorf("not valid: -want +got\n%s", diff)
+	}
+	for _, c := range r.Saved {
+		for _, claim := range c.Claims {
+			if strings.Contains(claim.Path, "..") {
+				t.Errorf("%s claims %s", c.ID, claim.Path)
+			}
+		}
+	}
+	if len(found) == 0 || slices.ContainsFunc(found, func(f pawl.Finding) bool { return f.Level == pawl.OK }) {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestReadLooksAtArtifactsThatItIsGiven: where they are among the files, they are compared.
+func TestReadLooksAtArtifactsThatItIsGiven(t *testing.T) {
+	t.Parallel()
+	r, _ := gyoshu.New().Read(below(t, tides), noon)
+	for _, c := range r.Saved {
+		if (c.ID == "ckpt-longer" || c.ID == "ckpt-other") && c.Valid {
+			t.Errorf("%s is valid", c.ID)
+		}
+	}
+}
+
+// TestReadFirstRun: markers of a completed run are believed, since its record stands behind them.
+func TestReadFirstRun(t *testing.T) {
+	t.Parallel()
+	r, _ := gyoshu.ReadRun(wanted(t, tides), title, firstRun, world(t, tides))
+	if r.Status != pawl.StatusCompleted || !r.Position.Complete || r.Percent != 100 || len(r.Phases[0].Steps) != 2 || r.Mode != pawl.Guided {
+		t.Errorf("%+v", r)
+	}
+	if s := step(t, r, "S02_plot_tides"); s.Status != pawl.Done || s.Native != "success" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestMarkersAreHints: of a run that is not completed, a marker alone makes nothing done.
+func TestMarkersAreHints(t *testing.T) {
+	t.Parallel()
+	for output, want := range map[string]string{
+		"[STAGE:begin:id=S01_a_b]\\n[STAGE:end:id=S01_a_b:status=success]\\n": "pending success a marker says that it succeeded, and no checkpoint proves it",
+		"[STAGE:end:id=S01_a_b:status=failed]":                                "failed failed a marker says that it failed",
+		"[STAGE:end:id=S01_a_b:status=interrupted]":                           "pending interrupted a marker says that it was interrupted",
+		"[STAGE:begin:id=S01_a_b]":                                            "pending begun it was begun, and nothing says how it ended",
+		"[STAGE:end:id=S01_a_b]\\n[STAGE:begin:id=S01_a_b]":                   "pending begun it was begun, and nothing says how it ended",
+	} {
+		nb := `{"cells":[{"cell_type":"code","source":"","outputs":[{"output_type":"stream","name":"stdout","text":"` + output + `"}]}]}`
+		r, _ := gyoshu.New().Read(foreign.Files{{Path: "notebooks/t.ipynb", Data: []byte(nb)}}, noon)
+		s := step(t, r, "S01_a_b")
+		if got := string(s.Status) + " " + s.Native + " " + s.Why; got != want {
+			t.Errorf("%s: %s, want %s", output, got, want)
+		}
+	}
+}
+
+// TestReadOddFiles: nothing of a broken project is a crash or is passed over without a word.
+func TestReadOddFiles(t *testing.T) {
+	t.Parallel()
+	codec := gyoshu.New()
+	if r, found := codec.Read(nil, noon); r.Name != "" || r.System != "gyoshu" || len(found) > 0 {
+		t.Errorf("nothing: %+v %v", r, found)
+	}
+	files := foreign.Files{
+		{Path: "notebooks/t.ipynb", Data: []byte("{\n \"cells\": [")},
+		{Path: "reports/t/auto/loop-state.json", Data: []byte("[]")},
+		{Path: "reports/t/queue/run-1.json", Data: []byte("{}")},
+		{Path: "reports/t/checkpoints/run-1/a/checkpoint.json", Data: nil},
+		{Path: "reports/CON/checkpoints/run-1/a/checkpoint.json", Data: []byte("\xef\xbb\xbf{}")},
+		{Path: "reports/t/checkpoints/run-1/b/checkpoint.json", Data: []byte(`{"stageId":"S01_a_b","status":"saved","createdAt":7}`)},
+	}
+	r, found := codec.Read(files, noon)
+	var text []string
+	for _, f := range append(found, codec.Verify(files, foreign.World{Now: noon})...) {
+		text = append(text, f.Where+": "+f.What)
+	}
+	all := strings.Join(text, "\n")
+	for _, want := range []string{
+		"notebooks/t.ipynb:2: it is not JSON: line 2, column 12: it ends where a value was expected",
+		"reports/t/auto/loop-state.json: it is not JSON: the state of a loop is an object",
+		"reports/t/queue/run-1.json: it is not JSON: it has no list of jobs",
+		"reports/t/checkpoints/run-1/a/checkpoint.json:1: it is not JSON: line 1, column 1: it ends where a value was expected",
+		"reports/t/checkpoints/run-1/b/checkpoint.json: Manifest failed to parse or validate",
+		"reportTitle contains Windows reserved name: CON",
+		"reports/CON/checkpoints/run-1/a/checkpoint.json:1: it begins with a byte order mark, which Gyoshu does not take",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%s is not told, but\n%s", want, all)
+		}
+	}
+	if r.Phases == nil {
+		t.Error("no phases")
+	}
+}
+
+// TestVerify finds what the original does not tell.
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	files := wanted(t, tides)
+	early := gyoshu.Manifest{CheckpointID: "../x", Session: "s", Title: title, Run: lastRun, Stage: "S01_load_tides", Status: gyoshu.Saved, Trust: gyoshu.Untrusted, Created: "2027-01-01T00:00:00Z",
+		Notebook: gyoshu.NotebookRef{Path: "/etc/x", Cell: "c"}, Python: gyoshu.Python{Path: "p", Platform: "linux"}, Rehydration: gyoshu.Rehydration{Mode: gyoshu.WithVars}}
+	files = append(files, foreign.File{Path: "reports/tide-levels/checkpoints/" + lastRun + "/ckpt-future/checkpoint.json", Data: early.Encode()},
+		foreign.File{Path: "notebooks/copy.ipynb", Data: []byte(`{"cells":[{"id":"a","source":"# [CHECKPOINT:saved:id=x:stage=S01_a_b:manifest=../../etc]"},{"id":"a"}]}`)})
+	var got []string
+	for _, f := range gyoshu.New().Verify(files, world(t, tides)) {
+		where := f.Where[strings.LastIndexByte(strings.TrimSuffix(f.Where, "/checkpoint.json"), '/')+1:]
+		got = append(got, string(f.Level)+" "+strings.TrimSuffix(where, "/checkpoint.json")+": "+f.What)
+	}
+	all := strings.Join(got, "\n")
+	for _, want := range []string{
+		"bad harbour-dust.ipynb:1: it is not JSON",
+		"ok ckpt-003: checkpoint ckpt-003 behind stage S03_fit_model is valid, with 3 artifacts",
+		"ok ckpt-emergency-mm8r0000-0badcafe: checkpoint ckpt-emergency-mm8r0000-0badcafe was taken in the middle of stage S04_check_model (timeout): it is no base to resume from",
+		"bad ckpt-missing: Artifact not found: ",
+		"bad ckpt-longer: Size mismatch for ",
+		"bad ckpt-other: SHA256 mismatch for ",
+		"bad ckpt-edited: Manifest SHA256 mismatch: ",
+		"bad ckpt-climbs: Path traversal detected: reports/../../../etc/passwd",
+		"bad ckpt-torn: Manifest failed to parse or validate",
+		`bad checkpoint.json:6: stageId: "S02_eda" is not`,
+		"warn ckpt-future: it says that it was made at 2027-01-01T00:00:00Z, which has not come yet",
+		"warn ckpt-future: it says of itself that it is untrusted: verify its source before resuming",
+		"bad ckpt-future: Invalid checkpointId: contains path traversal characters",
+		`warn ckpt-future: checkpointId is "../x", and it lies in "ckpt-future"`,
+		"bad ckpt-future: notebook: Absolute paths not allowed: /etc/x",
+		"warn tide-levels.ipynb:176: a cell speaks of checkpoint ckpt-000 of run run-20260302-101500, and there is no manifest: it was not finished, or it was let go of",
+		"warn run-20260302-101500.json:22: job job-2 of stage S04_check_model is claimed by w2, which has shown no sign of life for 5m0s; that alone does not mean that it is dead",
+		"warn copy.ipynb:1: two cells have the id a",
+		`warn copy.ipynb:1: a cell speaks of a manifest at "../../etc", where none can be`,
+		"warn copy.ipynb: it has no front matter of Gyoshu's, so its runs are known by their checkpoints only",
+		"warn copy: No checkpoints exist for this research/run",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%s is not told, but\n%s", want, all)
+		}
+	}
+}
+
+// TestFutureIsNoActivity: a time that has not come does not make a run live, nor the newest.
+func TestFutureIsNoActivity(t *testing.T) {
+	t.Parallel()
+	r, _ := gyoshu.New().Read(wanted(t, tides), time.Date(2026, 3, 1, 9, 10, 0, 0, time.UTC))
+	if r.Updated.After(time.Date(2026, 3, 1, 9, 10, 0, 0, time.UTC)) {
+		t.Errorf("last activity %s", r.Updated)
+	}
+	live, _ := gyoshu.New().Read(wanted(t, tides), time.Date(2026, 3, 2, 11, 3, 0, 0, time.UTC))
+	if live.Status != pawl.StatusActive {
+		t.Errorf("five minutes after its last activity it is %s", live.Status)
+	}
+}
+
+// FuzzRead reads and verifies a project of which one file is anything.
+func FuzzRead(f *testing.F) {
+	files := small(f)
+	for i, file := range files {
+		f.Add(i, file.Data)
+	}
+	f.Fuzz(func(t *testing.T, i int, data []byte) {
+		odd := changedAt(files, i, data)
+		r, _ := gyoshu.New().Read(odd, noon)
+		for _, s := range r.Phases[0].Steps {
+			for _, c := range s.Claims {
+				if gyoshu.CheckPath(c.Path) != "" {
+					t.Errorf("it leads elsewhere: %q", c.Path)
+				}
+			}
+		}
+		gyoshu.New().Verify(odd, foreign.World{Now: noon})
+	})
+}
+
+// small returns the few files of the fixture that say all that one can say.
+func small(t testing.TB) foreign.Files {
+	return slices.DeleteFunc(wanted(t, tides), func(f foreign.File) bool {
+		return strings.Contains(f.Path, "/checkpoints/") && !strings.Contains(f.Path, "ckpt-002") && !strings.Contains(f.Path, "emergency")
+	})
+}
+
+// changedAt returns files of which one has other data.
+func changedAt(files foreign.Files, i int, data []byte) foreign.Files {
+	odd := slices.Clone(files)
+	odd[max(i, -i, 0)%len(odd)].Data = data
+	return odd
+}
+
+// BenchmarkRead reads a research of 10,000 checkpoints.
+func BenchmarkRead(b *testing.B) {
+	m := gyoshu.Manifest{Session: "s", Title: "t", Run: "r", Status: gyoshu.Saved, Notebook: gyoshu.NotebookRef{Path: "n", Cell: "c"},
+		Python: gyoshu.Python{Path: "p", Platform: "linux", Packages: []string{"pandas==2.2.0"}}, Rehydration: gyoshu.Rehydration{Mode: gyoshu.WithVars, Source: []string{"a", "b"}},
+		Artifacts: artifacts("reports/t/r/S01_a_b/x.csv")}
+	var files foreign.Files
+	for i := range 10_000 {
+		m.CheckpointID = "ckpt-" + strconv.Itoa(i)
+		m.Stage = "S" + strconv.Itoa(10+i%90) + "_run_step"
+		m.Created = noon.Add(time.Duration(i) * time.Second).Format("2006-01-02T15:04:05.000Z")
+		m.Artifacts[0].SHA256 = strings.Repeat("ab", 32)
+		files = append(files, foreign.File{Path: "reports/t/checkpoints/r/" + m.CheckpointID + "/checkpoint.json", Data: m.Encode()})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if r, _ := gyoshu.New().Read(files, noon.Add(24*time.Hour)); len(r.Saved) != 10_000 {
+			b.Fatal(len(r.Saved))
+		}
+	}
+}

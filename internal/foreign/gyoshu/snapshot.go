@@ -1,0 +1,49 @@
+package gyoshu
+
+import "pawl/internal/foreign"
+
+// Snapshot is what Gyoshu's planner is told of a run's checkpoints.
+type Snapshot struct {
+	Last      *LastCheckpoint `json:"lastCheckpoint,omitempty"`
+	Resumable bool            `json:"resumable"`      // there is a valid one to go on from
+	From      string          `json:"from,omitempty"` // that one
+}
+
+// LastCheckpoint is the newest checkpoint, whatever it is worth.
+type LastCheckpoint struct {
+	ID         string `json:"checkpointId"`
+	Stage      string `json:"stageId"`
+	Created    string `json:"createdAt"`
+	Status     Status `json:"status"`
+	Validation string `json:"validationStatus"` // valid, invalid_sha256, invalid_artifacts, emergency_no_artifacts, parse_error
+}
+
+// SnapshotOf returns the snapshot of a run. The newest checkpoint is the newest by its time, not by the order of a folder.
+func SnapshotOf(files foreign.Files, title, run string, p Provenance, w foreign.World) Snapshot {
+	var s Snapshot
+	records := Records(files, title, run)
+	if len(records) > 0 {
+		s.Last = records[0].last(p, w)
+	}
+	if res := Resume(files, title, run, p, w); res.Found {
+		s.Resumable, s.From = true, res.Checkpoint.ID
+	}
+	return s
+}
+
+func (r *Record) last(p Provenance, w foreign.World) *LastCheckpoint {
+	if !r.Loads() {
+		return &LastCheckpoint{ID: r.ID, Stage: "unknown", Status: "unknown", Validation: "parse_error"}
+	}
+	m := r.Manifest
+	l := &LastCheckpoint{ID: m.CheckpointID, Stage: m.Stage, Created: m.Created, Status: m.Status, Validation: "valid"}
+	switch {
+	case !m.Intact():
+		l.Validation = "invalid_sha256"
+	case m.Status.unsafe() && len(m.Artifacts) == 0:
+		l.Validation = "emergency_no_artifacts"
+	case len(m.Issues(p.Trust(), w)) > 0:
+		l.Validation = "invalid_artifacts"
+	}
+	return l
+}

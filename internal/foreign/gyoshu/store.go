@@ -1,0 +1,101 @@
+package gyoshu
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"pawl"
+	"pawl/internal/foreign"
+)
+
+// Record is a checkpoint as it lies in a project.
+type Record struct {
+	Path           string
+	Title, Run, ID string // by its place
+	Manifest       *Manifest
+	Problems       []pawl.Finding // because of which Gyoshu does not load it
+}
+
+// Loads reports whether Gyoshu sees the checkpoint at all.
+func (r *Record) Loads() bool { return r.Manifest != nil && len(r.Problems) == 0 }
+
+// Records returns the checkpoints of a title, of one run or with "" of all: those that Gyoshu loads, the newest first and
+// of the same time those first that come last by id, then the others by path. With "" for a title it returns those of all.
+func Records(files foreign.Files, title, run string) []*Record {
+	var found []*Record
+	for i := range files {
+		r, ok := placeOf(files[i].Path)
+		if !ok || title != "" && r.Title != title || run != "" && r.Run != run {
+			continue
+		}
+		r.Manifest, r.Problems = ReadManifest(r.Path, files[i].Data)
+		found = append(found, r)
+	}
+	slices.SortFunc(found, newestFirst)
+	return found
+}
+
+func newestFirst(a, b *Record) int {
+	switch {
+	case a.Loads() && b.Loads():
+		return cmp.Or(b.Manifest.Time().Compare(a.Manifest.Time()), cmp.Compare(b.ID, a.ID), cmp.Compare(a.Path, b.Path))
+	case a.Loads():
+		return -1
+	case b.Loads():
+		return 1
+	}
+	return cmp.Compare(a.Path, b.Path)
+}
+
+// placeOf says which checkpoint a path is the manifest of.
+func placeOf(name string) (*Record, bool) {
+	part := strings.Split(name, "/")
+	if len(part) != 6 || part[0] != reports || part[2] != "checkpoints" || part[5] != "checkpoint.json" {
+		return nil, false
+	}
+	return &Record{Path: name, Title: part[1], Run: part[3], ID: part[4]}, true
+}
+
+// Entry is what a list says of a checkpoint.
+type Entry struct {
+	ID        string `json:"checkpointId"`
+	Run       string `json:"runId"`
+	Stage     string `json:"stageId"`
+	Status    Status `json:"status"`
+	Created   string `json:"createdAt"`
+	Artifacts int    `json:"artifactCount"`
+}
+
+func (r *Record) entry() Entry {
+	m := r.Manifest
+	return Entry{ID: m.CheckpointID, Run: m.Run, Stage: m.Stage, Status: m.Status, Created: m.Created, Artifacts: len(m.Artifacts)}
+}
+
+// List returns the checkpoints of a title, of one run or with "" of all, the newest first, and those that Gyoshu cannot
+// load and never speaks of.
+func List(files foreign.Files, title, run string) (seen []Entry, unseen []*Record) {
+	seen = []Entry{}
+	for _, r := range Records(files, title, run) {
+		if r.Loads() {
+			seen = append(seen, r.entry())
+		} else {
+			unseen = append(unseen, r)
+		}
+	}
+	return seen, unseen
+}
+
+// Validate returns what is wrong with a checkpoint, in Gyoshu's words; nothing: it is valid.
+func Validate(files foreign.Files, title, run, id string, p Provenance, w foreign.World) []string {
+	name := manifestPath(title, run, id)
+	file := files.Find(name)
+	if file == nil {
+		return []string{"Manifest not found: " + name}
+	}
+	m, problems := ReadManifest(name, file.Data)
+	if m == nil || len(problems) > 0 {
+		return []string{"Manifest failed to parse or validate"}
+	}
+	return m.Issues(p.Trust(), w)
+}

@@ -1,0 +1,44 @@
+package gyoshu
+
+import (
+	"strings"
+	"time"
+)
+
+// isInstant reports whether Gyoshu takes a text for a time: a date that is one, T, hours, minutes and seconds, perhaps a
+// fraction, and a literal Z.
+func isInstant(s string) bool {
+	const shape = "0000-00-00T00:00:00"
+	if len(s) <= len(shape) || s[len(s)-1] != 'Z' {
+		return false
+	}
+	for i := range len(shape) {
+		if digit := s[i] >= '0' && s[i] <= '9'; digit != (shape[i] == '0') || !digit && s[i] != shape[i] {
+			return false
+		}
+	}
+	fraction := s[len(shape) : len(s)-1]
+	if fraction != "" && (len(fraction) < 2 || fraction[0] != '.' || strings.Trim(fraction[1:], "0123456789") != "") {
+		return false
+	}
+	_, err := time.Parse("2006-01-02T15:04:05", s[:len(shape)])
+	return err == nil
+}
+
+// parseTime returns the time that a text names, and whether it names a zone. One without is taken for UTC. It is zero where
+// the text is no time.
+func parseTime(s string) (at time.Time, zoned bool) {
+	s = strings.TrimSpace(s)
+	if at, err := time.Parse(time.RFC3339, s); err == nil {
+		return at.UTC(), true
+	}
+	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
+		if at, err := time.Parse(layout, s); err == nil {
+			return at, false
+		}
+	}
+	return time.Time{}, false
+}
+
+// instantOf returns a time as Gyoshu writes it: UTC, in milliseconds.
+func instantOf(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }

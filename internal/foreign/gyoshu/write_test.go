@@ -1,0 +1,434 @@
+package gyoshu_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/gyoshu"
+)
+
+const tidePlan = `
+name: tide-levels
+goal: Predict tides
+steps:
+  - {id: S01_load_tides, run: x, goal: Load the tide tables}
+  - {id: clean-2, run: x}
+  - {id: clean_2, run: x}
+  - {id: "3", run: x}
+`
+
+const tideRun = "tide-levels-20260302-120000-ab12"
+
+// teller tells a run's events, a minute apart.
+type teller struct {
+	t     testing.TB
+	state *pawl.State
+	plan  *pawl.Plan
+	files foreign.Files
+}
+
+func newTeller(t testing.TB) *teller {
+	s := &teller{t: t, state: pawl.NewState(), plan: readPlan(t, tidePlan)}
+	s.tell(pawl.RunCreated{Format: 1, Run: tideRun, Kind: pawl.PlanRun, Name: "tide-levels"},
+		pawl.RunPlanned{Revision: 1, File: "plan.yaml", Steps: 4, Goal: "Predict tides"}, pawl.EngineStarted{Epoch: 1, PID: 1, Why: "run"})
+	return s
+}
+
+func (s *teller) tell(payloads ...pawl.Payload) {
+	s.t.Helper()
+	for _, p := range payloads {
+		e, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, p)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		e.Seq = s.state.Seq + 1
+		e.Time = noon.Add(time.Duration(e.Seq) * time.Minute)
+		s.state.Apply(e)
+	}
+	if s.state.Misfit > 0 {
+		s.t.Fatalf("the story does not fit: %+v", s.state.Misfits)
+	}
+}
+
+func ref(step pawl.StepID, attempt int) pawl.AttemptRef {
+	return pawl.AttemptRef{Step: step, Attempt: attempt, Token: pawl.Token(step) + pawl.Token(rune('0'+attempt))}
+}
+
+func (s *teller) start(step pawl.StepID, attempt int) {
+	s.t.Helper()
+	s.tell(pawl.AttemptStarted{AttemptRef: ref(step, attempt)})
+}
+
+func (s *teller) done(step pawl.StepID, attempt int, outputs pawl.Outputs) {
+	s.t.Helper()
+	s.tell(pawl.StepDone{Step: step, Attempt: attempt, Token: ref(step, attempt).Token, Outputs: outputs, Stats: &pawl.AttemptStats{Seconds: 12.34}})
+}
+
+// cut ends an attempt by its limit, with the checkpoint that this takes.
+func (s *teller) cut(step pawl.StepID, attempt int, id pawl.CheckpointID) {
+	s.t.Helper()
+	s.tell(pawl.AttemptEnded{AttemptRef: ref(step, attempt), Outcome: pawl.Failed, Reason: pawl.ReasonTimeout, Stats: &pawl.AttemptStats{Seconds: 240}},
+		pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: id, Kind: pawl.CheckpointEmergency, Step: step}})
+}
+
+func (s *teller) view(why foreign.Moment) foreign.View {
+	return foreign.View{Now: noon.Add(24 * time.Hour), State: s.state, Plan: s.plan, Status: s.state.StatusNow(true), Checkpoint: s.state.LastSave, Why: why}
+}
+
+// write writes the mirror, which written again does not change, and returns what was written.
+func (s *teller) write(why foreign.Moment) []string {
+	s.t.Helper()
+	before := slices.Clone(s.files)
+	made := gyoshu.New().Write(s.files, s.view(why))
+	var paths []string
+	for _, f := range made {
+		paths = append(paths, f.Path)
+		if old := before.Find(f.Path); old != nil && strings.HasSuffix(f.Path, "checkpoint.json") {
+			s.t.Errorf("%s is written a second time", f.Path)
+		}
+	}
+	s.files = with(s.files, made)
+	if again := gyoshu.New().Write(s.files, s.view(why)); len(again) > 0 {
+		s.t.Errorf("%s: written again, %s differs", why, again[0].Path)
+	}
+	return paths
+}
+
+// wouldResume is what Gyoshu itself would make of the files: the newest checkpoint, whatever it is, and the number behind it.
+func (s *teller) wouldResume() (id, stage string) {
+	s.t.Helper()
+	newest := ""
+	for _, f := range s.files {
+		if !strings.HasSuffix(f.Path, "/checkpoint.json") {
+			continue
+		}
+		var m struct{ CheckpointID, StageID, CreatedAt string }
+		if err := json.Unmarshal(f.Data, &m); err != nil {
+			s.t.Fatal(err)
+		}
+		if m.CreatedAt == newest {
+			s.t.Errorf("two checkpoints were made at %s", newest)
+		}
+		if m.CreatedAt > newest {
+			newest, id, stage = m.CreatedAt, m.CheckpointID, m.StageID
+		}
+	}
+	return id, stage
+}
+
+var csv = pawl.Outputs{"out/tides.csv": {SHA256: strings.Repeat("ab", 32), Size: 7}, "out/all": {SHA256: strings.Repeat("cd", 32), Size: 9, Files: 3},
+	"../x": {SHA256: strings.Repeat("ef", 32)}}
+
+// TestWriteARun follows a run to its end, through an interruption, and asks at each moment where Gyoshu would go on.
+func TestWriteARun(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	if got := s.write(foreign.Began); !slices.Equal(got, []string{"notebooks/tide-levels.ipynb", "reports/tide-levels/auto/loop-state.json"}) {
+		t.Errorf("at the beginning %v", got)
+	}
+	golden(t, "testdata/begun.ipynb", s.files.Find("notebooks/tide-levels.ipynb").Data)
+	s.start("S01_load_tides", 1)
+	s.cut("S01_load_tides", 1, "0badcafe")
+	if got := s.write(foreign.Interrupted); slices.ContainsFunc(got, func(p string) bool { return strings.Contains(p, "checkpoint.json") }) {
+		t.Errorf("nothing is finished, and Gyoshu would go on behind what was cut off: %v", got)
+	}
+	s.start("S01_load_tides", 2)
+	s.done("S01_load_tides", 2, csv)
+	s.write(foreign.StepEnded)
+	if id, stage := s.wouldResume(); id != "ckpt-000008" || stage != "S01_load_tides" {
+		t.Errorf("Gyoshu would go on behind %s, %s", id, stage)
+	}
+	s.start("clean-2", 1)
+	s.cut("clean-2", 1, "1badcafe")
+	s.write(foreign.Interrupted)
+	if id, stage := s.wouldResume(); id != "ckpt-000011-again" || stage != "S01_load_tides" {
+		t.Errorf("after an interruption Gyoshu would go on behind %s, %s", id, stage)
+	}
+	m := s.manifest("ckpt-emergency-")
+	if m.Status != gyoshu.Interrupted || m.Reason != gyoshu.Timeout || m.Stage != "S02_run_clean" || len(m.Artifacts) > 0 || !strings.HasSuffix(m.CheckpointID, "-1badcafe") {
+		t.Errorf("%+v", m)
+	}
+	s.start("clean-2", 2)
+	s.done("clean-2", 2, nil)
+	s.start("clean_2", 1)
+	s.done("clean_2", 1, nil)
+	s.write(foreign.StepEnded)
+	if _, stage := s.wouldResume(); stage != "S03_run_clean" {
+		t.Errorf("Gyoshu would go on behind %s", stage)
+	}
+	s.tell(pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "2badcafe", Kind: pawl.CheckpointManual}})
+	s.write(foreign.Beat)
+	if id, stage := s.wouldResume(); id != "ckpt-2badcafe" || stage != "S03_run_clean" {
+		t.Errorf("behind a checkpoint by hand: %s, %s", id, stage)
+	}
+	s.tell(pawl.StepReopened{Step: "clean_2", Why: "it is not clean"})
+	s.write(foreign.GateClosed)
+	if _, stage := s.wouldResume(); stage != "S02_run_clean" {
+		t.Errorf("of a stage that was opened again Gyoshu would think that it is finished: %s", stage)
+	}
+	s.start("clean_2", 2)
+	s.done("clean_2", 2, nil)
+	s.start("3", 1)
+	s.done("3", 1, nil)
+	s.tell(pawl.EngineStopped{}, pawl.RunEnded{Status: pawl.StatusCompleted})
+	if got := s.write(foreign.RunEnded); !slices.Contains(got, "reports/tide-levels/README.md") {
+		t.Errorf("at the end %v", got)
+	}
+	golden(t, "testdata/ended.md", s.files.Find("reports/tide-levels/README.md").Data)
+	golden(t, "testdata/ended-loop.json", s.files.Find("reports/tide-levels/auto/loop-state.json").Data)
+	s.check()
+}
+
+func (s *teller) manifest(prefix string) *gyoshu.Manifest {
+	s.t.Helper()
+	for _, r := range gyoshu.Records(s.files, "", "") {
+		if strings.HasPrefix(r.ID, prefix) && r.Loads() {
+			return r.Manifest
+		}
+	}
+	s.t.Fatalf("there is no manifest %s…", prefix)
+	return nil
+}
+
+// check has all manifests checked by the checkers, and reads what was written.
+func (s *teller) check() {
+	t, ok := s.t.(*testing.T)
+	if !ok {
+		return
+	}
+	root := t.TempDir()
+	store(t, root, s.files)
+	var paths []string
+	for _, f := range s.files {
+		if strings.HasSuffix(f.Path, "checkpoint.json") {
+			paths = append(paths, filepath.Join(root, f.Path))
+		}
+	}
+	for _, c := range checkers {
+		for file, good := range checked(t, c, paths...) {
+			if !good {
+				t.Errorf("%s refuses %s", c[0], file)
+			}
+		}
+	}
+	r, found := gyoshu.New().Read(s.files, noon.Add(24*time.Hour))
+	if r.Status != pawl.StatusCompleted || r.Percent != 100 || r.ID != tideRun || r.Goal != "Predict tides" || len(r.Phases[0].Steps) != 4 {
+		t.Errorf("%+v", r)
+	}
+	for _, f := range found {
+		if f.Level == pawl.Bad {
+			t.Errorf("%+v", f)
+		}
+	}
+	if m := s.manifest("ckpt-000008"); len(m.Artifacts) != 1 || m.Artifacts[0] != (gyoshu.Artifact{Path: "out/tides.csv", SHA256: strings.Repeat("ab", 32), Size: 7}) {
+		t.Errorf("artifacts %+v", m.Artifacts)
+	}
+}
+
+// tideView is a moment of a run of the fixture's research.
+func tideView(t testing.TB) foreign.View {
+	s := newTeller(t)
+	s.start("S01_load_tides", 1)
+	s.done("S01_load_tides", 1, csv)
+	s.start("clean-2", 1)
+	s.cut("clean-2", 1, "1badcafe")
+	return s.view(foreign.Interrupted)
+}
+
+// TestWriteBesideOthers: of the files of a research that is there, only what pawl has to say changes.
+func TestWriteBesideOthers(t *testing.T) {
+	t.Parallel()
+	files := wanted(t, tides)
+	made := gyoshu.New().Write(files, tideView(t))
+	var paths []string
+	for _, f := range made {
+		paths = append(paths, strings.TrimPrefix(f.Path, "reports/tide-levels/"))
+	}
+	const here = "checkpoints/" + tideRun + "/"
+	want := []string{"notebooks/tide-levels.ipynb", here + "ckpt-000005/checkpoint.json", here + "ckpt-emergency-mm94x3pc-1badcafe/checkpoint.json", here + "ckpt-000008-again/checkpoint.json", "auto/loop-state.json", "README.md"}
+	if diff := cmp.Diff(want, paths); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	after := with(files, made)
+	changedLines(t, files, after, "reports/tide-levels/auto/loop-state.json",
+		"-  \"iteration\": 4,", "+  \"iteration\": 1,", "-  \"runId\": \"run-20260302-101500\",", "+  \"runId\": \""+tideRun+"\",",
+		"-  \"researchSessionID\": \"ses_tides\",", "+  \"researchSessionID\": \""+tideRun+"\",",
+		"-    \"currentCycle\": 4,", "+    \"currentCycle\": 1,", "-    \"startedAt\": \"2026-03-02T10:15:00.000Z\"", "+    \"startedAt\": \"2026-03-02T12:01:00.000Z\"",
+		"-  \"nextObjective\": \"check the model\",", "+  \"nextObjective\": \"S02_run_clean: clean-2\",")
+	readme := string(after.Find("reports/tide-levels/README.md").Data)
+	if !strings.HasPrefix(readme, "# Tide Levels Research Report\r\n\r\nHand-written.\r\n\r\n<!-- GYOSHU:REPORT:EXECUTION_HISTORY:BEGIN -->\r\n") || strings.Count(readme, "\n") != strings.Count(readme, "\r\n") {
+		t.Errorf("%q", readme)
+	}
+	old, now := files.Find("notebooks/tide-levels.ipynb").Data, after.Find("notebooks/tide-levels.ipynb").Data
+	for _, line := range bytes.Split(old, []byte("\n")) {
+		if !bytes.Contains(now, line) && !bytes.Contains(line, []byte("updated:")) {
+			t.Errorf("%s is gone", line)
+		}
+	}
+	n, err := gyoshu.ReadNotebook(now)
+	if err != nil || len(n.Front.Runs) != 3 || n.Front.Runs[2].ID != tideRun || n.Front.Runs[1].Notes != "second try: more ports" || n.Front.Goal != "Predict tides within 5 cm" {
+		t.Errorf("%v %+v", err, n.Front)
+	}
+}
+
+// changedLines compares the lines that a file lost and gained with those wanted.
+func changedLines(t *testing.T, before, after foreign.Files, name string, want ...string) {
+	t.Helper()
+	old, now := strings.Split(string(before.Find(name).Data), "\n"), strings.Split(string(after.Find(name).Data), "\n")
+	var got []string
+	for i := range max(len(old), len(now)) {
+		if i < len(old) && i < len(now) && old[i] == now[i] {
+			continue
+		}
+		got = append(got, "-"+old[i], "+"+now[i])
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: -want +got\n%s", name, diff)
+	}
+}
+
+// TestWriteLeavesBrokenFiles: what cannot be read is not written over; the checkpoints are made all the same.
+func TestWriteLeavesBrokenFiles(t *testing.T) {
+	t.Parallel()
+	files := foreign.Files{{Path: "notebooks/tide-levels.ipynb", Data: []byte("{")}, {Path: "reports/tide-levels/auto/loop-state.json", Data: []byte("[")}}
+	for _, f := range gyoshu.New().Write(files, tideView(t)) {
+		if !strings.HasSuffix(f.Path, "/checkpoint.json") {
+			t.Errorf("%s is written over:\n%s", f.Path, f.Data)
+			continue
+		}
+		if m, problems := gyoshu.ReadManifest(f.Path, f.Data); len(problems) > 0 || !m.Intact() {
+			t.Errorf("%s: %v", f.Path, problems)
+		}
+	}
+}
+
+// TestFrontMatterIsEdited line by line.
+func TestFrontMatterIsEdited(t *testing.T) {
+	t.Parallel()
+	view := tideView(t)
+	notebook := func(source any) []byte {
+		data, err := json.Marshal(map[string]any{"cells": []any{map[string]any{"cell_type": "raw", "source": source}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	for name, c := range map[string]struct{ old, want string }{
+		"another run": {
+			"---\ntitle: x # kept\ngyoshu:\n  schema_version: 1\n  status: completed\n  runs:\n    - id: run-1\n      status: completed\n  tags:\nmore: y\n---",
+			"---\ntitle: x # kept\ngyoshu:\n  schema_version: 1\n  status: active\n  runs:\n    - id: run-1\n      status: completed\n    - id: RUN\n      started: \"2026-03-02T12:01:00.000Z\"\n      status: in_progress\n  tags:\n  updated: \"2026-03-02T12:08:00.000Z\"\nmore: y\n---"},
+		"its run, CRLF": {
+			"---\r\ngyoshu:\r\n  status: active\r\n  updated: x\r\n  runs:\r\n  -   id: RUN\r\n      notes: n\r\n      status: failed\r\n---\r\n",
+			"---\r\ngyoshu:\r\n  status: active\r\n  updated: \"2026-03-02T12:08:00.000Z\"\r\n  runs:\r\n  -   id: RUN\r\n      notes: n\r\n      status: in_progress\r\n---\r\n"},
+		"no runs": {
+			"---\ngyoshu:\n    status: active\n---",
+			"---\ngyoshu:\n    status: active\n    runs:\n      - id: RUN\n        started: \"2026-03-02T12:01:00.000Z\"\n        status: in_progress\n    updated: \"2026-03-02T12:08:00.000Z\"\n---"},
+		"nothing to say":   {"---\ngyoshu:\n  status: active\n  runs:\n    - id: RUN\n      status: in_progress\n---", ""},
+		"none of Gyoshu's": {"---\ntitle: x\n---", ""},
+		"another shape":    {"---\ngyoshu:\n  status: active\n  runs: [a]\n---", ""},
+	} {
+		run := strings.NewReplacer("RUN", tideRun)
+		old, want := run.Replace(c.old), run.Replace(c.want)
+		files := foreign.Files{{Path: "notebooks/tide-levels.ipynb", Data: notebook(old)}}
+		made := foreign.Files(gyoshu.New().Write(files, view))
+		var got struct{ Cells []struct{ Source any } }
+		if err := json.Unmarshal(made.Find("notebooks/tide-levels.ipynb").Data, &got); err != nil {
+			t.Fatal(err)
+		}
+		if c.want == "" {
+			want = old
+		}
+		if diff := cmp.Diff(want, got.Cells[0].Source); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// TestStageNames: every step has an id that Gyoshu loads, and no two the same, also those behind the 99th.
+func TestStageNames(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	text.WriteString("name: long\nsteps:\n")
+	for i := range 130 {
+		id := []string{"fit-", "S07_fit_", "x", "S03_train_model", "é"}[0] + strings.Repeat("i", i%3)
+		text.WriteString("  - {id: \"" + id + "." + string(rune('0'+i/100)) + string(rune('0'+i/10%10)) + string(rune('0'+i%10)) + "\", run: x}\n")
+	}
+	text.WriteString("  - {id: S03_train_model, run: x}\n  - {id: S04_classify2, run: x}\n")
+	s := newTeller(t)
+	s.plan = readPlan(t, text.String())
+	for _, step := range s.plan.Steps() {
+		s.start(step.ID, 1)
+		s.done(step.ID, 1, nil)
+	}
+	s.files = with(nil, gyoshu.New().Write(nil, s.view(foreign.Exported)))
+	seen := map[string]bool{}
+	for _, r := range gyoshu.Records(s.files, "", "") {
+		if !r.Loads() || seen[r.Manifest.Stage] {
+			t.Errorf("%s: %v", r.ID, r.Problems)
+		}
+		seen[r.Manifest.Stage] = true
+	}
+	if len(seen) != 132 || !seen["S03_train_model"] {
+		t.Errorf("%d stages", len(seen))
+	}
+}
+
+// TestTitles: a run's name that can be no title, or not stand in a marker.
+func TestTitles(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"tides": "tides", "tide levels": "tide levels", "a: b": "a--b", "../x": "x", "CON": "run-CON", "": "run", "a]b": "a-b", "nul.txt": "run-nul.txt", "größe": "größe",
+	} {
+		s := newTeller(t)
+		s.state.Name = name
+		made := gyoshu.New().Write(nil, s.view(foreign.Began))
+		if got := strings.TrimSuffix(strings.TrimPrefix(made[0].Path, "notebooks/"), ".ipynb"); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestWriteWithoutPlan: of a session without a plan, its steps are in the order in which they began.
+func TestWriteWithoutPlan(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	s.start("b", 1)
+	s.done("b", 1, nil)
+	s.start("a", 1)
+	s.done("a", 1, nil)
+	s.plan = nil
+	s.write(foreign.Exported)
+	if _, stage := s.wouldResume(); stage != "S02_run_a" {
+		t.Errorf("%s", stage)
+	}
+}
+
+// FuzzWrite writes into a project of which one file is anything: what is there of checkpoints stays, nothing is written
+// outside, and a second time there is nothing to write.
+func FuzzWrite(f *testing.F) {
+	files, view := small(f), tideView(f)
+	for i, file := range files {
+		f.Add(i, file.Data)
+	}
+	f.Fuzz(func(t *testing.T, i int, data []byte) {
+		odd := changedAt(files, i, data)
+		made := gyoshu.New().Write(odd, view)
+		for _, file := range made {
+			if gyoshu.CheckPath(file.Path) != "" || strings.HasSuffix(file.Path, "checkpoint.json") && odd.Find(file.Path) != nil {
+				t.Errorf("it writes %q", file.Path)
+			}
+		}
+		if again := gyoshu.New().Write(with(odd, made), view); len(again) > 0 {
+			t.Errorf("written again, %s differs\n%s", again[0].Path, again[0].Data)
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package foreign
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pawl"
+)
+
+// PlanOf returns the plan that carries on what was read: each step is an agent's, told what the other system says of it.
+// Steps of one wave may run side by side.
+func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
+	plan := &pawl.Plan{Version: 1, Name: cmp.Or(r.Name, r.System), Goal: r.Goal, Mode: r.Mode}
+	if plan.Mode == "" {
+		plan.Mode = pawl.Guided
+	}
+	for i, phase := range r.Phases {
+		p := pawl.Phase{Name: cmp.Or(phase.Name, fmt.Sprintf("phase %d", i+1))}
+		waves := map[int][]pawl.StepID{}
+		for _, s := range phase.Steps {
+			waves[s.Wave] = append(waves[s.Wave], s.ID)
+		}
+		for _, s := range phase.Steps {
+			p.Steps = append(p.Steps, stepOf(s, waves, agent))
+		}
+		if len(p.Steps) > 0 {
+			plan.Phases = append(plan.Phases, p)
+		}
+	}
+	return plan
+}
+
+func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName) pawl.Step {
+	step := pawl.Step{ID: s.ID, Name: s.Name, Needs: s.Needs, Agent: &pawl.AgentAction{Use: agent, Prompt: promptOf(s)}}
+	if step.Needs == nil && s.Wave > 0 {
+		step.Needs = append([]pawl.StepID{}, waves[before(waves, s.Wave)]...)
+	}
+	return step
+}
+
+// before returns the wave before one; 0 where there is none.
+func before(waves map[int][]pawl.StepID, wave int) int {
+	last := 0
+	for _, w := range slices.Sorted(maps.Keys(waves)) {
+		if w > 0 && w < wave {
+			last = w
+		}
+	}
+	return last
+}
+
+// promptOf says to an agent what a step is about, as far as the other system says it.
+func promptOf(s Step) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", cmp.Or(s.Goal, s.Name, string(s.ID)))
+	if p := s.Partial; p != nil {
+		fmt.Fprintf(&b, "\nIt was begun and not finished. Last action: %s\n", cmp.Or(p.Last, "not known"))
+		list(&b, "Files made", p.Created)
+		list(&b, "Files changed", p.Modified)
+	}
+	var open, done []string
+	for _, item := range s.Items {
+		name := strings.TrimSpace(item.ID + " " + item.Name)
+		if item.Status == pawl.ItemIsDone {
+			done = append(done, name)
+		} else {
+			open = append(open, name)
+		}
+	}
+	list(&b, "Done already, not to be done again", done)
+	list(&b, "Still to be done", open)
+	list(&b, "Not met yet", unmet(s.Criteria))
+	if s.Resume != "" {
+		fmt.Fprintf(&b, "\nTo go on: %s\n", s.Resume)
+	}
+	return b.String()
+}
+
+func unmet(criteria map[string]bool) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(criteria)) {
+		if !criteria[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func list(b *strings.Builder, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s:\n", title)
+	for _, line := range lines {
+		fmt.Fprintf(b, "- %s\n", line)
+	}
+}

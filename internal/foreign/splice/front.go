@@ -1,0 +1,72 @@
+package splice
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Part is a part of a file: from one byte up to another, which begins in this line.
+type Part struct {
+	From, To int
+	Line     int // from 1
+}
+
+// Bytes returns the part's.
+func (p Part) Bytes(file []byte) []byte { return file[p.From:p.To] }
+
+const bom = "\uFEFF"
+
+// Front returns the YAML between a file's first two lines of three dashes, and the text behind it. closed is false where
+// the second line is missing: then all of the file is front matter. Titles, empty lines and the opening of a code block
+// may stand before it, where keys follow.
+func Front(file []byte) (front, body Part, closed, ok bool) {
+	lines := Lines(file)
+	open := opening(lines)
+	if open < 0 {
+		return Part{}, Part{}, false, false
+	}
+	front = Part{From: lines[open].End, To: len(file), Line: open + 2}
+	body = Part{From: len(file), To: len(file), Line: len(lines) + 1}
+	for _, l := range lines[open+1:] {
+		if fence := strings.TrimRight(l.Text, " \t"); fence == "---" || fence == "..." {
+			front.To = l.From
+			body.From, body.Line = l.End, l.Number+1
+			return front, body, true, true
+		}
+	}
+	return front, body, false, true
+}
+
+// opening returns the index of the line that opens the front matter, -1 where there is none.
+func opening(lines []Line) int {
+	for i, l := range lines {
+		switch text := strings.TrimRight(l.Text, " \t"); {
+		case text == "---":
+			if i == 0 || i+1 < len(lines) && isKey(lines[i+1].Text) {
+				return i
+			}
+			return -1
+		case text != "" && !strings.HasPrefix(text, "#") && !strings.HasPrefix(text, "```"):
+			return -1
+		}
+	}
+	return -1
+}
+
+// isKey reports whether a line looks like a key of YAML, or a comment in it.
+func isKey(text string) bool {
+	key, _, found := strings.Cut(text, ":")
+	if strings.HasPrefix(text, "#") && !strings.HasPrefix(text, "##") {
+		return true
+	}
+	return found && key != "" && !strings.ContainsAny(key, " \t*#|`")
+}
+
+// Whole returns all of a file but its byte order mark.
+func Whole(file []byte) Part {
+	from := 0
+	if bytes.HasPrefix(file, []byte(bom)) {
+		from = len(bom)
+	}
+	return Part{From: from, To: len(file), Line: 1}
+}

@@ -1,0 +1,432 @@
+// Package splice changes files of other systems in place: what is not to change stays as it is, to the byte.
+package splice
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// JSON is a value of a JSON text, with where it stands in it.
+type JSON struct {
+	Kind     JSONKind
+	From, To int      // the bytes of the text that it takes up
+	Members  []Member // of an object, as they stand there; of a key that comes twice the last one counts
+	Items    []*JSON  // of an array
+
+	text []byte // the whole
+}
+
+// Member is a key of an object, with its value.
+type Member struct {
+	Key   string
+	From  int // where the key begins
+	Value *JSON
+}
+
+// JSONKind is what a value of JSON is.
+type JSONKind byte
+
+// The kinds of values.
+const (
+	JSONNull JSONKind = iota
+	JSONBool
+	JSONNumber
+	JSONString
+	JSONArray
+	JSONObject
+)
+
+// jsonBOM is the byte order mark that some editors put in front.
+var jsonBOM = []byte("\xef\xbb\xbf")
+
+// JSONError says where a text is no JSON: line and column count from 1, the column in bytes.
+type JSONError struct {
+	Line, Column int
+	Why          string
+}
+
+// Error names line and column.
+func (e *JSONError) Error() string {
+	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Why)
+}
+
+// ReadJSON returns the value that text is, with all that is in it. It takes exactly what RFC 8259 calls JSON, but for a
+// byte order mark in front; an error is a *JSONError.
+func ReadJSON(text []byte) (*JSON, error) {
+	s := &jsonScanner{text: text}
+	if bytes.HasPrefix(text, jsonBOM) {
+		s.at = len(jsonBOM)
+	}
+	s.space()
+	v := s.value(0)
+	s.space()
+	if s.wrong == "" && s.at < len(text) {
+		s.fail("nothing more was expected here")
+	}
+	if s.wrong != "" {
+		line, column := place(text, s.failed)
+		return nil, &JSONError{Line: line, Column: column, Why: s.wrong}
+	}
+	return v, nil
+}
+
+// place returns the line and the column of a byte of text, both from 1, the column in bytes.
+func place(text []byte, offset int) (line, column int) {
+	before := text[:min(offset, len(text))]
+	return bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')
+}
+
+// Line returns the line in which the value begins, from 1; 0 for none.
+func (v *JSON) Line() int {
+	if v == nil {
+		return 0
+	}
+	line, _ := place(v.text, v.From)
+	return line
+}
+
+// Get returns the value at a path of keys, and of indexes in arrays; nil where there is none.
+func (v *JSON) Get(path ...string) *JSON {
+	for _, name := range path {
+		if v = v.child(name); v == nil {
+			return nil
+		}
+	}
+	return v
+}
+
+func (v *JSON) child(name string) *JSON {
+	switch {
+	case v == nil:
+	case v.Kind == JSONObject:
+		for i := len(v.Members) - 1; i >= 0; i-- {
+			if v.Members[i].Key == name {
+				return v.Members[i].Value
+			}
+		}
+	case v.Kind == JSONArray:
+		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(v.Items) {
+			return v.Items[i]
+		}
+	}
+	return nil
+}
+
+// Is reports whether there is a value, and of this kind.
+func (v *JSON) Is(kind JSONKind) bool { return v != nil && v.Kind == kind }
+
+// Raw returns the value as it stands in the text.
+func (v *JSON) Raw() []byte {
+	if v == nil {
+		return nil
+	}
+	return v.text[v.From:v.To]
+}
+
+// Text returns what a string says, and "" for anything else. A half of a surrogate pair that stands alone, which only an
+// escape can be, is encoded as if it were a character, so that nothing is lost.
+func (v *JSON) Text() string {
+	if !v.Is(JSONString) {
+		return ""
+	}
+	return unquote(v.text[v.From:v.To])
+}
+
+// Float returns a number as JavaScript and most others take it, and whether it is one. Beyond what a float64 holds it is
+// infinite.
+func (v *JSON) Float() (float64, bool) {
+	if !v.Is(JSONNumber) {
+		return 0, false
+	}
+	f, _ := strconv.ParseFloat(string(v.Raw()), 64) // the only error left is a range error, and then f is infinite or 0
+	return f, true
+}
+
+// Int returns a number that is whole and fits, and whether it is one: 3, 3.0 and 3e0 are.
+func (v *JSON) Int() (int64, bool) {
+	f, ok := v.Float()
+	if !ok || f != float64(int64(f)) || f >= 1<<63 || f < -(1<<63) {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// True reports whether the value is true.
+func (v *JSON) True() bool { return v.Is(JSONBool) && v.text[v.From] == 't' }
+
+// jsonScanner reads one text.
+type jsonScanner struct {
+	text   []byte
+	at     int
+	wrong  string // the first thing that is
+	failed int    // where
+}
+
+// deepest is how deep values may be nested.
+const deepest = 10_000
+
+func (s *jsonScanner) fail(format string, args ...any) {
+	if s.wrong == "" {
+		s.wrong, s.failed = fmt.Sprintf(format, args...), s.at
+	}
+}
+
+func (s *jsonScanner) space() {
+	for s.at < len(s.text) && strings.IndexByte(" \t\r\n", s.text[s.at]) >= 0 {
+		s.at++
+	}
+}
+
+// peek returns the next byte; 0 at the end.
+func (s *jsonScanner) peek() byte {
+	if s.at < len(s.text) {
+		return s.text[s.at]
+	}
+	return 0
+}
+
+// take goes over the next byte if it is c.
+func (s *jsonScanner) take(c byte) bool {
+	if s.wrong != "" || s.peek() != c || s.at >= len(s.text) {
+		return false
+	}
+	s.at++
+	return true
+}
+
+func (s *jsonScanner) value(depth int) *JSON {
+	v := &JSON{From: s.at, text: s.text}
+	switch c := s.peek(); {
+	case depth > deepest:
+		s.fail("values are nested more than %d deep", deepest)
+	case s.at >= len(s.text):
+		s.fail("it ends where a value was expected")
+	case c == '{':
+		s.object(v, depth)
+	case c == '[':
+		s.array(v, depth)
+	case c == '"':
+		v.Kind = JSONString
+		s.str()
+	case c == '-' || c >= '0' && c <= '9':
+		v.Kind = JSONNumber
+		s.number()
+	default:
+		s.word(v)
+	}
+	v.To = s.at
+	return v
+}
+
+func (s *jsonScanner) object(v *JSON, depth int) {
+	v.Kind = JSONObject
+	s.at++
+	s.space()
+	if s.take('}') {
+		return
+	}
+	for s.wrong == "" {
+		v.Members = append(v.Members, s.member(depth))
+		if !s.another('}', "member") {
+			return
+		}
+	}
+}
+
+func (s *jsonScanner) member(depth int) Member {
+	m := Member{From: s.at}
+	if s.peek() != '"' {
+		s.fail("a key in quotes was expected")
+		return m
+	}
+	s.str()
+	if s.wrong != "" {
+		return m
+	}
+	m.Key = unquote(s.text[m.From:s.at])
+	s.space()
+	if !s.take(':') {
+		s.fail("a colon was expected behind the key")
+		return m
+	}
+	s.space()
+	m.Value = s.value(depth + 1)
+	return m
+}
+
+func (s *jsonScanner) array(v *JSON, depth int) {
+	v.Kind = JSONArray
+	s.at++
+	s.space()
+	if s.take(']') {
+		return
+	}
+	for s.wrong == "" {
+		v.Items = append(v.Items, s.value(depth+1))
+		if !s.another(']', "element") {
+			return
+		}
+	}
+}
+
+// another goes over the comma in front of another element, or over the end, and reports which.
+func (s *jsonScanner) another(end byte, what string) bool {
+	if s.wrong != "" {
+		return false
+	}
+	s.space()
+	if s.take(end) {
+		return false
+	}
+	if !s.take(',') {
+		s.fail("a comma or %c was expected behind the %s", end, what)
+		return false
+	}
+	s.space()
+	return true
+}
+
+func (s *jsonScanner) word(v *JSON) {
+	for _, w := range []struct {
+		text string
+		kind JSONKind
+	}{{"true", JSONBool}, {"false", JSONBool}, {"null", JSONNull}} {
+		if bytes.HasPrefix(s.text[s.at:], []byte(w.text)) {
+			v.Kind = w.kind
+			s.at += len(w.text)
+			return
+		}
+	}
+	s.fail("a value was expected here")
+}
+
+// str goes over a string.
+func (s *jsonScanner) str() {
+	for s.at++; s.at < len(s.text); s.at++ {
+		switch c := s.text[s.at]; {
+		case c == '"':
+			s.at++
+			return
+		case c < ' ':
+			s.fail("a control character stands in a string without an escape")
+			return
+		case c == '\\':
+			if s.at++; !s.escape() {
+				return
+			}
+		}
+	}
+	s.fail("a string is not closed")
+}
+
+// escape goes to the last byte of what follows a backslash.
+func (s *jsonScanner) escape() bool {
+	if s.peek() == 'u' {
+		for range 4 {
+			if s.at++; !isHex(s.peek()) {
+				s.fail("four hexadecimal digits were expected behind \\u")
+				return false
+			}
+		}
+		return true
+	}
+	if s.at >= len(s.text) || strings.IndexByte(`"\/bfnrt`, s.text[s.at]) < 0 {
+		s.fail("there is no such escape")
+		return false
+	}
+	return true
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+// number goes over a number: -, digits without a leading 0, fraction, exponent.
+func (s *jsonScanner) number() {
+	s.take('-')
+	if !s.take('0') {
+		s.digits()
+	}
+	if s.take('.') {
+		s.digits()
+	}
+	if s.take('e') || s.take('E') {
+		if !s.take('+') {
+			s.take('-')
+		}
+		s.digits()
+	}
+}
+
+func (s *jsonScanner) digits() {
+	from := s.at
+	for c := s.peek(); c >= '0' && c <= '9'; c = s.peek() {
+		s.at++
+	}
+	if s.at == from {
+		s.fail("a digit was expected here")
+	}
+}
+
+// unquote returns what a well-formed string literal says.
+func unquote(literal []byte) string {
+	body := literal[1 : len(literal)-1]
+	if bytes.IndexByte(body, '\\') < 0 {
+		return string(body)
+	}
+	out := make([]byte, 0, len(body))
+	for i := 0; i < len(body); i++ {
+		if body[i] != '\\' {
+			out = append(out, body[i])
+			continue
+		}
+		i++
+		if body[i] != 'u' {
+			out = append(out, unescaped(body[i]))
+			continue
+		}
+		r := hex4(body[i+1:])
+		i += 4
+		if low := surrogateBehind(body[i+1:]); utf16.IsSurrogate(r) && utf16.DecodeRune(r, low) != utf8.RuneError {
+			r = utf16.DecodeRune(r, low)
+			i += 6
+		}
+		out = appendRune(out, r)
+	}
+	return string(out)
+}
+
+func unescaped(c byte) byte {
+	if i := strings.IndexByte("bfnrt", c); i >= 0 {
+		return "\b\f\n\r\t"[i]
+	}
+	return c
+}
+
+// surrogateBehind returns the code unit that text begins with as an escape; 0 where it does not.
+func surrogateBehind(text []byte) rune {
+	if !bytes.HasPrefix(text, []byte(`\u`)) || len(text) < 6 {
+		return 0
+	}
+	return hex4(text[2:])
+}
+
+func hex4(digits []byte) rune {
+	n, err := strconv.ParseUint(string(digits[:4]), 16, 16)
+	if err != nil {
+		return utf8.RuneError // cannot be: they were looked at
+	}
+	return rune(n)
+}
+
+// appendRune appends a character, also half a surrogate pair, which UTF-8 does not know.
+func appendRune(out []byte, r rune) []byte {
+	if utf16.IsSurrogate(r) {
+		return append(out, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f)
+	}
+	return utf8.AppendRune(out, r)
+}

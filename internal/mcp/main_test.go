@@ -1,0 +1,319 @@
+package mcp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pawl/internal/mcp"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden file")
+
+// binary is the real program, built once.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	// The program below is built anew each time. That the server is made here too tells the go command that what it has of
+	// these tests is old when the server has changed.
+	if _, err := mcp.New(mcp.Config{Log: io.Discard}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	dir, err := os.MkdirTemp("", "pawl-mcp-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "pawl")
+	if out, err := exec.Command("go", "build", "-o", binary, "pawl/cmd/pawl").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// secret is a value that no answer and no file of the project may hold.
+const secret = "vX93kLqPz7wM2rTs"
+
+// folder is a place of work of a test, with a home of its own.
+type folder struct {
+	*testing.T
+	dir string
+	env []string
+}
+
+// newFolder makes a project of a new folder.
+func newFolder(t *testing.T) *folder {
+	t.Helper()
+	f := &folder{T: t, dir: t.TempDir()}
+	f.env = append(os.Environ(), "HOME="+t.TempDir(), "USER=tester", "XDG_STATE_HOME=", "XDG_CONFIG_HOME=", "DEPLOY_TOKEN="+secret)
+	f.write("hello.txt", "hello\n")
+	f.pawl("init")
+	return f
+}
+
+func (f *folder) write(name, content string) {
+	f.Helper()
+	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(content), 0o600); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *folder) command(args ...string) *exec.Cmd {
+	c := exec.Command(binary, args...)
+	c.Dir, c.Env = f.dir, f.env
+	return c
+}
+
+// pawl types a command and returns what it prints.
+func (f *folder) pawl(args ...string) string {
+	f.Helper()
+	out, err := f.command(args...).CombinedOutput()
+	if err != nil {
+		f.Fatalf("pawl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// runs returns the ids of the project's runs.
+func (f *folder) runs() []string {
+	f.Helper()
+	found, err := filepath.Glob(filepath.Join(f.dir, ".pawl", "runs", "*"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	return found
+}
+
+// events returns the lines of the current run's journal that are of a type.
+func (f *folder) events(kind string) []string {
+	f.Helper()
+	var found []string
+	for line := range strings.Lines(f.pawl("log", "--json")) {
+		if strings.Contains(line, `"type":"`+kind+`"`) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// noSecret fails if anything that the project keeps holds the secret.
+func (f *folder) noSecret() {
+	f.Helper()
+	err := filepath.WalkDir(filepath.Join(f.dir, ".pawl"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if bytes.Contains(data, []byte(secret)) {
+			f.Errorf("%s holds the secret", path)
+		}
+		return err
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// person answers forms as a test has it.
+type person func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error)
+
+// clientOf is a client whose person, if there is one, can be asked.
+func clientOf(name string, p person) *sdk.Client {
+	o := &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}}
+	if p != nil {
+		o.ElicitationHandler = p
+	}
+	return sdk.NewClient(&sdk.Implementation{Name: name, Version: "1"}, o)
+}
+
+// versions are the revisions that today's agents ask for.
+var versions = []string{"2025-06-18", "2025-11-25", "2026-07-28"}
+
+// ways are how a server is reached.
+var ways = []string{"stdio", "http"}
+
+// everyWay runs a test once for each revision and each way.
+func everyWay(t *testing.T, test func(t *testing.T, way, version string)) {
+	t.Parallel()
+	for _, way := range ways {
+		for _, version := range versions {
+			t.Run(way+" "+version, func(t *testing.T) {
+				t.Parallel()
+				test(t, way, version)
+			})
+		}
+	}
+}
+
+// connect connects a client to a server of its own.
+func (f *folder) connect(way, version string, client *sdk.Client) *sdk.ClientSession {
+	f.Helper()
+	if way == "http" {
+		h := f.listen()
+		return f.over(version, client, h.transport())
+	}
+	c := f.command("mcp")
+	var stderr bytes.Buffer // written by one goroutine, read when it has ended
+	c.Stderr = &stderr
+	f.Cleanup(func() {
+		if f.Failed() {
+			f.Logf("stderr: %s", &stderr)
+		}
+	})
+	return f.over(version, client, &sdk.CommandTransport{Command: c})
+}
+
+func (f *folder) over(version string, client *sdk.Client, t sdk.Transport) *sdk.ClientSession {
+	f.Helper()
+	session, err := client.Connect(f.Context(), t, &sdk.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { session.Close() })
+	if got := session.InitializeResult().ProtocolVersion; version < "2026" && got != version {
+		f.Errorf("the server speaks %s, not %s", got, version)
+	}
+	return session
+}
+
+// served is a server that is reached by HTTP.
+type served struct {
+	url, token string
+}
+
+// listen starts a server on a free port, which ends with the test.
+func (f *folder) listen(args ...string) served {
+	f.Helper()
+	c := f.command(append([]string{"mcp", "--http"}, args...)...)
+	stderr, err := c.StderrPipe()
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		f.Fatal(err)
+	}
+	said := make(chan served, 1)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		said <- introduced(stderr)
+		io.Copy(io.Discard, stderr)
+	}()
+	f.Cleanup(func() {
+		c.Process.Signal(os.Interrupt)
+		<-ended
+		if err := c.Wait(); err != nil {
+			f.Errorf("pawl mcp --http: %v", err)
+		}
+	})
+	select {
+	case s := <-said:
+		return s
+	case <-time.After(20 * time.Second):
+		f.Fatal("the server says not where it is")
+	}
+	return served{}
+}
+
+// What a server says of itself, the token first.
+var (
+	saysToken = regexp.MustCompile(`token ([0-9a-f]{64})\n`)
+	saysPlace = regexp.MustCompile(`MCP at (http://\S+)\n`)
+)
+
+// introduced reads until the server has said where it is.
+func introduced(from io.Reader) served {
+	var text []byte
+	part := make([]byte, 4096)
+	for {
+		n, err := from.Read(part)
+		text = append(text, part[:n]...)
+		if m := saysPlace.FindSubmatch(text); m != nil {
+			s := served{url: string(m[1])}
+			if m := saysToken.FindSubmatch(text); m != nil {
+				s.token = string(m[1])
+			}
+			return s
+		}
+		if err != nil {
+			return served{url: "nowhere: " + string(text)}
+		}
+	}
+}
+
+func (h served) transport() sdk.Transport {
+	return &sdk.StreamableClientTransport{Endpoint: h.url, HTTPClient: &http.Client{Transport: h}, MaxRetries: -1}
+}
+
+// RoundTrip shows the token.
+func (h served) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+h.token)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// told is what a tool answered.
+type told struct {
+	text  string
+	data  map[string]any
+	wrong bool
+}
+
+// use calls a tool.
+func use(t *testing.T, session *sdk.ClientSession, name string, arguments any) told {
+	t.Helper()
+	res, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: arguments})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return read(t, res)
+}
+
+func read(t *testing.T, res *sdk.CallToolResult) told {
+	t.Helper()
+	got := told{wrong: res.IsError}
+	for _, c := range res.Content {
+		if text, ok := c.(*sdk.TextContent); ok {
+			got.text += text.Text
+		}
+	}
+	data, err := json.Marshal(res.StructuredContent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &got.data); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(got.text+string(data), secret) {
+		t.Errorf("the secret is told: %s %s", got.text, data)
+	}
+	return got
+}
+
+// says fails unless a text matches all patterns.
+func says(t *testing.T, text string, patterns ...string) {
+	t.Helper()
+	for _, p := range patterns {
+		if !regexp.MustCompile(p).MatchString(text) {
+			t.Errorf("%q says nothing of %s", text, p)
+		}
+	}
+}

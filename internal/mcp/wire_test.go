@@ -1,0 +1,297 @@
+package mcp_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hand is a client by hand: a test writes its lines and reads the server's.
+type hand struct {
+	*folder
+	command *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Reader
+}
+
+func (f *folder) byHand() *hand {
+	f.Helper()
+	h := &hand{folder: f, command: f.command("mcp")}
+	var err error
+	if h.in, err = h.command.StdinPipe(); err != nil {
+		f.Fatal(err)
+	}
+	out, err := h.command.StdoutPipe()
+	if err != nil {
+		f.Fatal(err)
+	}
+	h.out = bufio.NewReaderSize(out, 1<<20)
+	var stderr bytes.Buffer
+	h.command.Stderr = &stderr
+	if err := h.command.Start(); err != nil {
+		f.Fatal(err)
+	}
+	late := time.AfterFunc(time.Minute, func() { h.command.Process.Kill() }) // then no read waits any more
+	f.Cleanup(func() {
+		late.Stop()
+		h.command.Process.Kill()
+		h.command.Wait()
+		if f.Failed() {
+			f.Logf("stderr: %s", &stderr)
+		}
+	})
+	return h
+}
+
+func (h *hand) send(lines ...string) {
+	h.Helper()
+	for _, line := range lines {
+		if _, err := io.WriteString(h.in, line+"\n"); err != nil {
+			h.Fatal(err)
+		}
+	}
+}
+
+// message is what a server sends.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Result map[string]any  `json:"result"`
+	Params map[string]any  `json:"params"`
+	Error  *struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// next returns the next message. What is no message fails the test: standard output is the wire.
+func (h *hand) next() message {
+	h.Helper()
+	line, err := h.out.ReadBytes('\n')
+	if err != nil {
+		h.Fatalf("read: %v", err)
+	}
+	var m message
+	if err := json.Unmarshal(line, &m); err != nil {
+		h.Fatalf("%q: %v", line, err)
+	}
+	return m
+}
+
+// answer returns the message with this id, whatever comes before it.
+func (h *hand) answer(id string) message {
+	h.Helper()
+	for {
+		if m := h.next(); string(m.ID) == id && m.Method == "" {
+			return m
+		}
+	}
+}
+
+// begin shakes hands as clients of the older revisions do.
+func (h *hand) begin(version, capabilities string) {
+	h.Helper()
+	h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"begin","method":"initialize","params":{"protocolVersion":%q,"capabilities":%s,"clientInfo":{"name":"codex-mcp-client","version":"1"}}}`, version, capabilities))
+	if m := h.answer(`"begin"`); m.Error != nil || m.Result["protocolVersion"] != version || m.Result["instructions"] == "" {
+		h.Fatalf("initialize: %+v", m)
+	}
+	h.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+}
+
+// meta is what each request of the newest revision carries.
+const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"claude-code","version":"2"},"io.modelcontextprotocol/clientCapabilities":{}}`
+
+const learnSomething = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"learn","arguments":{"text":"it works"}}}`
+
+// TestEachRevision speaks as clients of each revision do, line by line.
+func TestEachRevision(t *testing.T) {
+	t.Parallel()
+	for _, version := range versions[:2] {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			h := newFolder(t).byHand()
+			h.begin(version, `{"elicitation":{}}`)
+			h.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"progressToken":0}}}`, learnSomething)
+			h.answer("1")
+			if tools := h.answer("2").Result["tools"].([]any); len(tools) != 9 {
+				t.Errorf("%d tools", len(tools))
+			}
+			says(t, fmt.Sprint(h.answer("7").Result), "learned; recorded in run")
+		})
+	}
+	t.Run("2026-07-28", func(t *testing.T) {
+		t.Parallel()
+		h := newFolder(t).byHand()
+		h.send(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{` + meta + `}}`)
+		m := h.answer("1")
+		says(t, fmt.Sprint(m.Result["supportedVersions"]), "2026-07-28 2025-11-25 2025-06-18")
+		says(t, fmt.Sprint(m.Result["instructions"]), "^pawl keeps")
+		h.send(strings.Replace(learnSomething, `"params":{`, `"params":{`+meta+`,`, 1))
+		m = h.answer("7")
+		says(t, fmt.Sprint(m.Result), "resultType:complete", "learned; recorded in run")
+		says(t, strings.Join(h.events("memory.learned"), ""), `"name":"claude-code"`)
+	})
+}
+
+// TestProbeThenInitialize does as Claude Code and Copilot were seen to: they probe the newest revision and may go on with
+// an older one all the same.
+func TestProbeThenInitialize(t *testing.T) {
+	t.Parallel()
+	h := newFolder(t).byHand()
+	h.send(`{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{` + meta + `}}`)
+	h.answer("0")
+	h.begin("2025-11-25", `{"roots":{},"elicitation":{"form":{},"url":{}}}`)
+	h.send(learnSomething)
+	says(t, fmt.Sprint(h.answer("7").Result), "learned")
+	says(t, strings.Join(h.events("memory.learned"), ""), `"name":"codex-mcp-client"`)
+}
+
+// TestProbeOfOthers asks what the server does not speak. It says what it does.
+func TestProbeOfOthers(t *testing.T) {
+	t.Parallel()
+	h := newFolder(t).byHand()
+	h.send(`{"jsonrpc":"2.0","id":0,"method":"server/discover"}`)
+	if m := h.answer("0"); m.Error == nil || m.Error.Code != -32601 {
+		t.Errorf("%+v", m)
+	}
+	h.send(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{` + strings.Replace(meta, "2026-07-28", "2099-01-01", 1) + `}}`)
+	if m := h.answer("1"); m.Error == nil || m.Error.Code != -32022 {
+		t.Errorf("%+v", m)
+	}
+	h.send(`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"1999-01-01","capabilities":{},"clientInfo":{"name":"old","version":"1"}}}`)
+	if m := h.answer("2"); m.Result["protocolVersion"] != "2025-11-25" {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestBrokenLines sends what is no message. Each gets an answer, and the server goes on.
+func TestBrokenLines(t *testing.T) {
+	t.Parallel()
+	h := newFolder(t).byHand()
+	h.begin("2025-06-18", "{}")
+	for _, c := range []struct {
+		line, id string
+		code     int
+	}{
+		{"no JSON", "null", -32700},
+		{`{"jsonrpc":"2.0","id":`, "null", -32700},
+		{`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, "null", -32600},
+		{`{"jsonrpc":"2.0","id":5}`, "5", -32600},
+		{`{"id":"six","method":"ping"}`, `"six"`, -32600},
+		{`{"jsonrpc":"2.0","id":{},"method":"ping"}`, "null", -32600},
+		{`"text"`, "null", -32600},
+		{strings.Repeat("x", 17<<20), "null", -32600},
+		{`{"jsonrpc":"2.0","id":8,"method":"no/such"}`, "8", -32601},
+		{`{"jsonrpc":"2.0","id":9,"method":"tools/call"}`, "9", -32600},
+		{`{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":7}}`, "10", -32602},
+		{`{"jsonrpc":"2.0","id":11,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}`, "11", -32602},
+	} {
+		h.send("", "\t\r", c.line)
+		m := h.next()
+		if m.Error == nil || m.Error.Code != c.code || string(m.ID) != c.id {
+			t.Errorf("%.60s: %+v", c.line, m)
+		}
+	}
+	h.send(`{"jsonrpc":"2.0","id":12,"result":{}}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}`, learnSomething)
+	says(t, fmt.Sprint(h.answer("7").Result), "learned")
+}
+
+// TestLastWord closes the input behind the last call, without the end of its line. It is answered all the same.
+func TestLastWord(t *testing.T) {
+	t.Parallel()
+	h := newFolder(t).byHand()
+	h.begin("2025-11-25", "{}")
+	h.send(`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"checkpoint","arguments":{"why":"the end"}}}`)
+	if _, err := io.WriteString(h.in, learnSomething); err != nil {
+		t.Fatal(err)
+	}
+	h.in.Close()
+	answered := map[string]bool{}
+	for range 2 {
+		answered[string(h.next().ID)] = true
+	}
+	if !answered["6"] || !answered["7"] {
+		t.Errorf("answered: %v", answered)
+	}
+	if _, err := h.out.ReadByte(); err != io.EOF {
+		t.Errorf("more is said: %v", err)
+	}
+	if err := h.command.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestClientDies has the client vanish while its person is asked: the server ends, and the question stays.
+func TestClientDies(t *testing.T) {
+	t.Parallel()
+	h := newFolder(t).byHand()
+	h.begin("2025-11-25", `{"elicitation":{"form":{}}}`)
+	h.send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"ask","arguments":{"question":"Is anybody there?"}}}`)
+	if m := h.next(); m.Method != "elicitation/create" {
+		t.Fatalf("%+v", m)
+	}
+	h.in.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- h.command.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the server waits for nobody")
+	}
+	says(t, h.pawl("gates"), "Is anybody there")
+	h.pawl("verify")
+}
+
+// TestCancelledCall calls a question off: it stays open, and the server goes on.
+func TestCancelledCall(t *testing.T) {
+	t.Parallel()
+	h := newFolder(t).byHand()
+	h.begin("2025-06-18", `{"elicitation":{}}`)
+	h.send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"ask","arguments":{"question":"Is anybody there?"}}}`)
+	if m := h.next(); m.Method != "elicitation/create" {
+		t.Fatalf("%+v", m)
+	}
+	h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3,"reason":"too long"}}`)
+	h.send(learnSomething)
+	says(t, fmt.Sprint(h.answer("7").Result), "learned")
+	says(t, h.pawl("gates"), "Is anybody there")
+	h.in.Close()
+	if err := h.command.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKilledServer kills the server at any moment of its work. What it had answered is there, and nothing is damaged.
+func TestKilledServer(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	known := 0
+	for round := range 12 {
+		h := f.byHand()
+		h.begin("2025-11-25", "{}")
+		for i := range 20 {
+			h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"learn","arguments":{"text":"thing %d of round %d"}}}`, i, i, round))
+		}
+		for range round {
+			if m := h.next(); m.Error != nil {
+				t.Fatalf("%+v", m)
+			}
+			known++
+		}
+		h.command.Process.Kill()
+		h.command.Wait()
+	}
+	if got := len(f.events("memory.learned")); got < known || len(f.runs()) != 1 {
+		t.Errorf("%d of %d are there, in %d runs", got, known, len(f.runs()))
+	}
+	f.pawl("verify")
+}
