@@ -25,7 +25,7 @@ const (
 // and what the last of them leaves is there, all before have ended.
 func (j *judging) command() pawl.OperationVerdict {
 	s := readScript(j.Summary)
-	s.unclear = s.unclear || strings.HasSuffix(j.Summary, "…") || strings.Contains(j.Summary, "[redacted:")
+	s.unclear = s.unclear || strings.HasSuffix(j.Summary, "…") || hidden(j.Summary) || hidden(j.Dir)
 	traces, elsewhere := 0, false
 	var states []came
 	dir := j.Dir

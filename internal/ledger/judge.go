@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,6 +74,9 @@ func (j *judging) verdict() pawl.OperationVerdict {
 	case j.Kind == pawl.OperationReads:
 		j.say("it only reads: doing it again does no harm")
 		return pawl.OperationUnknown
+	case j.Kind == pawl.OperationFiles && slices.ContainsFunc(j.Paths, hidden):
+		j.say("the name of a file that it was to change was taken for a secret, and was not kept")
+		return pawl.OperationUnknown
 	case j.Kind == pawl.OperationFiles && len(j.Expect) > 0:
 		return j.files()
 	case j.Kind == pawl.OperationFiles && len(j.Paths) > 0:
@@ -84,6 +88,9 @@ func (j *judging) verdict() pawl.OperationVerdict {
 	j.say("what it does elsewhere cannot be seen from here")
 	return pawl.OperationUnknown
 }
+
+// hidden reports whether something of a text was left out as a secret.
+func hidden(text string) bool { return strings.Contains(text, "[redacted:") }
 
 // head says whether git has moved.
 func (j *judging) head() {

@@ -42,7 +42,7 @@ func Intent(c Call) pawl.Operation {
 	}
 	paths := t.paths(in, plan)
 	for _, path := range paths[:min(len(paths), maxPaths)] {
-		o.Paths = append(o.Paths, c.Redact(c.relative(path)))
+		o.Paths = append(o.Paths, c.shown(path))
 	}
 	summary := t.summary(in)
 	if t.kind == pawl.OperationFiles {
@@ -50,7 +50,7 @@ func Intent(c Call) pawl.Operation {
 	}
 	o.Summary = clip(c.Redact(summary), pawl.MaxSummary)
 	if dir := c.relative("."); dir != "." {
-		o.Dir = dir
+		o.Dir = c.shown(dir)
 	}
 	return o
 }
@@ -92,7 +92,7 @@ func (c Call) expect(plan []planned) []pawl.Expected {
 		if p.unsure || err != nil {
 			return nil
 		}
-		e := pawl.Expected{Path: c.relative(p.path), Was: was}
+		e := pawl.Expected{Path: c.shown(p.path), Was: was}
 		if !p.gone {
 			e.Will = sum(p.content)
 		}
@@ -132,6 +132,14 @@ func (c Call) relative(path string) string {
 		return filepath.ToSlash(rel)
 	}
 	return path
+}
+
+// shown returns a path as it may be kept: relative, and without secrets, of which a path may hold some before it is cleaned.
+func (c Call) shown(path string) string {
+	if plain := c.Redact(path); plain != path {
+		return plain
+	}
+	return c.Redact(c.relative(path))
 }
 
 // clip shortens a text to n bytes, at the end of a character.
