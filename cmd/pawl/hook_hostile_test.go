@@ -30,6 +30,7 @@ var agentNames = []string{"claude", "codex", "gemini", "opencode", "copilot"}
 type yard struct {
 	*testing.T
 	dir, root, home string
+	asSelf          bool // whoever runs the tests calls the hooks
 }
 
 // nobody is a user without rights.
@@ -81,7 +82,7 @@ func (y *yard) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = y.root
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + y.home, "USER=tester"}
-	if os.Geteuid() == 0 {
+	if os.Geteuid() == 0 && !y.asSelf {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	}
 	return cmd

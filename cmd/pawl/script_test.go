@@ -46,6 +46,9 @@ func TestMain(m *testing.M) {
 }
 
 func testMain(m *testing.M) int {
+	if filepath.Base(os.Args[0]) == fakeAgent && len(os.Args) > 2 && os.Args[1] == callWithout {
+		return callClean(strings.Split(os.Args[2], ","), os.Args[3:])
+	}
 	if filepath.Base(os.Args[0]) == fakeAgent {
 		if err := agentstest.Main(context.Background(), os.Args[1:], os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "fake-agent:", err)
@@ -97,6 +100,23 @@ func installAgents() error {
 		return err
 	}
 	return headlesstest.Install(agents, self)
+}
+
+// callWithout has the fake agent do no more than call a program without some of its own variables.
+const callWithout = "-call-without"
+
+func callClean(names, args []string) int {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(names, name)
+	})
+	if err := cmd.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "fake-agent:", err)
+		return 1
+	}
+	return 0
 }
 
 // mortal runs a program as someone whom the permissions of files hold back: root too, without the right to override them.

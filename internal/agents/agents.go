@@ -76,6 +76,7 @@ type Dialect struct {
 	flat   bool          // what is added stands at the top level
 	named  bool          // what is added stands beside the event's name
 	refuse string        // the word by which a turn is held open
+	hides  bool          // variables of its own that look secret are kept from its hooks
 }
 
 // Dialects are those that pawl speaks.
@@ -102,6 +103,9 @@ func (d *Dialect) Events() []string {
 	slices.Sort(names)
 	return names
 }
+
+// Hides reports whether the agent keeps variables that look secret from its hooks, so that these do not know what to redact.
+func (d *Dialect) Hides() bool { return d.hides }
 
 // Tells reports whether what is printed at an event of this kind reaches the agent's context.
 func (d *Dialect) Tells(k Kind) bool { return d.adds[k] }

@@ -24,7 +24,7 @@ var (
 		},
 	}
 	gemini = &Dialect{
-		Name: "gemini", holds: true, refuse: "deny", silent: []byte("{}\n"),
+		Name: "gemini", holds: true, refuse: "deny", silent: []byte("{}\n"), hides: true,
 		adds: map[Kind]bool{Start: true, Prompt: true},
 		events: map[string]Kind{
 			"SessionStart": Start, "SessionEnd": End, "BeforeAgent": Prompt, "AfterAgent": Stop, "BeforeTool": Before, "AfterTool": After,

@@ -57,6 +57,7 @@ func (c *call) hear(ctx context.Context) ([]byte, error) {
 func (c *call) words(text string) string {
 	if len(text) > 4*maxText { // what is redacted is looked at whole, but not what is thrown away anyway
 		text = text[:4*maxText]
+		text = text[:max(strings.LastIndexAny(text, " \n"), 3*maxText)] // no secret is cut in two
 	}
 	text = c.redact.Text(text)
 	if len(text) > maxText {
@@ -185,7 +186,7 @@ func (c *call) want(kind pawl.CheckpointKind, why string) error {
 func (c *call) snapshots() engine.Snapshots {
 	cfg, err := c.Snapshots(c.project)
 	if err != nil {
-		note(c.project, err)
+		c.note(err)
 	}
 	return cfg
 }

@@ -67,6 +67,9 @@ func Run(ctx context.Context, agent string, in io.Reader, out io.Writer, cfg Con
 		return
 	}
 	c := &call{Config: cfg, dialect: d, redact: redact.New(cfg.Environ)}
+	if d.Hides() {
+		c.redact = redact.New(append(agentEnviron(os.Getppid()), cfg.Environ...))
+	}
 	if _, err := out.Write(c.answer(ctx, in)); err != nil {
 		noteHere(ctx, cfg, fmt.Errorf("answer: %w", err))
 	}
@@ -94,7 +97,7 @@ type said struct {
 func (c *call) answer(ctx context.Context, in io.Reader) []byte {
 	heard, err := within(ctx, readLimit, func(context.Context) (said, error) { return c.read(in) })
 	if err != nil {
-		noteHere(ctx, c.Config, fmt.Errorf("hear %s: %w", c.dialect.Name, err))
+		noteHere(ctx, c.Config, c.clean(fmt.Errorf("hear %s: %w", c.dialect.Name, err)))
 		return c.dialect.Nothing()
 	}
 	c.said = heard
@@ -104,7 +107,7 @@ func (c *call) answer(ctx context.Context, in io.Reader) []byte {
 	c.session = pawl.SessionIDOf(c.dialect.Name, c.event.Session, c.event.Sub)
 	answer, err := within(ctx, c.limit(), c.hear)
 	if err != nil {
-		note(c.project, fmt.Errorf("%s: %w", c.event.Name, err))
+		c.note(fmt.Errorf("%s: %w", c.event.Name, err))
 	}
 	if answer == nil {
 		return c.dialect.Nothing()

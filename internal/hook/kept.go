@@ -47,6 +47,6 @@ func (c *call) keep() {
 		err = disk.Put(keptPath(c.project, c.session), data)
 	}
 	if err != nil {
-		note(c.project, err)
+		c.note(err)
 	}
 }

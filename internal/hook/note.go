@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -29,3 +30,8 @@ func note(p *project.Project, what error) {
 	text := strings.ReplaceAll(what.Error(), "\n", " ⏎ ")
 	_, _ = fmt.Fprintf(file, "%s %s\n", time.Now().UTC().Format(time.RFC3339), text)
 }
+
+// note writes a line into the log of the session's project, without secrets: errors name files.
+func (c *call) note(what error) { note(c.project, c.clean(what)) }
+
+func (c *call) clean(what error) error { return errors.New(c.redact.Text(what.Error())) }

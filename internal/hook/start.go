@@ -50,7 +50,7 @@ func (c *call) start(ctx context.Context) ([]byte, error) {
 // began says that the session begins.
 func (c *call) began() pawl.SessionBegan {
 	return pawl.SessionBegan{
-		Session: c.session, Source: c.event.Source, Dir: c.event.Dir, Transcript: c.event.Transcript, Model: c.event.Model,
+		Session: c.session, Source: c.words(c.event.Source), Dir: c.words(c.event.Dir), Transcript: c.words(c.event.Transcript), Model: c.words(c.event.Model),
 		Process: agentProcess(os.Getppid()), Step: pawl.StepID(variable(c.Environ, "PAWL_STEP")),
 	}
 }
@@ -78,23 +78,37 @@ func (c *call) attempt() *pawl.AttemptRef {
 // shells are programs that only stand between an agent and us.
 var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "env": true, "pawl": true}
 
-// agentProcess returns the process that called us: the nearest above that is no shell. nil: it cannot be told.
+// agentProcess returns the process that called us; nil: it cannot be told.
 func agentProcess(pid int) *pawl.Process {
+	p, err := process.Identify(agentPID(pid))
+	if err != nil {
+		return nil
+	}
+	return &p
+}
+
+// agentPID returns the nearest process from one upwards that is no shell, 0 where there is none.
+func agentPID(pid int) int {
 	for range 8 {
 		stat, err := process.Of(pid)
 		if err != nil || pid <= 1 {
-			return nil
+			return 0
 		}
 		name, _, _ := strings.Cut(process.Command(pid), " ")
 		if !shells[filepath.Base(name)] {
-			if p, err := process.Identify(pid); err == nil {
-				return &p
-			}
-			return nil
+			return pid
 		}
 		pid = stat.Parent
 	}
-	return nil
+	return 0
+}
+
+// agentEnviron returns the environment that the agent was started with.
+func agentEnviron(pid int) []string {
+	if pid = agentPID(pid); pid == 0 {
+		return nil
+	}
+	return process.Environ(pid)
 }
 
 // besides says which other sessions live.
@@ -143,7 +157,7 @@ func (c *call) tellOthers() []byte {
 			others = append(others, pawl.SessionID(data))
 		}
 		if err := disk.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			note(c.project, err)
+			c.note(err)
 		}
 	}
 	if len(others) == 0 {

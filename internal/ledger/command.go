@@ -32,7 +32,7 @@ type part struct {
 // and what the last of them leaves is there, all before have ended.
 func (j *judging) command() pawl.OperationVerdict {
 	s := readScript(j.Summary)
-	s.unclear = s.unclear || cutOff(j.Summary)
+	s.unclear = s.unclear || cutOff(j.Summary) || hidden(j.Dir)
 	parts, elsewhere := j.parts(s)
 	any := func(of ...came) bool {
 		return slices.ContainsFunc(parts, func(p part) bool { return slices.Contains(of, p.came) })

@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"pawl"
@@ -90,6 +92,9 @@ func (j *judging) verdict() pawl.OperationVerdict {
 	case j.Kind == pawl.OperationReads:
 		j.say("it only reads: doing it again does no harm")
 		return pawl.OperationUnknown
+	case j.Kind == pawl.OperationFiles && slices.ContainsFunc(j.Paths, hidden):
+		j.say("the name of a file that it was to change was taken for a secret, and was not kept")
+		return pawl.OperationUnknown
 	case j.Kind == pawl.OperationFiles && len(j.Expect) > 0:
 		return j.files()
 	case j.Kind == pawl.OperationFiles && len(j.Paths) > 0:
@@ -101,6 +106,9 @@ func (j *judging) verdict() pawl.OperationVerdict {
 	j.say("what it does elsewhere cannot be seen from here")
 	return pawl.OperationUnknown
 }
+
+// hidden reports whether something of a text was left out as a secret.
+func hidden(text string) bool { return strings.Contains(text, "[redacted:") }
 
 // head says whether git has moved.
 func (j *judging) head() {

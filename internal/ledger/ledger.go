@@ -47,7 +47,7 @@ func Intent(c Call) pawl.Operation {
 		paths = c.goners(t.summary(in))
 	}
 	for _, path := range paths[:min(len(paths), maxPaths)] {
-		o.Paths = append(o.Paths, c.Redact(c.relative(path)))
+		o.Paths = append(o.Paths, c.shown(path))
 	}
 	summary := t.summary(in)
 	if t.kind == pawl.OperationFiles {
@@ -55,7 +55,7 @@ func Intent(c Call) pawl.Operation {
 	}
 	o.Summary = clip(c.Redact(summary), pawl.MaxSummary)
 	if dir := c.relative("."); dir != "." {
-		o.Dir = dir
+		o.Dir = c.shown(dir)
 	}
 	return o
 }
@@ -123,7 +123,7 @@ func (c Call) expect(plan []planned) []pawl.Expected {
 		if err != nil {
 			return nil
 		}
-		e := pawl.Expected{Path: c.relative(p.path), Was: was, Open: p.unsure}
+		e := pawl.Expected{Path: c.shown(p.path), Was: was, Open: p.unsure}
 		if !p.gone && !p.unsure {
 			e.Will = sum(p.content)
 		}
@@ -163,6 +163,14 @@ func (c Call) relative(path string) string {
 		return filepath.ToSlash(rel)
 	}
 	return path
+}
+
+// shown returns a path as it may be kept: relative, and without secrets, of which a path may hold some before it is cleaned.
+func (c Call) shown(path string) string {
+	if plain := c.Redact(path); plain != path {
+		return plain
+	}
+	return c.Redact(c.relative(path))
 }
 
 // clip shortens a text to n bytes, at the end of a character.

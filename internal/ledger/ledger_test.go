@@ -350,6 +350,33 @@ func TestBlind(t *testing.T) {
 	}
 }
 
+// TestSecretNames: what was not kept of a name for a secret's sake is not looked at, and so nothing is said of it.
+func TestSecretNames(t *testing.T) {
+	t.Parallel()
+	hide := strings.NewReplacer("s3cr3t", "[redacted:token]").Replace
+	for tool, in := range map[string]map[string]any{
+		"Write": {"file_path": "s3cr3t/x", "content": "one\n"}, "NotebookEdit": {"notebook_path": "x-s3cr3t"},
+		"Bash": {"command": "touch x-s3cr3t"}, "shell": {"command": "touch x", "workdir": "s3cr3t"},
+	} {
+		data, err := json.Marshal(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newWorld(t, map[string]string{"s3cr3t/y": "y"})
+		o := ledger.Intent(ledger.Call{Tool: tool, Input: data, Dir: w.root, Root: w.root, Read: os.ReadFile, Redact: hide})
+		if kept := fmt.Sprint(o); strings.Contains(kept, "s3cr3t") || !strings.Contains(kept, "[redacted:token]") {
+			t.Errorf("kept: %s", kept)
+		}
+		state := &pawl.OperationState{Operation: o, Began: time.Now()}
+		state.Clock = time.Now().Add(-time.Hour)
+		want := []pawl.OperationVerdict{unknown}
+		if o.Kind == pawl.OperationCommand {
+			want = []pawl.OperationVerdict{partly} // something was changed
+		}
+		w.expect(state, "with a secret name", want...)
+	}
+}
+
 func TestDigest(t *testing.T) {
 	t.Parallel()
 	same := ledger.Digest("Bash", []byte(`{"a":1,"b":[2]}`))

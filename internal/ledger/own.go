@@ -75,7 +75,7 @@ func namesOf(o *pawl.OperationState, root string) names {
 		return names{more: true, removes: true}
 	}
 	s := readScript(o.Summary)
-	n := names{text: o.Summary, more: cutOff(o.Summary), reads: !s.unclear && !cutOff(o.Summary)}
+	n := names{text: o.Summary, more: cutOff(o.Summary) || hidden(o.Dir), reads: !s.unclear && !cutOff(o.Summary)}
 	in := place{root, o.Dir}
 	vars := n.loops(s.loops, in)
 	for _, c := range s.commands {
@@ -95,7 +95,7 @@ func namesOf(o *pawl.OperationState, root string) names {
 
 // cutOff reports whether not all of a command is on record.
 func cutOff(summary string) bool {
-	return strings.HasSuffix(summary, "…") || strings.Contains(summary, "[redacted:")
+	return strings.HasSuffix(summary, "…") || hidden(summary)
 }
 
 func targets(c command) []string {

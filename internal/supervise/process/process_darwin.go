@@ -60,6 +60,9 @@ const MeasuresCPU = false
 // Carries reports false: other processes' environments are not read here.
 func Carries(int, string) bool { return false }
 
+// Environ returns nil: other processes' environments are not read here.
+func Environ(int) []string { return nil }
+
 var bootID = sync.OnceValue(func() string {
 	id, _ := unix.Sysctl("kern.bootsessionuuid")
 	return id

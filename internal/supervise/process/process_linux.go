@@ -88,6 +88,15 @@ func Carries(pid int, variable string) bool {
 	return err == nil && bytes.Contains(append([]byte{0}, data...), []byte("\x00"+variable+"\x00"))
 }
 
+// Environ returns the environment that the process was started with; nil where that cannot be read.
+func Environ(pid int) []string {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return nil
+	}
+	return strings.Split(strings.TrimRight(string(data), "\x00"), "\x00")
+}
+
 var bootID = sync.OnceValue(func() string {
 	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it boots are not told apart, as doctor says
 	return strings.TrimSpace(string(data))
