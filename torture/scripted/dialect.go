@@ -172,14 +172,6 @@ func Find(name string) *Dialect {
 // has reports whether the agent has a tool.
 func (d *Dialect) has(t tool) bool { _, ok := d.tools[t]; return ok }
 
-// path spells a path of the project as the agent does.
-func (d *Dialect) path(root, name string) string {
-	if d.whole {
-		return filepath.Join(root, name)
-	}
-	return name
-}
-
 // commandLine returns what is started to run a command.
 func (d *Dialect) commandLine(command string) []string {
 	if d.wrap != "" {
