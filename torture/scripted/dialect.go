@@ -1,7 +1,6 @@
 package scripted
 
 import (
-	"path/filepath"
 	"strings"
 	"time"
 )
