@@ -15,8 +15,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // CallVar marks the processes of a call with its number.
@@ -333,7 +331,7 @@ func (a *agent) note(l Line) error {
 	if _, err := a.ledger.Write(append(data, '\n')); err != nil {
 		return err
 	}
-	return unix.Fdatasync(int(a.ledger.Fd()))
+	return a.ledger.Sync()
 }
 
 // dieAt begins the agent's death, if this is its moment.
