@@ -60,7 +60,8 @@ func FuzzWrite(f *testing.F) {
 			}
 		}
 		if again := grid.Codec.Write(s.disk, v); len(again) > 0 {
-			t.Fatalf("%s: %s is written again:\n%s\n---\n%s", status, again[0].Path, s.disk.Find(again[0].Path).Data, again[0].Data)
+			old := s.disk.Find(again[0].Path)
+			t.Fatalf("%s: %s is written again:\n%v\n---\n%s", status, again[0].Path, old, again[0].Data)
 		}
 	})
 }
@@ -78,6 +79,8 @@ func addFixtures(f *testing.F) {
 		f.Add(txtar.Format(archive))
 		f.Add([]byte(strings.ReplaceAll(string(txtar.Format(archive)), "\n", "\r\n")))
 	}
+	f.Add([]byte("-- .grid/STATE.md --\n# Grid State - sh\x00\x00\x00\x80r")) // a name that is no UTF-8
+	f.Add([]byte("-- .grid/WARMTH.md --\n---\ngotchas:\n- \"x\n@ -\n\n## Fragile Areas\n* y\n"))
 }
 
 // unpacked returns the files of an archive, each path once, and the lines of git.log as commits. (The parser of txtar

@@ -17,7 +17,7 @@ func (p Part) Bytes(file []byte) []byte { return file[p.From:p.To] }
 const bom = "\uFEFF"
 
 // Front returns the YAML between a file's first two lines of three dashes, and the text behind it. closed is false where
-// the second line is missing: then all of the file is front matter. Titles, empty lines and the opening of a code block
+// the second line is missing: then it goes up to the first heading of a section, or to the file's end. Titles, empty lines and the opening of a code block
 // may stand before it, where keys follow.
 func Front(file []byte) (front, body Part, closed, ok bool) {
 	lines := Lines(file)
@@ -32,6 +32,12 @@ func Front(file []byte) (front, body Part, closed, ok bool) {
 			front.To = l.From
 			body.From, body.Line = l.End, l.Number+1
 			return front, body, true, true
+		}
+	}
+	for _, l := range lines[open+1:] {
+		if level, _ := heading(l.Text); level > 1 {
+			front.To = l.From
+			return front, Part{From: l.From, To: len(file), Line: l.Number}, false, true
 		}
 	}
 	return front, body, false, true

@@ -53,10 +53,12 @@ const (
 )
 
 // Word returns a scalar that is written without quotes where it can be.
-func Word(text string) *Value { return &Value{Text: text} }
+func Word(text string) *Value { return &Value{Text: strings.ToValidUTF8(text, "\uFFFD")} }
 
 // Text returns a scalar that is written in quotes, or as a block where it has several lines.
-func Text(text string) *Value { return &Value{Text: text, Quoted: true} }
+func Text(text string) *Value {
+	return &Value{Text: strings.ToValidUTF8(text, "\uFFFD"), Quoted: true}
+}
 
 // Number returns a scalar of digits.
 func Number(n int) *Value { return &Value{Text: strconv.Itoa(n), bare: true} }
