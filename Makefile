@@ -56,8 +56,8 @@ agents: ## real coding agents, fetched from npm, against a model of our own, wit
 agents-short: ## Gemini CLI alone
 	PAWL_REAL_AGENTS=gemini $(GO) run ./clients $(AGENTS_FLAGS)
 
-fuzz-short: ## each fuzz target with some thousand inputs
-	./scripts/fuzz 5000x
+fuzz-short: ## each fuzz target with a thousand inputs
+	./scripts/fuzz 1000x
 
 mcp-conformance: build ## pawl mcp against the protocol's conformance suites and the inspector, which npm fetches into bin/
 	./scripts/mcp-conformance $(BIN)/pawl $(BIN)/mcp-conformance
