@@ -91,7 +91,7 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	err := flags.Parse(args)
 	kills, cases, deaths := 1000, 500, 1000
 	if o.short {
-		kills, cases, deaths = 30, 25, 40
+		kills, cases, deaths = 30, 25, 10
 	}
 	o.kills, o.cases, o.deaths = cmp.Or(o.kills, kills), cmp.Or(o.cases, cases), cmp.Or(o.deaths, deaths)
 	return o, err
