@@ -133,7 +133,7 @@ func (r *reader) end() {
 	if r.peek() == '#' {
 		r.comment()
 	}
-	if r.peek() == '\r' {
+	if bytes.HasPrefix(r.text[r.at:], []byte("\r\n")) {
 		r.at++
 	}
 	switch {

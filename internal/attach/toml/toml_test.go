@@ -135,6 +135,7 @@ func TestBroken(t *testing.T) {
 		"ä = 1\n":                         "1:1: expected a key",
 		"a = \"\\q\"\n":                   "1:5: this text holds \"\\\\q\"",
 		"a = 1 2 3\n":                     "1:7: expected the end",
+		"a = \"\"\r":                      "1:7: expected the end",
 		"a = " + strings.Repeat("[", 1e4): "stand too deep",
 	} {
 		_, err := Read([]byte(text))
