@@ -88,7 +88,7 @@ func (c *call) before(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.Clock = clock
+	o.Clock = clock.UTC()
 	payloads := []pawl.Payload{pawl.OperationBegun{Operation: o}}
 	unheard := c.unheard()
 	if unheard != nil {
