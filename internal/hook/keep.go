@@ -4,9 +4,14 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sys/unix"
+
 	"pawl/internal/engine"
 	"pawl/internal/project"
 )
+
+// patience is the niceness of who takes checkpoints: whatever an agent does comes first.
+const patience = 10
 
 // Keep takes the checkpoints that hooks want in the project at root, until none is wanted any more.
 func Keep(ctx context.Context, root string, snapshots func(*project.Project) (engine.Snapshots, error)) {
@@ -14,6 +19,7 @@ func Keep(ctx context.Context, root string, snapshots func(*project.Project) (en
 	if err != nil || p == nil {
 		return // hooks tell of what is wrong
 	}
+	_ = unix.Setpriority(unix.PRIO_PGRP, 0, patience) // else it goes on as it is
 	cfg, err := snapshots(p)
 	if err == nil {
 		err = engine.Keep(ctx, p, cfg)
