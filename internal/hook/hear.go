@@ -45,6 +45,8 @@ func (c *call) hear(ctx context.Context) ([]byte, error) {
 		return c.stop(ctx)
 	case agents.Failure:
 		return nil, c.add(ctx, pawl.SessionTurned{Session: c.session, Doing: pawl.SessionFailed, Why: c.words(e.Why)})
+	case agents.Interrupt:
+		return nil, c.add(ctx, pawl.SessionTurned{Session: c.session, Doing: pawl.SessionIdle, Why: "a person has interrupted it"})
 	case agents.Permission:
 		return nil, c.add(ctx, pawl.SessionTurned{Session: c.session, Doing: pawl.SessionAsks, Why: c.words(e.Why)})
 	case agents.End, agents.SubStop:

@@ -2,7 +2,9 @@ package hook
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -24,7 +26,7 @@ func Keep(ctx context.Context, root string, snapshots func(*project.Project) (en
 	if err == nil {
 		err = engine.Keep(ctx, p, cfg)
 	}
-	if err != nil {
+	if err = errors.Join(err, forget(p, time.Now())); err != nil {
 		note(p, fmt.Errorf("take a checkpoint: %w", err))
 	}
 }
