@@ -55,7 +55,8 @@ func (s *State) sessionBegan(x *SessionState, p SessionBegan) {
 	}
 }
 
-// sessionTurned takes note of what a session does. At the end of its turn what it was told is settled.
+// sessionTurned takes note of what a session does. At the end of its turn what it was told is settled, unless something else
+// than the session has ended it.
 func (s *State) sessionTurned(x *SessionState, p SessionTurned) {
 	x.Doing, x.Why, x.Said = p.Doing, p.Why, cmp.Or(p.Said, x.Said)
 	if p.Doing != SessionIdle && p.Doing != SessionFailed {
@@ -63,7 +64,7 @@ func (s *State) sessionTurned(x *SessionState, p SessionTurned) {
 	}
 	s.leave(p.Session)
 	for id, o := range s.Operations {
-		if p.Doing == SessionIdle && o.Judged != nil && o.Judged.Told == p.Session {
+		if p.Doing == SessionIdle && p.Why == "" && o.Judged != nil && o.Judged.Told == p.Session {
 			delete(s.Operations, id)
 		}
 	}

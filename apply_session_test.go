@@ -119,6 +119,10 @@ func TestSettledOperations(t *testing.T) {
 	if s := fold(t, append(told, idle("c:3"), pawl.SessionEnded{Session: "b:2"})...); len(s.Operations) != 1 {
 		t.Error("it was settled although who was told has done nothing")
 	}
+	interrupted := pawl.SessionTurned{Session: "b:2", Doing: pawl.SessionIdle, Why: "a person has interrupted it"}
+	if s := fold(t, append(told, interrupted)...); len(s.Operations) != 1 {
+		t.Error("it was settled although a person has interrupted who was told")
+	}
 	if s := fold(t, append(told, idle("b:2"))...); len(s.Operations) != 0 {
 		t.Errorf("still in doubt: %v", open(s))
 	}

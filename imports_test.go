@@ -45,6 +45,7 @@ var roomOf = map[string]string{
 	"pawl/internal/foreign/splice":               "tools",
 	"pawl/internal/journal":                      "tools",
 	"pawl/internal/ledger":                       "tools",
+	"pawl/internal/pattern":                      "tools",
 	"pawl/internal/planschema":                   "tools",
 	"pawl/internal/project":                      "tools",
 	"pawl/internal/recovery":                     "tools",

@@ -32,7 +32,7 @@ const usageFile = 3
 func timedProgram(args []string) error {
 	syscall.CloseOnExec(usageFile)
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	begin := time.Now()
 	err := cmd.Run()
 	took := time.Since(begin)
@@ -50,6 +50,11 @@ func timedProgram(args []string) error {
 
 // timed runs a program in a folder and says what it took, and what it printed.
 func (b *bench) timed(folder string, env []string, args ...string) (u usage, out string, err error) {
+	return b.timedWith(nil, folder, env, args...)
+}
+
+// timedWith is timed for a program that reads what stands in a file.
+func (b *bench) timedWith(stdin *os.File, folder string, env []string, args ...string) (u usage, out string, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return usage{}, "", err
@@ -61,6 +66,9 @@ func (b *bench) timed(folder string, env []string, args ...string) (u usage, out
 	defer r.Close()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command(self, append([]string{timedVerb}, args...)...)
+	if stdin != nil {
+		cmd.Stdin = stdin
+	}
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = folder, append(os.Environ(), env...), &stdout, &stderr, []*os.File{w}
 	err = cmd.Run()
 	w.Close()

@@ -117,6 +117,7 @@ func TestSecrets(t *testing.T) {
 	y.write("[credential]\nswordfishes-in-april\n", ".netrc")
 	secrets = append(secrets, "swordfishes-in-april")
 	var answers strings.Builder
+	answers.WriteString(y.left("sleep 60; : --password=Nx7-harbour-light"))
 	var mu sync.Mutex // guards answers
 	var all sync.WaitGroup
 	for _, name := range agentNames {
@@ -133,7 +134,6 @@ func TestSecrets(t *testing.T) {
 		})
 	}
 	all.Wait()
-	answers.WriteString(y.left("sleep 60; : --password=Nx7-harbour-light"))
 	y.pawl("checkpoint")
 	y.pawl("restore", "latest", "--to", filepath.Join(y.dir, "back"))
 	said := y.log() + answers.String() + y.pawl("status") + y.pawl("brief") + y.pawl("log", "--json")

@@ -28,6 +28,7 @@ const (
 	Compact    Kind = "compact"    // the context is about to be shortened
 	Stop       Kind = "stop"       // the turn is about to end
 	Failure    Kind = "failure"    // the model could not be asked
+	Interrupt  Kind = "interrupt"  // a person has ended the turn
 	Permission Kind = "permission" // a person is asked for permission
 	Denied     Kind = "denied"     // permission for a tool was refused
 	SubStart   Kind = "sub-start"  // of a subagent

@@ -138,8 +138,8 @@ func TestOddPayloads(t *testing.T) {
 		{`{` + before + `,"cwd":7,"transcript_path":["a"],"model":{"id":"m"},"stop_hook_active":"yes","duration_ms":"long","todos":{"a":1}}`,
 			"Kind: before\nName: PreToolUse\nSession: 1\nModel: m\nTool: Bash\nInput: {\"command\":\"x\"}\n"},
 		{`{"session_id":"1","hook_event_name":"PreToolUse"}`, "Kind: before\nName: PreToolUse\nSession: 1\n"},
-		{`{"session_id":"1","hook_event_name":"PreToolUse","tool_name":"TodoWrite","tool_input":{"todos":"- [ ] none that we read"}}`,
-			"Kind: before\nName: PreToolUse\nSession: 1\nTool: TodoWrite\nInput: {\"todos\":\"- [ ] none that we read\"}\n"},
+		{`{"session_id":"1","hook_event_name":"PreToolUse","tool_name":"TodoWrite","tool_input":{"todos":"none that we read [x]"}}`,
+			"Kind: before\nName: PreToolUse\nSession: 1\nTool: TodoWrite\nInput: {\"todos\":\"none that we read [x]\"}\n"},
 		{`{"session_id":"1","hook_event_name":"PreToolUse","tool_name":"TodoWrite","tool_input":{"todos":[7,{"content":"dig","status":3},{"status":"pending"}]}}`,
 			"Kind: before\nName: PreToolUse\nSession: 1\nTool: TodoWrite\nInput: {\"todos\":[7,{\"content\":\"dig\",\"status\":3},{\"status\":\"pending\"}]}\n" +
 				"Tasks: [{ID: Title:dig Status:pending}]\nWhole: true\n"},

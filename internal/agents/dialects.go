@@ -19,7 +19,7 @@ var (
 		adds: map[Kind]bool{Start: true, Prompt: true, SubStart: true},
 		events: map[string]Kind{
 			"SessionStart": Start, "SessionEnd": End, "UserPromptSubmit": Prompt, "PreToolUse": Before, "PostToolUse": After,
-			"PreCompact": Compact, "Stop": Stop, "Interrupt": Failure, "PermissionRequest": Permission,
+			"PreCompact": Compact, "Stop": Stop, "Interrupt": Interrupt, "PermissionRequest": Permission,
 			"SubagentStart": SubStart, "SubagentStop": SubStop,
 		},
 	}

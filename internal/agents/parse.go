@@ -142,8 +142,25 @@ func (e *Event) todos(input json.RawMessage) {
 		Todos []todo `json:"todos"`
 		Plan  []todo `json:"plan"`
 	}
+	var text struct {
+		Todos string `json:"todos"`
+	}
 	_ = json.Unmarshal(input, &in) // what of it can be read is used
+	if json.Unmarshal(input, &text) == nil {
+		in.Todos = checklist(text.Todos)
+	}
 	e.list(append(in.Todos, in.Plan...))
+}
+
+// checklist reads a task list in Markdown: - [x] done, - [ ] open.
+func checklist(text string) (todos []todo) {
+	for line := range strings.Lines(text) {
+		mark, title, is := strings.Cut(strings.TrimLeft(line, " \t-*"), "]")
+		if mark, ok := strings.CutPrefix(mark, "["); is && ok {
+			todos = append(todos, todo{Content: strings.TrimSpace(title), Status: map[string]string{"x": "completed", "X": "completed"}[mark]})
+		}
+	}
+	return todos
 }
 
 func (e *Event) list(todos []todo) {

@@ -3,7 +3,8 @@ package attach
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
+
+	"pawl/internal/pattern"
 )
 
 // marker stands in every file that is ours as a whole.
@@ -33,6 +34,6 @@ func (w whole) look(text []byte) (sight, error) {
 }
 
 // started is where a plugin says which program it starts.
-var started = regexp.MustCompile(`(?m)^const pawl = (".*")\r?$`)
+var started = pattern.New(`(?m)^const pawl = (".*")\r?$`)
 
 func (w whole) ours(text []byte) bool { return bytes.Contains(text, []byte(marker)) }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"pawl"
 	"pawl/internal/content"
+	"pawl/internal/pattern"
 	"pawl/internal/project"
 	"pawl/internal/recovery"
 	"pawl/internal/snapshot"
@@ -213,7 +213,7 @@ func commitClaims(ctx context.Context, p *project.Project, s *pawl.State) []reco
 	return claims
 }
 
-var isCommit = regexp.MustCompile("^[0-9a-fA-F]{4,64}$")
+var isCommit = pattern.New("^[0-9a-fA-F]{4,64}$")
 
 // gitHas reports whether a commit is in what is checked out or in any branch or tag: one that was reset away is gone.
 func gitHas(ctx context.Context, root, commit string) bool {

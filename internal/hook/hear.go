@@ -45,6 +45,8 @@ func (c *call) hear(ctx context.Context) ([]byte, error) {
 		return c.stop(ctx)
 	case agents.Failure:
 		return nil, c.add(ctx, pawl.SessionTurned{Session: c.session, Doing: pawl.SessionFailed, Why: c.words(e.Why)})
+	case agents.Interrupt:
+		return nil, c.add(ctx, pawl.SessionTurned{Session: c.session, Doing: pawl.SessionIdle, Why: "a person has interrupted it"})
 	case agents.Permission:
 		return nil, c.add(ctx, pawl.SessionTurned{Session: c.session, Doing: pawl.SessionAsks, Why: c.words(e.Why)})
 	case agents.End, agents.SubStop:
@@ -88,7 +90,7 @@ func (c *call) before(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.Clock = clock
+	o.Clock = clock.UTC()
 	payloads := []pawl.Payload{pawl.OperationBegun{Operation: o}}
 	unheard := c.unheard()
 	if unheard != nil {

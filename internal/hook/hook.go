@@ -325,7 +325,7 @@ func (c *call) lookedAt(run pawl.RunID) int64 {
 }
 
 // farBehind is how much of a journal is looked at each time before it is kept that it was.
-const farBehind = 256 << 10
+const farBehind = 32 << 10
 
 // over reports whether the session's run has ended since it was looked for.
 func (c *call) over() bool {

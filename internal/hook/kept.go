@@ -4,8 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"pawl"
 	"pawl/internal/disk"
@@ -49,4 +52,22 @@ func (c *call) keep() {
 	if err != nil {
 		c.note(err)
 	}
+}
+
+// longAgo is how old what is kept of a session gets before it counts as forgotten.
+const longAgo = 30 * 24 * time.Hour
+
+// forget removes what is kept of sessions of long ago. One that is resumed after all is found in the journals.
+func forget(p *project.Project, now time.Time) error {
+	entries, err := os.ReadDir(p.Sessions())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		info, infoErr := entry.Info()
+		if infoErr == nil && now.Sub(info.ModTime()) > longAgo {
+			err = errors.Join(err, disk.Remove(filepath.Join(p.Sessions(), entry.Name())))
+		}
+	}
+	return err
 }

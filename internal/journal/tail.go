@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -89,11 +87,19 @@ func Ended(folder string, run pawl.RunID, after int64) (ended bool, end int64, e
 		return false, after, err
 	}
 	defer file.Close()
-	news, err := io.ReadAll(io.NewSectionReader(file, after, math.MaxInt64-after))
-	if err != nil {
+	info, err := file.Stat()
+	if err != nil || info.Size() <= after {
+		return false, after, err
+	}
+	news := make([]byte, info.Size()-after)
+	if _, err := file.ReadAt(news, after); err != nil {
 		return false, after, err
 	}
 	news = news[:bytes.LastIndexByte(news, '\n')+1]
-	last := func(p pawl.Payload) int { return bytes.LastIndex(news, fmt.Appendf(nil, `"type":%q`, p.Event())) }
+	word := func(p pawl.Payload) []byte { return fmt.Appendf(nil, `"type":%q`, p.Event()) }
+	if !bytes.Contains(news, word(pawl.RunEnded{})) {
+		return false, after + int64(len(news)), nil
+	}
+	last := func(p pawl.Payload) int { return bytes.LastIndex(news, word(p)) }
 	return last(pawl.RunEnded{}) > last(pawl.RunReopened{}), after + int64(len(news)), nil
 }

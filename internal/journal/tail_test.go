@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -123,5 +125,59 @@ func TestAddToDamage(t *testing.T) {
 	}
 	if err := journal.Add(t.Context(), r.folder, "other-20260101-000000-abcd", journaltest.Text(t, "x")); !errors.Is(err, pawl.ErrNoRun) {
 		t.Errorf("%v, want no run", err)
+	}
+}
+
+// TestEnded: the run's end is found behind any line, and so is that it was reopened; half a line is not looked at.
+func TestEnded(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	log, err := journal.Create(folder, journaltest.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, string(journaltest.Run), journal.FileName)
+	seen := int64(0)
+	look := func(after int64, want bool) {
+		t.Helper()
+		ended, end, err := journal.Ended(folder, journaltest.Run, after)
+		info, statErr := os.Stat(path)
+		if err != nil || statErr != nil || ended != want || end > info.Size() || end < info.Size()-20 {
+			t.Errorf("after %d: %v, %d, %v; want %v", after, ended, end, err, want)
+		}
+		seen = end
+	}
+	add := func(payloads ...pawl.Payload) {
+		t.Helper()
+		for _, p := range payloads {
+			if _, err := log.Append(t.Context(), 0, journaltest.Event(t, p)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	add(pawl.RunCreated{Format: pawl.Format, Run: journaltest.Run, Kind: pawl.SessionRun, Name: "test"})
+	add(pawl.MemoryLearned{Memory: pawl.Memory{Text: `"type":"run.ended"`}})
+	look(0, false)
+	look(seen, false)
+	add(pawl.RunEnded{Status: pawl.StatusCompleted})
+	before := seen
+	look(before, true)
+	look(0, true)
+	look(seen, false) // somebody knew
+	add(pawl.RunReopened{Why: "x"})
+	look(before, false)
+	look(0, false)
+	add(pawl.RunEnded{Status: pawl.StatusCompleted})
+	look(before, true)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteString(`{"seq":9,"type":"run`)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	look(seen, false)
+	if _, _, err := journal.Ended(folder, "none-20260101-000000-0000", 0); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of no run: %v", err)
 	}
 }

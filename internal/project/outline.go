@@ -1,8 +1,9 @@
 package project
 
 import (
-	"regexp"
 	"strings"
+
+	"pawl/internal/pattern"
 )
 
 // line is one line of a Markdown document, as far as MEMORY.md needs it.
@@ -25,9 +26,9 @@ const (
 )
 
 var (
-	headingPattern = regexp.MustCompile(`^(#{1,6})[ \t]+(.*?)[ \t]*#*$`)
-	itemPattern    = regexp.MustCompile(`^ ?[-*+][ \t]+(.+)$`)
-	fencePattern   = regexp.MustCompile("^(```+|~~~+)")
+	headingPattern = pattern.New(`^(#{1,6})[ \t]+(.*?)[ \t]*#*$`)
+	itemPattern    = pattern.New(`^ ?[-*+][ \t]+(.+)$`)
+	fencePattern   = pattern.New("^(```+|~~~+)")
 )
 
 // outline splits a document into its lines and says what each is.

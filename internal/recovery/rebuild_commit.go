@@ -1,12 +1,12 @@
 package recovery
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"pawl"
+	"pawl/internal/pattern"
 )
 
 // Commit is one of git's, by its first line.
@@ -18,14 +18,14 @@ type Commit struct {
 
 var (
 	// conventional is "type(scope)!: what", with the types of the convention.
-	conventional = regexp.MustCompile(`^(feat|fix|docs|test|refactor|perf|chore|build|ci|style|revert)\(([^()]+)\)!?: `)
+	conventional = pattern.New(`^(feat|fix|docs|test|refactor|perf|chore|build|ci|style|revert)\(([^()]+)\)!?: `)
 	// reverted is what git itself writes.
-	reverted = regexp.MustCompile(`^Revert "(.*)"$`)
+	reverted = pattern.New(`^Revert "(.*)"$`)
 	// scopeNumber is a step by its number: 01, or by its phase's and its own: 02-01.
-	scopeNumber = regexp.MustCompile(`^(\d{1,3})(?:-(\d{1,3}))?$`)
+	scopeNumber = pattern.New(`^(\d{1,3})(?:-(\d{1,3}))?$`)
 	// scopeThread is an item by its numbers: 02.1 is the first item of the second step.
-	scopeThread = regexp.MustCompile(`^(\d{1,3})\.(\d{1,3})$`)
-	digits      = regexp.MustCompile(`\d+`)
+	scopeThread = pattern.New(`^(\d{1,3})\.(\d{1,3})$`)
+	digits      = pattern.New(`\d+`)
 )
 
 // reverts reports whether the commit takes something back.

@@ -2,12 +2,12 @@ package recovery
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"pawl"
+	"pawl/internal/pattern"
 )
 
 // StateView is what STATE.md said last.
@@ -71,7 +71,7 @@ func StateSeq(run pawl.RunID, head string) pawl.Seq {
 	return 0
 }
 
-var atEvent = regexp.MustCompile(`\(event (\d{1,18})\)$`)
+var atEvent = pattern.New(`\(event (\d{1,18})\)$`)
 
 // ReadSummary reads the summary of a step; one that is not of this run says nothing.
 func ReadSummary(run pawl.RunID, text string) SummaryView {
@@ -142,7 +142,7 @@ type section struct {
 	rows  [][]string
 }
 
-var fact = regexp.MustCompile(`^- \*\*([^*]+):\*\* (.*)$`)
+var fact = pattern.New(`^- \*\*([^*]+):\*\* (.*)$`)
 
 // readDocument takes a view apart; nothing where it is not one of this run.
 func readDocument(run pawl.RunID, text string) []section {

@@ -3,11 +3,11 @@ package headless
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"pawl"
+	"pawl/internal/pattern"
 )
 
 // Task is what a step asks of an agent.
@@ -115,7 +115,7 @@ func (t Task) terms() string {
 }
 
 // variable is one of pawl's own in a prompt.
-var variable = regexp.MustCompile(`\$\{PAWL_[A-Z_]+\}|\$PAWL_[A-Z_]+`)
+var variable = pattern.New(`\$\{PAWL_[A-Z_]+\}|\$PAWL_[A-Z_]+`)
 
 // Expand replaces pawl's own variables in a prompt by their values. Others stay: a prompt may speak of them.
 func Expand(prompt string, value func(name string) (string, bool)) string {

@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
+
+	"pawl/internal/pattern"
 )
 
 // reader reads a text from its start. After an error it reads nothing more.
@@ -153,7 +154,7 @@ func (r *reader) quoted(start int) string {
 	return said
 }
 
-var literals = regexp.MustCompile(`^(?:true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)`)
+var literals = pattern.New(`^(?:true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)`)
 
 // literal reads a number, true, false or null.
 func (r *reader) literal(start int) {

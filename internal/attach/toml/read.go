@@ -3,18 +3,19 @@ package toml
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"pawl/internal/pattern"
 )
 
 // byteOrder marks a text as UTF-8. Some editors write it.
 var byteOrder = []byte("\ufeff")
 
 // bare is a key that needs no quotes.
-var bare = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var bare = pattern.New(`^[A-Za-z0-9_-]+$`)
 
 // deepest is how deep values may stand in each other.
 const deepest = 200
@@ -212,7 +213,7 @@ func (r *reader) value(depth int) any {
 	return nil
 }
 
-var scalars = regexp.MustCompile(`^[-+0-9A-Za-z_.:]+(?: [0-9][-+0-9A-Za-z_.:]+)?`)
+var scalars = pattern.New(`^[-+0-9A-Za-z_.:]+(?: [0-9][-+0-9A-Za-z_.:]+)?`)
 
 // scalar reads a number, a date, true or false.
 func (r *reader) scalar(start int) any {
@@ -294,7 +295,7 @@ func (r *reader) quoted(quote string) string {
 	}
 }
 
-var escapes = regexp.MustCompile(`\\(?:[ \t]*\r?\n\s*|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|(?s:.)|$)`)
+var escapes = pattern.New(`\\(?:[ \t]*\r?\n\s*|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|(?s:.)|$)`)
 
 // unescaped returns what a text says that stands between quotes.
 func (r *reader) unescaped(start int, said string, long, raw bool) string {

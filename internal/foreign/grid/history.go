@@ -1,7 +1,6 @@
 package grid
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,13 +8,14 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/pattern"
 )
 
 // subject is the first line of a commit that an agent of The Grid made; only a scope of two digits is a block.
-var subject = regexp.MustCompile(`^([a-z]+)\((\d{2})\)!?:\s*(.*)$`)
+var subject = pattern.New(`^([a-z]+)\((\d{2})\)!?:\s*(.*)$`)
 
 // keeping are the words of commits that keep The Grid's own files, and are no threads.
-var keeping = regexp.MustCompile(`(?i)\b(summary|state)\b`)
+var keeping = pattern.New(`(?i)\b(summary|state)\b`)
 
 // readHistory gives every block that is not complete the commits that name it: its threads, as far as they came.
 func (r *reader) readHistory() {
@@ -117,7 +117,7 @@ func (r *reader) lostSession() {
 	r.lost = b
 }
 
-var threadHint = regexp.MustCompile(`(?i)\bthread\s+#?(\d{1,3}(?:\.\d{1,3})?)\b`)
+var threadHint = pattern.New(`(?i)\bthread\s+#?(\d{1,3}(?:\.\d{1,3})?)\b`)
 
 // lostBlock returns the block that was worked on: the one that the state names, else the scratchpad or the newest
 // commit, as long as it is not complete. Where there is no state, git must know of its work.

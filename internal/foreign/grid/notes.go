@@ -2,17 +2,17 @@ package grid
 
 import (
 	"cmp"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"pawl"
 	"pawl/internal/foreign/splice"
+	"pawl/internal/pattern"
 )
 
 // noteField is a line "**Question:** text" of a decision or a blocker.
-var noteField = regexp.MustCompile(`^\s*(?:[-*]\s+)?\*\*([^*:]+):?\*\*:?\s*(.*)$`)
+var noteField = pattern.New(`^\s*(?:[-*]\s+)?\*\*([^*:]+):?\*\*:?\s*(.*)$`)
 
 // note is a section of DECISIONS.md or BLOCKERS.md.
 type note struct {
@@ -23,7 +23,7 @@ type note struct {
 	line    int
 }
 
-var noteHead = regexp.MustCompile(`^(?:Decision|Blocker)\s+(\d+)\s*[:—–-]?\s*(.*)$`)
+var noteHead = pattern.New(`^(?:Decision|Blocker)\s+(\d+)\s*[:—–-]?\s*(.*)$`)
 
 // notesOf reads the sections of DECISIONS.md or BLOCKERS.md.
 func notesOf(lines []splice.Line) []note {
@@ -73,7 +73,7 @@ func (r *reader) readNotes(name string) (string, []note) {
 	return f.Path, notesOf(bodyLines(f.Data, body))
 }
 
-var affected = regexp.MustCompile(`(?i)\bblock\s+(\d+)`)
+var affected = pattern.New(`(?i)\bblock\s+(\d+)`)
 
 func (r *reader) readDecisions() {
 	file, notes := r.readNotes("DECISIONS.md")

@@ -3,11 +3,11 @@ package grid
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"pawl/internal/foreign"
+	"pawl/internal/pattern"
 )
 
 // place is where the files of a cluster are.
@@ -17,7 +17,7 @@ type place struct {
 }
 
 // clusterFolder is the folder of one of several clusters.
-var clusterFolder = regexp.MustCompile(`^clusters/[^/]+/`)
+var clusterFolder = pattern.New(`^clusters/[^/]+/`)
 
 // places returns where clusters are, the outermost first.
 func places(files foreign.Files) []place {
@@ -46,12 +46,12 @@ func places(files foreign.Files) []place {
 
 // The names of files that are about one block.
 var (
-	summaryName  = regexp.MustCompile(`^([A-Za-z0-9.]+)-SUMMARY\.md$`)
-	planName     = regexp.MustCompile(`^([A-Za-z0-9.]+)-PLAN\.md$`)
-	blockName    = regexp.MustCompile(`^(?:(.*)-)?block-([A-Za-z0-9.]+)\.md$`)
-	phaseName    = regexp.MustCompile(`^(\d+)-(.+)$`)
+	summaryName  = pattern.New(`^([A-Za-z0-9.]+)-SUMMARY\.md$`)
+	planName     = pattern.New(`^([A-Za-z0-9.]+)-PLAN\.md$`)
+	blockName    = pattern.New(`^(?:(.*)-)?block-([A-Za-z0-9.]+)\.md$`)
+	phaseName    = pattern.New(`^(\d+)-(.+)$`)
 	planSummary  = "-PLAN-SUMMARY.md"
-	phasesFolder = regexp.MustCompile(`^phases/([^/]+)/([^/]+)$`)
+	phasesFolder = pattern.New(`^phases/([^/]+)/([^/]+)$`)
 )
 
 // about is what a file of a cluster is about, by its path.

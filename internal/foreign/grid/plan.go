@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
+	"pawl/internal/pattern"
 )
 
 // readPlans reads the plans of all blocks: those in plans first, then the copies in the folders of phases.
@@ -124,7 +124,7 @@ func slugName(folder string) string {
 	return ""
 }
 
-var titleLead = regexp.MustCompile(`^(?i)(?:block|plan)\s+[\w.]+\s*[:—–-]\s*`)
+var titleLead = pattern.New(`^(?i)(?:block|plan)\s+[\w.]+\s*[:—–-]\s*`)
 
 // title returns what a heading says without "Block 01:" before it and "Summary" behind.
 func title(text string) string {
@@ -132,7 +132,7 @@ func title(text string) string {
 	return strings.TrimSpace(strings.TrimSuffix(text, " Summary"))
 }
 
-var threadLead = regexp.MustCompile(`^(?i)thread\s+([\d.]*\d)\s*[:—–-]?\s*(.*)$`)
+var threadLead = pattern.New(`^(?i)thread\s+([\d.]*\d)\s*[:—–-]?\s*(.*)$`)
 
 // threadTitle returns the thread that a heading is about.
 func threadTitle(block, text string) (pawl.ItemID, string) {
@@ -198,8 +198,8 @@ func (r *reader) readPlanSummary(f *foreign.File) {
 }
 
 var (
-	waveTitle  = regexp.MustCompile(`^(?i)wave\s+(\d+)\b`)
-	blockInRow = regexp.MustCompile(`(?i)\bblock[\s-]+(\d{1,4})\b`)
+	waveTitle  = pattern.New(`^(?i)wave\s+(\d+)\b`)
+	blockInRow = pattern.New(`(?i)\bblock[\s-]+(\d{1,4})\b`)
 )
 
 func blocksIn(text string) []string {

@@ -1,7 +1,6 @@
 package grid
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -9,18 +8,19 @@ import (
 	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
+	"pawl/internal/pattern"
 )
 
 // The lines of a state in prose.
 var (
-	countLine = regexp.MustCompile(`^(Phase|Block|Plan|Wave|Thread):\s*(\d+)\s+of\s+(\d+)(?:\s+in current phase)?(?:\s*\((.*)\))?\s*$`)
-	wordLine  = regexp.MustCompile(`^(Status|Last activity|Progress|Last session|Stopped at|Resume file|Cluster|Mode|Session|Energy|Energy remaining):\s*(.*?)\s*$`)
-	phaseHead = regexp.MustCompile(`^Phase\s+(\d+)\s*[:—–-]\s*(.*?)(?:\s*\((?:Blocks?|Plans?)\b[^)]*\))?$`)
-	blockItem = regexp.MustCompile(`^(\s*[-*]\s+)(\S+|\[ \])\s+(?:Block|Plan)\s+([\w.]+)\s*:\s*(.*)$`)
-	percent   = regexp.MustCompile(`(\d+(?:\.\d+)?)\s*%`)
-	sinceDash = regexp.MustCompile(`\s+[-–—]\s+`)
-	stateHead = regexp.MustCompile(`^(?i)(?:grid|project) state(?:\s*[-–—:]\s*(.*))?$`)
-	endedBy   = regexp.MustCompile(`\s+-\s+(COMPLETE|COMPLETED|DONE|FAILED|SKIPPED|IN PROGRESS|BLOCKED)(\s*\([^)]*\))?\s*$`)
+	countLine = pattern.New(`^(Phase|Block|Plan|Wave|Thread):\s*(\d+)\s+of\s+(\d+)(?:\s+in current phase)?(?:\s*\((.*)\))?\s*$`)
+	wordLine  = pattern.New(`^(Status|Last activity|Progress|Last session|Stopped at|Resume file|Cluster|Mode|Session|Energy|Energy remaining):\s*(.*?)\s*$`)
+	phaseHead = pattern.New(`^Phase\s+(\d+)\s*[:—–-]\s*(.*?)(?:\s*\((?:Blocks?|Plans?)\b[^)]*\))?$`)
+	blockItem = pattern.New(`^(\s*[-*]\s+)(\S+|\[ \])\s+(?:Block|Plan)\s+([\w.]+)\s*:\s*(.*)$`)
+	percent   = pattern.New(`(\d+(?:\.\d+)?)\s*%`)
+	sinceDash = pattern.New(`\s+[-–—]\s+`)
+	stateHead = pattern.New(`^(?i)(?:grid|project) state(?:\s*[-–—:]\s*(.*))?$`)
+	endedBy   = pattern.New(`\s+-\s+(COMPLETE|COMPLETED|DONE|FAILED|SKIPPED|IN PROGRESS|BLOCKED)(\s*\([^)]*\))?\s*$`)
 )
 
 // isProse reports whether a state is written in prose: it has the heading of the position, or of the file.

@@ -2,13 +2,13 @@ package grid
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
+	"pawl/internal/pattern"
 )
 
 // readSummaries reads the records of blocks: in the folders of phases, in the cluster's folder and beside it.
@@ -169,7 +169,7 @@ func (r *reader) summaryLessons(c record) {
 	}
 }
 
-var oneLiner = regexp.MustCompile(`^\*\*One-liner:?\*\*:?\s*(.+)$`)
+var oneLiner = pattern.New(`^\*\*One-liner:?\*\*:?\s*(.+)$`)
 
 // summaryBody reads what stands behind the front matter: the threads' table, what was decided, the one-liner.
 func (r *reader) summaryBody(b *block, f *foreign.File, body splice.Part) {
@@ -255,7 +255,7 @@ func sameHash(a, b string) bool {
 	return len(a) >= 4 && len(b) >= 4 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
 }
 
-var hexWord = regexp.MustCompile(`^[0-9a-f]{4,64}$`)
+var hexWord = pattern.New(`^[0-9a-f]{4,64}$`)
 
 // hashOf returns a hash of git; empty for a dash, "N/A" and the like.
 func hashOf(text string) string {

@@ -3,13 +3,13 @@ package grid
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
+	"pawl/internal/pattern"
 )
 
 // prose changes the lines of a state in prose that say something else now.
@@ -184,7 +184,7 @@ func (p *proseWriter) activity(text string) string {
 	return day + dash + cmp.Or(p.did, what)
 }
 
-var bar = regexp.MustCompile(`\[([█░▓▒#=\- ]+)\]`)
+var bar = pattern.New(`\[([█░▓▒#=\- ]+)\]`)
 
 // progress fills as many cells of the bar as the file has.
 func (p *proseWriter) progress(text string) string {

@@ -2,7 +2,6 @@ package grid
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
+	"pawl/internal/pattern"
 )
 
 // summaries keeps the record of every block that is complete.
@@ -93,7 +93,7 @@ func (w *writer) keepSummary(k *work, f *foreign.File) {
 
 func (k *work) ended(now time.Time) time.Time { return firstKnown(k.state.Ended, k.state.Started, now) }
 
-var manyDashes = regexp.MustCompile(`-{2,}`)
+var manyDashes = pattern.New(`-{2,}`)
 
 // slug returns a name as a folder's: lower case, with hyphens.
 func slug(name string) string {

@@ -1,8 +1,9 @@
 package splice
 
 import (
-	"regexp"
 	"strings"
+
+	"pawl/internal/pattern"
 )
 
 // Section is a heading of a Markdown text and the lines below it, up to the next heading of its level or a higher one.
@@ -112,7 +113,7 @@ type Row struct {
 	Cells []string
 }
 
-var ruled = regexp.MustCompile(`^\s*\|?[\s:|-]*-[\s:|-]*$`)
+var ruled = pattern.New(`^\s*\|?[\s:|-]*-[\s:|-]*$`)
 
 // Table returns the first table among lines, with its titles as the first row; none gives nil.
 func Table(lines []Line) []Row {
