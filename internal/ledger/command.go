@@ -98,13 +98,13 @@ func wentWell(parts []part) bool {
 
 // byChanges judges by what was changed since, whatever it was.
 func (j *judging) byChanges(elsewhere bool) pawl.OperationVerdict {
-	inGit := j.moved() || mentions(j.Summary, "git") && j.gitChanged()
-	j.crowded = j.crowded || inGit && j.company
+	inGit := (j.mine.more || j.mine.git) && (j.moved() || mentions(j.Summary, "git") && j.gitChanged())
+	j.crowded = j.crowded || inGit && j.gitShared()
 	if j.crowded {
 		j.say("others were at work beside it: only what it alone names is held to be its own")
 	}
 	switch changed := j.changes(); {
-	case changed, inGit && !j.company:
+	case changed, inGit && !j.gitShared():
 		return pawl.OperationPartly
 	case j.Blind != "" || j.crowded:
 		return pawl.OperationUnknown
@@ -288,7 +288,7 @@ func (j *judging) git(args []string) came {
 		return unseen
 	case !moved && (commits || j.Git.Before(j.Clock)):
 		return none
-	case j.company:
+	case j.gitShared():
 		j.crowded = true
 		return unseen
 	case commits:
@@ -296,6 +296,11 @@ func (j *judging) git(args []string) came {
 	}
 	j.gitChanged()
 	return begun
+}
+
+// gitShared reports whether others may have changed what git keeps.
+func (j *judging) gitShared() bool {
+	return j.company || slices.ContainsFunc(j.others, func(n names) bool { return n.git })
 }
 
 // gitChanged reports whether git's index or refs were changed since, and says so.

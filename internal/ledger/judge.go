@@ -77,6 +77,7 @@ func Judge(o *pawl.OperationState, w World) Judgement {
 type judging struct {
 	*pawl.OperationState
 	World
+	mine     names   // what it changes
 	others   []names // what others are about that may have changed something
 	company  bool    // of commands that may have changed anything
 	crowded  bool    // what may be its own cannot be told from what others did

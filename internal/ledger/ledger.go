@@ -84,7 +84,7 @@ func takenAway(s script, in place) []string {
 			continue
 		}
 		words := bare(part.words)
-		if s.unclear || len(words) < 2 || !remover[path.Base(words[0])] {
+		if s.unclear || len(words) < 2 || !remover[path.Base(words[0])] || words[0] == "git" && words[1] != "rm" && words[1] != "mv" {
 			continue
 		}
 		for _, word := range words[1:] {

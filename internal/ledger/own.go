@@ -12,10 +12,12 @@ import (
 // name where it names all that it changes, and where another command may have changed anything, all that it does not name.
 // It is crowded where something was left out that may have been its own.
 func (j *judging) own() {
-	mine := namesOf(j.OperationState, j.Root)
+	j.mine = namesOf(j.OperationState, j.Root)
+	mine := j.mine
 	j.others = []names{{paths: j.Others}}
 	for _, o := range j.Beside {
-		if n := namesOf(o, j.Root); !n.reads {
+		n := namesOf(o, j.Root)
+		if same := o.Summary == j.Summary && o.Dir == j.Dir; !n.reads && !same { // who did what of two that are the same is all one
 			j.others = append(j.others, n)
 		}
 	}
@@ -221,7 +223,7 @@ func (n *names) words(s script, in place) {
 
 // names reports whether a change is of what is named. A folder is what something was removed from.
 func (n names) names(c Change) bool {
-	return n.has(c.Path) || c.Folder && slices.ContainsFunc(append(slices.Clone(n.paths), n.heads...), func(p string) bool { return path.Dir(p) == c.Path })
+	return n.has(c.Path) || c.Folder && n.removes && slices.ContainsFunc(append(slices.Clone(n.paths), n.heads...), func(p string) bool { return path.Dir(p) == c.Path })
 }
 
 // has reports whether a path, as seen from the project, is named.
