@@ -185,15 +185,18 @@ func (o *OperationState) before(other *OperationState) bool {
 
 // besides notes what another operation has done since this one was meant.
 func (o *OperationState) besides(other *OperationState) {
-	switch other.Kind {
-	case OperationReads:
-	case OperationFiles:
-		for _, path := range other.Paths {
-			if len(o.Others) < MaxOthers && !slices.Contains(o.Others, path) {
-				o.Others = append(o.Others, path)
-			}
+	if other.Kind == OperationReads {
+		return
+	}
+	o.Overlaps = o.Overlaps || other.Kind != OperationFiles && !other.Bound
+	for _, path := range other.Paths {
+		if slices.Contains(o.Others, path) {
+			continue
 		}
-	default:
-		o.Overlaps = true
+		if len(o.Others) == MaxOthers {
+			o.Overlaps = true
+			return
+		}
+		o.Others = append(o.Others, path)
 	}
 }

@@ -22,7 +22,9 @@ type Operation struct {
 	Kind    OperationKind `json:"kind"`
 	Summary string        `json:"summary,omitempty"` // the command or what else it is about, without secrets, at most MaxSummary bytes
 	Digest  string        `json:"digest"`            // SHA-256 of the tool's name and input as they were given
-	Paths   []string      `json:"paths,omitempty"`   // that it names, of a command those that it takes away; relative to the project where they lie inside
+	Paths   []string      `json:"paths,omitempty"`   // that it changes, relative to the project where they lie inside
+	Bound   bool          `json:"bound,omitempty"`   // a command that changes no others
+	Gone    []string      `json:"gone,omitempty"`    // of a command: what it is to take away, and what was there
 	Expect  []Expected    `json:"expect,omitempty"`  // what files are to hold after it
 	Dir     string        `json:"dir,omitempty"`     // where it works, relative to the project where that lies inside. Defaults to its root.
 	Head    string        `json:"head,omitempty"`    // the commit that git stood at

@@ -331,7 +331,7 @@ func (c *drama) weigh(r report, before, after *witness, when string) error {
 	if (still || len(lived)+len(lives) == 0) && !k.judged[still] {
 		k.judged[still] = true
 		c.counts.count(row{k.Sort, is}, still, r.Verdict)
-		if k.Sort.Local() && r.Verdict == pawl.OperationUnknown && !silent {
+		if (row{k.Sort, is}).local() && r.Verdict == pawl.OperationUnknown && !silent {
 			c.counts.blind++
 		}
 		if silent {

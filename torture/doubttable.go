@@ -24,6 +24,9 @@ type row struct {
 	truth scripted.Truth
 }
 
+// local reports whether what the verdict was given on leaves something here.
+func (r row) local() bool { return r.sort.Local() && r.truth != scripted.Traceless }
+
 // counts are how often each verdict was given on what.
 type counts struct {
 	deaths int
@@ -81,13 +84,15 @@ func (c *counts) print(out io.Writer) {
 		line("all", string(truth), c.sum(func(r row) bool { return r.truth == truth }))
 	}
 	told, all := c.decided()
-	fmt.Fprintf(out, "%d deaths; of %d verdicts on file writes and commands with local effects %d are done, not done or partly (%.1f %%),\n"+
-		"%d unknown where nothing here could tell, and %d unknown where something could\n",
-		c.deaths, all, told, 100*float64(told)/float64(max(1, all)), c.blind, len(c.silent))
+	fmt.Fprintf(out, "%d deaths; of %d verdicts on file writes and commands with local effects %d are done, not done or partly (%.1f %%);\n"+
+		"%d are unknown where nothing here could tell, and %d where something could (%.1f %% of those of which anything could tell)\n",
+		c.deaths, all, told, percent(told, all), c.blind, len(c.silent), percent(len(c.silent), all-c.blind))
 	for _, line := range c.silent[:min(len(c.silent), mostSilent)] {
 		fmt.Fprintln(out, line)
 	}
 }
+
+func percent(n, of int) float64 { return 100 * float64(n) / float64(max(1, of)) }
 
 // mostSilent is how many verdicts that say nothing are printed.
 const mostSilent = 20
@@ -122,8 +127,8 @@ const leastDecided = 95
 // fault is what the counts came to, as an error.
 func (c *counts) fault() error {
 	told, all := c.decided()
-	if all >= enough && told*100 < leastDecided*all {
-		return fmt.Errorf("of %d verdicts on what has local effects only %d say something", all, told)
+	if all -= c.blind; all >= enough && told*100 < leastDecided*all {
+		return fmt.Errorf("of %d verdicts on what has local effects, and left something to tell by, only %d say something", all, told)
 	}
 	return nil
 }

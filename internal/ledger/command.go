@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"path"
 	"slices"
 	"strings"
@@ -76,8 +74,8 @@ func (j *judging) parts(s script) (parts []part, elsewhere bool) {
 			p.came = j.state(c, in)
 		}
 		for _, word := range append(slices.Clone(c.words), targets(c)...) {
-			p.names.add(in, word)
-			j.before.add(in, word)
+			p.names.add(in, word, nil)
+			j.before.add(in, word, nil)
 		}
 		parts = append(parts, p)
 	}
@@ -100,13 +98,13 @@ func wentWell(parts []part) bool {
 
 // byChanges judges by what was changed since, whatever it was.
 func (j *judging) byChanges(elsewhere bool) pawl.OperationVerdict {
-	inGit := j.moved() || mentions(j.Summary, "git") && j.gitChanged()
-	j.crowded = j.crowded || inGit && j.company
+	inGit := (j.mine.more || j.mine.git) && (j.moved() || mentions(j.Summary, "git") && j.gitChanged())
+	j.crowded = j.crowded || inGit && j.gitShared()
 	if j.crowded {
 		j.say("others were at work beside it: only what it alone names is held to be its own")
 	}
 	switch changed := j.changes(); {
-	case changed, inGit && !j.company:
+	case changed, inGit && !j.gitShared():
 		return pawl.OperationPartly
 	case j.Blind != "" || j.crowded:
 		return pawl.OperationUnknown
@@ -191,7 +189,7 @@ func (j *judging) each(paths []string, one func(string) came) came {
 		all = append(all, one(p))
 	}
 	switch {
-	case len(all) == 0:
+	case len(all) == 0, slices.Contains(all, unseen) && slices.Max(all) == none:
 		return unseen
 	case slices.Min(all) == slices.Max(all):
 		return all[0]
@@ -203,24 +201,37 @@ func (j *judging) each(paths []string, one func(string) came) came {
 	return begun
 }
 
+// unless returns how far a command came by what is at a path, unless others may have covered what it left there, or left it
+// themselves.
+func (j *judging) unless(p string, c came) came {
+	if c == none && j.covered(p) || c > none && j.theirs(p) {
+		j.crowded = true
+		return unseen
+	}
+	return c
+}
+
+// covered reports whether others may have changed what is at a path, or taken it away, since this operation left it.
+func (j *judging) covered(p string) bool { return (j.Overlaps || j.theirs(p)) && j.since(j.Look(p)) }
+
 // made says whether a file was made or touched. Where a command before it names the same file, that may have done it.
 func (j *judging) made(p string) came {
 	l := j.Look(p)
 	switch {
 	case !l.There || !j.since(l):
-		return none
+		return j.unless(p, none)
 	case slices.Contains(j.before.paths, p):
-		return begun
+		return j.unless(p, begun)
 	}
-	return full
+	return j.unless(p, full)
 }
 
 func (j *judging) folder(p string) came {
 	switch l := j.Look(p); {
 	case !l.There || !l.Folder:
-		return none
+		return j.unless(p, none)
 	case j.since(l):
-		return full
+		return j.unless(p, full)
 	}
 	return asIs
 }
@@ -228,29 +239,25 @@ func (j *judging) folder(p string) came {
 func (j *judging) removed(p string) came {
 	switch l := j.Look(p); {
 	case l.There && l.Folder && j.since(l):
-		return begun
+		return j.unless(p, begun)
 	case l.There:
-		return none
-	case j.was(p):
+		return j.unless(p, none)
+	case slices.Contains(j.Gone, p):
 		return full
 	}
 	return asIs
 }
 
-// was reports whether something was at a path that the command was to take away.
-func (j *judging) was(p string) bool {
-	return slices.Contains(j.Paths, p)
-}
-
 func (j *judging) movedFile(from, to string) came {
 	old, now := j.Look(from), j.Look(to)
 	if now.Folder {
-		now = j.Look(path.Join(to, path.Base(from)))
+		to = path.Join(to, path.Base(from))
+		now = j.Look(to)
 	}
 	switch {
 	case !now.There, old.There && !j.since(now):
-		return none
-	case !old.There && (j.was(from) || j.since(now)):
+		return j.unless(to, none)
+	case !old.There && (slices.Contains(j.Gone, from) || j.since(now)):
 		return full
 	}
 	return unseen
@@ -259,17 +266,18 @@ func (j *judging) movedFile(from, to string) came {
 func (j *judging) copied(from, to string) came {
 	old, now := j.Look(from), j.Look(to)
 	if now.Folder {
-		now = j.Look(path.Join(to, path.Base(from)))
+		to = path.Join(to, path.Base(from))
+		now = j.Look(to)
 	}
 	if !now.There || !j.since(now) {
-		return none
+		return j.unless(to, none)
 	}
 	a, errA := contentOf(old)
 	b, errB := contentOf(now)
 	if errA == nil && errB == nil && old.There && a == b {
 		return full
 	}
-	return begun
+	return j.unless(to, begun)
 }
 
 // git says how far a command of git came, by its index and refs. A commit moves HEAD, and does so last.
@@ -280,7 +288,7 @@ func (j *judging) git(args []string) came {
 		return unseen
 	case !moved && (commits || j.Git.Before(j.Clock)):
 		return none
-	case j.company:
+	case j.gitShared():
 		j.crowded = true
 		return unseen
 	case commits:
@@ -288,6 +296,11 @@ func (j *judging) git(args []string) came {
 	}
 	j.gitChanged()
 	return begun
+}
+
+// gitShared reports whether others may have changed what git keeps.
+func (j *judging) gitShared() bool {
+	return j.company || slices.ContainsFunc(j.others, func(n names) bool { return n.git })
 }
 
 // gitChanged reports whether git's index or refs were changed since, and says so.
@@ -305,29 +318,29 @@ func (j *judging) written(c command, words []string, in place) came {
 		return unseen
 	}
 	r := c.redirects[0]
-	l := j.Look(in.at(r.path))
+	p := in.at(r.path)
+	l := j.Look(p)
 	if !l.There || !j.since(l) {
-		return none
+		return j.unless(p, none)
 	}
 	text, known := printed(words)
 	if c.here != nil && len(words) == 1 && words[0] == "cat" {
 		text, known = *c.here, true
 	}
-	if !known || c.piped {
-		return begun
-	}
-	if r.added {
-		tail, err := l.Tail(len(text))
-		if err == nil && string(tail) == text {
-			return full
-		}
-		return begun
-	}
-	h := sha256.Sum256([]byte(text))
-	if now, err := l.Content(); err == nil && now == hex.EncodeToString(h[:]) {
+	if known && !c.piped && holds(l, text, r.added) {
 		return full
 	}
-	return begun
+	return j.unless(p, begun)
+}
+
+// holds reports whether a file holds a text, or ends with it.
+func holds(l Look, text string, atEnd bool) bool {
+	if atEnd {
+		tail, err := l.Tail(len(text))
+		return err == nil && string(tail) == text
+	}
+	now, err := l.Content()
+	return err == nil && now == sum([]byte(text))
 }
 
 // printed returns what echo and printf print, where that does not depend on the shell.

@@ -77,9 +77,11 @@ func Judge(o *pawl.OperationState, w World) Judgement {
 type judging struct {
 	*pawl.OperationState
 	World
-	company  bool  // of commands that may have changed anything
-	crowded  bool  // what may be its own cannot be told from what others did
-	before   names // of the commands before the one that is looked at
+	mine     names   // what it changes
+	others   []names // what others are about that may have changed something
+	company  bool    // of commands that may have changed anything
+	crowded  bool    // what may be its own cannot be told from what others did
+	before   names   // of the commands before the one that is looked at
 	evidence []string
 }
 
@@ -132,33 +134,41 @@ func short(commit string) string {
 
 // files compares what files hold with what they were to hold.
 func (j *judging) files() pawl.OperationVerdict {
-	full, none, same := 0, 0, 0
+	found := map[came]int{}
 	for _, e := range j.Expect {
-		switch now, err := contentOf(j.Look(e.Path)); {
-		case err != nil:
-			j.say("`%s` cannot be read: %v", e.Path, err)
-		case now == e.Was && now == e.Will && !e.Open:
-			same++
-			j.say("`%s` is as it was to be, and was so before", e.Path)
-		case now == e.Will && !e.Open:
-			full++
-			j.say("`%s` %s", e.Path, map[bool]string{true: "is gone, as it was to be", false: "holds what it was to hold"}[e.Will == ""])
-		case now == e.Was:
-			none++
-			j.say("`%s` %s", e.Path, map[bool]string{true: "is not there", false: "is as it was before"}[e.Was == ""])
-		case e.Open:
-			j.say("`%s` is not as it was before, and what it was to hold is not known", e.Path)
-		default:
-			j.say("`%s` holds neither what was there before nor what it was to hold", e.Path)
-		}
+		found[j.expected(e)]++
 	}
 	switch len(j.Expect) {
-	case full + same:
+	case found[full] + found[asIs]:
 		return pawl.OperationDone
-	case none + same:
+	case found[none] + found[asIs]:
 		return pawl.OperationNotDone
+	case found[none] + found[asIs] + found[unseen]:
+		return pawl.OperationUnknown
 	}
 	return pawl.OperationPartly
+}
+
+// expected says how far an operation came with one file, and why.
+func (j *judging) expected(e pawl.Expected) came {
+	found, why := begun, "holds neither what was there before nor what it was to hold"
+	switch now, err := contentOf(j.Look(e.Path)); {
+	case err != nil:
+		why = "cannot be read: " + err.Error()
+	case now == e.Was && now == e.Will && !e.Open:
+		found, why = asIs, "is as it was to be, and was so before"
+	case now == e.Will && !e.Open:
+		found, why = full, map[bool]string{true: "is gone, as it was to be", false: "holds what it was to hold"}[e.Will == ""]
+	case now == e.Was:
+		found, why = none, map[bool]string{true: "is not there", false: "is as it was before"}[e.Was == ""]
+	case e.Open:
+		why = "is not as it was before, and what it was to hold is not known"
+	}
+	if found == none && j.covered(e.Path) || found == begun && j.theirs(e.Path) {
+		found, why = unseen, why+", which may be others' doing since"
+	}
+	j.say("`%s` %s", e.Path, why)
+	return found
 }
 
 // contentOf returns the hash of a file's content, empty where nothing is there.

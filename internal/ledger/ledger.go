@@ -44,7 +44,7 @@ func Intent(c Call) pawl.Operation {
 	}
 	paths := t.paths(in, plan)
 	if t.kind == pawl.OperationCommand {
-		paths = c.goners(t.summary(in))
+		paths = c.commanded(&o, t.summary(in))
 	}
 	for _, path := range paths[:min(len(paths), maxPaths)] {
 		o.Paths = append(o.Paths, c.shown(path))
@@ -60,30 +60,40 @@ func Intent(c Call) pawl.Operation {
 	return o
 }
 
-// goners returns the paths that a command is to take away, as far as they are there now.
-func (c Call) goners(command string) []string {
-	s := readScript(command)
-	if s.unclear {
-		return nil
+// commanded returns the paths that a shell command changes, and sets whether it changes no others, and which of what it
+// takes away was there.
+func (c Call) commanded(o *pawl.Operation, command string) []string {
+	n := namesIn(command, place{dir: c.Dir})
+	if o.Bound = !n.more && !n.git && len(n.heads) == 0 && len(n.paths) <= maxPaths; !o.Bound {
+		n.paths = nil
 	}
-	var there []string
-	in := place{dir: c.Dir}
+	for _, path := range takenAway(readScript(command), place{dir: c.Dir}) {
+		if c.There(path) && len(o.Gone) < maxPaths {
+			o.Gone = append(o.Gone, c.shown(path))
+		}
+	}
+	return n.paths
+}
+
+// takenAway returns the paths that a script takes away, as far as that can be read.
+func takenAway(s script, in place) []string {
+	var paths []string
 	for _, part := range s.commands {
 		if goes, to := part.goes(in); goes {
 			in = to
 			continue
 		}
 		words := bare(part.words)
-		if len(words) < 2 || !remover[path.Base(words[0])] {
+		if s.unclear || len(words) < 2 || !remover[path.Base(words[0])] || words[0] == "git" && words[1] != "rm" && words[1] != "mv" {
 			continue
 		}
 		for _, word := range words[1:] {
-			if !strings.HasPrefix(word, "-") && c.There(in.at(word)) {
-				there = append(there, in.at(word))
+			if !strings.HasPrefix(word, "-") {
+				paths = append(paths, in.at(word))
 			}
 		}
 	}
-	return there
+	return paths
 }
 
 // Changes reports whether a tool may change files.

@@ -82,22 +82,29 @@ func (w *world) mean(tool string, in any) *pawl.OperationState {
 // judge finds out what is so, as the engine does.
 func (w *world) judge(o *pawl.OperationState) (pawl.OperationVerdict, string) {
 	w.Helper()
+	return w.judgeBeside(o)
+}
+
+// found is what there is to be found.
+func (w *world) found(o *pawl.OperationState) ledger.World {
+	w.Helper()
 	found := ledger.World{Root: w.root, Look: w.look}
+	busy := map[string]bool{}
 	err := filepath.WalkDir(w.root, func(path string, d os.DirEntry, err error) error {
-		if l := w.look(path); err == nil && path != w.root && !l.Changed.Before(o.Clock) {
+		if l := w.look(path); err == nil && !l.Changed.Before(o.Clock) {
 			rel, _ := filepath.Rel(w.root, path)
-			found.Changed = append(found.Changed, ledger.Change{Path: rel, What: "changed", At: l.Changed})
+			found.Changed = append(found.Changed, ledger.Change{Path: rel, What: "changed", At: l.Changed, Folder: d.IsDir()})
+			busy[filepath.Dir(rel)] = rel != "."
 		}
 		return err
 	})
 	if err != nil {
 		w.Fatal(err)
 	}
-	if l := w.look("."); len(found.Changed) == 0 && !l.Changed.Before(o.Clock) {
-		found.Changed = append(found.Changed, ledger.Change{Path: "something", What: "removed", At: l.Changed})
+	for i := range found.Changed {
+		found.Changed[i].Busy = found.Changed[i].Folder && busy[found.Changed[i].Path]
 	}
-	v := ledger.Judge(o, found)
-	return v.Verdict, strings.Join(v.Evidence, "; ")
+	return found
 }
 
 func (w *world) look(name string) ledger.Look {

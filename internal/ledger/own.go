@@ -8,18 +8,25 @@ import (
 	"pawl"
 )
 
-// own leaves out the changes that this operation did not make: those of a file that another tool is about, those that it does
-// not name where it names all that it changes, and where another command may have changed anything, or names the same, all
-// that only this one does not name. It is crowded where something was left out that may have been its own.
+// own leaves out the changes that this operation did not make: those of what another one is about, those that it does not
+// name where it names all that it changes, and where another command may have changed anything, all that it does not name.
+// It is crowded where something was left out that may have been its own.
 func (j *judging) own() {
-	mine := namesOf(j.OperationState, j.Root)
-	files, others := j.others()
-	j.company = j.Overlaps || slices.ContainsFunc(others, func(n names) bool { return n.more })
+	j.mine = namesOf(j.OperationState, j.Root)
+	mine := j.mine
+	j.others = []names{{paths: j.Others}}
+	for _, o := range j.Beside {
+		n := namesOf(o, j.Root)
+		if same := o.Summary == j.Summary && o.Dir == j.Dir; !n.reads && !same { // who did what of two that are the same is all one
+			j.others = append(j.others, n)
+		}
+	}
+	j.company = j.Overlaps || slices.ContainsFunc(j.others, func(n names) bool { return n.more })
 	j.crowded = j.company && mine.more
 	kept := j.Changed[:0:0]
 	for _, c := range j.Changed {
 		its := mine.names(c)
-		theirs := ofFile(c.Path, files) || ofFile(c.Path, j.Others) || slices.ContainsFunc(others, func(n names) bool { return n.names(c) })
+		theirs := slices.ContainsFunc(j.others, func(n names) bool { return n.names(c) })
 		switch hidden := c.Folder && (c.Busy || j.company); {
 		case hidden && mine.removes && (its || mine.more), its && theirs && !c.Busy:
 			j.crowded = true
@@ -33,38 +40,23 @@ func (j *judging) own() {
 	}
 }
 
-// others returns what the other operations are about that may have changed something: the files of tools for files, and what
-// commands name.
-func (j *judging) others() (files []string, others []names) {
-	for _, o := range j.Beside {
-		switch n := namesOf(o, j.Root); {
-		case o.Kind == pawl.OperationFiles && len(o.Paths) > 0:
-			files = append(files, o.Paths...)
-		case !n.reads:
-			others = append(others, n)
-		}
-	}
-	return files, others
+// theirs reports whether another operation is about a path.
+func (j *judging) theirs(p string) bool {
+	return slices.ContainsFunc(j.others, func(n names) bool { return n.has(p) })
 }
 
-// ofFile reports whether a path is one of some files, or one that is written to take the place of one of them.
-func ofFile(name string, files []string) bool {
-	return slices.ContainsFunc(files, func(file string) bool {
-		return name == file || path.Dir(name) == path.Dir(file) && strings.Contains(path.Base(name), path.Base(file))
-	})
-}
-
-// names are what an operation names, as far as its words can be read.
+// names are what an operation changes, as far as its words can be read.
 type names struct {
-	text    string
 	paths   []string
 	heads   []string // of paths that a shell completes
+	text    string   // in which what it changes may be named
 	more    bool     // it may change what it does not name
 	removes bool     // it may remove something
 	reads   bool     // it changes nothing
+	git     bool     // it changes what git keeps
 }
 
-// namesOf reads the words of an operation in the project at root.
+// namesOf returns what an operation changes in the project at root.
 func namesOf(o *pawl.OperationState, root string) names {
 	switch o.Kind {
 	case pawl.OperationReads:
@@ -74,28 +66,85 @@ func namesOf(o *pawl.OperationState, root string) names {
 	case pawl.OperationOther:
 		return names{more: true, removes: true}
 	}
-	s := readScript(o.Summary)
-	n := names{text: o.Summary, more: cutOff(o.Summary) || hidden(o.Dir), reads: !s.unclear && !cutOff(o.Summary)}
-	in := place{root, o.Dir}
-	vars := n.loops(s.loops, in)
+	return namesIn(o.Summary, place{root, o.Dir})
+}
+
+// namesIn returns what a shell command changes.
+func namesIn(text string, in place) names {
+	s := readScript(text)
+	n := names{more: cutOff(text) || hidden(in.dir)}
+	variables := s.variables()
+	start := in
 	for _, c := range s.commands {
 		if goes, to := c.goes(in); goes {
 			in = to
-			continue
-		}
-		n.reads = n.reads && effectOf(c) == noEffect
-		n.more = n.more || !bounded(c, vars)
-		n.removes = n.removes || n.more || len(c.words) > 0 && remover[path.Base(c.words[0])]
-		for _, word := range append(slices.Clone(c.words), targets(c)...) {
-			n.add(in, word)
+		} else {
+			n.take(c, in, variables)
 		}
 	}
+	if n.more {
+		n.text, n.removes = text, true
+		n.words(s, start)
+	}
+	n.reads = !n.more && !n.git && len(n.paths)+len(n.heads) == 0
 	return n
 }
 
 // cutOff reports whether not all of a command is on record.
-func cutOff(summary string) bool {
-	return strings.HasSuffix(summary, "…") || hidden(summary)
+func cutOff(text string) bool {
+	return strings.HasSuffix(text, "…") || hidden(text)
+}
+
+// remover are commands that take something away.
+var remover = wordSet("rm rmdir unlink mv git")
+
+// take takes in what one command changes.
+func (n *names) take(c command, in place, variables map[string][]string) {
+	words := bare(c.words)
+	n.more = n.more || slices.ContainsFunc(words, runsAnother)
+	changed := targets(c)
+	switch effectOf(command{words: c.words}) {
+	case local:
+		args, known := changedBy(words)
+		changed = append(changed, args...)
+		n.more = n.more || !known
+		n.git = n.git || path.Base(words[0]) == "git"
+		n.removes = n.removes || remover[path.Base(words[0])]
+	case anywhere:
+		n.more = true
+	}
+	for _, word := range changed {
+		n.more = !n.add(in, word, variables) || n.more
+	}
+}
+
+// changedBy returns the words of a command that name what it changes. It is false where there may be more than these.
+func changedBy(words []string) ([]string, bool) {
+	var args []string
+	for _, word := range words[1:] {
+		if !strings.HasPrefix(word, "-") {
+			args = append(args, word)
+		}
+	}
+	switch name := path.Base(words[0]); {
+	case len(args) == 0:
+		return nil, false
+	case name == "git":
+		return nil, slices.Contains([]string{"add", "commit", "tag", "branch"}, args[0])
+	case name == "sed" || name == "chmod" || name == "chown":
+		return args[1:], true
+	case name == "mv", name == "cp", name == "ln":
+		from, to := args[:len(args)-1], args[len(args)-1]
+		changed := []string{to}
+		for _, arg := range from {
+			changed = append(changed, path.Join(to, path.Base(arg)))
+		}
+		if name == "mv" {
+			changed = append(changed, from...)
+		}
+		return changed, true
+	}
+	return args, slices.Contains([]string{"touch", "mkdir", "rm", "rmdir", "unlink", "tee", "truncate"}, path.Base(words[0]))
 }
 
 func targets(c command) []string {
@@ -106,48 +155,6 @@ func targets(c command) []string {
 	return paths
 }
 
-// remover are commands that remove something, under its name or altogether.
-var remover = wordSet("rm rmdir unlink mv git")
-
-// loops takes in what loops go through, and returns the variables that stand for nothing else.
-func (n *names) loops(loops []command, in place) []string {
-	var vars []string
-	for _, c := range loops {
-		if slices.ContainsFunc(c.words, nameless) {
-			continue
-		}
-		vars = append(vars, "$"+c.each, "${"+c.each)
-		for _, word := range c.words {
-			n.add(in, word+"*")
-		}
-	}
-	return vars
-}
-
-// bounded reports whether a command changes no more than what it names, as far as files go. Some variables are known.
-func bounded(c command, vars []string) bool {
-	words := bare(c.words)
-	open := func(word string) bool {
-		return nameless(word) && !slices.ContainsFunc(vars, func(v string) bool { return strings.HasPrefix(word, v) })
-	}
-	if slices.ContainsFunc(targets(c), open) || slices.ContainsFunc(words, runsAnother) {
-		return false
-	}
-	if len(words) == 0 || effectOf(command{words: c.words}) == noEffect {
-		return true
-	}
-	switch path.Base(words[0]) {
-	case "touch", "mkdir", "rm", "rmdir", "unlink", "mv", "cp", "ln", "sed", "tee", "chmod", "chown", "truncate":
-		return !slices.ContainsFunc(words[1:], open)
-	case "git":
-		return len(words) > 1 && slices.Contains([]string{"add", "commit", "tag", "branch"}, words[1])
-	}
-	return false
-}
-
-// nameless reports whether nothing of a word can be read but by a shell.
-func nameless(word string) bool { return strings.IndexAny(word, "$`*?[{(~") == 0 }
-
 // runsAnother reports whether a shell runs another command to know a word, one that may change something.
 func runsAnother(word string) bool {
 	_, inside, is := strings.Cut(word, "$(")
@@ -155,32 +162,80 @@ func runsAnother(word string) bool {
 	return strings.Contains(word, "`") || is && !strings.HasPrefix(inside, "(") && !readers[strings.TrimSuffix(name, ")")]
 }
 
-// add takes in a word that may be a path.
-func (n *names) add(in place, word string) {
-	head := strings.IndexAny(word, "$`*?[{(")
-	switch {
-	case word == "" || head == 0 || strings.HasPrefix(word, "-"):
-	case head > 0 && strings.HasSuffix(word[:head], "/"):
-		n.heads = append(n.heads, in.at(word[:head])+"/")
-	case head > 0:
-		n.heads = append(n.heads, in.at(word[:head]))
-	default:
+// variables returns what the variables of loops stand for, one after the other.
+func (s script) variables() map[string][]string {
+	values := map[string][]string{}
+	for _, c := range s.loops {
+		values[c.each] = append(values[c.each], c.words...)
+	}
+	return values
+}
+
+// add takes in a word that is a path, or what a shell makes one of. It is false where that cannot be told.
+func (n *names) add(in place, word string, variables map[string][]string) bool {
+	i := strings.IndexAny(word, "$`*?[{(~")
+	switch head := word[:max(i, 0)]; {
+	case i < 0 && word != "":
 		n.paths = append(n.paths, in.at(word))
+	case strings.HasSuffix(head, "/"):
+		n.heads = append(n.heads, in.at(head)+"/")
+	case head != "":
+		n.heads = append(n.heads, in.at(head))
+	case i == 0:
+		return n.addValues(in, word, variables)
+	}
+	return true
+}
+
+// addValues takes in a word that begins with the variable of a loop, for each of its values.
+func (n *names) addValues(in place, word string, variables map[string][]string) bool {
+	for name, values := range variables {
+		for _, spelled := range []string{"$" + name, "${" + name + "}"} {
+			rest, is := strings.CutPrefix(word, spelled)
+			if !is {
+				continue
+			}
+			known := true
+			for _, value := range values {
+				if rest != "" {
+					value += "*"
+				}
+				known = n.add(in, value, nil) && known
+			}
+			return known
+		}
+	}
+	return false
+}
+
+// words takes in all words of a script, for want of better: any of them may be the path of something that it changes.
+func (n *names) words(s script, in place) {
+	for _, c := range s.commands {
+		if goes, to := c.goes(in); goes {
+			in = to
+			continue
+		}
+		for _, word := range append(slices.Clone(c.words), targets(c)...) {
+			n.add(in, word, nil)
+		}
 	}
 }
 
 // names reports whether a change is of what is named. A folder is what something was removed from.
 func (n names) names(c Change) bool {
-	return n.has(c.Path) || c.Folder && slices.ContainsFunc(append(slices.Clone(n.paths), n.heads...), func(p string) bool { return path.Dir(p) == c.Path })
+	return n.has(c.Path) || c.Folder && n.removes && slices.ContainsFunc(append(slices.Clone(n.paths), n.heads...), func(p string) bool { return path.Dir(p) == c.Path })
 }
 
 // has reports whether a path, as seen from the project, is named.
 func (n names) has(name string) bool {
-	return mentions(n.text, path.Base(name)) ||
-		slices.ContainsFunc(n.paths, func(p string) bool {
-			return p == name || strings.HasPrefix(name, p+"/")
-		}) ||
+	return n.text != "" && mentions(n.text, path.Base(name)) ||
+		slices.ContainsFunc(n.paths, func(p string) bool { return strings.HasPrefix(name, p+"/") || ofFile(name, p) }) ||
 		slices.ContainsFunc(n.heads, func(head string) bool { return strings.HasPrefix(name, head) })
+}
+
+// ofFile reports whether a path is that of a file, or of one that is written to take its place.
+func ofFile(name, file string) bool {
+	return name == file || path.Dir(name) == path.Dir(file) && len(path.Base(file)) >= 4 && strings.Contains(path.Base(name), path.Base(file))
 }
 
 // mentions reports whether a text has a name in it that is not a part of another.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"pawl/internal/agents/agentstest"
 )
 
 // CallVar marks the processes of a call with its number.
@@ -172,6 +175,9 @@ func (a *agent) report(c *Call, sub, said string, failed error) error {
 		moment = Fails
 		if a.dialect.names[Fails] != a.dialect.names[Reports] {
 			fields["error"] = failed.Error()
+			if a.Dialect == "copilot" {
+				fields["error"] = map[string]any{"name": "ToolError", "message": failed.Error()}
+			}
 		}
 	}
 	key, answer := a.dialect.answer(said)
@@ -279,10 +285,11 @@ var errCut = errors.New("the hook was killed")
 
 // hook tells a hook of something, and returns what it said. It must end well, and say what a parser takes.
 func (a *agent) hook(m Moment, cut time.Duration, fields map[string]any) ([]byte, error) {
-	payload := a.dialect.payload(m, a.ID, a.Root)
-	for key, value := range fields {
-		payload[key] = value
+	payload, err := a.dialect.payload(m, a.ID, a.Root)
+	if err != nil {
+		return nil, err
 	}
+	maps.Copy(payload, fields)
 	data, err := json.Marshal(payload)
 	if err != nil {
 		return nil, err
@@ -306,19 +313,13 @@ func (a *agent) hook(m Moment, cut time.Duration, fields map[string]any) ([]byte
 	switch {
 	case cut > 0 && err != nil:
 		return said.Bytes(), errCut
-	case err != nil || complaint.Len() > 0 || !a.parses(said.Bytes()):
+	case err == nil && complaint.Len() == 0:
+		_, err = agentstest.Read(a.Dialect, a.dialect.names[m], said.Bytes())
+	}
+	if err != nil || complaint.Len() > 0 {
 		return nil, errors.Join(a.note(Line{What: Fault, Text: fmt.Sprintf("hook %s: %v: %q %q", m, err, said.String(), complaint.String())}), err)
 	}
 	return said.Bytes(), nil
-}
-
-// parses reports whether the agent's parser takes what a hook said.
-func (a *agent) parses(said []byte) bool {
-	if len(bytes.TrimSpace(said)) == 0 {
-		return a.Dialect == "claude" || a.Dialect == "codex"
-	}
-	var object map[string]any
-	return json.Unmarshal(said, &object) == nil
 }
 
 // note adds a line to the ledger, and syncs it.

@@ -117,7 +117,7 @@ func (a *Author) Session(p Plot) (*Session, error) {
 	if a.chance(30) {
 		s.Turns = append(s.Turns, Turn{Prompt: "And now the rest.", Groups: a.groups(1+a.Dice.IntN(3), "")})
 	}
-	if a.chance(4) {
+	if a.chance(3) {
 		s.Cut = a.ms(1, 12)
 	}
 	if p.Dies {
@@ -175,7 +175,7 @@ func (a *Author) sign(c *Call, sub string) *Call {
 		c.ID = fmt.Sprintf("toolu_%02d", c.N)
 	}
 	c.Session = pawl.SessionIDOf(a.dialect.Name, a.native, sub)
-	switch a.Dice.IntN(50) {
+	switch a.Dice.IntN(70) {
 	case 0:
 		c.Silent = true
 	case 1, 2:

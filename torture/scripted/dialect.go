@@ -1,8 +1,11 @@
 package scripted
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
-	"time"
+
+	"pawl/internal/agents/agentstest"
 )
 
 // Dialect is how an agent speaks to its hooks, and what its tools are called.
@@ -140,7 +143,7 @@ var Dialects = []*Dialect{
 		answer: func(out string) (string, any) { return "tool_response", out },
 	},
 	{
-		Name: "copilot", names: claudeNames(true), whole: true, hook: true, shell: []string{"bash", "--norc", "--noprofile", "-c"},
+		Name: "copilot", Nameless: true, names: claudeNames(true), whole: true, hook: true, shell: []string{"bash", "--norc", "--noprofile", "-c"},
 		tools: map[tool]toolShape{
 			toolShell: shape("bash", "command=command about=description"), toolWrite: shape("create", "path=path content=file_text"),
 			toolEdit: shape("edit", "path=path old=old_str now=new_str"), toolPatch: shape("apply_patch", "patch=input"), toolRead: shape("view", "path=path"),
@@ -183,18 +186,19 @@ func (d *Dialect) commandLine(command string) []string {
 	return append(append([]string{}, d.shell...), command)
 }
 
-// payload returns what every event of the agent has.
-func (d *Dialect) payload(m Moment, session, root string) map[string]any {
-	p := map[string]any{"hook_event_name": d.names[m], "session_id": session, "cwd": root}
-	switch d.Name {
-	case "claude":
-		p["transcript_path"], p["permission_mode"] = "/nowhere/"+session+".jsonl", "acceptEdits"
-	case "codex":
-		p["transcript_path"], p["permission_mode"], p["model"], p["turn_id"] = nil, "default", "gpt", "turn-1"
-	case "gemini":
-		p["transcript_path"], p["timestamp"] = "/nowhere/"+session+".json", time.Now().UTC().Format(time.RFC3339Nano)
-	case "copilot":
-		p["timestamp"] = time.Now().UTC().Format(time.RFC3339Nano)
+// payload returns what the agent sends at a moment: the shape of what the real one does, with our own session and place.
+func (d *Dialect) payload(m Moment, session, root string) (map[string]any, error) {
+	shapes, err := agentstest.Shapes(d.Name)
+	if err != nil {
+		return nil, err
 	}
-	return p
+	for _, s := range shapes {
+		if s.Name == d.names[m] {
+			fields := map[string]any{}
+			err := json.Unmarshal(s.Payload, &fields)
+			fields["session_id"], fields["cwd"] = session, root
+			return fields, err
+		}
+	}
+	return nil, fmt.Errorf("%s has no %s", d.Name, d.names[m])
 }
