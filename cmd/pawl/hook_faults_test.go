@@ -239,3 +239,94 @@ func (h *attended) audit(types []pawl.EventType) {
 		h.Errorf("verify: exit code %d\n%s", code, said)
 	}
 }
+// TestKeeperDiesAnywhere kills who takes checkpoints for hooks, or has it fail, at every call that changes the disk. Snapshots and
+// journal stay whole; the next one takes the next checkpoint.
+func TestKeeperDiesAnywhere(t *testing.T) {
+	h := newHooked(t)
+	for _, kind := range []string{"die", "ENOSPC", "EIO"} {
+		hit := 0
+		for n := 1; ; n++ {
+			h.copy(h.saved, h.dir)
+			calls := h.path("calls")
+			h.want("first")
+			h.keep("first", fmt.Sprintf("%s=%s:%d", disk.FaultVar, kind, n), disk.FaultCount+"="+calls)
+			if info, err := os.Stat(calls); err != nil || info.Size() < int64(n) {
+				break
+			}
+			h.want("second")
+			if !h.keep("second") {
+				t.Error("no second checkpoint")
+			}
+			if said, code := h.pawl(nil, "verify"); code != 0 || !strings.Contains(said, " 0 faults") {
+				t.Errorf("verify: exit code %d\n%s", code, said)
+			}
+			if hit++; t.Failed() {
+				t.Fatalf("%s at call %d", kind, n)
+			}
+		}
+		if hit < 10 {
+			t.Errorf("%s hit only %d calls", kind, hit)
+		}
+		t.Logf("%s at each of %d calls", kind, hit)
+	}
+}
+
+// want changes a file and says, as a hook does, that a checkpoint is wanted, and none beside it.
+func (h *attended) want(why string) {
+	h.Helper()
+	if err := os.RemoveAll(h.path("project", ".pawl", "wanted.before_compaction")); err != nil {
+		h.Fatal(err)
+	}
+	runs, err := filepath.Glob(h.path("project", ".pawl", "runs", "*"))
+	if err != nil || len(runs) != 1 {
+		h.Fatal(runs, err)
+	}
+	wanted := fmt.Sprintf(`{"run":%q,"kind":"tool","why":%q,"session":"claude:one"}`, filepath.Base(runs[0]), why)
+	for name, text := range map[string]string{h.path("project", "file"): why, h.path("project", ".pawl", "wanted.tool"): wanted} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			h.Fatal(err)
+		}
+	}
+}
+
+// keep has checkpoints taken until that one is journaled, or the process ends. It reports whether it is.
+func (h *attended) keep(why string, fault ...string) (kept bool) {
+	h.Helper()
+	cmd := exec.Command(h.binary, "hook-keeper", h.path("project"))
+	cmd.Dir, cmd.Env = h.path("project"), append(os.Environ(), "HOME="+h.dir)
+	cmd.Env = append(cmd.Env, fault...)
+	if err := cmd.Start(); err != nil {
+		h.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		cmd.Wait() // it was killed, or has given up
+		close(ended)
+	}()
+	if !until(func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
+			kept = strings.Contains(h.journal(), why)
+			return kept
+		}
+	}) {
+		h.Error("it neither keeps nor ends")
+	}
+	cmd.Process.Kill() // it would stay for a while
+	<-ended
+	return strings.Contains(h.journal(), why)
+}
+
+func (h *attended) journal() string {
+	paths, err := filepath.Glob(h.path("project", ".pawl", "runs", "*", journal.FileName))
+	if err != nil || len(paths) != 1 {
+		h.Fatal(paths, err)
+	}
+	data, err := os.ReadFile(paths[0])
+	if err != nil {
+		h.Fatal(err)
+	}
+	return string(data)
+}
