@@ -10,7 +10,6 @@ import (
 	"pawl"
 	"pawl/internal/ledger"
 	"pawl/internal/project"
-	"pawl/internal/supervise"
 	"pawl/internal/supervise/process"
 )
 
@@ -31,47 +30,41 @@ func leftByAgents(p *project.Project, doubts []*pawl.OperationState) map[pawl.Op
 		}
 		recent, possible := startedWithin(o, self), 0
 		for _, s := range table {
-			owner, owned := owners[s.PID]
-			x := Process{PID: s.PID, Command: clip(process.Command(s.PID)), Seconds: s.Age().Seconds()}
+			owned := len(owners[s.PID]) > 0
 			switch {
-			case owned && owner == o.ID:
-				x.Proof = supervise.ByCommand
-			case owned && owner != nobody, !owned && possible >= mostPossible, !recent(s), !owned && !(orphan(table, s) && worksIn(s.PID, p.Root)):
+			case owned && slices.Contains(owners[s.PID], o.ID):
+			case owned || possible >= mostPossible || !recent(s) || !orphan(table, s) || !worksIn(s.PID, p.Root):
 				continue
-			}
-			if x.Proof == "" {
+			default:
 				possible++
 			}
-			of, all = append(of, o.ID), append(all, x)
+			of, all = append(of, o.ID), append(all, Process{PID: s.PID, Command: clip(process.Command(s.PID)), Seconds: s.Age().Seconds()})
 		}
 	}
 	watch(p, all)
 	found := map[pawl.OperationID][]ledger.Process{}
 	for i, x := range all {
-		found[of[i]] = append(found[of[i]], ledger.Process{Text: x.bareString(), Sure: x.Proof != ""})
+		whose := owners[x.PID]
+		found[of[i]] = append(found[of[i]], ledger.Process{Text: x.bareString(), Sure: len(whose) == 1, Shared: len(whose) > 1})
 	}
 	return found
 }
 
-// nobody is the owner of a process that several operations claim with the same right.
-const nobody pawl.OperationID = ""
-
 // ownersOf returns whose processes are proven to be, with all that they have started. Where several operations claim one,
-// it is of that with the longest command, for the others' is a part of it.
-func ownersOf(p *project.Project, table []process.Stat, doubts []*pawl.OperationState, not map[int]bool) map[int]pawl.OperationID {
+// it is of that with the longest command, for the others' is a part of it; of several with the same command, it is of any.
+func ownersOf(p *project.Project, table []process.Stat, doubts []*pawl.OperationState, not map[int]bool) map[int][]pawl.OperationID {
 	strength := map[int]int{}
-	owners := map[int]pawl.OperationID{}
+	owners := map[int][]pawl.OperationID{}
 	for _, o := range doubts {
 		if o.Kind != pawl.OperationCommand {
 			continue
 		}
-		claims := processClaims(p, table, o, not)
-		for pid, claim := range claims {
+		for pid, claim := range processClaims(p, table, o, not) {
 			switch {
 			case claim > strength[pid]:
-				owners[pid], strength[pid] = o.ID, claim
+				owners[pid], strength[pid] = []pawl.OperationID{o.ID}, claim
 			case claim == strength[pid]:
-				owners[pid] = nobody
+				owners[pid] = append(owners[pid], o.ID)
 			}
 		}
 	}

@@ -43,8 +43,20 @@ type Change struct {
 
 // Process is one that still runs.
 type Process struct {
-	Text string // what is known of it
-	Sure bool   // it is the operation's
+	Text   string // what is known of it
+	Sure   bool   // it is the operation's
+	Shared bool   // it is the operation's, or another's with the same command
+}
+
+// said is what is known of a process and of whose it is.
+func (p Process) said() string {
+	switch {
+	case p.Sure:
+		return "it still runs: " + p.Text
+	case p.Shared:
+		return "it still runs, or another with the same command does: " + p.Text
+	}
+	return "perhaps of it: " + p.Text
 }
 
 // Judgement is how far an operation came.
@@ -57,16 +69,19 @@ type Judgement struct {
 // Judge says how far an operation came, and by what evidence.
 func Judge(o *pawl.OperationState, w World) Judgement {
 	j := &judging{OperationState: o, World: w}
-	alive := false
+	alive, maybe := false, false
 	for _, p := range w.Processes {
-		j.say("%s", map[bool]string{true: "it still runs: ", false: "perhaps of it: "}[p.Sure]+p.Text)
-		alive = alive || p.Sure
+		j.say("%s", p.said())
+		alive, maybe = alive || p.Sure, maybe || p.Shared
 	}
 	j.own()
 	v := Judgement{Verdict: j.verdict()}
 	v.Traces = v.Verdict
-	if alive && v.Verdict != pawl.OperationDone {
+	switch {
+	case alive && v.Verdict != pawl.OperationDone:
 		v.Verdict = pawl.OperationPartly
+	case maybe && v.Verdict == pawl.OperationNotDone:
+		v.Verdict = pawl.OperationUnknown
 	}
 	j.head()
 	v.Evidence = j.evidence

@@ -324,15 +324,23 @@ func TestCommits(t *testing.T) {
 	}
 }
 
-// TestProcesses: what still runs is not done, and what only may be of it proves nothing.
+// TestProcesses: what still runs is not done, what may run is not to be done again, and what only may be of it proves nothing.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
-	for sure, want := range map[bool]pawl.OperationVerdict{true: partly, false: notDone} {
+	for _, c := range []struct {
+		process ledger.Process
+		want    pawl.OperationVerdict
+	}{
+		{ledger.Process{Sure: true}, partly},
+		{ledger.Process{Shared: true}, unknown},
+		{ledger.Process{}, notDone},
+	} {
 		w := newWorld(t, files)
 		o := w.mean("Bash", map[string]any{"command": "touch x"})
-		got := ledger.Judge(o, ledger.World{Look: w.look, Processes: []ledger.Process{{Text: "process 7", Sure: sure}}})
-		if got.Verdict != want || got.Traces != notDone || !strings.Contains(strings.Join(got.Evidence, ";"), "process 7") {
-			t.Errorf("sure %v: %+v", sure, got)
+		c.process.Text = "process 7"
+		got := ledger.Judge(o, ledger.World{Look: w.look, Processes: []ledger.Process{c.process}})
+		if got.Verdict != c.want || got.Traces != notDone || !strings.Contains(strings.Join(got.Evidence, ";"), "process 7") {
+			t.Errorf("%+v: %+v", c.process, got)
 		}
 	}
 }

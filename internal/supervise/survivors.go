@@ -27,7 +27,6 @@ const (
 	ByToken      Proof = "token"      // it was started with the attempt's token in its environment
 	BySession    Proof = "session"    // it is in the session of the attempt's supervisor
 	ByDescent    Proof = "descent"    // a process that is proven started it
-	ByCommand    Proof = "command"    // it was started since an agent's operation was meant, with its command on its own command line
 	BySupervisor Proof = "supervisor" // its supervisor lives, and looks after it
 )
 
