@@ -56,7 +56,8 @@ func (k *known) status() sure {
 	return maybe
 }
 
-// ledgerLines reads the ledger.
+// ledgerLines reads the ledger. A line that an agent had not written whole when it was killed counts for nothing: it notes
+// what it is about to do first, and what it did afterwards.
 func (c *drama) ledgerLines() ([]scripted.Line, error) {
 	data, err := os.ReadFile(c.outside("ledger"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -65,13 +66,9 @@ func (c *drama) ledgerLines() ([]scripted.Line, error) {
 	var lines []scripted.Line
 	for text := range bytes.Lines(data) {
 		var l scripted.Line
-		if err := json.Unmarshal(text, &l); err != nil {
-			if !bytes.HasSuffix(text, []byte("\n")) {
-				break // it is being written
-			}
-			return nil, fmt.Errorf("ledger: %q: %w", text, err)
+		if json.Unmarshal(text, &l) == nil {
+			lines = append(lines, l)
 		}
-		lines = append(lines, l)
 	}
 	return lines, nil
 }

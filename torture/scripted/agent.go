@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -329,7 +330,7 @@ func (a *agent) note(l Line) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.ledger.Write(append(data, '\n')); err != nil {
+	if _, err := a.ledger.Write(slices.Concat([]byte("\n"), data, []byte("\n"))); err != nil { // what a killed agent began stays apart
 		return err
 	}
 	return a.ledger.Sync()
