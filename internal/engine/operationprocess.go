@@ -45,17 +45,18 @@ func leftByAgents(p *project.Project, doubts []*pawl.OperationState) map[pawl.Op
 	found := map[pawl.OperationID][]ledger.Process{}
 	for i, x := range all {
 		whose := owners[x.PID]
-		found[of[i]] = append(found[of[i]], ledger.Process{Text: x.bareString(), Sure: len(whose) == 1, Shared: len(whose) > 1})
+		found[of[i]] = append(found[of[i]], ledger.Process{Text: x.bareString(), Sure: len(whose) > 0 && whose[0] == of[i], Shared: len(whose) > 1})
 	}
 	return found
 }
 
 // ownersOf returns whose processes are proven to be, with all that they have started. Where several operations claim one,
-// it is of that with the longest command, for the others' is a part of it; of several with the same command, it is of any.
+// it is of that with the longest command, for the others' is a part of it; of several with the same command, it is most likely
+// of the one that was meant last before it was started, which comes first.
 func ownersOf(p *project.Project, table []process.Stat, doubts []*pawl.OperationState, not map[int]bool) map[int][]pawl.OperationID {
 	strength := map[int]int{}
 	owners := map[int][]pawl.OperationID{}
-	for _, o := range doubts {
+	for _, o := range slices.SortedFunc(slices.Values(doubts), func(a, b *pawl.OperationState) int { return b.Began.Compare(a.Began) }) {
 		if o.Kind != pawl.OperationCommand {
 			continue
 		}

@@ -45,7 +45,7 @@ type Change struct {
 type Process struct {
 	Text   string // what is known of it
 	Sure   bool   // it is the operation's
-	Shared bool   // it is the operation's, or another's with the same command
+	Shared bool   // it may be another's with the same command
 }
 
 // said is what is known of a process and of whose it is.
