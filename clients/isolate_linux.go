@@ -43,7 +43,7 @@ func startIsolated(ctx context.Context, args []string, out io.Writer) (*exec.Cmd
 			GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
 		},
 	} {
-		cmd := again(ctx, args, out)
+		cmd := again(ctx, append(args, "-open=false"), out) // in its namespace it must not go without
 		cmd.SysProcAttr = attributes
 		err := cmd.Start()
 		if err == nil {
