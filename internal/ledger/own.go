@@ -62,7 +62,8 @@ func namesOf(o *pawl.OperationState, root string) names {
 	case pawl.OperationReads:
 		return names{reads: true}
 	case pawl.OperationFiles:
-		return names{paths: o.Paths, more: len(o.Paths) == 0}
+		removes := slices.ContainsFunc(o.Expect, func(e pawl.Expected) bool { return e.Will == "" })
+		return names{paths: o.Paths, more: len(o.Paths) == 0, removes: removes}
 	case pawl.OperationOther:
 		return names{more: true, removes: true}
 	}

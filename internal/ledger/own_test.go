@@ -58,6 +58,21 @@ func TestBeside(t *testing.T) {
 	}
 }
 
+// TestRemovedBeside: that a file's folder was changed is explained by the operation that removed the file.
+func TestRemovedBeside(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]string{"lib/a.txt": "a\n"})
+	post := w.mean("Bash", map[string]any{"command": "curl -s -X POST http://127.0.0.1:9/issues"})
+	drop := w.mean("apply_patch", map[string]any{"input": "*** Begin Patch\n*** Delete File: lib/a.txt\n*** End Patch\n"})
+	w.sh("rm lib/a.txt")
+	if got, evidence := w.judgeBeside(post, drop); got != unknown {
+		t.Errorf("%s (%s), want unknown", got, evidence)
+	}
+	if got, evidence := w.judgeBeside(drop, post); got != done {
+		t.Errorf("%s (%s), want done", got, evidence)
+	}
+}
+
 // TestTwins: who did what of two that are the same is all one.
 func TestTwins(t *testing.T) {
 	t.Parallel()
