@@ -239,6 +239,7 @@ func (h *attended) audit(types []pawl.EventType) {
 		h.Errorf("verify: exit code %d\n%s", code, said)
 	}
 }
+
 // TestKeeperDiesAnywhere kills who takes checkpoints for hooks, or has it fail, at every call that changes the disk. Snapshots and
 // journal stay whole; the next one takes the next checkpoint.
 func TestKeeperDiesAnywhere(t *testing.T) {

@@ -25,6 +25,7 @@ import (
 	"pawl/internal/foreign/dotagent"
 	"pawl/internal/foreign/grid"
 	"pawl/internal/foreign/gyoshu"
+	"pawl/internal/foreign/projectstate"
 	"pawl/internal/foreign/sitebuilder"
 	"pawl/internal/hook"
 	"pawl/internal/mcp"
@@ -64,7 +65,7 @@ func run(args []string) int {
 func parts() cli.Parts {
 	return cli.Parts{
 		Executors: []engine.Executor{shell.Executor{}, agent.Executor{}}, Adviser: adviser, Agents: serve,
-		Codecs: []foreign.Codec{grid.Codec, dotagent.Codec, sitebuilder.Codec, gyoshu.New()},
+		Codecs: []foreign.Codec{grid.Codec, dotagent.Codec, sitebuilder.Codec, projectstate.Codec, gyoshu.New()},
 	}
 }
 

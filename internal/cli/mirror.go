@@ -85,7 +85,7 @@ func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *engine.R
 	}
 	written, _, err := a.mirrorFiles(ctx, p, r, *m, foreign.Interrupted)
 	if err == nil {
-		err = engine.WriteForeign(m.Dir, written)
+		err = engine.WriteForeign(m.Dir, m.Codec, written)
 	}
 	if err != nil {
 		a.sayNotes([]string{fmt.Sprintf("the files of %s: %v", m.Codec.System(), err)})
