@@ -50,6 +50,7 @@ func Intent(c Call) pawl.Operation {
 		o.Paths = append(o.Paths, c.shown(path))
 	}
 	summary := t.summary(in)
+	summary = summary[:min(len(summary), maxScript)]
 	if t.kind == pawl.OperationFiles {
 		summary = strings.Join(o.Paths, ", ")
 	}
@@ -60,9 +61,15 @@ func Intent(c Call) pawl.Operation {
 	return o
 }
 
+// maxScript is how long a shell command may be, in bytes, of which what it changes is made out before it runs: an agent waits.
+const maxScript = 64 << 10
+
 // commanded returns the paths that a shell command changes, and sets whether it changes no others, and which of what it
 // takes away was there.
 func (c Call) commanded(o *pawl.Operation, command string) []string {
+	if len(command) > maxScript {
+		return nil
+	}
 	n := namesIn(command, place{dir: c.Dir})
 	if o.Bound = !n.more && !n.git && len(n.heads) == 0 && len(n.paths) <= maxPaths; !o.Bound {
 		n.paths = nil
