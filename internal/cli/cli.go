@@ -220,6 +220,7 @@ func (a *app) perform(ctx context.Context, name string, act engine.Act) (*projec
 		return p, nil, err
 	}
 	a.sayNotes(r.Notes)
+	a.refreshMirror(ctx, p, r)
 	return p, r, nil
 }
 
@@ -250,6 +251,7 @@ func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
 	return engine.Config{
 		Project: p, Executors: a.parts.Executors, Parallel: c.Parallel, OutputCap: int64(c.OutputCap), PIDNamespace: c.PIDNamespace,
 		Snapshots: snapshotsOf(c),
+		MirrorOf:  a.mirrorOf(p, ""),
 		Watchdog: engine.Watchdog{
 			Heartbeat: time.Duration(c.Heartbeat), Warning: time.Duration(c.Warning), Stalled: time.Duration(c.Stalled),
 		},

@@ -44,13 +44,11 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry bool)
 			return err
 		}
 	}
-	files, findings, err := engine.ReadForeign(dir, codec)
+	written, findings, err := a.mirrorFiles(ctx, p, r, engine.Mirror{Codec: codec, Dir: dir}, foreign.Exported)
 	if err != nil {
 		return err
 	}
 	a.printWorst(findings)
-	holder, alive := p.EngineHolder()
-	written := codec.Write(files, engine.ViewFor(p, r, foreign.Exported, alive && holder.Run == r.State.Run))
 	if !dry {
 		if err := engine.WriteForeign(dir, written); err != nil {
 			return err

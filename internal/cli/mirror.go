@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -70,4 +72,32 @@ func (a *app) mirrorOf(p *project.Project, flag string) func(*pawl.State) *engin
 		}
 		return m
 	}
+}
+
+// refreshMirror has another system's files say how a run stands that has them kept up to date, and that no engine works on.
+func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *engine.Run) {
+	if _, alive := p.EngineHolder(); alive || r.State.Mirror == nil {
+		return
+	}
+	m := a.mirrorOf(p, "")(r.State)
+	if m == nil {
+		return
+	}
+	written, _, err := a.mirrorFiles(ctx, p, r, *m, foreign.Interrupted)
+	if err == nil {
+		err = engine.WriteForeign(m.Dir, written)
+	}
+	if err != nil {
+		a.sayNotes([]string{fmt.Sprintf("the files of %s: %v", m.Codec.System(), err)})
+	}
+}
+
+// mirrorFiles returns the files of another system that are not as they are to be for a run.
+func (a *app) mirrorFiles(ctx context.Context, p *project.Project, r *engine.Run, m engine.Mirror, why foreign.Moment) ([]foreign.File, []pawl.Finding, error) {
+	cfg, err := Snapshots(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	holder, alive := p.EngineHolder()
+	return engine.MirrorNow(ctx, p, r, m, cfg, why, alive && holder.Run == r.State.Run)
 }

@@ -85,6 +85,7 @@ func (a *app) statusCommand() *cobra.Command {
 		report.Sessions, report.Doubts = sessionsOf(r.State), doubtsOf(ctx, p, r.State)
 		if report.Status == pawl.StatusInterrupted {
 			a.refreshViews(p, r)
+			a.refreshMirror(ctx, p, r)
 		}
 		if a.json {
 			return a.printJSON(report)

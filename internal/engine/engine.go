@@ -156,7 +156,7 @@ func (e *Engine) load(ctx context.Context) error {
 	}
 	e.keeper = openKeeper(ctx, e.cfg.Project, e.run, e.cfg.Snapshots)
 	e.views = newViewWriter(e.cfg.Project, e.run)
-	e.mirror = newMirror(e.cfg.MirrorOf(e.state), e.cfg.Project, e.log)
+	e.mirror = newMirror(e.cfg.MirrorOf(e.state), e.cfg.Project, e.log, e.keeper.store)
 	e.bin, err = e.cfg.Project.LinkSelf()
 	return err
 }
@@ -205,7 +205,7 @@ func (e *Engine) work(ctx context.Context, do func(helpers context.Context) erro
 	if viewErr := e.views.close(e.state, e.plan.Plan); viewErr != nil {
 		e.note("views: %v", viewErr)
 	}
-	if mirrorErr := e.mirror.close(e.state, e.plan.Plan); mirrorErr != nil {
+	if mirrorErr := e.mirror.close(context.WithoutCancel(ctx), e.state, e.plan.Plan); mirrorErr != nil {
 		e.note("the files of %s: %v", e.mirror.Codec.System(), mirrorErr)
 	}
 	return err
@@ -268,6 +268,8 @@ func (e *Engine) loop(ctx, hard, helpers context.Context) error {
 		case <-alarm:
 		case <-beat.C:
 			e.heartbeat(clock)
+		case <-e.mirror.due():
+			e.mirror.catchUp(helpers, e.state, e.plan.Plan)
 		case <-soft:
 			return e.interrupted(helpers, hard)
 		}
@@ -445,7 +447,7 @@ func (e *Engine) flush(ctx context.Context) error {
 	}
 	if len(news) > 0 {
 		e.views.changed(e.state, e.plan.Plan)
-		e.mirror.changed(e.state, e.plan.Plan, news)
+		e.mirror.changed(ctx, e.state, e.plan.Plan, news)
 	}
 	if e.state.Seq >= e.cached+cacheEvery {
 		e.cached = e.state.Seq

@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -12,6 +15,7 @@ import (
 	"pawl/internal/foreign"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/snapshot"
 )
 
 // Mirror is another system whose files are kept up to date.
@@ -44,44 +48,98 @@ type mirror struct {
 	busy    bool
 	err     error
 	idle    sync.WaitGroup
-	when    time.Time      // when it was written last; Run's goroutine only
-	why     foreign.Moment // the weightiest since; Run's goroutine only
+	store   *snapshot.Store  // nil: there is none
+	when    time.Time        // when it was written last; this and what follows: Run's goroutine only
+	why     foreign.Moment   // the weightiest since; empty: it is written
+	ended   []pawl.StepID    // steps that ended since
+	again   <-chan time.Time // when what was put off is to be written; nil: nothing was
 }
 
-func newMirror(m *Mirror, p *project.Project, log *journal.Log) *mirror {
+func newMirror(m *Mirror, p *project.Project, log *journal.Log, store *snapshot.Store) *mirror {
 	if m == nil {
 		return nil
 	}
-	return &mirror{Mirror: *m, project: p, log: log}
+	return &mirror{Mirror: *m, project: p, log: log, store: store}
 }
 
-// changed has the files written, unless that was just done: close writes the last state in any case.
-func (m *mirror) changed(state *pawl.State, plan *pawl.Plan, events []pawl.Event) {
+// changed has the files written, or puts that off where it was just done: see due.
+func (m *mirror) changed(ctx context.Context, state *pawl.State, plan *pawl.Plan, events []pawl.Event) {
 	if m == nil {
 		return
 	}
 	for _, event := range events {
-		if why, ok := moments[event.Type]; ok {
-			m.why = why
-		}
+		m.note(event)
 	}
-	if m.why == "" || time.Since(m.when) < mirrorEvery {
+	if m.why == "" || m.again != nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.busy {
+	if left := mirrorEvery - time.Since(m.when); m.busy || left > 0 {
+		m.again = time.After(max(left, mirrorEvery/10))
 		return
 	}
 	m.busy, m.when = true, time.Now()
-	view := m.view(state.Clone(), plan, m.why, true)
-	m.why = ""
+	view := m.view(ctx, state.Clone(), plan, m.moment(state, plan), true)
 	m.idle.Go(func() {
 		err := m.write(view)
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.busy, m.err = false, err
 	})
+}
+
+// due says when what was put off is to be written; never, where nothing was.
+func (m *mirror) due() <-chan time.Time {
+	if m == nil {
+		return nil
+	}
+	return m.again
+}
+
+// catchUp has written what was put off.
+func (m *mirror) catchUp(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
+	m.again = nil
+	m.changed(ctx, state, plan, nil)
+}
+
+// note takes in what an event is to a mirror.
+func (m *mirror) note(event pawl.Event) {
+	why := moments[event.Type]
+	m.why = foreign.Weightier(m.why, why)
+	var ended struct{ Step pawl.StepID }
+	if why == foreign.StepEnded && json.Unmarshal(event.Data, &ended) == nil {
+		m.ended = append(m.ended, ended.Step)
+	}
+}
+
+// moment returns the weightiest since the last writing, and begins anew: the end of a step may be that of its wave, and of
+// its phase.
+func (m *mirror) moment(state *pawl.State, plan *pawl.Plan) foreign.Moment {
+	why, ended := m.why, m.ended
+	m.why, m.ended = "", nil
+	if plan == nil || why != foreign.StepEnded {
+		return why
+	}
+	for i, phase := range plan.Phases {
+		for _, wave := range plan.Waves(i) {
+			if finishedAll(state, wave) && slices.ContainsFunc(ended, func(id pawl.StepID) bool { return slices.Contains(wave, id) }) {
+				why = foreign.Weightier(why, foreign.WaveEnded)
+			}
+		}
+		var all []pawl.StepID
+		for _, step := range phase.Steps {
+			all = append(all, step.ID)
+		}
+		if why == foreign.WaveEnded && finishedAll(state, all) && slices.ContainsFunc(ended, func(id pawl.StepID) bool { return slices.Contains(all, id) }) {
+			why = foreign.PhaseEnded
+		}
+	}
+	return why
+}
+
+func finishedAll(state *pawl.State, steps []pawl.StepID) bool {
+	return !slices.ContainsFunc(steps, func(id pawl.StepID) bool { return !state.Steps[id].Finished() })
 }
 
 // moments are the events that a mirror is written for.
@@ -96,7 +154,7 @@ var moments = map[pawl.EventType]foreign.Moment{
 }
 
 // close writes the files as they are to be at the end. What could not be written is no fault of the run.
-func (m *mirror) close(state *pawl.State, plan *pawl.Plan) error {
+func (m *mirror) close(ctx context.Context, state *pawl.State, plan *pawl.Plan) error {
 	if m == nil {
 		return nil
 	}
@@ -105,11 +163,11 @@ func (m *mirror) close(state *pawl.State, plan *pawl.Plan) error {
 	if state.Ended() {
 		why = foreign.RunEnded
 	}
-	return errors.Join(m.err, m.write(m.view(state, plan, why, false)))
+	return errors.Join(m.err, m.write(m.view(ctx, state, plan, why, false)))
 }
 
-func (m *mirror) view(state *pawl.State, plan *pawl.Plan, why foreign.Moment, engine bool) foreign.View {
-	return ViewFor(m.project, &Run{Log: m.log, State: state, Plan: plan}, why, engine)
+func (m *mirror) view(ctx context.Context, state *pawl.State, plan *pawl.Plan, why foreign.Moment, engine bool) foreign.View {
+	return viewOf(ctx, m.project, &Run{Log: m.log, State: state, Plan: plan}, m.Codec, m.store, why, engine)
 }
 
 func (m *mirror) write(v foreign.View) error {
@@ -120,11 +178,29 @@ func (m *mirror) write(v foreign.View) error {
 	return WriteForeign(m.Dir, m.Codec.Write(files, v))
 }
 
-// ViewFor returns what a codec is told of a run. engine says whether one works on it.
-func ViewFor(p *project.Project, r *Run, why foreign.Moment, engine bool) foreign.View {
+// MirrorNow returns the files of another system that differ from how they are to be for a run that no engine of ours works
+// on; engine says whether another one does.
+func MirrorNow(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snapshots, why foreign.Moment, engine bool) ([]foreign.File, []pawl.Finding, error) {
+	files, findings, err := ReadForeign(m.Dir, m.Codec)
+	if err != nil {
+		return nil, nil, err
+	}
+	var store *snapshot.Store
+	if _, err := os.Stat(p.Snapshots()); err == nil {
+		if store, err = OpenSnapshots(ctx, p, cfg); err == nil {
+			defer store.Close()
+		}
+	}
+	return m.Codec.Write(files, viewOf(ctx, p, r, m.Codec, store, why, engine)), findings, nil
+}
+
+// viewOf returns what a codec is told of a run. engine says whether one works on it.
+func viewOf(ctx context.Context, p *project.Project, r *Run, codec foreign.Codec, store *snapshot.Store, why foreign.Moment, engine bool) foreign.View {
+	begun := begunWork{project: p, run: r, store: store, own: codec.Wants()}
 	v := foreign.View{
 		Now: time.Now().UTC(), Root: p.Root, State: r.State, Plan: r.Plan, Status: r.State.StatusNow(engine), Checkpoint: r.State.LastSave, Why: why,
-		Items: func(id pawl.StepID) []foreign.Item { return itemsOf(r, id) },
+		Items:   func(id pawl.StepID) []foreign.Item { return itemsOf(r, id) },
+		Partial: func(id pawl.StepID) *foreign.Partial { return begun.of(ctx, id) },
 	}
 	remembered, err := p.Memories()
 	if err != nil {

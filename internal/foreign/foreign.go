@@ -124,22 +124,33 @@ type View struct {
 // Moment is what a mirror is written for.
 type Moment string
 
-// The moments.
+// The moments, the lighter before the weightier. What a codec writes at one, it writes at a weightier one too: where
+// several come at once, it is told the weightiest.
 const (
-	Began       Moment = "began"
-	StepBegan   Moment = "step began"
-	StepEnded   Moment = "step ended"
+	Beat        Moment = "beat" // a sign of life
 	ItemEnded   Moment = "item ended"
+	StepBegan   Moment = "step began"
+	Learned     Moment = "learned"
+	GateClosed  Moment = "gate closed"
+	GateOpened  Moment = "gate opened"
+	StepEnded   Moment = "step ended"
 	WaveEnded   Moment = "wave ended"
 	PhaseEnded  Moment = "phase ended"
-	GateOpened  Moment = "gate opened"
-	GateClosed  Moment = "gate closed"
-	Learned     Moment = "learned"
-	Beat        Moment = "beat" // a sign of life
+	Began       Moment = "began"
 	Interrupted Moment = "interrupted"
 	RunEnded    Moment = "run ended"
 	Exported    Moment = "exported" // somebody asked for all of it
 )
+
+var byWeight = []Moment{Beat, ItemEnded, StepBegan, Learned, GateClosed, GateOpened, StepEnded, WaveEnded, PhaseEnded, Began, Interrupted, RunEnded, Exported}
+
+// Weightier returns the weightier of two moments; the empty one weighs nothing.
+func Weightier(a, b Moment) Moment {
+	if slices.Index(byWeight, b) > slices.Index(byWeight, a) {
+		return b
+	}
+	return a
+}
 
 // Wanted reports whether a path matches one of a codec's patterns.
 func Wanted(patterns []string, name string) bool {

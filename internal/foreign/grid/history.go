@@ -79,7 +79,8 @@ func (r *reader) rebuild() {
 	if len(r.log) > 0 {
 		from += " and git"
 	}
-	r.find(pawl.Finding{Level: pawl.Warn, What: "there is no state to read; this was rebuilt from " + from + ", confidence medium",
+	r.fact("recovered_from", from)
+	r.find(pawl.Finding{Level: pawl.Warn, What: "there is no state to read; this was rebuilt from what else is there, confidence medium",
 		Where: r.grid + "STATE.md", Evidence: of(done, len(r.blocks)) + " blocks have a summary", Hint: "look at it before you go on"})
 }
 

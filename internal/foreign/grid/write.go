@@ -29,30 +29,22 @@ const (
 	scratchpadPart
 )
 
-// moments says what is written when, as the document does: the state at every turn, warmth and summaries when a block is
-// complete, checkpoints when somebody is asked or the session ends.
-var moments = map[foreign.Moment][]part{
-	foreign.StepBegan:   {statePart, checkpointPart, scratchpadPart},
-	foreign.StepEnded:   {statePart, checkpointPart, summariesPart, warmthPart, blockersPart},
-	foreign.ItemEnded:   {statePart, scratchpadPart},
-	foreign.WaveEnded:   {statePart, checkpointPart, summariesPart, warmthPart, wavesPart},
-	foreign.PhaseEnded:  {statePart, checkpointPart, summariesPart, warmthPart, wavesPart},
-	foreign.GateOpened:  {statePart, checkpointPart, blockersPart},
-	foreign.GateClosed:  {statePart, checkpointPart, decisionsPart, blockersPart},
-	foreign.Learned:     {decisionsPart, blockersPart},
-	foreign.Beat:        {statePart, scratchpadPart},
-	foreign.Interrupted: {statePart, checkpointPart, summariesPart, warmthPart, decisionsPart, blockersPart},
+// since says from which moment on something is written, as the document does: the state at every turn, checkpoints when
+// somebody is asked or the session ends, warmth and summaries when a block is complete.
+var since = map[part]foreign.Moment{
+	statePart: foreign.Beat, scratchpadPart: foreign.Beat, checkpointPart: foreign.StepBegan, decisionsPart: foreign.Learned,
+	blockersPart: foreign.Learned, summariesPart: foreign.StepEnded, warmthPart: foreign.StepEnded, wavesPart: foreign.WaveEnded,
 }
 
 // Write returns what differs, in an order in which any prefix of it can be lived with: what was done first, the state
-// after the checkpoint that it speaks of, and what is taken away last. At moments that are not named above it writes all.
+// after the checkpoint that it speaks of, and what is taken away last.
 func (codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 	if v.State == nil {
 		return nil
 	}
 	w := newWriter(files, v)
 	do := func(p part, write func()) {
-		if parts, some := moments[v.Why]; !some || slices.Contains(parts, p) {
+		if foreign.Weightier(since[p], v.Why) == v.Why {
 			write()
 		}
 	}

@@ -2,6 +2,7 @@ package grid
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -184,7 +185,7 @@ func (w *writer) checkpointNews(there record, want *asking) *splice.Value {
 	if want.block == nil {
 		return v
 	}
-	threads := w.threads(want.block)
+	threads := w.threadsFor(want)
 	if len(threads) == 0 {
 		return v
 	}
@@ -218,7 +219,7 @@ func (w *writer) checkpointFields(a *asking) *splice.Value {
 	add("cluster", splice.Word(w.cluster))
 	var threads []thread
 	if a.block != nil {
-		threads = w.threads(a.block)
+		threads = w.threadsFor(a)
 		add("block", splice.Text(a.block.block))
 		add("wave", splice.Number(max(a.block.wave, 1)))
 	}
@@ -250,6 +251,18 @@ func (w *writer) checkpointFields(a *asking) *splice.Value {
 		add("warmth", warmth)
 	}
 	return v
+}
+
+// threadsFor returns the threads of the block that a checkpoint is of. One that was cut off behind all the threads that it
+// named is at the next one.
+func (w *writer) threadsFor(a *asking) []thread {
+	threads := w.threads(a.block)
+	if now, _ := current(threads); now != nil || len(threads) == 0 || gateType(a.native) != "" || a.block.state.Finished() {
+		return threads
+	}
+	next := threads[len(threads)-1].number + 1
+	item := foreign.Item{ID: a.block.block + "." + strconv.Itoa(next), Name: a.block.name(), Status: pawl.ItemRunning}
+	return append(threads, thread{Item: item, number: next})
 }
 
 func (w *writer) progressFields(threads []thread, done int) *splice.Value {

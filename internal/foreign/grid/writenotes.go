@@ -169,31 +169,49 @@ func resolving(data []byte, n note, b pawl.Blocker) []splice.Edit {
 // alive is how old the scratchpad may be before pawl itself shows that the run is alive: those who work write there.
 const alive = 5 * time.Minute
 
-// scratchpad shows a sign of life where the agents show none, in one line that says where the run is.
+// scratchpad shows a sign of life where the agents show none, in one line that says where the run is and what was said
+// last. A line that nobody has written after it is kept up to date.
 func (w *writer) scratchpad() {
 	k, f := w.at(), w.file("SCRATCHPAD.md")
-	switch {
-	case k == nil || w.Status != pawl.StatusActive || w.Why == foreign.Exported:
-		return
-	case f != nil && w.Now.Sub(f.Changed) < alive:
+	if k == nil || w.Status != pawl.StatusActive || w.Why == foreign.Exported {
 		return
 	}
-	at := "block " + k.block
-	if now, _ := current(w.threads(k)); now != nil {
-		at += ", thread " + now.ID
-	}
-	text := beatLead + stamp(w.Now) + ", " + at + " -->"
+	at := ", " + w.whereabouts(k) + " -->"
+	text := beatLead + stamp(w.Now) + at
 	if f == nil {
 		w.put("SCRATCHPAD.md", []byte("# Scratchpad\n\n"+text+"\n"))
 		return
 	}
+	quiet := w.Now.Sub(f.Changed) >= alive
 	for _, l := range splice.Lines(f.Data) {
-		if strings.HasPrefix(l.Text, beatLead) {
-			w.put("SCRATCHPAD.md", splice.Apply(f.Data, []splice.Edit{{From: l.From, To: l.To, Text: text}}))
-			return
+		if !strings.HasPrefix(l.Text, beatLead) {
+			continue
 		}
+		said, rest, _ := strings.Cut(strings.TrimPrefix(l.Text, beatLead), ",")
+		written, _, _ := parseTime(said, w.Now)
+		if quiet || ","+rest != at && f.Changed.Sub(written).Abs() < ownWrite {
+			w.put("SCRATCHPAD.md", splice.Apply(f.Data, []splice.Edit{{From: l.From, To: l.To, Text: text}}))
+		}
+		return
 	}
-	w.addNotes("SCRATCHPAD.md", f.Data, "\n"+text+"\n")
+	if quiet {
+		w.addNotes("SCRATCHPAD.md", f.Data, "\n"+text+"\n")
+	}
+}
+
+// ownWrite is how long after the time that pawl's line has its file may have been written by pawl.
+const ownWrite = 3 * time.Second
+
+// whereabouts says in a few words where a block is.
+func (w *writer) whereabouts(k *work) string {
+	at := "block " + k.block
+	if now, _ := current(w.threads(k)); now != nil {
+		at += ", thread " + now.ID
+	}
+	if last := w.lastAction(k, nil); last != "" {
+		at += ": " + strings.ReplaceAll(last, "-->", "->")
+	}
+	return at
 }
 
 // archiveScratchpad moves what is in the scratchpad to its archive.

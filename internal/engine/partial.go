@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"slices"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/project"
+	"pawl/internal/snapshot"
+)
+
+// begunWork finds what was begun of a run's steps and not finished: what differs from the last checkpoint before a step
+// began. Its own files another system writes itself, and what other steps finished since is theirs.
+type begunWork struct {
+	project *project.Project
+	run     *Run
+	store   *snapshot.Store // nil: there are only the outputs that a step declares
+	own     []string        // patterns of the other system's files
+}
+
+// of returns what was begun of a step; nil where that is nothing, or nobody knows.
+func (b begunWork) of(ctx context.Context, id pawl.StepID) *foreign.Partial {
+	st := b.run.State.Steps[id]
+	if st == nil || st.Finished() || st.Attempts == 0 && st.Try.Live == nil {
+		return nil
+	}
+	p := &foreign.Partial{Staged: isStaged(ctx, b.project.Root)}
+	if st.Progress != nil {
+		p.Last = st.Progress.Text
+	}
+	changes, err := b.changes(ctx, st)
+	if err != nil {
+		p.Created = b.declared(id)
+		return p
+	}
+	others := b.finishedByOthers(id)
+	for _, c := range changes {
+		switch {
+		case c.New == nil || c.New.Kind == snapshot.Folder || others[c.Path] || foreign.Wanted(b.own, c.Path):
+		case len(p.Created)+len(p.Modified) >= manyChanges:
+			return p
+		case c.Old == nil:
+			p.Created = append(p.Created, c.Path)
+		default:
+			p.Modified = append(p.Modified, c.Path)
+		}
+	}
+	return p
+}
+
+var errNoBase = errors.New("no snapshot was taken before the step began")
+
+// changes compares the workspace, as it was when the step's last attempt was cut off or else as it is, with how it was
+// before the step began.
+func (b begunWork) changes(ctx context.Context, st *pawl.StepState) ([]snapshot.Change, error) {
+	if b.store == nil {
+		return nil, errNoBase
+	}
+	records, err := b.store.Records()
+	if err != nil {
+		return nil, err
+	}
+	records = slices.DeleteFunc(records, func(r snapshot.Record) bool { return r.Run != b.run.State.Run })
+	var base, cut *snapshot.Record
+	for i := range records {
+		switch r := &records[i]; {
+		case st.Try.Live == nil && st.Try.Last != nil && r.Kind == pawl.CheckpointEmergency && r.Token == st.Try.Last.Token:
+			cut = r
+		case r.Kind != pawl.CheckpointEmergency && r.Kind != pawl.CheckpointBeforeRestore && !r.Ended.After(st.Started):
+			base = r
+		}
+	}
+	if base == nil {
+		return nil, errNoBase
+	}
+	compared, err := b.store.Compare(ctx, *base, cut, nil)
+	if err != nil {
+		return nil, err
+	}
+	return compared.Changes, compared.Close()
+}
+
+// declared returns the outputs that a step declares and in which there is something.
+func (b begunWork) declared(id pawl.StepID) []string {
+	if b.run.Plan == nil {
+		return nil
+	}
+	if step := b.run.Plan.Step(id); step != nil && step.Foreach == nil {
+		return workedOn(b.project.Root, step.Outputs)
+	}
+	return nil
+}
+
+// finishedByOthers returns the recorded outputs of the other steps.
+func (b begunWork) finishedByOthers(id pawl.StepID) map[string]bool {
+	paths := map[string]bool{}
+	for other, st := range b.run.State.Steps {
+		if other != id && st.Finished() {
+			for path := range st.Outputs {
+				paths[path] = true
+			}
+		}
+	}
+	return paths
+}
+
+// isStaged reports whether git has something staged.
+func isStaged(ctx context.Context, root string) bool {
+	_, err := git(ctx, root, "diff", "--cached", "--quiet")
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	return ok && exit.ExitCode() == 1
+}
