@@ -73,6 +73,7 @@ func promptOf(s Step) string {
 	list(&b, "Done already, not to be done again", done)
 	list(&b, "Still to be done", open)
 	list(&b, "Not met yet", unmet(s.Criteria))
+	list(&b, "What else its files say", factsOf(s.Facts))
 	if s.Resume != "" {
 		fmt.Fprintf(&b, "\nTo go on: %s\n", s.Resume)
 	}
@@ -87,6 +88,26 @@ func unmet(criteria map[string]bool) []string {
 		}
 	}
 	return names
+}
+
+// Limits of the facts that an agent is told of a step.
+const (
+	manyFacts = 30
+	longFact  = 300 // bytes
+)
+
+func factsOf(facts map[string]string) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(facts)) {
+		line := name + ": " + strings.Join(strings.Fields(facts[name]), " ")
+		if len(line) > longFact {
+			line = strings.ToValidUTF8(line[:longFact], "") + "…"
+		}
+		if lines = append(lines, line); len(lines) == manyFacts {
+			break
+		}
+	}
+	return lines
 }
 
 func list(b *strings.Builder, title string, lines []string) {

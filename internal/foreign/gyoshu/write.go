@@ -14,7 +14,7 @@ import (
 )
 
 // Write returns the files that say where the run stands: the notebook with a cell, and a manifest, for each finished step,
-// the state of the loop, and in the report the stages that were carried out.
+// the state of the loop, the queue where there is one, and in the report the stages that were carried out.
 //
 // Gyoshu resumes from the newest checkpoint, also from one that was taken in the middle of a stage, and goes on behind its
 // stage. So such a one is always followed by another that says again which stage was finished last; where none was, it has
@@ -30,6 +30,7 @@ func (codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 	m.restate()
 	m.sayRun()
 	m.sayLoop()
+	m.sayQueues()
 	m.sayHistory()
 	return m.changed()
 }

@@ -1,0 +1,86 @@
+package gyoshu_test
+
+import (
+	"strings"
+	"testing"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/gyoshu"
+)
+
+// queued is a queue in the style of somebody else, with jobs of two stages of the run, of one that it does not have, and
+// of a step's own item.
+const queued = "\xEF\xBB\xBF{ \"runId\":\"r\",\r\n" + `  "jobs": [
+    {"jobId":"a", "stageId":"S01_load_tides", "status":"pending", "claimedBy":null, "claimedAt":null, "heartbeatAt":null, "note": "mine"},
+    {"jobId":"b", "stageId":"S01_load_tides", "status":"CLAIMED", "claimedBy":"w2", "claimedAt":"2026-03-02T10:45:00.000Z"},
+    {"jobId":"c", "stageId":"S09_other_stage", "status":"PENDING"},
+    "odd", {"stageId":"S01_load_tides"}
+  ],
+  "status" : "ACTIVE"}`
+
+// TestQueueIsKept: a queue that is there says which jobs are worked on, are done or were given back, and nothing else in
+// it changes.
+func TestQueueIsKept(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	name := "reports/tide-levels/queue/" + string(s.state.Run) + ".json"
+	s.files = foreign.Files{{Path: name, Data: []byte(queued)}}
+	now := func() string { return string(s.files.Find(name).Data) }
+	s.write(foreign.Began)
+	if now() != queued {
+		t.Errorf("before anything began:\n%s", now())
+	}
+	s.start("S01_load_tides", 1)
+	s.write(foreign.StepBegan)
+	stamp := `"` + noon.AddDate(0, 0, 1).Format("2006-01-02T15:04:05.000Z") + `"`
+	claimed := strings.Replace(queued, `"pending", "claimedBy":null, "claimedAt":null, "heartbeatAt":null`,
+		`"claimed", "claimedBy":"pawl", "claimedAt":`+stamp+`, "heartbeatAt":`+stamp, 1)
+	if now() != claimed {
+		t.Errorf("claimed:\n%s", now())
+	}
+	s.cut("S01_load_tides", 1, "0badcafe")
+	s.write(foreign.Interrupted)
+	if now() != queued {
+		t.Errorf("given back:\n%s", now())
+	}
+	s.start("S01_load_tides", 2)
+	s.write(foreign.StepBegan)
+	s.done("S01_load_tides", 2, nil)
+	s.write(foreign.StepEnded)
+	done := strings.Replace(strings.Replace(claimed, `"claimed"`, `"done"`, 1), `"CLAIMED"`, `"DONE"`, 1)
+	if now() != done {
+		t.Errorf("done:\n%s", now())
+	}
+}
+
+// TestBrokenQueueStays: what is no queue is left alone.
+func TestBrokenQueueStays(t *testing.T) {
+	t.Parallel()
+	for _, broken := range []string{"", "{", "[]", `{"jobs":{}}`, `{"jobs":[}`, "\x00"} {
+		s := newTeller(t)
+		s.start("S01_load_tides", 1)
+		s.files = foreign.Files{{Path: "reports/tide-levels/queue/" + string(s.state.Run) + ".json", Data: []byte(broken)}}
+		for _, path := range s.write(foreign.StepBegan) {
+			if strings.Contains(path, "/queue/") {
+				t.Errorf("%q is written over", broken)
+			}
+		}
+	}
+}
+
+// TestQueueOfTheImportedRun: the queue of the run that was gone on with says how its jobs stand, and when all are done.
+func TestQueueOfTheImportedRun(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	s.tell(pawl.RunImported{System: gyoshu.System, ID: "run-1"})
+	const name = "reports/tide-levels/queue/run-1.json"
+	s.files = foreign.Files{{Path: name, Data: []byte(`{"status":"ACTIVE","jobs":[{"jobId":"a","stageId":"S01_load_tides","status":"FAILED"}]}`)}}
+	s.start("S01_load_tides", 1)
+	s.write(foreign.StepBegan)
+	s.done("S01_load_tides", 1, nil)
+	s.write(foreign.StepEnded)
+	if got, want := string(s.files.Find(name).Data), `{"status":"COMPLETED","jobs":[{"jobId":"a","stageId":"S01_load_tides","status":"DONE"}]}`; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
