@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"path"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -40,6 +41,17 @@ type importReport struct {
 	foreign.Reading
 	Pending  []pawl.StepID  `json:"pending"`
 	Findings []pawl.Finding `json:"findings"`
+	Others   []otherReport  `json:"others,omitempty"` // runs that are there too
+}
+
+// otherReport is a run of the same system in the same project.
+type otherReport struct {
+	Place    string         `json:"place"` // to be given as PATH
+	Name     string         `json:"name"`
+	Status   pawl.RunStatus `json:"status"`
+	Percent  int            `json:"progress_percent"`
+	Position pawl.Position  `json:"position"`
+	Next     string         `json:"next,omitempty"`
 }
 
 func (a *app) importFrom(ctx context.Context, system, path string, o importOptions) error {
@@ -51,16 +63,21 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if err != nil {
 		return err
 	}
-	reading, findings, err := engine.ReadAs(ctx, codec, dir)
+	folder, place, err := a.foreignAt(ctx, codec, dir)
 	if err != nil {
 		return err
 	}
+	reading, findings := folder.Read(place)
 	if reading.Name == "" && len(reading.Phases) == 0 {
 		a.printWorst(findings)
 		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no files of %s in %s", system, dir), Hint: "pawl import " + system + " PATH"}
 	}
 	if o.dry {
-		return a.printReading(importReport{Reading: reading, Pending: pending(reading), Findings: append([]pawl.Finding{}, findings...)})
+		report := importReport{Reading: reading, Pending: pending(reading), Findings: append([]pawl.Finding{}, findings...)}
+		if places := folder.Places(); place == "" && len(places) > 1 {
+			report.Others = othersIn(folder, places[1:])
+		}
+		return a.printReading(report)
 	}
 	p, err := a.projectOrInit()
 	if err != nil {
@@ -97,6 +114,38 @@ func (a *app) foreignDir(path string) (string, error) {
 		path = filepath.Join(here, path)
 	}
 	return filepath.EvalSymlinks(path)
+}
+
+// foreignAt opens the folder that a run's files are in: that of the project, where the system knows several runs in it and
+// dir is the place of one of them, else dir itself.
+func (a *app) foreignAt(ctx context.Context, codec foreign.Codec, dir string) (*engine.ForeignFolder, string, error) {
+	root, err := a.foreignDir("")
+	if err != nil {
+		return nil, "", err
+	}
+	rel, err := filepath.Rel(root, dir)
+	if _, plural := codec.(foreign.Plural); plural && err == nil && rel != "." && filepath.IsLocal(rel) {
+		folder, err := engine.OpenForeign(ctx, codec, root)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, place := range folder.Places() {
+			if rel = filepath.ToSlash(rel); place == rel || path.Dir(place) == rel {
+				return folder, place, nil
+			}
+		}
+	}
+	folder, err := engine.OpenForeign(ctx, codec, dir)
+	return folder, "", err
+}
+
+func othersIn(folder *engine.ForeignFolder, places []string) []otherReport {
+	var others []otherReport
+	for _, place := range places {
+		r, _ := folder.Read(place)
+		others = append(others, otherReport{Place: place, Name: r.Name, Status: r.Status, Percent: r.Percent, Position: r.Position, Next: r.Next})
+	}
+	return others
 }
 
 func pathIn(p *project.Project, dir string) string {
@@ -160,5 +209,17 @@ func (a *app) printReading(r importReport) error {
 	}
 	fmt.Fprintf(a.Out, "\n%s, %s, %s, %s\n", count(len(r.Gates), "gate"), count(len(r.Memories), "thing")+" learned", count(len(r.Made), "decision"), count(len(r.Blockers), "blocker"))
 	a.printWorst(r.Findings)
-	return nil
+	return a.printOthers(r.Others)
+}
+
+func (a *app) printOthers(others []otherReport) error {
+	if len(others) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, o := range others {
+		rows = append(rows, []string{o.Place, o.Name, string(o.Status), fmt.Sprintf("%d%%", o.Percent), oneLine(o.Next)})
+	}
+	fmt.Fprintln(a.Out, "\nThere are others; one is imported by its path:")
+	return table(a.Out, []string{"PATH", "NAME", "STATUS", "DONE", "NEXT"}, rows)
 }

@@ -16,9 +16,9 @@ func (a *app) verifyAs(ctx context.Context, system, path string) error {
 	if err != nil {
 		return err
 	}
-	findings, err := engine.VerifyAs(ctx, codec, dir)
+	folder, err := engine.OpenForeign(ctx, codec, dir)
 	if err != nil {
 		return err
 	}
-	return a.printFindings(findings, "faults found")
+	return a.printFindings(folder.Verify(), "faults found")
 }

@@ -121,18 +121,55 @@ func replaceKeepingMode(path string, data []byte) error {
 	return os.Chmod(path, mode)
 }
 
-// ReadAs reads a folder by a codec, with what git and the disk know of it where the codec asks for that.
-func ReadAs(ctx context.Context, codec foreign.Codec, dir string) (foreign.Reading, []pawl.Finding, error) {
+// ForeignFolder is a folder with another system's files, as they were read, with what git and the disk know of it.
+type ForeignFolder struct {
+	codec    foreign.Codec
+	files    foreign.Files
+	world    foreign.World
+	commits  []foreign.Commit
+	findings []pawl.Finding // what could not be read
+}
+
+// OpenForeign reads a folder's files for a codec.
+func OpenForeign(ctx context.Context, codec foreign.Codec, dir string) (*ForeignFolder, error) {
 	files, findings, err := ReadForeign(dir, codec)
 	if err != nil {
-		return foreign.Reading{}, nil, err
+		return nil, err
 	}
 	commits, err := commitsIn(ctx, dir)
 	if err != nil {
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: "which commits there are could not be found out: " + err.Error()})
 	}
-	r, found := readBy(codec, files, worldOf(dir, commits), commits)
-	return r, append(findings, found...), nil
+	return &ForeignFolder{codec: codec, files: files, world: worldOf(dir, commits), commits: commits, findings: findings}, nil
+}
+
+// Places returns where runs are in the folder, the one first that Read reads; nil where the system knows but one.
+func (f *ForeignFolder) Places() []string {
+	if p, ok := f.codec.(foreign.Plural); ok {
+		return p.Places(f.files, f.world.Now)
+	}
+	return nil
+}
+
+// Read says what the files say of the run at one of the places, without one of the first.
+func (f *ForeignFolder) Read(place string) (foreign.Reading, []pawl.Finding) {
+	codec := f.codec
+	if p, ok := codec.(foreign.Plural); ok && place != "" {
+		codec = p.At(place)
+	}
+	r, found := readBy(codec, f.files, f.world, f.commits)
+	return r, slices.Concat(f.findings, found)
+}
+
+// Verify is the system's own validation, with what cannot be read.
+func (f *ForeignFolder) Verify() []pawl.Finding {
+	_, findings := f.Read("")
+	for _, found := range f.codec.Verify(f.files, f.world) {
+		if !slices.Contains(findings, found) {
+			findings = append(findings, found)
+		}
+	}
+	return findings
 }
 
 func readBy(codec foreign.Codec, files foreign.Files, w foreign.World, commits []foreign.Commit) (foreign.Reading, []pawl.Finding) {
@@ -160,25 +197,6 @@ func commitsIn(ctx context.Context, dir string) ([]foreign.Commit, error) {
 		commits = append(commits, foreign.Commit{Hash: c.Hash, Message: c.Subject, Time: c.Time})
 	}
 	return commits, err
-}
-
-// VerifyAs checks a folder by a codec: what cannot be read of it, and that system's own validation.
-func VerifyAs(ctx context.Context, codec foreign.Codec, dir string) ([]pawl.Finding, error) {
-	_, findings, err := ReadAs(ctx, codec, dir)
-	if err != nil {
-		return nil, err
-	}
-	files, _, err := ReadForeign(dir, codec)
-	if err != nil {
-		return nil, err
-	}
-	commits, _ := commitsIn(ctx, dir) // that they cannot be found out is among the findings where it matters
-	for _, f := range codec.Verify(files, worldOf(dir, commits)) {
-		if !slices.Contains(findings, f) {
-			findings = append(findings, f)
-		}
-	}
-	return findings, nil
 }
 
 // worldOf is what a system's validation may ask of a folder and of git.

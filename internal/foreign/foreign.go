@@ -90,6 +90,14 @@ type Witness interface {
 	ReadIn(files Files, w World) (Reading, []pawl.Finding)
 }
 
+// Plural is a codec that may find several runs in one project.
+type Plural interface {
+	// Places returns the folders that they are in, relative to the project; the first is the one that Read reads.
+	Places(files Files, now time.Time) []string
+	// At returns the codec that reads and writes only the one at a place.
+	At(place string) Codec
+}
+
 var (
 	// ErrLink means that at a path is a link, which is not followed.
 	ErrLink = errors.New("it is a symbolic link")

@@ -24,7 +24,9 @@ func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
 			waves[s.Wave] = append(waves[s.Wave], s.ID)
 		}
 		for _, s := range phase.Steps {
-			p.Steps = append(p.Steps, stepOf(s, waves, agent))
+			step := stepOf(s, waves, agent)
+			step.Dir = r.Dir
+			p.Steps = append(p.Steps, step)
 		}
 		if len(p.Steps) > 0 {
 			plan.Phases = append(plan.Phases, p)

@@ -12,6 +12,7 @@ type Reading struct {
 	Name     string            `json:"name"` // of the run
 	ID       string            `json:"id,omitempty"`
 	Goal     string            `json:"goal,omitempty"`
+	Dir      string            `json:"dir,omitempty"` // that its work is done in, relative to the project's root
 	Status   pawl.RunStatus    `json:"status"`
 	Native   string            `json:"native_status,omitempty"`
 	Resume   string            `json:"resume,omitempty"` // by the system's own rule: may it be resumed, or why not

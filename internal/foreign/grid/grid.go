@@ -19,9 +19,12 @@ import (
 // Codec reads and writes a project of The Grid.
 var Codec foreign.Codec = codec{}
 
-type codec struct{}
+type codec struct{ at string } // the cluster's folder; empty: the first
 
-var _ foreign.Historian = codec{}
+var (
+	_ foreign.Historian = codec{}
+	_ foreign.Plural    = codec{}
+)
 
 func (codec) System() string { return "grid" }
 
@@ -39,9 +42,21 @@ func (c codec) Read(files foreign.Files, now time.Time) (foreign.Reading, []pawl
 	return c.ReadHistory(files, nil, now)
 }
 
-// ReadHistory reads the first cluster; the others are findings.
-func (codec) ReadHistory(files foreign.Files, log []foreign.Commit, now time.Time) (foreign.Reading, []pawl.Finding) {
-	r := read(files, log, now)
+// Places returns the folders of the clusters, the outermost first.
+func (codec) Places(files foreign.Files, _ time.Time) []string {
+	var names []string
+	for _, p := range places(files) {
+		names = append(names, p.name())
+	}
+	return names
+}
+
+// At returns the codec of one of several clusters.
+func (codec) At(place string) foreign.Codec { return codec{at: place} }
+
+// ReadHistory reads one cluster; where it is not named, the others are findings.
+func (c codec) ReadHistory(files foreign.Files, log []foreign.Commit, now time.Time) (foreign.Reading, []pawl.Finding) {
+	r := read(files, c.at, log, now)
 	return r.out, r.findings
 }
 

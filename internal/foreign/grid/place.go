@@ -44,6 +44,18 @@ func places(files foreign.Files) []place {
 	return all
 }
 
+// placed returns the place with a name, without one all; none where there is none.
+func placed(files foreign.Files, at string) []place {
+	all := places(files)
+	if at == "" {
+		return all
+	}
+	return slices.DeleteFunc(all, func(p place) bool { return p.name() != at })
+}
+
+// name is the folder without its slash.
+func (p place) name() string { return strings.TrimSuffix(p.grid, "/") }
+
 // The names of files that are about one block.
 var (
 	summaryName  = pattern.New(`^([A-Za-z0-9.]+)-SUMMARY\.md$`)

@@ -58,18 +58,19 @@ type block struct {
 // complete reports whether a block needs no more work, as far as its files say.
 func (b *block) complete() bool { return b.Status == pawl.Done }
 
-// read reads the first cluster among files.
-func read(files foreign.Files, log []foreign.Commit, now time.Time) *reader {
+// read reads the cluster at a place among files, without one the first.
+func read(files foreign.Files, at string, log []foreign.Commit, now time.Time) *reader {
 	r := &reader{
 		files: files, log: log, now: now, told: map[pawl.Finding]bool{},
 		blocks: map[string]*block{}, phases: map[int]string{}, learned: map[pawl.Memory]bool{},
 	}
 	r.out.System, r.out.Facts = "grid", map[string]string{}
-	all := places(files)
+	all := placed(files, at)
 	if len(all) == 0 {
 		return r
 	}
 	r.place = all[0]
+	r.out.Dir = strings.TrimSuffix(r.root, "/")
 	r.others(all[1:])
 	r.readFiles()
 	r.judge()
@@ -80,12 +81,8 @@ func read(files foreign.Files, log []foreign.Commit, now time.Time) *reader {
 func (r *reader) others(all []place) {
 	var names []string
 	for _, p := range all {
-		names = append(names, strings.TrimSuffix(p.grid, "/"))
-		hint := "pawl import grid " + strings.TrimSuffix(p.root, "/")
-		if p.root == r.root {
-			hint = "to import it, move it into a folder .grid of its own"
-		}
-		r.find(pawl.Finding{Level: pawl.Warn, What: "there is another cluster here; it was not read", Where: names[len(names)-1], Hint: hint})
+		names = append(names, p.name())
+		r.find(pawl.Finding{Level: pawl.Warn, What: "there is another cluster here; it was not read", Where: p.name(), Hint: "pawl import grid " + p.name()})
 	}
 	if len(names) > 0 {
 		r.out.Facts["other_clusters"] = strings.Join(names, "; ")

@@ -12,8 +12,8 @@ import (
 // Verify makes the document's five validations, each of which is one finding that is ok or as many as there are faults:
 // the state can be read, claimed commits and files exist, there is one checkpoint at most, and every pending block has a
 // plan. What was odd in reading comes behind.
-func (codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
-	r := read(files, nil, w.Now)
+func (c codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
+	r := read(files, c.at, nil, w.Now)
 	if len(r.out.Phases) == 0 && r.state.file == nil && r.point == nil {
 		return []pawl.Finding{{Level: pawl.Bad, What: "there is no state of The Grid here", Where: ".grid/STATE.md"}}
 	}

@@ -38,11 +38,11 @@ var since = map[part]foreign.Moment{
 
 // Write returns what differs, in an order in which any prefix of it can be lived with: what was done first, the state
 // after the checkpoint that it speaks of, and what is taken away last.
-func (codec) Write(files foreign.Files, v foreign.View) []foreign.File {
+func (c codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 	if v.State == nil {
 		return nil
 	}
-	w := newWriter(files, v)
+	w := newWriter(files, c.at, v)
 	do := func(p part, write func()) {
 		if foreign.Weightier(since[p], v.Why) == v.Why {
 			write()
@@ -73,14 +73,14 @@ type writer struct {
 	gone    []foreign.File // to be removed
 }
 
-func newWriter(files foreign.Files, v foreign.View) *writer {
+func newWriter(files foreign.Files, at string, v foreign.View) *writer {
 	w := &writer{View: v, place: place{grid: ".grid/"}, there: make(map[string]*foreign.File, len(files)),
 		byStep: map[pawl.StepID]*work{}, byBlock: map[string]*work{}}
 	for _, f := range files {
 		w.there[f.Path] = &f
 	}
-	if all := places(files); len(all) > 0 {
-		w.place = all[0]
+	if found := placed(files, at); len(found) > 0 {
+		w.place = found[0]
 	}
 	if w.Plan == nil {
 		w.Plan = &pawl.Plan{}

@@ -7,6 +7,7 @@
 package gyoshu
 
 import (
+	"path"
 	"slices"
 	"time"
 
@@ -20,7 +21,12 @@ const System = "gyoshu"
 // New returns the codec.
 func New() foreign.Codec { return codec{} }
 
-type codec struct{}
+type codec struct{ title string } // of the research; empty: the one that something happened to last
+
+var (
+	_ foreign.Witness = codec{}
+	_ foreign.Plural  = codec{}
+)
 
 // System returns its name.
 func (codec) System() string { return System }
@@ -37,22 +43,41 @@ func (c codec) Read(files foreign.Files, now time.Time) (foreign.Reading, []pawl
 	return c.ReadIn(files, within(files, now))
 }
 
-// ReadIn is Read with artifacts looked at: what they do not prove is not done, and is not resumed from.
-func (codec) ReadIn(files foreign.Files, w foreign.World) (foreign.Reading, []pawl.Finding) {
+// Places returns the folders of the researches, the one that something happened to last first.
+func (codec) Places(files foreign.Files, now time.Time) []string {
+	var names []string
+	for _, r := range newestFirstOf(files, now) {
+		names = append(names, path.Join(reports, r.title))
+	}
+	return names
+}
+
+// At returns the codec of one of several researches.
+func (codec) At(place string) foreign.Codec { return codec{title: path.Base(place)} }
+
+// newestFirstOf reads all researches.
+func newestFirstOf(files foreign.Files, now time.Time) []*research {
 	var all []*research
 	for _, title := range titles(files) {
-		all = append(all, newResearch(files, title, w.Now))
+		all = append(all, newResearch(files, title, now))
 	}
+	slices.SortStableFunc(all, func(a, b *research) int { return b.activity("").Compare(a.activity("")) })
+	return all
+}
+
+// ReadIn is Read with artifacts looked at: what they do not prove is not done, and is not resumed from.
+func (c codec) ReadIn(files foreign.Files, w foreign.World) (foreign.Reading, []pawl.Finding) {
+	if c.title != "" {
+		return ReadRun(files, c.title, "", w)
+	}
+	all := newestFirstOf(files, w.Now)
 	if len(all) == 0 {
 		return foreign.Reading{System: System}, nil
 	}
-	newest := slices.MaxFunc(all, func(a, b *research) int { return a.activity("").Compare(b.activity("")) })
-	reading, found := read(newest, "", w)
-	for _, r := range all {
-		if r != newest {
-			found = append(found, pawl.Finding{Level: pawl.Warn, Where: r.title,
-				What: "this research is here too, and is not read: something happened to " + newest.title + " later"})
-		}
+	reading, found := read(all[0], "", w)
+	for _, r := range all[1:] {
+		found = append(found, pawl.Finding{Level: pawl.Warn, Where: r.title, Hint: "pawl import gyoshu " + path.Join(reports, r.title),
+			What: "this research is here too, and is not read: something happened to " + all[0].title + " later"})
 	}
 	return reading, found
 }

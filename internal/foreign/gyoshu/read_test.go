@@ -290,3 +290,27 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 }
+
+// TestSeveralResearches: all that are there are places, the one that something happened to last first; each is read by its
+// own.
+func TestSeveralResearches(t *testing.T) {
+	t.Parallel()
+	files := append(wanted(t, tides), foreign.File{Path: "reports/old/auto/loop-state.json", Data: []byte(`{"runId":"run-1"}`)},
+		foreign.File{Path: "notebooks/newer.ipynb", Data: []byte(`{"cells":[{"cell_type":"raw","id":"f","metadata":{},"source":["---\ngyoshu:\n  updated: \"2026-03-03T00:00:00Z\"\n---"]}],"metadata":{},"nbformat":4,"nbformat_minor":5}`)})
+	several := gyoshu.New().(foreign.Plural)
+	places := several.Places(files, noon.AddDate(1, 0, 0))
+	if diff := cmp.Diff([]string{"reports/newer", "reports/tide-levels", "reports/old"}, places); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	for _, place := range places {
+		r, found := several.At(place).Read(files, noon.AddDate(1, 0, 0))
+		if "reports/"+r.Name != place {
+			t.Errorf("%s: %s", place, r.Name)
+		}
+		for _, f := range found {
+			if strings.Contains(f.What, "is not read") {
+				t.Errorf("%s: %+v", place, f)
+			}
+		}
+	}
+}
