@@ -299,7 +299,7 @@ func TestSeveralResearches(t *testing.T) {
 		foreign.File{Path: "notebooks/newer.ipynb", Data: []byte(`{"cells":[{"cell_type":"raw","id":"f","metadata":{},"source":["---\ngyoshu:\n  updated: \"2026-03-03T00:00:00Z\"\n---"]}],"metadata":{},"nbformat":4,"nbformat_minor":5}`)})
 	several := gyoshu.New().(foreign.Plural)
 	places := several.Places(files, noon.AddDate(1, 0, 0))
-	if diff := cmp.Diff([]string{"reports/newer", "reports/tide-levels", "reports/old"}, places); diff != "" {
+	if diff := cmp.Diff([]string{"reports/newer", "reports/tide-levels", "reports/harbour-dust", "reports/old"}, places); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	for _, place := range places {
