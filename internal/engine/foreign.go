@@ -293,7 +293,7 @@ func worldOf(ctx context.Context, dir string, commits []foreign.Commit) foreign.
 			_, err = os.Lstat(full)
 			return err == nil
 		},
-		Hash: func(name string) (string, int64, error) { return hashIn(dir, name) },
+		Hash: hashedOnce(dir),
 		Scan: func(since time.Time) doubt.Census { return census(ctx, dir, since) },
 	}
 	if commits != nil {
@@ -327,6 +327,24 @@ func within(dir, name string) (string, error) {
 		return "", foreign.ErrOutside
 	}
 	return filepath.Join(above, filepath.Base(full)), nil
+}
+
+// hashedOnce looks at each file once, however often it is asked for: what several checkpoints name is the same to all.
+func hashedOnce(dir string) func(string) (string, int64, error) {
+	type found struct {
+		sum  string
+		size int64
+		err  error
+	}
+	known := map[string]found{}
+	return func(name string) (string, int64, error) {
+		f, ok := known[name]
+		if !ok {
+			f.sum, f.size, f.err = hashIn(dir, name)
+			known[name] = f
+		}
+		return f.sum, f.size, f.err
+	}
 }
 
 func hashIn(dir, name string) (string, int64, error) {

@@ -61,10 +61,9 @@ type importer struct {
 	project *project.Project
 	by      pawl.Author
 	run     pawl.RunID
-	plan    *pawl.Plan
-	steps   map[pawl.StepID]*pawl.Step // of the plan
-	order   map[pawl.StepID][]pawl.StepID
-	data    []byte // of the plan
+	plan    *outline
+	data    []byte                // of the plan
+	proven  map[pawl.StepID]proof // of the steps that are said to be done
 	state   *pawl.State
 	events  []pawl.Event
 	done    []pawl.StepID
@@ -72,7 +71,10 @@ type importer struct {
 
 // planFile makes the plan, and reads it as the engine will.
 func (m *importer) planFile() ([]byte, error) {
-	plan := foreign.PlanOf(m.Reading, m.Agent)
+	m.proven = map[pawl.StepID]proof{}
+	reading := m.Reading
+	reading.Phases = m.proveSteps()
+	plan := foreign.PlanOf(reading, m.Agent)
 	if len(plan.Steps()) == 0 {
 		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("import %s: no work was found in %s", m.System, m.Path), Hint: "pawl import " + m.System + " --dry-run"}
 	}
@@ -81,14 +83,46 @@ func (m *importer) planFile() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.plan, err = pawl.ReadPlan(plan.Name, data); err != nil {
-		return nil, err
+	read, err := pawl.ReadPlan(plan.Name, data)
+	if err == nil {
+		m.plan = outlineOf(read)
 	}
-	m.steps, m.order = map[pawl.StepID]*pawl.Step{}, m.plan.Order()
-	for _, s := range m.plan.Steps() {
-		m.steps[s.ID] = s
+	return data, err
+}
+
+// manySteps is from how many steps on those that are finished are named in the plan, and no more said of them: a plan has
+// its limits.
+const manySteps = 1000
+
+// proof is what is there of the files that a step claims.
+type proof struct {
+	outputs pawl.Outputs
+	missing []string
+}
+
+// proveSteps looks at what the steps claim, and returns them as they are to stand in the plan.
+func (m *importer) proveSteps() []foreign.Phase {
+	total := 0
+	for _, phase := range m.Phases {
+		total += len(phase.Steps)
 	}
-	return data, nil
+	phases := slices.Clone(m.Phases)
+	for i, phase := range phases {
+		phases[i].Steps = slices.Clone(phase.Steps)
+		for j := range phase.Steps {
+			s := &phases[i].Steps[j]
+			if s.Status != pawl.Done && s.Status != pawl.Skipped {
+				continue
+			}
+			var p proof
+			p.outputs, p.missing = m.claimed(s.Claims)
+			m.proven[s.ID] = p
+			if total >= manySteps && len(p.missing) == 0 {
+				*s = foreign.Step{ID: s.ID, Name: s.Name, Needs: s.Needs, Wave: s.Wave, Status: s.Status}
+			}
+		}
+	}
+	return phases
 }
 
 // say adds an event, and folds it: what comes next builds on it. One that does not fit is left out, and found.
@@ -121,7 +155,7 @@ func (m *importer) tell() error {
 	now := time.Now()
 	created := pawl.RunCreated{Format: pawl.Format, Run: m.run, Project: m.project.ID, Kind: pawl.PlanRun, Name: m.plan.Name, Pawl: m.Version}
 	planned := pawl.RunPlanned{
-		Revision: 1, File: filepath.Base(m.project.PlanFile(m.run, 1)), SHA256: hash(m.data), Steps: len(m.plan.Steps()), Goal: m.plan.Goal, Mode: m.plan.Mode,
+		Revision: 1, File: filepath.Base(m.project.PlanFile(m.run, 1)), SHA256: hash(m.data), Steps: len(m.plan.steps), Goal: m.plan.Goal, Mode: m.plan.Mode,
 	}
 	if err := errors.Join(m.say(now, created), m.say(now, planned)); err != nil {
 		return err
@@ -159,7 +193,7 @@ func (m *importer) step(s *foreign.Step) error {
 	if s.Status != pawl.Done && s.Status != pawl.Skipped {
 		return nil
 	}
-	outputs, missing := m.claimed(s.Claims)
+	outputs, missing := m.proven[s.ID].outputs, m.proven[s.ID].missing
 	if len(missing) > 0 {
 		m.find(pawl.Warn, s.Where, "step %s is said to be done, but of its files %d are missing or changed: %v; it is to be done again", s.ID, len(missing), missing[:min(len(missing), 5)])
 		return nil
@@ -167,8 +201,8 @@ func (m *importer) step(s *foreign.Step) error {
 	if s.Status == pawl.Skipped {
 		return m.say(s.Ended, pawl.StepSkipped{Step: s.ID, Why: orElse(s.Why, "skipped in "+m.System)})
 	}
-	planned := m.steps[s.ID]
-	key, err := keyNow(m.project.Root, m.plan, work{step: planned, index: -1}, given(m.order[s.ID], m.state))
+	planned := m.plan.byID[s.ID]
+	key, err := keyNow(m.project.Root, m.plan.Plan, work{step: planned, index: -1}, given(m.plan.needs[s.ID], m.state))
 	if err != nil {
 		return err
 	}
@@ -229,7 +263,7 @@ func (m *importer) notes() error {
 			errs = append(errs, m.say(b.Cleared, pawl.BlockerCleared{ID: i + 1, How: b.How}))
 		}
 	}
-	if m.Status == pawl.StatusCompleted && len(m.done) == len(m.plan.Steps()) {
+	if m.Status == pawl.StatusCompleted && len(m.done) == len(m.plan.steps) {
 		errs = append(errs, m.say(m.Updated, pawl.RunEnded{Status: pawl.StatusCompleted, Why: "imported from " + m.System}))
 	}
 	return errors.Join(errs...)
@@ -266,11 +300,4 @@ func (m *importer) fill(ctx context.Context, folder string) error {
 }
 
 // remember adds what was learned to MEMORY.md.
-func (m *importer) remember() error {
-	for _, memory := range m.Memories {
-		if _, err := m.project.Learn(memory); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (m *importer) remember() error { return m.project.LearnAll(m.Memories) }

@@ -26,6 +26,9 @@ func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
 		for _, s := range phase.Steps {
 			step := stepOf(s, waves, agent)
 			step.Dir = r.Dir
+			if n := len(p.Steps); n > 0 && len(step.Needs) == 1 && step.Needs[0] == p.Steps[n-1].ID {
+				step.Needs = nil // as every step does that says nothing
+			}
 			p.Steps = append(p.Steps, step)
 		}
 		if len(p.Steps) > 0 {

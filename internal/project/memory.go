@@ -60,6 +60,33 @@ func (p *Project) Learn(m pawl.Memory) (added bool, err error) {
 	return added, nil
 }
 
+// LearnAll is Learn of many at once, of which those are passed over that nothing is to be learned from.
+func (p *Project) LearnAll(all []pawl.Memory) error {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Text = clean(all[i].Text)
+	}
+	all = slices.DeleteFunc(all, func(m pawl.Memory) bool {
+		first, _, _ := strings.Cut(m.Text, "\n")
+		return titleOf(m.Kind) == "" || isRule(first)
+	})
+	if len(all) == 0 {
+		return nil
+	}
+	err := p.Editing(func() error {
+		path := followed(p.Memory())
+		doc, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return disk.Replace(path, insertAll(doc, all))
+	})
+	if err != nil {
+		return fmt.Errorf("learn: %w", err)
+	}
+	return nil
+}
+
 // followed returns what path links to, so that replacing it leaves the link.
 func followed(path string) string {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -93,25 +120,51 @@ func insertBullet(doc []byte, m pawl.Memory) ([]byte, bool) {
 	if slices.Contains(memories(doc), m) {
 		return doc, false
 	}
+	return insertBullets(doc, m.Kind, bullet(m.Text)), true
+}
+
+// insertAll is insertBullet of many, each of which is inserted once.
+func insertAll(doc []byte, all []pawl.Memory) []byte {
+	there := map[pawl.Memory]bool{}
+	for _, m := range memories(doc) {
+		there[m] = true
+	}
+	for _, h := range headings {
+		var text strings.Builder
+		for _, m := range all {
+			if m.Kind == h.kind && !there[m] {
+				there[m] = true
+				text.WriteString(bullet(m.Text))
+			}
+		}
+		if text.Len() > 0 {
+			doc = insertBullets(doc, h.kind, text.String())
+		}
+	}
+	return doc
+}
+
+// insertBullets returns doc with bullets at the end of their section.
+func insertBullets(doc []byte, kind pawl.MemoryKind, bullets string) []byte {
 	eol := "\n"
 	if first, _, ok := strings.Cut(string(doc), "\n"); ok && strings.HasSuffix(first, "\r") {
 		eol = "\r\n"
 	}
 	lines := outline(doc)
-	at, text := len(doc), newSection(lines, m)
-	if last := endOfSection(lines, m.Kind); last >= 0 {
-		at, text = lines[last].end, inSection(lines[last:], m)
+	at, text := len(doc), newSection(lines, kind, bullets)
+	if last := endOfSection(lines, kind); last >= 0 {
+		at, text = lines[last].end, inSection(lines[last:], bullets)
 	}
 	if at > 0 && doc[at-1] != '\n' {
 		text = "\n" + text
 	}
 	text = strings.ReplaceAll(text, "\n", eol)
-	return slices.Concat(doc[:at], []byte(text), doc[at:]), true
+	return slices.Concat(doc[:at], []byte(text), doc[at:])
 }
 
-// newSection is what is added to a document that has no section for m.
-func newSection(lines []line, m pawl.Memory) string {
-	text := "## " + titleOf(m.Kind) + "\n\n" + bullet(m.Text)
+// newSection is what is added to a document that has no section for them.
+func newSection(lines []line, kind pawl.MemoryKind, bullets string) string {
+	text := "## " + titleOf(kind) + "\n\n" + bullets
 	switch {
 	case !slices.ContainsFunc(lines, func(l line) bool { return l.is != blank }):
 		return "# Memory\n\n" + text
@@ -121,9 +174,8 @@ func newSection(lines []line, m pawl.Memory) string {
 	return text
 }
 
-// inSection is what is added behind the first of lines, the last of m's section that is not blank.
-func inSection(lines []line, m pawl.Memory) string {
-	text := bullet(m.Text)
+// inSection is what is added behind the first of lines, the last of their section that is not blank.
+func inSection(lines []line, text string) string {
 	if lines[0].is != item && lines[0].is != indented {
 		text = "\n" + text
 	}

@@ -83,6 +83,29 @@ func TestInsertBulletLeavesTheRest(t *testing.T) {
 	})
 }
 
+// Many at once are put where they would be put one by one, kind by kind.
+func TestInsertAllIsInsertOfEach(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		doc := []byte(documents.Draw(t, "doc"))
+		all := rapid.SliceOf(rapid.Custom(func(t *rapid.T) pawl.Memory {
+			return pawl.Memory{Kind: rapid.SampledFrom(headings).Draw(t, "heading").kind, Text: clean(texts.Draw(t, "text"))}
+		})).Draw(t, "all")
+		all = slices.DeleteFunc(all, func(m pawl.Memory) bool { first, _, _ := strings.Cut(m.Text, "\n"); return isRule(first) })
+		want := doc
+		for _, h := range headings {
+			for _, m := range all {
+				if m.Kind == h.kind {
+					want, _ = insertBullet(want, m)
+				}
+			}
+		}
+		if got := insertAll(doc, all); !bytes.Equal(got, want) {
+			t.Fatalf("got %q\nwant %q", got, want)
+		}
+	})
+}
+
 // documents are made of the lines that matter, with every ending.
 var documents = rapid.Custom(func(t *rapid.T) string {
 	part := rapid.SampledFrom([]string{

@@ -72,7 +72,10 @@ func (r *research) examineCells() []pawl.Finding {
 		return nil
 	}
 	f := &findings{path: notebookPath(r.title)}
-	seen := map[string]bool{}
+	seen, known := map[string]bool{}, make(map[string]bool, len(r.records))
+	for _, rec := range r.records {
+		known[rec.Path] = true
+	}
 	for _, c := range r.notebook.Cells {
 		if c.ID != "" && seen[c.ID] {
 			f.warn(c.Line(), "two cells have the id %s", c.ID)
@@ -84,7 +87,7 @@ func (r *research) examineCells() []pawl.Finding {
 		rec, ok := placeOf(c.Pointer.Manifest)
 		if !ok || CheckPath(c.Pointer.Manifest) != "" {
 			f.warn(c.Line(), "a cell speaks of a manifest at %q, where none can be", c.Pointer.Manifest)
-		} else if !slices.ContainsFunc(r.records, func(known *Record) bool { return known.Path == rec.Path }) {
+		} else if !known[rec.Path] {
 			f.warn(c.Line(), "a cell speaks of checkpoint %s of run %s, and there is no manifest: it was not finished, or it was let go of", rec.ID, rec.Run)
 		}
 	}
