@@ -20,9 +20,10 @@ import (
 const MaxPlanSize = 16 << 20
 
 // Limits that keep a hostile plan from taking more than a second or so. The YAML scanner takes up to 1.5 KB and 4 µs for
-// each mark in a flow collection.
+// each mark in a flow collection, and a fraction of that where none has begun.
 const (
-	maxPlanMarks  = 200_000 // lines, separators, brackets and quotes
+	maxPlanMarks  = 200_000 // lines, separators, brackets and quotes behind the first bracket that is not closed at once
+	maxBlockMarks = 600_000 // in all
 	maxExpanded   = 100_000 // values read through aliases
 	maxPlanErrors = 1_000   // the rest is not told
 )
@@ -254,7 +255,7 @@ func (r *planReader) isText(data []byte) bool {
 		r.errorAt(1, 1, "the file has %d MiB; a %s has at most %d MiB: is this the right file?", len(data)>>20, r.noun, MaxPlanSize>>20)
 		return false
 	}
-	line, column, marks := 1, 1, 0
+	line, column, marks, inFlow := 1, 1, 0, 0
 	for i := 0; i < len(data); {
 		c, width := utf8.DecodeRune(data[i:])
 		if c == utf8.RuneError && width == 1 || !isPlanText(c) {
@@ -264,6 +265,9 @@ func (r *planReader) isText(data []byte) bool {
 		switch c {
 		case '\r', '\n', ',', '[', ']', '{', '}', '&', '*', '!', '?', ':', '"', '\'', '-':
 			marks++
+			if inFlow > 0 || opensFlow(data[i:]) {
+				inFlow++
+			}
 		}
 		i += width
 		column++
@@ -271,12 +275,21 @@ func (r *planReader) isText(data []byte) bool {
 			line, column = line+1, 1
 		}
 	}
-	if marks > maxPlanMarks {
+	limit := maxBlockMarks
+	if inFlow > maxPlanMarks {
+		marks, limit = inFlow, maxPlanMarks
+	}
+	if marks > limit {
 		r.errorAt(1, 1, "the %s is too large: it has %d lines, separators, brackets and quotes, %d may be; "+
-			"split it, or move long lists and scripts into files", r.noun, marks, maxPlanMarks)
+			"split it, or move long lists and scripts into files", r.noun, marks, limit)
 		return false
 	}
 	return true
+}
+
+// opensFlow reports whether text may open a flow collection with something in it.
+func opensFlow(text []byte) bool {
+	return (text[0] == '[' || text[0] == '{') && !bytes.HasPrefix(text, []byte("[]")) && !bytes.HasPrefix(text, []byte("{}"))
 }
 
 // isPlanText reports whether YAML allows the character.

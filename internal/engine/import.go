@@ -62,6 +62,8 @@ type importer struct {
 	by      pawl.Author
 	run     pawl.RunID
 	plan    *pawl.Plan
+	steps   map[pawl.StepID]*pawl.Step // of the plan
+	order   map[pawl.StepID][]pawl.StepID
 	data    []byte // of the plan
 	state   *pawl.State
 	events  []pawl.Event
@@ -79,8 +81,14 @@ func (m *importer) planFile() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.plan, err = pawl.ReadPlan(plan.Name, data)
-	return data, err
+	if m.plan, err = pawl.ReadPlan(plan.Name, data); err != nil {
+		return nil, err
+	}
+	m.steps, m.order = map[pawl.StepID]*pawl.Step{}, m.plan.Order()
+	for _, s := range m.plan.Steps() {
+		m.steps[s.ID] = s
+	}
+	return data, nil
 }
 
 // say adds an event, and folds it: what comes next builds on it. One that does not fit is left out, and found.
@@ -159,8 +167,8 @@ func (m *importer) step(s *foreign.Step) error {
 	if s.Status == pawl.Skipped {
 		return m.say(s.Ended, pawl.StepSkipped{Step: s.ID, Why: orElse(s.Why, "skipped in "+m.System)})
 	}
-	planned := m.plan.Step(s.ID)
-	key, err := keyNow(m.project.Root, m.plan, work{step: planned, index: -1}, given(m.plan.Order()[s.ID], m.state))
+	planned := m.steps[s.ID]
+	key, err := keyNow(m.project.Root, m.plan, work{step: planned, index: -1}, given(m.order[s.ID], m.state))
 	if err != nil {
 		return err
 	}

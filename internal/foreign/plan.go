@@ -52,10 +52,13 @@ func before(waves map[int][]pawl.StepID, wave int) int {
 	return last
 }
 
-// promptOf says to an agent what a step is about, as far as the other system says it.
+// promptOf says to an agent what a step is about, as far as the other system says it; of one that is finished only that.
 func promptOf(s Step) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", cmp.Or(s.Goal, s.Name, string(s.ID)))
+	if s.Status == pawl.Done || s.Status == pawl.Skipped {
+		return b.String()
+	}
 	if p := s.Partial; p != nil {
 		fmt.Fprintf(&b, "\nIt was begun and not finished. Last action: %s\n", cmp.Or(p.Last, "not known"))
 		list(&b, "Files made", p.Created)

@@ -1,0 +1,282 @@
+package sitebuilder
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+)
+
+// judge makes a step of each job.
+func (r *reader) judge() {
+	ids := map[string]pawl.StepID{}
+	for _, j := range r.jobs {
+		ids[j.task] = j.id
+	}
+	for _, j := range r.jobs {
+		j.step = foreign.Step{ID: j.id, Name: j.title(), Agent: j.agent, Needs: r.needs(j, ids), Facts: map[string]string{}}
+		r.weigh(j)
+		r.describe(j)
+	}
+	r.cutCircles()
+}
+
+func (j *job) title() string {
+	title := ""
+	if j.point != nil {
+		title = j.point.title
+	}
+	if j.entry != nil {
+		title = cmp.Or(title, j.entry.title)
+	}
+	return title
+}
+
+// needs returns what a job depends on; that of no registry depends on nothing.
+func (r *reader) needs(j *job, ids map[string]pawl.StepID) []pawl.StepID {
+	needs := []pawl.StepID{}
+	if j.entry == nil {
+		return needs
+	}
+	for _, task := range j.entry.needs {
+		id, ok := ids[task]
+		switch {
+		case !ok:
+			r.warn(r.registry(), j.entry.line, fmt.Sprintf("task %s depends on %s, which is nowhere", j.task, quote(task)), "")
+		case id != j.id && !slices.Contains(needs, id):
+			needs = append(needs, id)
+		}
+	}
+	return needs
+}
+
+// cutCircles takes out dependencies that wait for each other.
+func (r *reader) cutCircles() {
+	at := make(map[pawl.StepID]*job, len(r.jobs))
+	for _, j := range r.jobs {
+		at[j.id] = j
+	}
+	const open, closed = 1, 2
+	seen := map[pawl.StepID]int{}
+	var visit func(j *job)
+	visit = func(j *job) {
+		seen[j.id] = open
+		j.step.Needs = slices.DeleteFunc(j.step.Needs, func(need pawl.StepID) bool {
+			if seen[need] == 0 {
+				visit(at[need])
+			}
+			if seen[need] == open {
+				r.warn(r.registry(), j.entry.line, fmt.Sprintf("tasks %s and %s wait for each other; %s is not waited for", j.task, at[need].task, at[need].task), "")
+			}
+			return seen[need] == open
+		})
+		seen[j.id] = closed
+	}
+	for _, j := range r.jobs {
+		if seen[j.id] == 0 {
+			visit(j)
+		}
+	}
+}
+
+// weigh finds out where a job stands, by what is proven.
+func (r *reader) weigh(j *job) {
+	switch {
+	case j.point != nil:
+		j.step.Native, j.status = j.point.native, j.point.word()
+	case j.entry != nil:
+		j.step.Native, j.status = j.entry.native, meaning(j.entry.native)
+	case j.stream != nil:
+		r.weighStream(j)
+	}
+	if j.status == complete {
+		j.unmet = j.lacking()
+	}
+	j.missing = r.notThere(j)
+	j.step.Status = j.standing(r.now)
+}
+
+func (r *reader) weighStream(j *job) {
+	s := j.stream
+	j.step.Native, j.status = s.native, meaning(s.native)
+	j.step.Total, j.step.Done = s.tasks, s.complete
+	switch {
+	case s.counted && s.tasks > 0 && s.complete >= s.tasks:
+		j.status = complete
+	case s.blocked > 0:
+		j.status = blocked
+	case s.counted && (s.doing > 0 || s.complete > 0):
+		j.status = inProgress
+	}
+}
+
+// lacking returns why a job is not complete although it says so: criteria that are not met, reviews that are not good
+// enough, subtasks that are not done.
+func (j *job) lacking() []string {
+	if j.point == nil {
+		return nil
+	}
+	var lacking []string
+	for _, name := range slices.Sorted(maps.Keys(j.point.criteria)) {
+		if !j.point.criteria[name] {
+			lacking = append(lacking, name)
+		}
+	}
+	if j.entry != nil {
+		for _, by := range slices.Sorted(maps.Keys(j.entry.minimum)) {
+			if n, reviewed := j.point.scores[by]; reviewed && n < j.entry.minimum[by] {
+				lacking = append(lacking, fmt.Sprintf("review by %s: %d, and %d is wanted", by, n, j.entry.minimum[by]))
+			}
+		}
+	}
+	if total, done := j.point.counts(); done < total {
+		lacking = append(lacking, fmt.Sprintf("subtasks: %d of %d", done, total))
+	}
+	return lacking
+}
+
+// notThere returns the files that a job claims and that are not there.
+func (r *reader) notThere(j *job) []string {
+	if j.point == nil || r.world.Exists == nil {
+		return nil
+	}
+	var missing []string
+	for _, name := range slices.Concat(j.point.created, j.point.modified) {
+		if !r.world.Exists(name) && !slices.Contains(missing, name) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		r.warn(j.point.file, 0, fmt.Sprintf("%d of the files that it claims are not there: %s", len(missing), strings.Join(missing[:min(len(missing), 5)], ", ")), "they are to be made again")
+	}
+	return missing
+}
+
+// standing returns a job's status in pawl's words: nobody is at work on it who was not heard of for ten minutes.
+func (j *job) standing(now time.Time) pawl.StepStatus {
+	switch j.status {
+	case complete:
+		if len(j.unmet) == 0 && len(j.missing) == 0 {
+			return pawl.Done
+		}
+	case inProgress:
+		if j.point != nil && j.point.fresh(now) {
+			return pawl.Running
+		}
+	case inReview:
+		return pawl.AwaitsReview
+	case failed:
+		return pawl.GaveUp
+	}
+	return pawl.Pending
+}
+
+// fresh reports whether somebody is at work on it as far as the document's rule tells.
+func (c *checkpoint) fresh(now time.Time) bool {
+	last := c.activity(now)
+	return !last.IsZero() && now.Sub(last) <= quietAfter
+}
+
+// describe says the rest of a job.
+func (r *reader) describe(j *job) {
+	s, c := &j.step, j.point
+	s.Where = r.whereOf(j)
+	s.Goal = j.goal()
+	if j.entry != nil {
+		maps.Copy(s.Facts, j.entry.facts)
+	}
+	if c == nil {
+		return
+	}
+	s.Started, s.Ended = c.started, cmp.Or(c.completed, c.updated)
+	if j.status != complete {
+		s.Ended = time.Time{}
+	}
+	s.Total, s.Done = c.counts()
+	s.Items = r.items(j)
+	s.Criteria, s.Reviews = c.criteria, c.scores
+	for _, name := range slices.Concat(c.created, c.modified) {
+		s.Claims = append(s.Claims, foreign.Claim{Path: name})
+	}
+	s.Why, s.Resume = j.why(r.now), j.goOn()
+	if s.Status != pawl.Done && j.status != notStarted {
+		s.Partial = &foreign.Partial{Created: c.created, Modified: c.modified, Last: c.last}
+	}
+	if s.Status == pawl.Done {
+		s.Summary = fmt.Sprintf("%s says that it is complete", j.agent)
+	}
+	c.describe(s.Facts)
+	j.effort(s.Facts)
+	r.block(j)
+}
+
+func (r *reader) whereOf(j *job) string {
+	switch {
+	case j.point != nil:
+		return where(j.point.file, j.point.line)
+	case j.entry != nil:
+		return where(r.registry(), j.entry.line)
+	}
+	return where(r.status(), j.stream.line)
+}
+
+// items returns a job's subtasks. One whose output is claimed and not there is not done.
+func (r *reader) items(j *job) []foreign.Item {
+	var items []foreign.Item
+	for _, s := range j.point.items {
+		item := foreign.Item{ID: s.id, Status: meaning(s.native).item(), Native: s.native}
+		if s.output != "" {
+			if name := r.output(j.point, s); name != "" {
+				item.Outputs = []string{name}
+			}
+		}
+		if item.Status == pawl.ItemIsDone && r.world.Exists != nil && slices.ContainsFunc(item.Outputs, func(name string) bool { return !r.world.Exists(name) }) {
+			r.warn(j.point.file, s.line, fmt.Sprintf("subtask %s is said to be complete, and its output is not there: %s", quote(s.id), item.Outputs[0]), "it is to be done again")
+			item.Status = pawl.ItemPending
+		}
+		items = append(items, item)
+	}
+	return items
+}
+
+// output returns the path of a subtask's output: relative to the repository or to the folder of extracted content,
+// whichever its checkpoint's list of files or the disk has.
+func (r *reader) output(c *checkpoint, s subtask) string {
+	name := r.path(c.file, s.line, s.output)
+	if name == "" {
+		return ""
+	}
+	for _, claimed := range slices.Concat(c.created, c.modified) {
+		if claimed == name || strings.HasSuffix(claimed, "/"+strings.TrimPrefix(name, r.root)) {
+			return claimed
+		}
+	}
+	below := r.root + extracted + strings.TrimPrefix(name, r.root)
+	if r.world.Exists != nil && !r.world.Exists(name) && r.world.Exists(below) {
+		return below
+	}
+	return name
+}
+
+// block says what keeps a job from going on.
+func (r *reader) block(j *job) {
+	if j.status != blocked {
+		return
+	}
+	var found []pawl.Blocker
+	all := !slices.ContainsFunc(j.point.errors, func(f fault) bool { return f.blocking })
+	for _, f := range j.point.errors {
+		if f.blocking || all {
+			found = append(found, pawl.Blocker{Text: cmp.Or(f.message, f.kind, "an error without a message"), Step: j.id, Needs: j.point.instructions, Opened: f.at})
+		}
+	}
+	if len(found) == 0 {
+		found = []pawl.Blocker{{Text: "it is blocked, and does not say by what", Step: j.id, Needs: j.point.instructions, Opened: j.point.updated}}
+	}
+	r.out.Blockers = append(r.out.Blockers, found...)
+}

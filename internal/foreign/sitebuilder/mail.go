@@ -1,0 +1,60 @@
+package sitebuilder
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+)
+
+// longAsked is how long people may take before they are asked again.
+const longAsked = 24 * time.Hour
+
+// escalated makes blockers of what people are asked for: of each task that waits for it, and is not done.
+func (r *reader) escalated() {
+	for _, e := range r.asked {
+		r.fact("escalation."+e.id, strings.TrimSpace(e.title+" ("+e.native+", "+e.owner+")"))
+		if e.native != "pending" {
+			continue
+		}
+		if !e.at.IsZero() && r.now.Sub(e.at) > longAsked {
+			r.warn(r.message("human-escalations"), e.line, fmt.Sprintf("%s has waited for an answer of %s since %s", e.id, orSomebody(e.owner), stamp(e.at)), "ask again")
+		}
+		for _, j := range r.jobs {
+			if slices.Contains(e.tasks, j.task) && j.step.Status != pawl.Done {
+				r.out.Blockers = append(r.out.Blockers, pawl.Blocker{Text: e.id + ": " + e.title, Step: j.id, Needs: e.needs, Opened: e.at})
+			}
+		}
+	}
+}
+
+func orSomebody(owner string) string {
+	if owner == "" {
+		return "somebody"
+	}
+	return owner
+}
+
+// mail tells of messages that wait: before an agent is dispatched its inbox is to be empty.
+func (r *reader) mail() {
+	inbox := r.base + "messages/inbox-"
+	waiting := map[string][]string{}
+	for _, m := range r.messages {
+		if m.native != "pending" {
+			continue
+		}
+		box, in := strings.CutPrefix(m.file, inbox)
+		switch {
+		case !m.open(r.now):
+			r.warn(m.file, m.line, m.id+" has expired without an answer", "")
+		case in:
+			box = strings.TrimSuffix(box, ".md")
+			waiting[box] = append(waiting[box], strings.TrimSpace(m.id+" "+m.subject))
+		}
+	}
+	for box, all := range waiting {
+		r.fact("inbox."+box, fmt.Sprintf("%d pending: %s", len(all), strings.Join(all, "; ")))
+	}
+}

@@ -1,0 +1,233 @@
+package sitebuilder
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+)
+
+// reader gathers what the files of one team say.
+type reader struct {
+	place
+	files    foreign.Files
+	index    map[string]int // path → where it is among them
+	world    foreign.World
+	now      time.Time
+	out      foreign.Reading
+	findings []pawl.Finding
+	told     map[pawl.Finding]bool
+
+	board    board
+	tasks    []*task // of the registry
+	messages []message
+	asked    []escalation
+	jobs     []*job
+}
+
+// job is a task with all that is known of it.
+type job struct {
+	agent, task string
+	id          pawl.StepID
+	entry       *task       // of the registry
+	point       *checkpoint // that counts
+	current     *checkpoint
+	archived    *checkpoint
+	stream      *streamRow // where nothing else is known
+	unmet       []string   // why it is not complete although it says so
+	missing     []string   // claimed files that are not there
+	status      word
+	step        foreign.Step
+}
+
+// read reads the files of the first team among them.
+func read(files foreign.Files, w foreign.World) *reader {
+	r := newReader(files, w)
+	all := places(files)
+	if len(all) == 0 {
+		return r
+	}
+	r.place = all[0]
+	for _, p := range all[1:] {
+		r.find(pawl.Finding{Level: pawl.Warn, What: "there is another team here; it was not read", Where: strings.TrimSuffix(p.base, "/"),
+			Hint: "pawl import sitebuilder " + strings.TrimSuffix(p.root, "/")})
+	}
+	r.readRegistry()
+	r.readStatus()
+	r.readMessages()
+	r.gather()
+	r.judge()
+	r.conclude()
+	return r
+}
+
+func newReader(files foreign.Files, w foreign.World) *reader {
+	r := &reader{files: files, index: make(map[string]int, len(files)), world: w, now: w.Now, told: map[pawl.Finding]bool{}}
+	for i, f := range files {
+		r.index[f.Path] = i
+	}
+	r.out.System, r.out.Facts = System, map[string]string{}
+	return r
+}
+
+// file returns a file, nil where it is not there.
+func (r *reader) file(name string) *foreign.File {
+	if i, ok := r.index[name]; ok {
+		return &r.files[i]
+	}
+	return nil
+}
+
+// gather makes a job of each task: those of the registry in its order, then those that only checkpoints know.
+func (r *reader) gather() {
+	known := map[string]*job{} // task → of the registry
+	for _, t := range r.tasks {
+		j := &job{agent: t.agent, task: t.id, entry: t}
+		known[t.id] = j
+		r.jobs = append(r.jobs, j)
+	}
+	byName := map[[2]string]*job{}
+	var others []*job
+	for i := range r.files {
+		f := &r.files[i]
+		if base, ok := strings.CutPrefix(f.Path, r.checkpoints()); !ok || strings.Contains(base, "/") {
+			continue
+		}
+		c := r.readCheckpoint(f)
+		key := [2]string{c.agent, c.task}
+		j := byName[key]
+		if j == nil {
+			if j = known[c.task]; j == nil || j.point != nil {
+				j = &job{agent: c.agent, task: c.task}
+				others = append(others, j)
+			}
+			byName[key] = j
+		}
+		r.add(j, c)
+	}
+	slices.SortStableFunc(others, func(a, b *job) int { return cmp.Or(cmp.Compare(a.agent, b.agent), cmp.Compare(a.task, b.task)) })
+	r.jobs = append(r.jobs, others...)
+	r.fromBoard()
+	r.identify()
+}
+
+// add gives a job a checkpoint: of two the one that was written to later counts, and of the same time the archived one.
+func (r *reader) add(j *job, c *checkpoint) {
+	switch {
+	case c.old:
+		return
+	case c.archived:
+		j.archived = c
+	default:
+		j.current = c
+	}
+	j.agent = cmp.Or(c.agent, j.agent)
+	j.point = cmp.Or(j.current, j.archived)
+	if j.current == nil || j.archived == nil {
+		return
+	}
+	last, filed := j.current.activity(r.now), j.archived.activity(r.now)
+	if !last.After(filed) {
+		j.point = j.archived
+	}
+	if j.current.word() != complete {
+		r.warn(j.current.file, j.current.line, fmt.Sprintf("it is %s, and its archived checkpoint is there too: %s", orNone(j.current.native), counts(j.point == j.current)), "")
+	}
+}
+
+func counts(current bool) string {
+	if current {
+		return "it was begun again since"
+	}
+	return "that one is newer and counts"
+}
+
+// fromBoard makes a job of each stream of STATUS.md, where nothing else tells of work.
+func (r *reader) fromBoard() {
+	if len(r.jobs) > 0 {
+		return
+	}
+	for i := range r.board.streams {
+		s := &r.board.streams[i]
+		r.jobs = append(r.jobs, &job{agent: strings.ToLower(s.name), task: s.name, stream: s})
+	}
+}
+
+// identify gives every job an id of its own: its task's, or with the agent's where several have that.
+func (r *reader) identify() {
+	same := map[string]int{}
+	for _, j := range r.jobs {
+		same[strings.ToLower(string(pawl.StepIDOf(j.task)))]++
+	}
+	taken := map[string]bool{}
+	for _, j := range r.jobs {
+		j.id = pawl.StepIDOf(j.task)
+		if same[strings.ToLower(string(j.id))] > 1 && j.agent != "" {
+			j.id = pawl.StepIDOf(j.agent + "-" + j.task)
+		}
+		for n := 2; taken[strings.ToLower(string(j.id))]; n++ {
+			j.id = pawl.StepIDOf(j.agent + "-" + j.task + " " + strconv.Itoa(n))
+		}
+		taken[strings.ToLower(string(j.id))] = true
+	}
+}
+
+// time reads a time, and notes what is odd about it.
+func (r *reader) time(file string, line int, text string) time.Time {
+	at, zoned := parseTime(text)
+	switch {
+	case at.IsZero():
+		r.warn(file, line, "this is no time: "+quote(text), "write it as "+stamp(r.now))
+		return at
+	case !zoned && len(strings.TrimSpace(text)) > len(time.DateOnly):
+		r.warn(file, line, quote(text)+" has no time zone; it was taken for UTC", "write it as "+stamp(at))
+	}
+	if at.After(r.now.Add(skew)) {
+		r.warn(file, line, quote(text)+" lies in the future; it says nothing about how old this is", "")
+	}
+	return at
+}
+
+// fact keeps what a file says of something that pawl has no word for.
+func (r *reader) fact(name, text string) {
+	if text != "" {
+		r.out.Facts[name] = cut(text)
+	}
+}
+
+func (r *reader) warn(file string, line int, what, hint string) {
+	r.find(pawl.Finding{Level: pawl.Warn, What: what, Where: where(file, line), Hint: hint})
+}
+
+func (r *reader) bad(file string, line int, what, hint string) {
+	r.find(pawl.Finding{Level: pawl.Bad, What: what, Where: where(file, line), Hint: hint})
+}
+
+// find notes a finding once.
+func (r *reader) find(f pawl.Finding) {
+	if !r.told[f] {
+		r.told[f] = true
+		r.findings = append(r.findings, f)
+	}
+}
+
+// where returns the place of a finding.
+func where(file string, line int) string {
+	if line <= 0 {
+		return file
+	}
+	return file + ":" + strconv.Itoa(line)
+}
+
+func orNone(text string) string { return cmp.Or(text, "without a status") }
+
+// score reads a reviewer's score.
+func score(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 0 && n <= 100
+}

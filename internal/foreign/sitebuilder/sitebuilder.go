@@ -1,0 +1,68 @@
+// Package sitebuilder reads and writes what a team of site-building agents keeps of its work: a checkpoint in JSON for
+// each task of an agent, STATUS.md over all of them, messages between them, and the registry of tasks.
+//
+// All of it is written by agents, after a document and never by a program. So a checkpoint may say nothing but its
+// status; counts and percentages differ; times lie in the future; complete is said where criteria are not met. What a
+// checkpoint says is a claim: files are looked for, a task is complete only when its criteria are met, its reviews good
+// enough and its files there, and of its two clocks the newer one counts, unless it is ahead of time.
+//
+// A file is changed only where what it says has changed. Nothing is removed: what is complete is copied to its archive,
+// and what cannot be read is kept beside what replaces it.
+package sitebuilder
+
+import (
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+)
+
+// System is the name of the system.
+const System = "sitebuilder"
+
+// Codec reads and writes a project of the site builders.
+var Codec foreign.Codec = codec{}
+
+type codec struct{}
+
+var _ foreign.Witness = codec{}
+
+func (codec) System() string { return System }
+
+// Wants returns the patterns of its files, wherever their folder lies.
+func (codec) Wants() []string {
+	return []string{
+		"**/progress/checkpoints/*.json", "**/progress/STATUS.md", "**/tasks/TASK-REGISTRY.md",
+		"**/messages/inbox-*.md", "**/messages/outbox-*.md", "**/messages/broadcast.md", "**/messages/human-escalations.md",
+	}
+}
+
+// Read reads without the world: nothing is held against files that are claimed.
+func (c codec) Read(files foreign.Files, now time.Time) (foreign.Reading, []pawl.Finding) {
+	return c.ReadIn(files, foreign.World{Now: now})
+}
+
+// ReadIn reads, and believes of finished work what the files show that it claims.
+func (codec) ReadIn(files foreign.Files, w foreign.World) (foreign.Reading, []pawl.Finding) {
+	r := read(files, w)
+	return r.out, r.findings
+}
+
+// The scale by which an agent's silence is judged. The original has three that differ.
+const (
+	quietAfter   = 10 * time.Minute
+	stalledAfter = 30 * time.Minute
+	beatEvery    = 5 * time.Minute
+)
+
+// skew is how far clocks may differ before a time counts as one of the future.
+const skew = 5 * time.Minute
+
+// names are what the agents are called.
+var names = map[string]string{
+	"content": "Harper", "technical": "Devon", "community": "Morgan", "migration": "Riley", "polish": "Quinn", "supervisor": "Alex",
+}
+
+func (codec) Write(files foreign.Files, v foreign.View) []foreign.File { return nil }
+
+func (codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding { return nil }
