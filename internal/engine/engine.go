@@ -268,6 +268,8 @@ func (e *Engine) loop(ctx, hard, helpers context.Context) error {
 		case <-alarm:
 		case <-beat.C:
 			e.heartbeat(clock)
+		case <-e.mirror.late():
+			e.mirror.changed(e.state, e.plan.Plan, nil)
 		case <-soft:
 			return e.interrupted(helpers, hard)
 		}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -161,7 +162,7 @@ func commitsIn(ctx context.Context, dir string) ([]foreign.Commit, error) {
 	return commits, err
 }
 
-// VerifyAs checks a folder by a codec: what cannot be read of it, and that system's own validation.
+// VerifyAs checks a folder by a codec: what cannot be read of it, and that system's own validation, each finding once.
 func VerifyAs(ctx context.Context, codec foreign.Codec, dir string) ([]pawl.Finding, error) {
 	_, findings, err := ReadAs(ctx, codec, dir)
 	if err != nil {
@@ -172,7 +173,12 @@ func VerifyAs(ctx context.Context, codec foreign.Codec, dir string) ([]pawl.Find
 		return nil, err
 	}
 	commits, _ := commitsIn(ctx, dir) // that they cannot be found out is among the findings where it matters
-	return append(findings, codec.Verify(files, worldOf(dir, commits))...), nil
+	told := map[pawl.Finding]bool{}
+	return slices.DeleteFunc(append(findings, codec.Verify(files, worldOf(dir, commits))...), func(f pawl.Finding) bool {
+		again := told[f]
+		told[f] = true
+		return again
+	}), nil
 }
 
 // worldOf is what a system's validation may ask of a folder and of git.

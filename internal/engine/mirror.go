@@ -55,7 +55,7 @@ func newMirror(m *Mirror, p *project.Project, log *journal.Log) *mirror {
 	return &mirror{Mirror: *m, project: p, log: log}
 }
 
-// changed has the files written, unless that was just done: close writes the last state in any case.
+// changed has the files written, unless that was just done: then late says when they are.
 func (m *mirror) changed(state *pawl.State, plan *pawl.Plan, events []pawl.Event) {
 	if m == nil {
 		return
@@ -82,6 +82,14 @@ func (m *mirror) changed(state *pawl.State, plan *pawl.Plan, events []pawl.Event
 		defer m.mu.Unlock()
 		m.busy, m.err = false, err
 	})
+}
+
+// late says when what has changed since the mirror was written is to be written after all; nil: there is nothing.
+func (m *mirror) late() <-chan time.Time {
+	if m == nil || m.why == "" {
+		return nil
+	}
+	return time.After(max(time.Until(m.when.Add(mirrorEvery)), mirrorEvery/10))
 }
 
 // moments are the events that a mirror is written for.

@@ -172,8 +172,17 @@ func (j *job) standing(now time.Time) pawl.StepStatus {
 		return pawl.AwaitsReview
 	case failed:
 		return pawl.GaveUp
+	case blocked:
+		if j.skipped() {
+			return pawl.Skipped
+		}
 	}
 	return pawl.Pending
+}
+
+// skipped reports whether a person went on without the task, as pawl writes it.
+func (j *job) skipped() bool {
+	return j.point != nil && j.point.resumable != nil && !*j.point.resumable && slices.ContainsFunc(j.point.errors, func(f fault) bool { return f.kind == typeSkipped })
 }
 
 // fresh reports whether somebody is at work on it as far as the document's rule tells.
@@ -265,7 +274,7 @@ func (r *reader) output(c *checkpoint, s subtask) string {
 
 // block says what keeps a job from going on.
 func (r *reader) block(j *job) {
-	if j.status != blocked {
+	if j.status != blocked || j.skipped() {
 		return
 	}
 	var found []pawl.Blocker

@@ -148,9 +148,9 @@ func (j *job) effort(facts map[string]string) {
 	facts["effort"] = fmt.Sprintf("%s h of about %s h (%s)", facts["actual_hours"], hours(sizes[j.entry.estimate]*3600), j.entry.estimate)
 }
 
-// hours writes seconds as hours.
+// hours writes seconds as hours, to four seconds.
 func hours(seconds float64) string {
-	return strconv.FormatFloat(math.Round(seconds/36)/100, 'f', -1, 64)
+	return strconv.FormatFloat(math.Round(seconds/3.6)/1000, 'f', -1, 64)
 }
 
 // conclude says of the whole what follows from its jobs.

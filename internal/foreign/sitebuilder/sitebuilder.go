@@ -62,7 +62,3 @@ const skew = 5 * time.Minute
 var names = map[string]string{
 	"content": "Harper", "technical": "Devon", "community": "Morgan", "migration": "Riley", "polish": "Quinn", "supervisor": "Alex",
 }
-
-func (codec) Write(files foreign.Files, v foreign.View) []foreign.File { return nil }
-
-func (codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding { return nil }

@@ -1,0 +1,294 @@
+package sitebuilder
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl"
+)
+
+// checkpoint brings a task's checkpoint up to date, if the run has worked on it.
+func (w *writer) checkpoint(k *work) {
+	current, archived := w.fileOf(k.agent, k.task)
+	open, cleared := w.blockers(k.ID)
+	st := k.state
+	if st == nil || st.Status == pawl.Pending && st.Attempts == 0 && len(open)+len(cleared) == 0 {
+		return
+	}
+	k.word = w.standing(k, open)
+	base := cmp.Or(w.file(current), w.file(archived))
+	if base != nil && st.Attempts == 0 && st.Adopted != "" { // as it was imported
+		return
+	}
+	name := current
+	if base != nil && base.Path == archived && k.word == complete {
+		name = archived
+	}
+	var data []byte
+	if base != nil {
+		data = base.Data
+	}
+	e := w.begin(k, name, data)
+	w.fill(e, k, open, cleared)
+	if e.changed {
+		e.set(stamp(w.State.Updated), "updated_at")
+	}
+	k.touched, k.percent = true, e.number("progress_percent")
+	w.put(name, e.text)
+	if k.word == complete && name == current {
+		w.archive(e, archived)
+	}
+}
+
+// standing returns what a step's checkpoint is to say of it. It knows no other words.
+func (w *writer) standing(k *work, open []pawl.Blocker) word {
+	switch st := k.state; {
+	case st.Status == pawl.Done:
+		return complete
+	case st.Status == pawl.GaveUp, st.Status == pawl.Skipped, st.Status == pawl.AwaitsGate, len(open) > 0 && len(st.Live()) == 0:
+		return blocked
+	}
+	return inProgress
+}
+
+// begin returns an editor of a checkpoint. One that cannot be read is kept beside the new one.
+func (w *writer) begin(k *work, name string, data []byte) *editor {
+	if e := edit(data); e != nil {
+		return e
+	}
+	if len(data) > 0 {
+		sum := sha256.Sum256(data)
+		w.put(name+".broken-"+hex.EncodeToString(sum[:4]), slices.Clone(data))
+	}
+	e := edit([]byte("{}\n"))
+	e.made = true
+	started := k.state.Started
+	if started.IsZero() {
+		started = w.State.Updated
+	}
+	e.set(k.agent+"-"+k.task+"-"+started.UTC().Format("20060102-150405"), "checkpoint_id")
+	e.set(k.agent, "agent")
+	if called := names[k.agent]; called != "" {
+		e.set(called, "agent_name")
+	}
+	e.set(k.task, "task_id")
+	e.set(cmp.Or(k.Name, k.task), "task_title")
+	return e
+}
+
+// fill says where a step stands, in the order of the document's schema.
+func (w *writer) fill(e *editor, k *work, open, cleared []pawl.Blocker) {
+	st := k.state
+	if meaning(e.says("status")) != k.word || e.at("status") == nil {
+		e.set(string(k.word), "status")
+	}
+	e.fill(w.percentOf(e, k), true, "progress_percent")
+	if e.at("started_at") == nil && !st.Started.IsZero() {
+		e.set(stamp(st.Started), "started_at")
+	}
+	if e.made {
+		e.set(stamp(w.State.Updated), "updated_at")
+	}
+	w.completedAt(e, k)
+	moved := w.subtasks(e, k)
+	e.fill(w.percentOf(e, k), true, "progress_percent")
+	w.filesCreated(e, k)
+	w.criteria(e, k)
+	w.reviews(e, k)
+	w.errors(e, k, open, cleared)
+	if moved || e.made {
+		w.context(e, k)
+	}
+	w.resumption(e, k, moved, open)
+	w.heartbeat(e, k)
+	w.effort(e, k)
+}
+
+// percentOf returns the progress: by the counts, where there are some. One that another way of rounding gives stays.
+func (w *writer) percentOf(e *editor, k *work) int {
+	was, total := e.number("progress_percent"), e.number("subtasks", "total")
+	now := was
+	switch p := k.state.Progress; {
+	case k.word == complete:
+		return 100
+	case total > 1 || e.at("subtasks", "items", "0") != nil:
+		now = 100 * min(e.number("subtasks", "completed"), total) / max(total, 1)
+		if was > now && was-now <= 1 {
+			now = was
+		}
+	case p != nil && p.Done != nil:
+		whole := 100.0
+		if p.Total != nil && *p.Total > 0 {
+			whole = *p.Total
+		}
+		now = int(min(max(100**p.Done/whole, 0), 99))
+	}
+	return now
+}
+
+func (w *writer) completedAt(e *editor, k *work) {
+	was, _ := parseTime(e.says("completed_at"))
+	switch {
+	case k.word != complete:
+		e.fill(nil, !was.IsZero(), "completed_at")
+	case was.IsZero() || was.Before(k.state.Started.Truncate(time.Second)):
+		e.setTime(k.state.Ended, "completed_at")
+	}
+}
+
+// filesCreated adds the outputs that are single files and not named yet.
+func (w *writer) filesCreated(e *editor, k *work) {
+	known := map[string]bool{}
+	for _, key := range []string{"files_created", "files_modified"} {
+		if list := e.at(key); list != nil {
+			for _, item := range list.Items {
+				known[scalar(item)] = true
+			}
+		}
+	}
+	var news []string
+	outputs := slices.Sorted(maps.Keys(k.state.Outputs))
+	for _, item := range w.items(k) {
+		outputs = append(outputs, item.Outputs...)
+	}
+	for _, name := range outputs {
+		c, stated := k.state.Outputs[name]
+		name = strings.TrimPrefix(name, w.root)
+		if !known[name] && !(stated && (c.Files > 0 || c.SHA256 == "")) {
+			news = append(news, name)
+			known[name] = true
+		}
+	}
+	if e.made {
+		e.set(append([]string{}, news...), "files_created")
+		e.set([]string{}, "files_modified")
+		return
+	}
+	for _, name := range news {
+		e.append(name, "files_created")
+	}
+}
+
+// criteria says which criteria are met: of a finished step all, since that is what finished means; of another one those
+// that its last attempt was found to meet.
+func (w *writer) criteria(e *editor, k *work) {
+	last := k.state.Try.Last
+	for _, name := range slices.Sorted(maps.Keys(k.Accept)) {
+		switch was := e.at("acceptance_criteria_met", name); {
+		case k.word == complete:
+			e.set(true, "acceptance_criteria_met", name)
+		case last != nil && len(last.Unmet) > 0:
+			e.set(!slices.Contains(last.Unmet, name), "acceptance_criteria_met", name)
+		case was == nil:
+			e.set(false, "acceptance_criteria_met", name)
+		}
+	}
+	if all := e.at("acceptance_criteria_met"); all != nil && k.word == complete {
+		for _, m := range all.Members {
+			if !m.Value.True() {
+				e.set(true, "acceptance_criteria_met", m.Key)
+			}
+		}
+	}
+	if e.made && e.at("acceptance_criteria_met") == nil {
+		e.set(map[string]bool{}, "acceptance_criteria_met")
+	}
+}
+
+func (w *writer) reviews(e *editor, k *work) {
+	if e.made {
+		e.set(map[string]int{}, "review_scores")
+	}
+	for _, by := range slices.Sorted(maps.Keys(k.Review)) {
+		if e.root.Get("review_scores", by) == nil {
+			e.set(nil, "review_scores", by)
+		}
+	}
+	for _, by := range slices.Sorted(maps.Keys(k.state.Reviews)) {
+		e.set(k.state.Reviews[by].Score, "review_scores", by)
+	}
+}
+
+// resumption says whether and how to go on. What the agent itself said of that stays until the work has moved on.
+func (w *writer) resumption(e *editor, k *work, moved bool, open []pawl.Blocker) {
+	may := k.word != complete && k.state.Status != pawl.Skipped
+	e.fill(may, may, "resumable")
+	was := e.says("resume_instructions")
+	switch ours := strings.HasPrefix(was, ourMark); {
+	case !may && (ours || e.made):
+		e.set("", "resume_instructions")
+	case may && (was == "" || ours || moved):
+		e.set(ourMark+w.goOn(e, k, open), "resume_instructions")
+	}
+}
+
+// ourMark is what instructions begin with that pawl has written, so that it may change them.
+const ourMark = "pawl: "
+
+func (w *writer) goOn(e *editor, k *work, open []pawl.Blocker) string {
+	var parts []string
+	for _, b := range open {
+		parts = append(parts, "clear what blocks it ("+oneLine(b.Text)+")")
+	}
+	if last := k.state.Try.Last; last != nil && last.Why != "" && len(open) == 0 {
+		parts = append(parts, "attempt "+strconv.Itoa(last.Attempt)+" ended: "+oneLine(last.Why))
+	}
+	if last := k.state.Try.Last; last != nil && len(last.Unmet) > 0 {
+		parts = append(parts, "not met: "+strings.Join(last.Unmet, ", "))
+	}
+	next := "go on with the task"
+	if item := e.says("context", "next_to_process"); item != "" {
+		next = "go on with " + item
+	}
+	return strings.Join(append(parts, next), "; ")
+}
+
+// heartbeat says when the work was last seen alive.
+func (w *writer) heartbeat(e *editor, k *work) {
+	live := k.state.Live()
+	if len(live) == 0 {
+		if e.says("heartbeat", "status") == "alive" {
+			e.set("stopped", "heartbeat", "status")
+		}
+		return
+	}
+	var last time.Time
+	for _, a := range live {
+		last = newest(w.State.Updated, last, a.Started, a.Beat)
+		if a.Progress != nil {
+			last = newest(w.State.Updated, last, a.Progress.Time)
+		}
+	}
+	e.setTime(last, "heartbeat", "last_beat")
+	e.fill(int(beatEvery/time.Second), e.at("heartbeat", "interval_seconds") == nil, "heartbeat", "interval_seconds")
+	e.set("alive", "heartbeat", "status")
+}
+
+// effort says what the work took beside what it was estimated at.
+func (w *writer) effort(e *editor, k *work) {
+	if k.state.Seconds <= 0 || len(k.state.Live()) > 0 {
+		return
+	}
+	e.set(json.Number(hours(k.state.Seconds)), "effort", "actual_hours")
+	if k.Estimate > 0 {
+		e.set(json.Number(hours(time.Duration(k.Estimate).Seconds())), "effort", "estimated_hours")
+	}
+	e.set(k.state.Attempts, "effort", "attempts")
+}
+
+// archive keeps a complete checkpoint. What was in the archive of an earlier completion is kept by its time.
+func (w *writer) archive(e *editor, name string) {
+	if old := edit(w.data(name)); old != nil && old.says("completed_at") != e.says("completed_at") {
+		if at, _ := parseTime(old.says("completed_at")); !at.IsZero() {
+			w.put(strings.TrimSuffix(name, ".json")+at.Format("-20060102-150405")+".json", slices.Clone(old.text))
+		}
+	}
+	w.put(name, slices.Clone(e.text))
+}

@@ -1,0 +1,346 @@
+package sitebuilder
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pawl/internal/foreign/splice"
+)
+
+// registry brings the status of tasks and what they took up to date.
+func (w *writer) registry() {
+	name := w.place.registry()
+	f := w.file(name)
+	if f == nil {
+		return
+	}
+	var edits []splice.Edit
+	for _, k := range w.works {
+		if k.entry == nil || !k.touched || k.state.Attempts == 0 {
+			continue
+		}
+		part := k.entry.part
+		block := part.Bytes(f.Data)
+		y, err := splice.ReadYAML(block, splice.Whole(block))
+		if err != nil {
+			continue // it is told when it is read
+		}
+		if next, err := y.Merge(w.entry(k, y.Root)); err == nil && !bytes.Equal(next, block) {
+			edits = append(edits, splice.Edit{From: part.From, To: part.To, Text: string(next)})
+		}
+	}
+	w.put(name, splice.Apply(f.Data, edits))
+}
+
+// entry returns what the registry is to say of a task.
+func (w *writer) entry(k *work, was *splice.Value) *splice.Value {
+	pairs := []splice.Pair{}
+	if meaning(was.Get("status").Says()) != k.word {
+		pairs = append(pairs, splice.Pair{Key: "status", Value: splice.Word(string(k.word))})
+	}
+	if said(was.Get("assigned_to")) == "" {
+		pairs = append(pairs, splice.Pair{Key: "assigned_to", Value: splice.Word(k.agent)})
+	}
+	if k.word == complete && k.state.Seconds > 0 {
+		pairs = append(pairs, splice.Pair{Key: "actual_hours", Value: splice.Word(hours(k.state.Seconds))})
+	}
+	return splice.MapOf(pairs...)
+}
+
+// status brings STATUS.md up to date: the rows of the run's agents, and the table of checkpoints. When something in it has
+// changed so does the time that it was updated at; the rest is not pawl's.
+func (w *writer) status() {
+	if !slices.ContainsFunc(w.works, func(k *work) bool { return k.touched }) {
+		return
+	}
+	name := w.place.status()
+	before := w.data(name)
+	data := before
+	if data == nil {
+		data = []byte(strings.ReplaceAll("# Orchestration Status\n\n**Last Updated**: -\n**Overall Progress**: 0% (0/0 tasks)\n\n---\n\n"+
+			"## Active Agents\n\n| Agent | Status | Current Task | Last Checkpoint |\n|-------|--------|--------------|-----------------|\n", "\n", w.eol))
+	}
+	data = w.overall(w.checkpointTable(w.agentRows(data)))
+	if string(data) != string(before) {
+		w.put(name, withField(data, "Last Updated", stamp(w.State.Updated), nil))
+	}
+}
+
+// withField replaces the value of a line "**Key**: value" among the first ones, where it is as expected.
+func withField(data []byte, key, value string, expected func(string) bool) []byte {
+	for _, l := range splice.Lines(data) {
+		if strings.HasPrefix(l.Text, "## ") {
+			break
+		}
+		if k, was, ok := field(l.Text); ok && k == key && was != value && (expected == nil || expected(was)) {
+			return splice.Apply(data, []splice.Edit{{From: l.From, To: l.To, Text: "**" + key + "**: " + value}})
+		}
+	}
+	return data
+}
+
+// overall says how much of the run is done, where that stands in the form that pawl and the document's first version use.
+func (w *writer) overall(data []byte) []byte {
+	done := 0
+	for _, k := range w.works {
+		if k.state.Finished() {
+			done++
+		}
+	}
+	percent := 0
+	if w.Plan != nil {
+		percent = w.State.Percent(w.Plan)
+	}
+	return withField(data, "Overall Progress", fmt.Sprintf("%d%% (%d/%d tasks)", percent, done, len(w.works)), func(was string) bool {
+		_, rest, ok := strings.Cut(was, "% (")
+		return ok && strings.HasSuffix(rest, " tasks)")
+	})
+}
+
+// agentStanding is what a row says of an agent.
+type agentStanding struct {
+	status, task, last string
+}
+
+// standings returns where the agents stand that the run has worked for, and their names in order.
+func (w *writer) standings() (map[string]agentStanding, []string) {
+	by := map[string][]*work{}
+	var order []string
+	for _, k := range w.works {
+		if by[k.agent] == nil {
+			order = append(order, k.agent)
+		}
+		by[k.agent] = append(by[k.agent], k)
+	}
+	all := map[string]agentStanding{}
+	for agent, works := range by {
+		if slices.ContainsFunc(works, func(k *work) bool { return k.touched }) {
+			all[agent] = w.agentStanding(works)
+		}
+	}
+	return all, slices.DeleteFunc(order, func(agent string) bool { _, ok := all[agent]; return !ok })
+}
+
+func (w *writer) agentStanding(works []*work) agentStanding {
+	s := agentStanding{status: "Idle", task: "—", last: "—"}
+	weight := 0
+	for _, k := range works {
+		if at := w.updated(k); at != "" && (s.last == "—" || at > s.last) {
+			s.last = at
+		}
+		now, status := 1, "Completed"
+		switch {
+		case k.state == nil || k.word == unknown && !k.state.Finished():
+			now, status = 2, "Idle"
+		case len(k.state.Live()) > 0:
+			now, status = 5, "Active"
+		case k.word == blocked:
+			now, status = 4, "Blocked"
+		case k.word == inProgress:
+			now, status = 3, "In Progress"
+		}
+		if now > weight {
+			weight, s.status, s.task = now, status, "—"
+			if now > 2 {
+				s.task = strings.TrimSpace(k.task + " " + oneLine(k.Name))
+				if k.Name == k.task {
+					s.task = k.task
+				}
+			}
+		}
+	}
+	return s
+}
+
+// updated returns when a task's checkpoint was written last.
+func (w *writer) updated(k *work) string {
+	current, archived := w.fileOf(k.agent, k.task)
+	for _, name := range []string{current, archived} {
+		if e := edit(w.data(name)); e != nil {
+			if at, _ := parseTime(e.says("updated_at")); !at.IsZero() {
+				return stamp(at)
+			}
+		}
+	}
+	return ""
+}
+
+// agentRows changes the rows of agents that stand otherwise, and adds those that are not there.
+func (w *writer) agentRows(data []byte) []byte {
+	standings, order := w.standings()
+	for _, s := range splice.Sections(splice.Lines(data)) {
+		rows := splice.Table(s.Lead())
+		if !strings.EqualFold(s.Title, "Active Agents") || len(rows) == 0 {
+			continue
+		}
+		var edits []splice.Edit
+		column := columnsOf(rows)
+		for _, row := range rows[1:] {
+			agent := agentRow{name: column.cell(row, "agent")}.agent()
+			if now, ok := standings[agent]; ok {
+				edits = append(edits, changeRow(row, column, now)...)
+			}
+			delete(standings, agent)
+		}
+		var more strings.Builder
+		for _, agent := range order {
+			if now, ok := standings[agent]; ok {
+				name := titled(agent)
+				if called := names[agent]; called != "" {
+					name += " (" + called + ")"
+				}
+				fmt.Fprintf(&more, "| %s | %s | %s | %s |\n", name, now.status, inTable(now.task), now.last)
+			}
+		}
+		return splice.Apply(data, append(edits, behind(data, lastLine(s, rows), more.String())))
+	}
+	return data
+}
+
+// changeRow returns the edits of a row's cells. A status that means the same stays, and so does the task of one that is
+// idle or complete.
+func changeRow(row splice.Row, column columns, now agentStanding) []splice.Edit {
+	var edits []splice.Edit
+	set := func(title, text string) {
+		if i, ok := column[title]; ok && i < len(row.Cells) && row.Cells[i] != text {
+			if from, to, ok := cellAt(row.Line, i); ok {
+				edits = append(edits, splice.Edit{From: from, To: to, Text: text})
+			}
+		}
+	}
+	if meaning(column.cell(row, "status")) != meaning(now.status) {
+		set("status", now.status)
+	}
+	if now.task != "—" {
+		set("current task", inTable(now.task))
+	}
+	if now.last != "—" {
+		set("last checkpoint", now.last)
+	}
+	return edits
+}
+
+// cellAt returns where the text of a row's cell stands in the file.
+func cellAt(l splice.Line, cell int) (from, to int, ok bool) {
+	var borders []int
+	for i := 0; i < len(l.Text); i++ {
+		switch l.Text[i] {
+		case '\\':
+			i++
+		case '|':
+			borders = append(borders, i)
+		}
+	}
+	if !strings.HasPrefix(strings.TrimSpace(l.Text), "|") || cell+1 >= len(borders) {
+		return 0, 0, false
+	}
+	text := l.Text[borders[cell]+1 : borders[cell+1]]
+	trimmed := strings.TrimSpace(text)
+	if trimmed == "" {
+		return 0, 0, false
+	}
+	from = l.From + borders[cell] + 1 + strings.Index(text, trimmed)
+	return from, from + len(trimmed), true
+}
+
+// lastLine returns the last line of a table: of one without rows the rule below its titles.
+func lastLine(s splice.Section, rows []splice.Row) splice.Line {
+	last := rows[len(rows)-1].Line
+	if len(rows) == 1 {
+		for _, l := range s.Lead() {
+			if l.Number == last.Number+1 {
+				return l
+			}
+		}
+	}
+	return last
+}
+
+// behind returns the edit that puts lines behind one.
+func behind(data []byte, l splice.Line, text string) splice.Edit {
+	eol := splice.EOL(data)
+	text = strings.ReplaceAll(text, "\n", eol)
+	if text != "" && l.End == l.To { // the file ends without a line end
+		text = eol + strings.TrimSuffix(text, eol)
+	}
+	return splice.Edit{From: l.End, To: l.End, Text: text}
+}
+
+const checkpointHead = "| Agent | Task | Progress | Last Update | Status |\n|-------|------|----------|-------------|--------|\n"
+
+// checkpointTable brings the document's table "Active Checkpoints" up to date: a row for each task of the run. Times are
+// absolute: "2 min ago" is wrong in a minute.
+func (w *writer) checkpointTable(data []byte) []byte {
+	for _, s := range splice.Sections(splice.Lines(data)) {
+		if !strings.EqualFold(s.Title, "Active Checkpoints") {
+			continue
+		}
+		rows := splice.Table(s.Lead())
+		if len(rows) == 0 {
+			return splice.Apply(data, []splice.Edit{behind(data, s.Line, "\n"+checkpointHead+w.rows(nil))})
+		}
+		at := map[[2]string]splice.Row{}
+		for _, row := range rows[1:] {
+			if len(row.Cells) > 1 {
+				at[[2]string{row.Cells[0], row.Cells[1]}] = row
+			}
+		}
+		var edits []splice.Edit
+		for _, k := range w.works {
+			row, there := at[[2]string{oneLine(k.agent), oneLine(k.task)}]
+			if text, cells := w.row(k); there && !slices.Equal(row.Cells, cells) {
+				edits = append(edits, splice.Edit{From: row.Line.From, To: row.Line.To, Text: text})
+			}
+		}
+		return splice.Apply(data, append(edits, behind(data, lastLine(s, rows), w.rows(at))))
+	}
+	tail := "\n## Active Checkpoints\n\n" + checkpointHead + w.rows(nil)
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		tail = "\n" + tail
+	}
+	return append(slices.Clone(data), strings.ReplaceAll(tail, "\n", splice.EOL(data))...)
+}
+
+// rows returns the rows of the tasks that a table does not have.
+func (w *writer) rows(there map[[2]string]splice.Row) string {
+	var b strings.Builder
+	for _, k := range w.works {
+		if _, ok := there[[2]string{oneLine(k.agent), oneLine(k.task)}]; !ok {
+			text, _ := w.row(k)
+			b.WriteString(text + "\n")
+		}
+	}
+	return b.String()
+}
+
+// row returns a task's row, and its cells.
+func (w *writer) row(k *work) (text string, cells []string) {
+	progress, at, status := "0%", "—", "not started"
+	if e := edit(w.data(w.pathOf(k))); e != nil {
+		progress, status = strconv.Itoa(e.number("progress_percent"))+"%", cmp.Or(oneLine(e.says("status")), status)
+		if up, _ := parseTime(e.says("updated_at")); !up.IsZero() {
+			at = stamp(up)
+		}
+	}
+	cells = []string{oneLine(k.agent), oneLine(k.task), progress, at, status}
+	for _, cell := range cells {
+		text += "| " + inTable(cell) + " "
+	}
+	return text + "|", cells
+}
+
+// pathOf returns the path of a task's checkpoint: of the archived one where there is no other.
+func (w *writer) pathOf(k *work) string {
+	current, archived := w.fileOf(k.agent, k.task)
+	if w.file(current) == nil && w.file(archived) != nil {
+		return archived
+	}
+	return current
+}
+
+// inTable returns a text that can stand in a cell.
+func inTable(text string) string { return strings.ReplaceAll(oneLine(text), "|", `\|`) }
