@@ -18,6 +18,9 @@ import (
 func (w *writer) checkpoint(k *work) {
 	current, archived := w.fileOf(k.agent, k.task)
 	open, cleared := w.blockers(k.ID)
+	if k.state == nil && len(open)+len(cleared) > 0 {
+		k.state = &pawl.StepState{Status: pawl.Pending}
+	}
 	st := k.state
 	if st == nil || st.Status == pawl.Pending && st.Attempts == 0 && len(open)+len(cleared) == 0 {
 		return
