@@ -55,7 +55,8 @@ type work struct {
 
 	word    word // as its checkpoint is to say
 	percent int
-	touched bool // the run has worked on it, or something about it has changed
+	made    []string // outputs of items that were finished since its checkpoint was written
+	touched bool     // the run has worked on it, or something about it has changed
 }
 
 func newWriter(files foreign.Files, v foreign.View) *writer {

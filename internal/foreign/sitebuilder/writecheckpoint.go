@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -146,7 +145,7 @@ func (w *writer) completedAt(e *editor, k *work) {
 	}
 }
 
-// filesCreated adds the outputs that are single files and not named yet.
+// filesCreated adds the outputs that are single files and not named yet, and those of items that were finished since.
 func (w *writer) filesCreated(e *editor, k *work) {
 	known := map[string]bool{}
 	for _, key := range []string{"files_created", "files_modified"} {
@@ -158,10 +157,7 @@ func (w *writer) filesCreated(e *editor, k *work) {
 	}
 	var news []string
 	outputs := slices.Sorted(maps.Keys(k.state.Outputs))
-	for _, item := range w.items(k) {
-		outputs = append(outputs, item.Outputs...)
-	}
-	for _, name := range outputs {
+	for _, name := range slices.Concat(outputs, k.made) {
 		c, stated := k.state.Outputs[name]
 		name = strings.TrimPrefix(name, w.root)
 		if !known[name] && !(stated && (c.Files > 0 || c.SHA256 == "")) {
@@ -279,9 +275,9 @@ func (w *writer) effort(e *editor, k *work) {
 	if k.state.Seconds <= 0 || len(k.state.Live()) > 0 {
 		return
 	}
-	e.set(json.Number(hours(k.state.Seconds)), "effort", "actual_hours")
+	e.set(hours(k.state.Seconds), "effort", "actual_hours")
 	if k.Estimate > 0 {
-		e.set(json.Number(hours(time.Duration(k.Estimate).Seconds())), "effort", "estimated_hours")
+		e.set(hours(time.Duration(k.Estimate).Seconds()), "effort", "estimated_hours")
 	}
 	e.set(k.state.Attempts, "effort", "attempts")
 }

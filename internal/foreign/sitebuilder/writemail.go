@@ -42,7 +42,7 @@ func (w *writer) took(k *work) string {
 	if k.state.Seconds <= 0 || k.Estimate == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\nActual effort: %s h, estimated: %s h.", hours(k.state.Seconds), hours(time.Duration(k.Estimate).Seconds()))
+	return fmt.Sprintf("\nActual effort: %v h, estimated: %v h.", hours(k.state.Seconds), hours(time.Duration(k.Estimate).Seconds()))
 }
 
 func (w *writer) progress(k *work) {

@@ -81,7 +81,7 @@ func (w *writer) subtasks(e *editor, k *work) bool {
 	whole := e.number("subtasks", "total") <= len(entries(e))
 	done := e.number("subtasks", "completed")
 	if len(entries(e)) == 0 && len(items) > 0 {
-		w.list(e, items)
+		w.list(e, k, items)
 		whole = whole || e.made
 	} else {
 		done += w.mark(e, k, items)
@@ -98,7 +98,7 @@ func entries(e *editor) []*splice.JSON {
 }
 
 // list writes all of a list that was not there.
-func (w *writer) list(e *editor, items []foreign.Item) {
+func (w *writer) list(e *editor, k *work, items []foreign.Item) {
 	all := []listed{}
 	for _, item := range items[:min(len(items), mostItems)] {
 		all = append(all, w.listed(item))
@@ -108,6 +108,11 @@ func (w *writer) list(e *editor, items []foreign.Item) {
 		e.set(0, "subtasks", "completed")
 	}
 	e.set(all, "subtasks", "items")
+	for _, item := range items {
+		if item.Status == pawl.ItemIsDone {
+			k.made = append(k.made, item.Outputs...)
+		}
+	}
 }
 
 // mark brings the entries of a list up to date, and returns by how many more of them are complete.
@@ -120,15 +125,19 @@ func (w *writer) mark(e *editor, k *work, items []foreign.Item) (more int) {
 	}
 	for _, item := range items {
 		i, known := at[item.ID]
+		one := 0
 		switch {
 		case known:
-			more += markOne(e, strconv.Itoa(i), item)
+			one = markOne(e, strconv.Itoa(i), item)
 		case len(entries(e)) < mostItems:
 			e.append(w.listed(item), "subtasks", "items")
 			at[item.ID] = len(entries(e)) - 1
 			if item.Status == pawl.ItemIsDone {
-				more++
+				one = 1
 			}
+		}
+		if more += one; one > 0 {
+			k.made = append(k.made, item.Outputs...)
 		}
 	}
 	if k.word == complete { // also those that the run does not know
