@@ -273,6 +273,11 @@ func TestRegistry(t *testing.T) {
 	if diff := cmp.Diff([]pawl.StepID{"T040", "T060"}, step(t, r, "T001").Needs); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
+	open := edited(t, team(t), points+"content-T001.json", `"status": "complete"`, `"status": "in_progress"`)
+	r, findings = read(t, open)
+	if s := step(t, r, "T001"); !strings.HasSuffix(s.Goal, "It is complete when:\n- It says who we are\n- It links to all others\n- It has a head with: title, date") || s.Facts["tests_passing"] != "HTML is valid" {
+		t.Errorf("%q %v", s.Goal, s.Facts)
+	}
 	if diff := cmp.Diff([]pawl.StepID{"T001"}, step(t, r, "T003").Needs); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -43,7 +43,7 @@ func imported(t testing.TB, files foreign.Files) *teller {
 			s.tell(pawl.ItemNamed{Step: step.ID, Item: pawl.ItemIDOf(item.ID), Status: item.Status, Outputs: item.Outputs})
 		}
 		if step.Status == pawl.Done {
-			s.tell(pawl.StepDone{Step: step.ID, Adopted: "imported"})
+			s.tell(pawl.StepDone{Step: step.ID, Adopted: "imported: sitebuilder says so", Started: step.Started})
 		}
 	}
 	for _, b := range r.Blockers {

@@ -26,8 +26,8 @@ func (w *writer) checkpoint(k *work) {
 	}
 	k.word = w.standing(k, open)
 	base := cmp.Or(w.file(current), w.file(archived))
-	if base != nil && st.Attempts == 0 && st.Adopted != "" { // as it was imported
-		return
+	if k.imported = strings.HasPrefix(st.Adopted, "imported"); k.imported && w.found {
+		return // as it was found
 	}
 	name := current
 	if base != nil && base.Path == archived && k.word == complete {
@@ -42,7 +42,8 @@ func (w *writer) checkpoint(k *work) {
 	if e.changed {
 		e.set(stamp(w.State.Updated), "updated_at")
 	}
-	k.touched, k.percent = true, e.number("progress_percent")
+	k.touched = e.changed || st.Attempts > 0 || len(cleared) > 0 || ours(e)
+	k.percent = e.number("progress_percent")
 	w.put(name, e.text)
 	if k.word == complete && name == current {
 		w.archive(e, archived)
@@ -121,7 +122,7 @@ func (w *writer) percentOf(e *editor, k *work) int {
 	case k.word == complete:
 		return 100
 	case total > 1 || e.at("subtasks", "items", "0") != nil:
-		now = 100 * min(e.number("subtasks", "completed"), total) / max(total, 1)
+		now = min(100*e.number("subtasks", "completed")/max(total, 1), 99)
 		if was > now && was-now <= 1 {
 			now = was
 		}

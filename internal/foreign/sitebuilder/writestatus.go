@@ -20,7 +20,7 @@ func (w *writer) registry() {
 	}
 	var edits []splice.Edit
 	for _, k := range w.works {
-		if k.entry == nil || !k.touched || k.state.Attempts == 0 {
+		if k.entry == nil || !k.touched || k.imported || k.state.Attempts == 0 {
 			continue
 		}
 		part := k.entry.part
@@ -61,7 +61,7 @@ func (w *writer) status() {
 	before := w.data(name)
 	data := before
 	if data == nil {
-		data = []byte(strings.ReplaceAll("# Orchestration Status\n\n**Last Updated**: -\n**Overall Progress**: 0% (0/0 tasks)\n\n---\n\n"+
+		data = []byte(strings.ReplaceAll("# Orchestration Status\n\n**Last Updated**: -\n**Overall Progress**: 0% (0/"+strconv.Itoa(len(w.works))+" tasks)\n\n---\n\n"+
 			"## Active Agents\n\n| Agent | Status | Current Task | Last Checkpoint |\n|-------|--------|--------------|-----------------|\n", "\n", w.eol))
 	}
 	data = w.overall(w.checkpointTable(w.agentRows(data)))
@@ -83,7 +83,8 @@ func withField(data []byte, key, value string, expected func(string) bool) []byt
 	return data
 }
 
-// overall says how much of the run is done, where that stands in the form that pawl and the document's first version use.
+// overall says how much of the run is done, where that stands in the form that the first real versions use, and of as many
+// tasks.
 func (w *writer) overall(data []byte) []byte {
 	done := 0
 	for _, k := range w.works {
@@ -97,7 +98,7 @@ func (w *writer) overall(data []byte) []byte {
 	}
 	return withField(data, "Overall Progress", fmt.Sprintf("%d%% (%d/%d tasks)", percent, done, len(w.works)), func(was string) bool {
 		_, rest, ok := strings.Cut(was, "% (")
-		return ok && strings.HasSuffix(rest, " tasks)")
+		return ok && strings.HasSuffix(rest, "/"+strconv.Itoa(len(w.works))+" tasks)")
 	})
 }
 
