@@ -23,7 +23,7 @@ func (r *reader) escalated() {
 			r.warn(r.message("human-escalations"), e.line, fmt.Sprintf("%s has waited for an answer of %s since %s", e.id, orSomebody(e.owner), stamp(e.at)), "ask again")
 		}
 		for _, j := range r.jobs {
-			if slices.Contains(e.tasks, j.task) && j.step.Status != pawl.Done {
+			if slices.Contains(e.tasks, j.task) && !j.finished() {
 				r.out.Blockers = append(r.out.Blockers, pawl.Blocker{Text: e.id + ": " + e.title, Step: j.id, Needs: e.needs, Opened: e.at})
 			}
 		}

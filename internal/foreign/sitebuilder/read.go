@@ -116,7 +116,7 @@ func (r *reader) gather() {
 	r.identify()
 }
 
-// add gives a job a checkpoint: of two the one that was written to later counts, and of the same time the archived one.
+// add gives a job a checkpoint: the archived one counts where it is newer, or the only one.
 func (r *reader) add(j *job, c *checkpoint) {
 	switch {
 	case c.old:
@@ -132,7 +132,7 @@ func (r *reader) add(j *job, c *checkpoint) {
 		return
 	}
 	last, filed := j.current.activity(r.now), j.archived.activity(r.now)
-	if !last.After(filed) {
+	if filed.After(last) {
 		j.point = j.archived
 	}
 	if j.current.word() != complete {

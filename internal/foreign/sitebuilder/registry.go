@@ -79,7 +79,7 @@ func (r *reader) readTask(f *foreign.File, part splice.Part) (*task, bool) {
 	if t.id == "" || strings.Contains(says("stream"), "|") { // not a task, or the schema of one
 		return nil, false
 	}
-	t.needs, t.criteria = root.Get("dependencies").Texts(), root.Get("acceptance_criteria").Texts()
+	t.needs, t.criteria = root.Get("dependencies").Texts(), texts(root.Get("acceptance_criteria"))
 	for _, key := range []string{"files_created", "files_modified"} {
 		t.files = append(t.files, root.Get("done_when", key).Texts()...)
 	}
@@ -90,7 +90,26 @@ func (r *reader) readTask(f *foreign.File, part splice.Part) (*task, bool) {
 			t.facts[key] = text
 		}
 	}
+	if checks := texts(root.Get("done_when", "tests_passing")); len(checks) > 0 {
+		t.facts["tests_passing"] = strings.Join(checks, "; ")
+	}
 	return t, true
+}
+
+// texts returns the items of a list. Of what is a map to YAML, since a colon stands in it, it returns the line that it was.
+func texts(v *splice.Value) []string {
+	if v == nil || v.Kind != splice.List {
+		return v.Texts()
+	}
+	var all []string
+	for _, item := range v.Items {
+		if item.Kind == splice.Map && len(item.Pairs) == 1 {
+			all = append(all, strings.TrimSpace(item.Pairs[0].Key+": "+item.Pairs[0].Value.Says()))
+		} else if text := item.Says(); text != "" {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 func (t *task) readMinimum(v *splice.Value) {

@@ -141,17 +141,16 @@ func (j *job) effort(facts map[string]string) {
 	if c.started.IsZero() || !c.completed.After(c.started) {
 		return
 	}
-	facts["actual_hours"] = hours(c.completed.Sub(c.started).Seconds())
+	took := hours(c.completed.Sub(c.started).Seconds())
+	facts["actual_hours"] = fmt.Sprint(took)
 	if j.entry == nil || sizes[j.entry.estimate] == 0 {
 		return
 	}
-	facts["effort"] = fmt.Sprintf("%s h of about %s h (%s)", facts["actual_hours"], hours(sizes[j.entry.estimate]*3600), j.entry.estimate)
+	facts["effort"] = fmt.Sprintf("%v h of about %v h (%s)", took, sizes[j.entry.estimate], j.entry.estimate)
 }
 
 // hours writes seconds as hours, to four seconds.
-func hours(seconds float64) string {
-	return strconv.FormatFloat(math.Round(seconds/3.6)/1000, 'f', -1, 64)
-}
+func hours(seconds float64) float64 { return math.Round(seconds/3.6) / 1000 }
 
 // conclude says of the whole what follows from its jobs.
 func (r *reader) conclude() {
@@ -160,7 +159,7 @@ func (r *reader) conclude() {
 	for _, j := range r.jobs {
 		steps = append(steps, j.step)
 		percent += j.percent()
-		if j.step.Status == pawl.Done {
+		if j.finished() {
 			done++
 		}
 		if j.point != nil {
@@ -182,10 +181,13 @@ func (r *reader) conclude() {
 	r.position(r.nextJob(), len(steps))
 }
 
+// finished reports whether a job needs no more work.
+func (j *job) finished() bool { return j.step.Status == pawl.Done || j.step.Status == pawl.Skipped }
+
 // percent returns how much of a job is done; all of it only when it is proven.
 func (j *job) percent() int {
 	switch {
-	case j.step.Status == pawl.Done:
+	case j.finished():
 		return 100
 	case j.point != nil:
 		return min(j.point.progress(), 99)
@@ -205,7 +207,7 @@ func (r *reader) standing(done int) pawl.RunStatus {
 		if j.step.Status == pawl.Running {
 			return pawl.StatusActive
 		}
-		waits = waits || j.status == blocked
+		waits = waits || j.status == blocked && !j.finished()
 	}
 	if waits {
 		return pawl.StatusWaiting
@@ -232,7 +234,7 @@ func (r *reader) nextJob() *job {
 	var next *job
 	done := map[pawl.StepID]bool{}
 	for _, j := range r.jobs {
-		done[j.id] = j.step.Status == pawl.Done
+		done[j.id] = j.finished()
 		if j.point == nil || done[j.id] || j.status == blocked {
 			continue
 		}

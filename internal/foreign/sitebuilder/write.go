@@ -43,6 +43,7 @@ type writer struct {
 	boxes  map[string]*box          // by name
 	works  []*work
 	eol    string // of Markdown that is made
+	found  bool   // there is a team already
 }
 
 // work is a step of a run, as a task of an agent.
@@ -53,15 +54,17 @@ type work struct {
 	state       *pawl.StepState
 	known       bool // it is in the registry or has a file
 
-	word    word // as its checkpoint is to say
-	percent int
-	touched bool // the run has worked on it, or something about it has changed
+	word     word // as its checkpoint is to say
+	percent  int
+	made     []string // outputs of items that were finished since its checkpoint was written
+	touched  bool     // the run has worked on it, or something about it has changed
+	imported bool     // it was done before the run began
 }
 
 func newWriter(files foreign.Files, v foreign.View) *writer {
 	w := &writer{View: v, place: placeAt(usual), there: make(map[string]*foreign.File, len(files)), made: map[string]bool{}, boxes: map[string]*box{}, eol: "\n"}
 	if all := places(files); len(all) > 0 {
-		w.place = all[0]
+		w.place, w.found = all[0], true
 	}
 	for i := range files {
 		w.there[files[i].Path] = &files[i]
@@ -107,6 +110,10 @@ func (r *reader) gatherNames() {
 	}
 	slices.SortStableFunc(others, func(a, b *job) int { return cmp.Or(cmp.Compare(a.agent, b.agent), cmp.Compare(a.task, b.task)) })
 	r.jobs = append(r.jobs, others...)
+	if len(r.jobs) == 0 {
+		r.readStatus()
+		r.fromBoard()
+	}
 	r.identify()
 }
 

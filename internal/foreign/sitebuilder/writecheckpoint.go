@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -18,14 +17,17 @@ import (
 func (w *writer) checkpoint(k *work) {
 	current, archived := w.fileOf(k.agent, k.task)
 	open, cleared := w.blockers(k.ID)
+	if k.state == nil && len(open)+len(cleared) > 0 {
+		k.state = &pawl.StepState{Status: pawl.Pending}
+	}
 	st := k.state
 	if st == nil || st.Status == pawl.Pending && st.Attempts == 0 && len(open)+len(cleared) == 0 {
 		return
 	}
 	k.word = w.standing(k, open)
 	base := cmp.Or(w.file(current), w.file(archived))
-	if base != nil && st.Attempts == 0 && st.Adopted != "" { // as it was imported
-		return
+	if k.imported = strings.HasPrefix(st.Adopted, "imported"); k.imported && w.found {
+		return // as it was found
 	}
 	name := current
 	if base != nil && base.Path == archived && k.word == complete {
@@ -40,7 +42,8 @@ func (w *writer) checkpoint(k *work) {
 	if e.changed {
 		e.set(stamp(w.State.Updated), "updated_at")
 	}
-	k.touched, k.percent = true, e.number("progress_percent")
+	k.touched = e.changed || st.Attempts > 0 || len(cleared) > 0 || ours(e)
+	k.percent = e.number("progress_percent")
 	w.put(name, e.text)
 	if k.word == complete && name == current {
 		w.archive(e, archived)
@@ -119,7 +122,7 @@ func (w *writer) percentOf(e *editor, k *work) int {
 	case k.word == complete:
 		return 100
 	case total > 1 || e.at("subtasks", "items", "0") != nil:
-		now = 100 * min(e.number("subtasks", "completed"), total) / max(total, 1)
+		now = min(100*e.number("subtasks", "completed")/max(total, 1), 99)
 		if was > now && was-now <= 1 {
 			now = was
 		}
@@ -143,7 +146,7 @@ func (w *writer) completedAt(e *editor, k *work) {
 	}
 }
 
-// filesCreated adds the outputs that are single files and not named yet.
+// filesCreated adds the outputs that are single files and not named yet, and those of items that were finished since.
 func (w *writer) filesCreated(e *editor, k *work) {
 	known := map[string]bool{}
 	for _, key := range []string{"files_created", "files_modified"} {
@@ -155,10 +158,7 @@ func (w *writer) filesCreated(e *editor, k *work) {
 	}
 	var news []string
 	outputs := slices.Sorted(maps.Keys(k.state.Outputs))
-	for _, item := range w.items(k) {
-		outputs = append(outputs, item.Outputs...)
-	}
-	for _, name := range outputs {
+	for _, name := range slices.Concat(outputs, k.made) {
 		c, stated := k.state.Outputs[name]
 		name = strings.TrimPrefix(name, w.root)
 		if !known[name] && !(stated && (c.Files > 0 || c.SHA256 == "")) {
@@ -276,9 +276,9 @@ func (w *writer) effort(e *editor, k *work) {
 	if k.state.Seconds <= 0 || len(k.state.Live()) > 0 {
 		return
 	}
-	e.set(json.Number(hours(k.state.Seconds)), "effort", "actual_hours")
+	e.set(hours(k.state.Seconds), "effort", "actual_hours")
 	if k.Estimate > 0 {
-		e.set(json.Number(hours(time.Duration(k.Estimate).Seconds())), "effort", "estimated_hours")
+		e.set(hours(time.Duration(k.Estimate).Seconds()), "effort", "estimated_hours")
 	}
 	e.set(k.state.Attempts, "effort", "attempts")
 }

@@ -17,7 +17,7 @@ import (
 // say posts in an agent's outbox how far its task is, and when it is complete or blocked a message, a copy of which goes to
 // who is to read it. Nothing is said twice.
 func (w *writer) say(k *work) {
-	if !k.touched || k.state.Attempts == 0 {
+	if !k.touched || k.imported || k.state.Attempts == 0 {
 		return
 	}
 	w.progress(k)
@@ -42,7 +42,7 @@ func (w *writer) took(k *work) string {
 	if k.state.Seconds <= 0 || k.Estimate == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\nActual effort: %s h, estimated: %s h.", hours(k.state.Seconds), hours(time.Duration(k.Estimate).Seconds()))
+	return fmt.Sprintf("\nActual effort: %v h, estimated: %v h.", hours(k.state.Seconds), hours(time.Duration(k.Estimate).Seconds()))
 }
 
 func (w *writer) progress(k *work) {

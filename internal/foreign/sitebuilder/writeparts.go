@@ -81,7 +81,7 @@ func (w *writer) subtasks(e *editor, k *work) bool {
 	whole := e.number("subtasks", "total") <= len(entries(e))
 	done := e.number("subtasks", "completed")
 	if len(entries(e)) == 0 && len(items) > 0 {
-		w.list(e, items)
+		done += w.list(e, k, items)
 		whole = whole || e.made
 	} else {
 		done += w.mark(e, k, items)
@@ -97,8 +97,8 @@ func entries(e *editor) []*splice.JSON {
 	return nil
 }
 
-// list writes all of a list that was not there.
-func (w *writer) list(e *editor, items []foreign.Item) {
+// list writes all of a list that was not there, and returns how many of it are complete.
+func (w *writer) list(e *editor, k *work, items []foreign.Item) (done int) {
 	all := []listed{}
 	for _, item := range items[:min(len(items), mostItems)] {
 		all = append(all, w.listed(item))
@@ -108,6 +108,13 @@ func (w *writer) list(e *editor, items []foreign.Item) {
 		e.set(0, "subtasks", "completed")
 	}
 	e.set(all, "subtasks", "items")
+	for _, item := range items {
+		if item.Status == pawl.ItemIsDone {
+			k.made = append(k.made, item.Outputs...)
+			done++
+		}
+	}
+	return done
 }
 
 // mark brings the entries of a list up to date, and returns by how many more of them are complete.
@@ -120,15 +127,19 @@ func (w *writer) mark(e *editor, k *work, items []foreign.Item) (more int) {
 	}
 	for _, item := range items {
 		i, known := at[item.ID]
+		one := 0
 		switch {
 		case known:
-			more += markOne(e, strconv.Itoa(i), item)
+			one = markOne(e, strconv.Itoa(i), item)
 		case len(entries(e)) < mostItems:
 			e.append(w.listed(item), "subtasks", "items")
 			at[item.ID] = len(entries(e)) - 1
 			if item.Status == pawl.ItemIsDone {
-				more++
+				one = 1
 			}
+		}
+		if more += one; one > 0 {
+			k.made = append(k.made, item.Outputs...)
 		}
 	}
 	if k.word == complete { // also those that the run does not know
@@ -245,11 +256,10 @@ func (w *writer) errors(e *editor, k *work, open, cleared []pawl.Blocker) {
 			at := strconv.Itoa(i)
 			kind, message := e.says("errors", at, "type"), e.says("errors", at, "message")
 			same := slices.IndexFunc(wanted, func(t told) bool { return t.Message == message && (t.Type == kind || t.Type == typeBlocker) })
-			ours := kind == typeBlocker || kind == typeAttempt || kind == typeGate || kind == typeSkipped
 			switch {
 			case same >= 0:
 				wanted = slices.Delete(wanted, same, same+1)
-			case ours, over[cmp.Or(message, kind)], k.word == complete && e.at("errors", at, "blocking").True():
+			case isOurs(kind), over[cmp.Or(message, kind)], k.word == complete && e.at("errors", at, "blocking").True():
 				e.remove("errors", at)
 			}
 		}
@@ -261,6 +271,16 @@ func (w *writer) errors(e *editor, k *work, open, cleared []pawl.Blocker) {
 	for _, t := range wanted {
 		e.append(t, "errors")
 	}
+}
+
+func isOurs(kind string) bool {
+	return kind == typeBlocker || kind == typeAttempt || kind == typeGate || kind == typeSkipped
+}
+
+// ours reports whether a checkpoint lists an error that pawl has written.
+func ours(e *editor) bool {
+	list := e.at("errors")
+	return list != nil && slices.ContainsFunc(list.Items, func(v *splice.JSON) bool { return isOurs(v.Get("type").Text()) })
 }
 
 // faults returns what is wrong with a step now.

@@ -20,7 +20,7 @@ func (w *writer) registry() {
 	}
 	var edits []splice.Edit
 	for _, k := range w.works {
-		if k.entry == nil || !k.touched || k.state.Attempts == 0 {
+		if k.entry == nil || !k.touched || k.imported || k.state.Attempts == 0 {
 			continue
 		}
 		part := k.entry.part
@@ -46,7 +46,7 @@ func (w *writer) entry(k *work, was *splice.Value) *splice.Value {
 		pairs = append(pairs, splice.Pair{Key: "assigned_to", Value: splice.Word(k.agent)})
 	}
 	if k.word == complete && k.state.Seconds > 0 {
-		pairs = append(pairs, splice.Pair{Key: "actual_hours", Value: splice.Word(hours(k.state.Seconds))})
+		pairs = append(pairs, splice.Pair{Key: "actual_hours", Value: splice.Decimal(hours(k.state.Seconds))})
 	}
 	return splice.MapOf(pairs...)
 }
@@ -61,7 +61,7 @@ func (w *writer) status() {
 	before := w.data(name)
 	data := before
 	if data == nil {
-		data = []byte(strings.ReplaceAll("# Orchestration Status\n\n**Last Updated**: -\n**Overall Progress**: 0% (0/0 tasks)\n\n---\n\n"+
+		data = []byte(strings.ReplaceAll("# Orchestration Status\n\n**Last Updated**: -\n**Overall Progress**: 0% (0/"+strconv.Itoa(len(w.works))+" tasks)\n\n---\n\n"+
 			"## Active Agents\n\n| Agent | Status | Current Task | Last Checkpoint |\n|-------|--------|--------------|-----------------|\n", "\n", w.eol))
 	}
 	data = w.overall(w.checkpointTable(w.agentRows(data)))
@@ -83,7 +83,8 @@ func withField(data []byte, key, value string, expected func(string) bool) []byt
 	return data
 }
 
-// overall says how much of the run is done, where that stands in the form that pawl and the document's first version use.
+// overall says how much of the run is done, where that stands in the form that the first real versions use, and of as many
+// tasks.
 func (w *writer) overall(data []byte) []byte {
 	done := 0
 	for _, k := range w.works {
@@ -97,7 +98,7 @@ func (w *writer) overall(data []byte) []byte {
 	}
 	return withField(data, "Overall Progress", fmt.Sprintf("%d%% (%d/%d tasks)", percent, done, len(w.works)), func(was string) bool {
 		_, rest, ok := strings.Cut(was, "% (")
-		return ok && strings.HasSuffix(rest, " tasks)")
+		return ok && strings.HasSuffix(rest, "/"+strconv.Itoa(len(w.works))+" tasks)")
 	})
 }
 
@@ -174,7 +175,7 @@ func (w *writer) agentRows(data []byte) []byte {
 	standings, order := w.standings()
 	for _, s := range splice.Sections(splice.Lines(data)) {
 		rows := splice.Table(s.Lead())
-		if !strings.EqualFold(s.Title, "Active Agents") || len(rows) == 0 {
+		if !strings.EqualFold(s.Title, "Active Agents") || !hasTitles(rows, "agent", "status") {
 			continue
 		}
 		var edits []splice.Edit
@@ -193,12 +194,36 @@ func (w *writer) agentRows(data []byte) []byte {
 				if called := names[agent]; called != "" {
 					name += " (" + called + ")"
 				}
-				fmt.Fprintf(&more, "| %s | %s | %s | %s |\n", name, now.status, inTable(now.task), now.last)
+				more.WriteString(column.row(len(rows[0].Cells), map[string]string{"agent": name, "status": now.status, "current task": now.task, "last checkpoint": now.last}))
 			}
 		}
 		return splice.Apply(data, append(edits, behind(data, lastLine(s, rows), more.String())))
 	}
 	return data
+}
+
+// hasTitles reports whether a table has these columns in front, and borders at its sides.
+func hasTitles(rows []splice.Row, titles ...string) bool {
+	if len(rows) == 0 || !strings.HasPrefix(rows[0].Line.Text, "|") || len(rows[0].Cells) < len(titles) {
+		return false
+	}
+	for i, title := range titles {
+		if !strings.EqualFold(strings.Trim(rows[0].Cells[i], "* "), title) {
+			return false
+		}
+	}
+	return true
+}
+
+// row returns a row of a table with so many columns; what is not known is a dash.
+func (c columns) row(n int, values map[string]string) string {
+	cells := slices.Repeat([]string{"—"}, n)
+	for title, text := range values {
+		if i, ok := c[title]; ok {
+			cells[i] = inTable(text)
+		}
+	}
+	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 
 // changeRow returns the edits of a row's cells. A status that means the same stays, and so does the task of one that is
@@ -282,6 +307,9 @@ func (w *writer) checkpointTable(data []byte) []byte {
 		rows := splice.Table(s.Lead())
 		if len(rows) == 0 {
 			return splice.Apply(data, []splice.Edit{behind(data, s.Line, "\n"+checkpointHead+w.rows(nil))})
+		}
+		if !hasTitles(rows, "agent", "task", "progress", "last update", "status") {
+			return data
 		}
 		at := map[[2]string]splice.Row{}
 		for _, row := range rows[1:] {

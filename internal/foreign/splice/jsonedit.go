@@ -185,7 +185,9 @@ func (l layout) insert(text []byte, in *JSON, key []byte, v *JSON) []byte {
 	}
 	last := spans[len(spans)-1]
 	out := l.between(in, spans)
-	l.inline = !bytes.ContainsRune(out, '\n')
+	if l.inline = !bytes.ContainsRune(out, '\n'); l.inline && strings.HasSuffix(l.colon, " ") {
+		l.comma = ", "
+	}
 	base := string(out[bytes.LastIndexByte(out, '\n')+1:])
 	if in.Kind == JSONObject {
 		out = append(append(out, key...), l.colon...)

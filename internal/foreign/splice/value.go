@@ -63,6 +63,9 @@ func Text(text string) *Value {
 // Number returns a scalar of digits.
 func Number(n int) *Value { return &Value{Text: strconv.Itoa(n), bare: true} }
 
+// Decimal returns a scalar that is a number.
+func Decimal(f float64) *Value { return &Value{Text: strconv.FormatFloat(f, 'f', -1, 64), bare: true} }
+
 // Truth returns true or false.
 func Truth(b bool) *Value { return &Value{Text: strconv.FormatBool(b), bare: true} }
 

@@ -1,0 +1,112 @@
+package sitebuilder_test
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/sitebuilder"
+)
+
+// now is when the tests read.
+var now = time.Date(2026, 3, 2, 10, 40, 0, 0, time.UTC)
+
+const (
+	base   = "docs/agentic-orchestration/"
+	points = base + "progress/checkpoints/"
+)
+
+// team returns the files of the team that the tests read.
+func team(t testing.TB) foreign.Files {
+	t.Helper()
+	archive, err := txtar.ParseFile("testdata/team.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filesOf(archive)
+}
+
+func filesOf(archive *txtar.Archive) foreign.Files {
+	var files foreign.Files
+	for _, f := range archive.Files {
+		if foreign.Wanted(sitebuilder.Codec.Wants(), f.Name) {
+			files = append(files, foreign.File{Path: f.Name, Data: f.Data})
+		}
+	}
+	return files
+}
+
+// one returns a project with checkpoints, by their file names.
+func one(checkpoints ...string) foreign.Files {
+	var files foreign.Files
+	for i := 0; i+1 < len(checkpoints); i += 2 {
+		files = append(files, foreign.File{Path: points + checkpoints[i], Data: []byte(checkpoints[i+1])})
+	}
+	return files
+}
+
+// world is one in which these files exist.
+func world(there ...string) foreign.World {
+	return foreign.World{Now: now, Exists: func(name string) bool { return slices.Contains(there, name) }}
+}
+
+func read(t testing.TB, files foreign.Files) (foreign.Reading, []pawl.Finding) {
+	t.Helper()
+	return sitebuilder.Codec.Read(files, now)
+}
+
+func step(t testing.TB, r foreign.Reading, id pawl.StepID) foreign.Step {
+	t.Helper()
+	for _, phase := range r.Phases {
+		for _, s := range phase.Steps {
+			if s.ID == id {
+				return s
+			}
+		}
+	}
+	t.Fatalf("there is no step %s", id)
+	return foreign.Step{}
+}
+
+// found reports whether a finding has these texts in what it says and where.
+func found(findings []pawl.Finding, level pawl.Level, where, what string) bool {
+	return slices.ContainsFunc(findings, func(f pawl.Finding) bool {
+		return f.Level == level && strings.Contains(f.Where, where) && strings.Contains(f.What, what)
+	})
+}
+
+func want(t testing.TB, findings []pawl.Finding, level pawl.Level, where, what string) {
+	t.Helper()
+	if !found(findings, level, where, what) {
+		t.Errorf("no %s at %s: %s\namong %+v", level, where, what, findings)
+	}
+}
+
+// with returns files with others written over them.
+func with(files foreign.Files, written []foreign.File) foreign.Files {
+	all := slices.Clone(files)
+	for _, f := range written {
+		if old := all.Find(f.Path); old != nil {
+			*old = f
+		} else {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// edited returns files one of which has a text replaced.
+func edited(t testing.TB, files foreign.Files, name, from, to string) foreign.Files {
+	t.Helper()
+	f := files.Find(name)
+	if f == nil || !strings.Contains(string(f.Data), from) {
+		t.Fatalf("%s does not say %q", path.Base(name), from)
+	}
+	return with(files, []foreign.File{{Path: name, Data: []byte(strings.Replace(string(f.Data), from, to, 1))}})
+}

@@ -1,0 +1,86 @@
+package sitebuilder_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/sitebuilder"
+)
+
+// FuzzRead reads folders of any content, given as txtar. Nothing may panic, what is read is plain data of which a plan can
+// be made, and no path that it names leads out of the project.
+func FuzzRead(f *testing.F) {
+	addFixture(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		files := unpacked(data)
+		w := foreign.World{Now: now, Exists: func(name string) bool {
+			if clean, err := foreign.Inside(name); err != nil || clean != name {
+				t.Fatalf("%q leads out of the project", name)
+			}
+			return len(name)%2 == 0
+		}}
+		r, findings := sitebuilder.Codec.(foreign.Witness).ReadIn(files, w)
+		if _, err := json.Marshal([]any{r, findings, sitebuilder.Codec.Verify(files, w)}); err != nil {
+			t.Fatal(err)
+		}
+		if plan := foreign.PlanOf(r, "claude"); len(plan.Steps()) > 0 {
+			if _, err := pawl.WritePlan(plan); err != nil && !strings.Contains(err.Error(), "too large") {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// FuzzWrite writes a run over files of any content: written again nothing differs, and what was JSON still is.
+func FuzzWrite(f *testing.F) {
+	addFixture(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		files := unpacked(data)
+		s := newTeller(t, readPlan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x, needs: []}, {id: T061, run: x, needs: []}, {id: T040, run: x, needs: []}]}]\n"), files)
+		s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone},
+			pawl.AttemptStarted{AttemptRef: ref("T061", 1)}, pawl.StepDone{Step: "T061", Attempt: 1, Token: ref("T061", 1).Token},
+			pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "x", Step: "T040", Opened: now.Add(time.Minute)}})
+		made := sitebuilder.Codec.Write(files, s.view())
+		for _, m := range made {
+			if strings.HasSuffix(m.Path, ".json") && !json.Valid([]byte(strings.TrimPrefix(string(m.Data), "\uFEFF"))) {
+				t.Fatalf("%s is no JSON:\n%s", m.Path, m.Data)
+			}
+		}
+		if again := sitebuilder.Codec.Write(with(files, made), s.view()); len(again) > 0 {
+			t.Fatalf("written again, %s differs:\n%s\n%s", again[0].Path, with(files, made).Find(again[0].Path).Data, again[0].Data)
+		}
+	})
+}
+
+// unpacked returns the files of an archive that the codec asks for, each path once. (The parser of txtar panics on some
+// inputs.)
+func unpacked(data []byte) foreign.Files {
+	var files foreign.Files
+	_, rest, _ := strings.Cut("\n"+string(data), "\n-- ")
+	for part := range strings.SplitSeq(rest, "\n-- ") {
+		name, text, _ := strings.Cut(part, "\n")
+		name, err := foreign.Inside(strings.TrimSuffix(strings.TrimSuffix(name, "\r"), " --"))
+		if err == nil && foreign.Wanted(sitebuilder.Codec.Wants(), name) && files.Find(name) == nil {
+			files = append(files, foreign.File{Path: name, Data: []byte(text)})
+		}
+	}
+	return files
+}
+
+func addFixture(f *testing.F) {
+	data, err := os.ReadFile("testdata/team.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	for _, file := range team(f) {
+		f.Add(txtar.Format(&txtar.Archive{Files: []txtar.File{{Name: file.Path, Data: file.Data}}}))
+	}
+}

@@ -1,0 +1,391 @@
+package sitebuilder_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/sitebuilder"
+)
+
+// teller tells the events of a run, a minute apart, and keeps the files beside it.
+type teller struct {
+	t     testing.TB
+	state *pawl.State
+	plan  *pawl.Plan
+	files foreign.Files
+	items map[pawl.StepID][]foreign.Item
+}
+
+func newTeller(t testing.TB, plan *pawl.Plan, files foreign.Files) *teller {
+	s := &teller{t: t, state: pawl.NewState(), plan: plan, files: files, items: map[pawl.StepID][]foreign.Item{}}
+	s.tell(pawl.RunCreated{Format: 1, Run: "site-20260302-120000-ab12", Kind: pawl.PlanRun, Name: "site"},
+		pawl.RunPlanned{Revision: 1, File: "plan.yaml", Steps: len(plan.Steps())}, pawl.EngineStarted{Epoch: 1, PID: 1, Why: "run"})
+	return s
+}
+
+// imported is a run that is made of files, as an import makes it.
+func imported(t testing.TB, files foreign.Files) *teller {
+	r, _ := sitebuilder.Codec.Read(files, now)
+	data, err := pawl.WritePlan(foreign.PlanOf(r, "claude"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newTeller(t, readPlan(t, string(data)), files)
+	for _, step := range r.Phases[0].Steps {
+		for _, item := range step.Items {
+			s.tell(pawl.ItemNamed{Step: step.ID, Item: pawl.ItemIDOf(item.ID), Status: item.Status, Outputs: item.Outputs})
+		}
+		if step.Status == pawl.Done {
+			s.tell(pawl.StepDone{Step: step.ID, Adopted: "imported: sitebuilder says so", Started: step.Started})
+		}
+	}
+	for _, b := range r.Blockers {
+		s.tell(pawl.BlockerOpened{Blocker: b})
+	}
+	return s
+}
+
+func readPlan(t testing.TB, text string) *pawl.Plan {
+	t.Helper()
+	plan, err := pawl.ReadPlan("plan.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+func (s *teller) tell(payloads ...pawl.Payload) {
+	s.t.Helper()
+	for _, p := range payloads {
+		e, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, p)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		e.Seq = s.state.Seq + 1
+		e.Time = now.Add(time.Duration(e.Seq) * time.Minute)
+		s.state.Apply(e)
+	}
+	if s.state.Misfit > 0 {
+		s.t.Fatalf("the story does not fit: %+v", s.state.Misfits)
+	}
+}
+
+func ref(step pawl.StepID, attempt int) pawl.AttemptRef {
+	return pawl.AttemptRef{Step: step, Attempt: attempt, Token: pawl.Token(fmt.Sprint(step, attempt))}
+}
+
+func (s *teller) view() foreign.View {
+	return foreign.View{Now: now.Add(24 * time.Hour), State: s.state, Plan: s.plan, Status: s.state.StatusNow(true), Why: foreign.Exported, Items: func(id pawl.StepID) []foreign.Item {
+		if items := s.items[id]; items != nil {
+			return items
+		}
+		var items []foreign.Item
+		if st := s.state.Steps[id]; st != nil {
+			for _, name := range sorted(st.Named) {
+				n := st.Named[name]
+				items = append(items, foreign.Item{ID: string(name), Status: n.Status, Outputs: n.Outputs})
+			}
+		}
+		return items
+	}}
+}
+
+func sorted(m map[pawl.ItemID]pawl.ItemNamed) []pawl.ItemID {
+	var ids []pawl.ItemID
+	for id := range m {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// write writes the files. Written again they do not change, and any prefix of them is read and made up for.
+func (s *teller) write() []string {
+	s.t.Helper()
+	made := sitebuilder.Codec.Write(s.files, s.view())
+	var paths []string
+	for i, f := range made {
+		paths = append(paths, strings.TrimPrefix(f.Path, base))
+		if f.Data == nil {
+			s.t.Errorf("%s is removed", f.Path)
+		}
+		prefix := with(s.files, made[:i])
+		if _, findings := sitebuilder.Codec.Read(prefix, now.Add(24*time.Hour)); found(findings, pawl.Bad, "", "") && !found(findings, pawl.Bad, "", "not JSON") {
+			s.t.Errorf("cut off before %s: %+v", f.Path, findings)
+		}
+		if whole := with(prefix, sitebuilder.Codec.Write(prefix, s.view())); !slices.EqualFunc(byPath(whole), byPath(with(s.files, made)), same) {
+			s.t.Errorf("cut off before %s, and written again, it is something else", f.Path)
+		}
+	}
+	s.files = with(s.files, made)
+	if again := sitebuilder.Codec.Write(s.files, s.view()); len(again) > 0 {
+		s.t.Errorf("written again, %s differs:\n%s", again[0].Path, cmp.Diff(string(s.files.Find(again[0].Path).Data), string(again[0].Data)))
+	}
+	return paths
+}
+
+func byPath(files foreign.Files) []foreign.File {
+	all := slices.Clone(files)
+	slices.SortFunc(all, func(a, b foreign.File) int { return strings.Compare(a.Path, b.Path) })
+	return all
+}
+
+func same(a, b foreign.File) bool { return a.Path == b.Path && string(a.Data) == string(b.Data) }
+
+func (s *teller) has(name string, texts ...string) {
+	s.t.Helper()
+	f := s.files.Find(base + name)
+	if f == nil {
+		s.t.Fatalf("there is no %s", name)
+	}
+	for _, text := range texts {
+		if !strings.Contains(string(f.Data), text) {
+			s.t.Errorf("%s does not say %q:\n%s", name, text, f.Data)
+		}
+	}
+}
+
+// TestNothingChangedWritesNothing: a run that was imported, and has done nothing yet, leaves every byte as it is.
+func TestNothingChangedWritesNothing(t *testing.T) {
+	t.Parallel()
+	for _, change := range []func(string) string{
+		func(s string) string { return s }, func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") },
+		func(s string) string { return "\uFEFF" + strings.TrimSuffix(s, "\n") }, func(s string) string { return strings.ReplaceAll(s, "  ", "\t") },
+	} {
+		var files foreign.Files
+		for _, f := range team(t) {
+			files = append(files, foreign.File{Path: f.Path, Data: []byte(change(string(f.Data)))})
+		}
+		r, _ := read(t, files)
+		s := imported(t, files)
+		for _, f := range sitebuilder.Codec.Write(files, s.view()) {
+			if strings.HasSuffix(f.Path, "community-T010.json") || strings.HasSuffix(f.Path, "STATUS.md") {
+				continue // an escalation blocks it too: see TestEscalationsAreErrorsToo
+			}
+			t.Errorf("%s differs (%s):\n%s", f.Path, r.Status, cmp.Diff(string(files.Find(f.Path).Data), string(f.Data)))
+		}
+	}
+}
+
+// TestEscalationsAreErrorsToo: what people are asked for stands among the errors of the task that waits for it.
+func TestEscalationsAreErrorsToo(t *testing.T) {
+	t.Parallel()
+	s := imported(t, team(t))
+	s.write()
+	s.has("progress/checkpoints/community-T010.json", `"message": "ESC-001: Payment account"`, `{"type": "slow", "message": "the scanner is slow"`, `"message": "Cannot find Leaflet20.pdf"`)
+	s.tell(pawl.BlockerCleared{ID: 2, How: "paid"})
+	s.write()
+	if strings.Contains(string(s.files.Find(points+"community-T010.json").Data), "ESC-001") {
+		t.Error("it is cleared, and still an error")
+	}
+}
+
+// TestOneChangeChangesOnlyThat: an item that is finished changes its entry, the counts and what follows from them.
+func TestOneChangeChangesOnlyThat(t *testing.T) {
+	t.Parallel()
+	for _, eol := range []string{"\n", "\r\n"} {
+		var files foreign.Files
+		for _, f := range team(t) {
+			files = append(files, foreign.File{Path: f.Path, Data: []byte(strings.ReplaceAll(string(f.Data), "\n", eol))})
+		}
+		s := imported(t, files)
+		s.tell(pawl.BlockerCleared{ID: 2})
+		s.files = with(s.files, sitebuilder.Codec.Write(s.files, s.view()))
+		before := slices.Clone(s.files)
+		s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+		s.tell(pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone})
+		got := s.write()
+		if diff := cmp.Diff([]string{"progress/checkpoints/migration-T060.json", "messages/outbox-migration.md", "progress/STATUS.md"}, got); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{
+			`-    "updated_at": "2026-03-02T10:35:00Z",`, `+    "updated_at": "2026-03-02T10:53:00Z",`, `-    "completed": 19,`, `+    "completed": 20,`,
+			`-      {"id": "leaflet-20", "status": "in_progress", "output": null},`, `+      {"id": "leaflet-20", "status": "complete", "output": null},`,
+			`-  "progress_percent": 65,`, `+  "progress_percent": 68,`, `-    "last_processed": "Leaflet19.pdf",`, `+    "last_processed": "leaflet-20",`,
+			`-    "next_to_process": "Leaflet20.pdf",`, `+    "next_to_process": "leaflet-21",`, `-    "last_beat": "2026-03-02T10:36:00Z",`, `+    "last_beat": "2026-03-02T10:52:00Z",`,
+			`-  "resume_instructions": "Continue from leaflet-20"`, `+  "resume_instructions": "pawl: go on with leaflet-21"`,
+		}, changes(t, before, s.files, points+"migration-T060.json"), sortLines); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		if diff := changes(t, before, s.files, base+"messages/outbox-migration.md"); !slices.Equal(diff, []string{"+@orchestrator: Task T060 progress: 68%"}) {
+			t.Errorf("%v", diff)
+		}
+		if eol == "\r\n" {
+			for _, f := range s.files {
+				if strings.Count(string(f.Data), "\n") != strings.Count(string(f.Data), "\r\n") {
+					t.Errorf("%s: line ends are mixed", f.Path)
+				}
+			}
+		}
+	}
+}
+
+var sortLines = cmp.Transformer("sort", func(lines []string) string {
+	lines = slices.Clone(lines)
+	for i := range lines {
+		lines[i] = lines[i][:1] + strings.TrimSpace(lines[i][1:])
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+})
+
+// changes returns the lines of a file that are gone or new.
+func changes(t testing.TB, before, after foreign.Files, name string) []string {
+	t.Helper()
+	a, b := strings.Split(string(before.Find(name).Data), "\n"), strings.Split(string(after.Find(name).Data), "\n")
+	var diff []string
+	for _, line := range a {
+		if !slices.Contains(b, line) {
+			diff = append(diff, "-"+strings.TrimSuffix(line, "\r"))
+		}
+	}
+	for _, line := range b {
+		if !slices.Contains(a, line) {
+			diff = append(diff, "+"+strings.TrimSuffix(line, "\r"))
+		}
+	}
+	return diff
+}
+
+const sitePlan = `
+name: site
+phases:
+  - name: Migration
+    steps:
+      - {id: T060, name: Convert, run: x, estimate: 2h, foreach: {items: [a, "b c", d]}, outputs: ["out/$PAWL_ITEM.md"]}
+  - name: Content Pages
+    steps:
+      - {id: T001, run: x, needs: [], accept: {links: x, titles: x}, review: {agent_4: 70}}
+      - {id: T002, run: x, needs: []}
+`
+
+// TestMirrorOfARun follows a run from an empty folder to its end.
+func TestMirrorOfARun(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, readPlan(t, sitePlan), nil)
+	if got := s.write(); len(got) > 0 {
+		t.Errorf("nothing has begun, and %v are written", got)
+	}
+	s.items["T060"] = []foreign.Item{{ID: "a", Name: "a", Status: pawl.ItemIsDone}, {ID: string(pawl.ItemIDOf("b c")), Name: "b c", Status: pawl.ItemRunning}, {ID: "d", Name: "d", Status: pawl.ItemPending}}
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	s.write()
+	s.has("progress/checkpoints/migration-T060.json", `"checkpoint_id": "migration-T060-20260302-104400"`, `"agent_name": "Riley"`, `"progress_percent": 33`, `"id": "b c"`, `"output": "out/a.md"`,
+		`"next_to_process": "b c"`, `"status": "alive"`, `"out/a.md"`+"\n  ],", `"completed_at": null`)
+	s.has("messages/outbox-migration.md", "@orchestrator: Task T060 progress: 33%\n")
+	s.has("progress/STATUS.md", "| Migration (Riley) | Active | T060 Convert | 2026-03-02T10:44:00Z |", "| migration | T060 | 33% | 2026-03-02T10:44:00Z | in_progress |", "| content_pages | T001 | 0% | — | not started |")
+
+	for i := range s.items["T060"] {
+		s.items["T060"][i].Status = pawl.ItemIsDone
+	}
+	s.tell(pawl.StepDone{Step: "T060", Attempt: 1, Token: ref("T060", 1).Token, Stats: &pawl.AttemptStats{Seconds: 5400}})
+	s.write()
+	s.has("progress/checkpoints/migration-T060.json", `"status": "complete"`, `"progress_percent": 100`, `"completed": 3`, `"actual_hours": 1.5`, `"estimated_hours": 2`, `"resumable": false`, `"status": "stopped"`)
+	if string(s.files.Find(points+"migration-T060.json").Data) != string(s.files.Find(points+"migration-T060-complete.json").Data) {
+		t.Error("the archived checkpoint is another one")
+	}
+	s.has("messages/outbox-migration.md", "## MSG-20260302104500-migration", "**Type**: notification", "Actual effort: 1.5 h, estimated: 2 h.")
+	s.has("messages/inbox-orchestrator.md", "### MSG-20260302104500-migration")
+
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)},
+		pawl.AttemptEnded{AttemptRef: ref("T001", 1), Outcome: pawl.Failed, Why: "check links failed", Unmet: []string{"links"}})
+	s.write()
+	s.has("progress/checkpoints/content_pages-T001.json", `"links": false`, `"titles": true`, `"agent_4": null`, `"message": "check links failed"`, `"resume_instructions": "pawl: attempt 1 ended: check links failed; not met: links; go on with the task"`)
+	s.tell(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no | network", Step: "T001", Opened: now}})
+	s.write()
+	s.has("progress/checkpoints/content_pages-T001.json", `"status": "blocked"`, `"message": "no | network"`, `"blocking": true`)
+	s.has("messages/inbox-supervisor.md", "BLOCKED: no | network", "pawl unblock 1")
+	s.tell(pawl.BlockerCleared{ID: 1})
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 2)})
+	s.tell(pawl.StepDone{Step: "T001", Attempt: 2, Token: ref("T001", 2).Token, Outputs: pawl.Outputs{"x.html": {SHA256: "ab", Size: 1}, "all/*": {SHA256: "cd", Files: 2}}},
+		pawl.StepReviewed{Step: "T001", Reviewer: "agent_4", Score: 88})
+	s.write()
+	s.has("progress/checkpoints/content_pages-T001.json", `"status": "complete"`, `"links": true`, `"agent_4": 88`, `"errors": []`, `"x.html"`)
+	s.tell(pawl.StepSkipped{Step: "T002", Why: "not wanted"})
+	s.write()
+	s.has("progress/checkpoints/content_pages-T002.json", `"status": "blocked"`, `"resumable": false`, `"type": "skipped"`)
+
+	r, findings := sitebuilder.Codec.Read(s.files, now.Add(24*time.Hour))
+	if r.Status != pawl.StatusCompleted || step(t, r, "T060").Status != pawl.Done || step(t, r, "T001").Status != pawl.Done || step(t, r, "T002").Status != pawl.Skipped || len(r.Blockers) > 0 {
+		t.Errorf("%s %+v %+v", r.Status, r.Phases, findings)
+	}
+}
+
+// TestDoneAgainKeepsTheFormerArchive: a task that is opened again has its checkpoint in progress, and both completions.
+func TestDoneAgainKeepsTheFormerArchive(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, readPlan(t, "name: site\nphases: [{name: content, steps: [{id: T002, run: x}]}]\n"), nil)
+	for attempt := range 2 {
+		s.tell(pawl.AttemptStarted{AttemptRef: ref("T002", attempt+1)})
+		s.write()
+		s.tell(pawl.StepDone{Step: "T002", Attempt: attempt + 1, Token: ref("T002", attempt+1).Token})
+		s.write()
+		if attempt == 0 {
+			s.tell(pawl.StepReopened{Step: "T002", Why: "again"})
+			s.write()
+			s.has("progress/checkpoints/content-T002.json", `"status": "in_progress"`, `"completed_at": null`, `"resumable": true`)
+		}
+	}
+	s.has("progress/checkpoints/content-T002-complete-20260302-104500.json", `"completed_at": "2026-03-02T10:45:00Z"`)
+	s.has("progress/checkpoints/content-T002-complete.json", `"completed_at": "2026-03-02T10:48:00Z"`)
+	if r, _ := read(t, s.files); len(r.Phases[0].Steps) != 1 {
+		t.Errorf("%+v", r.Phases)
+	}
+}
+
+// TestWhatCannotBeReadIsKept: a checkpoint that is no JSON is replaced, and kept beside what replaces it.
+func TestWhatCannotBeReadIsKept(t *testing.T) {
+	t.Parallel()
+	const torn = `{"status": "in_pro`
+	s := newTeller(t, readPlan(t, sitePlan), one("migration-T060.json", torn))
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	for _, name := range s.write() {
+		if strings.HasPrefix(name, "progress/checkpoints/migration-T060.json.broken-") && string(s.files.Find(base+name).Data) == torn {
+			return
+		}
+	}
+	t.Error("it is gone")
+}
+
+// TestMessagesAreSaidOnce: with others in the same second, and beside what is in the boxes.
+func TestMessagesAreSaidOnce(t *testing.T) {
+	t.Parallel()
+	files := append(team(t), foreign.File{Path: base + "messages/inbox-orchestrator.md", Data: []byte("# Inbox\n\n## PENDING MESSAGES\n\n*No pending messages*\n\n## ARCHIVED MESSAGES\n\nold\n")})
+	s := newTeller(t, readPlan(t, "name: site\nphases: [{name: content, steps: [{id: A, run: x, needs: []}, {id: B, run: x, needs: []}]}]\n"), files)
+	for _, id := range []pawl.StepID{"A", "B"} {
+		s.tell(pawl.AttemptStarted{AttemptRef: ref(id, 1)}, pawl.StepDone{Step: id, Attempt: 1, Token: ref(id, 1).Token, Summary: "# Made\n--- it\n**Status**: fine"})
+		s.state.Steps[id].Ended = now
+	}
+	s.write()
+	s.has("messages/outbox-content.md", "MSG-20260302104000-content", "MSG-20260302104001-content", "> # Made\n> --- it\n> **Status**: fine")
+	s.has("messages/inbox-orchestrator.md", "## PENDING MESSAGES\n\n### MSG-20260302104000-content", "## ARCHIVED MESSAGES\n\nold\n")
+	r, _ := read(t, s.files)
+	if !strings.HasPrefix(r.Facts["inbox.orchestrator"], "2 pending: MSG-20260302104000-content Task A Complete; MSG-20260302104001-content Task B Complete") {
+		t.Errorf("%v", r.Facts)
+	}
+}
+
+// TestRegistryAndStatusKeepTheRest: of the registry two keys change, of STATUS.md the rows of agents that have worked.
+func TestRegistryAndStatusKeepTheRest(t *testing.T) {
+	t.Parallel()
+	s := imported(t, team(t))
+	before := slices.Clone(s.files)
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, pawl.StepDone{Step: "T001", Attempt: 1, Token: ref("T001", 1).Token, Stats: &pawl.AttemptStats{Seconds: 360}})
+	s.write()
+	if diff := cmp.Diff([]string{"-assigned_to: null", "+assigned_to: content", "+actual_hours: 0.1"}, changes(t, before, s.files, base+"tasks/TASK-REGISTRY.md")); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	s.has("tasks/TASK-REGISTRY.md", "phase: 3\nstatus: complete\nassigned_to: content\n", "notes: Ask Morgan\nactual_hours: 0.1\n```")
+	for _, line := range changes(t, before, s.files, base+"progress/STATUS.md") {
+		if strings.HasPrefix(line, "-") && !strings.Contains(line, "Content (Harper)") && !strings.Contains(line, "Community (Morgan)") && !strings.Contains(line, "Last Updated") {
+			t.Errorf("%s", line)
+		}
+	}
+	s.has("progress/STATUS.md", "| Content (Harper) | Idle | — | 2026-03-02T10:52:00Z |", "| x | y |", "| Community (Morgan) | Blocked | T010 |", "**Overall Progress**: ~40% complete")
+}
