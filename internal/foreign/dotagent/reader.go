@@ -22,7 +22,8 @@ type reader struct {
 	flow     workflow
 	tasks    []*task
 	byID     map[string]*task
-	used     map[string]bool  // ids of steps, in small letters
+	used     ids
+	lines    lines            // of execution.json
 	outputs  map[string]bool  // where tasks have their outputs
 	steps    [][]foreign.Step // by phase
 }
@@ -31,6 +32,10 @@ func read(files foreign.Files, w foreign.World) *reader {
 	r := newReader(files, w)
 	r.out = foreign.Reading{System: System, Mode: pawl.Guided, Facts: map[string]string{}, Phases: []foreign.Phase{}}
 	if !r.anything() {
+		return r
+	}
+	if old := archives(files); len(old) > 0 && !r.anyState() {
+		r.warn(strings.TrimSuffix(archiveFolder, "/"), "no workflow is under way: %d are archived, and what lies in memory/reports and memory/tasks is theirs", len(old))
 		return r
 	}
 	r.readFlow()
@@ -42,12 +47,9 @@ func read(files foreign.Files, w foreign.World) *reader {
 
 func newReader(files foreign.Files, w foreign.World) *reader {
 	r := &reader{files: files, world: w, byPath: make(map[string]*foreign.File, len(files)), told: map[pawl.Finding]bool{},
-		byID: map[string]*task{}, used: map[string]bool{}, outputs: map[string]bool{}, steps: make([][]foreign.Step, len(words))}
+		byID: map[string]*task{}, used: newIDs(), outputs: map[string]bool{}, steps: make([][]foreign.Step, len(words))}
 	for i := range files {
 		r.byPath[files[i].Path] = &files[i]
-	}
-	for _, id := range stepIDs {
-		r.used[string(id)] = true
 	}
 	return r
 }
@@ -58,6 +60,11 @@ func (r *reader) anything() bool {
 		inState := strings.HasPrefix(f.Path, "memory/state/") && !strings.HasPrefix(f.Path, archiveFolder)
 		return inState || strings.HasPrefix(f.Path, reportsFolder) || strings.HasPrefix(f.Path, tasksFolder)
 	})
+}
+
+// anyState reports whether there is a file that says where a workflow stands.
+func (r *reader) anyState() bool {
+	return slices.ContainsFunc([]string{phasePath, phasePath + ".tmp", executionPath}, func(name string) bool { return r.file(name) != nil })
 }
 
 func (r *reader) file(name string) *foreign.File { return r.byPath[name] }
