@@ -16,6 +16,7 @@ import (
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
+	"pawl/internal/sqlitefile"
 )
 
 // Mirror is another system whose files are kept up to date.
@@ -170,12 +171,20 @@ func (m *mirror) view(ctx context.Context, state *pawl.State, plan *pawl.Plan, w
 	return viewOf(ctx, m.project, &Run{Log: m.log, State: state, Plan: plan}, m.Codec, m.store, why, engine)
 }
 
-func (m *mirror) write(v foreign.View) error {
-	files, _, err := ReadForeign(m.Dir, m.Codec)
-	if err != nil {
-		return err
+// tries is how often a database is written to that others change at the same time.
+const tries = 5
+
+func (m *mirror) write(v foreign.View) (err error) {
+	for range tries {
+		var files foreign.Files
+		if files, _, err = ReadForeign(m.Dir, m.Codec); err != nil {
+			return err
+		}
+		if err = WriteForeign(m.Dir, m.Codec, m.Codec.Write(files, v)); !errors.Is(err, sqlitefile.ErrChanged) {
+			return err
+		}
 	}
-	return WriteForeign(m.Dir, m.Codec, m.Codec.Write(files, v))
+	return err
 }
 
 // MirrorNow returns the files of another system that differ from how they are to be for a run that no engine of ours works
