@@ -44,6 +44,7 @@ var roomOf = map[string]string{
 	"pawl/internal/foreign/dotagent":             "tools",
 	"pawl/internal/foreign/gyoshu":               "tools",
 	"pawl/internal/foreign/projectstate":         "tools",
+	"pawl/internal/foreign/sitebuilder":          "tools",
 	"pawl/internal/foreign/splice":               "tools",
 	"pawl/internal/foreign/sqldump":              "tools",
 	"pawl/internal/journal":                      "tools",
