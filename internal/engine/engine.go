@@ -266,10 +266,10 @@ func (e *Engine) loop(ctx, hard, helpers context.Context) error {
 			f()
 		case <-foreign:
 		case <-alarm:
-		case <-beat.C:
-			e.heartbeat(clock)
 		case <-e.mirror.late():
 			e.mirror.changed(e.state, e.plan.Plan, nil)
+		case <-beat.C:
+			e.heartbeat(clock)
 		case <-soft:
 			return e.interrupted(helpers, hard)
 		}

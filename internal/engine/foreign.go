@@ -70,13 +70,19 @@ func readForeign(path, name string, d fs.DirEntry) (foreign.File, *pawl.Finding)
 	return foreign.File{Path: name, Data: data, Changed: info.ModTime()}, nil
 }
 
-// WriteForeign writes files of another system below a folder, each whole and durably; one without data is removed. A path
-// that leads out of the folder is refused, and so is one through a link.
+// WriteForeign writes files of another system below a folder, each whole and durably; one without data is removed, a
+// folder (its path ends in a slash) only where nothing is left in it. A path that leads out of the folder is refused, and so
+// is one through a link.
 func WriteForeign(dir string, files []foreign.File) error {
 	for _, f := range files {
 		path, err := inside(dir, f.Path)
 		if err != nil {
 			return err
+		}
+		if f.Data == nil && strings.HasSuffix(f.Path, "/") {
+			if left, err := os.ReadDir(path); err != nil || len(left) > 0 {
+				continue
+			}
 		}
 		if f.Data == nil {
 			if err := disk.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -162,7 +168,7 @@ func commitsIn(ctx context.Context, dir string) ([]foreign.Commit, error) {
 	return commits, err
 }
 
-// VerifyAs checks a folder by a codec: what cannot be read of it, and that system's own validation, each finding once.
+// VerifyAs checks a folder by a codec: what cannot be read of it, and that system's own validation.
 func VerifyAs(ctx context.Context, codec foreign.Codec, dir string) ([]pawl.Finding, error) {
 	_, findings, err := ReadAs(ctx, codec, dir)
 	if err != nil {
@@ -173,12 +179,12 @@ func VerifyAs(ctx context.Context, codec foreign.Codec, dir string) ([]pawl.Find
 		return nil, err
 	}
 	commits, _ := commitsIn(ctx, dir) // that they cannot be found out is among the findings where it matters
-	told := map[pawl.Finding]bool{}
-	return slices.DeleteFunc(append(findings, codec.Verify(files, worldOf(dir, commits))...), func(f pawl.Finding) bool {
-		again := told[f]
-		told[f] = true
-		return again
-	}), nil
+	for _, f := range codec.Verify(files, worldOf(dir, commits)) {
+		if !slices.Contains(findings, f) { // what is odd in reading is told once
+			findings = append(findings, f)
+		}
+	}
+	return findings, nil
 }
 
 // worldOf is what a system's validation may ask of a folder and of git.

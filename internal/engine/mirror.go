@@ -55,7 +55,7 @@ func newMirror(m *Mirror, p *project.Project, log *journal.Log) *mirror {
 	return &mirror{Mirror: *m, project: p, log: log}
 }
 
-// changed has the files written, unless that was just done: then late says when they are.
+// changed has the files written, unless that was just done: close writes the last state in any case.
 func (m *mirror) changed(state *pawl.State, plan *pawl.Plan, events []pawl.Event) {
 	if m == nil {
 		return
@@ -84,12 +84,12 @@ func (m *mirror) changed(state *pawl.State, plan *pawl.Plan, events []pawl.Event
 	})
 }
 
-// late says when what has changed since the mirror was written is to be written after all; nil: there is nothing.
+// late returns when a change is to be written that came too soon after the one before it; nil where there is none.
 func (m *mirror) late() <-chan time.Time {
 	if m == nil || m.why == "" {
 		return nil
 	}
-	return time.After(max(time.Until(m.when.Add(mirrorEvery)), mirrorEvery/10))
+	return time.After(max(time.Until(m.when.Add(mirrorEvery)), mirrorEvery/10)) // or soon, where that one is not written yet
 }
 
 // moments are the events that a mirror is written for.
