@@ -42,6 +42,7 @@ var roomOf = map[string]string{
 	"pawl/internal/foreign":                      "tools",
 	"pawl/internal/foreign/grid":                 "tools",
 	"pawl/internal/foreign/gyoshu":               "tools",
+	"pawl/internal/foreign/sitebuilder":          "tools",
 	"pawl/internal/foreign/splice":               "tools",
 	"pawl/internal/journal":                      "tools",
 	"pawl/internal/ledger":                       "tools",
