@@ -41,6 +41,7 @@ var roomOf = map[string]string{
 	"pawl/internal/doubt":                        "tools",
 	"pawl/internal/foreign":                      "tools",
 	"pawl/internal/foreign/grid":                 "tools",
+	"pawl/internal/foreign/dotagent":             "tools",
 	"pawl/internal/foreign/gyoshu":               "tools",
 	"pawl/internal/foreign/splice":               "tools",
 	"pawl/internal/journal":                      "tools",

@@ -22,6 +22,7 @@ import (
 	"pawl/internal/executor/agent"
 	"pawl/internal/executor/shell"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/dotagent"
 	"pawl/internal/foreign/grid"
 	"pawl/internal/foreign/gyoshu"
 	"pawl/internal/hook"
@@ -62,7 +63,7 @@ func run(args []string) int {
 func parts() cli.Parts {
 	return cli.Parts{
 		Executors: []engine.Executor{shell.Executor{}, agent.Executor{}}, Adviser: adviser, Agents: serve,
-		Codecs: []foreign.Codec{grid.Codec, gyoshu.New()},
+		Codecs: []foreign.Codec{grid.Codec, dotagent.Codec, gyoshu.New()},
 	}
 }
 

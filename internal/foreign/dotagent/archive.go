@@ -1,0 +1,73 @@
+package dotagent
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/splice"
+)
+
+// keptArchives is how many archives are kept.
+const keptArchives = 5
+
+// archiveOf returns the folder of the archive of a workflow.
+func archiveOf(id string, at time.Time) string {
+	return archiveFolder + string(pawl.StepIDOf(nameOf(id))) + "_" + at.UTC().Format(stampForm)
+}
+
+// aside moves the state to its archive, and lets go of the oldest archives. What it is named after is in the files, so
+// that done again after a death it ends the same.
+func (m *mirror) aside(now time.Time) {
+	id, at := "", now
+	if f := m.files.Find(phasePath); f != nil {
+		if root, err := splice.ReadJSON(f.Data); err == nil {
+			p := place{JSON: root}
+			id = p.text("workflow_id")
+			if said, _, ok := parseTime(p.text("last_updated")); ok && !said.After(now) {
+				at = said
+			}
+		} else {
+			id, at = scan(f.Data)["workflow_id"], cmp.Or(f.Changed, now)
+		}
+	}
+	folder := archiveOf(id, at)
+	for _, name := range []string{phasePath, executionPath, phasePath + ".tmp", executionPath + ".tmp"} {
+		f := m.files.Find(name)
+		if f == nil {
+			continue
+		}
+		m.put(folder+"/"+path.Base(name), f.Data)
+		m.put(name, nil)
+	}
+	m.prune()
+}
+
+// keep archives a file that cannot be gone on with.
+func (m *mirror) keep(f *foreign.File, id string, now time.Time) {
+	m.put(archiveOf(id, cmp.Or(f.Changed, now))+"/"+path.Base(f.Path), slices.Clone(f.Data))
+}
+
+// prune lets go of the oldest archives: of those only whose names say when they were made, and that hold nothing but
+// the state.
+func (m *mirror) prune() {
+	all := slices.DeleteFunc(archives(m.files), func(folder string) bool { return stampOf(folder) == "" || m.others(folder) })
+	for len(all) > keptArchives {
+		for _, f := range m.files.Match(all[0] + "/*") {
+			m.put(f.Path, nil)
+		}
+		m.put(all[0]+"/", nil)
+		all = all[1:]
+	}
+}
+
+// others reports whether somebody put something into an archive that is no state.
+func (m *mirror) others(folder string) bool {
+	return slices.ContainsFunc(m.files, func(f foreign.File) bool {
+		return strings.HasPrefix(f.Path, folder+"/") && !slices.Contains([]string{"phase.json", "execution.json", "phase.json.tmp", "execution.json.tmp"}, path.Base(f.Path))
+	})
+}

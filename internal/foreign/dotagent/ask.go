@@ -1,0 +1,28 @@
+package dotagent
+
+import (
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+)
+
+// Question is dotagent's own before it goes on, with the answers that it takes for a mere return.
+func (codec) Question(files foreign.Files, w foreign.World) foreign.Question {
+	r := read(files, w)
+	switch {
+	case r.out.Name == "" || r.files.Find(phasePath) == nil && r.files.Find(phasePath+".tmp") == nil || r.out.Status == pawl.StatusCompleted:
+		return foreign.Question{}
+	case r.flow.lost:
+		return foreign.Question{Workflow: r.out.ID, Ask: "State appears corrupted. Start fresh?", Fresh: true}
+	}
+	return foreign.Question{Workflow: r.out.ID, Ask: "Resume workflow from " + r.current().String() + "?", Yes: true}
+}
+
+// Aside archives the state, so that a fresh start finds none. Reports, outputs and what was learned stay where they are: a
+// report that is older than a workflow does not count for it.
+func (codec) Aside(files foreign.Files, now time.Time) []foreign.File {
+	m := &mirror{files: files, before: files}
+	m.aside(now)
+	return m.changed()
+}

@@ -1,0 +1,145 @@
+package dotagent
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/splice"
+)
+
+// reader reads one workflow.
+type reader struct {
+	files    foreign.Files
+	world    foreign.World
+	out      foreign.Reading
+	findings []pawl.Finding
+	told     map[pawl.Finding]bool
+	flow     workflow
+	tasks    []*task
+	steps    [][]foreign.Step // by phase
+	cut      string           // an output that was not wholly written: its task is not done
+}
+
+func read(files foreign.Files, w foreign.World) *reader {
+	r := &reader{files: files, world: w, told: map[pawl.Finding]bool{}, steps: make([][]foreign.Step, len(words))}
+	r.out = foreign.Reading{System: System, Mode: pawl.Guided, Facts: map[string]string{}, Phases: []foreign.Phase{}}
+	if !r.anything() {
+		return r
+	}
+	r.readFlow()
+	r.readTasks()
+	r.judge()
+	r.tell()
+	return r
+}
+
+// anything reports whether a workflow left something: archives and what was learned are none.
+func (r *reader) anything() bool {
+	return slices.ContainsFunc(r.files, func(f foreign.File) bool {
+		inState := strings.HasPrefix(f.Path, "memory/state/") && !strings.HasPrefix(f.Path, archiveFolder)
+		return inState || strings.HasPrefix(f.Path, reportsFolder) || strings.HasPrefix(f.Path, tasksFolder)
+	})
+}
+
+// there reports whether a path that a file names is there; known is false where nobody can tell.
+func (r *reader) there(name string) (there, known bool) {
+	if r.files.Find(name) != nil {
+		return true, true
+	}
+	if r.world.Exists == nil {
+		return false, foreign.Wanted(codec{}.Wants(), name)
+	}
+	return r.world.Exists(name), true
+}
+
+// inside returns a path that a file names, as it may be looked for; "" with a finding where it may not.
+func (r *reader) inside(p place, name string) string {
+	if name == "" {
+		return ""
+	}
+	clean, err := foreign.Inside(name)
+	if err != nil {
+		r.warn(p.where(), "%v", err)
+		return ""
+	}
+	return clean
+}
+
+// holds returns the JSON of a report that belongs to this workflow: one that is there, can be read, says something, names
+// no other workflow, and was not written before a time. Without that it says why, "" for one that is not there.
+func (r *reader) holds(name string, since time.Time) (p place, why string) {
+	f := r.files.Find(name)
+	if f == nil {
+		return p, ""
+	}
+	p, ok := r.parse(f)
+	switch {
+	case !ok:
+		return p, "it cannot be read"
+	case len(p.Members) == 0 && len(p.Items) == 0:
+		return p, "it says nothing"
+	case p.text("workflow_id") != "" && r.flow.id != "" && p.text("workflow_id") != r.flow.id:
+		return p, "it is of workflow " + oneLine(p.text("workflow_id"))
+	case older(f.Changed, since):
+		return p, "it was written before that"
+	}
+	return p, ""
+}
+
+// older reports whether something was surely written before a time.
+func older(changed, since time.Time) bool {
+	return !changed.IsZero() && !since.IsZero() && changed.Before(since.Add(-skew))
+}
+
+// usable is holds for one whose faults are told here; past says in words what since is.
+func (r *reader) usable(name string, since time.Time, past string) (place, bool) {
+	p, why := r.holds(name, since)
+	if why == "it was written before that" {
+		why = "it was written before " + past + ": it is of an older one"
+	}
+	if why != "" {
+		r.warn(name, "it does not count: %s", why)
+	}
+	return p, why == "" && p.JSON != nil
+}
+
+// says returns the word with which a report calls what it is about failed; "" where it does not.
+func says(p place) string {
+	for _, key := range []string{"status", "verdict", "result", "overall", "overall_status", "outcome"} {
+		switch word := strings.ToLower(p.text(key)); word {
+		case "fail", "failed", "failure", "rejected", "blocked", "error", "not_passed":
+			return key + " " + word
+		}
+	}
+	for _, key := range []string{"passed", "pass", "success", "approved", "verified"} {
+		if v := p.Get(key); v.Is(splice.JSONBool) && !v.True() {
+			return key + " false"
+		}
+	}
+	return ""
+}
+
+// below returns the files in a folder, by name.
+func (r *reader) below(folder string) []foreign.File {
+	return r.files.Match(folder + "*.json")
+}
+
+// base returns what a file is called, without its folder and its extension.
+func base(name string) string { return strings.TrimSuffix(path.Base(name), ".json") }
+
+// goal returns what the workflow is for, as its demand says.
+func (r *reader) goal() string {
+	f := r.files.Find(requirements.report())
+	if f == nil {
+		return ""
+	}
+	root, err := splice.ReadJSON(f.Data)
+	if err != nil {
+		return ""
+	}
+	return place{f.Path, root}.first("goal", "objective", "summary", "title", "demand", "description")
+}

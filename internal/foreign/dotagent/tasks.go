@@ -1,0 +1,249 @@
+package dotagent
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/splice"
+)
+
+// task is one task of the implementation.
+type task struct {
+	place
+	id        string
+	step      pawl.StepID
+	native    string // its status, as written
+	attempts  int
+	why       string // its last error
+	started   time.Time
+	ended     time.Time
+	out       string // where its output is to lie
+	named     bool   // execution.json says where
+	output    *output
+	doubt     string // why its output does not count
+	unlisted  bool   // only its folder names it
+	status    pawl.StepStatus
+	reason    string // why it has the status
+	orphan    bool   // it was running, and nothing came of it
+	exhausted bool   // it was tried as often as it may be
+}
+
+// taskStatus returns pawl's word for a status of a task; pre-complete and verified tasks are both done, as far as their
+// outputs are there.
+func taskStatus(word string) pawl.StepStatus {
+	switch strings.ToLower(strings.ReplaceAll(strings.TrimSpace(word), "-", "_")) {
+	case "", "pending", "ready", "not_started", "queued":
+		return pawl.Pending
+	case "running", "in_progress", "active", "spawned":
+		return pawl.Running
+	case "pre_complete", "verified", "complete", "completed", "done", "success":
+		return pawl.Done
+	case "blocked":
+		return pawl.AwaitsGate
+	case "failed", "error", "aborted":
+		return pawl.GaveUp
+	case "skipped", "cancelled":
+		return pawl.Skipped
+	}
+	return ""
+}
+
+// tasksIn returns the tasks of an execution.json, with the path to each: they stand in a list, in an object by id, or are
+// all that the file has.
+func tasksIn(root *splice.JSON) (path []string, list *splice.JSON) {
+	if root.Is(splice.JSONArray) {
+		return nil, root
+	}
+	for _, key := range []string{"tasks", "task_status"} {
+		if v := root.Get(key); v.Is(splice.JSONArray) || v.Is(splice.JSONObject) {
+			return []string{key}, v
+		}
+	}
+	return nil, nil
+}
+
+// readTasks reads execution.json, and the folders of tasks that it does not name.
+func (r *reader) readTasks() {
+	if f := r.files.Find(executionPath); f != nil {
+		if p, ok := r.parse(f); ok {
+			r.readExecution(p)
+		}
+	}
+	for _, f := range r.files.Match(tasksFolder + "*/output.json") {
+		if id := path.Base(path.Dir(f.Path)); r.task(id) == nil && !r.claimed(f.Path) {
+			r.warn(f.Path, "execution.json does not name task %s; its output alone says what became of it", short(id))
+			r.add(&task{place: place{file: f.Path}, id: id, out: f.Path, unlisted: true})
+		}
+	}
+	for _, t := range r.tasks {
+		r.readOutput(t)
+		r.judgeTask(t)
+	}
+}
+
+func (r *reader) readExecution(p place) {
+	_, list := tasksIn(p.JSON)
+	if list == nil {
+		r.bad(p.where(), "it has no list of tasks")
+		return
+	}
+	for _, m := range list.Members {
+		if m.Value.Is(splice.JSONObject) {
+			r.readTask(place{p.file, m.Value}, clean(m.Key))
+		}
+	}
+	for _, item := range list.Items {
+		e := place{p.file, item}
+		switch id := e.first("id", "task_id"); {
+		case item.Is(splice.JSONObject) && id != "":
+			r.readTask(e, id)
+		case item.Is(splice.JSONString) && e.text() != "":
+			r.readTask(e, e.text())
+		default:
+			r.bad(e.where(), "a task has no id")
+		}
+	}
+}
+
+func (r *reader) readTask(e place, id string) {
+	if r.task(id) != nil {
+		r.warn(e.where(), "task %s is there twice; the first one counts", short(id))
+		return
+	}
+	t := &task{
+		place: e, id: id, native: oneLine(e.text("status")), attempts: max(e.number("attempts"), e.number("attempts_made")),
+		why: e.first("last_error", "failure_reason"), started: r.time(e, "started_at"), ended: r.time(e, "completed_at"),
+	}
+	if name := e.text("output"); name != "" {
+		t.out = r.inside(e.at("output"), name)
+		t.named = t.out != ""
+	}
+	if t.out == "" {
+		t.out, _ = foreign.Inside(outputOf(id))
+	}
+	r.add(t)
+}
+
+// outputOf returns where the output of a task lies.
+func outputOf(id string) string { return tasksFolder + id + "/output.json" }
+
+func (r *reader) task(id string) *task {
+	for _, t := range r.tasks {
+		if t.id == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// claimed reports whether a task has its output at a path.
+func (r *reader) claimed(name string) bool {
+	return slices.ContainsFunc(r.tasks, func(t *task) bool { return t.out == name })
+}
+
+// add takes in a task, with an id that no other step has.
+func (r *reader) add(t *task) {
+	t.step = pawl.StepIDOf(t.id)
+	for n := 2; r.taken(t.step); n++ {
+		t.step = pawl.StepIDOf(fmt.Sprintf("%.48s-%d", t.step, n))
+	}
+	r.tasks = append(r.tasks, t)
+}
+
+func (r *reader) taken(id pawl.StepID) bool {
+	return slices.ContainsFunc(stepIDs, func(other pawl.StepID) bool { return strings.EqualFold(string(other), string(id)) }) ||
+		slices.ContainsFunc(r.tasks, func(t *task) bool { return strings.EqualFold(string(t.step), string(id)) })
+}
+
+// judgeTask says where a task stands, as its output proves it.
+func (r *reader) judgeTask(t *task) {
+	status := taskStatus(t.native)
+	if status == "" {
+		r.warn(t.at("status").where(), "task %s has the status %s, which is not known; its output says what became of it", t.id, short(t.native))
+		status = pawl.Running
+	}
+	if t.unlisted {
+		status = pawl.Running
+	}
+	switch status {
+	case pawl.Running:
+		r.orphaned(t)
+	case pawl.Done:
+		r.proven(t)
+	default:
+		t.status, t.reason = status, t.why
+		if status == pawl.Pending && t.output != nil {
+			r.warn(t.where(), "task %s is pending, and has an output already: it is of an attempt that did not count", t.id)
+		}
+	}
+	if t.attempts >= mostTries && (t.orphan || t.status == pawl.GaveUp) {
+		t.exhausted = true
+		t.reason = joined(t.reason, fmt.Sprintf("tried %d times, which is all that dotagent allows", t.attempts))
+	}
+}
+
+// orphaned says what became of a task that was running: what its output says, and without one it is to be tried again.
+func (r *reader) orphaned(t *task) {
+	if t.output == nil {
+		t.orphan = true
+		t.attempts++
+		t.status, t.reason = pawl.Pending, joined("it was running, and left no output", t.doubt)
+		r.warn(t.where(), "task %s was running, and left no output: it counts as a try, and is to be done again", t.id)
+		return
+	}
+	t.status = taskStatus(t.output.status)
+	switch t.status {
+	case pawl.Done, pawl.GaveUp, pawl.AwaitsGate, pawl.Skipped:
+		t.reason = cmp.Or(t.output.reason, t.why)
+		if !t.unlisted {
+			r.warn(t.where(), "task %s was running, and its output says %s: the state was not brought up to date", t.id, short(t.output.status))
+		}
+	default:
+		t.status, t.reason = pawl.Pending, "its output does not say how it ended"
+		r.warn(t.output.where(), "task %s: its output does not say how it ended", t.id)
+	}
+}
+
+// proven looks whether a task that is said to be done is.
+func (r *reader) proven(t *task) {
+	switch {
+	case t.output != nil && (t.output.status == "" || taskStatus(t.output.status) == pawl.Done):
+		t.status = pawl.Done
+	case t.output != nil:
+		t.status, t.reason = pawl.Pending, "its output says "+oneLine(t.output.status)
+		r.warn(t.where(), "task %s is said to be %s, and its output says %s", t.id, t.native, short(t.output.status))
+	case t.doubt == "" && r.flow.has(implementation):
+		t.status, t.reason = pawl.Done, "its output is gone, and its phase is done"
+		r.warn(t.where(), "task %s is said to be %s, and its output is not there; its phase is said to be done, so it is believed", t.id, t.native)
+	default:
+		t.status, t.reason = pawl.Pending, joined("it is said to be "+t.native+", and no output proves it", t.doubt)
+		r.warn(t.where(), "task %s is said to be %s, and no output at %s proves it: it is to be done again", t.id, t.native, t.out)
+	}
+}
+
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "; ")
+}
+
+// needs returns the tasks that a task names as those that it needs; nil where it names none.
+func (r *reader) needs(t *task) []pawl.StepID {
+	for _, key := range []string{"depends_on", "dependencies", "needs"} {
+		if t.Get(key) == nil {
+			continue
+		}
+		ids := []pawl.StepID{}
+		for _, name := range t.texts(key) {
+			if other := r.task(name); other != nil && other != t && !slices.Contains(ids, other.step) {
+				ids = append(ids, other.step)
+			}
+		}
+		return ids
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package dotagent
+
+import (
+	"fmt"
+	"time"
+)
+
+// zoned and naive are the forms of times that are read.
+var (
+	zoned = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02T15:04Z07:00"}
+	naive = []string{"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"}
+)
+
+// parseTime reads a time, one without a zone as UTC.
+func parseTime(text string) (at time.Time, hasZone, ok bool) {
+	for _, form := range zoned {
+		if at, err := time.Parse(form, text); err == nil {
+			return at.UTC(), true, sane(at)
+		}
+	}
+	for _, form := range naive {
+		if at, err := time.Parse(form, text); err == nil {
+			return at, false, sane(at)
+		}
+	}
+	return time.Time{}, false, false
+}
+
+func sane(at time.Time) bool { return at.UTC().Year() >= 1 && at.UTC().Year() <= 9999 }
+
+// time reads the time behind a key, and tells what is odd about it. One that has not come yet says nothing.
+func (r *reader) time(p place, key string) time.Time {
+	text := p.text(key)
+	if text == "" {
+		return time.Time{}
+	}
+	at, hasZone, ok := parseTime(text)
+	where := p.at(key).where()
+	switch {
+	case !ok:
+		r.warn(where, "%s is no time: %s", key, short(text))
+		return time.Time{}
+	case !hasZone:
+		r.warn(where, "%s %s has no time zone; it was taken as UTC", key, text)
+	}
+	if at.After(r.world.Now.Add(skew)) {
+		r.warn(where, "%s %s has not come yet; it is passed over", key, text)
+		return time.Time{}
+	}
+	return at
+}
+
+// instant returns a time as it is written: UTC, in milliseconds.
+func instant(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// days says how old something is, in whole days.
+func days(d time.Duration) string { return fmt.Sprintf("%d days", int(d/(24*time.Hour))) }
+
+// newest returns the latest of some times.
+func newest(times ...time.Time) time.Time {
+	var last time.Time
+	for _, at := range times {
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last
+}

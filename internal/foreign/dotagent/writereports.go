@@ -1,0 +1,112 @@
+package dotagent
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"pawl"
+	"pawl/internal/foreign/splice"
+)
+
+// reportOut is the report of a phase, where nothing that was done in it left one.
+type reportOut struct {
+	ID      string    `json:"workflow_id"`
+	Phase   string    `json:"phase"`
+	Status  string    `json:"status"`
+	Summary string    `json:"summary"`
+	Goal    string    `json:"goal,omitempty"`
+	Steps   []stepOut `json:"steps"`
+	Source  string    `json:"source"`
+}
+
+// stepOut is a step of a phase in its report.
+type stepOut struct {
+	ID      string   `json:"id"`
+	Name    string   `json:"name,omitempty"`
+	Status  string   `json:"status"`
+	Summary string   `json:"summary,omitempty"`
+	Outputs []string `json:"outputs"`
+}
+
+// makeReports makes the reports of phases that are done, where there are none. By them dotagent knows that they are. One
+// that pawl made is kept up to date, others are never touched.
+func (m *mirror) makeReports() {
+	for _, e := range m.completed() {
+		p := phaseNamed(e.Phase)
+		if p == implementation || e.Output != m.own(p) && e.Output != p.report() {
+			continue
+		}
+		if f := m.files.Find(e.Output); f == nil || isOurs(f.Data) {
+			m.put(e.Output, m.report(p))
+		}
+	}
+}
+
+func isOurs(data []byte) bool {
+	root, err := splice.ReadJSON(data)
+	return err == nil && root.Get("source").Text() == "pawl"
+}
+
+func (m *mirror) report(p phase) []byte {
+	r := reportOut{ID: m.id(), Phase: p.String(), Status: isComplete, Goal: oneLine(m.goal()), Steps: []stepOut{}, Source: "pawl"}
+	r.Summary = "all steps of this phase are done"
+	steps := m.in(p)
+	if len(steps) == 0 {
+		r.Summary = "the plan has no steps of this phase: it says itself what is to be done, and how"
+	}
+	if p == architecture && len(steps) == 0 {
+		steps = m.in(implementation)
+		r.Summary = "the plan says how it is done"
+	}
+	for _, k := range steps {
+		s := stepOut{ID: string(k.ID), Name: oneLine(k.Name), Status: k.word(), Outputs: []string{}}
+		if len(m.in(p)) > 0 && k.state != nil {
+			s.Summary, s.Outputs = oneLine(k.state.Summary), slices.Sorted(maps.Keys(k.state.Outputs))
+		}
+		if len(m.in(p)) == 0 {
+			s.Status = "planned"
+		}
+		if s.Outputs == nil {
+			s.Outputs = []string{}
+		}
+		r.Steps = append(r.Steps, s)
+	}
+	return compact(r)
+}
+
+func (m *mirror) goal() string {
+	if m.Plan.Goal != "" {
+		return m.Plan.Goal
+	}
+	return m.State.Goal
+}
+
+// own returns where pawl puts a report where an older one of another workflow lies.
+func (m *mirror) own(p phase) string {
+	return strings.TrimSuffix(p.report(), ".json") + "-" + string(pawl.StepIDOf(m.id())) + ".json"
+}
+
+// left returns what a phase that is done is said to have left: what phase.json says, its report, or what its steps left.
+func (m *mirror) left(p phase) string {
+	if flow := m.flow(); m.mine() && flow.has(p) && flow.entry(p).output != "" {
+		return flow.entry(p).output
+	}
+	for _, k := range m.in(p) {
+		if k.state != nil {
+			if _, made := k.state.Outputs[p.report()]; made {
+				return p.report()
+			}
+		}
+	}
+	if p == implementation {
+		if len(m.tasks()) > 0 {
+			return executionPath
+		}
+		return architecture.report() // the design that it follows
+	}
+	if f := m.files.Find(p.report()); f != nil && !isOurs(f.Data) && older(f.Changed, m.State.Created) {
+		return m.own(p)
+	}
+	return p.report()
+}

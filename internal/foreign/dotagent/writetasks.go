@@ -1,0 +1,259 @@
+package dotagent
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/splice"
+)
+
+// taskOut is a task as a new execution.json has it.
+type taskOut struct {
+	ID        string `json:"id"`
+	Name      string `json:"name,omitempty"`
+	Status    string `json:"status"`
+	Attempts  int    `json:"attempts"`
+	Error     string `json:"last_error,omitempty"`
+	Started   string `json:"started_at,omitempty"`
+	Completed string `json:"completed_at,omitempty"`
+	Output    string `json:"output"`
+	Reason    string `json:"failure_reason,omitempty"`
+}
+
+// tasks returns the steps that are tasks: those of the implementation that do something.
+func (m *mirror) tasks() []*work {
+	return slices.DeleteFunc(m.in(implementation), func(k *work) bool { return k.Gate != nil })
+}
+
+// word returns a task's status in dotagent's words. Verified is what acceptance checks passed for; what is done without
+// any is pre-complete, so that dotagent would verify it.
+func (k *work) word() string {
+	if k.state == nil {
+		return "pending"
+	}
+	switch k.state.Status {
+	case pawl.Done:
+		if k.state.Accept != "" && len(k.Accept) > 0 {
+			return "verified"
+		}
+		return "pre_complete"
+	case pawl.Running:
+		return "running"
+	case pawl.AwaitsReview:
+		return "pre_complete"
+	case pawl.AwaitsGate:
+		return "blocked"
+	case pawl.GaveUp:
+		return "failed"
+	case pawl.Skipped:
+		return "skipped"
+	}
+	return "pending"
+}
+
+// began returns when the newest attempt of a task began.
+func (k *work) began() time.Time {
+	if k.state == nil {
+		return time.Time{}
+	}
+	at := k.state.Started
+	for _, live := range k.state.Live() {
+		at = newest(at, live.Started)
+	}
+	return at
+}
+
+// wrong returns why the last attempt came to nothing, in one line.
+func (k *work) wrong() string {
+	if k.state == nil || k.state.Try.Last == nil || k.state.Status == pawl.Done {
+		return ""
+	}
+	last := k.state.Try.Last
+	return oneLine(cmp.Or(last.Why, last.Summary, string(last.Reason), string(last.Outcome)))
+}
+
+func (m *mirror) task(k *work) taskOut {
+	t := taskOut{ID: string(k.ID), Status: k.word(), Error: k.wrong(), Output: outputOf(string(k.ID))}
+	if k.Name != "" && k.Name != string(k.ID) {
+		t.Name = oneLine(k.Name)
+	}
+	if k.state == nil {
+		return t
+	}
+	t.Attempts = k.state.Attempts
+	if at := k.began(); !at.IsZero() {
+		t.Started = instant(at)
+	}
+	if k.done() {
+		t.Completed = instant(k.state.Ended)
+	}
+	if k.state.Status == pawl.GaveUp {
+		t.Reason = oneLine(cmp.Or(k.state.Why, t.Error))
+	}
+	return t
+}
+
+// makeExecution brings execution.json up to date, task by task; where it cannot be read, it is archived and made anew.
+func (m *mirror) makeExecution() {
+	tasks := m.tasks()
+	if len(tasks) == 0 {
+		return
+	}
+	f := m.files.Find(executionPath)
+	if f != nil {
+		root, err := splice.ReadJSON(f.Data)
+		if err == nil {
+			if path, list := tasksIn(root); list != nil {
+				m.put(executionPath, m.withTasks(f.Data, path, list, tasks))
+				return
+			}
+		}
+		m.keep(f, m.id(), m.Now)
+	}
+	all := struct {
+		ID    string    `json:"workflow_id"`
+		Tasks []taskOut `json:"tasks"`
+	}{ID: m.id()}
+	for _, k := range tasks {
+		all.Tasks = append(all.Tasks, m.task(k))
+	}
+	m.put(executionPath, compact(all))
+}
+
+// withTasks changes the tasks that stand in an execution.json, and adds those that do not.
+func (m *mirror) withTasks(text []byte, path []string, list *splice.JSON, tasks []*work) []byte {
+	known := map[pawl.StepID]string{} // the key of each
+	for i, item := range list.Items {
+		e := place{JSON: item}
+		if id := cmp.Or(e.first("id", "task_id"), e.text()); id != "" && known[pawl.StepIDOf(id)] == "" {
+			known[pawl.StepIDOf(id)] = number(i)
+		}
+	}
+	for _, member := range list.Members {
+		if key := pawl.StepIDOf(clean(member.Key)); known[key] == "" {
+			known[key] = member.Key
+		}
+	}
+	for _, k := range tasks {
+		t := m.task(k)
+		key, there := known[k.ID]
+		at := append(slices.Clone(path), key)
+		switch {
+		case there && list.Get(key).Is(splice.JSONObject):
+			text = k.merge(text, place{JSON: list.Get(key)}, t, at)
+		case there:
+			text = set(text, t, at...)
+		case list.Is(splice.JSONArray):
+			text = appended(text, t, path...)
+		default:
+			text = set(text, t, append(slices.Clone(path), t.ID)...)
+		}
+	}
+	return text
+}
+
+// merge changes what differs of a task. Its own word for a status stays where it means the same, its attempts are never
+// fewer than they were, and an attempt that dotagent does not know of is one more.
+func (k *work) merge(text []byte, old place, t taskOut, at []string) []byte {
+	field := func(name string) []string { return append(slices.Clone(at), name) }
+	begunHere := k.state != nil && k.state.Attempts > 0
+	want := taskStatus(t.Status)
+	differs := taskStatus(old.text("status")) != want && (begunHere || want != pawl.Pending)
+	if differs {
+		text = set(text, t.Status, field("status")...)
+	}
+	if begunHere {
+		text = k.mergeTry(text, old, t, field)
+	}
+	if t.Completed != "" && (begunHere || differs) {
+		text = setTime(text, k.state.Ended, field("completed_at")...)
+	}
+	return text
+}
+
+// mergeTry changes what an attempt changes.
+func (k *work) mergeTry(text []byte, old place, t taskOut, field func(string) []string) []byte {
+	attempts, started := max(old.number("attempts"), t.Attempts), k.began().Truncate(time.Millisecond)
+	before, _, ok := parseTime(old.text("started_at"))
+	if ok && started.After(before) {
+		attempts = max(attempts, old.number("attempts")+1)
+	}
+	if attempts != old.number("attempts") {
+		text = set(text, attempts, field("attempts")...)
+	}
+	if !ok || started.After(before) {
+		text = setTime(text, started, field("started_at")...)
+	}
+	if t.Completed == "" && old.text("completed_at") != "" {
+		text = removed(text, field("completed_at")...)
+	}
+	if t.Error != "" && old.text("last_error") != t.Error {
+		text = set(text, t.Error, field("last_error")...)
+	}
+	if t.Reason != "" && old.text("failure_reason") != t.Reason {
+		text = set(text, t.Reason, field("failure_reason")...)
+	}
+	if old.text("output") == "" {
+		text = set(text, t.Output, field("output")...)
+	}
+	return text
+}
+
+// modified is a file that a task changed, as its output has it.
+type modified struct {
+	Path    string `json:"path"`
+	Type    string `json:"change_type"`
+	Summary string `json:"summary"`
+}
+
+// makeOutputs makes the output of each task that is done and did not write its own.
+func (m *mirror) makeOutputs() {
+	for _, k := range m.tasks() {
+		name, err := foreign.Inside(outputOf(string(k.ID)))
+		if err != nil || !k.done() || m.files.Find(name) != nil || m.elsewhere(k) {
+			continue
+		}
+		out := struct {
+			ID        string     `json:"task_id"`
+			Status    string     `json:"status"`
+			Summary   string     `json:"summary"`
+			Files     []modified `json:"files_modified"`
+			Knowledge []string   `json:"knowledge_updates"`
+			Source    string     `json:"source"`
+		}{string(k.ID), "pre_complete", oneLine(k.state.Summary), []modified{}, []string{}, "pawl"}
+		for _, path := range slices.Sorted(maps.Keys(k.state.Outputs)) {
+			out.Files = append(out.Files, modified{path, "modified", ""})
+		}
+		m.put(name, compact(out))
+	}
+}
+
+// elsewhere reports whether execution.json has the output of a task at another path, or the task itself writes it.
+func (m *mirror) elsewhere(k *work) bool {
+	own := outputOf(string(k.ID))
+	for path := range k.state.Outputs {
+		if path == own {
+			return true
+		}
+	}
+	f := m.files.Find(executionPath)
+	if f == nil {
+		return false
+	}
+	root, err := splice.ReadJSON(f.Data)
+	if err != nil {
+		return false
+	}
+	_, list := tasksIn(root)
+	for _, e := range (place{JSON: list}).list() {
+		if strings.EqualFold(e.first("id", "task_id"), string(k.ID)) {
+			return e.text("output") != "" && e.text("output") != own
+		}
+	}
+	return false
+}
