@@ -283,16 +283,40 @@ func onTerminal(w io.Writer) bool {
 
 // confirm asks a yes-or-no question on a terminal. Without one the answer is an error that names --yes.
 func (a *app) confirm(question string) error {
-	in, ok := a.In.(*os.File)
-	if !ok || !term.IsTerminal(int(in.Fd())) || !onTerminal(a.Out) {
+	if !a.hasPerson() {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New(question + " Nobody is here to ask: say --yes")}
 	}
-	fmt.Fprintf(a.Out, "%s [y/N] ", question)
-	var reply string
-	if _, err := fmt.Fscanln(in, &reply); err != nil || !strings.HasPrefix(strings.ToLower(reply), "y") {
+	if yes, err := a.ask(question, false); err != nil || !yes {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("nothing was done")}
 	}
 	return nil
+}
+
+// hasPerson reports whether somebody sits at a terminal who can be asked.
+func (a *app) hasPerson() bool {
+	in, ok := a.In.(*os.File)
+	return ok && term.IsTerminal(int(in.Fd())) && onTerminal(a.Out)
+}
+
+// ask asks a yes-or-no question of who sits there; standard is the answer of one who only presses return, or says
+// something else. An end of the input is no answer.
+func (a *app) ask(question string, standard bool) (yes bool, err error) {
+	choice := "[y/N]"
+	if standard {
+		choice = "[Y/n]"
+	}
+	fmt.Fprintf(a.Out, "%s %s ", question, choice)
+	var reply string
+	if _, err := fmt.Fscanln(a.In, &reply); errors.Is(err, io.EOF) {
+		return false, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("nothing was done")}
+	}
+	switch strings.ToLower(reply) {
+	case "y", "yes":
+		return true, nil
+	case "n", "no":
+		return false, nil
+	}
+	return standard, nil
 }
 
 func usageError(hint, format string, args ...any) error {

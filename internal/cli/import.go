@@ -15,6 +15,8 @@ import (
 
 type importOptions struct {
 	dry   bool
+	fresh bool
+	yes   bool
 	agent string
 }
 
@@ -31,6 +33,9 @@ func (a *app) importCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what is found: run, position, work that is left, findings")
+	c.Flags().BoolVar(&o.fresh, "fresh", false, "do not go on with it: set its state aside, in its own archive")
+	c.Flags().BoolVar(&o.yes, "yes", false, "do not ask on a terminal what its system asks: go on with it")
+	c.MarkFlagsMutuallyExclusive("dry-run", "fresh")
 	c.Flags().StringVar(&o.agent, "agent", o.agent, "who is to do what is not done")
 	return a.jsonFlag(c)
 }
@@ -62,23 +67,36 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if o.dry {
 		return a.printReading(importReport{Reading: reading, Pending: pending(reading), Findings: append([]pawl.Finding{}, findings...)})
 	}
-	p, err := a.projectOrInit()
-	if err != nil {
+	if afresh, err := a.afresh(ctx, codec, dir, o); err != nil || afresh {
 		return err
 	}
-	a.register(p)
-	made, err := engine.Import(ctx, p, me(), engine.Importing{
-		Reading: reading, Path: pathIn(p, dir), Findings: findings, Agent: pawl.AgentName(o.agent), Version: a.version,
-	})
+	made, err := a.makeRun(ctx, reading, findings, dir, o.agent)
 	if err != nil {
 		return err
 	}
 	if a.json {
 		return a.printJSON(made)
 	}
-	a.printWorst(made.Findings)
-	fmt.Fprintf(a.Out, "run %s made of %s: %d of %s done\npawl resume %s\n", made.Run, system, len(made.Done), count(steps(reading), "step"), made.Run)
+	fmt.Fprintf(a.Out, "pawl resume %s\n", made.Run)
 	return nil
+}
+
+// makeRun makes a run of what was read, and says so.
+func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []pawl.Finding, dir, agent string) (engine.Imported, error) {
+	p, err := a.projectOrInit()
+	if err != nil {
+		return engine.Imported{}, err
+	}
+	a.register(p)
+	made, err := engine.Import(ctx, p, me(), engine.Importing{
+		Reading: reading, Path: pathIn(p, dir), Findings: findings, Agent: pawl.AgentName(agent), Version: a.version,
+	})
+	if err != nil || a.json {
+		return made, err
+	}
+	a.printWorst(made.Findings)
+	fmt.Fprintf(a.Out, "run %s made of %s: %d of %s done\n", made.Run, reading.System, len(made.Done), count(steps(reading), "step"))
+	return made, nil
 }
 
 // foreignDir returns the folder that another system's files are in.

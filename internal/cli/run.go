@@ -120,6 +120,9 @@ func (a *app) runPlan(ctx context.Context, n engine.New, o runOptions) error {
 			return err
 		}
 	}
+	if resumed, err := a.otherWork(ctx, p, o); err != nil || resumed {
+		return err
+	}
 	if err := a.clearTheWay(ctx, p, o.takeOver); err != nil {
 		return err
 	}
@@ -127,9 +130,6 @@ func (a *app) runPlan(ctx context.Context, n engine.New, o runOptions) error {
 		if n.Instead, err = insteadOf(ctx, p, n.Source); err != nil {
 			return err
 		}
-	}
-	if _, err := a.mirrorNamed(p, o.mirror); err != nil {
-		return err
 	}
 	if o.background {
 		return a.inBackground(ctx, p, n, o.mirror)

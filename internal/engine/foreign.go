@@ -70,13 +70,19 @@ func readForeign(path, name string, d fs.DirEntry) (foreign.File, *pawl.Finding)
 	return foreign.File{Path: name, Data: data, Changed: info.ModTime()}, nil
 }
 
-// WriteForeign writes files of another system below a folder, each whole and durably; one without data is removed. A path
-// that leads out of the folder is refused, and so is one through a link.
+// WriteForeign writes files of another system below a folder, each whole and durably; one without data is removed, a
+// folder (its path ends in a slash) only where nothing is left in it. A path that leads out of the folder is refused, and so
+// is one through a link.
 func WriteForeign(dir string, files []foreign.File) error {
 	for _, f := range files {
 		path, err := inside(dir, f.Path)
 		if err != nil {
 			return err
+		}
+		if f.Data == nil && strings.HasSuffix(f.Path, "/") {
+			if left, err := os.ReadDir(path); err != nil || len(left) > 0 {
+				continue
+			}
 		}
 		if f.Data == nil {
 			if err := disk.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -84,6 +84,14 @@ func (m *mirror) changed(state *pawl.State, plan *pawl.Plan, events []pawl.Event
 	})
 }
 
+// late returns when a change is to be written that came too soon after the one before it; nil where there is none.
+func (m *mirror) late() <-chan time.Time {
+	if m == nil || m.why == "" {
+		return nil
+	}
+	return time.After(max(time.Until(m.when.Add(mirrorEvery)), mirrorEvery/10)) // or soon, where that one is not written yet
+}
+
 // moments are the events that a mirror is written for.
 var moments = map[pawl.EventType]foreign.Moment{
 	(pawl.EngineStarted{}).Event(): foreign.Began, (pawl.AttemptStarted{}).Event(): foreign.StepBegan, (pawl.StepDone{}).Event(): foreign.StepEnded,

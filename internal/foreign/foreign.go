@@ -72,7 +72,8 @@ type Codec interface {
 	// Read says what the files say. Findings name file and line. Nothing readable at all gives a Reading without a Name.
 	Read(files Files, now time.Time) (Reading, []pawl.Finding)
 	// Write returns the files that differ from how they are to be at this moment of a run, whole; a File with nil Data is
-	// to be removed (moved to an archive, where the system has one: then the archived file is among them).
+	// to be removed (moved to an archive, where the system has one: then the archived file is among them); one whose path ends
+	// in a slash is a folder, which is removed where it is empty.
 	Write(files Files, v View) []File
 	// Verify is the system's own validation, done right: every fault, and what was found to be good.
 	Verify(files Files, w World) []pawl.Finding

@@ -24,7 +24,7 @@ func archiveOf(id string, at time.Time) string {
 // that done again after a death it ends the same.
 func (m *mirror) aside(now time.Time) {
 	id, at := "", now
-	if f := m.files.Find(phasePath); f != nil {
+	if f := m.file(phasePath); f != nil {
 		if root, err := splice.ReadJSON(f.Data); err == nil {
 			p := place{JSON: root}
 			id = p.text("workflow_id")
@@ -37,7 +37,7 @@ func (m *mirror) aside(now time.Time) {
 	}
 	folder := archiveOf(id, at)
 	for _, name := range []string{phasePath, executionPath, phasePath + ".tmp", executionPath + ".tmp"} {
-		f := m.files.Find(name)
+		f := m.file(name)
 		if f == nil {
 			continue
 		}
@@ -55,9 +55,9 @@ func (m *mirror) keep(f *foreign.File, id string, now time.Time) {
 // prune lets go of the oldest archives: of those only whose names say when they were made, and that hold nothing but
 // the state.
 func (m *mirror) prune() {
-	all := slices.DeleteFunc(archives(m.files), func(folder string) bool { return stampOf(folder) == "" || m.others(folder) })
+	all := slices.DeleteFunc(archives(m.files()), func(folder string) bool { return stampOf(folder) == "" || m.others(folder) })
 	for len(all) > keptArchives {
-		for _, f := range m.files.Match(all[0] + "/*") {
+		for _, f := range m.files().Match(all[0] + "/*") {
 			m.put(f.Path, nil)
 		}
 		m.put(all[0]+"/", nil)
@@ -67,7 +67,7 @@ func (m *mirror) prune() {
 
 // others reports whether somebody put something into an archive that is no state.
 func (m *mirror) others(folder string) bool {
-	return slices.ContainsFunc(m.files, func(f foreign.File) bool {
+	return slices.ContainsFunc(m.files(), func(f foreign.File) bool {
 		return strings.HasPrefix(f.Path, folder+"/") && !slices.Contains([]string{"phase.json", "execution.json", "phase.json.tmp", "execution.json.tmp"}, path.Base(f.Path))
 	})
 }

@@ -11,7 +11,7 @@ import (
 func (codec) Question(files foreign.Files, w foreign.World) foreign.Question {
 	r := read(files, w)
 	switch {
-	case r.out.Name == "" || r.files.Find(phasePath) == nil && r.files.Find(phasePath+".tmp") == nil || r.out.Status == pawl.StatusCompleted:
+	case r.out.Name == "" || r.file(phasePath) == nil && r.file(phasePath+".tmp") == nil || r.out.Status == pawl.StatusCompleted:
 		return foreign.Question{}
 	case r.flow.lost:
 		return foreign.Question{Workflow: r.out.ID, Ask: "State appears corrupted. Start fresh?", Fresh: true}
@@ -22,7 +22,7 @@ func (codec) Question(files foreign.Files, w foreign.World) foreign.Question {
 // Aside archives the state, so that a fresh start finds none. Reports, outputs and what was learned stay where they are: a
 // report that is older than a workflow does not count for it.
 func (codec) Aside(files foreign.Files, now time.Time) []foreign.File {
-	m := &mirror{files: files, before: files}
+	m := newMirror(files, foreign.View{Now: now})
 	m.aside(now)
 	return m.changed()
 }

@@ -50,8 +50,8 @@ func (f *workflow) entry(p phase) *completed {
 // read at all is taken from the file beside it that was to take its place.
 func (r *reader) readFlow() {
 	r.flow = workflow{place: place{file: phasePath}, current: unknown, approved: map[phase]time.Time{}}
-	f := r.files.Find(phasePath)
-	beside := r.files.Find(phasePath + ".tmp")
+	f := r.file(phasePath)
+	beside := r.file(phasePath + ".tmp")
 	if f == nil && beside == nil {
 		return
 	}

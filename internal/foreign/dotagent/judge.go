@@ -117,7 +117,7 @@ func (r *reader) said(p phase) (c *completed, ok bool) {
 		r.warn(c.at("output").where(), "%s is said to be done, but %s is not there: this phase is to be done again, and no other", p, c.output)
 		return c, false
 	}
-	if f := r.files.Find(c.output); f != nil {
+	if f := r.file(c.output); f != nil {
 		if _, why := r.holds(c.output, time.Time{}); why != "" {
 			r.warn(c.output, "%s is said to be done, but of what it left: %s. This phase is to be done again, and no other", p, why)
 			return c, false
@@ -296,7 +296,7 @@ func (r *reader) reflect() bool {
 // it is to name this one, or to be newer than what it looks back on.
 func (r *reader) reflection() string {
 	since := newest(r.flow.started, r.built())
-	if f := r.files.Find(verification.report()); f != nil && r.flow.has(verification) {
+	if f := r.file(verification.report()); f != nil && r.flow.has(verification) {
 		since = newest(since, r.flow.entry(verification).when)
 	}
 	for _, f := range append(r.below(reflectionsFor), r.below(reportsFolder)...) {

@@ -22,7 +22,7 @@ type output struct {
 // readOutput reads the output of a task, if it can be its own: one that was written before the task was started is of an
 // attempt before.
 func (r *reader) readOutput(t *task) {
-	f := r.files.Find(t.out)
+	f := r.file(t.out)
 	if f == nil {
 		if there, _ := r.there(t.out); there && t.out != "" {
 			t.output = &output{place: place{file: t.out}, claims: []foreign.Claim{{Path: t.out}}}

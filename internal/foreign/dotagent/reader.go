@@ -14,18 +14,21 @@ import (
 // reader reads one workflow.
 type reader struct {
 	files    foreign.Files
+	byPath   map[string]*foreign.File
 	world    foreign.World
 	out      foreign.Reading
 	findings []pawl.Finding
 	told     map[pawl.Finding]bool
 	flow     workflow
 	tasks    []*task
+	byID     map[string]*task
+	used     map[string]bool  // ids of steps, in small letters
+	outputs  map[string]bool  // where tasks have their outputs
 	steps    [][]foreign.Step // by phase
-	cut      string           // an output that was not wholly written: its task is not done
 }
 
 func read(files foreign.Files, w foreign.World) *reader {
-	r := &reader{files: files, world: w, told: map[pawl.Finding]bool{}, steps: make([][]foreign.Step, len(words))}
+	r := newReader(files, w)
 	r.out = foreign.Reading{System: System, Mode: pawl.Guided, Facts: map[string]string{}, Phases: []foreign.Phase{}}
 	if !r.anything() {
 		return r
@@ -37,6 +40,18 @@ func read(files foreign.Files, w foreign.World) *reader {
 	return r
 }
 
+func newReader(files foreign.Files, w foreign.World) *reader {
+	r := &reader{files: files, world: w, byPath: make(map[string]*foreign.File, len(files)), told: map[pawl.Finding]bool{},
+		byID: map[string]*task{}, used: map[string]bool{}, outputs: map[string]bool{}, steps: make([][]foreign.Step, len(words))}
+	for i := range files {
+		r.byPath[files[i].Path] = &files[i]
+	}
+	for _, id := range stepIDs {
+		r.used[string(id)] = true
+	}
+	return r
+}
+
 // anything reports whether a workflow left something: archives and what was learned are none.
 func (r *reader) anything() bool {
 	return slices.ContainsFunc(r.files, func(f foreign.File) bool {
@@ -45,9 +60,11 @@ func (r *reader) anything() bool {
 	})
 }
 
+func (r *reader) file(name string) *foreign.File { return r.byPath[name] }
+
 // there reports whether a path that a file names is there; known is false where nobody can tell.
 func (r *reader) there(name string) (there, known bool) {
-	if r.files.Find(name) != nil {
+	if r.file(name) != nil {
 		return true, true
 	}
 	if r.world.Exists == nil {
@@ -72,7 +89,7 @@ func (r *reader) inside(p place, name string) string {
 // holds returns the JSON of a report that belongs to this workflow: one that is there, can be read, says something, names
 // no other workflow, and was not written before a time. Without that it says why, "" for one that is not there.
 func (r *reader) holds(name string, since time.Time) (p place, why string) {
-	f := r.files.Find(name)
+	f := r.file(name)
 	if f == nil {
 		return p, ""
 	}
@@ -133,13 +150,13 @@ func base(name string) string { return strings.TrimSuffix(path.Base(name), ".jso
 
 // goal returns what the workflow is for, as its demand says.
 func (r *reader) goal() string {
-	f := r.files.Find(requirements.report())
-	if f == nil {
+	since := r.flow.started
+	if r.flow.has(requirements) {
+		since = time.Time{}
+	}
+	p, why := r.holds(requirements.report(), since)
+	if why != "" {
 		return ""
 	}
-	root, err := splice.ReadJSON(f.Data)
-	if err != nil {
-		return ""
-	}
-	return place{f.Path, root}.first("goal", "objective", "summary", "title", "demand", "description")
+	return p.first("goal", "objective", "summary", "title", "demand", "description")
 }

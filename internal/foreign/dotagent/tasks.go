@@ -70,13 +70,13 @@ func tasksIn(root *splice.JSON) (path []string, list *splice.JSON) {
 
 // readTasks reads execution.json, and the folders of tasks that it does not name.
 func (r *reader) readTasks() {
-	if f := r.files.Find(executionPath); f != nil {
+	if f := r.file(executionPath); f != nil {
 		if p, ok := r.parse(f); ok {
 			r.readExecution(p)
 		}
 	}
 	for _, f := range r.files.Match(tasksFolder + "*/output.json") {
-		if id := path.Base(path.Dir(f.Path)); r.task(id) == nil && !r.claimed(f.Path) {
+		if id := path.Base(path.Dir(f.Path)); r.task(id) == nil && !r.outputs[f.Path] {
 			r.warn(f.Path, "execution.json does not name task %s; its output alone says what became of it", short(id))
 			r.add(&task{place: place{file: f.Path}, id: id, out: f.Path, unlisted: true})
 		}
@@ -133,32 +133,18 @@ func (r *reader) readTask(e place, id string) {
 // outputOf returns where the output of a task lies.
 func outputOf(id string) string { return tasksFolder + id + "/output.json" }
 
-func (r *reader) task(id string) *task {
-	for _, t := range r.tasks {
-		if t.id == id {
-			return t
-		}
-	}
-	return nil
-}
-
-// claimed reports whether a task has its output at a path.
-func (r *reader) claimed(name string) bool {
-	return slices.ContainsFunc(r.tasks, func(t *task) bool { return t.out == name })
-}
+func (r *reader) task(id string) *task { return r.byID[id] }
 
 // add takes in a task, with an id that no other step has.
 func (r *reader) add(t *task) {
 	t.step = pawl.StepIDOf(t.id)
-	for n := 2; r.taken(t.step); n++ {
-		t.step = pawl.StepIDOf(fmt.Sprintf("%.48s-%d", t.step, n))
+	for n := 2; r.used[strings.ToLower(string(t.step))]; n++ {
+		t.step = pawl.StepIDOf(fmt.Sprintf("%.48s-%d", pawl.StepIDOf(t.id), n))
 	}
+	r.used[strings.ToLower(string(t.step))] = true
+	r.byID[t.id] = t
+	r.outputs[t.out] = true
 	r.tasks = append(r.tasks, t)
-}
-
-func (r *reader) taken(id pawl.StepID) bool {
-	return slices.ContainsFunc(stepIDs, func(other pawl.StepID) bool { return strings.EqualFold(string(other), string(id)) }) ||
-		slices.ContainsFunc(r.tasks, func(t *task) bool { return strings.EqualFold(string(t.step), string(id)) })
 }
 
 // judgeTask says where a task stands, as its output proves it.

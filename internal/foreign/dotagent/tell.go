@@ -28,7 +28,7 @@ func (r *reader) tell() {
 	r.position(at)
 	r.ages(at)
 	r.facts()
-	if fault := r.flow.order(); len(fault) > 0 {
+	if fault := r.flow.order(); len(fault) > 0 && !r.flow.torn {
 		r.warn(phasePath, "%s; what is done is taken from the reports", strings.Join(fault, ", "))
 	}
 	if r.out.Status != pawl.StatusCompleted {
@@ -77,7 +77,7 @@ func (r *reader) activity() time.Time {
 	for _, t := range r.tasks {
 		last = newest(last, t.started, t.ended)
 	}
-	if f := r.files.Find(phasePath); last.IsZero() && f != nil && !f.Changed.After(r.world.Now) {
+	if f := r.file(phasePath); last.IsZero() && f != nil && !f.Changed.After(r.world.Now) {
 		last = f.Changed.UTC()
 	}
 	return last

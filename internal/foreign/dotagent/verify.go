@@ -116,7 +116,7 @@ func (v *verifier) progression() {
 	for _, text := range v.flow.order() {
 		faults = append(faults, fault(pawl.Bad, v.flow.where(), "%s", text))
 	}
-	if v.flow.JSON == nil && v.files.Find(phasePath) == nil {
+	if v.flow.JSON == nil && v.file(phasePath) == nil {
 		faults = append(faults, fault(pawl.Warn, phasePath, "it is not there: what is done is taken from the reports"))
 	}
 	if at := v.current(); at < beyond && v.flow.current != unknown && v.flow.current > at {
@@ -133,7 +133,7 @@ func (v *verifier) writes() {
 			faults = append(faults, f)
 		}
 	}
-	if v.files.Find(executionPath+".tmp") != nil {
+	if v.file(executionPath+".tmp") != nil {
 		faults = append(faults, fault(pawl.Warn, executionPath+".tmp", "it was to replace execution.json, and never did; execution.json counts"))
 	}
 	v.check("no write was cut off", faults)
@@ -160,7 +160,7 @@ func (v *verifier) archives() {
 	all := archives(v.files)
 	var faults []pawl.Finding
 	for _, folder := range all {
-		if v.files.Find(folder+"/phase.json") == nil {
+		if v.file(folder+"/phase.json") == nil {
 			faults = append(faults, fault(pawl.Warn, folder, "the archive has no phase.json"))
 		}
 	}

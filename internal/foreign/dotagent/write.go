@@ -3,6 +3,7 @@ package dotagent
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -40,14 +41,18 @@ func (codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 // mirror writes one run. Its files are what is there, with what was changed so far.
 type mirror struct {
 	foreign.View
-	files  foreign.Files
-	before foreign.Files
-	made   []string // paths, in the order in which they are to be written
+	before map[string]*foreign.File
+	there  map[string]*foreign.File // as they are with what was changed
+	made   []string                 // paths, in the order in which they are to be written
 	works  []*work
 }
 
 func newMirror(files foreign.Files, v foreign.View) *mirror {
-	m := &mirror{View: v, files: slices.Clone(files), before: files}
+	m := &mirror{View: v, before: make(map[string]*foreign.File, len(files))}
+	for i := range files {
+		m.before[files[i].Path] = &files[i]
+	}
+	m.there = maps.Clone(m.before)
 	if m.Plan == nil {
 		m.Plan = &pawl.Plan{}
 	}
@@ -55,28 +60,43 @@ func newMirror(files foreign.Files, v foreign.View) *mirror {
 	return m
 }
 
+func (m *mirror) file(name string) *foreign.File { return m.there[name] }
+
+// files returns all files as they are, by path.
+func (m *mirror) files() foreign.Files {
+	var all foreign.Files
+	for _, name := range slices.Sorted(maps.Keys(m.there)) {
+		all = append(all, *m.there[name])
+	}
+	return all
+}
+
 // put takes in a file as it is to be; without data it is to go.
 func (m *mirror) put(name string, data []byte) {
-	m.files = slices.DeleteFunc(slices.Clone(m.files), func(f foreign.File) bool { return f.Path == name })
+	if old := m.there[name]; old != nil && data != nil && bytes.Equal(old.Data, data) {
+		return
+	}
+	delete(m.there, name)
 	if data != nil {
-		m.files = append(m.files, foreign.File{Path: name, Data: data, Changed: m.Now})
+		m.there[name] = &foreign.File{Path: name, Data: data, Changed: m.Now}
 	}
-	if !slices.Contains(m.made, name) {
-		m.made = append(m.made, name)
-	}
+	m.made = append(m.made, name)
 }
 
 // changed returns the files that differ from how they were: first those that are written, then those that go.
 func (m *mirror) changed() []foreign.File {
 	var written, gone []foreign.File
+	told := map[string]bool{}
 	for _, name := range m.made {
-		now, was := m.files.Find(name), m.before.Find(name)
+		now, was := m.there[name], m.before[name]
 		switch {
+		case told[name]:
 		case now == nil && (was != nil || strings.HasSuffix(name, "/")):
 			gone = append(gone, foreign.File{Path: name})
 		case now != nil && (was == nil || !bytes.Equal(was.Data, now.Data)):
 			written = append(written, foreign.File{Path: name, Data: now.Data})
 		}
+		told[name] = true
 	}
 	return append(written, gone...)
 }
@@ -91,9 +111,9 @@ func (m *mirror) id() string {
 
 // mine reports whether the state that is there is of this workflow, or there is none.
 func (m *mirror) mine() bool {
-	f := m.files.Find(phasePath)
+	f := m.file(phasePath)
 	if f == nil {
-		return m.files.Find(executionPath) == nil || m.State.Imported == System
+		return m.file(executionPath) == nil || m.State.Imported == System
 	}
 	root, err := splice.ReadJSON(f.Data)
 	if err != nil || !root.Is(splice.JSONObject) {
@@ -104,13 +124,13 @@ func (m *mirror) mine() bool {
 
 // settled reports whether the run is completed and archived already, and no other state lies there as its own.
 func (m *mirror) settled() bool {
-	if m.Status != pawl.StatusCompleted || m.files.Find(phasePath) != nil && m.mine() {
+	if m.Status != pawl.StatusCompleted || m.file(phasePath) != nil && m.mine() {
 		return false
 	}
 	want := m.completed()
-	for _, folder := range archives(m.files) {
+	for _, folder := range archives(m.files()) {
 		id, _, _ := cutLast(path.Base(folder), "_")
-		f := m.files.Find(folder + "/phase.json")
+		f := m.file(folder + "/phase.json")
 		if f == nil || id != string(pawl.StepIDOf(m.id())) {
 			continue
 		}
@@ -124,7 +144,7 @@ func (m *mirror) settled() bool {
 
 // flow returns what phase.json says as it stands.
 func (m *mirror) flow() workflow {
-	if f := m.files.Find(phasePath); f != nil {
+	if f := m.file(phasePath); f != nil {
 		return flowIn(f, m.Now)
 	}
 	return workflow{current: unknown}
@@ -132,7 +152,7 @@ func (m *mirror) flow() workflow {
 
 // flowIn returns what a phase.json says.
 func flowIn(f *foreign.File, now time.Time) workflow {
-	r := &reader{files: foreign.Files{{Path: phasePath, Data: f.Data}}, world: foreign.World{Now: now}, told: map[pawl.Finding]bool{}}
+	r := newReader(foreign.Files{{Path: phasePath, Data: f.Data}}, foreign.World{Now: now})
 	r.readFlow()
 	return r.flow
 }
@@ -152,7 +172,7 @@ type approval struct {
 
 // makePhase brings phase.json up to date. The last update is that of the last change, here or among the tasks.
 func (m *mirror) makePhase() {
-	f := m.files.Find(phasePath)
+	f := m.file(phasePath)
 	if f == nil {
 		m.put(phasePath, m.newPhase())
 		return

@@ -37,7 +37,7 @@ func (m *mirror) makeReports() {
 		if p == implementation || e.Output != m.own(p) && e.Output != p.report() {
 			continue
 		}
-		if f := m.files.Find(e.Output); f == nil || isOurs(f.Data) {
+		if f := m.file(e.Output); f == nil || isOurs(f.Data) {
 			m.put(e.Output, m.report(p))
 		}
 	}
@@ -105,7 +105,7 @@ func (m *mirror) left(p phase) string {
 		}
 		return architecture.report() // the design that it follows
 	}
-	if f := m.files.Find(p.report()); f != nil && !isOurs(f.Data) && older(f.Changed, m.State.Created) {
+	if f := m.file(p.report()); f != nil && !isOurs(f.Data) && older(f.Changed, m.State.Created) {
 		return m.own(p)
 	}
 	return p.report()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"pawl"
@@ -104,7 +103,7 @@ func (m *mirror) makeExecution() {
 	if len(tasks) == 0 {
 		return
 	}
-	f := m.files.Find(executionPath)
+	f := m.file(executionPath)
 	if f != nil {
 		root, err := splice.ReadJSON(f.Data)
 		if err == nil {
@@ -213,9 +212,13 @@ type modified struct {
 
 // makeOutputs makes the output of each task that is done and did not write its own.
 func (m *mirror) makeOutputs() {
+	elsewhere := m.elsewhere()
 	for _, k := range m.tasks() {
 		name, err := foreign.Inside(outputOf(string(k.ID)))
-		if err != nil || !k.done() || m.files.Find(name) != nil || m.elsewhere(k) {
+		if err != nil || !k.done() || m.file(name) != nil || elsewhere[k.ID] {
+			continue
+		}
+		if _, itself := k.state.Outputs[name]; itself {
 			continue
 		}
 		out := struct {
@@ -233,27 +236,22 @@ func (m *mirror) makeOutputs() {
 	}
 }
 
-// elsewhere reports whether execution.json has the output of a task at another path, or the task itself writes it.
-func (m *mirror) elsewhere(k *work) bool {
-	own := outputOf(string(k.ID))
-	for path := range k.state.Outputs {
-		if path == own {
-			return true
-		}
-	}
-	f := m.files.Find(executionPath)
+// elsewhere returns the tasks whose outputs execution.json has at another path.
+func (m *mirror) elsewhere() map[pawl.StepID]bool {
+	found := map[pawl.StepID]bool{}
+	f := m.file(executionPath)
 	if f == nil {
-		return false
+		return found
 	}
 	root, err := splice.ReadJSON(f.Data)
 	if err != nil {
-		return false
+		return found
 	}
 	_, list := tasksIn(root)
 	for _, e := range (place{JSON: list}).list() {
-		if strings.EqualFold(e.first("id", "task_id"), string(k.ID)) {
-			return e.text("output") != "" && e.text("output") != own
+		if id := e.first("id", "task_id"); id != "" && e.text("output") != "" && e.text("output") != outputOf(id) {
+			found[pawl.StepIDOf(id)] = true
 		}
 	}
-	return false
+	return found
 }
