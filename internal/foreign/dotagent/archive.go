@@ -1,6 +1,7 @@
 package dotagent
 
 import (
+	"bytes"
 	"cmp"
 	"path"
 	"slices"
@@ -20,9 +21,9 @@ func archiveOf(id string, at time.Time) string {
 	return archiveFolder + string(pawl.StepIDOf(nameOf(id))) + "_" + at.UTC().Format(stampForm)
 }
 
-// aside moves the state to its archive, and lets go of the oldest archives. What it is named after is in the files, so
-// that done again after a death it ends the same.
-func (m *mirror) aside(now time.Time) {
+// aside moves the state to its archive, and lets go of the oldest archives; done says that it is this run's own. What the
+// archive is named after is in the files, so that done again after a death it ends the same; phase.json is moved last.
+func (m *mirror) aside(now time.Time, done bool) {
 	id, at := "", now
 	if f := m.file(phasePath); f != nil {
 		if root, err := splice.ReadJSON(f.Data); err == nil {
@@ -36,20 +37,33 @@ func (m *mirror) aside(now time.Time) {
 		}
 	}
 	folder := archiveOf(id, at)
-	for _, name := range []string{phasePath, executionPath, phasePath + ".tmp", executionPath + ".tmp"} {
+	var gone []string
+	for _, name := range []string{executionPath, executionPath + ".tmp", phasePath + ".tmp", phasePath} {
 		f := m.file(name)
-		if f == nil {
-			continue
+		if f == nil || name == executionPath && m.State != nil && !done && m.names(name) {
+			continue // it is of the workflow that the other one makes room for
 		}
-		m.put(folder+"/"+path.Base(name), f.Data)
+		m.put(m.free(folder+"/"+path.Base(name), f.Data), f.Data)
+		gone = append(gone, name)
+	}
+	for _, name := range gone {
 		m.put(name, nil)
 	}
 	m.prune()
 }
 
+// free returns where something can be archived: nothing that is archived is written over.
+func (m *mirror) free(name string, data []byte) string {
+	free := name
+	for n := 2; m.file(free) != nil && !bytes.Equal(m.file(free).Data, data); n++ {
+		free = name + "." + number(n)
+	}
+	return free
+}
+
 // keep archives a file that cannot be gone on with.
 func (m *mirror) keep(f *foreign.File, id string, now time.Time) {
-	m.put(archiveOf(id, cmp.Or(f.Changed, now))+"/"+path.Base(f.Path), slices.Clone(f.Data))
+	m.put(m.free(archiveOf(id, cmp.Or(f.Changed, now))+"/"+path.Base(f.Path), f.Data), slices.Clone(f.Data))
 }
 
 // prune lets go of the oldest archives: of those only whose names say when they were made, and that hold nothing but

@@ -23,6 +23,6 @@ func (codec) Question(files foreign.Files, w foreign.World) foreign.Question {
 // report that is older than a workflow does not count for it.
 func (codec) Aside(files foreign.Files, now time.Time) []foreign.File {
 	m := newMirror(files, foreign.View{Now: now})
-	m.aside(now)
+	m.aside(now, false)
 	return m.changed()
 }

@@ -22,7 +22,7 @@ type reader struct {
 	flow     workflow
 	tasks    []*task
 	byID     map[string]*task
-	used     map[string]bool  // ids of steps, in small letters
+	used     ids
 	outputs  map[string]bool  // where tasks have their outputs
 	steps    [][]foreign.Step // by phase
 }
@@ -42,12 +42,9 @@ func read(files foreign.Files, w foreign.World) *reader {
 
 func newReader(files foreign.Files, w foreign.World) *reader {
 	r := &reader{files: files, world: w, byPath: make(map[string]*foreign.File, len(files)), told: map[pawl.Finding]bool{},
-		byID: map[string]*task{}, used: map[string]bool{}, outputs: map[string]bool{}, steps: make([][]foreign.Step, len(words))}
+		byID: map[string]*task{}, used: newIDs(), outputs: map[string]bool{}, steps: make([][]foreign.Step, len(words))}
 	for i := range files {
 		r.byPath[files[i].Path] = &files[i]
-	}
-	for _, id := range stepIDs {
-		r.used[string(id)] = true
 	}
 	return r
 }

@@ -137,14 +137,31 @@ func (r *reader) task(id string) *task { return r.byID[id] }
 
 // add takes in a task, with an id that no other step has.
 func (r *reader) add(t *task) {
-	t.step = pawl.StepIDOf(t.id)
-	for n := 2; r.used[strings.ToLower(string(t.step))]; n++ {
-		t.step = pawl.StepIDOf(fmt.Sprintf("%.48s-%d", pawl.StepIDOf(t.id), n))
-	}
-	r.used[strings.ToLower(string(t.step))] = true
+	t.step = r.used.next(t.id)
 	r.byID[t.id] = t
 	r.outputs[t.out] = true
 	r.tasks = append(r.tasks, t)
+}
+
+// ids are the ids of steps that are taken, in small letters.
+type ids map[string]bool
+
+func newIDs() ids {
+	taken := ids{}
+	for _, id := range stepIDs {
+		taken[string(id)] = true
+	}
+	return taken
+}
+
+// next returns the id of the step of a task, which nothing else has: that of the task, if it can be.
+func (u ids) next(task string) pawl.StepID {
+	id := pawl.StepIDOf(task)
+	for n := 2; u[strings.ToLower(string(id))]; n++ {
+		id = pawl.StepIDOf(fmt.Sprintf("%.48s-%d", pawl.StepIDOf(task), n))
+	}
+	u[strings.ToLower(string(id))] = true
+	return id
 }
 
 // judgeTask says where a task stands, as its output proves it.

@@ -23,19 +23,22 @@ func (codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 	}
 	m := newMirror(files, v)
 	if m.settled() {
-		return nil
+		return m.changed()
 	}
 	if !m.mine() {
-		m.aside(v.Now)
+		m.aside(v.Now, false)
 	}
 	m.makeOutputs()
 	m.makeReports()
 	m.makeExecution()
 	m.makePhase()
-	if v.Status == pawl.StatusCompleted {
-		m.aside(m.Now)
+	if v.Status != pawl.StatusCompleted {
+		return m.changed()
 	}
-	return m.changed()
+	last := m.changed() // stands on disk as it will in the archive, whenever it dies
+	m.before, m.made = maps.Clone(m.there), nil
+	m.aside(m.Now, true)
+	return append(last, m.changed()...)
 }
 
 // mirror writes one run. Its files are what is there, with what was changed so far.
@@ -83,22 +86,24 @@ func (m *mirror) put(name string, data []byte) {
 	m.made = append(m.made, name)
 }
 
-// changed returns the files that differ from how they were: first those that are written, then those that go.
+// changed returns the files that differ from how they were, in the order in which they were changed last.
 func (m *mirror) changed() []foreign.File {
-	var written, gone []foreign.File
-	told := map[string]bool{}
-	for _, name := range m.made {
+	var all []foreign.File
+	last := map[string]int{}
+	for i, name := range m.made {
+		last[name] = i
+	}
+	for i, name := range m.made {
 		now, was := m.there[name], m.before[name]
 		switch {
-		case told[name]:
+		case last[name] != i:
 		case now == nil && (was != nil || strings.HasSuffix(name, "/")):
-			gone = append(gone, foreign.File{Path: name})
+			all = append(all, foreign.File{Path: name})
 		case now != nil && (was == nil || !bytes.Equal(was.Data, now.Data)):
-			written = append(written, foreign.File{Path: name, Data: now.Data})
+			all = append(all, foreign.File{Path: name, Data: now.Data})
 		}
-		told[name] = true
 	}
-	return append(written, gone...)
+	return all
 }
 
 // id returns the workflow's id: that of a workflow that was imported, else the run's.
@@ -111,22 +116,41 @@ func (m *mirror) id() string {
 
 // mine reports whether the state that is there is of this workflow, or there is none.
 func (m *mirror) mine() bool {
-	f := m.file(phasePath)
-	if f == nil {
-		return m.file(executionPath) == nil || m.State.Imported == System
+	if m.file(phasePath) != nil {
+		return m.names(phasePath)
 	}
-	root, err := splice.ReadJSON(f.Data)
-	if err != nil || !root.Is(splice.JSONObject) {
-		return false
-	}
-	return nameOf(root.Get("workflow_id").Text()) == m.id()
+	return m.file(executionPath) == nil || m.names(executionPath) || m.State.Imported == System
 }
 
-// settled reports whether the run is completed and archived already, and no other state lies there as its own.
+// names reports whether a file says that it is of this workflow.
+func (m *mirror) names(name string) bool {
+	root, err := splice.ReadJSON(m.file(name).Data)
+	return err == nil && root.Is(splice.JSONObject) && nameOf(place{JSON: root}.text("workflow_id")) == m.id()
+}
+
+// settled reports whether the run is completed and archived already. What is left of its state goes: it died over that.
 func (m *mirror) settled() bool {
-	if m.Status != pawl.StatusCompleted || m.file(phasePath) != nil && m.mine() {
+	if m.Status != pawl.StatusCompleted {
 		return false
 	}
+	folder := m.archived()
+	same := func(name string) bool {
+		f, kept := m.file(name), m.file(folder+"/"+path.Base(name))
+		return f != nil && kept != nil && bytes.Equal(f.Data, kept.Data)
+	}
+	if folder == "" || m.file(phasePath) != nil && m.mine() && !same(phasePath) {
+		return false
+	}
+	for _, name := range []string{executionPath, phasePath} {
+		if same(name) {
+			m.put(name, nil)
+		}
+	}
+	return true
+}
+
+// archived returns the folder in which the run is archived as it is, "" where there is none.
+func (m *mirror) archived() string {
 	want := m.completed()
 	for _, folder := range archives(m.files()) {
 		id, _, _ := cutLast(path.Base(folder), "_")
@@ -136,10 +160,10 @@ func (m *mirror) settled() bool {
 		}
 		flow := flowIn(f, m.Now)
 		if n := len(flow.completed); flow.status == isComplete && n == len(want) && (n == 0 || instant(flow.completed[n-1].when) == want[n-1].Completed) {
-			return true
+			return folder
 		}
 	}
-	return false
+	return ""
 }
 
 // flow returns what phase.json says as it stands.

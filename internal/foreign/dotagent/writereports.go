@@ -100,7 +100,7 @@ func (m *mirror) left(p phase) string {
 		}
 	}
 	if p == implementation {
-		if len(m.tasks()) > 0 {
+		if len(m.tasks()) > 0 || m.file(executionPath) != nil {
 			return executionPath
 		}
 		return architecture.report() // the design that it follows

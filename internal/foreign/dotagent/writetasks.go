@@ -24,9 +24,12 @@ type taskOut struct {
 	Reason    string `json:"failure_reason,omitempty"`
 }
 
-// tasks returns the steps that are tasks: those of the implementation that do something.
+// tasks returns the steps that are tasks: those of the implementation that do something. The step that stands for all tasks
+// of a workflow that had none when it was imported is none itself.
 func (m *mirror) tasks() []*work {
-	return slices.DeleteFunc(m.in(implementation), func(k *work) bool { return k.Gate != nil })
+	return slices.DeleteFunc(m.in(implementation), func(k *work) bool {
+		return k.Gate != nil || m.State.Imported == System && k.ID == stepImplementation
+	})
 }
 
 // word returns a task's status in dotagent's words. Verified is what acceptance checks passed for; what is done without
@@ -97,13 +100,13 @@ func (m *mirror) task(k *work) taskOut {
 	return t
 }
 
-// makeExecution brings execution.json up to date, task by task; where it cannot be read, it is archived and made anew.
+// makeExecution brings execution.json up to date, task by task; where it cannot be read, it is archived and made anew. It
+// is made when the implementation begins.
 func (m *mirror) makeExecution() {
-	tasks := m.tasks()
-	if len(tasks) == 0 {
+	tasks, f := m.tasks(), m.file(executionPath)
+	if at, _ := m.standing(); len(tasks) == 0 || f == nil && at < implementation {
 		return
 	}
-	f := m.file(executionPath)
 	if f != nil {
 		root, err := splice.ReadJSON(f.Data)
 		if err == nil {
@@ -126,18 +129,7 @@ func (m *mirror) makeExecution() {
 
 // withTasks changes the tasks that stand in an execution.json, and adds those that do not.
 func (m *mirror) withTasks(text []byte, path []string, list *splice.JSON, tasks []*work) []byte {
-	known := map[pawl.StepID]string{} // the key of each
-	for i, item := range list.Items {
-		e := place{JSON: item}
-		if id := cmp.Or(e.first("id", "task_id"), e.text()); id != "" && known[pawl.StepIDOf(id)] == "" {
-			known[pawl.StepIDOf(id)] = number(i)
-		}
-	}
-	for _, member := range list.Members {
-		if key := pawl.StepIDOf(clean(member.Key)); known[key] == "" {
-			known[key] = member.Key
-		}
-	}
+	known := keysOf(list)
 	for _, k := range tasks {
 		t := m.task(k)
 		key, there := known[k.ID]
@@ -154,6 +146,25 @@ func (m *mirror) withTasks(text []byte, path []string, list *splice.JSON, tasks 
 		}
 	}
 	return text
+}
+
+// keysOf returns where each task stands in a list or an object, by the id of its step.
+func keysOf(list *splice.JSON) map[pawl.StepID]string {
+	known, seen, taken := map[pawl.StepID]string{}, map[string]bool{}, newIDs()
+	note := func(id, key string) {
+		if id != "" && !seen[id] {
+			seen[id] = true
+			known[taken.next(id)] = key
+		}
+	}
+	for i, item := range list.Items {
+		e := place{JSON: item}
+		note(cmp.Or(e.first("id", "task_id"), e.text()), number(i))
+	}
+	for _, member := range list.Members {
+		note(clean(member.Key), member.Key)
+	}
+	return known
 }
 
 // merge changes what differs of a task. Its own word for a status stays where it means the same, its attempts are never

@@ -1,0 +1,510 @@
+package dotagent_test
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/dotagent"
+)
+
+const shopPlan = `
+name: shop
+goal: a shop for tea
+phases:
+  - name: Requirements
+    steps:
+      - {id: pm, run: "true", outputs: [memory/reports/demand.json]}
+  - name: Architecture
+    steps:
+      - {id: designers, run: "true", outputs: [memory/reports/designs/a.json]}
+      - {id: choose, gate: {type: human_verify, ask: "Good?"}}
+      - {id: final, run: "true"}
+  - name: Implementation
+    steps:
+      - {id: task-001, name: The goods, run: "true", accept: {there: "true"}, outputs: [goods.txt]}
+      - {id: task-002, run: "true", needs: []}
+  - name: Verification
+    steps:
+      - {id: qa, run: "true"}
+  - name: Reflection
+    steps:
+      - {id: look-back, run: "true"}
+`
+
+// story is a run as it goes on, with the folder that its mirror keeps.
+type story struct {
+	t     *testing.T
+	plan  *pawl.Plan
+	state *pawl.State
+	now   time.Time
+	disk  foreign.Files
+}
+
+const shopRun = "shop-20260310-090000-abcd"
+
+func begin(t *testing.T, plan string, disk foreign.Files) *story {
+	t.Helper()
+	p, err := pawl.ReadPlan("plan.yaml", []byte(plan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &story{t: t, plan: p, state: pawl.NewState(), now: now.Add(-3 * time.Hour), disk: slices.Clone(disk)}
+	s.say(pawl.RunCreated{Format: 1, Run: shopRun, Kind: pawl.PlanRun, Name: p.Name}, pawl.RunPlanned{Revision: 1, Steps: len(p.Steps()), Mode: p.Mode})
+	return s
+}
+
+// say folds events, a minute after what went before.
+func (s *story) say(events ...pawl.Payload) {
+	s.t.Helper()
+	s.now = s.now.Add(time.Minute)
+	for _, p := range events {
+		misfits := s.state.Misfit
+		e, err := pawl.NewEvent(pawl.Author{}, p)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		e.Seq, e.Time, e.Epoch = s.state.Seq+1, s.now, s.state.Epoch
+		s.state.Apply(e)
+		if s.state.Misfit > misfits {
+			s.t.Fatalf("%s does not fit: %s", p.Event(), s.state.Misfits[len(s.state.Misfits)-1].Why)
+		}
+	}
+}
+
+// start and finish say that a step's attempt began, and that it is done.
+func (s *story) start(id pawl.StepID, attempt int) {
+	s.t.Helper()
+	s.say(pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: id, Attempt: attempt, Token: pawl.Token(fmt.Sprintf("%s-%d", id, attempt))}})
+}
+
+func (s *story) finish(id pawl.StepID, attempt int, outputs ...string) {
+	s.t.Helper()
+	done := pawl.StepDone{Step: id, Attempt: attempt, Token: pawl.Token(fmt.Sprintf("%s-%d", id, attempt)), Summary: "done: " + string(id)}
+	if step := s.plan.Step(id); step != nil {
+		done.Accept = pawl.AcceptOf(step)
+	}
+	for _, name := range outputs {
+		if done.Outputs == nil {
+			done.Outputs = pawl.Outputs{}
+		}
+		done.Outputs[name] = pawl.Content{SHA256: strings.Repeat("ab", 32), Size: 3}
+	}
+	s.say(done)
+}
+
+func (s *story) view(status pawl.RunStatus) foreign.View {
+	return foreign.View{Now: s.now, Root: "/project", State: s.state, Plan: s.plan, Status: status, Why: foreign.StepEnded}
+}
+
+func (s *story) world() foreign.World { return foreign.World{Now: s.now} }
+
+// put changes a file on disk.
+func (s *story) put(name, data string) {
+	s.disk = append(without(s.disk, name), foreign.File{Path: name, Data: []byte(data), Changed: s.now})
+}
+
+func (s *story) get(name string) string {
+	if f := s.disk.Find(name); f != nil {
+		return string(f.Data)
+	}
+	return ""
+}
+
+func without(files foreign.Files, name string) foreign.Files {
+	return slices.DeleteFunc(slices.Clone(files), func(f foreign.File) bool { return f.Path == name })
+}
+
+// store does with a folder what was written says.
+func store(disk foreign.Files, out []foreign.File, at time.Time) foreign.Files {
+	for _, f := range out {
+		disk = without(disk, f.Path)
+		if f.Data != nil {
+			disk = append(disk, foreign.File{Path: f.Path, Data: f.Data, Changed: at})
+		}
+	}
+	return disk
+}
+
+// write has the codec write, and checks that nothing is left to write then, that a death between any two files leaves
+// what can be read and gone on with, and that the whole is without a fault.
+func (s *story) write(status pawl.RunStatus) []foreign.File {
+	s.t.Helper()
+	v := s.view(status)
+	out := dotagent.Codec.Write(s.disk, v)
+	for n := range out {
+		cut := store(s.disk, out[:n], s.now)
+		s.readable(cut, fmt.Sprintf("%d of %d files", n, len(out)))
+		again := store(cut, dotagent.Codec.Write(cut, v), s.now)
+		if diff := gocmp.Diff(texts(store(s.disk, out, s.now)), texts(again)); diff != "" {
+			s.t.Errorf("written again after %d of %d files: -want +got\n%s", n, len(out), diff)
+		}
+	}
+	s.disk = store(s.disk, out, s.now)
+	s.readable(s.disk, "all")
+	for _, f := range dotagent.Codec.Write(s.disk, v) {
+		s.t.Errorf("%s would be written again:\n%s", f.Path, f.Data)
+	}
+	return out
+}
+
+// updated is the time of the last change, which is that of another one where a change is written in two goes.
+var updated = regexp.MustCompile(`"last_updated":"[^"]*"`)
+
+func texts(files foreign.Files) map[string]string {
+	all := map[string]string{}
+	for _, f := range files {
+		all[f.Path] = updated.ReplaceAllString(string(f.Data), "")
+	}
+	return all
+}
+
+// readable checks that a folder has no fault for a reader.
+func (s *story) readable(files foreign.Files, what string) {
+	s.t.Helper()
+	_, findings := dotagent.Codec.Read(files, s.now)
+	for _, f := range findings {
+		if f.Level == pawl.Bad {
+			s.t.Errorf("%s: %+v", what, f)
+		}
+	}
+}
+
+func names(files []foreign.File) []string {
+	list := []string{}
+	for _, f := range files {
+		name := f.Path
+		if f.Data == nil {
+			name = "-" + name
+		}
+		list = append(list, name)
+	}
+	return list
+}
+
+// TestWriteARun follows a run through the five phases, and compares what was written at each moment with a golden.
+func TestWriteARun(t *testing.T) {
+	t.Parallel()
+	s := begin(t, shopPlan, nil)
+	var b strings.Builder
+	tell := func(what string, status pawl.RunStatus) {
+		fmt.Fprintf(&b, "== %s\n", what)
+		for _, f := range s.write(status) {
+			fmt.Fprintf(&b, "%s\n%s", f.Path, cmp.Or(string(f.Data), "(removed)\n"))
+		}
+		r, _ := dotagent.Codec.Read(s.disk, s.now)
+		fmt.Fprintf(&b, "-> %s, %s\n", r.Resume, r.Next)
+	}
+	s.say(pawl.EngineStarted{Epoch: 1, PID: 1})
+	tell("begun", pawl.StatusActive)
+	s.start("pm", 1)
+	tell("pm runs", pawl.StatusActive)
+	s.put("memory/reports/demand.json", `{"goal":"tea"}`)
+	s.finish("pm", 1, "memory/reports/demand.json")
+	tell("requirements done", pawl.StatusActive)
+	s.start("designers", 1)
+	s.put("memory/reports/designs/a.json", `{"a":1}`)
+	s.finish("designers", 1, "memory/reports/designs/a.json")
+	gate := pawl.Gate{Step: "choose", Type: pawl.HumanVerify, Ask: "Good?"}
+	gate.ID = gate.Identify()
+	s.say(pawl.GateOpened{Gate: gate})
+	tell("asked", pawl.StatusWaiting)
+	s.say(pawl.GateAnswered{Gate: gate.ID, Step: "choose", Answer: pawl.Approved})
+	s.say(pawl.StepDone{Step: "choose"})
+	tell("approved", pawl.StatusActive)
+	s.start("final", 1)
+	s.finish("final", 1)
+	tell("architecture done, and left no report", pawl.StatusActive)
+	s.start("task-001", 1)
+	s.start("task-002", 1)
+	tell("two tasks run", pawl.StatusActive)
+	s.say(pawl.AttemptEnded{AttemptRef: pawl.AttemptRef{Step: "task-002", Attempt: 1, Token: "task-002-1"}, Outcome: pawl.Lost, Why: "its supervisor died"})
+	s.finish("task-001", 1, "goods.txt")
+	tell("one is done, one lost", pawl.StatusInterrupted)
+	s.start("task-002", 2)
+	tell("it is tried again", pawl.StatusActive)
+	s.finish("task-002", 2)
+	s.start("qa", 1)
+	s.finish("qa", 1)
+	s.start("look-back", 1)
+	tell("the last phase", pawl.StatusActive)
+	s.finish("look-back", 1)
+	s.say(pawl.RunEnded{Status: pawl.StatusCompleted})
+	tell("completed", pawl.StatusCompleted)
+	s.say(pawl.EngineStopped{})
+	tell("the engine stopped", pawl.StatusCompleted)
+	golden(t, "testdata/run.golden", b.String())
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s: -want +got\n%s", name, diff)
+	}
+}
+
+// imported is a run that was made of the files of a fixture, as `pawl import` makes it, and its folder.
+func imported(t *testing.T, fixture string) *story {
+	t.Helper()
+	a := archives(t)["testdata/read/"+fixture+".txtar"]
+	if a == nil {
+		t.Fatalf("there is no fixture %s", fixture)
+	}
+	files, w := unpacked(t, a)
+	r, _ := dotagent.Codec.(foreign.Witness).ReadIn(files, w)
+	data, err := pawl.WritePlan(foreign.PlanOf(r, pawl.ClaudeCode))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := begin(t, string(data), files)
+	for _, p := range r.Phases {
+		for _, step := range p.Steps {
+			if step.Status == pawl.Done {
+				s.say(pawl.StepDone{Step: step.ID, Adopted: "imported"})
+			}
+		}
+	}
+	s.say(pawl.RunImported{System: dotagent.System, Name: r.Name})
+	return s
+}
+
+// TestNothingChangedNothingIsWritten: a run that was made of a folder, and did nothing yet, leaves it as it is, to the byte.
+func TestNothingChangedNothingIsWritten(t *testing.T) {
+	t.Parallel()
+	many := 0
+	for name, a := range archives(t) {
+		files, w := unpacked(t, a)
+		r, findings := dotagent.Codec.(foreign.Witness).ReadIn(files, w)
+		findings = slices.DeleteFunc(findings, func(f pawl.Finding) bool { return strings.Contains(f.What, " happened ") })
+		if r.Name == "" || len(findings) > 0 || r.Position.Complete || r.Facts["current phase"] != r.Position.PhaseName {
+			continue // the state is behind, or at fault, and is brought up to date
+		}
+		many++
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			t.Parallel()
+			s := imported(t, strings.TrimSuffix(filepath.Base(name), ".txtar"))
+			for _, f := range dotagent.Codec.Write(s.disk, s.view(pawl.StatusInterrupted)) {
+				t.Errorf("%s is written:\n%s", f.Path, f.Data)
+			}
+		})
+	}
+	if many < 8 {
+		t.Errorf("only %d fixtures were tried", many)
+	}
+}
+
+// TestOneChangeChangesOneThing: of files in any form only what differs is written, and all else stays.
+func TestOneChangeChangesOneThing(t *testing.T) {
+	t.Parallel()
+	s := imported(t, "implementation")
+	phase := "{\r\n\t\"workflow_id\" : \"wf-shop\", \"team\": {\"pm\": 1.50},\r\n\t\"started_at\":\"2026-03-08T09:00:00+00:00\",\r\n\t\"last_updated\":\"x\",\r\n\t\"current_phase\":\"IMPLEMENTATION\",\r\n" +
+		"\t\"phase_status\":\"in_progress\",\r\n\t\"completed_phases\":[{\"phase\":\"REQUIREMENTS\",\"why\":1},{\"phase\":\"ARCHITECTURE\"}],\r\n\t\"user_checkpoints\":[],\r\n\t\"interruption_safe\":true\r\n}"
+	execution := "{\n  \"note\": \"kept\",\n  \"tasks\": [\n    {\"id\": \"task-001\", \"status\": \"verified\", \"odd\": [1]},\n    {\"id\": \"task-002\", \"status\": \"pending\", \"attempts\": 0}\n  ]\n}"
+	s.put("memory/state/phase.json", phase)
+	s.put("memory/state/execution.json", execution)
+	s.start("task-002", 1)
+	out := s.write(pawl.StatusActive)
+	if diff := gocmp.Diff([]string{"memory/state/execution.json", "memory/state/phase.json"}, names(out)); diff != "" {
+		t.Fatalf("-want +got\n%s", diff)
+	}
+	at := s.now.Format("2006-01-02T15:04:05.000Z")
+	want := strings.Replace(execution, `"pending", "attempts": 0}`, `"running", "attempts": 1, "started_at": "`+at+`", "output": "memory/tasks/task-002/output.json"}`, 1)
+	if diff := gocmp.Diff(want, s.get("memory/state/execution.json")); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if diff := gocmp.Diff(strings.Replace(phase, `"x"`, `"`+at+`"`, 1), s.get("memory/state/phase.json")); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestAttemptsGoOnWhereTheyWere: a task that had one attempt in dotagent has its second one in pawl.
+func TestAttemptsGoOnWhereTheyWere(t *testing.T) {
+	t.Parallel()
+	s := imported(t, "scenario1_orphan")
+	for attempt, want := range []string{`"status":"running","attempts":2`, `"status":"running","attempts":3`} {
+		s.start("task-002", attempt+1)
+		s.write(pawl.StatusActive)
+		if got := s.get("memory/state/execution.json"); !strings.Contains(got, want) {
+			t.Errorf("want %s in %s", want, got)
+		}
+		s.say(pawl.AttemptEnded{AttemptRef: pawl.AttemptRef{Step: "task-002", Attempt: attempt + 1, Token: pawl.Token(fmt.Sprintf("task-002-%d", attempt+1))}, Outcome: pawl.Lost, Why: "lost"})
+		s.write(pawl.StatusActive)
+	}
+}
+
+// TestThePhaseIsNeverLeftComplete: at no moment of a run that goes on does the state say what dotagent would not go on with.
+func TestThePhaseIsNeverLeftComplete(t *testing.T) {
+	t.Parallel()
+	s := begin(t, shopPlan, nil)
+	for _, step := range s.plan.Steps() {
+		if step.Gate != nil {
+			gate := pawl.Gate{ID: "0badcafe", Step: step.ID, Type: pawl.HumanVerify, Ask: "Good?"}
+			s.say(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Step: step.ID, Answer: pawl.Approved}, pawl.StepDone{Step: step.ID})
+		} else {
+			s.start(step.ID, 1)
+			s.write(pawl.StatusActive)
+			s.finish(step.ID, 1)
+		}
+		s.write(pawl.StatusActive)
+		if got := s.get("memory/state/phase.json"); !strings.Contains(got, `"phase_status":"in_progress"`) {
+			t.Errorf("after %s: %s", step.ID, got)
+		}
+		if r, found := dotagent.Codec.Read(s.disk, s.now); finds(found, "begins afresh") {
+			t.Errorf("after %s: %s %v", step.ID, r.Resume, found)
+		}
+	}
+}
+
+// TestAnotherWorkflowIsArchived: a new run finds the state of another one, and sets it aside.
+func TestAnotherWorkflowIsArchived(t *testing.T) {
+	t.Parallel()
+	files, _ := unpacked(t, archives(t)["testdata/read/implementation.txtar"])
+	s := begin(t, shopPlan, files)
+	phase, execution := s.get("memory/state/phase.json"), s.get("memory/state/execution.json")
+	s.write(pawl.StatusActive)
+	const folder = "memory/state/.archive/wf-shop_20260309T113000Z/"
+	if s.get(folder+"phase.json") != phase || s.get(folder+"execution.json") != execution {
+		t.Errorf("it is not archived: %v", names(s.disk))
+	}
+	if r, _ := dotagent.Codec.Read(s.disk, s.now); r.ID != shopRun {
+		t.Errorf("the state is of %s", r.ID)
+	}
+	if s.get("memory/reports/demand.json") == "" || s.get("memory/tasks/task-001/output.json") == "" {
+		t.Error("reports are gone")
+	}
+}
+
+// TestABrokenStateIsArchived: what cannot be read is not written over.
+func TestABrokenStateIsArchived(t *testing.T) {
+	t.Parallel()
+	s := begin(t, shopPlan, foreign.Files{{Path: "memory/state/phase.json", Data: []byte("oops")}, {Path: "memory/state/execution.json", Data: []byte("[")}})
+	s.disk = store(s.disk, dotagent.Codec.Write(s.disk, s.view(pawl.StatusActive)), s.now)
+	s.write(pawl.StatusActive)
+	for _, name := range []string{"phase.json", "execution.json"} {
+		if !slices.ContainsFunc(s.disk, func(f foreign.File) bool {
+			return strings.HasPrefix(f.Path, "memory/state/.archive/workflow_") && strings.HasSuffix(f.Path, name)
+		}) {
+			t.Errorf("%s is not archived: %v", name, names(s.disk))
+		}
+	}
+}
+
+// TestAnUnreadableExecutionIsArchived while the workflow goes on.
+func TestAnUnreadableExecutionIsArchived(t *testing.T) {
+	t.Parallel()
+	s := begin(t, shopPlan, nil)
+	s.write(pawl.StatusActive)
+	s.put("memory/state/execution.json", `{"tasks":[{"id":"task-0`)
+	if out := names(dotagent.Codec.Write(s.disk, s.view(pawl.StatusActive))); len(out) != 2 || !strings.HasPrefix(out[0], "memory/state/.archive/"+shopRun+"_") {
+		t.Errorf("%v", out)
+	}
+}
+
+// TestFiveArchivesAreKept, and what is no archive of a state, or has no time in its name, is left alone.
+func TestFiveArchivesAreKept(t *testing.T) {
+	t.Parallel()
+	files, _ := unpacked(t, archives(t)["testdata/read/implementation.txtar"])
+	for n := range 7 {
+		folder := fmt.Sprintf("memory/state/.archive/old_2026020%dT000000Z/", n+1)
+		files = append(files, foreign.File{Path: folder + "phase.json", Data: []byte("{}")}, foreign.File{Path: folder + "execution.json", Data: []byte("{}")})
+	}
+	files = append(files, foreign.File{Path: "memory/state/.archive/mine/phase.json", Data: []byte("{}")},
+		foreign.File{Path: "memory/state/.archive/old_20260101T000000Z/notes.md", Data: []byte("mine")})
+	s := begin(t, shopPlan, files)
+	out := names(s.write(pawl.StatusActive))
+	var gone []string
+	for _, name := range out {
+		if strings.HasPrefix(name, "-memory/state/.archive/") && strings.HasSuffix(name, "/") {
+			gone = append(gone, name)
+		}
+	}
+	want := []string{"-memory/state/.archive/old_20260201T000000Z/", "-memory/state/.archive/old_20260202T000000Z/", "-memory/state/.archive/old_20260203T000000Z/"}
+	if diff := gocmp.Diff(want, gone); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if s.get("memory/state/.archive/mine/phase.json") == "" || s.get("memory/state/.archive/old_20260101T000000Z/notes.md") == "" {
+		t.Error("what is no archive is gone")
+	}
+}
+
+// TestArchivesLieInTheArchive: a workflow whose id is a path is archived below the archive nevertheless.
+func TestArchivesLieInTheArchive(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"../../etc", "/etc/passwd", "a/b", "..", "", "con", "a\u0000b", strings.Repeat("x", 500)} {
+		data := []byte(fmt.Sprintf(`{"workflow_id":%q,"current_phase":"REQUIREMENTS"}`, id))
+		for _, f := range dotagent.Codec.(foreign.Asker).Aside(foreign.Files{{Path: "memory/state/phase.json", Data: data}}, now) {
+			if clean, err := foreign.Inside(f.Path); err != nil || clean != f.Path || !strings.HasPrefix(f.Path, "memory/state/") {
+				t.Errorf("%q is archived to %s", id, f.Path)
+			}
+			if f.Data != nil && !bytes.Equal(f.Data, data) {
+				t.Errorf("%s is %s", f.Path, f.Data)
+			}
+		}
+	}
+}
+
+// TestAPlanOfItsOwnPhases: phases that dotagent does not have are its implementation, and those that the plan lacks are done
+// as far as the plan goes.
+func TestAPlanOfItsOwnPhases(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "name: p\ngoal: g\nsteps: [{id: one, run: x}, {id: two, run: x}]\n", nil)
+	s.start("one", 1)
+	s.write(pawl.StatusActive)
+	r, found := dotagent.Codec.Read(s.disk, s.now)
+	if r.Position.PhaseName != "IMPLEMENTATION" || r.Position.StepID != "one" || !strings.Contains(s.get("memory/reports/final_design.json"), `"status":"planned"`) {
+		t.Errorf("%+v %v\n%s", r.Position, found, s.get("memory/reports/final_design.json"))
+	}
+	s.finish("one", 1)
+	s.start("two", 1)
+	s.finish("two", 1)
+	s.say(pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.write(pawl.StatusCompleted)
+	if s.get("memory/state/phase.json") != "" {
+		t.Error("the state is not archived")
+	}
+}
+
+// TestReportsOfOthersAreNeverTouched: a report that an older workflow left is not written over; the new one lies beside it.
+func TestReportsOfOthersAreNeverTouched(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "name: p\ngoal: g\nsteps: [{id: one, run: x}]\n", foreign.Files{{Path: "memory/reports/demand.json", Data: []byte(`{"goal":"old"}`), Changed: now.Add(-100 * time.Hour)}})
+	s.write(pawl.StatusActive)
+	if s.get("memory/reports/demand.json") != `{"goal":"old"}` || !strings.Contains(s.get("memory/state/phase.json"), `"output":"memory/reports/demand-`+shopRun+`.json"`) {
+		t.Errorf("%v\n%s", names(s.disk), s.get("memory/state/phase.json"))
+	}
+}
+
+// TestAReopenedPhaseIsNotDone: a step that is done again takes its phase out of those that are completed.
+func TestAReopenedPhaseIsNotDone(t *testing.T) {
+	t.Parallel()
+	s := begin(t, shopPlan, nil)
+	s.start("pm", 1)
+	s.finish("pm", 1)
+	s.write(pawl.StatusActive)
+	s.say(pawl.StepReopened{Step: "pm", Why: "rejected"})
+	s.write(pawl.StatusActive)
+	if got := s.get("memory/state/phase.json"); !strings.Contains(got, `"current_phase":"REQUIREMENTS"`) || !strings.Contains(got, `"completed_phases":[]`) {
+		t.Error(got)
+	}
+}
