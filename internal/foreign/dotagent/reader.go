@@ -23,6 +23,7 @@ type reader struct {
 	tasks    []*task
 	byID     map[string]*task
 	used     ids
+	lines    lines            // of execution.json
 	outputs  map[string]bool  // where tasks have their outputs
 	steps    [][]foreign.Step // by phase
 }

@@ -1,10 +1,12 @@
 package dotagent
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 // task is one task of the implementation.
 type task struct {
 	place
+	spot      string // file and line
 	id        string
 	step      pawl.StepID
 	native    string // its status, as written
@@ -32,6 +35,24 @@ type task struct {
 	reason    string // why it has the status
 	orphan    bool   // it was running, and nothing came of it
 	exhausted bool   // it was tried as often as it may be
+}
+
+func (t *task) where() string { return t.spot }
+
+// lines counts the lines of a text as one goes on in it.
+type lines struct {
+	text     []byte
+	from, no int
+}
+
+// at returns the line in which a byte stands, from 1.
+func (l *lines) at(offset int) int {
+	if offset < l.from {
+		l.from, l.no = 0, 0
+	}
+	l.no += bytes.Count(l.text[l.from:offset], []byte("\n"))
+	l.from = offset
+	return l.no + 1
 }
 
 // taskStatus returns pawl's word for a status of a task; pre-complete and verified tasks are both done, as far as their
@@ -78,7 +99,7 @@ func (r *reader) readTasks() {
 	for _, f := range r.files.Match(tasksFolder + "*/output.json") {
 		if id := path.Base(path.Dir(f.Path)); r.task(id) == nil && !r.outputs[f.Path] {
 			r.warn(f.Path, "execution.json does not name task %s; its output alone says what became of it", short(id))
-			r.add(&task{place: place{file: f.Path}, id: id, out: f.Path, unlisted: true})
+			r.add(&task{place: place{file: f.Path}, spot: f.Path, id: id, out: f.Path, unlisted: true})
 		}
 	}
 	for _, t := range r.tasks {
@@ -89,6 +110,7 @@ func (r *reader) readTasks() {
 
 func (r *reader) readExecution(p place) {
 	_, list := tasksIn(p.JSON)
+	r.lines = lines{text: r.file(p.file).Data}
 	if list == nil {
 		r.bad(p.where(), "it has no list of tasks")
 		return
@@ -117,7 +139,7 @@ func (r *reader) readTask(e place, id string) {
 		return
 	}
 	t := &task{
-		place: e, id: id, native: oneLine(e.text("status")), attempts: max(e.number("attempts"), e.number("attempts_made")),
+		place: e, spot: e.file + ":" + strconv.Itoa(r.lines.at(e.From)), id: id, native: oneLine(e.text("status")), attempts: max(e.number("attempts"), e.number("attempts_made")),
 		why: e.first("last_error", "failure_reason"), started: r.time(e, "started_at"), ended: r.time(e, "completed_at"),
 	}
 	if name := e.text("output"); name != "" {

@@ -35,16 +35,16 @@ func (r *reader) time(p place, key string) time.Time {
 		return time.Time{}
 	}
 	at, hasZone, ok := parseTime(text)
-	where := p.at(key).where()
+	where := func() string { return p.at(key).where() }
 	switch {
 	case !ok:
-		r.warn(where, "%s is no time: %s", key, short(text))
+		r.warn(where(), "%s is no time: %s", key, short(text))
 		return time.Time{}
 	case !hasZone:
-		r.warn(where, "%s %s has no time zone; it was taken as UTC", key, text)
+		r.warn(where(), "%s %s has no time zone; it was taken as UTC", key, text)
 	}
 	if at.After(r.world.Now.Add(skew)) {
-		r.warn(where, "%s %s has not come yet; it is passed over", key, text)
+		r.warn(where(), "%s %s has not come yet; it is passed over", key, text)
 		return time.Time{}
 	}
 	return at

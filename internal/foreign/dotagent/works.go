@@ -106,7 +106,9 @@ func (m *mirror) completed() []entry {
 	at := m.State.Created
 	for p := requirements; p < current; p++ {
 		for _, k := range m.in(p) {
-			at = newest(at, k.state.Ended)
+			if k.state != nil {
+				at = newest(at, k.state.Ended)
+			}
 		}
 		done = append(done, entry{p.String(), instant(at), m.left(p)})
 	}

@@ -109,7 +109,7 @@ func (m *mirror) changed() []foreign.File {
 // id returns the workflow's id: that of a workflow that was imported, else the run's.
 func (m *mirror) id() string {
 	if m.State.Imported == System {
-		return m.State.Name
+		return nameOf(m.State.Name)
 	}
 	return string(m.State.Run)
 }
