@@ -34,6 +34,10 @@ func read(files foreign.Files, w foreign.World) *reader {
 	if !r.anything() {
 		return r
 	}
+	if old := archives(files); len(old) > 0 && !r.anyState() {
+		r.warn(strings.TrimSuffix(archiveFolder, "/"), "no workflow is under way: %d are archived, and what lies in memory/reports and memory/tasks is theirs", len(old))
+		return r
+	}
 	r.readFlow()
 	r.readTasks()
 	r.judge()
@@ -56,6 +60,11 @@ func (r *reader) anything() bool {
 		inState := strings.HasPrefix(f.Path, "memory/state/") && !strings.HasPrefix(f.Path, archiveFolder)
 		return inState || strings.HasPrefix(f.Path, reportsFolder) || strings.HasPrefix(f.Path, tasksFolder)
 	})
+}
+
+// anyState reports whether there is a file that says where a workflow stands.
+func (r *reader) anyState() bool {
+	return slices.ContainsFunc([]string{phasePath, phasePath + ".tmp", executionPath}, func(name string) bool { return r.file(name) != nil })
 }
 
 func (r *reader) file(name string) *foreign.File { return r.byPath[name] }
