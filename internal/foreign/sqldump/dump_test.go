@@ -1,0 +1,194 @@
+package sqldump_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl/internal/foreign/sqldump"
+)
+
+// postgres is what pg_dump writes, shortened.
+const postgres = `--
+-- PostgreSQL database dump
+--
+
+\restrict x
+
+SET standard_conforming_strings = on;
+
+CREATE FUNCTION public.f() RETURNS trigger AS $$ begin; INSERT INTO t VALUES (1); end; $$ LANGUAGE plpgsql;
+
+CREATE TABLE public.t (
+    id integer NOT NULL,
+    name character varying(100) DEFAULT 'a;b'::character varying,
+    "Meta" jsonb,
+    CONSTRAINT c CHECK (((name)::text = ANY (ARRAY['a'::text, 'b'::text])))
+);
+
+COPY public.t (id, name, "Meta") FROM stdin;
+1	a\tb	{"x": "c:\\\\d"}
+2	\N	\N
+\.
+
+SELECT pg_catalog.setval('public.t_id_seq', 2, true);
+
+ALTER TABLE ONLY public.t
+    ADD CONSTRAINT t_pkey PRIMARY KEY (id);
+CREATE UNIQUE INDEX u ON public.t USING btree (name);
+CREATE UNIQUE INDEX half ON public.t USING btree ("Meta") WHERE (id > 1);
+`
+
+// lite is what sqlite3 writes.
+const lite = `PRAGMA foreign_keys=OFF;
+BEGIN TRANSACTION;
+CREATE TABLE t (
+	id INTEGER, -- the id
+	name TEXT UNIQUE, "Meta" JSON,
+	PRIMARY KEY (id)
+);
+INSERT INTO t VALUES(1,'it''s','{"a": 1}');
+INSERT INTO t VALUES(2,replace('two\nlines','\n',char(10)),NULL);
+INSERT INTO t VALUES(-3,unistr('two\u000alines'),X'00ff');
+CREATE TRIGGER g AFTER INSERT ON t BEGIN UPDATE t SET name = 'x;'; DELETE FROM t; END;
+COMMIT;
+`
+
+func rows(d *sqldump.Dump, table string) [][]sqldump.Value {
+	var all [][]sqldump.Value
+	for _, r := range d.Table(table).Rows {
+		var row []sqldump.Value
+		for _, c := range r.Cells {
+			row = append(row, c.Value)
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+func text(s string) sqldump.Value   { return sqldump.TextOf(s) }
+func number(s string) sqldump.Value { return sqldump.Value{Kind: sqldump.Number, Text: s} }
+
+func TestReadPostgres(t *testing.T) {
+	t.Parallel()
+	d := sqldump.Read([]byte(postgres))
+	want := [][]sqldump.Value{{text("1"), text("a\tb"), text(`{"x": "c:\\d"}`)}, {text("2"), {}, {}}}
+	if diff := cmp.Diff(want, rows(d, "t")); diff != "" || len(d.Problems) > 0 || len(d.Tables) != 1 {
+		t.Errorf("%s%v %d", diff, d.Problems, len(d.Tables))
+	}
+	table := d.Table("t")
+	if !table.Unique("id") || !table.Unique("name") || table.Unique("meta") || table.Rows[1].Line != 20 {
+		t.Errorf("keys %v, line %d", table.Keys, table.Rows[1].Line)
+	}
+	if diff := cmp.Diff([]string{"id", "name", "meta"}, table.Columns); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReadSQLite(t *testing.T) {
+	t.Parallel()
+	d := sqldump.Read([]byte(lite))
+	want := [][]sqldump.Value{
+		{number("1"), text("it's"), text(`{"a": 1}`)}, {number("2"), text("two\nlines"), {}},
+		{number("-3"), text("two\nlines"), {Kind: sqldump.Blob, Text: "00ff"}},
+	}
+	if diff := cmp.Diff(want, rows(d, "t")); diff != "" || len(d.Problems) > 0 {
+		t.Errorf("%s%v", diff, d.Problems)
+	}
+}
+
+// One value is changed, one row added, and nothing else.
+func TestSplice(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ text, set, add string }{
+		"COPY": {postgres, "2\tb\\\\c\\nd'e\t\\N\n", "d'e\t\\N\n7\tx\t\\N\n\\.\n"},
+		"sqlite": {lite, "INSERT INTO t VALUES(2,'b\\c\nd''e',NULL);\n",
+			"X'00ff');\nINSERT INTO t (id, name) VALUES('7','x');\nCREATE TRIGGER"},
+		"pg inserts": {"CREATE TABLE t (id int, name text);\r\nINSERT INTO public.t (id, name) VALUES (1, 'x'::text);\r\nINSERT INTO public.t (id, name) VALUES (2, E'\\\\'::text);\r\n",
+			"VALUES (2, E'b\\\\c\nd''e'::text);\r\n", "::text);\r\nINSERT INTO public.t (id, name) VALUES ('7', 'x');\r\n"},
+		"several": {"INSERT INTO t (id, name) VALUES (1, 'x'),\n  (2, NULL) ON CONFLICT DO NOTHING;\n", "  (2, 'b\\c\nd''e') ON CONFLICT DO NOTHING;\n",
+			"NOTHING;\nINSERT INTO t (id, name) VALUES ('7', 'x');\n"},
+		"left out": {"INSERT INTO t (id, name) VALUES (1, 'x');INSERT INTO t (id) VALUES (2)", "INSERT INTO t (id, name) VALUES (2, 'b\\c\nd''e')",
+			");\nINSERT INTO t (id, name) VALUES ('7', 'x');"},
+	} {
+		d := sqldump.Read([]byte(c.text))
+		if string(d.Bytes()) != c.text {
+			t.Errorf("%s: it changed by reading", name)
+		}
+		table := d.Table("t")
+		v, _ := table.Rows[0].Get("name")
+		d.Set(table.Rows[0], "name", v)
+		if !d.Set(table.Rows[1], "name", text("b\\c\nd'e")) || !d.Append(table, []sqldump.Pair{{Column: "id", Value: text("7")}, {Column: "name", Value: text("x")}}) {
+			t.Errorf("%s: not written", name)
+		}
+		out := string(d.Bytes())
+		if !strings.Contains(out, c.set) || !strings.Contains(out, c.add) {
+			t.Errorf("%s:\n%s", name, out)
+		}
+		again := sqldump.Read([]byte(out))
+		if v, _ := again.Table("t").Rows[1].Get("name"); v != text("b\\c\nd'e") {
+			t.Errorf("%s: read back %q", name, v.Text)
+		}
+		if got, _ := again.Table("t").Rows[len(table.Rows)].Get("name"); got != text("x") {
+			t.Errorf("%s: read back %q", name, got.Text)
+		}
+	}
+}
+
+// What cannot be taken in is told with its line, and all before it stays.
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	for sql, want := range map[string]string{
+		"INSERT INTO t (a) VALUES (1);\nINSERT INTO t (a) VALUES ('x":              "line 2: a string has no end: from here on nothing was read",
+		"INSERT INTO t (a) VALUES (1);\nINSERT INTO t (a) VALUES (1, 2);":          "line 2: a row of t has 2 values for 1 columns, and is left out",
+		"INSERT INTO t (a) VALUES (1);\nINSERT INTO t (a) VALUES (1":               "line 2: the last statement has no end",
+		"INSERT INTO t (a) VALUES (1);\nUPDATE t SET a = 2;":                       "line 2: UPDATE changes rows, and is not carried out",
+		"INSERT INTO t (a) VALUES (1);\nINSERT INTO t (a) SELECT 1;":               "line 2: rows that a query gives are not taken in",
+		"INSERT INTO t (a) VALUES (1);\nCOPY t (a) FROM stdin;\n2\n":               "line 2: the rows of a COPY have no end",
+		"INSERT INTO t (a) VALUES (1);\nCOPY t (a) FROM stdin WITH csv;\n2\n\\.\n": "line 2: a COPY with options is not taken in",
+		"INSERT INTO t (a) VALUES (1);\n/* x":                                      "line 2: a comment has no end: from here on nothing was read",
+	} {
+		d := sqldump.Read([]byte(sql))
+		if len(d.Problems) == 0 || "line "+string(rune('0'+d.Problems[0].Line))+": "+d.Problems[0].Why != want {
+			t.Errorf("%q: %v, want %s", sql, d.Problems, want)
+		}
+		if tt := d.Table("t"); tt == nil || len(tt.Rows) == 0 {
+			t.Errorf("%q: nothing was read", sql)
+		}
+	}
+	if d := sqldump.Read([]byte("\xff\xfeI\x00")); len(d.Problems) != 1 {
+		t.Error("UTF-16")
+	}
+}
+
+// FuzzRead reads any text, and changes what it read. Nothing panics; unchanged it stays as it is; what was changed is read
+// back, and the other rows say what they said.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(postgres), "x")
+	f.Add([]byte(lite), "a\\b\t'c'\n")
+	f.Add([]byte("INSERT INTO t (a, b) VALUES (1, now()), (E'\\'', $$x$$);"), "")
+	f.Fuzz(func(t *testing.T, data []byte, value string) {
+		d := sqldump.Read(data)
+		if string(d.Bytes()) != string(data) {
+			t.Fatal("it changed by reading")
+		}
+		for n, table := range d.Tables {
+			for i, row := range table.Rows {
+				if len(row.Cells) == 0 {
+					continue
+				}
+				value = strings.ReplaceAll(value, "\x00", "")
+				d.Set(row, row.Cells[0].Column, sqldump.TextOf(value))
+				again := sqldump.Read(d.Bytes())
+				if len(again.Tables) <= n || len(again.Tables[n].Rows) != len(table.Rows) {
+					t.Fatalf("rows were lost: %q", d.Bytes())
+				}
+				if got := again.Tables[n].Rows[i].Cells[0].Value; got != row.Cells[0].Value {
+					t.Fatalf("%q was read back as %q of %q", value, got.Text, d.Bytes())
+				}
+				return
+			}
+		}
+	})
+}

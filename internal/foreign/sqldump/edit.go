@@ -1,0 +1,164 @@
+package sqldump
+
+import (
+	"slices"
+	"strings"
+
+	"pawl/internal/foreign/splice"
+)
+
+// Bytes returns the text with all changes made.
+func (d *Dump) Bytes() []byte {
+	if len(d.edits) == 0 {
+		return d.text
+	}
+	return splice.Apply(d.text, d.edits)
+}
+
+// Set changes a value in place, and reports whether it could: a row whose statement does not name the column, beside other
+// rows, cannot be given one. What a cell says already stays as it is written.
+func (d *Dump) Set(row *Row, column string, v Value) bool {
+	for i := range row.Cells {
+		c := &row.Cells[i]
+		if c.Column != column {
+			continue
+		}
+		if c.from < 0 {
+			return c.Value == v
+		}
+		if c.Value != v {
+			d.replace(c.from, c.to, d.written(v, c.from, row.in.copied))
+			c.Value = v
+		}
+		return true
+	}
+	if row.in.copied || row.in.named == 0 || row.in.rows != 1 {
+		return false
+	}
+	d.edits = append(d.edits, splice.Edit{From: row.in.named, To: row.in.named, Text: ", " + column})
+	d.edits = append(d.edits, splice.Edit{From: row.to - 1, To: row.to - 1, Text: ", " + quote(v, false)})
+	row.Cells = append(row.Cells, Cell{Column: column, Value: v, from: -1})
+	return true
+}
+
+// replace notes a change; one of the same bytes replaces the one before.
+func (d *Dump) replace(from, to int, by string) {
+	d.edits = slices.DeleteFunc(d.edits, func(e splice.Edit) bool { return e.From == from && e.To == to && from < to })
+	d.edits = append(d.edits, splice.Edit{From: from, To: to, Text: by})
+}
+
+// Count raises a counter.
+func (d *Dump) Count(c *Counter, at string) {
+	if c.At != at {
+		d.replace(c.from, c.to, at)
+		c.At = at
+	}
+}
+
+// Append adds a row behind the last one, in the form that the table's rows have. Columns that are not given are null, or
+// have their default. A table that nothing is known of gets none: it reports whether the row was added.
+func (d *Dump) Append(t *Table, values []Pair) bool {
+	if t == nil || t.last == nil && t.Made == "" || len(values) == 0 {
+		return false
+	}
+	eol := splice.EOL(d.text)
+	if s := t.last; s != nil && s.copied {
+		var fields []string
+		for _, column := range s.columns {
+			fields = append(fields, copied(find(values, column)))
+		}
+		d.insert(s.end, strings.Join(fields, "\t")+eol)
+		return true
+	}
+	var names, fields []string
+	head := "INSERT INTO " + t.written + " ("
+	if s := t.last; s != nil && s.named > 0 && !slices.ContainsFunc(values, func(p Pair) bool { return !slices.Contains(s.columns, p.Column) }) {
+		for _, column := range s.columns {
+			fields = append(fields, quote(find(values, column), false))
+		}
+		head = s.head
+	} else {
+		for _, p := range values {
+			names, fields = append(names, p.Column), append(fields, quote(p.Value, false))
+		}
+		head += strings.Join(names, ", ") + ") VALUES"
+	}
+	at := t.end
+	if t.last != nil {
+		at = t.last.end
+	}
+	space := " "
+	if t.last != nil {
+		space = t.last.gap
+	}
+	if at == 0 || d.text[at-1] != ';' {
+		eol = ";" + eol
+	}
+	d.insert(at, eol+head+space+"("+strings.Join(fields, gap(d, t))+");")
+	return true
+}
+
+// insert adds a text at a place, behind what was added there before.
+func (d *Dump) insert(at int, text string) {
+	d.edits = append(d.edits, splice.Edit{From: at, To: at, Text: text})
+}
+
+// gap returns what stands between two values of a row.
+func gap(d *Dump, t *Table) string {
+	if len(t.Rows) > 0 {
+		if c := t.Rows[0].Cells; len(c) > 1 && c[1].from > c[0].to && string(d.text[c[0].to:c[1].from]) == "," {
+			return ","
+		}
+	}
+	return ", "
+}
+
+// Pair is a value with its column.
+type Pair struct {
+	Column string
+	Value
+}
+
+func find(values []Pair, column string) Value {
+	for _, p := range values {
+		if p.Column == column {
+			return p.Value
+		}
+	}
+	return Value{}
+}
+
+// written returns a value as it is to stand at a byte.
+func (d *Dump) written(v Value, at int, inCopy bool) string {
+	if inCopy {
+		return copied(v)
+	}
+	return quote(v, at < len(d.text) && d.text[at]|0x20 == 'e')
+}
+
+// quote returns a value as SQL.
+func quote(v Value, escapes bool) string {
+	switch v.Kind {
+	case Null:
+		return "NULL"
+	case Blob:
+		return "X'" + v.Text + "'"
+	case Text:
+		s := strings.ReplaceAll(strings.ReplaceAll(v.Text, "\x00", ""), "'", "''")
+		if escapes && strings.Contains(s, `\`) {
+			return "E'" + strings.ReplaceAll(s, `\`, `\\`) + "'"
+		}
+		return "'" + s + "'"
+	}
+	return v.Text
+}
+
+// copied returns a value as a field of a COPY.
+func copied(v Value) string {
+	if v.Kind == Null {
+		return `\N`
+	}
+	return copyEscapes.Replace(v.Text)
+}
+
+var copyEscapes = strings.NewReplacer("\\", `\\`, "\t", `\t`, "\n", `\n`, "\r", `\r`, "\b", `\b`, "\f", `\f`, "\v", `\v`, "\x00", "")

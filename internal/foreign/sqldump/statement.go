@@ -1,0 +1,297 @@
+package sqldump
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// reader reads statement by statement.
+type reader struct {
+	*Dump
+	scanner
+	lineAt, line int  // the line of a byte, as counted so far
+	closed       bool // the statement that was read last, by a semicolon
+}
+
+// mostProblems is how many problems are told.
+const mostProblems = 50
+
+func (r *reader) problem(at int, format string, args ...any) {
+	if len(r.Problems) < mostProblems {
+		r.Problems = append(r.Problems, Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...)})
+	}
+}
+
+// lineOf returns the line of a byte, from 1. Bytes are asked for in order, mostly.
+func (r *reader) lineOf(at int) int {
+	if at < r.lineAt {
+		r.lineAt, r.line = 0, 0
+	}
+	r.line += bytes.Count(r.scanner.text[r.lineAt:at], []byte("\n"))
+	r.lineAt = at
+	return r.line + 1
+}
+
+// statement reads one, and reports whether there may be more.
+func (r *reader) statement() bool {
+	r.blank()
+	if r.peek(0) == '\\' { // a command to psql
+		r.scanner.line()
+		return true
+	}
+	var tokens []token
+	for {
+		t, ok := r.next()
+		if !ok {
+			break
+		}
+		if r.closed = t.is(";") && !r.inTrigger(tokens); r.closed {
+			r.take(tokens)
+			return true
+		}
+		tokens = append(tokens, t)
+	}
+	switch {
+	case r.broken != "":
+		r.problem(min(r.at, len(r.scanner.text)), "%s: from here on nothing was read", r.broken)
+	case len(tokens) > 0:
+		r.problem(tokens[0].from, "the last statement has no end")
+		r.take(tokens)
+	}
+	return false
+}
+
+// inTrigger reports whether a semicolon ends a statement within a trigger, and not the trigger.
+func (r *reader) inTrigger(tokens []token) bool {
+	return len(tokens) > 2 && tokens[0].is("create") && slices.ContainsFunc(tokens[1:3], func(t token) bool { return t.is("trigger") }) &&
+		slices.ContainsFunc(tokens, func(t token) bool { return t.is("begin") }) && !tokens[len(tokens)-1].is("end")
+}
+
+// take takes in a statement. The scanner stands behind it.
+func (r *reader) take(tokens []token) {
+	p := &parser{reader: r, tokens: tokens}
+	switch {
+	case p.skip("create"):
+		p.create()
+	case p.skip("insert") || p.skip("replace"):
+		p.insert()
+	case p.skip("copy"):
+		p.copy()
+	case p.skip("alter"):
+		p.alter()
+	case p.skip("select"):
+		p.counter()
+	case p.skip("update") || p.skip("delete"):
+		p.skip("only")
+		p.skip("from")
+		r.problem(tokens[0].from, "%s changes rows, and is not carried out", strings.ToUpper(tokens[0].text))
+	}
+}
+
+// parser goes through the words of one statement.
+type parser struct {
+	*reader
+	tokens []token
+	i      int
+}
+
+func (p *parser) peek(n int) token {
+	if p.i+n < len(p.tokens) {
+		return p.tokens[p.i+n]
+	}
+	return token{}
+}
+
+// skip passes a word or a character, if it is there.
+func (p *parser) skip(what string) bool {
+	if !p.peek(0).is(what) {
+		return false
+	}
+	p.i++
+	return true
+}
+
+// name passes a name, with its schema, and returns it as it is written.
+func (p *parser) name() string {
+	if k := p.peek(0).kind; k != word && k != quoted {
+		return ""
+	}
+	from := p.peek(0).from
+	p.i++
+	for p.peek(0).is(".") && (p.peek(1).kind == word || p.peek(1).kind == quoted) {
+		p.i += 2
+	}
+	return string(p.scanner.text[from:p.tokens[p.i-1].to])
+}
+
+// list passes names in brackets, and returns them in lower case; closed is where the bracket stands that closes them.
+func (p *parser) list() (names []string, closed int) {
+	if !p.skip("(") {
+		return nil, 0
+	}
+	for depth := 1; p.i < len(p.tokens); p.i++ {
+		switch t := p.peek(0); {
+		case t.is("("):
+			depth++
+		case t.is(")"):
+			if depth--; depth == 0 {
+				p.i++
+				return names, t.from
+			}
+		case depth == 1 && (t.kind == word || t.kind == quoted) && (p.tokens[p.i-1].is("(") || p.tokens[p.i-1].is(",")):
+			names = append(names, strings.ToLower(t.text))
+		}
+	}
+	return names, 0
+}
+
+// end is the byte behind the statement, its semicolon too where it has one.
+func (p *parser) end() int {
+	if p.closed {
+		return p.at
+	}
+	return p.tokens[len(p.tokens)-1].to
+}
+
+// counter takes in how far a sequence has counted: SELECT pg_catalog.setval('public.x_id_seq', 3, true).
+func (p *parser) counter() {
+	if bare(p.name()) != "setval" || !p.skip("(") || p.peek(0).kind != text || p.peek(2).kind != number {
+		return
+	}
+	at := p.peek(2)
+	p.Counters = append(p.Counters, &Counter{Name: bare(p.peek(0).text), At: at.text, from: at.from, to: at.to})
+}
+
+func (p *parser) insert() {
+	if p.skip("or") {
+		p.i++
+	}
+	begin := p.tokens[0].from
+	p.skip("into")
+	written := p.name()
+	if written == "" {
+		return
+	}
+	t := p.table(written, p.lineOf(begin))
+	s := &statement{end: p.end()}
+	s.columns, s.named = p.list()
+	if s.columns == nil {
+		s.columns = t.Columns
+	}
+	for p.i < len(p.tokens) && !p.peek(0).is("values") {
+		p.i++
+	}
+	if !p.skip("values") {
+		p.problem(begin, "rows that a query gives are not taken in")
+		return
+	}
+	s.head = string(p.scanner.text[begin:p.tokens[p.i-1].to])
+	s.gap = string(p.scanner.text[p.tokens[p.i-1].to:max(p.tokens[p.i-1].to, p.peek(0).from)])
+	for p.peek(0).is("(") {
+		p.tuple(t, s)
+		if !p.skip(",") {
+			break
+		}
+	}
+	if t.Columns == nil {
+		t.Columns = s.columns
+	}
+	t.last = s
+}
+
+// tuple passes a row in brackets, and takes it in.
+func (p *parser) tuple(t *Table, s *statement) {
+	row := &Row{in: s, from: p.peek(0).from, Line: p.lineOf(p.peek(0).from)}
+	p.i++
+	for from, depth := p.i, 1; p.i < len(p.tokens); p.i++ {
+		switch w := p.peek(0); {
+		case w.is("("):
+			depth++
+		case w.is(")"):
+			depth--
+		}
+		if w := p.peek(0); depth == 0 || depth == 1 && w.is(",") {
+			row.Cells = append(row.Cells, p.cell(p.tokens[from:p.i], w.from))
+			from = p.i + 1
+		}
+		if depth == 0 {
+			row.to = p.peek(0).to
+			p.i++
+			break
+		}
+	}
+	switch {
+	case row.to == 0:
+		p.problem(row.from, "a row of %s has no end", t.Name)
+	case len(row.Cells) != len(s.columns):
+		p.problem(row.from, "a row of %s has %d values for %d columns, and is left out", t.Name, len(row.Cells), len(s.columns))
+	default:
+		for i := range row.Cells {
+			row.Cells[i].Column = s.columns[i]
+		}
+		s.rows++
+		t.Rows = append(t.Rows, row)
+	}
+}
+
+// copy takes in the lines that follow a COPY … FROM stdin, up to "\.".
+func (p *parser) copy() {
+	begin := p.tokens[0].from
+	written := p.name()
+	t := &Table{}
+	s := &statement{copied: true}
+	if written != "" {
+		t = p.table(written, p.lineOf(begin))
+	}
+	s.columns, _ = p.list()
+	if !p.skip("from") || !p.skip("stdin") {
+		return
+	}
+	odd := p.i < len(p.tokens)
+	if s.columns == nil {
+		s.columns = t.Columns
+	}
+	if t.Columns == nil {
+		t.Columns = s.columns
+	}
+	p.scanner.line()
+	s.end = p.at
+	if odd {
+		p.problem(begin, "a COPY with options is not taken in")
+	} else {
+		t.last = s
+	}
+	for p.at < len(p.scanner.text) {
+		from := p.at
+		p.scanner.line()
+		line := bytes.TrimRight(p.scanner.text[from:p.at], "\r\n")
+		if string(line) == `\.` {
+			return
+		}
+		if !odd {
+			p.copied(t, s, from, line)
+		}
+		s.end = p.at
+	}
+	p.problem(begin, "the rows of a COPY have no end")
+}
+
+func (p *parser) copied(t *Table, s *statement, from int, line []byte) {
+	row := &Row{in: s, from: from, to: from + len(line), Line: p.lineOf(from)}
+	at := from
+	for part := range bytes.SplitSeq(line, []byte("\t")) {
+		row.Cells = append(row.Cells, Cell{Value: uncopied(part), from: at, to: at + len(part)})
+		at += len(part) + 1
+	}
+	if len(row.Cells) != len(s.columns) {
+		p.problem(from, "a row of %s has %d values for %d columns, and is left out", t.Name, len(row.Cells), len(s.columns))
+		return
+	}
+	for i := range row.Cells {
+		row.Cells[i].Column = s.columns[i]
+	}
+	s.rows++
+	t.Rows = append(t.Rows, row)
+}
