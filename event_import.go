@@ -16,7 +16,7 @@ type RunImported struct {
 // RunMirrored says that another system's files are kept up to date from here on; without a system, that they are not.
 type RunMirrored struct {
 	System string `json:"system,omitempty"`
-	Path   string `json:"path,omitempty"` // of the folder that it lives in, relative to the project. Defaults to the project.
+	Path   string `json:"path,omitempty"` // of the folder or the file that it lives in, relative to the project. Defaults to the project.
 }
 
 func (RunImported) Event() EventType { return "run.imported" }

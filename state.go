@@ -35,9 +35,11 @@ type State struct {
 	Pruned   int                    `json:"pruned,omitempty"`    // checkpoints whose snapshots were let go
 	Forked   *Fork                  `json:"forked,omitempty"`
 	Imported string                 `json:"imported,omitempty"` // the system that it was made of
-	Mirror   *RunMirrored           `json:"mirror,omitempty"`   // whose files are kept up to date
-	Rollback *RollbackState         `json:"rollback,omitempty"` // one that has not ended: until then nothing is started
-	Spent    Spending               `json:"spent,omitzero"`
+
+	ImportedAs string         `json:"imported_as,omitempty"` // its id there
+	Mirror     *RunMirrored   `json:"mirror,omitempty"`      // whose files are kept up to date
+	Rollback   *RollbackState `json:"rollback,omitempty"`    // one that has not ended: until then nothing is started
+	Spent      Spending       `json:"spent,omitzero"`
 
 	Sessions   map[SessionID]*SessionState     `json:"sessions,omitempty"`
 	Operations map[OperationID]*OperationState `json:"operations,omitempty"` // those without an outcome

@@ -24,6 +24,7 @@ import (
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/grid"
 	"pawl/internal/foreign/gyoshu"
+	"pawl/internal/foreign/projectstate"
 	"pawl/internal/hook"
 	"pawl/internal/mcp"
 	"pawl/internal/supervise"
@@ -62,7 +63,7 @@ func run(args []string) int {
 func parts() cli.Parts {
 	return cli.Parts{
 		Executors: []engine.Executor{shell.Executor{}, agent.Executor{}}, Adviser: adviser, Agents: serve,
-		Codecs: []foreign.Codec{grid.Codec, gyoshu.New()},
+		Codecs: []foreign.Codec{grid.Codec, gyoshu.New(), projectstate.Codec},
 	}
 }
 

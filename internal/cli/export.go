@@ -52,7 +52,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry bool)
 	holder, alive := p.EngineHolder()
 	written := codec.Write(files, engine.ViewFor(p, r, foreign.Exported, alive && holder.Run == r.State.Run))
 	if !dry {
-		if err := engine.WriteForeign(dir, written); err != nil {
+		if err := engine.WriteForeign(dir, codec, written); err != nil {
 			return err
 		}
 	}

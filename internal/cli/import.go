@@ -14,8 +14,9 @@ import (
 )
 
 type importOptions struct {
-	dry   bool
-	agent string
+	dry     bool
+	agent   string
+	project string
 }
 
 func (a *app) importCommand() *cobra.Command {
@@ -23,7 +24,7 @@ func (a *app) importCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import SYSTEM [PATH]",
 		Short: "Make a run of another system's files, and go on with it",
-		Long: "Make a run of another system's files, and go on with it\n\nSYSTEM is " + a.systems() + ". PATH is the folder that its files are in (default: the project).\n" +
+		Long: "Make a run of another system's files, and go on with it\n\nSYSTEM is " + a.systems() + ". PATH is the folder that its files are in (default: the project), or a dump or database of projectstate.\n" +
 			"What it says was done is believed only as far as the files that it claims are there. Its files are not changed.",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -32,6 +33,7 @@ func (a *app) importCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what is found: run, position, work that is left, findings")
 	c.Flags().StringVar(&o.agent, "agent", o.agent, "who is to do what is not done")
+	c.Flags().StringVar(&o.project, "project", "", "which one, where the files hold several: its id or name")
 	return a.jsonFlag(c)
 }
 
@@ -46,6 +48,13 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	codec, err := a.codec(system)
 	if err != nil {
 		return err
+	}
+	if o.project != "" {
+		chooser, several := codec.(foreign.Chooser)
+		if !several {
+			return usageError("", "--project: the files of %s hold one project", system)
+		}
+		codec = chooser.Choose(o.project)
 	}
 	dir, err := a.foreignDir(path)
 	if err != nil {

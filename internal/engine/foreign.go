@@ -12,17 +12,23 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/doubt"
 	"pawl/internal/foreign"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
+	"pawl/internal/sqlitefile"
 )
 
 // maxForeign is how large a file of another system is that is read, in bytes.
 const maxForeign = 16 << 20
 
-// ReadForeign reads the files that a codec wants below a folder. Links are not followed, and what is too large or cannot
-// be read is a finding.
+// ReadForeign reads the files that a codec wants below a folder, or one of its files alone; of a database its tables, as SQL
+// text. Links are not followed, and what is too large or cannot be read is a finding. A file that is named and not there is
+// one without data.
 func ReadForeign(dir string, codec foreign.Codec) (foreign.Files, []pawl.Finding, error) {
+	if root, only := placeOf(dir, codec); only != "" {
+		return readOnly(root, only, codec)
+	}
 	wants := codec.Wants()
 	var files foreign.Files
 	var findings []pawl.Finding
@@ -40,12 +46,13 @@ func ReadForeign(dir string, codec foreign.Codec) (foreign.Files, []pawl.Finding
 		case !d.Type().IsRegular() || !foreign.Wanted(wants, name):
 			return nil
 		}
-		file, found := readForeign(path, name, d)
+		file, found := readForeign(path, name, codec)
 		if found != nil {
 			findings = append(findings, *found)
-			return nil
 		}
-		files = append(files, file)
+		if found == nil && (file.Was == nil || len(file.Was) > 0) {
+			files = append(files, file)
+		}
 		return nil
 	})
 	if err != nil {
@@ -54,28 +61,81 @@ func ReadForeign(dir string, codec foreign.Codec) (foreign.Files, []pawl.Finding
 	return files, findings, nil
 }
 
-func readForeign(path, name string, d fs.DirEntry) (foreign.File, *pawl.Finding) {
-	info, err := d.Info()
-	if err == nil && info.Size() > maxForeign {
-		err = fmt.Errorf("it is larger than %d MiB", maxForeign>>20)
+// placeOf returns the folder that a path means, and the one file in it, where it means one: only systems whose files hold
+// tables are given single files, there or not.
+func placeOf(path string, codec foreign.Codec) (dir, only string) {
+	if _, tabular := codec.(foreign.Tabular); !tabular {
+		return path, ""
 	}
-	var data []byte
-	if err == nil {
-		data, err = os.ReadFile(path)
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().IsRegular() || errors.Is(err, fs.ErrNotExist) && foreign.Wanted(codec.Wants(), filepath.Base(path)) {
+		return filepath.Dir(path), filepath.Base(path)
 	}
-	if err != nil {
-		return foreign.File{}, &pawl.Finding{Level: pawl.Warn, Where: name, What: fmt.Sprintf("it is left out: %v", err)}
-	}
-	return foreign.File{Path: name, Data: data, Changed: info.ModTime()}, nil
+	return path, ""
 }
 
-// WriteForeign writes files of another system below a folder, each whole and durably; one without data is removed. A path
-// that leads out of the folder is refused, and so is one through a link.
-func WriteForeign(dir string, files []foreign.File) error {
+func readOnly(root, only string, codec foreign.Codec) (foreign.Files, []pawl.Finding, error) {
+	path, err := inside(root, only)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		file := foreign.File{Path: only}
+		if sqlitefile.Named(only) {
+			file.Was = []byte{}
+		}
+		return foreign.Files{file}, nil, nil
+	}
+	file, found := readForeign(path, only, codec)
+	if found != nil {
+		return nil, []pawl.Finding{*found}, nil
+	}
+	return foreign.Files{file}, nil, nil
+}
+
+func readForeign(path, name string, codec foreign.Codec) (foreign.File, *pawl.Finding) {
+	leave := func(err error) (foreign.File, *pawl.Finding) {
+		return foreign.File{}, &pawl.Finding{Level: pawl.Warn, Where: name, What: fmt.Sprintf("it is left out: %v", err)}
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return leave(err)
+	}
+	file := foreign.File{Path: name, Changed: info.ModTime()}
+	if t, tabular := codec.(foreign.Tabular); tabular && sqlitefile.Is(path) {
+		if file.Data, err = sqlitefile.Dump(path, t.Tables()); err != nil {
+			return leave(err)
+		}
+		file.Was = append([]byte{}, file.Data...)
+		return file, nil
+	}
+	if info.Size() > maxForeign {
+		return leave(fmt.Errorf("it is larger than %d MiB", maxForeign>>20))
+	}
+	if file.Data, err = os.ReadFile(path); err != nil {
+		return leave(err)
+	}
+	return file, nil
+}
+
+// WriteForeign writes files of a codec's system where ReadForeign read them, each whole and durably; one without data is
+// removed. In a database what differs is changed, all at once. A path that leads out of the folder is refused, and so is one
+// through a link.
+func WriteForeign(dir string, codec foreign.Codec, files []foreign.File) error {
+	dir, _ = placeOf(dir, codec)
 	for _, f := range files {
 		path, err := inside(dir, f.Path)
 		if err != nil {
 			return err
+		}
+		if f.Was != nil {
+			if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
+				return err
+			}
+			if err := sqlitefile.Apply(path, f.Was, f.Data); err != nil {
+				return fmt.Errorf("write %s: %w", f.Path, err)
+			}
+			continue
 		}
 		if f.Data == nil {
 			if err := disk.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -126,11 +186,12 @@ func ReadAs(ctx context.Context, codec foreign.Codec, dir string) (foreign.Readi
 	if err != nil {
 		return foreign.Reading{}, nil, err
 	}
+	dir = worldAt(dir, codec)
 	commits, err := commitsIn(ctx, dir)
 	if err != nil {
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: "which commits there are could not be found out: " + err.Error()})
 	}
-	r, found := readBy(codec, files, worldOf(dir, commits), commits)
+	r, found := readBy(codec, files, worldOf(ctx, dir, commits), commits)
 	return r, append(findings, found...), nil
 }
 
@@ -171,12 +232,24 @@ func VerifyAs(ctx context.Context, codec foreign.Codec, dir string) ([]pawl.Find
 	if err != nil {
 		return nil, err
 	}
+	dir = worldAt(dir, codec)
 	commits, _ := commitsIn(ctx, dir) // that they cannot be found out is among the findings where it matters
-	return append(findings, codec.Verify(files, worldOf(dir, commits))...), nil
+	return append(findings, codec.Verify(files, worldOf(ctx, dir, commits))...), nil
+}
+
+// worldAt returns the folder that files speak of: the one that they lie in, or the project that a single file lies in.
+func worldAt(path string, codec foreign.Codec) string {
+	dir, only := placeOf(path, codec)
+	for above := dir; only != "" && filepath.Dir(above) != above; above = filepath.Dir(above) {
+		if info, err := os.Stat(filepath.Join(above, project.Folder)); err == nil && info.IsDir() {
+			return above
+		}
+	}
+	return dir
 }
 
 // worldOf is what a system's validation may ask of a folder and of git.
-func worldOf(dir string, commits []foreign.Commit) foreign.World {
+func worldOf(ctx context.Context, dir string, commits []foreign.Commit) foreign.World {
 	w := foreign.World{
 		Now: time.Now().UTC(),
 		Exists: func(name string) bool {
@@ -188,6 +261,7 @@ func worldOf(dir string, commits []foreign.Commit) foreign.World {
 			return err == nil
 		},
 		Hash: func(name string) (string, int64, error) { return hashIn(dir, name) },
+		Scan: func(since time.Time) doubt.Census { return census(ctx, dir, since) },
 	}
 	if commits != nil {
 		w.Commit = func(hash string) bool {

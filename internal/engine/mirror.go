@@ -17,7 +17,7 @@ import (
 // Mirror is another system whose files are kept up to date.
 type Mirror struct {
 	Codec foreign.Codec
-	Dir   string // of the folder that it lives in, absolute
+	Dir   string // the folder that it lives in or, of a system whose files hold tables, one file; absolute
 }
 
 // said is what the journal says of the mirror; nil where there is none.
@@ -117,7 +117,7 @@ func (m *mirror) write(v foreign.View) error {
 	if err != nil {
 		return err
 	}
-	return WriteForeign(m.Dir, m.Codec.Write(files, v))
+	return WriteForeign(m.Dir, m.Codec, m.Codec.Write(files, v))
 }
 
 // ViewFor returns what a codec is told of a run. engine says whether one works on it.

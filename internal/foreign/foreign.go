@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/doubt"
 )
 
 // File is a file of another system.
@@ -22,6 +23,7 @@ type File struct {
 	Path    string // relative to the folder that the system lives in, with slashes
 	Data    []byte
 	Changed time.Time // when it was last written; zero where that is not known
+	Was     []byte    // not nil: it is a database; Data has tables of it as SQL text, and these are they as they were read
 }
 
 // Files are the files of a project, by path.
@@ -90,6 +92,18 @@ type Witness interface {
 	ReadIn(files Files, w World) (Reading, []pawl.Finding)
 }
 
+// Tabular is a codec whose files may also be SQLite databases. Of such a file Data is a dump of these tables, as far as they
+// are there, and what differs in what Write returns is changed in the database.
+type Tabular interface {
+	Tables() []string
+}
+
+// Chooser is a codec of a system whose files hold several projects.
+type Chooser interface {
+	// Choose returns the codec that reads the project of this name or id.
+	Choose(project string) Codec
+}
+
 var (
 	// ErrLink means that at a path is a link, which is not followed.
 	ErrLink = errors.New("it is a symbolic link")
@@ -105,6 +119,9 @@ type World struct {
 	Exists func(path string) bool // never outside of the project
 	Hash   func(path string) (sha256 string, size int64, err error)
 	Commit func(hash string) bool // whether git knows a commit; nil: there is no git
+
+	// Scan counts the project's files, but for those that are ignored, and those that changed since. Nil: nobody knows.
+	Scan func(since time.Time) doubt.Census
 }
 
 // View is what a codec is told when it writes.

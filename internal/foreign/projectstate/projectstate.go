@@ -1,0 +1,74 @@
+// Package projectstate reads and writes the table project_state of Decision 76, as the decision's text has it and as its
+// program made it, with the tables beside it: snapshots, transactions, gates, projects. It knows SQL text only; of a SQLite
+// database it is given a dump, and what it changes there is carried out in the database.
+//
+// One row says where a project stands, so it is believed little: a task that nobody is named for is put before a person and
+// never handed out again, of several rows of a project the newest one counts, times that have not come count for nothing.
+// It writes a value only where it differs, in place, and never a schema that is there.
+package projectstate
+
+import (
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+)
+
+// System is the name of the system.
+const System = "projectstate"
+
+// Codec reads and writes the project that the folder is most likely about: the only one, or the one at work last.
+var Codec foreign.Codec = codec{}
+
+type codec struct {
+	project string // its id or name; "" for any
+}
+
+var (
+	_ foreign.Witness = codec{}
+	_ foreign.Tabular = codec{}
+	_ foreign.Chooser = codec{}
+)
+
+// System returns its name.
+func (codec) System() string { return System }
+
+// Wants returns the patterns of the dumps and databases that may hold the table.
+func (codec) Wants() []string {
+	return []string{
+		"*.sql", "*.dump", "*.sqlite", "*.sqlite3", "*.db", "**/*project_state*.sql", "**/*project_state*.dump",
+		"**/*project_state*.sqlite", "**/*project_state*.sqlite3", "**/*project_state*.db",
+	}
+}
+
+// The tables.
+const (
+	statesTable    = "project_state"
+	snapshotsTable = "project_state_snapshots"
+	historyTable   = "project_state_transactions"
+	gatesTable     = "gates"
+	projectsTable  = "projects"
+)
+
+// Tables returns the tables that are read of a database.
+func (codec) Tables() []string {
+	return []string{projectsTable, statesTable, snapshotsTable, historyTable, gatesTable}
+}
+
+// Choose returns the codec of one project.
+func (codec) Choose(project string) foreign.Codec { return codec{project: project} }
+
+// Read reads without looking at the project's own files.
+func (c codec) Read(files foreign.Files, now time.Time) (foreign.Reading, []pawl.Finding) {
+	return c.ReadIn(files, foreign.World{Now: now})
+}
+
+// ReadIn reads one project; the others are findings.
+func (c codec) ReadIn(files foreign.Files, w foreign.World) (foreign.Reading, []pawl.Finding) {
+	r := newReader(files, w)
+	e := r.pick(c.project)
+	if e == nil {
+		return foreign.Reading{System: System}, r.findings
+	}
+	return r.reading(e), r.findings
+}

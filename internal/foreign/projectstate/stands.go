@@ -1,0 +1,127 @@
+package projectstate
+
+import (
+	"cmp"
+	"slices"
+
+	"pawl"
+)
+
+// standing is where a run stands, as a row says it.
+type standing struct {
+	task, agent, action, phase string
+}
+
+// stands says where the run stands: the task at work, or that is next, and what happened last.
+func (w *writer) stands() standing {
+	id := w.current()
+	at := standing{action: w.action(id), phase: w.State.Position(w.Plan).PhaseName}
+	if w.State.Status == pawl.StatusCompleted || id == "" {
+		return at
+	}
+	at.task, at.agent = w.nameOf(id), "pawl"
+	if s := w.Plan.Step(id); s != nil {
+		at.agent = w.agentOf(s)
+	}
+	return at
+}
+
+// agentOf returns who does a step. There is always somebody: a task without an agent is one that nobody is to touch.
+func (w *writer) agentOf(s *pawl.Step) string {
+	switch {
+	case s.Gate != nil:
+		return "person"
+	case w.entry != nil && w.entry.agent != "" && w.entry.task == w.nameOf(s.ID):
+		return w.entry.agent // whom the table's own program gave it to
+	case s.Agent != nil:
+		return string(s.Agent.Use)
+	}
+	return "pawl"
+}
+
+// current returns the step that is at work or in doubt, or that stopped the run, else the next one; "" for none.
+func (w *writer) current() pawl.StepID {
+	if live := w.State.Live(); len(live) > 0 {
+		first := slices.MinFunc(live, func(a, b *pawl.AttemptState) int { return cmp.Compare(a.Seq, b.Seq) })
+		return first.Step
+	}
+	for _, status := range []pawl.StepStatus{pawl.Running, pawl.GaveUp, pawl.AwaitsGate, pawl.AwaitsReview} {
+		for _, s := range w.Plan.Steps() {
+			if st := w.State.Steps[s.ID]; st != nil && st.Status == status {
+				return s.ID
+			}
+		}
+	}
+	if p := w.State.Position(w.Plan); !p.Complete {
+		return p.StepID
+	}
+	return ""
+}
+
+// action returns what happened last.
+func (w *writer) action(current pawl.StepID) string {
+	s := w.State
+	if open := s.OpenGates(); len(open) > 0 {
+		return "Gate: " + open[0].Ask
+	}
+	last, latest := pawl.StepID(""), pawl.Seq(0)
+	for id, st := range s.Steps {
+		if st.Ended.IsZero() {
+			continue
+		}
+		if old := s.Steps[last]; old == nil || st.Ended.After(old.Ended) || st.Ended.Equal(old.Ended) && (st.Done > latest || st.Done == latest && id < last) {
+			last, latest = id, st.Done
+		}
+	}
+	for _, live := range s.Live() {
+		if live.Step == current {
+			if live.Progress != nil && live.Progress.Text != "" {
+				return live.Progress.Text
+			}
+			return "Assigned " + w.nameOf(current) + " to " + w.stepAgent(current)
+		}
+	}
+	if s.Status == pawl.StatusPaused || s.Status == pawl.StatusStopped {
+		return why("Paused", s.Why)
+	}
+	st := s.Steps[last]
+	switch {
+	case s.Status == pawl.StatusFailed && (st == nil || st.Status != pawl.GaveUp):
+		return why("Failed", s.Why)
+	case st == nil:
+		return ""
+	case st.Status == pawl.GaveUp:
+		return why("Failed "+w.nameOf(last), st.Why)
+	case st.Status == pawl.Skipped:
+		return why("Skipped "+w.nameOf(last), st.Why)
+	case st.Status == pawl.Done || st.Status == pawl.AwaitsReview:
+		return "Completed " + w.nameOf(last)
+	}
+	return ""
+}
+
+func (w *writer) stepAgent(id pawl.StepID) string {
+	if s := w.Plan.Step(id); s != nil {
+		return w.agentOf(s)
+	}
+	return "pawl"
+}
+
+func why(what, reason string) string {
+	if reason == "" {
+		return what
+	}
+	return what + ": " + reason
+}
+
+// nameOf returns a step's id as the table has it.
+func (w *writer) nameOf(id pawl.StepID) string {
+	if w.entry != nil {
+		for _, name := range slices.Concat(w.entry.completed, w.entry.pending, []string{w.entry.task}) {
+			if name != "" && pawl.StepIDOf(name) == id {
+				return name
+			}
+		}
+	}
+	return string(id)
+}

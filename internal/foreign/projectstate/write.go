@@ -1,0 +1,228 @@
+package projectstate
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/sqldump"
+)
+
+// Write brings the run's row up to date: who works at which task, what happened last, what is done and what is left; and
+// where there are tables for it, adds what changed to the history, and what a person is asked to the gates. All of it is in
+// one file, so it changes at once. Where there is no table, it makes a dump with one.
+func (c codec) Write(files foreign.Files, v foreign.View) []foreign.File {
+	if v.State == nil {
+		return nil
+	}
+	w := newWriter(files, v, c.project)
+	if w.source == nil || !w.sound() {
+		return nil
+	}
+	w.state()
+	w.gates()
+	data := w.source.Bytes()
+	if string(data) == string(w.source.Data) {
+		return nil
+	}
+	return []foreign.File{{Path: w.source.Path, Data: data, Was: w.source.Was}}
+}
+
+// writer writes a run's row.
+type writer struct {
+	foreign.View
+	source  *source
+	entry   *entry // the row as it is, nil where there is none
+	project string
+}
+
+func newWriter(files foreign.Files, v foreign.View, project string) *writer {
+	if v.Plan == nil {
+		v.Plan = &pawl.Plan{}
+	}
+	w := &writer{View: v, project: project}
+	if w.project == "" {
+		w.project = v.State.Project
+		if v.State.Imported == System && v.State.ImportedAs != "" {
+			w.project = v.State.ImportedAs
+		}
+	}
+	r := newReader(files, foreign.World{Now: v.Now})
+	for _, e := range r.entries {
+		if e.project == w.project {
+			w.entry, w.source = e, e.source
+		}
+	}
+	w.choose(r, files)
+	return w
+}
+
+// choose finds the file that a new row goes to: the database with the table, the dump with it, the file that is to be made.
+func (w *writer) choose(r *reader, files foreign.Files) {
+	if w.source != nil {
+		return
+	}
+	for _, s := range r.sources {
+		if s.Table(statesTable) != nil && (w.source == nil || s.Was != nil && w.source.Was == nil) {
+			w.source = s
+		}
+	}
+	if w.source != nil {
+		return
+	}
+	made := foreign.File{Path: "project_state.sql"}
+	for _, f := range files {
+		if len(f.Data) == 0 {
+			made = f
+		} else if f.Path == made.Path {
+			return // something else is called so
+		}
+	}
+	made.Data = nil
+	w.source = &source{File: made, Dump: sqldump.Read([]byte(schemaOf(made)))}
+}
+
+// sound reports whether the file was read to its end: what breaks off is not written into.
+func (w *writer) sound() bool {
+	return !slices.ContainsFunc(w.source.Problems, func(p sqldump.Problem) bool { return strings.HasSuffix(p.Why, unread) })
+}
+
+// unread is how the problem ends that a text breaks off.
+const unread = "nothing was read"
+
+// row returns how the run's row is to be, by the columns of both schemas.
+func (w *writer) row() map[string]sqldump.Value {
+	at := w.stands()
+	values := map[string]sqldump.Value{
+		"project_id": sqldump.TextOf(w.project), "status": sqldump.TextOf(w.status()), "last_action": orNull(at.action, 2000),
+		"current_phase": sqldump.TextOf(clip(cmp.Or(at.phase, "initialization"), 90)),
+	}
+	for _, names := range [][]string{{"active_task_id", "current_task_id"}, {"active_agent_id", "current_agent_id"}} {
+		said := at.task
+		if names[0] == "active_agent_id" {
+			said = at.agent
+		}
+		for _, name := range names {
+			values[name] = orNull(said, 100)
+		}
+	}
+	return values
+}
+
+func orNull(said string, most int) sqldump.Value {
+	if said == "" {
+		return sqldump.Value{}
+	}
+	return sqldump.TextOf(clip(said, most))
+}
+
+// status returns the run's status in the table's words. A run that waits for a person, or was cut off, is to be gone on with.
+func (w *writer) status() string {
+	switch w.Status {
+	case pawl.StatusPaused, pawl.StatusStopped:
+		return "paused"
+	case pawl.StatusCompleted:
+		return "completed"
+	case pawl.StatusFailed:
+		return "failed"
+	}
+	return "active"
+}
+
+// state writes the row.
+func (w *writer) state() {
+	t := w.source.Table(statesTable)
+	before := w.entry.json()
+	values := w.row()
+	lists := w.lists()
+	meta := w.metadata(lists)
+	for name, list := range lists {
+		values[name] = sqldump.TextOf(list)
+	}
+	values["metadata"] = sqldump.TextOf(meta)
+	if w.entry == nil {
+		w.add(t, values)
+		return
+	}
+	changed := w.change(w.entry.Row, values)
+	w.stamp()
+	if slices.ContainsFunc(changed, func(column string) bool { return column != "last_action" }) {
+		w.remember(before, changed)
+	}
+}
+
+// change sets what differs, and returns the names of those columns.
+func (w *writer) change(row *sqldump.Row, values map[string]sqldump.Value) []string {
+	var changed []string
+	for _, column := range w.source.Table(statesTable).Columns {
+		want, ours := values[column]
+		if have, there := row.Get(column); ours && (have != want || !there) && w.source.Set(row, column, want) {
+			changed = append(changed, column)
+		}
+	}
+	return changed
+}
+
+// stamp says when something happened last. A later time that is there stays.
+func (w *writer) stamp() {
+	for _, column := range []string{"last_updated", "updated_at"} {
+		if v, there := w.entry.Get(column); there && w.State.Updated.After(w.entry.updated) && v.Kind != sqldump.Number {
+			w.source.Set(w.entry.Row, column, sqldump.TextOf(likeTime(w.State.Updated.Truncate(time.Microsecond), w.model(v.Text))))
+		}
+	}
+}
+
+// model returns how times are written: as the one that is there, or any other of the table, or as a file of this kind has it.
+func (w *writer) model(there string) string {
+	if _, _, ok := parseTime(there); ok {
+		return there
+	}
+	for _, row := range w.source.Table(statesTable).Rows {
+		if at := text(row, "last_updated", "updated_at"); at != "" {
+			return at
+		}
+	}
+	if w.source.Was != nil {
+		return "2006-01-02 15:04:05"
+	}
+	return "2006-01-02 15:04:05+00:00"
+}
+
+// add adds the row.
+func (w *writer) add(t *sqldump.Table, values map[string]sqldump.Value) {
+	values["created_at"] = sqldump.TextOf(likeTime(w.State.Created, w.model("")))
+	for _, column := range []string{"last_updated", "updated_at"} {
+		values[column] = sqldump.TextOf(likeTime(w.State.Updated, w.model("")))
+	}
+	if slices.Contains(t.Columns, "id") {
+		values["id"] = w.nextID(t)
+	}
+	var row []sqldump.Pair
+	for _, column := range t.Columns {
+		if v, ok := values[column]; ok {
+			row = append(row, sqldump.Pair{Column: column, Value: v})
+		}
+	}
+	w.source.Append(t, row)
+}
+
+// nextID returns the id of a new row, and lets the sequence count it.
+func (w *writer) nextID(t *sqldump.Table) sqldump.Value {
+	last := 0
+	for _, row := range t.Rows {
+		if id, err := strconv.Atoi(text(row, "id")); err == nil {
+			last = max(last, id)
+		}
+	}
+	for _, c := range w.source.Counters {
+		if at, err := strconv.Atoi(c.At); err == nil && c.Name == statesTable+"_id_seq" {
+			last = max(last, at)
+			w.source.Count(c, strconv.Itoa(last+1))
+		}
+	}
+	return sqldump.Value{Kind: sqldump.Number, Text: strconv.Itoa(last + 1)}
+}

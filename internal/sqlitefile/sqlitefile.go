@@ -1,0 +1,241 @@
+// Package sqlitefile reads tables of SQLite databases as SQL text, and carries out in the database what was changed in that
+// text.
+//
+// It goes through SQLite alone, because others may have the database open: what stands in the log beside it is read, and a
+// change is one transaction, there as a whole or not at all, and durable. The file is never replaced. A row that somebody
+// else changed since it was read is not written: then nothing is, and the error is ErrChanged.
+package sqlitefile
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"pawl/internal/foreign/sqldump"
+)
+
+// ErrChanged means that somebody else changed a row since it was read.
+var ErrChanged = errors.New("somebody else changed it meanwhile")
+
+// Most is how large the tables of a database may be that are read, in bytes of SQL text.
+const Most = 64 << 20
+
+// magic is what a database begins with.
+const magic = "SQLite format 3\x00"
+
+// Is reports whether there is a database at a path: by its first bytes, and by its name where it is still empty.
+func Is(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	begin := make([]byte, len(magic))
+	n, err := f.Read(begin)
+	return err == nil && string(begin[:n]) == magic || n == 0 && Named(path)
+}
+
+// Named reports whether a name is that of a database.
+func Named(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".sqlite", ".sqlite3", ".db", ".db3":
+		return true
+	}
+	return false
+}
+
+// open opens a database with what it needs: mode is ro, or rwc.
+func open(path, mode string) (*sql.DB, error) {
+	for _, beside := range []string{"-wal", "-journal", "-shm"} {
+		if info, err := os.Lstat(path + beside); err == nil && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is no file", path+beside)
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode="+mode+
+		"&_txlock="+map[string]string{"ro": "deferred", "rwc": "immediate"}[mode]+"&_pragma=busy_timeout(5000)&_pragma=synchronous(EXTRA)&_pragma=trusted_schema(0)")
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	return db, nil
+}
+
+// Dump returns those of the tables that are there as SQL text, each value as SQLite writes it; nothing where none is.
+func Dump(path string, tables []string) (text []byte, err error) {
+	db, err := open(path, "ro")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	tx, err := db.Begin()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, tx.Rollback()) }()
+	var out bytes.Buffer
+	for _, table := range tables {
+		if err := dump(&out, tx, table); err != nil {
+			return nil, fmt.Errorf("table %s: %w", table, err)
+		}
+	}
+	return out.Bytes(), nil
+}
+
+func dump(out *bytes.Buffer, tx *sql.Tx, table string) error {
+	made, err := texts(tx, "SELECT sql FROM sqlite_master WHERE type = 'table' AND lower(name) = ?", table)
+	if err != nil || len(made) == 0 || !strings.HasPrefix(strings.ToUpper(made[0]), "CREATE TABLE") {
+		return err
+	}
+	keys, err := texts(tx, "SELECT sql FROM sqlite_master WHERE type = 'index' AND lower(tbl_name) = ? AND sql IS NOT NULL ORDER BY name", table)
+	if err != nil {
+		return err
+	}
+	columns, err := texts(tx, "SELECT name FROM pragma_table_info(?) ORDER BY cid", table)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s;\n", made[0])
+	for _, key := range keys {
+		fmt.Fprintf(out, "%s;\n", key)
+	}
+	var quoted []string
+	for _, c := range columns {
+		quoted = append(quoted, "quote("+name(c)+")")
+	}
+	rows, err := texts(tx, "SELECT "+strings.Join(quoted, " || ',' || ")+" FROM "+name(table))
+	for _, row := range rows {
+		fmt.Fprintf(out, "INSERT INTO %s VALUES(%s);\n", name(table), row)
+	}
+	if out.Len() > Most {
+		return fmt.Errorf("there are more than %d MiB of it", Most>>20)
+	}
+	return err
+}
+
+// texts returns the one column of a query.
+func texts(tx *sql.Tx, query string, args ...any) (all []string, err error) {
+	rows, err := tx.Query(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, rows.Err()
+}
+
+// name returns a name as SQL.
+func name(n string) string { return `"` + strings.ReplaceAll(n, `"`, `""`) + `"` }
+
+// Apply carries out in a database what makes the text was, which Dump gave, into now: values that were changed, and rows
+// and tables that were added. Where there is no database, it makes one.
+func Apply(path string, was, now []byte) (err error) {
+	db, err := open(path, "rwc")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	if err := carryOut(tx, sqldump.Read(was), sqldump.Read(now)); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+func carryOut(tx *sql.Tx, was, now *sqldump.Dump) error {
+	for _, t := range now.Tables {
+		old := was.Table(t.Name)
+		if old == nil {
+			if _, err := tx.Exec(t.Made); err != nil {
+				return fmt.Errorf("make %s: %w", t.Name, err)
+			}
+			old = &sqldump.Table{}
+		}
+		for i, row := range t.Rows {
+			var err error
+			if i < len(old.Rows) {
+				err = update(tx, t.Name, old.Rows[i], row)
+			} else {
+				err = insert(tx, t.Name, row)
+			}
+			if err != nil {
+				return fmt.Errorf("write %s: %w", t.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// update changes what differs of a row, which must be as it was.
+func update(tx *sql.Tx, table string, old, row *sqldump.Row) error {
+	var set, where []string
+	var values, known []any
+	for i, c := range row.Cells {
+		was := old.Cells[i].Value
+		where, known = append(where, name(c.Column)+" IS ?"), append(known, bound(was))
+		if was != c.Value {
+			set, values = append(set, name(c.Column)+" = ?"), append(values, bound(c.Value))
+		}
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	done, err := tx.Exec("UPDATE "+name(table)+" SET "+strings.Join(set, ", ")+" WHERE "+strings.Join(where, " AND "), append(values, known...)...)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, ErrChanged)
+	}
+	return nil
+}
+
+func insert(tx *sql.Tx, table string, row *sqldump.Row) error {
+	var columns, marks []string
+	var values []any
+	for _, c := range row.Cells {
+		columns, marks, values = append(columns, name(c.Column)), append(marks, "?"), append(values, bound(c.Value))
+	}
+	_, err := tx.Exec("INSERT INTO "+name(table)+" ("+strings.Join(columns, ", ")+") VALUES ("+strings.Join(marks, ", ")+")", values...)
+	return err
+}
+
+// bound returns a value as the driver takes it.
+func bound(v sqldump.Value) any {
+	switch v.Kind {
+	case sqldump.Null:
+		return nil
+	case sqldump.Number:
+		if n, err := strconv.ParseInt(v.Text, 10, 64); err == nil {
+			return n
+		}
+		if f, err := strconv.ParseFloat(v.Text, 64); err == nil {
+			return f
+		}
+	case sqldump.Blob:
+		if b, err := hex.DecodeString(v.Text); err == nil {
+			return b
+		}
+	}
+	return v.Text
+}
