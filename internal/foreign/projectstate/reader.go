@@ -33,7 +33,20 @@ type entry struct {
 	meta               *splice.JSON
 }
 
-func (e *entry) where() string { return fmt.Sprintf("%s:%d", e.source.Path, e.Line) }
+func (e *entry) where() string {
+	if e.source.Was != nil {
+		return e.source.Path + ": " + e.project
+	}
+	return e.source.at(e.Line)
+}
+
+// at returns the place of a line; a database has none.
+func (s *source) at(line int) string {
+	if s.Was != nil {
+		return s.Path
+	}
+	return fmt.Sprintf("%s:%d", s.Path, line)
+}
 
 // reader reads files, and notes what is odd about them.
 type reader struct {
@@ -57,7 +70,7 @@ func newReader(files foreign.Files, w foreign.World) *reader {
 		s := &source{File: f, Dump: d}
 		r.sources = append(r.sources, s)
 		for _, p := range d.Problems {
-			r.warn(fmt.Sprintf("%s:%d", f.Path, p.Line), "%s", p.Why)
+			r.warn(s.at(p.Line), "%s", p.Why)
 		}
 	}
 	r.readEntries()

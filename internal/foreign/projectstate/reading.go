@@ -19,7 +19,7 @@ const stillAtIt = 10 * time.Minute
 // reading says in pawl's words where a project stands.
 func (r *reader) reading(e *entry) foreign.Reading {
 	out := foreign.Reading{
-		System: System, Name: cmp.Or(r.nameOf(e), "project-"+clip(e.project, 8)), ID: e.project, Goal: r.ofProject(e, "goal", "description"),
+		System: System, Name: cmp.Or(r.nameOf(e), "project-"+e.project[:min(len(e.project), 8)]), ID: e.project, Goal: r.ofProject(e, "goal", "description"),
 		Native: e.native, Mode: pawl.Guided, Created: e.created, Updated: e.updated, Facts: map[string]string{},
 	}
 	steps, index := r.steps(e)

@@ -1,7 +1,6 @@
 package projectstate
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -36,7 +35,7 @@ func (c codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
 }
 
 func (r *reader) verifyTable(s *source, t *sqldump.Table) {
-	where := fmt.Sprintf("%s:%d", s.Path, t.Line)
+	where := s.at(t.Line)
 	if !t.Unique("project_id") && t.Made != "" {
 		r.find(pawl.Bad, where, "CREATE UNIQUE INDEX project_state_once ON project_state (project_id)",
 			"project_id is not unique: every update by ON CONFLICT (project_id) fails, and a second row of a project is recovered twice")
@@ -59,11 +58,11 @@ func (r *reader) verifyOrphans(s *source) {
 		for _, row := range t.Rows {
 			project := text(row, "project_id")
 			if !slices.ContainsFunc(r.entries, func(e *entry) bool { return e.project == project }) {
-				r.bad(fmt.Sprintf("%s:%d", s.Path, row.Line), "%s: project %q has no state", name, clip(project, 60))
+				r.bad(s.at(row.Line), "%s: project %q has no state", name, clip(project, 60))
 			}
 			for _, column := range []string{"state", "payload", "previous_state"} {
 				if said := text(row, column); said != "" && object(said) == nil {
-					r.bad(fmt.Sprintf("%s:%d", s.Path, row.Line), "%s: %s is no JSON object", name, column)
+					r.bad(s.at(row.Line), "%s: %s is no JSON object", name, column)
 				}
 			}
 		}

@@ -67,7 +67,10 @@ func (w *writer) choose(r *reader, files foreign.Files) {
 		return
 	}
 	for _, s := range r.sources {
-		if s.Table(statesTable) != nil && (w.source == nil || s.Was != nil && w.source.Was == nil) {
+		if t := s.Table(statesTable); t == nil || s.Was == nil && len(t.Rows) == 0 {
+			continue // a text that only makes the table is no dump: somebody's migration
+		}
+		if w.source == nil || s.Was != nil && w.source.Was == nil {
 			w.source = s
 		}
 	}
