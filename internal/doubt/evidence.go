@@ -18,9 +18,12 @@ type Evidence struct {
 	Agent      string             `json:"agent,omitempty"`       // who worked on it
 	LastAction string             `json:"last_action,omitempty"` // the last thing that was said or done
 	Outcome    Outcome            `json:"outcome"`
-	Changed    Changes            `json:"changed"` // since the step began
+	Changed    Changes            `json:"changed"` // since the newest snapshot
+	Files      Census             `json:"files"`   // all there are; recent are those that changed since the attempt began
 	Done       []Task             `json:"done,omitempty"`
 	DoneTotal  int                `json:"done_total"` // of Done, also those that are left out
+	StepsDone  int                `json:"steps_done"`
+	Steps      int                `json:"steps"`
 	Findings   []pawl.Finding     `json:"findings,omitempty"`
 	Allowed    []pawl.VerdictWord `json:"allowed"` // what the rules left open
 }

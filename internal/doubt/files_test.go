@@ -3,6 +3,7 @@ package doubt_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"pawl/internal/doubt"
 )
@@ -49,5 +50,22 @@ func TestNewChanges(t *testing.T) {
 	c := doubt.NewChanges(given)
 	if c.Total != 3 || c.Kinds[doubt.Source] != 2 || c.Kinds[doubt.Test] != 1 || c.Files[1].Kind != doubt.Test || given[0].Kind != "" {
 		t.Errorf("%+v, %+v", c, given)
+	}
+}
+
+func TestCensus(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	c := doubt.Census{Since: now.Add(-time.Hour)}
+	for path, age := range map[string]time.Duration{
+		"test_a.py": time.Minute, "a.test.ts": 2 * time.Hour, "latest.txt": 0, "pom.xml": time.Hour, "go.mod": 3 * time.Hour, "a.py": -time.Minute,
+	} {
+		c.Add(path, now.Add(-age), now)
+	}
+	if c.Total != 6 || c.Kinds[doubt.Test] != 2 || c.Kinds[doubt.Settings] != 2 || c.Kinds[doubt.Source] != 1 || c.Kinds[doubt.Docs] != 1 {
+		t.Errorf("%+v", c)
+	}
+	if c.Recent != 3 || len(c.Files) != 3 || !c.Last.Equal(now) {
+		t.Errorf("recent: %+v", c)
 	}
 }

@@ -61,13 +61,14 @@ func (e *Engine) askFor(ctx context.Context, w work, ref pawl.AttemptRef, ev evi
 			Printed: endOfFile(filepath.Join(dir, pawl.OutFile)), Attempts: ref.Attempt,
 		},
 	}
-	e.ask(ctx, func() { e.tell(&told) })
+	e.ask(ctx, func() { e.tell(&told, ref) })
 	for _, path := range told.Step.Outputs {
 		if len(workedOn(e.cfg.Project.Root, []string{path})) == 0 {
 			told.Outcome.Missing = append(told.Outcome.Missing, path)
 		}
 	}
 	told.Changed = e.changedSince(ctx)
+	told.Files = census(ctx, e.cfg.Project.Root, told.Files.Since)
 	return told
 }
 
@@ -80,13 +81,24 @@ func actionOf(step *pawl.Step) string {
 }
 
 // tell adds what the state knows. Only the engine's own goroutine calls it.
-func (e *Engine) tell(told *doubt.Evidence) {
+func (e *Engine) tell(told *doubt.Evidence, ref pawl.AttemptRef) {
+	for _, step := range e.plan.Steps() {
+		told.Steps++
+		if e.state.Steps[step.ID].Finished() {
+			told.StepsDone++
+		}
+	}
 	st := e.state.Steps[told.Step.ID]
 	if st == nil {
 		return
 	}
 	if st.Progress != nil {
 		told.LastAction = st.Progress.Text
+	}
+	for _, live := range st.Live() {
+		if live.Token == ref.Token {
+			told.Files.Since = live.Started
+		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(st.Named)) {
 		if item := st.Named[id]; item.Status == pawl.ItemIsDone {

@@ -44,6 +44,8 @@ func evidence() doubt.Evidence {
 			Checks: []pawl.CheckRun{{Name: "tests", Exit: 1, Seconds: 0.5, Output: "no test files"}}, Printed: "wrote parse.go\n"},
 		Changed:   doubt.NewChanges([]doubt.Change{{Path: "parse.go", How: "created"}, {Path: "README.md", How: "modified"}}),
 		Done:      []doubt.Task{{ID: "lexer", Title: "The lexer"}},
+		Files:     doubt.Census{Total: 3, Kinds: map[doubt.FileKind]int{doubt.Source: 2, doubt.Docs: 1}, Recent: 1, Files: []string{"parse.go"}},
+		StepsDone: 1, Steps: 3,
 		DoneTotal: 1,
 		Findings:  []pawl.Finding{{Level: pawl.Warn, What: "parse_test.go is not there", Where: "write", Evidence: "declared as an output"}},
 		Allowed:   []pawl.VerdictWord{pawl.Continue, pawl.Restart},

@@ -45,6 +45,7 @@ func shortened(e doubt.Evidence, limit int) doubt.Evidence {
 	e.Outcome.Missing = first(e.Outcome.Missing, func(s *string) { *s = clip(*s, limit/8) })
 	e.Outcome.Checks = first(e.Outcome.Checks, func(c *pawl.CheckRun) { c.Output = clip(c.Output, limit/4) })
 	e.Changed.Files = first(e.Changed.Files, func(c *doubt.Change) { c.Path = clip(c.Path, limit/8) })
+	e.Files.Files = first(e.Files.Files, func(path *string) { *path = clip(*path, limit/8) })
 	e.Done = first(e.Done, func(t *doubt.Task) { t.Title = clip(t.Title, limit/8) })
 	e.Findings = first(e.Findings, func(f *pawl.Finding) {
 		f.What, f.Where, f.Evidence, f.Hint = clip(f.What, limit/8), clip(f.Where, limit/8), clip(f.Evidence, limit/8), clip(f.Hint, limit/8)

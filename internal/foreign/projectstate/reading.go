@@ -16,6 +16,10 @@ import (
 // stillAtIt is how long after its last sign of life a project may still be at work.
 const stillAtIt = 10 * time.Minute
 
+// recent is how long before the last recorded action a file may have changed to belong to it. The decision counts that hour
+// back from when it looks.
+const recent = time.Hour
+
 // reading says in pawl's words where a project stands.
 func (r *reader) reading(e *entry) foreign.Reading {
 	out := foreign.Reading{
@@ -31,7 +35,7 @@ func (r *reader) reading(e *entry) foreign.Reading {
 	r.saved(&out, e)
 	r.resume(&out, e, index >= 0 && steps[index].Partial != nil)
 	if r.world.Scan != nil {
-		out.Prompt = r.prompt(&out, e, r.world.Scan(e.updated))
+		out.Prompt = r.prompt(&out, e, r.world.Scan(e.updated.Add(-recent)))
 	}
 	return out
 }
