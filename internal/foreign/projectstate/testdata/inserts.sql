@@ -1,0 +1,7 @@
+CREATE TABLE project_state (id SERIAL PRIMARY KEY, project_id UUID NOT NULL UNIQUE, current_task_id VARCHAR(100), current_agent_id VARCHAR(100), last_action TEXT, status VARCHAR(50) NOT NULL, updated_at TIMESTAMPTZ NOT NULL DEFAULT NOW(), metadata JSONB);
+CREATE TABLE gates (id UUID PRIMARY KEY, project_id UUID, agent_id VARCHAR(100), gate_type VARCHAR(50), reason TEXT, context JSONB, status VARCHAR(20), created_at TIMESTAMPTZ, resolved_at TIMESTAMPTZ, resolved_by VARCHAR(100), feedback TEXT);
+INSERT INTO project_state (id, project_id, current_task_id, current_agent_id, last_action, status, updated_at) VALUES (1, '7b1d9a52-0c3e-4f6a-9d21-5e8f00aa1101', 'refactor', 'backend_dev', 'It''s half done', 'active', '2026-02-28T10:00:00Z');
+INSERT INTO gates (id, project_id, agent_id, gate_type, reason, context, status, created_at, resolved_at, resolved_by, feedback) VALUES
+  ('a0000000-0000-4000-8000-000000000001', '7b1d9a52-0c3e-4f6a-9d21-5e8f00aa1101', 'backend_dev', 'loop_detected', 'The third identical failure', '{}'::jsonb, 'pending', '2026-02-28T10:01:00Z', NULL, NULL, NULL),
+  ('a0000000-0000-4000-8000-000000000002', '7b1d9a52-0c3e-4f6a-9d21-5e8f00aa1101', 'backend_dev', 'high_risk', 'Drop the old table?', '{}'::jsonb, 'denied', '2026-02-28T09:01:00Z', '2026-02-28T09:02:00Z', 'ann', 'not now'),
+  ('a0000000-0000-4000-8000-000000000003', '7b1d9a52-0c3e-4f6a-9d21-5e8f00aa1101', 'backend_dev', 'manual', 'Start?', '{}'::jsonb, 'approved', '2026-02-28T08:01:00Z', '2026-02-28T08:02:00Z', 'ann', NULL);
