@@ -1,0 +1,337 @@
+package projectstate_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/projectstate"
+	"pawl/internal/foreign/sqldump"
+)
+
+const ferryPlan = `
+name: ferry
+phases:
+  - name: implementation
+    steps:
+      - {id: "08", run: x}
+      - {id: read_tides, run: x}
+      - {id: write_tables, agent: {use: claude, prompt: x}}
+  - name: deployment
+    steps:
+      - {id: ask, gate: {type: human_verify, ask: "Deploy?"}}
+      - {id: deploy, run: x}
+`
+
+// teller tells a run's events, a minute apart, and writes the files at any of them.
+type teller struct {
+	t     testing.TB
+	state *pawl.State
+	plan  *pawl.Plan
+	files foreign.Files
+}
+
+// tell begins the run of a project that was imported, or with "" of pawl's own.
+func newTeller(t testing.TB, files foreign.Files, imported string) *teller {
+	plan, err := pawl.ReadPlan("plan.yaml", []byte(ferryPlan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &teller{t: t, state: pawl.NewState(), plan: plan, files: files}
+	s.tell(pawl.RunCreated{Format: 1, Run: "ferry-20260228-120000-ab12", Project: "0195a000-0000-7000-8000-000000000001", Kind: pawl.PlanRun, Name: "ferry"},
+		pawl.RunPlanned{Revision: 1, File: "plan.yaml", Steps: 5}, pawl.EngineStarted{Epoch: 1, PID: 1, Why: "run"})
+	if imported != "" {
+		s.tell(pawl.RunImported{System: projectstate.System, ID: imported})
+	}
+	return s
+}
+
+func (s *teller) tell(payloads ...pawl.Payload) {
+	s.t.Helper()
+	for _, p := range payloads {
+		e, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, p)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		e.Seq = s.state.Seq + 1
+		e.Time = noon.Add(time.Duration(e.Seq) * time.Minute)
+		s.state.Apply(e)
+	}
+	if s.state.Misfit > 0 {
+		s.t.Fatalf("the story does not fit: %+v", s.state.Misfits)
+	}
+}
+
+func ref(step pawl.StepID) pawl.AttemptRef {
+	return pawl.AttemptRef{Step: step, Attempt: 1, Token: pawl.Token(step)}
+}
+
+func (s *teller) done(steps ...pawl.StepID) {
+	s.t.Helper()
+	for _, step := range steps {
+		s.tell(pawl.AttemptStarted{AttemptRef: ref(step)}, pawl.StepDone{Step: step, Attempt: 1, Token: ref(step).Token})
+	}
+}
+
+func (s *teller) view(engine bool) foreign.View {
+	return foreign.View{Now: s.state.Updated, State: s.state, Plan: s.plan, Status: s.state.StatusNow(engine), Why: foreign.Exported}
+}
+
+// write writes what differs, and returns the row.
+func (s *teller) write() *sqldump.Row {
+	s.t.Helper()
+	written := projectstate.Codec.Write(s.files, s.view(true))
+	for _, f := range written {
+		if old := s.files.Find(f.Path); old != nil {
+			old.Data = f.Data
+		} else {
+			s.files = append(s.files, f)
+		}
+	}
+	if again := projectstate.Codec.Write(s.files, s.view(true)); len(again) > 0 {
+		s.t.Fatalf("it is written twice: %s", cmp.Diff(string(s.files[0].Data), string(again[0].Data)))
+	}
+	return s.row()
+}
+
+func (s *teller) row() *sqldump.Row {
+	s.t.Helper()
+	id := s.state.Project
+	if s.state.ImportedAs != "" {
+		id = s.state.ImportedAs
+	}
+	var last *sqldump.Row
+	for _, f := range s.files {
+		d := sqldump.Read(f.Data)
+		for _, p := range d.Problems {
+			s.t.Fatal(p)
+		}
+		for _, row := range d.Table("project_state").Rows {
+			if v, _ := row.Get("project_id"); v.Text == id {
+				last = row
+			}
+		}
+	}
+	return last
+}
+
+// says fails unless the row has these values, "" for null.
+func says(t testing.TB, row *sqldump.Row, want ...string) {
+	t.Helper()
+	if row == nil {
+		t.Fatal("there is no row")
+	}
+	for i := 0; i < len(want); i += 2 {
+		v, ok := row.Get(want[i])
+		if !ok || v.Text != want[i+1] || v.Kind == sqldump.Null != (want[i+1] == "") {
+			t.Errorf("%s is %q, want %q", want[i], v.Text, want[i+1])
+		}
+	}
+}
+
+// TestWriteARun follows a run from its beginning to its end in a file of its own.
+func TestWriteARun(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, nil, "")
+	says(t, s.write(), "status", "active", "active_task_id", "08", "active_agent_id", "pawl", "completed_tasks", "[]", "last_action", "",
+		"pending_tasks", `["08", "read_tides", "write_tables", "ask", "deploy"]`, "current_phase", "implementation")
+	s.done("08")
+	says(t, s.write(), "last_action", "Completed 08", "active_task_id", "read_tides", "completed_tasks", `["08"]`)
+	s.done("read_tides")
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("write_tables")})
+	says(t, s.write(), "last_action", "Assigned write_tables to claude", "active_task_id", "write_tables", "active_agent_id", "claude",
+		"pending_tasks", `["write_tables", "ask", "deploy"]`)
+	s.tell(pawl.Progressed{AttemptRef: ref("write_tables"), Text: "it's 2\tof 3"})
+	says(t, s.write(), "last_action", "it's 2 of 3")
+	s.tell(pawl.StepDone{Step: "write_tables", Attempt: 1, Token: ref("write_tables").Token})
+	gate := pawl.Gate{Step: "ask", Type: pawl.HumanVerify, Ask: "Deploy?"}
+	gate.ID = gate.Identify()
+	s.tell(pawl.GateOpened{Gate: gate})
+	says(t, s.write(), "status", "active", "active_task_id", "ask", "active_agent_id", "person", "last_action", "Gate: Deploy?", "current_phase", "deployment")
+	says(t, sqldump.Read(s.files[0].Data).Table("gates").Rows[0], "reason", "Deploy?", "status", "pending", "resolved_at", "", "agent_id", "person")
+	s.tell(pawl.GateAnswered{Gate: gate.ID, Step: "ask", Answer: pawl.Approved, Why: "go"}, pawl.StepDone{Step: "ask"}, pawl.RunPaused{Why: "on holiday"})
+	says(t, s.write(), "status", "paused", "active_task_id", "deploy", "last_action", "Paused: on holiday")
+	says(t, sqldump.Read(s.files[0].Data).Table("gates").Rows[0], "status", "approved", "feedback", "go", "resolved_by", "person")
+	s.tell(pawl.RunContinued{})
+	s.done("deploy")
+	s.tell(pawl.RunEnded{Status: pawl.StatusCompleted})
+	says(t, s.write(), "status", "completed", "active_task_id", "", "active_agent_id", "", "pending_tasks", "[]", "last_action", "Completed deploy")
+	r, findings := read(t, s.files, world())
+	if r.Status != pawl.StatusCompleted || r.Percent != 100 || len(lines(r)) != 5 {
+		t.Errorf("read back: %+v", r)
+	}
+	w := world()
+	w.Now = s.state.Updated
+	if found := worst(append(findings, projectstate.Codec.Verify(s.files, w)...)); len(found) > 5 {
+		t.Error(found)
+	}
+}
+
+// Whoever reads the row after a death finds a task with an agent, or none: never a finished one, never one of nobody's.
+func TestNoTaskIsLeftToNobody(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, nil, "")
+	for _, tell := range []func(){
+		func() { s.tell(pawl.AttemptStarted{AttemptRef: ref("08")}) },
+		func() { s.tell(pawl.EngineStopped{}) },
+		func() { s.tell(pawl.EngineStarted{Epoch: 2, PID: 1}) },
+		func() { s.tell(pawl.StepDone{Step: "08", Attempt: 1, Token: ref("08").Token}) },
+		func() { s.tell(pawl.AttemptStarted{AttemptRef: ref("read_tides")}) },
+		func() { s.tell(pawl.AttemptEnded{AttemptRef: ref("read_tides"), Outcome: pawl.Failed, Final: true}) },
+		func() { s.tell(pawl.StepFailed{Step: "read_tides", Why: "exit code 1"}) },
+		func() { s.tell(pawl.RunEnded{Status: pawl.StatusFailed}) },
+	} {
+		tell()
+		s.write()
+		r, _ := read(t, s.files, foreign.World{Now: s.state.Updated})
+		if len(r.Gates) > 0 {
+			t.Errorf("after %d: %+v", s.state.Seq, r.Gates)
+		}
+		for _, f := range projectstate.Codec.Verify(s.files, foreign.World{Now: s.state.Updated}) {
+			if f.Level == pawl.Bad {
+				t.Errorf("after %d: %v", s.state.Seq, f)
+			}
+		}
+	}
+	says(t, s.row(), "status", "failed", "active_task_id", "read_tides", "last_action", "Failed read_tides: exit code 1", "completed_tasks", `["08"]`)
+}
+
+// What is read and not changed is not written, and of what is changed only that part differs.
+func TestOnlyWhatDiffers(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][]string{
+		"program.sql": {
+			`'write_tables','backend_dev','["08", "read_tides"]','["write_tables", "deploy"]','{"tests_passing": true, "note": "it''s late", "task_results": {"08": {"outcome": "success"}}, "task_owners": {"08": "data_dev"}}','active','Created file src/tables.py'`,
+			`'ask','person','["08", "read_tides", "write_tables"]','["deploy", "ask"]','{"tests_passing": true, "note": "it''s late", "task_results": {"08": {"outcome": "success"}, "read_tides": {"outcome": "success"}, "write_tables": {"outcome": "success"}}, "task_owners": {"08": "data_dev", "read_tides": "pawl", "write_tables": "backend_dev"}, "pawl": {"run": "ferry-20260228-120000-ab12"}}','active','Completed write_tables'`,
+			"'implementation'", "'deployment'",
+			"2026-02-28 10:30:00.250000", "2026-02-28 12:10:00.000000",
+		},
+		"document.sql": {
+			"write_tables\tbackend_dev\tModified src/tables.py\tactive\t2026-02-28 12:00:00+02\t{\"files_modified\": 4, \"path\": \"c:\\\\\\\\x\"}",
+			"ask\tperson\tCompleted write_tables\tactive\t2026-02-28 12:10:00.000000+00\t{\"files_modified\": 4, \"path\": \"c:\\\\\\\\x\", \"completed_tasks\": [\"08\", \"read_tides\", \"write_tables\"], " +
+				"\"pending_tasks\": [\"ask\", \"deploy\"], \"task_results\": {\"08\": {\"outcome\": \"success\"}, \"read_tides\": {\"outcome\": \"success\"}, \"write_tables\": {\"outcome\": \"success\"}}, " +
+				"\"task_owners\": {\"08\": \"pawl\", \"read_tides\": \"pawl\", \"write_tables\": \"backend_dev\"}, \"pawl\": {\"run\": \"ferry-20260228-120000-ab12\"}}",
+		},
+		"inserts.sql": {
+			"updated_at) VALUES", "updated_at, metadata) VALUES", "'refactor', 'backend_dev', 'It''s half done', 'active', '2026-02-28T10:00:00Z')",
+			`'ask', 'person', 'Completed write_tables', 'active', '2026-02-28T12:10:00.000000Z', '{"completed_tasks": ["08", "read_tides", "write_tables"], "pending_tasks": ["ask", "deploy"], ` +
+				`"task_results": {"08": {"outcome": "success"}, "read_tides": {"outcome": "success"}, "write_tables": {"outcome": "success"}}, "task_owners": {"08": "pawl", "read_tides": "pawl", "write_tables": "claude"}, ` +
+				`"pawl": {"run": "ferry-20260228-120000-ab12"}}')`,
+		},
+	} {
+		s := newTeller(t, fixture(t, name), first)
+		before := string(s.files[0].Data)
+		s.done("08", "read_tides", "write_tables")
+		s.write()
+		after := string(s.files[0].Data)
+		if name == "program.sql" {
+			var added string
+			after, added = withoutLine(t, after, "'record_task_completion','{\"current_phase\"")
+			if !strings.Contains(added, `"previous_state"`) && !strings.Contains(added, `"active_task_id": "write_tables"`) {
+				t.Errorf("history: %s", added)
+			}
+			before = strings.Replace(before, want[2], want[3], 1)
+			want = append(want[:2:2], want[4:]...)
+		}
+		if diff := cmp.Diff(changed(t, before, want...), after); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+// withoutLine returns a text without the one line that holds this.
+func withoutLine(t *testing.T, text, mark string) (rest, line string) {
+	t.Helper()
+	var b strings.Builder
+	for l := range strings.Lines(text) {
+		if strings.Contains(l, mark) {
+			line += l
+		} else {
+			b.WriteString(l)
+		}
+	}
+	if strings.Count(line, "\n") != 1 {
+		t.Fatalf("%q is in %q", mark, line)
+	}
+	return b.String(), line
+}
+
+// A project that the table does not have yet gets a row, and the sequence counts it.
+func TestANewRow(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, fixture(t, "document.sql"), "")
+	says(t, s.write(), "id", "4", "status", "active", "current_task_id", "08", "updated_at", "2026-02-28 12:03:00.000000+00")
+	out := string(s.files[0].Data)
+	if !strings.Contains(out, "\\\\\\\\x\"}\n4\t0195a000-0000-7000-8000-000000000001\t08\tpawl\t\\N\tactive\t") || !strings.Contains(out, "id_seq', 4, true)") {
+		t.Error(out)
+	}
+	s = newTeller(t, fixture(t, "program.sql"), "")
+	says(t, s.write(), "status", "active", "last_updated", "2026-02-28 12:03:00.000000", "created_at", "2026-02-28 12:01:00.000000")
+}
+
+// A gate that came from the table is answered in its row.
+func TestAnImportedGateIsAnswered(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, fixture(t, "inserts.sql"), first)
+	gate := pawl.Gate{Step: "08", Type: pawl.HumanVerify, Ask: "The third identical failure"}
+	gate.ID = gate.Identify()
+	s.tell(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Step: "08", Answer: pawl.Rejected, Why: "it's not the same"})
+	s.write()
+	rows := sqldump.Read(s.files[0].Data).Table("gates").Rows
+	says(t, rows[0], "status", "denied", "feedback", "it's not the same", "resolved_by", "person", "resolved_at", "2026-02-28T12:06:00.000000Z")
+	if len(rows) != 3 {
+		t.Errorf("%d gates", len(rows))
+	}
+}
+
+// Somebody's migration, a text that breaks off and an unreadable list are left alone.
+func TestWhatIsNotWrittenInto(t *testing.T) {
+	t.Parallel()
+	made, _, _ := strings.Cut(string(fixture(t, "program.sql")[0].Data), "INSERT INTO project_state ")
+	s := newTeller(t, foreign.Files{{Path: "001_project_state.sql", Data: []byte(made)}}, "")
+	s.write()
+	if string(s.files[0].Data) != made || len(s.files) != 2 || s.files[1].Path != "project_state.sql" {
+		t.Errorf("%+v", s.files)
+	}
+	s = newTeller(t, foreign.Files{{Path: "project_state.sql", Data: []byte("-- mine\n")}}, "")
+	if out := projectstate.Codec.Write(s.files, s.view(true)); len(out) > 0 {
+		t.Errorf("%s", out[0].Data)
+	}
+	cut := fixture(t, "program.sql")
+	cut[0].Data = append(cut[0].Data, "INSERT INTO x VALUES ('"...)
+	s = newTeller(t, cut, first)
+	if out := projectstate.Codec.Write(s.files, s.view(true)); len(out) > 0 {
+		t.Error("a text that breaks off was written into")
+	}
+}
+
+// FuzzWrite writes a run into any text. What was there is still there, and it is written once.
+func FuzzWrite(f *testing.F) {
+	for _, name := range []string{"program.sql", "document.sql", "inserts.sql"} {
+		f.Add(fixture(f, name)[0].Data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := newTeller(t, foreign.Files{{Path: "dump.sql", Data: data}}, first)
+		before := sqldump.Read(data)
+		s.done("08")
+		for _, f := range projectstate.Codec.Write(s.files, s.view(true)) {
+			if f.Path != "dump.sql" {
+				continue
+			}
+			after := sqldump.Read(f.Data)
+			for _, table := range before.Tables {
+				if got := after.Table(table.Name); got == nil || len(got.Rows) < len(table.Rows) {
+					t.Fatalf("rows of %s were lost: %q", table.Name, f.Data)
+				}
+			}
+			s.files[0].Data = f.Data
+			if again := projectstate.Codec.Write(s.files, s.view(true)); len(again) > 0 && again[0].Path == "dump.sql" {
+				t.Fatalf("it is written twice:\n%s\n%s", f.Data, again[0].Data)
+			}
+		}
+	})
+}
