@@ -266,6 +266,8 @@ func (e *Engine) loop(ctx, hard, helpers context.Context) error {
 			f()
 		case <-foreign:
 		case <-alarm:
+		case <-e.mirror.late():
+			e.mirror.changed(e.state, e.plan.Plan, nil)
 		case <-beat.C:
 			e.heartbeat(clock)
 		case <-soft:

@@ -12,6 +12,7 @@ import (
 	"pawl/internal/foreign"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/sqlitefile"
 )
 
 // Mirror is another system whose files are kept up to date.
@@ -84,6 +85,14 @@ func (m *mirror) changed(state *pawl.State, plan *pawl.Plan, events []pawl.Event
 	})
 }
 
+// late returns when what changed since the last write is to be written, nil where nothing did.
+func (m *mirror) late() <-chan time.Time {
+	if m == nil || m.why == "" {
+		return nil
+	}
+	return time.After(max(time.Until(m.when.Add(mirrorEvery)), mirrorEvery/10))
+}
+
 // moments are the events that a mirror is written for.
 var moments = map[pawl.EventType]foreign.Moment{
 	(pawl.EngineStarted{}).Event(): foreign.Began, (pawl.AttemptStarted{}).Event(): foreign.StepBegan, (pawl.StepDone{}).Event(): foreign.StepEnded,
@@ -112,12 +121,20 @@ func (m *mirror) view(state *pawl.State, plan *pawl.Plan, why foreign.Moment, en
 	return ViewFor(m.project, &Run{Log: m.log, State: state, Plan: plan}, why, engine)
 }
 
-func (m *mirror) write(v foreign.View) error {
-	files, _, err := ReadForeign(m.Dir, m.Codec)
-	if err != nil {
-		return err
+// tries is how often a database is written to that others change at the same time.
+const tries = 5
+
+func (m *mirror) write(v foreign.View) (err error) {
+	for range tries {
+		var files foreign.Files
+		if files, _, err = ReadForeign(m.Dir, m.Codec); err != nil {
+			return err
+		}
+		if err = WriteForeign(m.Dir, m.Codec, m.Codec.Write(files, v)); !errors.Is(err, sqlitefile.ErrChanged) {
+			return err
+		}
 	}
-	return WriteForeign(m.Dir, m.Codec, m.Codec.Write(files, v))
+	return err
 }
 
 // ViewFor returns what a codec is told of a run. engine says whether one works on it.

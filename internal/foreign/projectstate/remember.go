@@ -58,7 +58,7 @@ func jsonOf(c sqldump.Cell) string {
 // remember adds to the history, where there is one, what was changed and how the row was before.
 func (w *writer) remember(before string, changed []string) {
 	t := w.source.Table(historyTable)
-	if t == nil {
+	if t == nil || !t.Takes("id") || !t.Takes("project_id") {
 		return
 	}
 	change := "update_state"
@@ -102,7 +102,7 @@ func pairs(t *sqldump.Table, given ...string) []sqldump.Pair {
 // gates writes what people are asked, and what they said.
 func (w *writer) gates() {
 	t := w.source.Table(gatesTable)
-	if t == nil || slices.ContainsFunc([]string{"id", "project_id", "reason", "status"}, func(c string) bool { return !slices.Contains(t.Columns, c) }) {
+	if t == nil || slices.ContainsFunc([]string{"id", "project_id", "reason", "status"}, func(c string) bool { return !t.Takes(c) }) {
 		return // it is of something else
 	}
 	for i := range w.State.Gates {

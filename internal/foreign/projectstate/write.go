@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"pawl"
@@ -67,7 +66,8 @@ func (w *writer) choose(r *reader, files foreign.Files) {
 		return
 	}
 	for _, s := range r.sources {
-		if t := s.Table(statesTable); t == nil || s.Was == nil && len(t.Rows) == 0 {
+		t := s.Table(statesTable)
+		if t == nil || !t.Takes("project_id") || !t.Takes("status") || s.Was == nil && len(t.Rows) == 0 {
 			continue // a text that only makes the table is no dump: somebody's migration
 		}
 		if w.source == nil || s.Was != nil && w.source.Was == nil {
@@ -91,11 +91,8 @@ func (w *writer) choose(r *reader, files foreign.Files) {
 
 // sound reports whether the file was read to its end: what breaks off is not written into.
 func (w *writer) sound() bool {
-	return !slices.ContainsFunc(w.source.Problems, func(p sqldump.Problem) bool { return strings.HasSuffix(p.Why, unread) })
+	return !slices.ContainsFunc(w.source.Problems, func(p sqldump.Problem) bool { return p.Cut })
 }
-
-// unread is how the problem ends that a text breaks off.
-const unread = "nothing was read"
 
 // row returns how the run's row is to be, by the columns of both schemas.
 func (w *writer) row() map[string]sqldump.Value {

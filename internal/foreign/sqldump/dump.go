@@ -28,6 +28,7 @@ type Dump struct {
 type Problem struct {
 	Line int
 	Why  string
+	Cut  bool // it breaks off: nothing can be added to it
 }
 
 // Table is what a text says of a table.

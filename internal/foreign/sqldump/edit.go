@@ -98,6 +98,14 @@ func (d *Dump) Append(t *Table, values []Pair) bool {
 	return true
 }
 
+// Takes reports whether a row that is added can have a column.
+func (t *Table) Takes(column string) bool {
+	if t.last != nil && t.last.copied {
+		return slices.Contains(t.last.columns, column)
+	}
+	return slices.Contains(t.Columns, column)
+}
+
 // insert adds a text at a place, behind what was added there before.
 func (d *Dump) insert(at int, text string) {
 	d.edits = append(d.edits, splice.Edit{From: at, To: at, Text: text})

@@ -24,6 +24,11 @@ func (r *reader) problem(at int, format string, args ...any) {
 	}
 }
 
+// cut notes that the text breaks off.
+func (r *reader) cut(at int, format string, args ...any) {
+	r.Problems = append(r.Problems, Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...), Cut: true})
+}
+
 // lineOf returns the line of a byte, from 1. Bytes are asked for in order, mostly.
 func (r *reader) lineOf(at int) int {
 	if at < r.lineAt {
@@ -55,7 +60,7 @@ func (r *reader) statement() bool {
 	}
 	switch {
 	case r.broken != "":
-		r.problem(min(r.at, len(r.scanner.text)), "%s: from here on nothing was read", r.broken)
+		r.cut(min(r.at, len(r.scanner.text)), "%s: from here on nothing was read", r.broken)
 	case len(tokens) > 0:
 		r.problem(tokens[0].from, "the last statement has no end")
 		r.take(tokens)
@@ -224,7 +229,7 @@ func (p *parser) tuple(t *Table, s *statement) {
 	}
 	switch {
 	case row.to == 0:
-		p.problem(row.from, "a row of %s has no end", t.Name)
+		p.cut(row.from, "a row of %s has no end", t.Name)
 	case len(row.Cells) != len(s.columns):
 		p.problem(row.from, "a row of %s has %d values for %d columns, and is left out", t.Name, len(row.Cells), len(s.columns))
 	default:
@@ -275,7 +280,7 @@ func (p *parser) copy() {
 		}
 		s.end = p.at
 	}
-	p.problem(begin, "the rows of a COPY have no end")
+	p.cut(begin, "the rows of a COPY have no end")
 }
 
 func (p *parser) copied(t *Table, s *statement, from int, line []byte) {

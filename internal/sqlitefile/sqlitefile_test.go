@@ -1,0 +1,207 @@
+package sqlitefile_test
+
+import (
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl/internal/sqlitefile"
+)
+
+// made makes a database by SQLite itself, and leaves it open: others may have it open too.
+func made(t *testing.T, statements ...string) (path string, db *sql.DB) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "a?b %41.db")
+	db, err := sql.Open("sqlite", "file:"+strings.NewReplacer("?", "%3f", "%", "%25", " ", "%20").Replace(path)+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	db.SetMaxOpenConns(1)
+	run(t, db, statements...)
+	return path, db
+}
+
+func run(t *testing.T, db *sql.DB, statements ...string) {
+	t.Helper()
+	for _, s := range statements {
+		if _, err := db.Exec(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func dump(t *testing.T, path string) string {
+	t.Helper()
+	text, err := sqlitefile.Dump(path, []string{"t", "u", "absent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+const table = `CREATE TABLE T (id INTEGER PRIMARY KEY, "a b" TEXT, j JSON, r REAL, x BLOB, at DATETIME)`
+
+// Every type of value is written as SQLite writes it, is changed, and the others stay as they are, also by type.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	path, db := made(t, table, "CREATE UNIQUE INDEX once ON t (j)", "CREATE TABLE other (secret)", "INSERT INTO other VALUES ('s')",
+		`INSERT INTO t VALUES (1, 'it''s ; é
+x', '{"a": 1}', 0.1, X'00ff', '2026-02-28 10:00:00.000001'), (2, '5', NULL, 1e300, NULL, 5), (9223372036854775807, '', '[]', -1, '5', NULL)`)
+	was := dump(t, path)
+	if !strings.Contains(was, "VALUES(1,'it''s ; é\nx','{\"a\": 1}',0.1,X'00FF','2026-02-28 10:00:00.000001');") || strings.Contains(was, "secret") ||
+		!strings.Contains(was, "CREATE UNIQUE INDEX once") {
+		t.Error(was)
+	}
+	now := strings.Replace(was, "'{\"a\": 1}'", "'{\"a\": 2}'", 1)
+	now = strings.Replace(now, "VALUES(2,'5',NULL,", "VALUES(2,'six',X'0102',", 1)
+	now += "INSERT INTO T (id, \"a b\") VALUES(3, 'new');\nCREATE TABLE u (a);\nINSERT INTO u VALUES(NULL);\n"
+	if err := sqlitefile.Apply(path, []byte(was), []byte(now)); err != nil {
+		t.Fatal(err)
+	}
+	var types string
+	if err := db.QueryRow(`SELECT group_concat(typeof("a b") || typeof(j) || typeof(r) || typeof(x) || typeof(at), ' ') FROM (SELECT * FROM t ORDER BY id)`).Scan(&types); err != nil {
+		t.Fatal(err)
+	}
+	if want := "texttextrealblobtext textblobrealnullinteger textnullnullnullnull texttextrealtextnull"; types != want {
+		t.Errorf("types %s, want %s", types, want)
+	}
+	want := changed(was, "{\"a\": 1}", "{\"a\": 2}", "VALUES(2,'5',NULL,", "VALUES(2,'six',X'0102',",
+		"INSERT INTO \"t\" VALUES(9", "INSERT INTO \"t\" VALUES(3,'new',NULL,NULL,NULL,NULL);\nINSERT INTO \"t\" VALUES(9") + "CREATE TABLE u (a);\nINSERT INTO \"u\" VALUES(NULL);\n"
+	if diff := cmp.Diff(want, dump(t, path)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func changed(text string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(text) }
+
+// What stands in the log beside a database counts, reading changes neither, and a database that is written to stays the one
+// that others have open.
+func TestOthersHaveItOpen(t *testing.T) {
+	t.Parallel()
+	path, db := made(t, "PRAGMA journal_mode=WAL", table, "INSERT INTO t (id, j) VALUES (1, 'a')")
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := dump(t, path)
+	if !strings.Contains(was, "VALUES(1,NULL,'a'") || strings.Contains(string(before), "VALUES") {
+		t.Errorf("the log was not read: %s", was)
+	}
+	after, err := os.ReadFile(path)
+	if err != nil || string(before) != string(after) {
+		t.Errorf("reading changed the database: %v", err)
+	}
+	if err := sqlitefile.Apply(path, []byte(was), []byte(strings.Replace(was, "'a'", "'b'", 1))); err != nil {
+		t.Fatal(err)
+	}
+	var j string
+	if err := db.QueryRow("SELECT j FROM t").Scan(&j); err != nil || j != "b" {
+		t.Errorf("who has it open sees %q, %v", j, err)
+	}
+	run(t, db, "UPDATE t SET j = 'c'")
+	if got := dump(t, path); !strings.Contains(got, "'c'") {
+		t.Error(got)
+	}
+}
+
+// A row that somebody else changed since it was read is not written, nor is anything else then.
+func TestSomebodyElseWasFaster(t *testing.T) {
+	t.Parallel()
+	path, db := made(t, table, "INSERT INTO t (id, j) VALUES (1, 'a'), (2, 'a')")
+	was := dump(t, path)
+	run(t, db, "UPDATE t SET r = 1 WHERE id = 2")
+	theirs := dump(t, path)
+	err := sqlitefile.Apply(path, []byte(was), []byte(strings.ReplaceAll(was, "'a'", "'b'")))
+	if !errors.Is(err, sqlitefile.ErrChanged) {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff(theirs, dump(t, path)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Two that write at once wait for each other, and each either wrote or knows that it did not.
+func TestWritersWait(t *testing.T) {
+	t.Parallel()
+	path, _ := made(t, "PRAGMA journal_mode=WAL", "CREATE TABLE t (n INTEGER)", "INSERT INTO t VALUES (0)")
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for wrote := 0; wrote < 10; {
+				was := dump(t, path)
+				_, n, _ := strings.Cut(was, "VALUES(")
+				n, _, _ = strings.Cut(n, ")")
+				switch err := sqlitefile.Apply(path, []byte(was), []byte(strings.Replace(was, "("+n+")", "("+next(n)+")", 1))); {
+				case err == nil:
+					wrote++
+				case !errors.Is(err, sqlitefile.ErrChanged):
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := dump(t, path); !strings.Contains(got, "(40)") {
+		t.Error(got)
+	}
+}
+
+// next returns the number behind one.
+func next(n string) string {
+	digits := []byte("0" + n)
+	for i := len(digits) - 1; ; i-- {
+		if digits[i]++; digits[i] <= '9' {
+			return strings.TrimLeft(string(digits), "0")
+		}
+		digits[i] = '0'
+	}
+}
+
+// What is no database is told, what is empty is one by its name, and links beside a database are not followed.
+func TestOddFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, data := range map[string]string{"text.db": "-- SQL", "empty.db": "", "empty.sql": "", "broken.db": "SQLite format 3\x00rest", "linked.db": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]bool{"text.db": false, "empty.db": true, "empty.sql": false, "broken.db": true, "absent.db": false} {
+		if got := sqlitefile.Is(filepath.Join(dir, name)); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if _, err := sqlitefile.Dump(filepath.Join(dir, "broken.db"), []string{"t"}); err == nil {
+		t.Error("a broken database was read")
+	}
+	if got := dump(t, filepath.Join(dir, "empty.db")); got != "" {
+		t.Error(got)
+	}
+	if err := os.Symlink(filepath.Join(dir, "text.db"), filepath.Join(dir, "linked.db-journal")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlitefile.Dump(filepath.Join(dir, "linked.db"), []string{"t"}); err == nil {
+		t.Error("a link beside a database was followed")
+	}
+	if _, err := sqlitefile.Dump(filepath.Join(dir, "absent.db"), []string{"t"}); err == nil {
+		t.Error("a database was read that is not there")
+	}
+	if err := sqlitefile.Apply(filepath.Join(dir, "absent.db"), nil, []byte("CREATE TABLE t (a);\nINSERT INTO t VALUES (1);")); err != nil {
+		t.Error(err)
+	}
+	if got := dump(t, filepath.Join(dir, "absent.db")); got != "CREATE TABLE t (a);\nINSERT INTO \"t\" VALUES(1);\n" {
+		t.Error(got)
+	}
+}
