@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -234,7 +235,12 @@ func VerifyAs(ctx context.Context, codec foreign.Codec, dir string) ([]pawl.Find
 	}
 	dir = worldAt(dir, codec)
 	commits, _ := commitsIn(ctx, dir) // that they cannot be found out is among the findings where it matters
-	return append(findings, codec.Verify(files, worldOf(ctx, dir, commits))...), nil
+	for _, f := range codec.Verify(files, worldOf(ctx, dir, commits)) {
+		if !slices.Contains(findings, f) {
+			findings = append(findings, f)
+		}
+	}
+	return findings, nil
 }
 
 // worldAt returns the folder that files speak of: the one that they lie in, or the project that a single file lies in.
