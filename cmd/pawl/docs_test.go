@@ -107,6 +107,11 @@ type news struct {
 func newReader(t *testing.T) *reader {
 	t.Helper()
 	r := &reader{start: t.TempDir(), home: t.TempDir()}
+	t.Cleanup(func() {
+		if !until(func() bool { endKeepers(r.start); return len(runningIn(r.start)) == 0 }) {
+			t.Error("still running: ", runningIn(r.start))
+		}
+	})
 	r.dir = r.start
 	r.env = append(os.Environ(), "HOME="+r.home, "USER=you", "XDG_STATE_HOME=", "XDG_CONFIG_HOME=",
 		"PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))

@@ -224,7 +224,9 @@ func (f *fake) noise() {
 func (f *fake) hang() int {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	must(os.WriteFile(filepath.Join(f.dir, "hangs"), []byte(strconv.Itoa(os.Getpid())), 0o600))
+	name := filepath.Join(f.dir, "hangs")
+	must(os.WriteFile(name+".new", []byte(strconv.Itoa(os.Getpid())), 0o600))
+	must(os.Rename(name+".new", name)) // who waits for it finds it whole
 	if <-signals == os.Interrupt && f.Agent == pawl.ClaudeCode {
 		return 0
 	}
