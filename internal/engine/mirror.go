@@ -17,6 +17,7 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
 	"pawl/internal/sqlitefile"
+	"pawl/internal/supervise"
 )
 
 // Mirror is another system whose files are kept up to date.
@@ -188,7 +189,8 @@ func (m *mirror) write(v foreign.View) (err error) {
 }
 
 // MirrorNow returns the files of another system that differ from how they are to be for a run that no engine of ours works
-// on; engine says whether another one does.
+// on; engine says whether another one does. A run whose attempts live on under their supervisors is as active as with one:
+// nobody is to begin their work again.
 func MirrorNow(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snapshots, why foreign.Moment, engine bool) ([]foreign.File, []pawl.Finding, error) {
 	files, findings, err := ReadForeign(m.Dir, m.Codec)
 	if err != nil {
@@ -200,7 +202,16 @@ func MirrorNow(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Sn
 			defer store.Close()
 		}
 	}
+	engine = engine || anyAlive(p, r.State)
 	return m.Codec.Write(files, viewOf(ctx, p, r, m.Codec, store, why, engine)), findings, nil
+}
+
+// anyAlive reports whether an attempt of a run is still at work.
+func anyAlive(p *project.Project, s *pawl.State) bool {
+	return slices.ContainsFunc(s.Live(), func(live *pawl.AttemptState) bool {
+		status, err := supervise.Probe(p.AttemptDir(live.AttemptRef, s.Run))
+		return err == nil && status.State == supervise.Live
+	})
 }
 
 // viewOf returns what a codec is told of a run. engine says whether one works on it.

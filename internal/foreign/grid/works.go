@@ -186,7 +186,7 @@ func (w *writer) question() *pawl.GateState {
 	if open := w.State.OpenGates(); len(open) > 0 {
 		return open[0]
 	}
-	if w.Status == pawl.StatusCompleted || w.Status == pawl.StatusActive && w.Why != foreign.GateClosed {
+	if w.Status == pawl.StatusCompleted {
 		return nil
 	}
 	for i := range w.State.Gates {
