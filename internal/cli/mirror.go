@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"pawl"
 	"pawl/internal/engine"
@@ -75,6 +77,7 @@ func (a *app) mirrorOf(p *project.Project, flag string) func(*pawl.State) *engin
 }
 
 // refreshMirror has another system's files say how a run stands that has them kept up to date, and that no engine works on.
+// Where others went on with them meanwhile it leaves them alone.
 func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *engine.Run) {
 	if _, alive := p.EngineHolder(); alive || r.State.Mirror == nil {
 		return
@@ -84,12 +87,29 @@ func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *engine.R
 		return
 	}
 	written, _, err := a.mirrorFiles(ctx, p, r, *m, foreign.Interrupted)
+	if theirs := changedAfter(m.Dir, written, r.State.Updated.Add(ownChange)); theirs != "" {
+		a.sayNotes([]string{fmt.Sprintf("%s was changed by somebody else since something last happened to run %s, and stays as it is", theirs, r.State.Run)})
+		return
+	}
 	if err == nil {
 		err = engine.WriteForeign(m.Dir, m.Codec, written)
 	}
 	if err != nil {
 		a.sayNotes([]string{fmt.Sprintf("the files of %s: %v", m.Codec.System(), err)})
 	}
+}
+
+// ownChange is how long after the last event of a run a change of the other system's files may be pawl's.
+const ownChange = time.Minute
+
+// changedAfter returns the first of some files in a folder that was changed after a time; empty: none was.
+func changedAfter(dir string, files []foreign.File, at time.Time) string {
+	for _, f := range files {
+		if info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(f.Path))); err == nil && info.ModTime().After(at) {
+			return f.Path
+		}
+	}
+	return ""
 }
 
 // mirrorFiles returns the files of another system that are not as they are to be for a run.

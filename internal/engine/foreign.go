@@ -44,6 +44,8 @@ func ReadForeign(dir string, codec foreign.Codec) (foreign.Files, []pawl.Finding
 			return nil
 		case d.IsDir() && (d.Name() == ".git" || d.Name() == project.Folder || d.Name() == "node_modules"):
 			return filepath.SkipDir
+		case d.IsDir() && name != "." && !foreign.MayHold(wants, name):
+			return filepath.SkipDir
 		case !d.Type().IsRegular() || !foreign.Wanted(wants, name):
 			return nil
 		}

@@ -46,9 +46,10 @@ type mirror struct {
 	Mirror
 	project *project.Project
 	log     *journal.Log
-	mu      sync.Mutex // guards busy and err
+	mu      sync.Mutex // guards busy, err and took
 	busy    bool
 	err     error
+	took    time.Duration // to write it last
 	idle    sync.WaitGroup
 	store   *snapshot.Store  // nil: there is none
 	when    time.Time        // when it was written last; this and what follows: Run's goroutine only
@@ -77,19 +78,24 @@ func (m *mirror) changed(ctx context.Context, state *pawl.State, plan *pawl.Plan
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if left := mirrorEvery - time.Since(m.when); m.busy || left > 0 {
+	if left := m.pause() - time.Since(m.when); m.busy || left > 0 {
 		m.again = time.After(max(left, mirrorEvery/10))
 		return
 	}
 	m.busy, m.when = true, time.Now()
 	view := m.view(ctx, state.Clone(), plan, m.moment(state, plan), true)
 	m.idle.Go(func() {
+		start := time.Now()
 		err := m.write(view)
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.busy, m.err = false, err
+		m.busy, m.err, m.took = false, err, time.Since(start)
 	})
 }
+
+// pause is how long after one writing the next one may begin: where looking at the files takes long, that is not all that
+// is done. mu is held.
+func (m *mirror) pause() time.Duration { return max(mirrorEvery, 10*m.took) }
 
 // due says when what was put off is to be written; never, where nothing was.
 func (m *mirror) due() <-chan time.Time {

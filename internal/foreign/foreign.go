@@ -53,16 +53,11 @@ func (f Files) Match(pattern string) []File {
 
 func matches(pattern, name string) bool {
 	rest, anywhere := strings.CutPrefix(pattern, "**/")
-	for {
-		if ok, err := path.Match(rest, name); ok && err == nil {
-			return true
-		}
-		_, below, more := strings.Cut(name, "/")
-		if !anywhere || !more {
-			return false
-		}
-		name = below
+	for more := strings.Count(name, "/") - strings.Count(rest, "/"); anywhere && more > 0; more-- {
+		_, name, _ = strings.Cut(name, "/")
 	}
+	ok, err := path.Match(rest, name)
+	return ok && err == nil
 }
 
 // Codec reads and writes the files of one system.
@@ -176,6 +171,17 @@ func Weightier(a, b Moment) Moment {
 		return b
 	}
 	return a
+}
+
+// MayHold reports whether a file that matches one of a codec's patterns can lie below a folder.
+func MayHold(patterns []string, folder string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		if strings.HasPrefix(pattern, "**/") {
+			return true
+		}
+		parts, deep := strings.Split(pattern, "/"), strings.Count(folder, "/")+1
+		return len(parts) > deep && matches(strings.Join(parts[:deep], "/"), folder)
+	})
 }
 
 // Wanted reports whether a path matches one of a codec's patterns.

@@ -391,3 +391,26 @@ func scalarsOf(v *splice.Value) []string {
 	}
 	return values
 }
+
+// TestClustersFurtherDownAreLeftAlone: a mission at the top has files of its own, and the end of a block behind all threads
+// that it named is the next thread.
+func TestClustersFurtherDownAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "name: top\nsteps:\n  - {id: a, run: x}\n", foreign.Files{{Path: "packages/api/.grid/STATE.md", Data: []byte(interrupted)}})
+	s.items["a"] = []foreign.Item{{ID: "one", Name: "One", Status: pawl.ItemIsDone}}
+	s.say(pawl.EngineStarted{Epoch: 1, PID: 1, Why: "run"}, pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: "a", Attempt: 1, Token: "t"}})
+	for _, f := range s.write(foreign.Interrupted, pawl.StatusInterrupted) {
+		if !strings.HasPrefix(f.Path, ".grid/") {
+			t.Errorf("%s was written", f.Path)
+		}
+	}
+	if c := string(s.disk.Find(".grid/CHECKPOINT.md").Data); !strings.Contains(c, "thread: 2\n") || !strings.Contains(c, `id: "01.2"`) {
+		t.Error(c)
+	}
+	named := grid.Codec.(foreign.Plural).At("packages/api/.grid").Write(s.wanted(), s.view(foreign.Interrupted, pawl.StatusInterrupted))
+	for _, f := range named {
+		if !strings.HasPrefix(f.Path, "packages/api/.grid/") {
+			t.Errorf("%s was written", f.Path)
+		}
+	}
+}

@@ -79,8 +79,8 @@ func newWriter(files foreign.Files, at string, v foreign.View) *writer {
 	for _, f := range files {
 		w.there[f.Path] = &f
 	}
-	if found := placed(files, at); len(found) > 0 {
-		w.place = found[0]
+	if found := placed(files, at); len(found) > 0 && (at != "" || found[0].root == "") {
+		w.place = found[0] // never that of a folder further down, unless it was named
 	}
 	if w.Plan == nil {
 		w.Plan = &pawl.Plan{}

@@ -84,3 +84,35 @@ func TestQueueOfTheImportedRun(t *testing.T) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
+
+// FuzzQueue: whatever a queue is, it is kept without a fault, once is enough, and what was JSON still is.
+func FuzzQueue(f *testing.F) {
+	for _, seed := range []string{queued, `{"jobs":[{"jobId":"a","stageId":"S01_load_tides","status":7,"status":"DONE","claimedBy":{}}]}`, `{"jobs":[[]],"status":null}`} {
+		f.Add([]byte(seed))
+	}
+	states := map[string]func(*teller){
+		"live": func(s *teller) { s.start("S01_load_tides", 1) },
+		"done": func(s *teller) { s.start("S01_load_tides", 1); s.done("S01_load_tides", 1, nil) },
+		"cut":  func(s *teller) { s.start("S01_load_tides", 1); s.cut("S01_load_tides", 1, "0badcafe") },
+	}
+	views := map[string]foreign.View{}
+	for name, tell := range states {
+		s := newTeller(f)
+		tell(s)
+		views[name] = s.view(foreign.StepBegan)
+	}
+	const name = "reports/tide-levels/queue/" + tideRun + ".json"
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for at, view := range views {
+			files := foreign.Files{{Path: name, Data: data}}
+			files = with(files, gyoshu.New().Write(files, view))
+			if again := gyoshu.New().Write(files, view); len(again) > 0 {
+				t.Errorf("%s: written again, %s differs\n%s", at, again[0].Path, again[0].Data)
+			}
+			_, before := gyoshu.ReadQueue(data)
+			if _, after := gyoshu.ReadQueue(files.Find(name).Data); (before == nil) != (after == nil) {
+				t.Errorf("%s: before %v, after %v\n%s", at, before, after, files.Find(name).Data)
+			}
+		}
+	})
+}
