@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -154,6 +155,12 @@ var hostile = map[string]func() string{
 		return "name: x\nphases: [{name: y, steps: &s [" + strings.Repeat("{},", 20_000) + "]}, " +
 			strings.Repeat("{name: y, steps: *s},", 10_000) + "]"
 	},
+	"keys at limit":  func() string { return manyKeys(299_000) },
+	"steps at limit": func() string { return "steps:\n" + strings.Repeat("- id: x\n", 199_000) },
+	"tags at limit":  func() string { return strings.Repeat("! ", 599_000) },
+	"flow in the middle": func() string {
+		return "name: []\nsteps:\n" + strings.Repeat("- id: {a}\n", 60_000)
+	},
 	"own alias": func() string { return "name: x\nsteps: &s [*s, {id: a, env: &e {x: *e}}]" },
 }
 
@@ -196,6 +203,22 @@ func TestHostilePlans(t *testing.T) {
 			first, _, _ := strings.Cut(err.Error(), "\n")
 			t.Logf("%d MiB allocated: %.120s", allocated, first)
 		})
+	}
+}
+
+// TestTenThousandSteps: so many an import may make, each with a prompt of several lines.
+func TestTenThousandSteps(t *testing.T) {
+	plan := &pawl.Plan{Version: 1, Name: "x", Phases: []pawl.Phase{{Name: "y"}}}
+	for i := range 10_000 {
+		prompt := fmt.Sprintf("Task %d: it\n\nDone already, not to be done again:\n- a\n- b\n\nStill to be done:\n- c\n- d, e\n\nTo go on: take c\n", i)
+		plan.Phases[0].Steps = append(plan.Phases[0].Steps, pawl.Step{ID: pawl.StepID(fmt.Sprintf("T%05d", i)), Needs: []pawl.StepID{}, Agent: &pawl.AgentAction{Use: "claude", Prompt: prompt}})
+	}
+	data, err := pawl.WritePlan(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := pawl.ReadPlan("x", data); err != nil || len(again.Steps()) != 10_000 {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -390,3 +390,16 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// BenchmarkRead reads a folder of 10,000 checkpoints.
+func BenchmarkRead(b *testing.B) {
+	var files foreign.Files
+	whole := string(team(b).Find(points + "migration-T060.json").Data)
+	for i := range 10_000 {
+		name := fmt.Sprintf("T%05d", i)
+		files = append(files, foreign.File{Path: points + "migration-" + name + ".json", Data: []byte(strings.Replace(whole, "T060", name, 2))})
+	}
+	for b.Loop() {
+		sitebuilder.Codec.Read(files, now)
+	}
+}
