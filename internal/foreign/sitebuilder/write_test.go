@@ -301,7 +301,11 @@ func TestMirrorOfARun(t *testing.T) {
 	s.write()
 	s.has("progress/checkpoints/content_pages-T001.json", `"status": "blocked"`, `"message": "no | network"`, `"blocking": true`)
 	s.has("messages/inbox-supervisor.md", "BLOCKED: no | network", "pawl unblock 1")
+	s.has("messages/inbox-supervisor.md", "**Type**: escalation\n**Priority**: critical\n**Status**: pending\n")
 	s.tell(pawl.BlockerCleared{ID: 1})
+	s.write()
+	s.has("messages/inbox-supervisor.md", "**Type**: escalation\n**Priority**: critical\n**Status**: resolved\n")
+	s.has("messages/outbox-content_pages.md", "**Status**: resolved\n")
 	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 2)})
 	s.tell(pawl.StepDone{Step: "T001", Attempt: 2, Token: ref("T001", 2).Token, Outputs: pawl.Outputs{"x.html": {SHA256: "ab", Size: 1}, "all/*": {SHA256: "cd", Files: 2}}},
 		pawl.StepReviewed{Step: "T001", Reviewer: "agent_4", Score: 88})
