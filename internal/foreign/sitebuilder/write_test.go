@@ -451,3 +451,16 @@ func TestWhoIsAssignedStays(t *testing.T) {
 	s.has("tasks/TASK-REGISTRY.md", registry)
 	s.has("progress/checkpoints/harper-T1.json", `"agent": "harper"`)
 }
+
+// TestWhatWasCutOffIsNamed: the files that an attempt has left behind, those that it made and those that it changed.
+func TestWhatWasCutOffIsNamed(t *testing.T) {
+	t.Parallel()
+	s := imported(t, team(t))
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Lost, Why: "its supervisor was lost"})
+	v := s.view()
+	v.Partial = func(pawl.StepID) *foreign.Partial {
+		return &foreign.Partial{Created: []string{"a.html", "docs/content-extraction/INDEX.json"}, Modified: []string{"b.html"}}
+	}
+	s.files = with(s.files, sitebuilder.Codec.Write(s.files, v))
+	s.has("progress/checkpoints/migration-T060.json", "leaflet-01.md\",\n    \"a.html\"\n  ]", "INDEX.json\",\n    \"b.html\"\n  ]", `"type": "attempt_ended"`, `"message": "its supervisor was lost"`)
+}
