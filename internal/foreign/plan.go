@@ -17,6 +17,7 @@ func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
 	if plan.Mode == "" {
 		plan.Mode = pawl.Guided
 	}
+	dense := stepsIn(r) > manySteps
 	for i, phase := range r.Phases {
 		p := pawl.Phase{Name: cmp.Or(phase.Name, fmt.Sprintf("phase %d", i+1))}
 		waves := map[int][]pawl.StepID{}
@@ -24,7 +25,7 @@ func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
 			waves[s.Wave] = append(waves[s.Wave], s.ID)
 		}
 		for _, s := range phase.Steps {
-			step := stepOf(s, waves, agent)
+			step := stepOf(s, waves, agent, dense)
 			step.Dir = r.Dir
 			if n := len(p.Steps); n > 0 && len(step.Needs) == 1 && step.Needs[0] == p.Steps[n-1].ID {
 				step.Needs = nil // as every step does that says nothing
@@ -38,8 +39,20 @@ func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
 	return plan
 }
 
-func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName) pawl.Step {
-	step := pawl.Step{ID: s.ID, Name: s.Name, Needs: s.Needs, Agent: &pawl.AgentAction{Use: agent, Prompt: promptOf(s)}}
+// manySteps is up to how many steps prompts are set out at length. The file of a plan has a limit: with more of them a
+// list has one line, and what only helps is left out.
+const manySteps = 2000
+
+func stepsIn(r Reading) int {
+	n := 0
+	for _, phase := range r.Phases {
+		n += len(phase.Steps)
+	}
+	return n
+}
+
+func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName, dense bool) pawl.Step {
+	step := pawl.Step{ID: s.ID, Name: s.Name, Needs: s.Needs, Agent: &pawl.AgentAction{Use: agent, Prompt: promptOf(s, dense)}}
 	if step.Needs == nil && s.Wave > 0 {
 		step.Needs = append([]pawl.StepID{}, waves[before(waves, s.Wave)]...)
 	}
@@ -58,8 +71,12 @@ func before(waves map[int][]pawl.StepID, wave int) int {
 }
 
 // promptOf says to an agent what a step is about, as far as the other system says it; of one that is finished only that.
-func promptOf(s Step) string {
+func promptOf(s Step, dense bool) string {
 	var b strings.Builder
+	list := list
+	if dense {
+		s.Facts, list = nil, line
+	}
 	fmt.Fprintf(&b, "%s\n", cmp.Or(s.Goal, s.Name, string(s.ID)))
 	if s.Status == pawl.Done || s.Status == pawl.Skipped {
 		return b.String()
@@ -116,6 +133,13 @@ func factsOf(facts map[string]string) []string {
 		}
 	}
 	return lines
+}
+
+// line is a list in one line.
+func line(b *strings.Builder, title string, lines []string) {
+	if len(lines) > 0 {
+		fmt.Fprintf(b, "%s: %s\n", title, strings.Join(lines, "; "))
+	}
 }
 
 func list(b *strings.Builder, title string, lines []string) {

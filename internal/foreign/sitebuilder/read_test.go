@@ -33,6 +33,9 @@ func TestRead(t *testing.T) {
 	if r.Status != pawl.StatusActive || r.Native != "~40% complete" || !r.Updated.Equal(now.Add(-4*time.Minute)) || r.Percent != (100+99+0+65+65+34+0)/7 {
 		t.Errorf("%s %q %s %d%%", r.Status, r.Native, r.Updated, r.Percent)
 	}
+	if !r.Created.Equal(time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)) {
+		t.Errorf("created %s", r.Created)
+	}
 	if r.Position.StepID != "T060" || r.Position.Step != 5 || r.Position.Item != 19 || r.Position.ItemTotal != 29 {
 		t.Errorf("%+v", r.Position)
 	}
@@ -377,11 +380,11 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 	}
 	odd := one("content-T1.json", `{"checkpoint_id":"x","status":"in_progress","resumable":false,"started_at":"2026-03-02T10:00:00Z","updated_at":"2026-03-02T09:00:00Z","progress_percent":120,
 		"subtasks":{"total":1,"completed":2},"review_scores":{"agent_1":101}}`, "content-T2.json", `{"status":"blocked"}`, "content-T3.json", `{"status":"complete","resumable":true,"progress_percent":40,"subtasks":{"total":2,"completed":2}}`,
-		"content-T4.json", `{"status":"merry"}`)
+		"content-T4.json", `{"status":"merry"}`, "content-T5.json", `{"status":"in_progress","subtasks":{"total":2,"completed":0,"items":[{"id":"a","status":"complete"}]}}`)
 	findings = sitebuilder.Codec.Verify(odd, world())
 	for _, what := range []string{"not complete, and says that it cannot be resumed", "updated_at lies before started_at", "progress is 120 per cent", "2 subtasks are complete of 1",
 		"the score of agent_1 is 101", "does not end with the time of its beginning", "is blocked, and does not say by what", "is complete, and says that it may be resumed",
-		"progress is said to be 40%", `nobody knows the status "merry"`} {
+		"progress is said to be 40%", "0 subtasks are complete, and the list has 1", `nobody knows the status "merry"`} {
 		if !slices.ContainsFunc(findings, func(f pawl.Finding) bool { return f.Level != pawl.OK && strings.Contains(f.What, what) }) {
 			t.Errorf("not found: %s", what)
 		}

@@ -301,7 +301,11 @@ func TestMirrorOfARun(t *testing.T) {
 	s.write()
 	s.has("progress/checkpoints/content_pages-T001.json", `"status": "blocked"`, `"message": "no | network"`, `"blocking": true`)
 	s.has("messages/inbox-supervisor.md", "BLOCKED: no | network", "pawl unblock 1")
+	s.has("messages/inbox-supervisor.md", "**Type**: escalation\n**Priority**: critical\n**Status**: pending\n")
 	s.tell(pawl.BlockerCleared{ID: 1})
+	s.write()
+	s.has("messages/inbox-supervisor.md", "**Type**: escalation\n**Priority**: critical\n**Status**: resolved\n")
+	s.has("messages/outbox-content_pages.md", "**Status**: resolved\n")
 	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 2)})
 	s.tell(pawl.StepDone{Step: "T001", Attempt: 2, Token: ref("T001", 2).Token, Outputs: pawl.Outputs{"x.html": {SHA256: "ab", Size: 1}, "all/*": {SHA256: "cd", Files: 2}}},
 		pawl.StepReviewed{Step: "T001", Reviewer: "agent_4", Score: 88})
@@ -388,4 +392,75 @@ func TestRegistryAndStatusKeepTheRest(t *testing.T) {
 		}
 	}
 	s.has("progress/STATUS.md", "| Content (Harper) | Idle | — | 2026-03-02T10:52:00Z |", "| x | y |", "| Community (Morgan) | Blocked | T010 |", "**Overall Progress**: ~40% complete")
+}
+
+// TestClearedErrorsGo: an error whose blocker a person has cleared is taken out, and no other.
+func TestClearedErrorsGo(t *testing.T) {
+	t.Parallel()
+	s := imported(t, team(t))
+	s.tell(pawl.BlockerCleared{ID: 1, How: "found it"}, pawl.BlockerCleared{ID: 2})
+	s.write()
+	s.has("progress/checkpoints/community-T010.json", `"status": "in_progress"`, "\"errors\": [\n    {\"type\": \"slow\"")
+	if strings.Contains(string(s.files.Find(points+"community-T010.json").Data), "Cannot find") {
+		t.Error("it is cleared, and still an error")
+	}
+}
+
+// TestWhatAnAgentSaysStays: as long as the work has not moved on, its instructions do, and its way of rounding.
+func TestWhatAnAgentSaysStays(t *testing.T) {
+	t.Parallel()
+	s := imported(t, team(t))
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T061", 1)}, pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	s.write()
+	s.has("progress/checkpoints/migration-T061.json", `"progress_percent": 35`, `"next_to_process": "Walk11.pdf"`)
+	s.has("progress/checkpoints/migration-T060.json", `"resume_instructions": "Continue from leaflet-20"`, `"next_to_process": "Leaflet20.pdf"`)
+	s.has("progress/STATUS.md", "| Migration (Riley) | In Progress | T060 Convert the leaflets |")
+}
+
+// TestFinishedIsWhole: what a run has finished is complete in all that its checkpoint says, or it would be dispatched again.
+func TestFinishedIsWhole(t *testing.T) {
+	t.Parallel()
+	other := "name: site\nphases: [{name: migration, steps: [{id: T060, run: x}]}]\n" // a run that knows nothing of the items
+	for _, s := range []*teller{imported(t, team(t)), newTeller(t, readPlan(t, other), team(t))} {
+		s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.StepDone{Step: "T060", Attempt: 1, Token: ref("T060", 1).Token})
+		s.write()
+		s.has("progress/checkpoints/migration-T060.json", `{"id": "leaflet-21", "status": "complete", "output": null}`, `"completed": 29`, `"29_files_created": true`, `"next_to_process": null`)
+		r, _ := read(t, s.files)
+		if got := step(t, r, "T060"); got.Status != pawl.Done {
+			t.Errorf("%s: %s", got.Status, got.Why)
+		}
+	}
+}
+
+// TestExportAtOnce: a run that is over is written as it would have been while it went on.
+func TestExportAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, readPlan(t, sitePlan), nil)
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, pawl.StepDone{Step: "T001", Attempt: 1, Token: ref("T001", 1).Token})
+	s.write()
+	s.has("progress/checkpoints/content_pages-T001.json", `"links": true`, `"titles": true`, `"status": "complete"`)
+}
+
+// TestWhoIsAssignedStays: the registry's word on that is kept, and a status that means the same.
+func TestWhoIsAssignedStays(t *testing.T) {
+	t.Parallel()
+	registry := "```yaml\nid: T1\nstatus: Running\nassigned_to: Harper\n```\n"
+	s := imported(t, foreign.Files{{Path: base + "tasks/TASK-REGISTRY.md", Data: []byte(registry)}})
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
+	s.write()
+	s.has("tasks/TASK-REGISTRY.md", registry)
+	s.has("progress/checkpoints/harper-T1.json", `"agent": "harper"`)
+}
+
+// TestWhatWasCutOffIsNamed: the files that an attempt has left behind, those that it made and those that it changed.
+func TestWhatWasCutOffIsNamed(t *testing.T) {
+	t.Parallel()
+	s := imported(t, team(t))
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Lost, Why: "its supervisor was lost"})
+	v := s.view()
+	v.Partial = func(pawl.StepID) *foreign.Partial {
+		return &foreign.Partial{Created: []string{"a.html", "docs/content-extraction/INDEX.json"}, Modified: []string{"b.html"}}
+	}
+	s.files = with(s.files, sitebuilder.Codec.Write(s.files, v))
+	s.has("progress/checkpoints/migration-T060.json", "leaflet-01.md\",\n    \"a.html\"\n  ]", "INDEX.json\",\n    \"b.html\"\n  ]", `"type": "attempt_ended"`, `"message": "its supervisor was lost"`)
 }

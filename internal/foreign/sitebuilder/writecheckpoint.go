@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/foreign"
 )
 
 // checkpoint brings a task's checkpoint up to date, if the run has worked on it.
@@ -102,7 +103,7 @@ func (w *writer) fill(e *editor, k *work, open, cleared []pawl.Blocker) {
 	w.completedAt(e, k)
 	moved := w.subtasks(e, k)
 	e.fill(w.percentOf(e, k), true, "progress_percent")
-	w.filesCreated(e, k)
+	w.claims(e, k)
 	w.criteria(e, k)
 	w.reviews(e, k)
 	w.errors(e, k, open, cleared)
@@ -146,8 +147,9 @@ func (w *writer) completedAt(e *editor, k *work) {
 	}
 }
 
-// filesCreated adds the outputs that are single files and not named yet, and those of items that were finished since.
-func (w *writer) filesCreated(e *editor, k *work) {
+// claims adds the files that the step has made and changed, as far as they are not named yet: outputs that are single
+// files, those of items that were finished since, and of a step that was cut off what it has left behind.
+func (w *writer) claims(e *editor, k *work) {
 	known := map[string]bool{}
 	for _, key := range []string{"files_created", "files_modified"} {
 		if list := e.at(key); list != nil {
@@ -156,24 +158,44 @@ func (w *writer) filesCreated(e *editor, k *work) {
 			}
 		}
 	}
-	var news []string
-	outputs := slices.Sorted(maps.Keys(k.state.Outputs))
-	for _, name := range slices.Concat(outputs, k.made) {
-		c, stated := k.state.Outputs[name]
-		name = strings.TrimPrefix(name, w.root)
-		if !known[name] && !(stated && (c.Files > 0 || c.SHA256 == "")) {
-			news = append(news, name)
+	var outputs []string
+	for _, name := range slices.Sorted(maps.Keys(k.state.Outputs)) {
+		if c := k.state.Outputs[name]; c.Files == 0 && c.SHA256 != "" {
+			outputs = append(outputs, name)
+		}
+	}
+	left := w.leftBehind(k)
+	w.claim(e, "files_created", known, slices.Concat(outputs, k.made, left.Created))
+	w.claim(e, "files_modified", known, left.Modified)
+}
+
+// claim adds names to a list, which a new checkpoint always has.
+func (w *writer) claim(e *editor, key string, known map[string]bool, names []string) {
+	news := []string{}
+	for _, name := range names {
+		if name = strings.TrimPrefix(name, w.root); !known[name] {
 			known[name] = true
+			news = append(news, name)
 		}
 	}
 	if e.made {
-		e.set(append([]string{}, news...), "files_created")
-		e.set([]string{}, "files_modified")
+		e.set(news, key)
 		return
 	}
 	for _, name := range news {
-		e.append(name, "files_created")
+		e.append(name, key)
 	}
+}
+
+// leftBehind returns what was begun of a step that nobody works on now.
+func (w *writer) leftBehind(k *work) foreign.Partial {
+	if w.Partial == nil || k.word == complete || k.state.Attempts == 0 || len(k.state.Live()) > 0 {
+		return foreign.Partial{}
+	}
+	if p := w.Partial(k.ID); p != nil {
+		return *p
+	}
+	return foreign.Partial{}
 }
 
 // criteria says which criteria are met: of a finished step all, since that is what finished means; of another one those

@@ -21,7 +21,10 @@ func (w *writer) say(k *work) {
 		return
 	}
 	w.progress(k)
-	open, _ := w.blockers(k.ID)
+	open, cleared := w.blockers(k.ID)
+	for _, b := range cleared {
+		w.resolve(k, b)
+	}
 	switch {
 	case k.word == complete:
 		w.post(k, letter{to: "orchestrator", kind: "notification", priority: "normal", at: k.state.Ended,
@@ -29,11 +32,34 @@ func (w *writer) say(k *work) {
 	case len(open) > 0:
 		for _, b := range open {
 			w.post(k, letter{to: "supervisor", kind: "escalation", priority: "critical", at: b.Opened,
-				subject: "BLOCKED: " + b.Text, body: "Task " + k.task + " cannot go on: " + b.Text, wanted: cmp.Or(b.Needs, "Clear it: pawl unblock "+strconv.Itoa(b.ID))})
+				subject: blockedBy(b), body: "Task " + k.task + " cannot go on: " + b.Text, wanted: cmp.Or(b.Needs, "Clear it: pawl unblock "+strconv.Itoa(b.ID))})
 		}
 	case k.state.Status == pawl.GaveUp:
 		w.post(k, letter{to: "supervisor", kind: "escalation", priority: "high", at: k.state.Ended,
 			subject: "FAILED: " + k.task, body: cmp.Or(k.state.Why, "It failed."), wanted: "pawl retry " + string(k.ID)})
+	}
+}
+
+func blockedBy(b pawl.Blocker) string { return "BLOCKED: " + oneLine(b.Text) }
+
+// resolve marks the message about a blocker that is cleared, in the outbox and in its reader's inbox.
+func (w *writer) resolve(k *work, b pawl.Blocker) {
+	id, posted := w.box("outbox-" + k.agent).posted[letterKey{k.task, "escalation", blockedBy(b), b.Opened.Unix()}]
+	if !posted {
+		return
+	}
+	for _, name := range []string{w.message("outbox-" + k.agent), w.message("inbox-supervisor")} {
+		data := w.data(name)
+		for _, s := range splice.Sections(splice.Lines(data)) {
+			if s.Title != id {
+				continue
+			}
+			for _, l := range s.Lead() {
+				if key, value, ok := field(l.Text); ok && key == "Status" && value == "pending" {
+					w.put(name, splice.Apply(data, []splice.Edit{{From: l.From, To: l.To, Text: "**Status**: resolved"}}))
+				}
+			}
+		}
 	}
 }
 

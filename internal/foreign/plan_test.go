@@ -1,0 +1,32 @@
+package foreign_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pawl"
+	"pawl/internal/foreign"
+)
+
+// TestManyStepsAreDense: of very many steps a list takes one line, so that the plan's file stays within its limit.
+func TestManyStepsAreDense(t *testing.T) {
+	t.Parallel()
+	s := foreign.Step{ID: "a", Goal: "Make it", Items: []foreign.Item{{ID: "x", Status: pawl.ItemIsDone}, {ID: "y"}, {ID: "z"}}, Facts: map[string]string{"mood": "calm"}}
+	few := foreign.PlanOf(foreign.Reading{Phases: []foreign.Phase{{Steps: []foreign.Step{s}}}}, "claude").Step("a").Agent.Prompt
+	if !strings.Contains(few, "Still to be done:\n- y\n- z\n") || !strings.Contains(few, "mood: calm") {
+		t.Errorf("%s", few)
+	}
+	many := foreign.Reading{System: "x", Phases: []foreign.Phase{{}}}
+	for i := range 10_000 {
+		s.ID, s.Needs = pawl.StepID(fmt.Sprintf("s%d", i)), []pawl.StepID{}
+		many.Phases[0].Steps = append(many.Phases[0].Steps, s)
+	}
+	plan := foreign.PlanOf(many, "claude")
+	if _, err := pawl.WritePlan(plan); err != nil {
+		t.Error(err)
+	}
+	if prompt := plan.Step("s7").Agent.Prompt; prompt != "Make it\nDone already, not to be done again: x\nStill to be done: y; z\n" {
+		t.Errorf("%s", prompt)
+	}
+}
