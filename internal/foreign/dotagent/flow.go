@@ -65,7 +65,7 @@ func (r *reader) readFlow() {
 	r.flow.lost = true
 	if beside != nil {
 		if p, ok := r.parse(beside); ok && p.Is(splice.JSONObject) {
-			r.find("warn", phasePath, "", "phase.json is missing or broken; phase.json.tmp, which was to replace it, is whole, and counts")
+			r.cutOff(r.warn(phasePath, "phase.json is missing or broken; phase.json.tmp, which was to replace it, is whole, and counts"))
 			r.flow.lost = false
 			r.readPhase(p)
 			return
@@ -101,11 +101,11 @@ func (r *reader) readTorn(f *foreign.File) {
 func (r *reader) flagged(beside *foreign.File) {
 	switch {
 	case r.flow.unsafe && beside != nil:
-		r.find("warn", phasePath, "", "interruption_safe is false, and phase.json.tmp lies beside it: a write was cut off. phase.json is whole, and was checked against the reports")
+		r.cutOff(r.warn(phasePath, "interruption_safe is false, and phase.json.tmp lies beside it: a write was cut off. phase.json is whole, and was checked against the reports"))
 	case r.flow.unsafe:
-		r.warn(phasePath, "interruption_safe is false: a write may have been cut off. The file is whole, and was checked against the reports")
+		r.cutOff(r.warn(phasePath, "interruption_safe is false: a write may have been cut off. The file is whole, and was checked against the reports"))
 	case beside != nil:
-		r.warn(beside.Path, "it was to replace phase.json, and never did; phase.json counts")
+		r.cutOff(r.warn(beside.Path, "it was to replace phase.json, and never did; phase.json counts"))
 	}
 }
 

@@ -109,19 +109,29 @@ func oneLine(text string) string {
 	return text
 }
 
-// find adds a finding at a place.
-func (r *reader) find(level pawl.Level, where, hint, format string, args ...any) {
+// find adds a finding at a place, and returns it.
+func (r *reader) find(level pawl.Level, where, hint, format string, args ...any) pawl.Finding {
 	f := pawl.Finding{Level: level, Where: where, What: fmt.Sprintf(format, args...), Hint: hint}
 	if !r.told[f] {
 		r.told[f] = true
 		r.findings = append(r.findings, f)
 	}
+	return f
 }
 
-func (r *reader) warn(where, format string, args ...any) {
-	r.find(pawl.Warn, where, "", format, args...)
+func (r *reader) warn(where, format string, args ...any) pawl.Finding {
+	return r.find(pawl.Warn, where, "", format, args...)
 }
-func (r *reader) bad(where, format string, args ...any) { r.find(pawl.Bad, where, "", format, args...) }
+
+func (r *reader) bad(where, format string, args ...any) pawl.Finding {
+	return r.find(pawl.Bad, where, "", format, args...)
+}
+
+// cutOff tells of a write that was cut off.
+func (r *reader) cutOff(f pawl.Finding) { r.cut = append(r.cut, f) }
+
+// untimely tells of a time that cannot be.
+func (r *reader) untimely(f pawl.Finding) { r.odd = append(r.odd, f) }
 
 // parse reads a file whose whole is to be an object, or an array. What is no JSON is a finding.
 func (r *reader) parse(f *foreign.File) (place, bool) {
@@ -131,7 +141,7 @@ func (r *reader) parse(f *foreign.File) (place, bool) {
 		if wrong, ok := errors.AsType[*splice.JSONError](err); ok {
 			line = wrong.Line
 		}
-		r.bad(f.Path+":"+strconv.Itoa(line), "it is no JSON: %v", err)
+		r.cutOff(r.bad(f.Path+":"+strconv.Itoa(line), "it is no JSON: %v", err))
 		return place{file: f.Path}, false
 	}
 	p := place{f.Path, root}

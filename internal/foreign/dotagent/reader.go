@@ -19,6 +19,8 @@ type reader struct {
 	out      foreign.Reading
 	findings []pawl.Finding
 	told     map[pawl.Finding]bool
+	cut      []pawl.Finding // those of writes that were cut off
+	odd      []pawl.Finding // those of times that cannot be
 	flow     workflow
 	tasks    []*task
 	byID     map[string]*task

@@ -166,11 +166,11 @@ func (r *reader) ages(at phase) {
 		return
 	}
 	if age >= week {
-		r.find(pawl.Warn, phasePath, "pawl import dotagent --fresh", "nothing happened for %s: archive it and start afresh, or go on with caution", days(age))
+		r.untimely(r.find(pawl.Warn, phasePath, "pawl import dotagent --fresh", "nothing happened for %s: archive it and start afresh, or go on with caution", days(age)))
 		return
 	}
 	if age < tenMinutes {
-		r.find(pawl.Warn, phasePath, "", "something happened %s ago: look whether somebody still works on it", age.Truncate(time.Second))
+		r.warn(phasePath, "something happened %s ago: look whether somebody still works on it", age.Truncate(time.Second))
 	}
 }
 

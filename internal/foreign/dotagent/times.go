@@ -44,7 +44,7 @@ func (r *reader) time(p place, key string) time.Time {
 		r.warn(where(), "%s %s has no time zone; it was taken as UTC", key, text)
 	}
 	if at.After(r.world.Now.Add(skew)) {
-		r.warn(where(), "%s %s has not come yet; it is passed over", key, text)
+		r.untimely(r.warn(where(), "%s %s has not come yet; it is passed over", key, text))
 		return time.Time{}
 	}
 	return at

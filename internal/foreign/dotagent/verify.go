@@ -103,14 +103,11 @@ func (v *verifier) times() {
 			faults = append(faults, fault(pawl.Warn, t.where(), "task %s is said to have ended before it was started", t.id))
 		}
 	}
-	for _, f := range v.findings {
-		if strings.Contains(f.What, "has not come yet") || strings.Contains(f.What, "nothing happened for") {
-			faults = append(faults, f)
-		}
-	}
+	faults = append(faults, v.odd...)
 	v.check("the times can be: none has not come yet, the last one is less than a week old", faults)
 }
 
+// progression looks whether the phases that are done are the first of the five, in their order.
 func (v *verifier) progression() {
 	var faults []pawl.Finding
 	for _, text := range v.flow.order() {
@@ -127,18 +124,14 @@ func (v *verifier) progression() {
 
 // writes looks for writes that were cut off.
 func (v *verifier) writes() {
-	var faults []pawl.Finding
-	for _, f := range v.findings {
-		if strings.Contains(f.What, "is no JSON") || strings.Contains(f.What, "interruption_safe is false") || strings.Contains(f.What, "it was to replace") || strings.Contains(f.What, ".tmp, which was to replace") {
-			faults = append(faults, f)
-		}
-	}
+	faults := slices.Clone(v.cut)
 	if v.file(executionPath+".tmp") != nil {
 		faults = append(faults, fault(pawl.Warn, executionPath+".tmp", "it was to replace execution.json, and never did; execution.json counts"))
 	}
 	v.check("no write was cut off", faults)
 }
 
+// tasks looks for tasks that were tried too often, and for needs that are none.
 func (v *verifier) tasks() {
 	var faults []pawl.Finding
 	known := map[pawl.StepStatus]int{}
@@ -156,6 +149,7 @@ func (v *verifier) tasks() {
 	v.check(fmt.Sprintf("%s, none of them tried more than %d times", of(known[pawl.Done], len(v.reader.tasks), "tasks are done"), mostTries), faults)
 }
 
+// archives looks at the archives, and whether there are too many.
 func (v *verifier) archives() {
 	all := archives(v.files)
 	var faults []pawl.Finding

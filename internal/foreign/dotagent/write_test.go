@@ -108,8 +108,6 @@ func (s *story) view(status pawl.RunStatus) foreign.View {
 	return foreign.View{Now: s.now, Root: "/project", State: s.state, Plan: s.plan, Status: status, Why: foreign.StepEnded}
 }
 
-func (s *story) world() foreign.World { return foreign.World{Now: s.now} }
-
 // put changes a file on disk.
 func (s *story) put(name, data string) {
 	s.disk = append(without(s.disk, name), foreign.File{Path: name, Data: []byte(data), Changed: s.now})
