@@ -378,18 +378,20 @@ func TestThePhaseIsNeverLeftComplete(t *testing.T) {
 func TestAnotherWorkflowIsArchived(t *testing.T) {
 	t.Parallel()
 	files, _ := unpacked(t, archives(t)["testdata/read/implementation.txtar"])
-	s := begin(t, shopPlan, files)
-	phase, execution := s.get("memory/state/phase.json"), s.get("memory/state/execution.json")
-	s.write(pawl.StatusActive)
-	const folder = "memory/state/.archive/wf-shop_20260309T113000Z/"
-	if s.get(folder+"phase.json") != phase || s.get(folder+"execution.json") != execution {
-		t.Errorf("it is not archived: %v", names(s.disk))
-	}
-	if r, _ := dotagent.Codec.Read(s.disk, s.now); r.ID != shopRun {
-		t.Errorf("the state is of %s", r.ID)
-	}
-	if s.get("memory/reports/demand.json") == "" || s.get("memory/tasks/task-001/output.json") == "" {
-		t.Error("reports are gone")
+	for _, plan := range []string{shopPlan, "name: p\nsteps: [{id: task-001, run: x}]\n"} { // one that has tasks at once, and one later
+		s := begin(t, plan, files)
+		phase, execution := s.get("memory/state/phase.json"), s.get("memory/state/execution.json")
+		s.write(pawl.StatusActive)
+		const folder = "memory/state/.archive/wf-shop_20260309T113000Z/"
+		if s.get(folder+"phase.json") != phase || s.get(folder+"execution.json") != execution {
+			t.Errorf("it is not archived: %v", names(s.disk))
+		}
+		if r, _ := dotagent.Codec.Read(s.disk, s.now); r.ID != shopRun {
+			t.Errorf("the state is of %s", r.ID)
+		}
+		if s.get("memory/reports/demand.json") == "" || s.get("memory/tasks/task-001/output.json") == "" {
+			t.Error("reports are gone")
+		}
 	}
 }
 
@@ -545,6 +547,19 @@ func TestTasksByID(t *testing.T) {
 	s.write(pawl.StatusActive)
 	got := s.get("memory/state/execution.json")
 	if !strings.Contains(got, `"tasks":{"task-001":{"status":"running","attempts":1,`) || !strings.Contains(got, `"task-002":{"id":"task-002","status":"skipped",`) {
+		t.Error(got)
+	}
+}
+
+// TestPhasesNeverGoBack: a phase of the plan that is named after an earlier one of dotagent's is part of the one before it.
+func TestPhasesNeverGoBack(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "name: p\nphases:\n  - {name: Tests, steps: [{id: one, run: x}]}\n  - {name: Build, steps: [{id: two, run: x}]}\n", nil)
+	s.start("one", 1)
+	s.finish("one", 1)
+	s.start("two", 1)
+	s.write(pawl.StatusActive)
+	if got := s.get("memory/state/phase.json"); !strings.Contains(got, `"current_phase":"VERIFICATION","phase_status":"in_progress"`) {
 		t.Error(got)
 	}
 }
