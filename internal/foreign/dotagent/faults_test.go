@@ -274,3 +274,18 @@ func TestReadsWithoutLoss(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// TestATaskOfAPhaseThatIsDoneIsBelieved where its output was tidied away; of a phase that is not, it is done again.
+func TestATaskOfAPhaseThatIsDoneIsBelieved(t *testing.T) {
+	t.Parallel()
+	const phases = `{"phase":"REQUIREMENTS"},{"phase":"ARCHITECTURE"}`
+	for completed, want := range map[string]pawl.StepStatus{phases: pawl.Pending, phases + `,{"phase":"IMPLEMENTATION"}`: pawl.Done} {
+		files := foreign.Files{
+			{Path: "memory/state/phase.json", Data: []byte(`{"workflow_id":"w","current_phase":"IMPLEMENTATION","phase_status":"in_progress","completed_phases":[` + completed + `]}`)},
+			{Path: "memory/state/execution.json", Data: []byte(`{"tasks":[{"id":"task-001","status":"verified"}]}`)},
+		}
+		if r, _ := dotagent.Codec.Read(files, now); stepOf(t, r, "task-001").Status != want {
+			t.Errorf("%s: %+v", completed, stepOf(t, r, "task-001"))
+		}
+	}
+}

@@ -378,18 +378,20 @@ func TestThePhaseIsNeverLeftComplete(t *testing.T) {
 func TestAnotherWorkflowIsArchived(t *testing.T) {
 	t.Parallel()
 	files, _ := unpacked(t, archives(t)["testdata/read/implementation.txtar"])
-	s := begin(t, shopPlan, files)
-	phase, execution := s.get("memory/state/phase.json"), s.get("memory/state/execution.json")
-	s.write(pawl.StatusActive)
-	const folder = "memory/state/.archive/wf-shop_20260309T113000Z/"
-	if s.get(folder+"phase.json") != phase || s.get(folder+"execution.json") != execution {
-		t.Errorf("it is not archived: %v", names(s.disk))
-	}
-	if r, _ := dotagent.Codec.Read(s.disk, s.now); r.ID != shopRun {
-		t.Errorf("the state is of %s", r.ID)
-	}
-	if s.get("memory/reports/demand.json") == "" || s.get("memory/tasks/task-001/output.json") == "" {
-		t.Error("reports are gone")
+	for _, plan := range []string{shopPlan, "name: p\nsteps: [{id: task-001, run: x}]\n"} { // one that has tasks at once, and one later
+		s := begin(t, plan, files)
+		phase, execution := s.get("memory/state/phase.json"), s.get("memory/state/execution.json")
+		s.write(pawl.StatusActive)
+		const folder = "memory/state/.archive/wf-shop_20260309T113000Z/"
+		if s.get(folder+"phase.json") != phase || s.get(folder+"execution.json") != execution {
+			t.Errorf("it is not archived: %v", names(s.disk))
+		}
+		if r, _ := dotagent.Codec.Read(s.disk, s.now); r.ID != shopRun {
+			t.Errorf("the state is of %s", r.ID)
+		}
+		if s.get("memory/reports/demand.json") == "" || s.get("memory/tasks/task-001/output.json") == "" {
+			t.Error("reports are gone")
+		}
 	}
 }
 
@@ -503,6 +505,61 @@ func TestAReopenedPhaseIsNotDone(t *testing.T) {
 	s.say(pawl.StepReopened{Step: "pm", Why: "rejected"})
 	s.write(pawl.StatusActive)
 	if got := s.get("memory/state/phase.json"); !strings.Contains(got, `"current_phase":"REQUIREMENTS"`) || !strings.Contains(got, `"completed_phases":[]`) {
+		t.Error(got)
+	}
+}
+
+// TestWhatNobodyApprovedIsNotApproved: an answer that autopilot gave is no user checkpoint.
+func TestWhatNobodyApprovedIsNotApproved(t *testing.T) {
+	t.Parallel()
+	s := begin(t, shopPlan, nil)
+	gate := pawl.Gate{ID: "0badcafe", Step: "choose", Type: pawl.HumanVerify, Ask: "Good?"}
+	s.say(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Step: "choose", Answer: pawl.Approved, Auto: true})
+	s.write(pawl.StatusActive)
+	if got := s.get("memory/state/phase.json"); !strings.Contains(got, `"user_checkpoints":[]`) {
+		t.Error(got)
+	}
+}
+
+// TestNothingArchivedIsWrittenOver: another state of the same workflow and the same time lies beside the first.
+func TestNothingArchivedIsWrittenOver(t *testing.T) {
+	t.Parallel()
+	const state = `{"workflow_id":"w","last_updated":"2026-03-09T11:30:00Z"}`
+	disk := foreign.Files{{Path: "memory/state/.archive/w_20260309T113000Z/phase.json", Data: []byte("{}")}, {Path: "memory/state/phase.json", Data: []byte(state)}}
+	disk = store(disk, dotagent.Codec.(foreign.Asker).Aside(disk, now), now)
+	if f := disk.Find("memory/state/.archive/w_20260309T113000Z/phase.json"); string(f.Data) != "{}" {
+		t.Errorf("%s", f.Data)
+	}
+	if f := disk.Find("memory/state/.archive/w_20260309T113000Z/phase.json.2"); f == nil || string(f.Data) != state {
+		t.Errorf("%v", names(disk))
+	}
+}
+
+// TestTasksByID: tasks that stand in an object are changed there, and others are added there.
+func TestTasksByID(t *testing.T) {
+	t.Parallel()
+	s := begin(t, shopPlan, nil)
+	s.write(pawl.StatusActive)
+	s.put("memory/state/execution.json", `{"workflow_id":"`+shopRun+`","tasks":{"task-001":{"status":"pending"}}}`)
+	s.start("pm", 1)
+	s.start("task-001", 1)
+	s.say(pawl.StepSkipped{Step: "task-002", Why: "not needed"})
+	s.write(pawl.StatusActive)
+	got := s.get("memory/state/execution.json")
+	if !strings.Contains(got, `"tasks":{"task-001":{"status":"running","attempts":1,`) || !strings.Contains(got, `"task-002":{"id":"task-002","status":"skipped",`) {
+		t.Error(got)
+	}
+}
+
+// TestPhasesNeverGoBack: a phase of the plan that is named after an earlier one of dotagent's is part of the one before it.
+func TestPhasesNeverGoBack(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "name: p\nphases:\n  - {name: Tests, steps: [{id: one, run: x}]}\n  - {name: Build, steps: [{id: two, run: x}]}\n", nil)
+	s.start("one", 1)
+	s.finish("one", 1)
+	s.start("two", 1)
+	s.write(pawl.StatusActive)
+	if got := s.get("memory/state/phase.json"); !strings.Contains(got, `"current_phase":"VERIFICATION","phase_status":"in_progress"`) {
 		t.Error(got)
 	}
 }
