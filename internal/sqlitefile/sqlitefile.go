@@ -64,7 +64,7 @@ func open(path, mode string) (*sql.DB, error) {
 		}
 	}
 	db, err := sql.Open("sqlite3", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode="+mode+
-		"&_txlock="+map[string]string{"ro": "deferred", "rwc": "immediate"}[mode]+"&_pragma=busy_timeout(5000)&_pragma=synchronous(EXTRA)&_pragma=trusted_schema(0)")
+		"&_pragma=busy_timeout(5000)&_pragma=synchronous(EXTRA)&_pragma=trusted_schema(0)")
 	if err != nil {
 		return nil, err
 	}
