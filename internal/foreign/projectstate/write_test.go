@@ -206,7 +206,7 @@ func TestOnlyWhatDiffers(t *testing.T) {
 	for name, want := range map[string][]string{
 		"program.sql": {
 			`'write_tables','backend_dev','["08", "read_tides"]','["write_tables", "deploy"]','{"tests_passing": true, "note": "it''s late", "task_results": {"08": {"outcome": "success"}}, "task_owners": {"08": "data_dev"}}','active','Created file src/tables.py'`,
-			`'ask','person','["08", "read_tides", "write_tables"]','["deploy", "ask"]','{"tests_passing": true, "note": "it''s late", "task_results": {"08": {"outcome": "success"}, "read_tides": {"outcome": "success"}, "write_tables": {"outcome": "success"}}, "task_owners": {"08": "data_dev", "read_tides": "pawl", "write_tables": "backend_dev"}, "pawl": {"run": "ferry-20260228-120000-ab12"}}','active','Completed write_tables'`,
+			`'ask','person','["08", "read_tides", "write_tables"]','["deploy"]','{"tests_passing": true, "note": "it''s late", "task_results": {"08": {"outcome": "success"}, "read_tides": {"outcome": "success"}, "write_tables": {"outcome": "success"}}, "task_owners": {"08": "data_dev", "read_tides": "pawl", "write_tables": "backend_dev"}, "pawl": {"run": "ferry-20260228-120000-ab12"}}','active','Completed write_tables'`,
 			"'implementation'", "'deployment'",
 			"2026-02-28 10:30:00.250000", "2026-02-28 12:10:00.000000",
 		},
@@ -271,6 +271,16 @@ func TestANewRow(t *testing.T) {
 	}
 	s = newTeller(t, fixture(t, "program.sql"), "")
 	says(t, s.write(), "status", "active", "last_updated", "2026-02-28 12:03:00.000000", "created_at", "2026-02-28 12:01:00.000000")
+}
+
+// Before anything happens to an imported project, only whose run it is now is new in its row.
+func TestNothingHappenedYet(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, fixture(t, "program.sql", `'["write_tables", "deploy"]'`, `'["deploy"]'`), first)
+	s.plan.Phases[0].Steps = s.plan.Phases[0].Steps[2:]
+	s.plan.Phases[1].Steps = s.plan.Phases[1].Steps[1:]
+	says(t, s.write(), "last_action", "Created file src/tables.py", "pending_tasks", `["deploy"]`, "completed_tasks", `["08", "read_tides"]`,
+		"active_task_id", "write_tables", "active_agent_id", "backend_dev", "status", "active")
 }
 
 // A time that is later than the run's last event stays; one that has not come yet does not.
