@@ -92,10 +92,10 @@ var owners = map[string]string{
 	"github.com/google/uuid":                 "pawl/internal/project",
 	"github.com/klauspost/compress":          "pawl/internal/snapshot/pack",
 	"github.com/modelcontextprotocol/go-sdk": "pawl/internal/mcp",
+	"github.com/ncruces/go-sqlite3":          "pawl/internal/sqlitefile",
 	"github.com/spf13/cobra":                 "pawl/internal/cli",
 	"go.yaml.in/yaml/v4":                     "pawl pawl/internal/foreign/splice",
 	"golang.org/x/term":                      "pawl/internal/cli",
-	"modernc.org/sqlite":                     "pawl/internal/sqlitefile",
 	"golang.org/x/sys":                       "", // the system's own interface: whoever needs it
 	"github.com/google/go-cmp":               "tests",
 	"github.com/rogpeppe/go-internal":        "tests",

@@ -19,7 +19,7 @@ import (
 	"strconv"
 	"strings"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
 
 	"pawl/internal/foreign/sqldump"
 )
@@ -63,8 +63,8 @@ func open(path, mode string) (*sql.DB, error) {
 			return nil, err
 		}
 	}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode="+mode+
-		"&_txlock="+map[string]string{"ro": "deferred", "rwc": "immediate"}[mode]+"&_pragma=busy_timeout(5000)&_pragma=synchronous(EXTRA)&_pragma=trusted_schema(0)")
+	db, err := sql.Open("sqlite3", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode="+mode+
+		"&_pragma=busy_timeout(5000)&_pragma=synchronous(EXTRA)&_pragma=trusted_schema(0)")
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 func made(t *testing.T, statements ...string) (path string, db *sql.DB) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "a?b %41.db")
-	db, err := sql.Open("sqlite", "file:"+strings.NewReplacer("?", "%3f", "%", "%25", " ", "%20").Replace(path)+"?_pragma=busy_timeout(5000)")
+	db, err := sql.Open("sqlite3", "file:"+strings.NewReplacer("?", "%3f", "%", "%25", " ", "%20").Replace(path)+"?_pragma=busy_timeout(5000)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,6 +111,35 @@ func TestOthersHaveItOpen(t *testing.T) {
 	}
 	run(t, db, "UPDATE t SET j = 'c'")
 	if got := dump(t, path); !strings.Contains(got, "'c'") {
+		t.Error(got)
+	}
+}
+
+// A log that a dead program left behind counts too, and stays.
+func TestALogIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	path, _ := made(t, "PRAGMA journal_mode=WAL", table, "INSERT INTO t (id, j) VALUES (1, 'a')")
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	for _, suffix := range []string{"", "-wal"} {
+		data, err := os.ReadFile(path + suffix)
+		if err == nil {
+			err = os.WriteFile(copied+suffix, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	was := dump(t, copied)
+	if !strings.Contains(was, "'a'") {
+		t.Errorf("the log was not read: %s", was)
+	}
+	if now, err := os.ReadFile(copied + "-wal"); err != nil || len(now) == 0 {
+		t.Errorf("reading took the log away: %v", err)
+	}
+	if err := sqlitefile.Apply(copied, []byte(was), []byte(strings.Replace(was, "'a'", "'b'", 1))); err != nil {
+		t.Fatal(err)
+	}
+	if got := dump(t, copied); !strings.Contains(got, "'b'") {
 		t.Error(got)
 	}
 }

@@ -33,6 +33,7 @@ func (w *writer) list(column string, with, without []string) string {
 	if w.entry != nil {
 		if v := w.listThere(column); v != nil {
 			there = string(v.Raw())
+			with = w.asTheirs(with, names(v))
 		}
 	}
 	v, err := splice.ReadJSON([]byte(there))
@@ -59,6 +60,15 @@ func (w *writer) list(column string, with, without []string) string {
 		}
 	}
 	return string(out)
+}
+
+// asTheirs returns names without the current task, unless a list has it already: their program takes it out of those that are
+// pending when it hands it out, ours leaves it in.
+func (w *writer) asTheirs(with, have []string) []string {
+	current := w.current()
+	return slices.DeleteFunc(slices.Clone(with), func(name string) bool {
+		return pawl.StepIDOf(name) == current && !slices.Contains(have, name) && !w.State.Steps[current].Finished()
+	})
 }
 
 // listThere returns a list that the row has, in a column of its own or in its metadata.

@@ -220,9 +220,9 @@ func TestTheLastActionIsChecked(t *testing.T) {
 // The prompt counts tests as tests, and an hour from the last action on as recent, however long ago that is.
 func TestThePromptsFactsHold(t *testing.T) {
 	t.Parallel()
-	r, _ := read(t, fixture(t, "program.sql"), world("test_x.py", "src/tables.py", "pom.xml", "latest.txt"))
+	r, _ := read(t, fixture(t, "program.sql"), world("test_x.py", "src/tables.py", "pom.xml", "latest.txt", "src/b.py"))
 	for _, want := range []string{
-		"Project Goal: Timetables", "Current Task: write_tables\n", "Total files: 4\n", "Source files: 1\n", "Test files: 1\n", "Config files: 1\n",
+		"Project Goal: Timetables", "Current Task: write_tables\n", "Total files: 5\n", "Source files: 2\n", "Test files: 1\n", "Config files: 1\n",
 		"Recently modified: 3 files\n", "Task History: 2 tasks completed",
 	} {
 		if !strings.Contains(r.Prompt, want) {

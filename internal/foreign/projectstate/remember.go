@@ -110,38 +110,67 @@ func (w *writer) gates() {
 	}
 }
 
+// gate writes one gate: in its own row, or in that of the table's own program that it came from.
 func (w *writer) gate(t *sqldump.Table, g *pawl.GateState) {
 	id := w.newID("gate", string(g.ID))
-	said, by, reason := "pending", "", ""
+	said := w.answer(g)
+	row, own := w.rowOf(t, id, g.Ask)
 	switch {
-	case g.Answer != nil:
-		said, by, reason = "approved", "person", cmp.Or(g.Answer.Option, g.Answer.Why)
-		if g.Answer.Answer == pawl.Rejected || g.Answer.Answer == pawl.Refused {
-			said = "denied"
-		}
-	case !g.Open():
-		said, by, reason = "denied", "pawl", cmp.Or(g.Withdrawn, "expired")
-	}
-	closed := ""
-	if !g.Closed.IsZero() {
-		closed = likeTime(g.Closed, w.model(""))
-	}
-	for _, row := range t.Rows {
-		asked := text(row, "project_id") == w.project && clip(text(row, "reason"), 1000) == g.Ask // a gate that came from here
-		if text(row, "id") != id && !asked {
-			continue
-		}
-		for column, value := range map[string]string{"status": said, "resolved_by": by, "feedback": reason, "resolved_at": closed} {
+	case row == nil:
+		w.ask(t, id, g, said)
+	case own || word(text(row, "status")) == "pending":
+		for column, value := range said {
 			if _, there := row.Get(column); there && text(row, column) != value {
 				w.source.Set(row, column, orNull(value, 1000))
 			}
 		}
-		return
 	}
+}
+
+// rowOf returns the row of a gate, and whether pawl made it.
+func (w *writer) rowOf(t *sqldump.Table, id, asked string) (row *sqldump.Row, own bool) {
+	for _, r := range t.Rows {
+		theirs := object(text(r, "context")).Get("gate") == nil
+		switch {
+		case text(r, "id") == id:
+			return r, true
+		case theirs && text(r, "project_id") == w.project && clip(text(r, "reason"), 1000) == asked:
+			row = r
+		}
+	}
+	return row, false
+}
+
+// answer returns what became of a gate, in the table's words.
+func (w *writer) answer(g *pawl.GateState) map[string]string {
+	said := map[string]string{"status": "pending", "resolved_by": "", "feedback": "", "resolved_at": ""}
+	switch {
+	case g.Answer != nil:
+		said["status"], said["resolved_by"], said["feedback"] = "approved", "person", cmp.Or(g.Answer.Option, g.Answer.Why)
+		if g.Answer.Answer == pawl.Rejected || g.Answer.Answer == pawl.Refused {
+			said["status"] = "denied"
+		}
+	case !g.Open():
+		said["status"], said["resolved_by"], said["feedback"] = "denied", "pawl", cmp.Or(g.Withdrawn, "expired")
+	}
+	if !g.Closed.IsZero() {
+		said["resolved_at"] = likeTime(g.Closed, w.model(""))
+	}
+	return said
+}
+
+// ask adds a row for a gate.
+func (w *writer) ask(t *sqldump.Table, id string, g *pawl.GateState, said map[string]string) {
 	context, err := json.Marshal(map[string]string{"gate": string(g.ID), "step": string(g.Step), "run": string(w.State.Run)})
 	if err != nil {
 		return // it is made of texts
 	}
-	w.source.Append(t, pairs(t, "id", id, "project_id", w.project, "agent_id", w.stepAgent(g.Step), "gate_type", "manual", "reason", g.Ask,
-		"context", string(context), "status", said, "created_at", likeTime(g.Opened, w.model("")), "resolved_at", closed, "resolved_by", by, "feedback", reason))
+	row := []string{
+		"id", id, "project_id", w.project, "agent_id", w.stepAgent(g.Step), "gate_type", "manual", "reason", g.Ask, "context", string(context),
+		"created_at", likeTime(g.Opened, w.model("")),
+	}
+	for column, value := range said {
+		row = append(row, column, value)
+	}
+	w.source.Append(t, pairs(t, row...))
 }

@@ -148,6 +148,9 @@ func (w *writer) state() {
 		w.add(t, values)
 		return
 	}
+	if values["last_action"].Kind == sqldump.Null {
+		delete(values, "last_action") // nothing happened yet
+	}
 	changed := w.change(w.entry.Row, values)
 	w.stamp()
 	if slices.ContainsFunc(changed, func(column string) bool { return column != "last_action" }) {

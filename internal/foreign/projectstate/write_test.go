@@ -206,7 +206,7 @@ func TestOnlyWhatDiffers(t *testing.T) {
 	for name, want := range map[string][]string{
 		"program.sql": {
 			`'write_tables','backend_dev','["08", "read_tides"]','["write_tables", "deploy"]','{"tests_passing": true, "note": "it''s late", "task_results": {"08": {"outcome": "success"}}, "task_owners": {"08": "data_dev"}}','active','Created file src/tables.py'`,
-			`'ask','person','["08", "read_tides", "write_tables"]','["deploy", "ask"]','{"tests_passing": true, "note": "it''s late", "task_results": {"08": {"outcome": "success"}, "read_tides": {"outcome": "success"}, "write_tables": {"outcome": "success"}}, "task_owners": {"08": "data_dev", "read_tides": "pawl", "write_tables": "backend_dev"}, "pawl": {"run": "ferry-20260228-120000-ab12"}}','active','Completed write_tables'`,
+			`'ask','person','["08", "read_tides", "write_tables"]','["deploy"]','{"tests_passing": true, "note": "it''s late", "task_results": {"08": {"outcome": "success"}, "read_tides": {"outcome": "success"}, "write_tables": {"outcome": "success"}}, "task_owners": {"08": "data_dev", "read_tides": "pawl", "write_tables": "backend_dev"}, "pawl": {"run": "ferry-20260228-120000-ab12"}}','active','Completed write_tables'`,
 			"'implementation'", "'deployment'",
 			"2026-02-28 10:30:00.250000", "2026-02-28 12:10:00.000000",
 		},
@@ -273,6 +273,29 @@ func TestANewRow(t *testing.T) {
 	says(t, s.write(), "status", "active", "last_updated", "2026-02-28 12:03:00.000000", "created_at", "2026-02-28 12:01:00.000000")
 }
 
+// Before anything happens to an imported project, only whose run it is now is new in its row.
+func TestNothingHappenedYet(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, fixture(t, "program.sql", `'["write_tables", "deploy"]'`, `'["deploy"]'`), first)
+	s.plan.Phases[0].Steps = s.plan.Phases[0].Steps[2:]
+	s.plan.Phases[1].Steps = s.plan.Phases[1].Steps[1:]
+	says(t, s.write(), "last_action", "Created file src/tables.py", "pending_tasks", `["deploy"]`, "completed_tasks", `["08", "read_tides"]`,
+		"active_task_id", "write_tables", "active_agent_id", "backend_dev", "status", "active")
+}
+
+// A time that is later than the run's last event stays; one that has not come yet does not.
+func TestALaterTimeStays(t *testing.T) {
+	t.Parallel()
+	for written, want := range map[string]string{"2026-02-28T12:30:00Z": "2026-02-28T12:30:00Z", "2026-02-28T19:00:00Z": "2026-02-28T12:06:00.000000Z"} {
+		s := newTeller(t, fixture(t, "inserts.sql", "2026-02-28T10:00:00Z", written), first)
+		s.done("08")
+		v := s.view(true)
+		v.Now = noon.Add(time.Hour)
+		s.files = projectstate.Codec.Write(s.files, v)
+		says(t, s.row(), "updated_at", want, "last_action", "Completed 08")
+	}
+}
+
 // A gate that came from the table is answered in its row.
 func TestAnImportedGateIsAnswered(t *testing.T) {
 	t.Parallel()
@@ -286,6 +309,28 @@ func TestAnImportedGateIsAnswered(t *testing.T) {
 	if len(rows) != 3 {
 		t.Errorf("%d gates", len(rows))
 	}
+}
+
+// One that was answered before stays as it was answered, and two of the same words are two.
+func TestGatesAreToldApart(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, fixture(t, "inserts.sql"), first)
+	for _, g := range []pawl.Gate{{Step: "08", Ask: "Start?"}, {Step: "08", Ask: "Go on?"}, {Step: "deploy", Ask: "Go on?"}} {
+		g.Type = pawl.HumanVerify
+		g.ID = g.Identify()
+		s.tell(pawl.GateOpened{Gate: g})
+		if g.Step == "08" {
+			s.tell(pawl.GateAnswered{Gate: g.ID, Step: g.Step, Answer: pawl.Approved, Why: "yes"})
+		}
+		s.write()
+	}
+	rows := sqldump.Read(s.files[0].Data).Table("gates").Rows
+	if len(rows) != 5 {
+		t.Fatalf("%d gates", len(rows))
+	}
+	says(t, rows[2], "reason", "Start?", "feedback", "", "resolved_at", "2026-02-28T08:02:00Z")
+	says(t, rows[3], "reason", "Go on?", "status", "approved", "feedback", "yes")
+	says(t, rows[4], "reason", "Go on?", "status", "pending", "feedback", "")
 }
 
 // Somebody's migration, a text that breaks off and an unreadable list are left alone.
