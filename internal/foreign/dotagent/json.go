@@ -3,7 +3,6 @@ package dotagent
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -11,6 +10,7 @@ import (
 	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
+	"pawl/internal/pattern"
 )
 
 // place is a value with the file that it stands in; its value may be nil.
@@ -165,7 +165,7 @@ func (r *reader) twins(p place) {
 }
 
 // texted finds a key with a text, wherever it stands.
-var texted = regexp.MustCompile(`"([a-z_]{1,40})"\s*:\s*"([^"\\\n]{0,200})"`)
+var texted = pattern.New(`"([a-z_]{1,40})"\s*:\s*"([^"\\\n]{0,200})"`)
 
 // scan returns the texts that stand behind keys in what is no JSON, for it was cut off while it was written. Of a key that
 // comes again the first counts: those of inner objects follow.

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
+	"pawl/internal/pattern"
 )
 
 // checkpoint is what was read of a task's checkpoint. Anything may be missing in it.
@@ -80,7 +80,7 @@ func (r *reader) readCheckpoint(f *foreign.File) *checkpoint {
 }
 
 // member is a line of JSON with a key and a scalar.
-var member = regexp.MustCompile(`(?m)^[ \t]*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*")[ \t]*:[ \t]*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*"|-?[0-9]{1,12}|true|false|null)[ \t]*,?[ \t]*\r?$`)
+var member = pattern.New(`(?m)^[ \t]*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*")[ \t]*:[ \t]*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*"|-?[0-9]{1,12}|true|false|null)[ \t]*,?[ \t]*\r?$`)
 
 // scanLines returns as an object what lines of a text say that is no JSON: of keys that are there more than once the first
 // counts, since what is inside of something else comes later.

@@ -2,13 +2,13 @@ package sitebuilder
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
+	"pawl/internal/pattern"
 )
 
 // message is one of an inbox, an outbox or the broadcasts.
@@ -37,9 +37,9 @@ type escalation struct {
 }
 
 var (
-	messageTitle = regexp.MustCompile(`^(?:MSG|BROADCAST)-\d{8,}`)
-	escapeTitle  = regexp.MustCompile(`^(ESC-\d+):\s*(.*)$`)
-	progressText = regexp.MustCompile(`^@orchestrator: Task (\S+) progress: (\d+)%`)
+	messageTitle = pattern.New(`^(?:MSG|BROADCAST)-\d{8,}`)
+	escapeTitle  = pattern.New(`^(ESC-\d+):\s*(.*)$`)
+	progressText = pattern.New(`^@orchestrator: Task (\S+) progress: (\d+)%`)
 )
 
 // readMessages reads all of a team's messages.

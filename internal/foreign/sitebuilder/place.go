@@ -3,11 +3,11 @@ package sitebuilder
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"pawl/internal/foreign"
+	"pawl/internal/pattern"
 )
 
 // usual is where the system's folder lies in a repository.
@@ -78,7 +78,7 @@ func (p place) message(name string) string {
 
 // checkpointName is the name of a checkpoint: agent, task, and whether it is an archived one. What pawl replaced in the
 // archive bears its time.
-var checkpointName = regexp.MustCompile(`^([^-]+)-(.+?)(-complete(?:-\d{8}-\d{6})?)?\.json$`)
+var checkpointName = pattern.New(`^([^-]+)-(.+?)(-complete(?:-\d{8}-\d{6})?)?\.json$`)
 
 // named is what a checkpoint's file name says.
 type named struct {
