@@ -23,6 +23,9 @@ func (p *Pattern) Find(b []byte) []byte           { return p.compiled().Find(b) 
 func (p *Pattern) FindString(s string) string     { return p.compiled().FindString(s) }
 func (p *Pattern) FindStringIndex(s string) []int { return p.compiled().FindStringIndex(s) }
 func (p *Pattern) FindSubmatch(b []byte) [][]byte { return p.compiled().FindSubmatch(b) }
+func (p *Pattern) FindAllSubmatch(b []byte, n int) [][][]byte {
+	return p.compiled().FindAllSubmatch(b, n)
+}
 func (p *Pattern) FindStringSubmatch(s string) []string {
 	return p.compiled().FindStringSubmatch(s)
 }
