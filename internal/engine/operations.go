@@ -40,10 +40,10 @@ func Reconcile(ctx context.Context, p *project.Project, doubts []*pawl.Operation
 	if len(doubts) == 0 {
 		return nil
 	}
+	left := leftByAgents(p, doubts) // first: what runs no more then has left all that it will
 	head := headNow(ctx, p)
 	git, _ := snapshot.GitChanged(p.Root) // what cannot be read tells nothing
 	changed, blind := changedSinceClock(ctx, p, oldestClock(doubts))
-	left := leftByAgents(p, doubts)
 	found := make([]DoubtfulOperation, 0, len(doubts))
 	for _, o := range doubts {
 		w := ledger.World{Root: p.Root, Look: lookIn(p.Root), Blind: blind, Head: head, Git: git, Processes: left[o.ID], Beside: beside(o, doubts)}
