@@ -311,6 +311,9 @@ func (c *drama) weigh(r report, before, after *witness, when string) error {
 	if c.haunted(k) && (is == scripted.Nothing || is == scripted.Traceless) {
 		right = append(right, pawl.OperationPartly, pawl.OperationUnknown)
 	}
+	if k.first == nil && c.repeated(k) {
+		right = append(right, pawl.OperationDone, pawl.OperationPartly, pawl.OperationUnknown)
+	}
 	right = append(right, k.first...)
 	silent := r.Verdict == pawl.OperationUnknown && k.Sort.Local() && !still && !slices.Contains(right, r.Verdict)
 	if !slices.Contains(right, r.Verdict) && !silent {
@@ -343,6 +346,16 @@ func (c *drama) weigh(r report, before, after *witness, when string) error {
 func (c *drama) haunted(k *known) bool {
 	for _, other := range c.known {
 		if other != k && other.session == k.session && other.begun && other.unheard {
+			return true
+		}
+	}
+	return false
+}
+
+// repeated reports whether a call that is the same was carried out after this one: what the files held in between is gone.
+func (c *drama) repeated(k *known) bool {
+	for _, other := range c.known {
+		if other.N > k.N && other.begun && other.Tool == k.Tool && bytes.Equal(other.Input, k.Input) {
 			return true
 		}
 	}
