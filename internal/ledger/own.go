@@ -14,7 +14,7 @@ import (
 func (j *judging) own() {
 	j.mine = namesOf(j.OperationState, j.Root)
 	mine := j.mine
-	j.others = []names{{paths: j.Others}}
+	j.others = []names{{paths: j.Others, removes: true}} // perhaps
 	for _, o := range j.Beside {
 		n := namesOf(o, j.Root)
 		if same := o.Summary == j.Summary && o.Dir == j.Dir; !n.reads && !same { // who did what of two that are the same is all one

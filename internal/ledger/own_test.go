@@ -71,6 +71,10 @@ func TestRemovedBeside(t *testing.T) {
 	if got, evidence := w.judgeBeside(drop, post); got != done {
 		t.Errorf("%s (%s), want done", got, evidence)
 	}
+	post.Others = []string{"lib/a.txt"}
+	if got, evidence := w.judgeBeside(post); got != unknown {
+		t.Errorf("beside one that has an outcome: %s (%s), want unknown", got, evidence)
+	}
 }
 
 // TestTwins: who did what of two that are the same is all one.
