@@ -81,7 +81,7 @@ func (d *DoubtfulOperation) uphold() {
 		return
 	}
 	if d.Verdict = was.Traces; !was.Runs {
-		d.Verdict, d.Evidence = was.Verdict, slices.Clone(was.Evidence)
+		d.Verdict, d.Evidence, d.Runs, d.Traces = was.Verdict, slices.Clone(was.Evidence), false, "" // what runs now is another's
 	}
 	d.Evidence = append(d.Evidence, "it was found to be "+string(d.Verdict)+" before others went to work here")
 }
