@@ -77,11 +77,19 @@ func beside(o *pawl.OperationState, doubts []*pawl.OperationState) []*pawl.Opera
 // more can come further, and what was there once was there.
 func (d *DoubtfulOperation) uphold() {
 	was := d.Judged
-	if was == nil || d.Until.IsZero() || was.Runs && rank[d.Verdict] >= rank[was.Traces] {
+	if was == nil || d.Until.IsZero() {
 		return
 	}
-	if d.Verdict = was.Traces; !was.Runs {
+	if d.Runs && was.Runs && rank[d.Traces] < rank[was.Traces] {
+		d.Traces = was.Traces
+	}
+	switch {
+	case !was.Runs:
 		d.Verdict, d.Evidence, d.Runs, d.Traces = was.Verdict, slices.Clone(was.Evidence), false, "" // what runs now is another's
+	case rank[d.Verdict] < rank[was.Traces]:
+		d.Verdict = was.Traces
+	default:
+		return
 	}
 	d.Evidence = append(d.Evidence, "it was found to be "+string(d.Verdict)+" before others went to work here")
 }
