@@ -44,11 +44,10 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry bool)
 			return err
 		}
 	}
-	written, findings, err := a.mirrorFiles(ctx, p, r, engine.Mirror{Codec: codec, Dir: dir}, foreign.Exported)
+	written, err := a.mirrorFiles(ctx, p, r, engine.Mirror{Codec: codec, Dir: dir}, foreign.Exported)
 	if err != nil {
 		return err
 	}
-	a.printWorst(findings)
 	if !dry {
 		if err := engine.WriteForeign(dir, codec, written); err != nil {
 			return err

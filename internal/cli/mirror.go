@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,6 +54,11 @@ func (a *app) mirrorNamed(p *project.Project, flag string) (*engine.Mirror, erro
 		}
 		dir = filepath.Join(p.Root, path)
 	}
+	for at := dir; at != p.Root; at = filepath.Dir(at) {
+		if info, err := os.Lstat(at); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil, usageError("", "--mirror %s: %s is a symbolic link: name the folder that it leads to", flag, at)
+		}
+	}
 	return &engine.Mirror{Codec: codec, Dir: dir}, nil
 }
 
@@ -86,7 +92,7 @@ func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *engine.R
 	if m == nil {
 		return
 	}
-	written, _, err := a.mirrorFiles(ctx, p, r, *m, foreign.Interrupted)
+	written, err := a.mirrorFiles(ctx, p, r, *m, foreign.Interrupted)
 	if theirs := changedAfter(m.Dir, written, r.State.Updated.Add(ownChange)); theirs != "" {
 		a.sayNotes([]string{fmt.Sprintf("%s was changed by somebody else since something last happened to run %s, and stays as it is", theirs, r.State.Run)})
 		return
@@ -102,21 +108,28 @@ func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *engine.R
 // ownChange is how long after the last event of a run a change of the other system's files may be pawl's.
 const ownChange = time.Minute
 
-// changedAfter returns the first of some files in a folder that was changed after a time; empty: none was.
+// changedAfter returns the first of some files in a folder, or of one file there, that was changed after a time; empty: none
+// was. A database is changed where its log is.
 func changedAfter(dir string, files []foreign.File, at time.Time) string {
+	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
+		dir = filepath.Dir(dir)
+	}
 	for _, f := range files {
-		if info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(f.Path))); err == nil && info.ModTime().After(at) {
-			return f.Path
+		path := filepath.Join(dir, filepath.FromSlash(f.Path))
+		for _, name := range []string{path, path + "-wal"} {
+			if info, err := os.Lstat(name); err == nil && info.ModTime().After(at) {
+				return f.Path
+			}
 		}
 	}
 	return ""
 }
 
 // mirrorFiles returns the files of another system that are not as they are to be for a run.
-func (a *app) mirrorFiles(ctx context.Context, p *project.Project, r *engine.Run, m engine.Mirror, why foreign.Moment) ([]foreign.File, []pawl.Finding, error) {
+func (a *app) mirrorFiles(ctx context.Context, p *project.Project, r *engine.Run, m engine.Mirror, why foreign.Moment) ([]foreign.File, error) {
 	cfg, err := Snapshots(p)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	holder, alive := p.EngineHolder()
 	return engine.MirrorNow(ctx, p, r, m, cfg, why, alive && holder.Run == r.State.Run)

@@ -40,7 +40,7 @@ func ReadForeign(dir string, codec foreign.Codec) (foreign.Files, []pawl.Finding
 		case err != nil && path == dir:
 			return err
 		case err != nil || relErr != nil:
-			findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: name, What: fmt.Sprintf("it cannot be read: %v", errors.Join(err, relErr))})
+			findings = append(findings, notRead(name, errors.Join(err, relErr)))
 			return nil
 		case d.IsDir() && (d.Name() == ".git" || d.Name() == project.Folder || d.Name() == "node_modules"):
 			return filepath.SkipDir
@@ -98,7 +98,8 @@ func readOnly(root, only string, codec foreign.Codec) (foreign.Files, []pawl.Fin
 
 func readForeign(path, name string, codec foreign.Codec) (foreign.File, *pawl.Finding) {
 	leave := func(err error) (foreign.File, *pawl.Finding) {
-		return foreign.File{}, &pawl.Finding{Level: pawl.Warn, Where: name, What: fmt.Sprintf("it is left out: %v", err)}
+		found := notRead(name, err)
+		return foreign.File{}, &found
 	}
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -119,6 +120,24 @@ func readForeign(path, name string, codec foreign.Codec) (foreign.File, *pawl.Fi
 		return leave(err)
 	}
 	return file, nil
+}
+
+// notRead says that a file is left out.
+func notRead(name string, err error) pawl.Finding {
+	return pawl.Finding{Level: pawl.Bad, Where: name, What: fmt.Sprintf("it is left out, for it cannot be read: %v", err)}
+}
+
+// readToWrite is ReadForeign for who writes: all must have been read, for what was not would be taken for missing, and made
+// anew over what is there.
+func readToWrite(dir string, codec foreign.Codec) (foreign.Files, error) {
+	files, findings, err := ReadForeign(dir, codec)
+	for _, f := range findings {
+		err = errors.Join(err, fmt.Errorf("%s: %s", f.Where, f.What))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("nothing of %s is written: %w", codec.System(), err)
+	}
+	return files, nil
 }
 
 // WriteForeign writes files of a codec's system where ReadForeign read them, each whole and durably; one without data is
@@ -142,11 +161,11 @@ func writeForeign(path string, f foreign.File) error {
 	if f.Data == nil {
 		return removeForeign(path, strings.HasSuffix(f.Path, "/"))
 	}
-	if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
+	if err := disk.MakeFoldersAs(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
 	if f.Was == nil {
-		return replaceKeepingMode(path, f.Data)
+		return disk.ReplaceOthers(path, f.Data, 0o666)
 	}
 	if err := sqlitefile.Apply(path, f.Was, f.Data); err != nil {
 		return fmt.Errorf("write %s: %w", f.Path, err)
@@ -160,10 +179,7 @@ func removeForeign(path string, folder bool) error {
 			return nil
 		}
 	}
-	if err := disk.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return disk.Remove(path)
 }
 
 // inside returns the path of a name below a folder, if nothing on the way is a link.
@@ -172,25 +188,16 @@ func inside(dir, name string) (string, error) {
 		return "", fmt.Errorf("write %s: it leads out of the folder", name)
 	}
 	path := dir
-	for part := range strings.SplitSeq(name, "/") {
+	for part := range strings.SplitSeq(strings.TrimSuffix(name, "/"), "/") {
+		if part == "" || part == "." || part == ".." || part == ".git" || part == project.Folder {
+			return "", fmt.Errorf("write %s: %q has no place in the name of such a file", name, part)
+		}
 		path = filepath.Join(path, part)
 		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return "", fmt.Errorf("write %s: %s is a symbolic link", name, path)
 		}
 	}
 	return path, nil
-}
-
-// replaceKeepingMode replaces a file that others read too: with the mode that it has, or that a new one would have.
-func replaceKeepingMode(path string, data []byte) error {
-	mode := fs.FileMode(0o644)
-	if info, err := os.Lstat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	if err := disk.Replace(path, data); err != nil {
-		return err
-	}
-	return os.Chmod(path, mode)
 }
 
 // ForeignFolder is a folder with another system's files, as they were read, with what git and the disk know of it.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -35,7 +35,7 @@ type Imported struct {
 
 // Import makes a run of what was read of another system: its plan, and what it had finished, as far as the files that it
 // claims are there. What is claimed and is not there is a finding, and is to be done again. Cut off anywhere, there is the
-// whole run or none.
+// whole run or none. No engine works in the project meanwhile: an error of KindHeld says which one does.
 func Import(ctx context.Context, p *project.Project, by pawl.Author, in Importing) (Imported, error) {
 	if in.Agent == "" {
 		in.Agent = "claude"
@@ -48,11 +48,17 @@ func Import(ctx context.Context, p *project.Project, by pawl.Author, in Importin
 	if err := m.tell(); err != nil {
 		return Imported{}, err
 	}
-	done := Imported{Run: m.run, Done: m.done, Findings: m.Findings}
-	if err := m.write(ctx); err != nil {
+	lock, err := p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC(), Command: "pawl import"})
+	if err != nil {
+		return Imported{}, err
+	}
+	if err = m.remember(); err == nil { // first: to learn a thing again changes nothing
+		err = m.write(ctx)
+	}
+	if err = errors.Join(err, lock.Unlock()); err != nil {
 		return Imported{}, fmt.Errorf("import %s: %w", in.System, err)
 	}
-	return done, m.remember()
+	return Imported{Run: m.run, Done: m.done, Findings: m.Findings}, nil
 }
 
 // importer gathers the events of a run that is being made.
@@ -236,10 +242,10 @@ func (m *importer) claimed(claims []foreign.Claim) (pawl.Outputs, []string) {
 	if len(outputs) == 0 {
 		return nil, missing
 	}
-	return maps.Clone(outputs), missing
+	return outputs, missing
 }
 
-// notes says gates, decisions and blockers. What was learned follows when the run is there.
+// notes says gates, decisions and blockers. What was learned is in MEMORY.md.
 func (m *importer) notes() error {
 	var errs []error
 	for _, g := range m.Gates {

@@ -46,9 +46,8 @@ type mirror struct {
 	Mirror
 	project *project.Project
 	log     *journal.Log
-	mu      sync.Mutex // guards busy, err and took
+	mu      sync.Mutex // guards busy and took
 	busy    bool
-	err     error
 	took    time.Duration // to write it last
 	idle    sync.WaitGroup
 	store   *snapshot.Store  // nil: there is none
@@ -86,10 +85,10 @@ func (m *mirror) changed(ctx context.Context, state *pawl.State, plan *pawl.Plan
 	view := m.view(ctx, state.Clone(), plan, m.moment(state, plan), true)
 	m.idle.Go(func() {
 		start := time.Now()
-		err := m.write(view)
+		_ = m.write(view) // it is tried again when more happens, and told at the end
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.busy, m.err, m.took = false, err, time.Since(start)
+		m.busy, m.took = false, time.Since(start)
 	})
 }
 
@@ -171,7 +170,7 @@ func (m *mirror) close(ctx context.Context, state *pawl.State, plan *pawl.Plan) 
 	if state.Ended() {
 		why = foreign.RunEnded
 	}
-	return errors.Join(m.err, m.write(m.view(ctx, state, plan, why, false)))
+	return m.write(m.view(ctx, state, plan, why, anyAlive(m.project, state)))
 }
 
 func (m *mirror) view(ctx context.Context, state *pawl.State, plan *pawl.Plan, why foreign.Moment, engine bool) foreign.View {
@@ -184,7 +183,7 @@ const tries = 5
 func (m *mirror) write(v foreign.View) (err error) {
 	for range tries {
 		var files foreign.Files
-		if files, _, err = ReadForeign(m.Dir, m.Codec); err != nil {
+		if files, err = readToWrite(m.Dir, m.Codec); err != nil {
 			return err
 		}
 		if err = WriteForeign(m.Dir, m.Codec, m.Codec.Write(files, v)); !errors.Is(err, sqlitefile.ErrChanged) {
@@ -197,10 +196,10 @@ func (m *mirror) write(v foreign.View) (err error) {
 // MirrorNow returns the files of another system that differ from how they are to be for a run that no engine of ours works
 // on; engine says whether another one does. A run whose attempts live on under their supervisors is as active as with one:
 // nobody is to begin their work again.
-func MirrorNow(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snapshots, why foreign.Moment, engine bool) ([]foreign.File, []pawl.Finding, error) {
-	files, findings, err := ReadForeign(m.Dir, m.Codec)
+func MirrorNow(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snapshots, why foreign.Moment, engine bool) ([]foreign.File, error) {
+	files, err := readToWrite(m.Dir, m.Codec)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var store *snapshot.Store
 	if _, err := os.Stat(p.Snapshots()); err == nil {
@@ -209,7 +208,7 @@ func MirrorNow(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Sn
 		}
 	}
 	engine = engine || anyAlive(p, r.State)
-	return m.Codec.Write(files, viewOf(ctx, p, r, m.Codec, store, why, engine)), findings, nil
+	return m.Codec.Write(files, viewOf(ctx, p, r, m.Codec, store, why, engine)), nil
 }
 
 // anyAlive reports whether an attempt of a run is still at work.

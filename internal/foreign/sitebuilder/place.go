@@ -73,8 +73,11 @@ func (p place) checkpoints() string { return p.base + "progress/checkpoints/" }
 func (p place) status() string      { return p.base + "progress/STATUS.md" }
 func (p place) registry() string    { return p.base + "tasks/TASK-REGISTRY.md" }
 func (p place) message(name string) string {
-	return p.base + "messages/" + name + ".md"
+	return p.base + "messages/" + flat.Replace(name) + ".md"
 }
+
+// flat makes one name of an agent's or a task's that has folders in it.
+var flat = strings.NewReplacer("/", "-", "\\", "-")
 
 // checkpointName is the name of a checkpoint: agent, task, and whether it is an archived one. What pawl replaced in the
 // archive bears its time.
@@ -101,6 +104,6 @@ const archiveMark = "-complete"
 
 // fileOf returns the path of a task's checkpoint, and of its archived one.
 func (p place) fileOf(agent, task string) (current, archived string) {
-	base := p.checkpoints() + agent + "-" + task
+	base := p.checkpoints() + flat.Replace(agent+"-"+task)
 	return base + ".json", base + archiveMark + ".json"
 }
