@@ -45,13 +45,16 @@ func (a *app) setAside(codec foreign.Codec, dir string) error {
 
 // otherWork looks whether another workflow is unfinished in the files that a new run is to keep up to date. Who sits at a
 // terminal may go on with it, which is done then, or have it archived by the run; without one that is for --new to say.
-func (a *app) otherWork(ctx context.Context, p *project.Project, o runOptions) (resumed bool, err error) {
+func (a *app) otherWork(ctx context.Context, p *project.Project, plan string, o runOptions) (resumed bool, err error) {
 	m, err := a.mirrorNamed(p, o.mirror)
-	if err != nil || m == nil || o.fresh {
+	if err != nil || m == nil {
 		return false, err
 	}
 	folder, err := engine.OpenForeign(ctx, m.Codec, m.Dir)
-	if err != nil {
+	if err == nil {
+		err = notOver(folder, m.Codec, plan)
+	}
+	if err != nil || o.fresh {
 		return false, err
 	}
 	q := folder.Question()
@@ -70,6 +73,22 @@ func (a *app) otherWork(ctx context.Context, p *project.Project, o runOptions) (
 		return false, err
 	}
 	return true, a.goOnWith(ctx, m, folder, o)
+}
+
+// notOver refuses to have a run write over the unfinished work of another one, where a system has no archive for it.
+func notOver(folder *engine.ForeignFolder, codec foreign.Codec, plan string) error {
+	if _, sole := codec.(foreign.Sole); !sole {
+		return nil
+	}
+	r, _ := folder.Read("")
+	if r.Name == "" || r.Name == plan || r.Status == pawl.StatusCompleted {
+		return nil
+	}
+	system := codec.System()
+	return &pawl.Error{
+		Kind: pawl.KindUsage, Hint: fmt.Sprintf("pawl import %s, or a folder of its own: --mirror %s=PATH", system, system),
+		Err: fmt.Errorf("%s of %s is unfinished here, and %s would be written over it", r.Name, system, plan),
+	}
 }
 
 // goOnWith makes a run of another system's workflow and carries it on.

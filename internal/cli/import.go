@@ -87,6 +87,15 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no files of %s in %s", system, dir), Hint: "pawl import " + system + " PATH"}
 	}
 	if o.dry {
+		root, err := a.here()
+		if p, inside := a.project(); inside == nil {
+			root, err = p.Root, nil
+		}
+		if err != nil {
+			return err
+		}
+		reading, found := engine.Prove(root, reading)
+		findings = append(findings, found...)
 		report := importReport{Reading: reading, Pending: pending(reading), Findings: append([]pawl.Finding{}, findings...)}
 		if places := folder.Places(); place == "" && len(places) > 1 {
 			report.Others = othersIn(folder, places[1:])
@@ -121,7 +130,7 @@ func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []p
 		return made, err
 	}
 	a.printWorst(made.Findings)
-	fmt.Fprintf(a.Out, "run %s made of %s: %d of %s done\n", made.Run, reading.System, len(made.Done), count(steps(reading), "step"))
+	fmt.Fprintf(a.Out, "run %s made of %s: %d of %s done\n", made.Run, reading.System, len(made.Done), count(reading.Count(), "step"))
 	return made, nil
 }
 
@@ -180,14 +189,6 @@ func pathIn(p *project.Project, dir string) string {
 		return filepath.ToSlash(rel)
 	}
 	return dir
-}
-
-func steps(r foreign.Reading) int {
-	n := 0
-	for _, phase := range r.Phases {
-		n += len(phase.Steps)
-	}
-	return n
 }
 
 func pending(r foreign.Reading) []pawl.StepID {

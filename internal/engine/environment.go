@@ -105,7 +105,7 @@ func (e *Engine) resume(ctx context.Context, w work, ref pawl.AttemptRef, key pa
 	}
 	told.ItemsDone = itemsDone(ctx, e.cfg.Project.Root, st.Named)
 	for _, g := range e.state.Gates {
-		if g.Step == w.step.ID && g.Item == w.item() && g.Answer != nil {
+		if g.Step == w.step.ID && (g.Item == w.item() || w.item() == "") && g.Answer != nil {
 			told.Answers = append(told.Answers, pawl.Told{Ask: g.Ask, Answer: g.Answer.Answer, Option: g.Answer.Option, Why: g.Answer.Why})
 		}
 	}

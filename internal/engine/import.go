@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/content"
 	"pawl/internal/disk"
 	"pawl/internal/foreign"
 	"pawl/internal/journal"
@@ -68,8 +67,8 @@ type importer struct {
 	by      pawl.Author
 	run     pawl.RunID
 	plan    *outline
-	data    []byte                // of the plan
-	proven  map[pawl.StepID]proof // of the steps that are said to be done
+	data    []byte                       // of the plan
+	proven  map[pawl.StepID]pawl.Outputs // what the files of finished steps hold
 	state   *pawl.State
 	events  []pawl.Event
 	done    []pawl.StepID
@@ -77,9 +76,13 @@ type importer struct {
 
 // planFile makes the plan, and reads it as the engine will.
 func (m *importer) planFile() ([]byte, error) {
-	m.proven = map[pawl.StepID]proof{}
+	var found []pawl.Finding
+	m.Reading, m.proven, found = prove(m.project.Root, m.Reading)
+	m.Findings = slices.Concat(m.Findings, found)
 	reading := m.Reading
-	reading.Phases = m.proveSteps()
+	if reading.Count() >= manySteps {
+		reading.Phases = short(reading.Phases)
+	}
 	plan := foreign.PlanOf(reading, m.Agent)
 	if len(plan.Steps()) == 0 {
 		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("import %s: no work was found in %s", m.System, m.Path), Hint: "pawl import " + m.System + " --dry-run"}
@@ -100,31 +103,14 @@ func (m *importer) planFile() ([]byte, error) {
 // its limits.
 const manySteps = 1000
 
-// proof is what is there of the files that a step claims.
-type proof struct {
-	outputs pawl.Outputs
-	missing []string
-}
-
-// proveSteps looks at what the steps claim, and returns them as they are to stand in the plan.
-func (m *importer) proveSteps() []foreign.Phase {
-	total := 0
-	for _, phase := range m.Phases {
-		total += len(phase.Steps)
-	}
-	phases := slices.Clone(m.Phases)
+// short returns the phases with no more than the names of finished steps.
+func short(phases []foreign.Phase) []foreign.Phase {
+	phases = slices.Clone(phases)
 	for i, phase := range phases {
 		phases[i].Steps = slices.Clone(phase.Steps)
-		for j := range phase.Steps {
-			s := &phases[i].Steps[j]
-			if s.Status != pawl.Done && s.Status != pawl.Skipped {
-				continue
-			}
-			var p proof
-			p.outputs, p.missing = m.claimed(s.Claims)
-			m.proven[s.ID] = p
-			if total >= manySteps && len(p.missing) == 0 {
-				*s = foreign.Step{ID: s.ID, Name: s.Name, Needs: s.Needs, Wave: s.Wave, Status: s.Status}
+		for j, s := range phase.Steps {
+			if s.Status == pawl.Done || s.Status == pawl.Skipped {
+				phases[i].Steps[j] = foreign.Step{ID: s.ID, Name: s.Name, Needs: s.Needs, Wave: s.Wave, Status: s.Status}
 			}
 		}
 	}
@@ -199,11 +185,7 @@ func (m *importer) step(s *foreign.Step) error {
 	if s.Status != pawl.Done && s.Status != pawl.Skipped {
 		return nil
 	}
-	outputs, missing := m.proven[s.ID].outputs, m.proven[s.ID].missing
-	if len(missing) > 0 {
-		m.find(pawl.Warn, s.Where, "step %s is said to be done, but of its files %d are missing or changed: %v; it is to be done again", s.ID, len(missing), missing[:min(len(missing), 5)])
-		return nil
-	}
+	outputs := m.proven[s.ID]
 	if s.Status == pawl.Skipped {
 		return m.say(s.Ended, pawl.StepSkipped{Step: s.ID, Why: orElse(s.Why, "skipped in "+m.System)})
 	}
@@ -220,29 +202,6 @@ func (m *importer) step(s *foreign.Step) error {
 	return m.say(s.Ended, pawl.StepDone{
 		Step: s.ID, Key: key.Compact(), Outputs: outputs, Accept: pawl.AcceptOf(planned), Summary: clip(s.Summary), Adopted: why, Started: s.Started,
 	})
-}
-
-// mostClaims is how many claimed files an event has.
-const mostClaims = 200
-
-// claimed checks claims on disk.
-func (m *importer) claimed(claims []foreign.Claim) (pawl.Outputs, []string) {
-	outputs := pawl.Outputs{}
-	var missing []string
-	for _, claim := range claims {
-		c, err := content.One(m.project.Root, claim.Path)
-		switch {
-		case err != nil, claim.SHA256 != "" && claim.SHA256 != c.SHA256, c == (pawl.Content{}):
-			missing = append(missing, claim.Path)
-		case len(outputs) < mostClaims:
-			outputs[claim.Path] = c
-		}
-	}
-	slices.Sort(missing)
-	if len(outputs) == 0 {
-		return nil, missing
-	}
-	return outputs, missing
 }
 
 // notes says gates, decisions and blockers. What was learned is in MEMORY.md.

@@ -96,6 +96,9 @@ type Plural interface {
 	At(place string) Codec
 }
 
+// Sole is a codec of a system that knows one run at a time in a place, and no archive for one that is unfinished.
+type Sole interface{ Sole() }
+
 // Tabular is a codec whose files may also be SQLite databases. Of such a file Data is a dump of these tables, as far as they
 // are there, and what differs in what Write returns is changed in the database.
 type Tabular interface {

@@ -17,7 +17,7 @@ func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
 	if plan.Mode == "" {
 		plan.Mode = pawl.Guided
 	}
-	dense := stepsIn(r) > manySteps
+	dense := r.Count() > denseFrom
 	for i, phase := range r.Phases {
 		p := pawl.Phase{Name: cmp.Or(phase.Name, fmt.Sprintf("phase %d", i+1))}
 		waves := map[int][]pawl.StepID{}
@@ -39,17 +39,9 @@ func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
 	return plan
 }
 
-// manySteps is up to how many steps prompts are set out at length. The file of a plan has a limit: with more of them a
+// denseFrom is up to how many steps prompts are set out at length. The file of a plan has a limit: with more of them a
 // list has one line, and what only helps is left out.
-const manySteps = 2000
-
-func stepsIn(r Reading) int {
-	n := 0
-	for _, phase := range r.Phases {
-		n += len(phase.Steps)
-	}
-	return n
-}
+const denseFrom = 2000
 
 func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName, dense bool) pawl.Step {
 	step := pawl.Step{ID: s.ID, Name: s.Name, Needs: s.Needs, Agent: &pawl.AgentAction{Use: agent, Prompt: promptOf(s, dense)}}

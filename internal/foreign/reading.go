@@ -32,6 +32,15 @@ type Reading struct {
 	Facts    map[string]string `json:"facts,omitempty"` // what else it says, as evidence: energy, last action, agent …
 }
 
+// Count returns how many steps there are.
+func (r Reading) Count() int {
+	n := 0
+	for _, phase := range r.Phases {
+		n += len(phase.Steps)
+	}
+	return n
+}
+
 // Phase is a named group of steps.
 type Phase struct {
 	Name  string `json:"name"`

@@ -88,6 +88,12 @@ func (m *mirror) task(k *work) taskOut {
 		return t
 	}
 	t.Attempts = k.state.Attempts
+	if k.state.Items != nil { // each item has its own, and the task has as many as the most tried
+		t.Attempts = min(1, k.state.Attempts)
+		for _, try := range k.state.Items.Tries {
+			t.Attempts = max(t.Attempts, try.Failures)
+		}
+	}
 	if at := k.began(); !at.IsZero() {
 		t.Started = instant(at)
 	}

@@ -24,9 +24,13 @@ type codec struct{ at string } // the cluster's folder; empty: the first
 var (
 	_ foreign.Historian = codec{}
 	_ foreign.Plural    = codec{}
+	_ foreign.Sole      = codec{}
 )
 
 func (codec) System() string { return "grid" }
+
+// Sole says that STATE.md is of one run.
+func (codec) Sole() {}
 
 // Wants returns the patterns of its files: those of any folder .grid, and summaries that lie beside it.
 func (codec) Wants() []string {

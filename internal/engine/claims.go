@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pawl"
+	"pawl/internal/content"
+	"pawl/internal/foreign"
+)
+
+// Prove looks at the files that the finished steps of a reading claim, below a project's root. A step of whose files one is
+// missing, or not as it was, is to be done again: that is a finding, the step is pending, and tells so to who does it.
+func Prove(root string, r foreign.Reading) (foreign.Reading, []pawl.Finding) {
+	r, _, findings := prove(root, r)
+	return r, findings
+}
+
+// prove is Prove, and returns what the files of the other finished steps hold.
+func prove(root string, r foreign.Reading) (foreign.Reading, map[pawl.StepID]pawl.Outputs, []pawl.Finding) {
+	proven := map[pawl.StepID]pawl.Outputs{}
+	var findings []pawl.Finding
+	r.Phases = slices.Clone(r.Phases)
+	for i, phase := range r.Phases {
+		r.Phases[i].Steps = slices.Clone(phase.Steps)
+		for j := range phase.Steps {
+			s := &r.Phases[i].Steps[j]
+			if s.Status != pawl.Done && s.Status != pawl.Skipped {
+				continue
+			}
+			outputs, missing := claimed(root, s.Claims)
+			if len(missing) == 0 {
+				proven[s.ID] = outputs
+				continue
+			}
+			findings = append(findings, again(s, missing))
+		}
+	}
+	return r, proven, findings
+}
+
+// again has a step done again that was said to be done.
+func again(s *foreign.Step, missing []string) pawl.Finding {
+	s.Status = pawl.Pending
+	s.Resume = strings.TrimSpace(fmt.Sprintf("%s\nIt was said to be done, but of its files %d are missing or changed: %s",
+		s.Resume, len(missing), strings.Join(missing[:min(len(missing), 20)], ", ")))
+	return pawl.Finding{Level: pawl.Warn, Where: s.Where, What: fmt.Sprintf(
+		"step %s is said to be done, but of its files %d are missing or changed: %v; it is to be done again", s.ID, len(missing), missing[:min(len(missing), 5)])}
+}
+
+// mostClaims is how many claimed files an event has.
+const mostClaims = 200
+
+// claimed checks claims on disk.
+func claimed(root string, claims []foreign.Claim) (pawl.Outputs, []string) {
+	outputs := pawl.Outputs{}
+	var missing []string
+	for _, claim := range claims {
+		c, err := content.One(root, claim.Path)
+		switch {
+		case err != nil, claim.SHA256 != "" && claim.SHA256 != c.SHA256, c == (pawl.Content{}):
+			missing = append(missing, claim.Path)
+		case len(outputs) < mostClaims:
+			outputs[claim.Path] = c
+		}
+	}
+	slices.Sort(missing)
+	if len(outputs) == 0 {
+		return nil, missing
+	}
+	return outputs, missing
+}
