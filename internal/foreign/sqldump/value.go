@@ -40,7 +40,7 @@ func (p *parser) cell(words []token, at int) Cell {
 			break
 		}
 	}
-	value, known := literal(words)
+	value, known := literal(words, 0)
 	if !known {
 		value = Value{Kind: Expression, Text: string(p.scanner.text[c.from:c.to])}
 	}
@@ -48,16 +48,19 @@ func (p *parser) cell(words []token, at int) Cell {
 	return c
 }
 
-// literal returns what words say, if no database is needed to know it.
-func literal(words []token) (Value, bool) {
+// deepest is how deep calls are worked out in each other; sqlite3 writes two.
+const deepest = 8
+
+// literal returns what words say, within so many calls, if no database is needed to know it.
+func literal(words []token, deep int) (Value, bool) {
 	switch {
 	case len(words) == 0:
 	case len(words) == 1:
 		return single(words[0])
 	case len(words) == 2 && (words[0].is("-") || words[0].is("+")) && words[1].kind == number:
 		return Value{Kind: Number, Text: words[0].text + words[1].text}, true
-	case words[0].kind == word && words[1].is("(") && words[len(words)-1].is(")"):
-		return call(words[0], arguments(words[2:len(words)-1]))
+	case words[0].kind == word && words[1].is("(") && words[len(words)-1].is(")") && deep < deepest:
+		return call(words[0], arguments(words[2:len(words)-1]), deep+1)
 	}
 	return Value{}, false
 }
@@ -79,12 +82,12 @@ func single(w token) (Value, bool) {
 }
 
 // call works out the functions by which sqlite3 writes strings with line ends.
-func call(name token, given [][]token) (Value, bool) {
+func call(name token, given [][]token, deep int) (Value, bool) {
 	switch {
 	case name.is("replace") && len(given) == 3:
-		in, ok1 := literal(given[0])
-		old, ok2 := literal(given[1])
-		by, ok3 := literal(given[2])
+		in, ok1 := literal(given[0], deep)
+		old, ok2 := literal(given[1], deep)
+		by, ok3 := literal(given[2], deep)
 		if !ok1 || !ok2 || !ok3 || old.Text == "" || len(in.Text)/len(old.Text)*len(by.Text) > 1<<24 {
 			return Value{}, false
 		}
