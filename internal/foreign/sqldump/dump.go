@@ -127,7 +127,7 @@ func bare(written string) string {
 	s := scanner{text: []byte(written)}
 	last := ""
 	for t, ok := s.next(); ok; t, ok = s.next() {
-		if t.kind == word || t.kind == quoted {
+		if t.kind == word || t.kind == quoted || t.kind == text {
 			last = t.text
 		}
 	}

@@ -122,7 +122,7 @@ func (p *parser) skip(what string) bool {
 
 // name passes a name, with its schema, and returns it as it is written.
 func (p *parser) name() string {
-	if k := p.peek(0).kind; k != word && k != quoted {
+	if k := p.peek(0).kind; k != word && k != quoted && k != text { // SQLite takes strings for names
 		return ""
 	}
 	from := p.peek(0).from

@@ -1,6 +1,7 @@
 package sqldump
 
 import (
+	"encoding/hex"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -81,7 +82,7 @@ func single(w token) (Value, bool) {
 	return Value{}, false
 }
 
-// call works out the functions by which sqlite3 writes strings with line ends.
+// call works out the functions by which sqlite3 writes strings with line ends, and package sqlitefile those with zero bytes.
 func call(name token, given [][]token, deep int) (Value, bool) {
 	switch {
 	case name.is("replace") && len(given) == 3:
@@ -99,6 +100,9 @@ func call(name token, given [][]token, deep int) (Value, bool) {
 		case "13":
 			return TextOf("\r"), true
 		}
+	case name.is("cast") && len(given) == 1 && len(given[0]) == 3 && given[0][0].kind == blob && given[0][1].is("as") && given[0][2].is("text"):
+		b, err := hex.DecodeString(given[0][0].text)
+		return TextOf(string(b)), err == nil
 	case name.is("unistr") && len(given) == 1 && len(given[0]) == 1 && given[0][0].kind == text:
 		return TextOf(unistr(given[0][0].text)), true
 	}
@@ -128,7 +132,7 @@ func unistr(escaped string) string {
 		default:
 			digits = 4
 		}
-		r, ok := hex(escaped[min(i+skip, len(escaped)):], digits)
+		r, ok := fromHex(escaped[min(i+skip, len(escaped)):], digits)
 		if !ok {
 			out.WriteByte('\\')
 			continue
@@ -139,7 +143,7 @@ func unistr(escaped string) string {
 	return out.String()
 }
 
-func hex(s string, digits int) (rune, bool) {
+func fromHex(s string, digits int) (rune, bool) {
 	if len(s) < digits {
 		return 0, false
 	}
