@@ -2,8 +2,8 @@
 // text.
 //
 // It goes through SQLite alone, because others may have the database open: what stands in the log beside it is read, and a
-// change is one transaction, there as a whole or not at all, and durable. The file is never replaced. A row that somebody
-// else changed since it was read is not written: then nothing is, and the error is ErrChanged.
+// change is one transaction, there as a whole or not at all, and durable. The file is never replaced. Where somebody else
+// changed anything in the tables since they were read, nothing is written, and the error is ErrChanged.
 package sqlitefile
 
 import (
@@ -24,7 +24,7 @@ import (
 	"pawl/internal/foreign/sqldump"
 )
 
-// ErrChanged means that somebody else changed a row since it was read.
+// ErrChanged means that somebody else changed the tables since they were read.
 var ErrChanged = errors.New("somebody else changed it meanwhile")
 
 // Most is how large the tables of a database may be that are read, in bytes of SQL text.
@@ -54,8 +54,8 @@ func Named(name string) bool {
 	return false
 }
 
-// open opens a database with what it needs: mode is ro, or rwc.
-func open(path, mode string) (*sql.DB, error) {
+// open opens a database with what it needs: mode is ro, or rwc; lock says when a transaction locks it, deferred or immediate.
+func open(path, mode, lock string) (*sql.DB, error) {
 	for _, beside := range []string{"-wal", "-journal", "-shm"} {
 		if info, err := os.Lstat(path + beside); err == nil && !info.Mode().IsRegular() {
 			return nil, fmt.Errorf("%s is no file", path+beside)
@@ -64,7 +64,7 @@ func open(path, mode string) (*sql.DB, error) {
 		}
 	}
 	db, err := sql.Open("sqlite3", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode="+mode+
-		"&_pragma=busy_timeout(5000)&_pragma=synchronous(EXTRA)&_pragma=trusted_schema(0)")
+		"&_txlock="+lock+"&_pragma=busy_timeout(5000)&_pragma=synchronous(EXTRA)&_pragma=trusted_schema(0)")
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func open(path, mode string) (*sql.DB, error) {
 
 // Dump returns those of the tables that are there as SQL text, each value as SQLite writes it; nothing where none is.
 func Dump(path string, tables []string) (text []byte, err error) {
-	db, err := open(path, "ro")
+	db, err := open(path, "ro", "deferred")
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +84,10 @@ func Dump(path string, tables []string) (text []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, tx.Rollback()) }()
+	return dumpAll(tx, tables)
+}
+
+func dumpAll(tx *sql.Tx, tables []string) ([]byte, error) {
 	var out bytes.Buffer
 	for _, table := range tables {
 		if err := dump(&out, tx, table); err != nil {
@@ -112,33 +116,48 @@ func dump(out *bytes.Buffer, tx *sql.Tx, table string) error {
 	}
 	var quoted []string
 	for _, c := range columns {
-		quoted = append(quoted, "quote("+name(c)+")")
+		quoted = append(quoted, asSQL(name(c)))
 	}
-	rows, err := texts(tx, "SELECT "+strings.Join(quoted, " || ',' || ")+" FROM "+name(table))
-	for _, row := range rows {
+	return each(tx, func(row string) error {
 		fmt.Fprintf(out, "INSERT INTO %s VALUES(%s);\n", name(table), row)
-	}
-	if out.Len() > Most {
-		return fmt.Errorf("there are more than %d MiB of it", Most>>20)
-	}
-	return err
+		if out.Len() > Most {
+			return fmt.Errorf("there are more than %d MiB of it", Most>>20)
+		}
+		return nil
+	}, "SELECT "+strings.Join(quoted, " || ',' || ")+" FROM "+name(table))
+}
+
+// asSQL returns what writes a column's value. SQLite's quote cuts a text at its first zero byte: such a one is a cast.
+func asSQL(column string) string {
+	return "CASE WHEN typeof(" + column + ") = 'text' AND instr(" + column + ", char(0)) THEN 'CAST(X''' || hex(" + column +
+		") || ''' AS TEXT)' ELSE quote(" + column + ") END"
 }
 
 // texts returns the one column of a query.
 func texts(tx *sql.Tx, query string, args ...any) (all []string, err error) {
+	return all, each(tx, func(s string) error {
+		all = append(all, s)
+		return nil
+	}, query, args...)
+}
+
+// each goes through the one column of a query, row by row.
+func each(tx *sql.Tx, do func(string) error, query string, args ...any) (err error) {
 	rows, err := tx.Query(query, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var s string
 		if err := rows.Scan(&s); err != nil {
-			return nil, err
+			return err
 		}
-		all = append(all, s)
+		if err := do(s); err != nil {
+			return err
+		}
 	}
-	return all, rows.Err()
+	return rows.Err()
 }
 
 // name returns a name as SQL.
@@ -147,7 +166,7 @@ func name(n string) string { return `"` + strings.ReplaceAll(n, `"`, `""`) + `"`
 // Apply carries out in a database what makes the text was, which Dump gave, into now: values that were changed, and rows
 // and tables that were added. Where there is no database, it makes one.
 func Apply(path string, was, now []byte) (err error) {
-	db, err := open(path, "rwc")
+	db, err := open(path, "rwc", "immediate")
 	if err != nil {
 		return err
 	}
@@ -156,10 +175,27 @@ func Apply(path string, was, now []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := carryOut(tx, sqldump.Read(was), sqldump.Read(now)); err != nil {
+	next := sqldump.Read(now)
+	if err = unchanged(tx, was, next); err == nil {
+		err = carryOut(tx, sqldump.Read(was), next)
+	}
+	if err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
+}
+
+// unchanged returns ErrChanged unless the tables are as they were, and those that are to be made are not there.
+func unchanged(tx *sql.Tx, was []byte, now *sqldump.Dump) error {
+	var tables []string
+	for _, t := range now.Tables {
+		tables = append(tables, t.Name)
+	}
+	there, err := dumpAll(tx, tables)
+	if err == nil && !bytes.Equal(there, was) {
+		return ErrChanged
+	}
+	return err
 }
 
 func carryOut(tx *sql.Tx, was, now *sqldump.Dump) error {
@@ -186,7 +222,7 @@ func carryOut(tx *sql.Tx, was, now *sqldump.Dump) error {
 	return nil
 }
 
-// update changes what differs of a row, which must be as it was.
+// update changes what differs of a row, which its values tell from all others.
 func update(tx *sql.Tx, table string, old, row *sqldump.Row) error {
 	var set, where []string
 	var values, known []any
@@ -204,10 +240,11 @@ func update(tx *sql.Tx, table string, old, row *sqldump.Row) error {
 	if err != nil {
 		return err
 	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, ErrChanged)
+	n, err := done.RowsAffected()
+	if err == nil && n != 1 {
+		return fmt.Errorf("%d rows are as the one that is to be changed", n)
 	}
-	return nil
+	return err
 }
 
 func insert(tx *sql.Tx, table string, row *sqldump.Row) error {

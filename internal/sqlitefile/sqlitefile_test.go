@@ -5,12 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"pawl/internal/foreign/sqldump"
 	"pawl/internal/sqlitefile"
 )
 
@@ -157,6 +159,91 @@ func TestSomebodyElseWasFaster(t *testing.T) {
 	}
 	if diff := cmp.Diff(theirs, dump(t, path)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What somebody else inserted, deleted or made since the tables were read is not written over, nor beside.
+func TestSomebodyElseWasFasterWithRows(t *testing.T) {
+	t.Parallel()
+	row := "INSERT INTO t VALUES (1, 'mine')"
+	for name, c := range map[string]struct{ made, theirs, mine string }{
+		"key":     {"CREATE TABLE t (n PRIMARY KEY, s)", "INSERT INTO t VALUES (1, 'theirs')", row},
+		"no key":  {"CREATE TABLE t (n, s)", "INSERT INTO t VALUES (1, 'theirs')", row},
+		"deleted": {"CREATE TABLE t (n, s)", "DELETE FROM t", row},
+		"table":   {"CREATE TABLE t (n, s)", "CREATE TABLE u (a)", "CREATE TABLE u (b)"},
+		"column":  {"CREATE TABLE t (n, s)", "ALTER TABLE t ADD COLUMN b DEFAULT 'x'", row},
+	} {
+		path, db := made(t, c.made, "INSERT INTO t VALUES (0, 'first')")
+		was := dump(t, path)
+		run(t, db, c.theirs)
+		theirs := dump(t, path)
+		if err := sqlitefile.Apply(path, []byte(was), []byte(was+c.mine+";\n")); !errors.Is(err, sqlitefile.ErrChanged) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if diff := cmp.Diff(theirs, dump(t, path)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// A table that has a string for its name, as SQLite takes it, and no rows, is no change of somebody else's.
+func TestANameIsAString(t *testing.T) {
+	t.Parallel()
+	path, _ := made(t, "CREATE TABLE t (n)", "CREATE TABLE 'u' (a)")
+	was := dump(t, path)
+	if err := sqlitefile.Apply(path, []byte(was), []byte(was+"INSERT INTO t VALUES (1);\nINSERT INTO u VALUES (2);\n")); err != nil {
+		t.Error(err)
+	}
+	if got := dump(t, path); !strings.Contains(got, "\"t\" VALUES(1)") || !strings.Contains(got, "\"u\" VALUES(2)") {
+		t.Error(got)
+	}
+}
+
+// Texts with zero bytes are read whole, stay as they are, and do not keep others of their row from being changed.
+func TestZeroBytes(t *testing.T) {
+	t.Parallel()
+	path, db := made(t, "CREATE TABLE t (n, s TEXT, x TEXT)", `INSERT INTO t VALUES (1, 'it''s\' || char(0) || 'b', 'c'), (2, char(0), 'c')`)
+	was := dump(t, path)
+	if err := sqlitefile.Apply(path, []byte(was), []byte(strings.Replace(was, ",'c')", ",'d')", 1))); err != nil {
+		t.Fatal(err)
+	}
+	var got string
+	if err := db.QueryRow("SELECT group_concat(typeof(s) || hex(s) || x, ' ') FROM t").Scan(&got); err != nil || got != "text697427735C0062d text00c" {
+		t.Errorf("%s, %v", got, err)
+	}
+	v, _ := sqldump.Read([]byte(was)).Table("t").Rows[0].Get("s")
+	if v != sqldump.TextOf("it's\\\x00b") {
+		t.Errorf("it is read as %q", v.Text)
+	}
+}
+
+// Of rows that nothing tells apart, none is changed.
+func TestRowsThatAreTheSame(t *testing.T) {
+	t.Parallel()
+	path, _ := made(t, "CREATE TABLE t (n)", "INSERT INTO t VALUES (1), (1)")
+	was := dump(t, path)
+	err := sqlitefile.Apply(path, []byte(was), []byte(strings.Replace(was, "(1)", "(2)", 1)))
+	if err == nil || errors.Is(err, sqlitefile.ErrChanged) || !strings.Contains(err.Error(), "2 rows") {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff(was, dump(t, path)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Tables that are too large are read until they are, and not to their end: a small file can have a gigabyte of default values.
+// It is not parallel: others would be counted too.
+func TestTooLarge(t *testing.T) {
+	path, _ := made(t, "CREATE TABLE t (n)", "WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < 1000) INSERT INTO t SELECT n FROM i",
+		"ALTER TABLE t ADD COLUMN s DEFAULT '"+strings.Repeat("x", 1<<20)+"'")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := sqlitefile.Dump(path, []string{"t"}); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
+		t.Errorf("got %v", err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 1000 {
+		t.Errorf("it took %d MiB", took)
 	}
 }
 

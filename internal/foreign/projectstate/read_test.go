@@ -323,3 +323,24 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// However much is found, it is found in a moment.
+func TestFindingsTakeNoTime(t *testing.T) {
+	t.Parallel()
+	files := fixture(t, "inserts.sql")
+	data := append([]byte{}, files[0].Data...)
+	for i := range 100_000 {
+		data = fmt.Appendf(data, "INSERT INTO project_state_snapshots (id, project_id) VALUES ('%d', 'p%d');\n", i, i)
+	}
+	files[0].Data = data
+	found := make(chan int, 1)
+	go func() { found <- len(projectstate.Codec.Verify(files, world())) }()
+	select {
+	case n := <-found:
+		if n < 100_000 {
+			t.Errorf("%d findings", n)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("it takes more than five seconds")
+	}
+}

@@ -54,11 +54,12 @@ type reader struct {
 	sources  []*source
 	entries  []*entry // the one that counts of each project
 	findings []pawl.Finding
-	naive    map[string]bool // files whose times have no zone
+	known    map[pawl.Finding]bool // the findings
+	naive    map[string]bool       // files whose times have no zone
 }
 
 func newReader(files foreign.Files, w foreign.World) *reader {
-	r := &reader{world: w, naive: map[string]bool{}}
+	r := &reader{world: w, known: map[pawl.Finding]bool{}, naive: map[string]bool{}}
 	for _, f := range files {
 		d := sqldump.Read(f.Data)
 		if d.Table(statesTable) == nil && len(d.Problems) == 0 {
@@ -79,7 +80,8 @@ func newReader(files foreign.Files, w foreign.World) *reader {
 
 func (r *reader) find(level pawl.Level, where, hint, format string, args ...any) {
 	f := pawl.Finding{Level: level, Where: where, Hint: hint, What: fmt.Sprintf(format, args...)}
-	if !slices.Contains(r.findings, f) {
+	if !r.known[f] {
+		r.known[f] = true
 		r.findings = append(r.findings, f)
 	}
 }

@@ -66,9 +66,19 @@ func (w *writer) remember(before string, changed []string) {
 		change = "record_task_completion"
 	}
 	w.source.Append(t, pairs(t,
-		"id", w.newID("transaction", fmt.Sprint(w.State.Seq)), "project_id", w.project, "occurred_at", w.now(),
+		"id", w.newTransaction(t, before), "project_id", w.project, "occurred_at", w.now(),
 		"change_type", change, "payload", w.entry.members(func(column string) bool { return slices.Contains(changed, column) }),
 		"actor", "pawl", "previous_state", before))
+}
+
+// newTransaction returns the id of what is added to the history: another one than those that are there, also where somebody
+// changed the row since pawl wrote the same there.
+func (w *writer) newTransaction(t *sqldump.Table, before string) string {
+	id := w.newID("transaction", fmt.Sprint(w.State.Seq)+before)
+	for slices.ContainsFunc(t.Rows, func(row *sqldump.Row) bool { return strings.ReplaceAll(text(row, "id"), "-", "") == id }) {
+		id = w.newID("transaction", id)
+	}
+	return id
 }
 
 // now returns when the last event was, as times stand in the table.

@@ -260,6 +260,25 @@ func withoutLine(t *testing.T, text, mark string) (rest, line string) {
 	return b.String(), line
 }
 
+// Somebody changes the row, and it is written again at the same event, however often: each time it is another transaction.
+func TestTransactionsAreToldApart(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, fixture(t, "program.sql"), first)
+	for range 3 {
+		s.write()
+		s.files[0].Data = []byte(changed(t, string(s.files[0].Data), "'implementation','08'", "'implementation','theirs'"))
+	}
+	ids := map[string]bool{}
+	rows := sqldump.Read(s.files[0].Data).Table("project_state_transactions").Rows
+	for _, row := range rows {
+		id, _ := row.Get("id")
+		ids[id.Text] = true
+	}
+	if len(rows) != 5 || len(ids) != len(rows) {
+		t.Errorf("%d transactions, %d ids", len(rows), len(ids))
+	}
+}
+
 // A project that the table does not have yet gets a row, and the sequence counts it.
 func TestANewRow(t *testing.T) {
 	t.Parallel()

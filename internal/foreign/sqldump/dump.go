@@ -20,6 +20,7 @@ type Dump struct {
 	Problems []Problem
 	Counters []*Counter // of sequences
 
+	named map[string]*Table
 	text  []byte
 	edits []splice.Edit
 }
@@ -95,18 +96,11 @@ type statement struct {
 }
 
 // Table returns a table, nil where the text has none of that name.
-func (d *Dump) Table(name string) *Table {
-	for _, t := range d.Tables {
-		if t.Name == name {
-			return t
-		}
-	}
-	return nil
-}
+func (d *Dump) Table(name string) *Table { return d.named[name] }
 
 // Read reads a text. It never fails: what cannot be read is a problem.
 func Read(text []byte) *Dump {
-	d := &Dump{text: text}
+	d := &Dump{text: text, named: map[string]*Table{}}
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		d.Problems = append(d.Problems, Problem{Line: 1, Why: "it is UTF-16, and is not read"})
 		return d
@@ -124,7 +118,7 @@ func (d *Dump) table(written string, line int) *Table {
 		return t
 	}
 	t := &Table{Name: name, Line: line, written: written}
-	d.Tables = append(d.Tables, t)
+	d.Tables, d.named[name] = append(d.Tables, t), t
 	return t
 }
 
@@ -133,7 +127,7 @@ func bare(written string) string {
 	s := scanner{text: []byte(written)}
 	last := ""
 	for t, ok := s.next(); ok; t, ok = s.next() {
-		if t.kind == word || t.kind == quoted {
+		if t.kind == word || t.kind == quoted || t.kind == text {
 			last = t.text
 		}
 	}

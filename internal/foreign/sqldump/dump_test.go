@@ -1,8 +1,10 @@
 package sqldump_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -159,6 +161,66 @@ func TestProblems(t *testing.T) {
 	}
 	if d := sqldump.Read([]byte("\xff\xfeI\x00")); len(d.Problems) != 1 {
 		t.Error("UTF-16")
+	}
+}
+
+// However a text is made, it is read in a moment: reading takes time by its length alone.
+func TestNothingTakesLong(t *testing.T) {
+	t.Parallel()
+	var tables strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&tables, "CREATE TABLE t%d (a);\n", i)
+	}
+	for name, sql := range map[string]string{
+		"brackets": "INSERT INTO t VALUES (1); " + strings.Repeat("[", 1<<20),
+		"calls":    "INSERT INTO t VALUES (" + strings.Repeat("replace(", 50_000) + "'a'" + strings.Repeat(",'b','c')", 50_000) + ");",
+		"tables":   tables.String(),
+	} {
+		read := make(chan struct{})
+		go func() {
+			sqldump.Read([]byte(sql))
+			close(read)
+		}()
+		select {
+		case <-read:
+		case <-time.After(5 * time.Second):
+			t.Errorf("%s: it takes more than five seconds", name)
+		}
+	}
+}
+
+// Names in brackets are names, brackets that are not closed in time are none, also where one is open already.
+func TestBrackets(t *testing.T) {
+	t.Parallel()
+	d := sqldump.Read([]byte("INSERT INTO [a b] ([c[d], e) VALUES (1, 2);\nINSERT INTO t (a, b) VALUES ([[x, 1);\nINSERT INTO [u] (f) VALUES ('[');"))
+	if len(d.Tables) != 3 || d.Table("a b") == nil || d.Table("u") == nil || len(d.Problems) > 0 {
+		t.Fatalf("%+v %v", d.Tables, d.Problems)
+	}
+	if diff := cmp.Diff([]string{"c[d", "e"}, d.Table("a b").Columns); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Calls in each other are worked out as deep as anybody writes them.
+func TestDeepCalls(t *testing.T) {
+	t.Parallel()
+	for deep, want := range map[int]sqldump.Kind{1: sqldump.Text, 8: sqldump.Text, 9: sqldump.Expression} {
+		d := sqldump.Read([]byte("INSERT INTO t (a) VALUES (" + strings.Repeat("replace(", deep) + "'a'" + strings.Repeat(",'a','b')", deep) + ");"))
+		if got := d.Table("t").Rows[0].Cells[0].Kind; got != want {
+			t.Errorf("%d deep: %d", deep, got)
+		}
+	}
+}
+
+// Of many problems some are told, and always that the text breaks off.
+func TestManyProblems(t *testing.T) {
+	t.Parallel()
+	update, cut := "UPDATE t SET a = 1;\n", "INSERT INTO t (a) VALUES (1;\n"
+	for sql, want := range map[string]int{strings.Repeat(cut, 1000): 50, strings.Repeat(update, 1000) + strings.Repeat(cut, 1000): 51} {
+		d := sqldump.Read([]byte(sql))
+		if len(d.Problems) != want || !d.Problems[want-1].Cut {
+			t.Errorf("%d problems, want %d", len(d.Problems), want)
+		}
 	}
 }
 

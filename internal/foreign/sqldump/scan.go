@@ -32,9 +32,10 @@ func (t token) is(what string) bool {
 
 // scanner reads the words of a SQL text.
 type scanner struct {
-	text   []byte
-	at     int
-	broken string // why there are no more words
+	text    []byte
+	at      int
+	broken  string // why there are no more words
+	bracket int    // where the bracket that was opened last may end: at the first ], comma or line end
 }
 
 // next returns the next word, past white space and comments.
@@ -47,8 +48,10 @@ func (s *scanner) next() (token, bool) {
 	switch {
 	case c == '\'':
 		return s.string(from, from, false)
-	case c == '"' || c == '`' || c == '[':
+	case c == '"' || c == '`':
 		return s.quotedName(c)
+	case c == '[':
+		return s.bracketed(), true
 	case letter(c):
 		for s.at < len(s.text) && (letter(s.text[s.at]) || digit(s.text[s.at])) {
 			s.at++
@@ -153,30 +156,38 @@ func unescape(c byte) byte {
 	return c
 }
 
-func (s *scanner) quotedName(open byte) (token, bool) {
-	from, end := s.at, open
-	if open == '[' {
-		end = ']'
+// bracketed reads a name in brackets, or a bracket that is none of a name.
+func (s *scanner) bracketed() token {
+	from := s.at
+	if s.bracket <= from { // looked for once, however many brackets are open
+		n := bytes.IndexAny(s.text[from:], "],\n")
+		if n < 0 {
+			n = len(s.text) - from
+		}
+		s.bracket = from + n
 	}
+	if s.bracket == len(s.text) || s.text[s.bracket] != ']' {
+		s.at++
+		return token{from: from, to: s.at, text: "["}
+	}
+	s.at = s.bracket + 1
+	return token{kind: quoted, from: from, to: s.at, text: string(s.text[from+1 : s.bracket])}
+}
+
+func (s *scanner) quotedName(quote byte) (token, bool) {
+	from := s.at
 	var name []byte
 	for i := from + 1; i < len(s.text); i++ {
 		switch c := s.text[i]; {
-		case c == end && open != '[' && i+1 < len(s.text) && s.text[i+1] == end:
+		case c == quote && i+1 < len(s.text) && s.text[i+1] == quote:
 			name = append(name, c)
 			i++
-		case c == end:
+		case c == quote:
 			s.at = i + 1
 			return token{kind: quoted, from: from, to: s.at, text: string(name)}, true
-		case open == '[' && (c == '\n' || c == ','): // it was no name
-			s.at++
-			return token{from: from, to: s.at, text: "["}, true
 		default:
 			name = append(name, c)
 		}
-	}
-	if open == '[' {
-		s.at++
-		return token{from: from, to: s.at, text: "["}, true
 	}
 	s.at, s.broken = from, "a name has no end"
 	return token{}, false

@@ -24,9 +24,11 @@ func (r *reader) problem(at int, format string, args ...any) {
 	}
 }
 
-// cut notes that the text breaks off.
+// cut notes that the text breaks off: that it does is told at least once, whatever else is.
 func (r *reader) cut(at int, format string, args ...any) {
-	r.Problems = append(r.Problems, Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...), Cut: true})
+	if n := len(r.Problems); n < mostProblems || !r.Problems[n-1].Cut {
+		r.Problems = append(r.Problems, Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...), Cut: true})
+	}
 }
 
 // lineOf returns the line of a byte, from 1. Bytes are asked for in order, mostly.
@@ -120,7 +122,7 @@ func (p *parser) skip(what string) bool {
 
 // name passes a name, with its schema, and returns it as it is written.
 func (p *parser) name() string {
-	if k := p.peek(0).kind; k != word && k != quoted {
+	if k := p.peek(0).kind; k != word && k != quoted && k != text { // SQLite takes strings for names
 		return ""
 	}
 	from := p.peek(0).from

@@ -1,6 +1,7 @@
 package sqldump
 
 import (
+	"encoding/hex"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -40,7 +41,7 @@ func (p *parser) cell(words []token, at int) Cell {
 			break
 		}
 	}
-	value, known := literal(words)
+	value, known := literal(words, 0)
 	if !known {
 		value = Value{Kind: Expression, Text: string(p.scanner.text[c.from:c.to])}
 	}
@@ -48,16 +49,19 @@ func (p *parser) cell(words []token, at int) Cell {
 	return c
 }
 
-// literal returns what words say, if no database is needed to know it.
-func literal(words []token) (Value, bool) {
+// deepest is how deep calls are worked out in each other; sqlite3 writes two.
+const deepest = 8
+
+// literal returns what words say, within so many calls, if no database is needed to know it.
+func literal(words []token, deep int) (Value, bool) {
 	switch {
 	case len(words) == 0:
 	case len(words) == 1:
 		return single(words[0])
 	case len(words) == 2 && (words[0].is("-") || words[0].is("+")) && words[1].kind == number:
 		return Value{Kind: Number, Text: words[0].text + words[1].text}, true
-	case words[0].kind == word && words[1].is("(") && words[len(words)-1].is(")"):
-		return call(words[0], arguments(words[2:len(words)-1]))
+	case words[0].kind == word && words[1].is("(") && words[len(words)-1].is(")") && deep < deepest:
+		return call(words[0], arguments(words[2:len(words)-1]), deep+1)
 	}
 	return Value{}, false
 }
@@ -78,13 +82,13 @@ func single(w token) (Value, bool) {
 	return Value{}, false
 }
 
-// call works out the functions by which sqlite3 writes strings with line ends.
-func call(name token, given [][]token) (Value, bool) {
+// call works out the functions by which sqlite3 writes strings with line ends, and package sqlitefile those with zero bytes.
+func call(name token, given [][]token, deep int) (Value, bool) {
 	switch {
 	case name.is("replace") && len(given) == 3:
-		in, ok1 := literal(given[0])
-		old, ok2 := literal(given[1])
-		by, ok3 := literal(given[2])
+		in, ok1 := literal(given[0], deep)
+		old, ok2 := literal(given[1], deep)
+		by, ok3 := literal(given[2], deep)
 		if !ok1 || !ok2 || !ok3 || old.Text == "" || len(in.Text)/len(old.Text)*len(by.Text) > 1<<24 {
 			return Value{}, false
 		}
@@ -96,6 +100,9 @@ func call(name token, given [][]token) (Value, bool) {
 		case "13":
 			return TextOf("\r"), true
 		}
+	case name.is("cast") && len(given) == 1 && len(given[0]) == 3 && given[0][0].kind == blob && given[0][1].is("as") && given[0][2].is("text"):
+		b, err := hex.DecodeString(given[0][0].text)
+		return TextOf(string(b)), err == nil
 	case name.is("unistr") && len(given) == 1 && len(given[0]) == 1 && given[0][0].kind == text:
 		return TextOf(unistr(given[0][0].text)), true
 	}
@@ -125,7 +132,7 @@ func unistr(escaped string) string {
 		default:
 			digits = 4
 		}
-		r, ok := hex(escaped[min(i+skip, len(escaped)):], digits)
+		r, ok := fromHex(escaped[min(i+skip, len(escaped)):], digits)
 		if !ok {
 			out.WriteByte('\\')
 			continue
@@ -136,7 +143,7 @@ func unistr(escaped string) string {
 	return out.String()
 }
 
-func hex(s string, digits int) (rune, bool) {
+func fromHex(s string, digits int) (rune, bool) {
 	if len(s) < digits {
 		return 0, false
 	}
