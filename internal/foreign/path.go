@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -19,10 +20,10 @@ const (
 // and cleaned. What leads out of the project, or could on some system, is an error that says why: it is absolute, climbs
 // with "..", begins with "~" or a drive, holds NUL or other control characters, or names a device.
 func Inside(name string) (string, error) {
-	if why := unsafe(name); why != "" {
+	clean := path.Clean(name)
+	if why := cmp.Or(unsafe(name), unsafe(clean)); why != "" {
 		return "", fmt.Errorf("%q is not looked for: %s", short(name), why)
 	}
-	clean := path.Clean(name)
 	if clean == "." {
 		return "", errors.New("an empty path is not looked for")
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"pawl"
 )
@@ -13,13 +14,13 @@ import (
 // PlanOf returns the plan that carries on what was read: each step is an agent's, told what the other system says of it.
 // Steps of one wave may run side by side.
 func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
-	plan := &pawl.Plan{Version: 1, Name: cmp.Or(r.Name, r.System), Goal: r.Goal, Mode: r.Mode}
+	plan := &pawl.Plan{Version: 1, Name: cmp.Or(plain(r.Name), r.System), Goal: plain(r.Goal), Mode: r.Mode}
 	if plan.Mode == "" {
 		plan.Mode = pawl.Guided
 	}
 	dense := r.Count() > denseFrom
 	for i, phase := range r.Phases {
-		p := pawl.Phase{Name: cmp.Or(phase.Name, fmt.Sprintf("phase %d", i+1))}
+		p := pawl.Phase{Name: cmp.Or(plain(phase.Name), fmt.Sprintf("phase %d", i+1))}
 		waves := map[int][]pawl.StepID{}
 		for _, s := range phase.Steps {
 			waves[s.Wave] = append(waves[s.Wave], s.ID)
@@ -44,7 +45,7 @@ func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
 const denseFrom = 2000
 
 func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName, dense bool) pawl.Step {
-	step := pawl.Step{ID: s.ID, Name: s.Name, Needs: s.Needs, Agent: &pawl.AgentAction{Use: agent, Prompt: promptOf(s, dense)}}
+	step := pawl.Step{ID: s.ID, Name: plain(s.Name), Needs: s.Needs, Agent: &pawl.AgentAction{Use: agent, Prompt: plain(promptOf(s, dense))}}
 	if step.Needs == nil && s.Wave > 0 {
 		step.Needs = append([]pawl.StepID{}, waves[before(waves, s.Wave)]...)
 	}
@@ -60,6 +61,16 @@ func before(waves map[int][]pawl.StepID, wave int) int {
 		}
 	}
 	return last
+}
+
+// plain leaves out of a text what no plan may hold.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\ufeff' || r == '\ufffe' || r == '\uffff' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
 }
 
 // promptOf says to an agent what a step is about, as far as the other system says it; of one that is finished only that.
