@@ -14,6 +14,9 @@ import (
 // follow, and what was odd in reading.
 func (codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
 	r := read(files, w)
+	if n := len(archives(files)); r.out.Name == "" && n > 0 {
+		return []pawl.Finding{{Level: pawl.OK, What: fmt.Sprintf("no workflow is under way; %d are archived", n), Where: archiveFolder}}
+	}
 	if r.out.Name == "" {
 		return []pawl.Finding{{Level: pawl.Bad, What: "there is no state of dotagent here", Where: phasePath}}
 	}

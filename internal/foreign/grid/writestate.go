@@ -128,7 +128,7 @@ func (w *writer) position(there record) *splice.Value {
 	if k == nil {
 		return p
 	}
-	if k.phase > 0 {
+	if k.phase > 0 && !w.partOf(there) {
 		add("phase", k.phase)
 		add("phase_total", len(w.Plan.Phases))
 		if said := there.at("position", "phase").Says(); blockNumber(said) != k.phase || there.at("position", "phase_name").Says() == "" {
@@ -152,6 +152,11 @@ func (w *writer) position(there record) *splice.Value {
 	add("thread_total", max(len(threads), now.number))
 	p.Pairs = append(p.Pairs, pair("thread_name", splice.Text(now.Name)))
 	return p
+}
+
+// partOf reports whether the plan was made of a part of a cluster: then the file knows better which phase this is.
+func (w *writer) partOf(there record) bool {
+	return w.State.Imported == "grid" && blockNumber(there.at("position", "phase_total").Says()) > len(w.Plan.Phases)
 }
 
 // lastWork returns the last block of the plan.
