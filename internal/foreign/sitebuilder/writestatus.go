@@ -181,7 +181,7 @@ func (w *writer) agentRows(data []byte) []byte {
 		var edits []splice.Edit
 		column := columnsOf(rows)
 		for _, row := range rows[1:] {
-			agent := agentRow{name: column.cell(row, "agent")}.agent()
+			agent := ownerOf(column.cell(row, "agent"), order)
 			if now, ok := standings[agent]; ok {
 				edits = append(edits, changeRow(row, column, now)...)
 			}
@@ -200,6 +200,16 @@ func (w *writer) agentRows(data []byte) []byte {
 		return splice.Apply(data, append(edits, behind(data, lastLine(s, rows), more.String())))
 	}
 	return data
+}
+
+// ownerOf returns which of the agents a row is of: that of its whole cell, else of its first word.
+func ownerOf(cell string, agents []string) string {
+	for _, agent := range agents {
+		if strings.EqualFold(strings.Trim(cell, "* "), inTable(agent)) {
+			return agent
+		}
+	}
+	return agentRow{name: cell}.agent()
 }
 
 // hasTitles reports whether a table has these columns in front, and borders at its sides.

@@ -100,10 +100,8 @@ func (d *Dump) Append(t *Table, values []Pair) bool {
 
 // Takes reports whether a row that is added can have a column.
 func (t *Table) Takes(column string) bool {
-	if t.last != nil && t.last.copied {
-		return slices.Contains(t.last.columns, column)
-	}
-	return slices.Contains(t.Columns, column)
+	copied := t.last != nil && t.last.copied
+	return slices.Contains(t.Columns, column) && (!copied || slices.Contains(t.last.columns, column))
 }
 
 // insert adds a text at a place, behind what was added there before.
