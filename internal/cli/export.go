@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,7 @@ func (a *app) exportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export SYSTEM [PATH]",
 		Short: "Write a run as another system's files",
-		Long: "Write a run as another system's files\n\nSYSTEM is " + a.systems() + ". PATH is the folder that its files are in (default: the project).\n" +
+		Long: "Write a run as another system's files\n\nSYSTEM is " + a.systems() + ". PATH is the folder that its files are in, or are to be in (default: the project).\n" +
 			"Of files that are there only what differs is changed.",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -40,7 +41,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry bool)
 	defer r.Log.Close()
 	dir := p.Root
 	if path != "" {
-		if dir, err = a.foreignDir(path); err != nil {
+		if dir, err = a.foreignPlace(path); err != nil {
 			return err
 		}
 	}
@@ -53,10 +54,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry bool)
 			return err
 		}
 	}
-	names := []string{}
-	for _, f := range written {
-		names = append(names, f.Path)
-	}
+	names := left(written)
 	if a.json {
 		return a.printJSON(names)
 	}
@@ -64,4 +62,16 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry bool)
 		fmt.Fprintln(a.Out, name)
 	}
 	return nil
+}
+
+// left names the files of a writing that are there after it, each once: some are written only to be archived.
+func left(written []foreign.File) []string {
+	names := []string{}
+	for _, f := range written {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == f.Path })
+		if f.Data != nil {
+			names = append(names, f.Path)
+		}
+	}
+	return names
 }

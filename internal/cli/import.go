@@ -2,7 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 
@@ -134,8 +137,20 @@ func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []p
 	return made, nil
 }
 
-// foreignDir returns the folder that another system's files are in.
+// foreignDir returns the folder, or the file, that another system's files are in.
 func (a *app) foreignDir(path string) (string, error) {
+	dir, err := a.foreignPlace(path)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return "", usageError("", "no such file or folder: %s", path)
+	}
+	return dir, nil
+}
+
+// foreignPlace is foreignDir where nothing may be yet.
+func (a *app) foreignPlace(path string) (string, error) {
 	if path == "" {
 		if p, err := a.project(); err == nil {
 			return p.Root, nil
@@ -149,7 +164,17 @@ func (a *app) foreignDir(path string) (string, error) {
 		}
 		path = filepath.Join(here, path)
 	}
-	return filepath.EvalSymlinks(path)
+	return resolved(path)
+}
+
+// resolved follows the links in as much of an absolute path as there is.
+func resolved(path string) (string, error) {
+	full, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return full, err
+	}
+	above, err := resolved(filepath.Dir(path))
+	return filepath.Join(above, filepath.Base(path)), err
 }
 
 // foreignAt opens the folder that a run's files are in: that of the project, where the system knows several runs in it and

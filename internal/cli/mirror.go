@@ -22,7 +22,7 @@ func (a *app) codec(system string) (foreign.Codec, error) {
 			return c, nil
 		}
 	}
-	return nil, usageError("pawl import --help", "no system %q: use %s", system, a.systems())
+	return nil, usageError("", "no system %q: use %s", system, a.systems())
 }
 
 func (a *app) systems() string {
@@ -37,12 +37,27 @@ func (a *app) mirrorHelp() string {
 	return "keep another system's files up to date, SYSTEM or SYSTEM=PATH: " + a.systems()
 }
 
+// mirrorFlag is the value of --mirror: a run has one mirror, and a second is not taken for the first.
+type mirrorFlag string
+
+func (m *mirrorFlag) Set(value string) error {
+	if *m != "" {
+		return fmt.Errorf("a run has one mirror, and it is %s already", *m)
+	}
+	*m = mirrorFlag(value)
+	return nil
+}
+
+func (m *mirrorFlag) String() string { return string(*m) }
+
+func (m *mirrorFlag) Type() string { return "string" }
+
 // mirrorNamed returns the mirror that a flag names; nil where it names none.
-func (a *app) mirrorNamed(p *project.Project, flag string) (*engine.Mirror, error) {
+func (a *app) mirrorNamed(p *project.Project, flag mirrorFlag) (*engine.Mirror, error) {
 	if flag == "" {
 		return nil, nil
 	}
-	system, path, _ := strings.Cut(flag, "=")
+	system, path, _ := strings.Cut(string(flag), "=")
 	codec, err := a.codec(system)
 	if err != nil {
 		return nil, err
@@ -64,18 +79,18 @@ func (a *app) mirrorNamed(p *project.Project, flag string) (*engine.Mirror, erro
 
 // mirrorOf says which system's files are kept up to date for a run: the one that the flag names, else the one that the run
 // had.
-func (a *app) mirrorOf(p *project.Project, flag string) func(*pawl.State) *engine.Mirror {
+func (a *app) mirrorOf(p *project.Project, flag mirrorFlag) func(*pawl.State) *engine.Mirror {
 	return func(s *pawl.State) *engine.Mirror {
 		named := flag
 		if named == "" && s.Mirror != nil {
-			named = s.Mirror.System
+			named = mirrorFlag(s.Mirror.System)
 			if s.Mirror.Path != "" {
-				named += "=" + s.Mirror.Path
+				named += mirrorFlag("=" + s.Mirror.Path)
 			}
 		}
 		m, err := a.mirrorNamed(p, named)
 		if err != nil {
-			a.sayNotes([]string{"the files of " + named + " are not kept up to date: " + err.Error()})
+			a.sayNotes([]string{"the files of " + string(named) + " are not kept up to date: " + err.Error()})
 			return nil
 		}
 		return m

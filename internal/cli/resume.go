@@ -19,7 +19,7 @@ type resumeOptions struct {
 	dry      bool
 	takeOver bool
 	parallel int
-	mirror   string
+	mirror   mirrorFlag
 }
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -36,7 +36,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what would be done")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
 	c.Flags().IntVar(&o.parallel, "parallel", 0, "attempts at a time (default: the plan's)")
-	c.Flags().StringVar(&o.mirror, "mirror", "", a.mirrorHelp())
+	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
 	c.MarkFlagsMutuallyExclusive("dry-run", "take-over")
 	return a.jsonFlag(c)
 }

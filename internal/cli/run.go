@@ -22,7 +22,7 @@ type runOptions struct {
 	background bool
 	fresh      bool
 	takeOver   bool
-	mirror     string
+	mirror     mirrorFlag
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -47,7 +47,7 @@ func (a *app) runCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.background, "background", false, "start the run, print its id and return")
 	c.Flags().BoolVar(&o.fresh, "new", false, "start a new run where one of this plan is unfinished, and archive that")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
-	c.Flags().StringVar(&o.mirror, "mirror", "", a.mirrorHelp())
+	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
 	return c
 }
 
@@ -160,7 +160,7 @@ func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n engine
 }
 
 // inBackground makes the run and starts an engine of its own for it.
-func (a *app) inBackground(ctx context.Context, p *project.Project, n engine.New, mirror string) error {
+func (a *app) inBackground(ctx context.Context, p *project.Project, n engine.New, mirror mirrorFlag) error {
 	run, err := engine.Create(ctx, p, n)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (a *app) inBackground(ctx context.Context, p *project.Project, n engine.New
 		return err
 	}
 	defer log.Close()
-	c := exec.Command(exe, "-C", p.Root, "resume", "--mirror", mirror, string(run))
+	c := exec.Command(exe, "-C", p.Root, "resume", "--mirror", string(mirror), string(run))
 	c.Args[0] = "pawl"
 	c.Stdout, c.Stderr = log, log
 	c.SysProcAttr = detached()
@@ -213,7 +213,7 @@ type engineStart struct {
 	parallel int
 	adopt    *engine.Change
 	examined *engine.Examination
-	mirror   string // the system, perhaps with =PATH; empty: as the run has it
+	mirror   mirrorFlag // the system, perhaps with =PATH; empty: as the run has it
 }
 
 // carryOn runs an engine until the run is over or stops, showing it live.

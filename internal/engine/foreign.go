@@ -24,44 +24,77 @@ import (
 const maxForeign = 16 << 20
 
 // ReadForeign reads the files that a codec wants below a folder, or one of its files alone; of a database its tables, as SQL
-// text. Links are not followed, and what is too large or cannot be read is a finding. A file that is named and not there is
-// one without data.
+// text. Links are not followed; one where a file should be, and what is too large or cannot be read, is a finding. A file
+// that is named and not there is one without data.
 func ReadForeign(dir string, codec foreign.Codec) (foreign.Files, []pawl.Finding, error) {
 	if root, only := placeOf(dir, codec); only != "" {
 		return readOnly(root, only, codec)
 	}
-	wants := codec.Wants()
-	var files foreign.Files
-	var findings []pawl.Finding
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		rel, relErr := filepath.Rel(dir, path)
-		name := filepath.ToSlash(rel)
-		switch {
-		case err != nil && path == dir:
-			return err
-		case err != nil || relErr != nil:
-			findings = append(findings, notRead(name, errors.Join(err, relErr)))
-			return nil
-		case d.IsDir() && (d.Name() == ".git" || d.Name() == project.Folder || d.Name() == "node_modules"):
-			return filepath.SkipDir
-		case d.IsDir() && name != "." && !foreign.MayHold(wants, name):
-			return filepath.SkipDir
-		case !d.Type().IsRegular() || !foreign.Wanted(wants, name):
-			return nil
-		}
-		file, found := readForeign(path, name, codec)
-		if found != nil {
-			findings = append(findings, *found)
-		}
-		if found == nil && (file.Was == nil || len(file.Was) > 0) {
-			files = append(files, file)
-		}
-		return nil
-	})
-	if err != nil {
+	reader := foreignReader{dir: dir, codec: codec, wants: codec.Wants()}
+	if err := filepath.WalkDir(dir, reader.visit); err != nil {
 		return nil, nil, fmt.Errorf("read the files of %s: %w", codec.System(), err)
 	}
-	return files, findings, nil
+	return reader.files, reader.findings, nil
+}
+
+// foreignReader gathers the files that a codec wants below a folder.
+type foreignReader struct {
+	dir      string
+	codec    foreign.Codec
+	wants    []string
+	files    foreign.Files
+	findings []pawl.Finding
+}
+
+// visit is a fs.WalkDirFunc.
+func (r *foreignReader) visit(path string, d fs.DirEntry, err error) error {
+	rel, relErr := filepath.Rel(r.dir, path)
+	name := filepath.ToSlash(rel)
+	switch {
+	case err != nil && path == r.dir:
+		return err
+	case err != nil || relErr != nil:
+		r.findings = append(r.findings, notRead(name, errors.Join(err, relErr)))
+	case d.IsDir():
+		return r.enter(name, d.Name())
+	case d.Type()&fs.ModeSymlink != 0:
+		r.link(path, name)
+	case d.Type().IsRegular() && foreign.Wanted(r.wants, name):
+		r.take(path, name)
+	}
+	return nil
+}
+
+// enter passes over a folder where nothing that is wanted can lie.
+func (r *foreignReader) enter(name, base string) error {
+	if base == ".git" || base == project.Folder || base == "node_modules" || name != "." && !foreign.MayHold(r.wants, name) {
+		return filepath.SkipDir
+	}
+	return nil
+}
+
+// link tells of a link where a file that is wanted should be, or a folder that leads to some.
+func (r *foreignReader) link(path, name string) {
+	_, err := os.Stat(path)
+	switch {
+	case foreign.Wanted(r.wants, name):
+		r.findings = append(r.findings, notRead(name, errLinked))
+	case err == nil && foreign.OnTheWay(r.wants, name):
+		r.findings = append(r.findings, pawl.Finding{Level: pawl.Warn, Where: name, What: "what lies in it is left out: " + errLinked.Error()})
+	}
+}
+
+var errLinked = errors.New("it is a symbolic link, and links are not followed")
+
+func (r *foreignReader) take(path, name string) {
+	file, found := readForeign(path, name, r.codec)
+	if found != nil {
+		r.findings = append(r.findings, *found)
+		return
+	}
+	if file.Was == nil || len(file.Was) > 0 {
+		r.files = append(r.files, file)
+	}
 }
 
 // placeOf returns the folder that a path means, and the one file in it, where it means one: only systems whose files hold
@@ -128,11 +161,16 @@ func notRead(name string, err error) pawl.Finding {
 }
 
 // readToWrite is ReadForeign for who writes: all must have been read, for what was not would be taken for missing, and made
-// anew over what is there.
+// anew over what is there. The folder need not be there yet.
 func readToWrite(dir string, codec foreign.Codec) (foreign.Files, error) {
 	files, findings, err := ReadForeign(dir, codec)
+	if _, missing := os.Lstat(dir); errors.Is(missing, fs.ErrNotExist) {
+		return files, nil
+	}
 	for _, f := range findings {
-		err = errors.Join(err, fmt.Errorf("%s: %s", f.Where, f.What))
+		if f.Level == pawl.Bad {
+			err = errors.Join(err, fmt.Errorf("%s: %s", f.Where, f.What))
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("nothing of %s is written: %w", codec.System(), err)
@@ -142,15 +180,18 @@ func readToWrite(dir string, codec foreign.Codec) (foreign.Files, error) {
 
 // WriteForeign writes files of a codec's system where ReadForeign read them, each whole and durably; one without data is
 // removed, a folder (its path ends in a slash) only where nothing is left in it. In a database what differs is changed, all
-// at once. A path that leads out of the folder is refused, and so is one through a link.
+// at once. Where a path leads out of the folder, or through a link, nothing is written.
 func WriteForeign(dir string, codec foreign.Codec, files []foreign.File) error {
 	dir, _ = placeOf(dir, codec)
-	for _, f := range files {
-		path, err := inside(dir, f.Path)
-		if err == nil {
-			err = writeForeign(path, f)
+	paths := make([]string, len(files))
+	for i, f := range files {
+		var err error
+		if paths[i], err = inside(dir, f.Path); err != nil {
+			return err
 		}
-		if err != nil {
+	}
+	for i, f := range files {
+		if err := writeForeign(paths[i], f); err != nil {
 			return err
 		}
 	}

@@ -187,6 +187,18 @@ func MayHold(patterns []string, folder string) bool {
 	})
 }
 
+// OnTheWay reports whether a folder is one that a codec's patterns name: .grid of **/.grid/*.md.
+func OnTheWay(patterns []string, folder string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		for above := path.Dir(pattern); above != "." && above != "**"; above = path.Dir(above) {
+			if matches(above, folder) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // Wanted reports whether a path matches one of a codec's patterns.
 func Wanted(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, name) })

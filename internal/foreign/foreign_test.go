@@ -36,3 +36,16 @@ func TestMayHold(t *testing.T) {
 		}
 	}
 }
+
+func TestOnTheWay(t *testing.T) {
+	t.Parallel()
+	patterns := []string{"**/.grid/phases/*/*.md", "reports/*/queue/*.json", "*.sql", "**/*state*.db"}
+	for folder, want := range map[string]bool{
+		".grid": true, "a/b/.grid": true, ".grid/phases/01": true, "reports": true, "reports/t": true, "reports/t/queue": true,
+		"src": false, "a/reports": false, "reports/t/data": false, ".grid/phases/01/x": false, "a/b": false,
+	} {
+		if got := foreign.OnTheWay(patterns, folder); got != want {
+			t.Errorf("%q: %v", folder, got)
+		}
+	}
+}
