@@ -18,6 +18,15 @@ func WritePlan(p *Plan) ([]byte, error) {
 	return data, nil
 }
 
+// WriteStep returns a step as it stands in a plan's file.
+func WriteStep(s *Step) ([]byte, error) {
+	data, err := yaml.Dump(s)
+	if err != nil {
+		return nil, fmt.Errorf("write step %s: %w", s.ID, err)
+	}
+	return data, nil
+}
+
 func writePlan(p *Plan) ([]byte, error) {
 	data, err := yaml.Dump(p)
 	if err != nil {

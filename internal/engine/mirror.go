@@ -55,6 +55,7 @@ type mirror struct {
 	why     foreign.Moment   // the weightiest since; empty: it is written
 	ended   []pawl.StepID    // steps that ended since
 	again   <-chan time.Time // when what was put off is to be written; nil: nothing was
+	resting bool
 }
 
 func newMirror(m *Mirror, p *project.Project, log *journal.Log, store *snapshot.Store) *mirror {
@@ -72,7 +73,7 @@ func (m *mirror) changed(ctx context.Context, state *pawl.State, plan *pawl.Plan
 	for _, event := range events {
 		m.note(event)
 	}
-	if m.why == "" || m.again != nil {
+	if m.why == "" || m.again != nil || m.resting {
 		return
 	}
 	m.mu.Lock()
@@ -82,14 +83,21 @@ func (m *mirror) changed(ctx context.Context, state *pawl.State, plan *pawl.Plan
 		return
 	}
 	m.busy, m.when = true, time.Now()
-	view := m.view(ctx, state.Clone(), plan, m.moment(state, plan), true)
+	now, why := state.Clone(), m.moment(state, plan)
 	m.idle.Go(func() {
 		start := time.Now()
-		_ = m.write(view) // it is tried again when more happens, and told at the end
+		_ = m.write(m.view(ctx, now, plan, why, true)) // it is tried again when more happens, and told at the end
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.busy, m.took = false, time.Since(start)
 	})
+}
+
+// rest has the files written only at the end: what brings the project's files back is not to meet others that change.
+func (m *mirror) rest() {
+	if m != nil {
+		m.resting = true
+	}
 }
 
 // pause is how long after one writing the next one may begin: where looking at the files takes long, that is not all that

@@ -26,14 +26,16 @@ const (
 	decisionsPart
 	blockersPart
 	summariesPart
+	plansPart
 	scratchpadPart
 )
 
 // since says from which moment on something is written, as the document does: the state at every turn, checkpoints when
-// somebody is asked or the session ends, warmth and summaries when a block is complete.
+// somebody is asked or the session ends, warmth and summaries when a block is complete; plans before any of them begins.
 var since = map[part]foreign.Moment{
 	statePart: foreign.Beat, scratchpadPart: foreign.Beat, checkpointPart: foreign.StepBegan, decisionsPart: foreign.Learned,
 	blockersPart: foreign.Learned, summariesPart: foreign.StepEnded, warmthPart: foreign.StepEnded, wavesPart: foreign.WaveEnded,
+	plansPart: foreign.Began,
 }
 
 // Write returns what differs, in an order in which any prefix of it can be lived with: what was done first, the state
@@ -48,6 +50,7 @@ func (c codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 			write()
 		}
 	}
+	do(plansPart, w.plans)
 	do(summariesPart, w.summaries)
 	do(warmthPart, w.warmth)
 	do(wavesPart, w.waves)

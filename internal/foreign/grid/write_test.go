@@ -234,6 +234,7 @@ func resumed(t *testing.T, fixture string) (*story, foreign.Reading) {
 		}
 	}
 	s := begin(t, plan.String(), files)
+	s.say(pawl.RunImported{System: "grid", Name: r.Name})
 	s.now = now
 	s.memories = r.Memories
 	for _, phase := range r.Phases {
@@ -325,6 +326,37 @@ func patches(before foreign.Files, out []foreign.File) []foreign.File {
 		}
 	}
 	return out
+}
+
+// TestPlanOfABlock: a plan that pawl wrote follows the run's plan, until somebody changes it; one of others never does.
+func TestPlanOfABlock(t *testing.T) {
+	t.Parallel()
+	s := begin(t, blogPlan, foreign.Files{{Path: ".grid/plans/blog-block-03.md", Data: []byte("# Block 03: Mine\n")}})
+	s.say(pawl.EngineStarted{Epoch: 1, PID: 1})
+	s.write(foreign.Began, pawl.StatusActive)
+	edited := []byte(string(s.disk.Find(".grid/plans/blog-block-02.md").Data) + "Mind the gap.\n")
+	s.disk = append(without(s.disk, ".grid/plans/blog-block-02.md"), foreign.File{Path: ".grid/plans/blog-block-02.md", Data: edited})
+
+	for _, id := range []pawl.StepID{"setup", "layout", "posts"} {
+		s.plan.Step(id).Run = "echo ```"
+	}
+	s.write(foreign.Began, pawl.StatusActive)
+	for name, want := range map[string]bool{"01": true, "02": false, "03": false} {
+		if got := strings.Contains(string(s.disk.Find(".grid/plans/blog-block-"+name+".md").Data), "echo ```"); got != want {
+			t.Errorf("block %s follows the plan: %v", name, got)
+		}
+	}
+	s.say(started("setup", 1), done("setup", 1, nil))
+	s.plan.Step("setup").Run = "false"
+	s.write(foreign.Exported, pawl.StatusActive)
+	if strings.Contains(string(s.disk.Find(".grid/plans/blog-block-01.md").Data), "false") {
+		t.Error("the plan of a finished block changes")
+	}
+	for _, f := range grid.Codec.Verify(s.wanted(), foreign.World{Now: s.now}) {
+		if f.Level == pawl.Bad {
+			t.Errorf("%+v", f)
+		}
+	}
 }
 
 // TestMirrorKeepsLineEnds: with CRLF and a byte order mark in all files, what is changed has them too.

@@ -32,17 +32,21 @@ func (w *writer) summaries() {
 // layout is where the files about blocks lie.
 type layout struct {
 	records map[string]*foreign.File // block → its summary
+	plans   map[string]*foreign.File // block → its plan
 	folders map[string]string        // block → the folder of its phase
 	flat    bool                     // summaries lie in the cluster's folder
 }
 
 func (w *writer) layout() layout {
-	l := layout{records: map[string]*foreign.File{}, folders: map[string]string{}}
+	l := layout{records: map[string]*foreign.File{}, plans: map[string]*foreign.File{}, folders: map[string]string{}}
 	r := &reader{place: w.place}
 	for _, name := range slices.Sorted(maps.Keys(w.there)) {
 		a := w.classify(name)
 		if a.phase != "" && a.block != "" {
 			l.folders[a.block] = a.phase
+		}
+		if a.kind == planFile && l.plans[a.block] == nil {
+			l.plans[a.block] = w.there[name]
 		}
 		if a.kind != summaryFile {
 			continue
