@@ -29,9 +29,8 @@ func (s *State) Apply(e Event) {
 	}
 	if err != nil {
 		s.Misfit++
-		if len(s.Misfits) < MaxMisfits {
-			s.Misfits = append(s.Misfits, Misfit{Seq: e.Seq, Why: err.Error()})
-		}
+		s.Misfits = append(s.Misfits, Misfit{Seq: e.Seq, Why: err.Error()})
+		s.Misfits = s.Misfits[max(0, len(s.Misfits)-MaxMisfits):]
 		return
 	}
 	if sourced, ok := payload.(interface{ source() *Source }); ok {

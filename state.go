@@ -44,7 +44,7 @@ type State struct {
 	Operations map[OperationID]*OperationState `json:"operations,omitempty"` // those without an outcome
 
 	Newer   []EventType `json:"newer,omitempty"`   // unknown event types: a newer pawl wrote here
-	Misfits []Misfit    `json:"misfits,omitempty"` // the first MaxMisfits of them
+	Misfits []Misfit    `json:"misfits,omitempty"` // the last MaxMisfits of them
 	Misfit  int         `json:"misfit_count,omitempty"`
 }
 

@@ -79,13 +79,14 @@ func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationSt
 	parts := ledger.Commands(o.Summary)
 	claims := map[int]int{}
 	for _, s := range table {
-		claim := 0
-		switch {
-		case !recent(s):
+		if !recent(s) {
 			continue
-		case runs(s.PID, wanted, p.Root):
+		}
+		claim, command := 0, process.Command(s.PID)
+		switch {
+		case runs(s.PID, command, wanted, p.Root):
 			claim = len(wanted)
-		case slices.ContainsFunc(parts, func(part string) bool { return isOf(process.Command(s.PID), part) }) && orphan(table, s) && worksIn(s.PID, p.Root):
+		case slices.ContainsFunc(parts, func(part string) bool { return isOf(command, part) }) && orphan(table, s) && worksIn(s.PID, p.Root):
 			claim = 1
 		default:
 			continue
@@ -118,9 +119,9 @@ func startedWithin(o *pawl.OperationState, not map[int]bool) func(process.Stat) 
 // telling is how long a command is, without spaces and quotes, that is not to be found on other command lines by chance.
 const telling = 12
 
-// runs reports whether a process has a command on its command line. A short one must also work in the project.
-func runs(pid int, wanted, root string) bool {
-	if len(wanted) < 4 || !strings.Contains(plainCommand(process.Command(pid)), wanted) {
+// runs reports whether a process has a wanted command on its own line. A short one must also work in the project.
+func runs(pid int, command, wanted, root string) bool {
+	if len(wanted) < 4 || !strings.Contains(plainCommand(command), wanted) {
 		return false
 	}
 	return len(wanted) >= telling || worksIn(pid, root)

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,21 +44,11 @@ func (p *Project) Learn(m pawl.Memory) (added bool, err error) {
 	if first, _, _ := strings.Cut(m.Text, "\n"); isRule(first) {
 		return false, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("nothing to learn: no words in its first line")}
 	}
-	err = p.Editing(func() error {
-		path := followed(p.Memory())
-		doc, err := os.ReadFile(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if doc, added = insertBullet(doc, m); !added {
-			return disk.SyncFolder(filepath.Dir(path)) // whoever added it may have died before that
-		}
-		return disk.Replace(path, doc)
+	err = p.editMemory(func(doc []byte) []byte {
+		doc, added = insertBullet(doc, m)
+		return doc
 	})
-	if err != nil {
-		return false, fmt.Errorf("learn: %w", err)
-	}
-	return added, nil
+	return added && err == nil, err
 }
 
 // LearnAll is Learn of many at once, of which those are passed over that nothing is to be learned from.
@@ -73,13 +64,22 @@ func (p *Project) LearnAll(all []pawl.Memory) error {
 	if len(all) == 0 {
 		return nil
 	}
+	return p.editMemory(func(doc []byte) []byte { return insertAll(doc, all) })
+}
+
+// editMemory changes MEMORY.md, durably.
+func (p *Project) editMemory(edit func(doc []byte) []byte) error {
 	err := p.Editing(func() error {
 		path := followed(p.Memory())
 		doc, err := os.ReadFile(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		return disk.Replace(path, insertAll(doc, all))
+		edited := edit(doc)
+		if bytes.Equal(edited, doc) {
+			return disk.SyncFolder(filepath.Dir(path)) // whoever wrote it so may have died before that
+		}
+		return disk.Replace(path, edited)
 	})
 	if err != nil {
 		return fmt.Errorf("learn: %w", err)
