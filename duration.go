@@ -1,7 +1,6 @@
 package pawl
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -13,7 +12,7 @@ type Duration time.Duration
 func ParseDuration(s string) (Duration, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q is not a duration: write it like 90s, 4m or 1h30m", s)
+		return 0, fmt.Errorf("%q is not a duration; write it like 90s, 4m or 1h30m", s)
 	}
 	return Duration(d), nil
 }
@@ -34,15 +33,16 @@ func (d Duration) String() string {
 // MarshalText writes the duration as String does.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalJSON reads what MarshalText wrote.
-func (d *Duration) UnmarshalJSON(data []byte) error {
-	var s string
-	if err := json.Unmarshal(data, &s); err != nil {
-		return err
-	}
-	parsed, err := ParseDuration(s)
+// UnmarshalText reads what MarshalText wrote.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := ParseDuration(string(text))
 	*d = parsed
 	return err
+}
+
+// Notation says how durations are written.
+func (Duration) Notation() (noun, example string) {
+	return "a duration", "write it like 90s, 4m or 1h30m"
 }
 
 // Seconds returns the duration in seconds.

@@ -16,8 +16,9 @@ import (
 
 // rooms are the parts of the house, each with the rooms that it may import from. Imports run one way.
 var rooms = map[string][]string{
-	"words":    {},
-	"tools":    {"words", "tools"},
+	"ground":   {},
+	"words":    {"ground"},
+	"tools":    {"ground", "words", "tools"},
 	"adapters": {"words", "tools"},
 	"engine":   {"words", "tools"},
 	"skins":    {"words", "tools", "engine"},
@@ -59,6 +60,7 @@ var roomOf = map[string]string{
 	"pawl/internal/snapshot/ignore":              "tools",
 	"pawl/internal/snapshot/pack":                "tools",
 	"pawl/internal/sqlitefile":                   "tools",
+	"pawl/internal/strict":                       "ground",
 	"pawl/internal/supervise":                    "tools",
 	"pawl/internal/supervise/process":            "tools",
 	"pawl/internal/view":                         "tools",
@@ -81,8 +83,8 @@ var roomOf = map[string]string{
 	"pawl/torture/scripted":                      "tests",
 }
 
-// owners are the packages that may use a foreign library: one each, but for YAML, which is read into pawl's own words by
-// the first and changed in place by the second. Libraries that are missing are for tests only.
+// owners are the packages that may use a foreign library: one each, but for YAML, which the first writes, the second reads
+// strictly, and the third changes in place. Libraries that are missing are for tests only.
 var owners = map[string]string{
 	"github.com/anthropics/anthropic-sdk-go": "pawl/internal/evaluator",
 	"github.com/aymanbagabas/go-udiff":       "pawl/internal/snapshot",
@@ -94,7 +96,7 @@ var owners = map[string]string{
 	"github.com/modelcontextprotocol/go-sdk": "pawl/internal/mcp",
 	"github.com/ncruces/go-sqlite3":          "pawl/internal/sqlitefile",
 	"github.com/spf13/cobra":                 "pawl/internal/cli",
-	"go.yaml.in/yaml/v4":                     "pawl pawl/internal/foreign/splice",
+	"go.yaml.in/yaml/v4":                     "pawl pawl/internal/strict pawl/internal/foreign/splice",
 	"golang.org/x/term":                      "pawl/internal/cli",
 	"golang.org/x/sys":                       "", // the system's own interface: whoever needs it
 	"github.com/google/go-cmp":               "tests",
@@ -136,7 +138,7 @@ func packages(t *testing.T) []goPackage {
 	}
 }
 
-// TestImportsRunOneWay checks the house plan: words ← tools ← adapters ← engine ← skins ← main.
+// TestImportsRunOneWay checks the house plan: ground ← words ← tools ← adapters ← engine ← skins ← main.
 func TestImportsRunOneWay(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"pawl/internal/strict"
 )
 
 // executable are the actions that this pawl can carry out. The others are read, and refused.
@@ -40,22 +42,22 @@ func (r *planReader) fillPlan(p *Plan) {
 
 // fill sets a value that the plan does not give.
 func fill[T any](r *planReader, value *T, otherwise T) {
-	if !r.given(value) {
+	if !r.Given(value) {
 		*value = otherwise
 	}
 }
 
 // chosen returns a value that the plan gives, or else the other one.
 func chosen[T any](r *planReader, value *T, otherwise T) T {
-	if r.good(value) {
+	if r.Good(value) {
 		return *value
 	}
 	return otherwise
 }
 
 func (r *planReader) checkPlan(p *Plan) {
-	if p.Version != 1 && r.good(&p.Version) {
-		r.errorf(&p.Version, "this pawl reads plans of version 1, not %d; write version: 1, or leave it out", p.Version)
+	if p.Version != 1 && r.Good(&p.Version) {
+		r.Errorf(&p.Version, "this pawl reads plans of version 1, not %d; write version: 1, or leave it out", p.Version)
 	}
 	r.oneOf(&p.Mode, string(p.Mode), "mode", string(Guided), string(Autopilot), string(HandsOn))
 	r.oneLine(&p.Name, p.Name)
@@ -65,17 +67,17 @@ func (r *planReader) checkPlan(p *Plan) {
 	r.checkEnv(&p.Defaults.Env)
 	r.checkPath(&p.Defaults.Dir, p.Defaults.Dir, "dir")
 	r.checkLimits(&p.Defaults.Timeout, &p.Defaults.Stall, &p.Defaults.Estimate, &p.Defaults.Retry)
-	if r.good(&p.Phases) && len(p.Phases) == 0 {
-		r.errorf(&p.Phases, "the plan has no phases; add one, or leave phases out and write steps")
+	if r.Good(&p.Phases) && len(p.Phases) == 0 {
+		r.Errorf(&p.Phases, "the plan has no phases; add one, or leave phases out and write steps")
 	}
 	for i := range p.Phases {
 		phase := &p.Phases[i]
 		r.oneLine(&phase.Name, phase.Name)
-		if r.good(&phase.Steps) && len(phase.Steps) == 0 {
-			r.errorf(&phase.Steps, "phase %q has no steps; add one, or take the phase out", phase.Name)
+		if r.Good(&phase.Steps) && len(phase.Steps) == 0 {
+			r.Errorf(&phase.Steps, "phase %q has no steps; add one, or take the phase out", phase.Name)
 		}
 		for j := range phase.Steps {
-			if r.good(&phase.Steps[j]) {
+			if r.Good(&phase.Steps[j]) {
 				r.checkStep(&phase.Steps[j])
 			}
 		}
@@ -88,17 +90,17 @@ func (r *planReader) checkPlan(p *Plan) {
 
 func (r *planReader) checkBudget(b *Budget) {
 	r.positive(&b.Time, "time")
-	if r.good(&b.USD) && !(b.USD > 0 && b.USD <= math.MaxFloat64) {
-		r.errorf(&b.USD, `"usd" must be more than 0`)
+	if r.Good(&b.USD) && !(b.USD > 0 && b.USD <= math.MaxFloat64) {
+		r.Errorf(&b.USD, `"usd" must be more than 0`)
 	}
-	if r.good(&b.Tokens) && b.Tokens <= 0 {
-		r.errorf(&b.Tokens, `"tokens" must be more than 0`)
+	if r.Good(&b.Tokens) && b.Tokens <= 0 {
+		r.Errorf(&b.Tokens, `"tokens" must be more than 0`)
 	}
 }
 
 func (r *planReader) checkStep(s *Step) {
-	if _, err := ParseStepID(string(s.ID)); err != nil && r.good(&s.ID) && s.ID != "" {
-		r.errorf(&s.ID, "%v", err)
+	if _, err := ParseStepID(string(s.ID)); err != nil && r.Good(&s.ID) && s.ID != "" {
+		r.Errorf(&s.ID, "%v", err)
 	}
 	r.oneLine(&s.Name, s.Name)
 	r.checkAction(s)
@@ -109,16 +111,16 @@ func (r *planReader) checkStep(s *Step) {
 	r.checkForeach(s)
 	r.checkAccept(s)
 	r.checkLimits(&s.Timeout, &s.Stall, &s.Estimate, &s.Retry)
-	if r.good(&s.Undo) && strings.TrimSpace(s.Undo) == "" {
-		r.errorf(&s.Undo, `"undo" is empty; give it a command, or leave it out`)
+	if r.Good(&s.Undo) && strings.TrimSpace(s.Undo) == "" {
+		r.Errorf(&s.Undo, `"undo" is empty; give it a command, or leave it out`)
 	}
 	for name, score := range s.Review {
-		at := entry{&s.Review, name}
+		at := strict.Entry{Of: &s.Review, Key: name}
 		if name == "" {
-			r.errorf(at, `a reviewer in "review" has no name`)
+			r.Errorf(at, `a reviewer in "review" has no name`)
 		}
-		if r.good(at) && (score < 0 || score > 100) {
-			r.errorf(at, "the minimum score of reviewer %q is %d; it must be 0 to 100", name, score)
+		if r.Good(at) && (score < 0 || score > 100) {
+			r.Errorf(at, "the minimum score of reviewer %q is %d; it must be 0 to 100", name, score)
 		}
 	}
 }
@@ -131,28 +133,28 @@ func (r *planReader) checkAction(s *Step) {
 	}
 	var given []action
 	for _, a := range []action{{"run", &s.Run}, {"agent", &s.Agent}, {"kernel", &s.Kernel}, {"gate", &s.Gate}} {
-		if !r.given(a.pointer) {
+		if !r.Given(a.pointer) {
 			continue
 		}
 		given = append(given, a)
 		if !slices.Contains(executable, a.key) {
-			r.errorf(a.pointer, "this pawl has no executor for %q steps; use %s", a.key, oneOfThem(executable))
+			r.Errorf(a.pointer, "this pawl has no executor for %q steps; use %s", a.key, oneOfThem(executable))
 		}
 	}
 	switch len(given) {
 	case 0:
-		r.errorf(s, "%s has no action; give it %s", s.title(), oneOfThem(executable))
+		r.Errorf(s, "%s has no action; give it %s", s.title(), oneOfThem(executable))
 	case 1:
 	default:
-		r.errorf(given[1].pointer, "%s has two actions, %s (line %d) and %s; keep one, or make it two steps",
-			s.title(), given[0].key, r.line(given[0].pointer), given[1].key)
+		r.Errorf(given[1].pointer, "%s has two actions, %s (line %d) and %s; keep one, or make it two steps",
+			s.title(), given[0].key, r.Line(given[0].pointer), given[1].key)
 	}
-	if r.good(&s.Run) && strings.TrimSpace(s.Run) == "" {
-		r.errorf(&s.Run, `"run" is empty; give it a command`)
+	if r.Good(&s.Run) && strings.TrimSpace(s.Run) == "" {
+		r.Errorf(&s.Run, `"run" is empty; give it a command`)
 	}
 	r.checkAgent(s.Agent)
 	r.checkKernel(s)
-	if r.good(s.Gate) {
+	if r.Good(s.Gate) {
 		r.checkGate(s.Gate)
 	}
 }
@@ -172,7 +174,7 @@ func (s *Step) title() string {
 }
 
 func (r *planReader) checkAgent(a *AgentAction) {
-	if !r.good(a) {
+	if !r.Good(a) {
 		return
 	}
 	names := make([]string, len(AgentNames))
@@ -182,28 +184,28 @@ func (r *planReader) checkAgent(a *AgentAction) {
 	r.oneOf(&a.Use, string(a.Use), "agent", names...)
 	r.checkAgentCommand(a)
 	switch {
-	case !r.good(&a.MaxUSD):
+	case !r.Good(&a.MaxUSD):
 	case !(a.MaxUSD > 0 && a.MaxUSD <= math.MaxFloat64):
-		r.errorf(&a.MaxUSD, `"max_usd" must be more than 0`)
+		r.Errorf(&a.MaxUSD, `"max_usd" must be more than 0`)
 	case slices.Contains(AgentNames, a.Use) && !a.Use.TellsCost():
-		r.errorf(&a.MaxUSD, `%s does not say what it costs, so "max_usd" cannot be kept; take it out, or give the plan a budget of tokens`, a.Use)
+		r.Errorf(&a.MaxUSD, `%s does not say what it costs, so "max_usd" cannot be kept; take it out, or give the plan a budget of tokens`, a.Use)
 	}
 }
 
 // checkAgentCommand sees to it that a program of the user's own is named where it is wanted, and only there.
 func (r *planReader) checkAgentCommand(a *AgentAction) {
 	switch own := a.Use == AnyCommand; {
-	case !r.good(&a.Use):
-	case own && !r.given(&a.Command):
-		r.errorf(&a.Use, `the agent "command" needs a "command" to run; add it`)
-	case own && r.good(&a.Command) && strings.TrimSpace(a.Command) == "":
-		r.errorf(&a.Command, `"command" is empty; give it a command`)
-	case !own && r.given(&a.Command):
-		r.errorf(&a.Command, `only the agent "command" has a "command"; take it out, or write use: command`)
+	case !r.Good(&a.Use):
+	case own && !r.Given(&a.Command):
+		r.Errorf(&a.Use, `the agent "command" needs a "command" to run; add it`)
+	case own && r.Good(&a.Command) && strings.TrimSpace(a.Command) == "":
+		r.Errorf(&a.Command, `"command" is empty; give it a command`)
+	case !own && r.Given(&a.Command):
+		r.Errorf(&a.Command, `only the agent "command" has a "command"; take it out, or write use: command`)
 	case own:
 		for _, key := range []any{&a.Args, &a.Model} {
-			if r.given(key) {
-				r.errorf(key, `the agent "command" is told everything by its "command"; put it there`)
+			if r.Given(key) {
+				r.Errorf(key, `the agent "command" is told everything by its "command"; put it there`)
 			}
 		}
 	}
@@ -211,19 +213,19 @@ func (r *planReader) checkAgentCommand(a *AgentAction) {
 
 func (r *planReader) checkKernel(s *Step) {
 	k := s.Kernel
-	if !r.good(k) {
+	if !r.Good(k) {
 		return
 	}
-	if r.given(&k.Code) == r.given(&k.File) {
-		r.errorf(&s.Kernel, `a kernel step has either "code" or "file"; give it one of them`)
+	if r.Given(&k.Code) == r.Given(&k.File) {
+		r.Errorf(&s.Kernel, `a kernel step has either "code" or "file"; give it one of them`)
 	}
 	r.checkPath(&k.File, k.File, "file")
 	if time := Duration(MaxKernelTimeout); s.Timeout > time {
 		at := any(&s.Timeout)
-		if !r.given(at) {
+		if !r.Given(at) {
 			at = &s.Kernel
 		}
-		r.errorf(at, "a kernel step may take at most %s, not %s; split it, or give it a shorter timeout", time, s.Timeout)
+		r.Errorf(at, "a kernel step may take at most %s, not %s; split it, or give it a shorter timeout", time, s.Timeout)
 	}
 }
 
@@ -232,42 +234,42 @@ func (r *planReader) checkGate(g *GateAction) {
 	r.positive(&g.Expires, "expires")
 	if g.Type != DecisionFor {
 		for _, key := range []any{&g.Options, &g.Default} {
-			if r.good(&g.Type) && r.given(key) {
-				r.errorf(key, "only a gate of type %s has options and a default; take it out", DecisionFor)
+			if r.Good(&g.Type) && r.Given(key) {
+				r.Errorf(key, "only a gate of type %s has options and a default; take it out", DecisionFor)
 			}
 		}
 		return
 	}
-	if len(g.Options) == 0 && (!r.given(&g.Options) || r.good(&g.Options)) {
-		r.errorf(g, `a decision needs "options" to choose from`)
+	if len(g.Options) == 0 && (!r.Given(&g.Options) || r.Good(&g.Options)) {
+		r.Errorf(g, `a decision needs "options" to choose from`)
 	}
 	seen := map[string]bool{}
 	for i := range g.Options {
 		option := &g.Options[i]
-		if r.good(option) && (strings.TrimSpace(*option) == "" || seen[*option]) {
-			r.errorf(option, "the options of a decision must differ and say something; %q does not", *option)
+		if r.Good(option) && (strings.TrimSpace(*option) == "" || seen[*option]) {
+			r.Errorf(option, "the options of a decision must differ and say something; %q does not", *option)
 		}
 		seen[*option] = true
 	}
-	if r.good(&g.Default) && !seen[g.Default] {
-		r.errorf(&g.Default, "the default %q is not one of the options; %s", g.Default, didYouMean(g.Default, g.Options))
+	if r.Good(&g.Default) && !seen[g.Default] {
+		r.Errorf(&g.Default, "the default %q is not one of the options; %s", g.Default, strict.DidYouMean(g.Default, g.Options))
 	}
 }
 
 // checkPath refuses what is not a path within the project.
 func (r *planReader) checkPath(pointer any, name, what string) {
-	if !r.good(pointer) {
+	if !r.Good(pointer) {
 		return
 	}
 	switch elements := strings.Split(name, "/"); {
 	case strings.TrimSpace(name) == "":
-		r.errorf(pointer, "%s is empty; give it a path within the project", what)
+		r.Errorf(pointer, "%s is empty; give it a path within the project", what)
 	case path.IsAbs(name):
-		r.errorf(pointer, "%s must be a path within the project, and %q is absolute", what, name)
+		r.Errorf(pointer, "%s must be a path within the project, and %q is absolute", what, name)
 	case strings.HasPrefix(name, "~") || elements[0] == "$HOME" || elements[0] == "${HOME}":
-		r.errorf(pointer, "%s must be a path within the project, and %q is in the home folder", what, name)
+		r.Errorf(pointer, "%s must be a path within the project, and %q is in the home folder", what, name)
 	case slices.Contains(elements, ".."):
-		r.errorf(pointer, `%s must be a path within the project, and %q has ".." in it`, what, name)
+		r.Errorf(pointer, `%s must be a path within the project, and %q has ".." in it`, what, name)
 	}
 }
 
@@ -284,18 +286,18 @@ func (r *planReader) checkOutputs(s *Step) {
 		output := &s.Outputs[i]
 		clean := path.Clean(*output)
 		switch line, repeated := seen[clean]; {
-		case !r.good(output) || *output == "":
+		case !r.Good(output) || *output == "":
 		case repeated:
-			r.errorf(output, "the output %q is there already, at line %d; take one out", *output, line)
+			r.Errorf(output, "the output %q is there already, at line %d; take one out", *output, line)
 		case clean == ".":
-			r.errorf(output, "an output cannot be the whole project; name what the step writes")
+			r.Errorf(output, "an output cannot be the whole project; name what the step writes")
 		case clean == ".pawl" || strings.HasPrefix(clean, ".pawl/"):
-			r.errorf(output, "an output cannot be in .pawl, which is for pawl itself")
-		case r.given(&s.Foreach) && !namesItem(*output):
-			r.errorf(output, "each item of a foreach step writes its own outputs, and %q is the same for all; "+
+			r.Errorf(output, "an output cannot be in .pawl, which is for pawl itself")
+		case r.Given(&s.Foreach) && !namesItem(*output):
+			r.Errorf(output, "each item of a foreach step writes its own outputs, and %q is the same for all; "+
 				"put $PAWL_ITEM or $PAWL_ITEM_ID into it", *output)
 		}
-		seen[clean] = r.line(output)
+		seen[clean] = r.Line(output)
 	}
 }
 
@@ -306,64 +308,64 @@ func namesItem(name string) bool {
 }
 
 func (r *planReader) checkForeach(s *Step) {
-	if !r.given(&s.Foreach) {
-		if r.given(&s.Parallel) {
-			r.errorf(&s.Parallel, `"parallel" is for the items of a foreach step; take it out, or add foreach`)
+	if !r.Given(&s.Foreach) {
+		if r.Given(&s.Parallel) {
+			r.Errorf(&s.Parallel, `"parallel" is for the items of a foreach step; take it out, or add foreach`)
 		}
 		return
 	}
 	r.atLeastOne(&s.Parallel, s.Parallel, "parallel")
 	f := s.Foreach
-	if !r.good(f) {
+	if !r.Good(f) {
 		return
 	}
-	if r.given(&s.Gate) {
-		r.errorf(&s.Foreach, "a gate asks once; take foreach out, or give it to the steps before or after")
+	if r.Given(&s.Gate) {
+		r.Errorf(&s.Foreach, "a gate asks once; take foreach out, or give it to the steps before or after")
 	}
 	sources := 0
 	for _, source := range []any{&f.Items, &f.Lines, &f.Files} {
-		if r.given(source) {
+		if r.Given(source) {
 			sources++
 		}
 	}
 	if sources != 1 {
-		r.errorf(&s.Foreach, "foreach has %d lists; give it one of items, lines and files", sources)
+		r.Errorf(&s.Foreach, "foreach has %d lists; give it one of items, lines and files", sources)
 	}
 	r.checkPath(&f.Lines, f.Lines, "lines")
 	r.checkPath(&f.Files, f.Files, "files")
 	if _, err := path.Match(f.Files, ""); err != nil {
-		r.errorf(&f.Files, "%q is not a pattern: a bracket is not closed; write it like docs/*.md", f.Files)
+		r.Errorf(&f.Files, "%q is not a pattern: a bracket is not closed; write it like docs/*.md", f.Files)
 	}
 	r.checkItems(f)
 }
 
 func (r *planReader) checkItems(f *Foreach) {
-	if r.good(&f.Items) && len(f.Items) == 0 {
-		r.errorf(&f.Items, "the list of items is empty; add one, or take the step out")
+	if r.Good(&f.Items) && len(f.Items) == 0 {
+		r.Errorf(&f.Items, "the list of items is empty; add one, or take the step out")
 	}
 	seen := make(map[string]int, len(f.Items))
 	for i := range f.Items {
 		item := &f.Items[i]
 		switch line, repeated := seen[*item]; {
-		case !r.good(item):
+		case !r.Good(item):
 		case strings.TrimSpace(*item) == "":
-			r.errorf(item, "an item is empty; take it out")
+			r.Errorf(item, "an item is empty; take it out")
 		case repeated:
-			r.errorf(item, "the item %q is there already, at line %d; items must differ", *item, line)
+			r.Errorf(item, "the item %q is there already, at line %d; items must differ", *item, line)
 		default:
-			seen[*item] = r.line(item)
+			seen[*item] = r.Line(item)
 		}
 	}
 }
 
 func (r *planReader) checkAccept(s *Step) {
 	for name, command := range s.Accept {
-		at := entry{&s.Accept, name}
+		at := strict.Entry{Of: &s.Accept, Key: name}
 		if strings.TrimSpace(name) == "" {
-			r.errorf(at, `a check in "accept" has no name`)
+			r.Errorf(at, `a check in "accept" has no name`)
 		}
-		if r.good(at) && strings.TrimSpace(command) == "" {
-			r.errorf(at, "the check %q is empty; give it a command", name)
+		if r.Good(at) && strings.TrimSpace(command) == "" {
+			r.Errorf(at, "the check %q is empty; give it a command", name)
 		}
 	}
 }
@@ -372,9 +374,9 @@ func (r *planReader) checkEnv(env *map[string]string) {
 	for name := range *env {
 		switch {
 		case !isEnvName(name):
-			r.errorf(entry{env, name}, "%q is not a name for an environment variable; use letters, digits and '_'", name)
+			r.Errorf(strict.Entry{Of: env, Key: name}, "%q is not a name for an environment variable; use letters, digits and '_'", name)
 		case strings.HasPrefix(name, "PAWL_"):
-			r.errorf(entry{env, name}, "%q is one of pawl's own environment variables; choose a name without PAWL_", name)
+			r.Errorf(strict.Entry{Of: env, Key: name}, "%q is one of pawl's own environment variables; choose a name without PAWL_", name)
 		}
 	}
 }
@@ -395,32 +397,32 @@ func (r *planReader) checkLimits(timeout, stall, estimate *Duration, retry *Retr
 	r.positive(stall, "stall")
 	r.positive(estimate, "estimate")
 	r.atLeastOne(&retry.Attempts, retry.Attempts, "attempts")
-	if longest := Duration(MaxBackoff); r.good(&retry.Backoff) && retry.Backoff > longest {
-		r.errorf(&retry.Backoff, `"backoff" may be at most %s, not %s`, longest, retry.Backoff)
+	if longest := Duration(MaxBackoff); r.Good(&retry.Backoff) && retry.Backoff > longest {
+		r.Errorf(&retry.Backoff, `"backoff" may be at most %s, not %s`, longest, retry.Backoff)
 	}
 }
 
 func (r *planReader) positive(d *Duration, key string) {
-	if r.good(d) && *d == 0 {
-		r.errorf(d, "%q must be more than 0s; leave it out for the default", key)
+	if r.Good(d) && *d == 0 {
+		r.Errorf(d, "%q must be more than 0s; leave it out for the default", key)
 	}
 }
 
 func (r *planReader) atLeastOne(pointer any, n int, key string) {
-	if r.good(pointer) && n < 1 {
-		r.errorf(pointer, "%q must be at least 1, not %d", key, n)
+	if r.Good(pointer) && n < 1 {
+		r.Errorf(pointer, "%q must be at least 1, not %d", key, n)
 	}
 }
 
 func (r *planReader) oneLine(pointer any, text string) {
-	if r.good(pointer) && strings.ContainsAny(text, "\n\r") {
-		r.errorf(pointer, "a name must be one line")
+	if r.Good(pointer) && strings.ContainsAny(text, "\n\r") {
+		r.Errorf(pointer, "a name must be one line")
 	}
 }
 
 func (r *planReader) oneOf(pointer any, word, key string, words ...string) {
-	if r.good(pointer) && word != "" && !slices.Contains(words, word) {
-		r.errorf(pointer, "%q is no %s; %s", word, key, didYouMean(word, words))
+	if r.Good(pointer) && word != "" && !slices.Contains(words, word) {
+		r.Errorf(pointer, "%q is no %s; %s", word, key, strict.DidYouMean(word, words))
 	}
 }
 
@@ -432,15 +434,15 @@ func (r *planReader) uniqueIDs(p *Plan) bool {
 		folded := strings.ToLower(string(s.ID))
 		first := seen[folded]
 		switch {
-		case !r.good(&s.ID):
+		case !r.Good(&s.ID):
 			unique = false
 		case first == nil:
 			seen[folded] = s
 		case first.ID == s.ID:
-			r.errorf(&s.ID, "step id %q is taken, at line %d; choose another", s.ID, r.line(&first.ID))
+			r.Errorf(&s.ID, "step id %q is taken, at line %d; choose another", s.ID, r.Line(&first.ID))
 			unique = false
 		default:
-			r.errorf(&s.ID, "step id %q differs only by case from %q at line %d; choose another", s.ID, first.ID, r.line(&first.ID))
+			r.Errorf(&s.ID, "step id %q differs only by case from %q at line %d; choose another", s.ID, first.ID, r.Line(&first.ID))
 			unique = false
 		}
 	}
@@ -465,14 +467,14 @@ func (r *planReader) checkNeeds(p *Plan) {
 			for k := range s.Needs {
 				need := &s.Needs[k]
 				switch other := stepOf[*need]; {
-				case !r.good(need): // filled in, or of the wrong type
+				case !r.Good(need): // filled in, or of the wrong type
 				case other == nil:
-					r.errorf(need, "%s needs %q, and there is no such step%s", s.title(), *need, r.suggestion(string(*need), ids))
+					r.Errorf(need, "%s needs %q, and there is no such step%s", s.title(), *need, r.suggestion(string(*need), ids))
 				case *need == s.ID:
-					r.errorf(need, "%s needs itself; take that need out", s.title())
+					r.Errorf(need, "%s needs itself; take that need out", s.title())
 				case phaseOf[*need] > i:
-					r.errorf(need, "%s needs %q (line %d), a step of a later phase; phases run one after another",
-						s.title(), *need, r.line(&other.ID))
+					r.Errorf(need, "%s needs %q (line %d), a step of a later phase; phases run one after another",
+						s.title(), *need, r.Line(&other.ID))
 				}
 			}
 		}
@@ -495,8 +497,8 @@ func (r *planReader) checkCycles(p *Plan) {
 // suggestion returns a question about the nearest id. Only the first few errors get one: looking for it takes a while
 // where there are many steps.
 func (r *planReader) suggestion(id string, ids []string) string {
-	if len(r.errors) < 10 {
-		if near := nearest(id, ids); near != "" {
+	if r.Count() < 10 {
+		if near := strict.Nearest(id, ids); near != "" {
 			return fmt.Sprintf("; did you mean %q?", near)
 		}
 	}
@@ -510,7 +512,7 @@ func (r *planReader) cycle(ids []StepID, stepOf map[StepID]*Step) {
 	}
 	first := 0
 	for i, id := range ids {
-		if r.line(&stepOf[id].ID) < r.line(&stepOf[ids[first]].ID) {
+		if r.Line(&stepOf[id].ID) < r.Line(&stepOf[ids[first]].ID) {
 			first = i
 		}
 	}
@@ -519,12 +521,12 @@ func (r *planReader) cycle(ids []StepID, stepOf map[StepID]*Step) {
 	filled := false
 	for _, id := range ids {
 		s := stepOf[id]
-		fmt.Fprintf(&text, "%s (line %d) → ", id, r.line(&s.ID))
-		filled = filled || !r.given(&s.Needs)
+		fmt.Fprintf(&text, "%s (line %d) → ", id, r.Line(&s.ID))
+		filled = filled || !r.Given(&s.Needs)
 	}
 	hint := "take one of these needs out"
 	if filled {
 		hint += " (a step without needs needs the step before it; needs: [] frees it)"
 	}
-	r.errorf(&stepOf[ids[0]].ID, "these steps need each other: %s%s; %s", text.String(), ids[0], hint)
+	r.Errorf(&stepOf[ids[0]].ID, "these steps need each other: %s%s; %s", text.String(), ids[0], hint)
 }

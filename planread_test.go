@@ -78,7 +78,7 @@ func TestBadPlans(t *testing.T) {
 			t.Errorf("kind %s, hint %q", pawl.KindOf(err), pawl.HintOf(err))
 		}
 		list, ok := errors.AsType[*pawl.PlanErrors](err)
-		if !ok || !slices.IsSortedFunc(list.Errors, func(a, b pawl.PlanError) int {
+		if !ok || !slices.IsSortedFunc(list.Faults, func(a, b pawl.PlanError) int {
 			return 1000*(a.Line-b.Line) + a.Column - b.Column
 		}) {
 			t.Errorf("not a sorted list of errors: %v", err)
@@ -239,7 +239,7 @@ func FuzzReadPlan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		plan, err := pawl.ReadPlan("p", data)
 		if err != nil {
-			if list, ok := errors.AsType[*pawl.PlanErrors](err); !ok || len(list.Errors) == 0 {
+			if list, ok := errors.AsType[*pawl.PlanErrors](err); !ok || len(list.Faults) == 0 {
 				t.Fatalf("an error that names nothing: %v", err)
 			}
 			return
@@ -284,7 +284,7 @@ func circlesIn(err error) [][]pawl.StepID {
 		return nil
 	}
 	var circles [][]pawl.StepID
-	for _, e := range list.Errors {
+	for _, e := range list.Faults {
 		text, ok := strings.CutPrefix(e.Text, "these steps need each other: ")
 		if !ok {
 			continue

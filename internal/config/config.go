@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/strict"
 )
 
 // Config is what a project may set. Zero values stand for the defaults, which their users fill in.
@@ -47,8 +48,14 @@ func Read(path string) (Config, error) {
 		return Config{}, fmt.Errorf("read settings: %w", err)
 	}
 	var c Config
-	if err := pawl.ReadYAML(path, "config file", data, &c, c.check); err != nil {
-		return Config{}, err
+	file := strict.Read("config file", data, &c)
+	c.check(func(pointer any, format string, args ...any) {
+		if file.Good(pointer) {
+			file.Errorf(pointer, format, args...)
+		}
+	})
+	if err := file.Err(path); err != nil {
+		return Config{}, &pawl.Error{Kind: pawl.KindUsage, Err: err}
 	}
 	return c, nil
 }
@@ -108,6 +115,9 @@ var units = []struct {
 	name  string
 	bytes int64
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"B", 1}, {"", 1}}
+
+// Notation says how sizes are written.
+func (Size) Notation() (noun, example string) { return "a size", "write it like 256MiB" }
 
 // UnmarshalText reads a size.
 func (s *Size) UnmarshalText(text []byte) error {

@@ -75,7 +75,7 @@ func TestReadRefuses(t *testing.T) {
 		"output_cap: -1":                    `1:13: "output_cap": "-1" is not a size; write it like 256MiB`,
 		"output_cap: 8388608TiB":            `1:13: "output_cap": "8388608TiB" is not a size; write it like 256MiB`,
 		"output_cap: MiB":                   `1:13: "output_cap": "MiB" is not a size; write it like 256MiB`,
-		"output_cap: [1]":                   `1:13: "output_cap" must be one value, not a list`,
+		"output_cap: [1]":                   `1:13: "output_cap" must be a size, not a list; write it like 256MiB`,
 		"output_cap: 0":                     `1:13: "output_cap" must be more than 0; write it like 256MiB`,
 		"heartbeat: 5":                      `1:12: "heartbeat": "5" is not a duration; write it like 90s, 4m or 1h30m`,
 		"heartbeat: 0s":                     `1:12: "heartbeat" must be more than 0; write it like 90s, 4m or 1h30m`,

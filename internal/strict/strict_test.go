@@ -1,0 +1,61 @@
+package strict_test
+
+import (
+	"testing"
+
+	"pawl/internal/strict"
+)
+
+type shelf struct {
+	Name  string            `yaml:"name"`
+	Width int               `yaml:"width,omitempty"`
+	Tags  map[string]string `yaml:"tags,omitempty"`
+	Books []book            `yaml:"books,omitempty"`
+}
+
+type book struct {
+	Title string `yaml:"title"`
+}
+
+// TestRead: everything that is wrong is told, where it stands and how to mend it.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ text, want string }{
+		{"name: a\nwidth: 3\nbooks: [{title: b}]\n", ""},
+		{"", ""},
+		{"name: a\nname: b\n", `s:2:1: the key "name" is there already, at line 1; take one out`},
+		{"nmae: a\n", `s:1:1: unknown key "nmae" in shelf; did you mean "name"?`},
+		{"width: wide\n", "s:1:1: shelf has no \"name\"; add it\ns:1:8: \"width\" must be a whole number, not text"},
+		{"name: \"\"\n", `s:1:7: "name" is empty; fill it in`},
+		{"name: 3\nbooks: b\n", "s:1:7: \"name\" must be text, not a number; write it in quotes: \"3\"\ns:2:8: \"books\" must be a list, not text; write [b]"},
+		{"name: a\nbooks: [{}]\n", `s:2:9: book has no "title"; add it`},
+		{"name: [\n", "s:2:1: this is not YAML: did not find expected node content while parsing a flow node"},
+		{"name: a\n---\nname: b\n", "s:2:1: a second document begins here; a file holds one shelf"},
+		{"name: \x00\n", "s:1:7: this is not a text file: byte 6 is 0x00; a shelf is YAML in UTF-8"},
+	} {
+		got := ""
+		if err := strict.Read("shelf", []byte(c.text), &shelf{}).Err("s"); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%q:\n%s\nwant\n%s", c.text, got, c.want)
+		}
+	}
+}
+
+// TestErrorf: who reads finds faults of their own, in a list, a map, or where nothing stands.
+func TestErrorf(t *testing.T) {
+	t.Parallel()
+	var s shelf
+	f := strict.Read("shelf", []byte("name: a\ntags:\n  colour: red\nbooks:\n  - title: b\n"), &s)
+	f.Errorf(&s.Books[0].Title, "a")
+	f.Errorf(strict.Entry{Of: &s.Tags, Key: "colour"}, "b")
+	f.Errorf(&s.Width, "c")
+	if f.Given(&s.Width) || !f.Good(&s.Name) || f.Line(&s.Books) != 4 || f.Count() != 3 {
+		t.Errorf("width given %v, name good %v, books at line %d, %d faults", f.Given(&s.Width), f.Good(&s.Name), f.Line(&s.Books), f.Count())
+	}
+	const want = "s:1:1: c\ns:3:3: b\ns:5:12: a"
+	if err := f.Err("s"); err == nil || err.Error() != want {
+		t.Errorf("%v", err)
+	}
+}
