@@ -230,6 +230,9 @@ func anyAlive(p *project.Project, s *pawl.State) bool {
 // viewOf returns what a codec is told of a run. engine says whether one works on it.
 func viewOf(ctx context.Context, p *project.Project, r *Run, codec foreign.Codec, store *snapshot.Store, why foreign.Moment, engine bool) foreign.View {
 	begun := begunWork{project: p, run: r, store: store, own: codec.Wants()}
+	if a, keeps := codec.(foreign.Archivist); keeps {
+		begun.own = slices.Concat(begun.own, a.Archived())
+	}
 	v := foreign.View{
 		Now: time.Now().UTC(), Root: p.Root, State: r.State, Plan: r.Plan, Status: r.State.StatusNow(engine), Checkpoint: r.State.LastSave, Why: why,
 		Items:   func(id pawl.StepID) []foreign.Item { return itemsOf(r, id) },

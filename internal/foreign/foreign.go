@@ -99,6 +99,12 @@ type Plural interface {
 // Sole is a codec of a system that knows one run at a time in a place, and no archive for one that is unfinished.
 type Sole interface{ Sole() }
 
+// Archivist is a codec that keeps what it replaced in files that it does not read.
+type Archivist interface {
+	// Archived are patterns of these files.
+	Archived() []string
+}
+
 // Tabular is a codec whose files may also be SQLite databases. Of such a file Data is a dump of these tables, as far as they
 // are there, and what differs in what Write returns is changed in the database.
 type Tabular interface {

@@ -25,6 +25,7 @@ var (
 	_ foreign.Historian = codec{}
 	_ foreign.Plural    = codec{}
 	_ foreign.Sole      = codec{}
+	_ foreign.Archivist = codec{}
 )
 
 func (codec) System() string { return "grid" }
@@ -40,6 +41,9 @@ func (codec) Wants() []string {
 		"**/.grid/archive/*/WARMTH.md", "*-SUMMARY.md",
 	}
 }
+
+// Archived returns the pattern of what was replaced.
+func (codec) Archived() []string { return []string{"**/.grid/archive/*/*"} }
 
 // Read reads without git: what was done after the last file was written is not known then.
 func (c codec) Read(files foreign.Files, now time.Time) (foreign.Reading, []pawl.Finding) {
