@@ -167,7 +167,7 @@ func below(lines []splice.Line, name string) string {
 	for end < len(lines) && strings.TrimSpace(lines[end].Text) != "" {
 		end++
 	}
-	return cut(oneLine(splice.Join(lines[at+1 : end])))
+	return splice.Clip(oneLine(splice.Join(lines[at+1:end])), maxText)
 }
 
 // open reports whether a message waits for its reader.

@@ -36,7 +36,7 @@ func (r *reader) readRegistry() {
 			continue
 		}
 		if seen[t.id] {
-			r.warn(f.Path, t.line, "the task "+quote(t.id)+" is there more than once; the first one counts", "")
+			r.warn(f.Path, t.line, "the task "+splice.Quote(t.id)+" is there more than once; the first one counts", "")
 			continue
 		}
 		seen[t.id] = true
