@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -142,11 +143,15 @@ func readToWrite(dir string, codec foreign.Codec) (foreign.Files, error) {
 
 // WriteForeign writes files of a codec's system where ReadForeign read them, each whole and durably; one without data is
 // removed, a folder (its path ends in a slash) only where nothing is left in it. In a database what differs is changed, all
-// at once. A path that leads out of the folder is refused, and so is one through a link.
-func WriteForeign(dir string, codec foreign.Codec, files []foreign.File) error {
+// at once. A path that leads out of the folder is refused, and so is one through a link. What somebody else has changed
+// since it was read ends it with ErrChanged, and stays as it is; where read is nil nobody asks that.
+func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []foreign.File) error {
 	dir, _ = placeOf(dir, codec)
 	for _, f := range files {
 		path, err := inside(dir, f.Path)
+		if err == nil && read != nil && f.Was == nil && !strings.HasSuffix(f.Path, "/") {
+			err = unchanged(path, read.Find(f.Path))
+		}
 		if err == nil {
 			err = writeForeign(path, f)
 		}
@@ -155,6 +160,21 @@ func WriteForeign(dir string, codec foreign.Codec, files []foreign.File) error {
 		}
 	}
 	return nil
+}
+
+// ErrChanged means that somebody else has changed a file since it was read.
+var ErrChanged = errors.New("somebody else has changed it meanwhile")
+
+// unchanged looks whether a file is as it was read; nil: it was not there.
+func unchanged(path string, read *foreign.File) error {
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && read == nil, err == nil && read != nil && bytes.Equal(data, read.Data):
+		return nil
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("write %s: %w", path, ErrChanged)
+	}
+	return err
 }
 
 func writeForeign(path string, f foreign.File) error {
@@ -250,6 +270,16 @@ func (f *ForeignFolder) Verify() []pawl.Finding {
 		}
 	}
 	return findings
+}
+
+// Meets says whether a step in the folder meets a criterion of its own, and by what that is known.
+func (f *ForeignFolder) Meets(step pawl.StepID, criterion string) (bool, string, error) {
+	prover, ok := f.codec.(foreign.Prover)
+	if !ok {
+		return false, "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("the steps of %s have no criteria of their own", f.codec.System())}
+	}
+	met, why := prover.Meets(f.files, f.world, step, criterion)
+	return met, why, nil
 }
 
 func readBy(codec foreign.Codec, files foreign.Files, w foreign.World, commits []foreign.Commit) (foreign.Reading, []pawl.Finding) {

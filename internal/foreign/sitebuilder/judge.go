@@ -197,8 +197,11 @@ func (r *reader) describe(j *job) {
 	s, c := &j.step, j.point
 	s.Where = r.whereOf(j)
 	s.Goal = j.goal()
+	s.Criteria = r.criteria(j)
+	s.Goal += r.attestation(j)
 	if j.entry != nil {
 		maps.Copy(s.Facts, j.entry.facts)
+		s.Minimum = j.entry.minimum
 	}
 	if c == nil {
 		return
@@ -209,7 +212,7 @@ func (r *reader) describe(j *job) {
 	}
 	s.Total, s.Done = c.counts()
 	s.Items = r.items(j)
-	s.Criteria, s.Reviews = c.criteria, c.scores
+	s.Reviews = c.scores
 	for _, name := range slices.Concat(c.created, c.modified) {
 		s.Claims = append(s.Claims, foreign.Claim{Path: name})
 	}

@@ -28,7 +28,7 @@ func (j *job) goal() string {
 		}
 		return strings.TrimRight(b.String(), "\n")
 	}
-	if j.entry != nil && len(j.entry.criteria) > 0 {
+	if j.entry != nil && len(j.entry.criteria) > 0 && j.point != nil && len(j.point.criteria) > 0 { // else they are its criteria
 		b.WriteString("\n\nIt is complete when:\n- " + strings.Join(j.entry.criteria, "\n- "))
 	}
 	return b.String()
