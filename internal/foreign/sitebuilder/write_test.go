@@ -12,6 +12,7 @@ import (
 	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/sitebuilder"
+	"pawl/internal/foreign/splice"
 )
 
 // teller tells the events of a run, a minute apart, and keeps the files beside it.
@@ -403,6 +404,66 @@ func TestRegistryAndStatusKeepTheRest(t *testing.T) {
 		}
 	}
 	s.has("progress/STATUS.md", "| Content (Harper) | Idle | — | 2026-03-02T10:52:00Z |", "| x | y |", "| Community (Morgan) | Blocked | T010 |", "**Overall Progress**: ~40% complete")
+}
+
+// TestEscalationsOfTheRun: what the run's tasks wait for a person for is escalated, once, and resolved when it is answered.
+func TestEscalationsOfTheRun(t *testing.T) {
+	t.Parallel()
+	for _, eol := range []string{"\n", "\r\n"} {
+		var files foreign.Files
+		for _, f := range team(t) {
+			files = append(files, foreign.File{Path: f.Path, Data: []byte(strings.ReplaceAll(string(f.Data), "\n", eol))})
+		}
+		for _, s := range []*teller{imported(t, files), newTeller(t, readPlan(t, sitePlan), nil)} {
+			for i := range s.state.Blockers {
+				s.tell(pawl.BlockerCleared{ID: i + 1})
+			}
+			s.escalations(t)
+		}
+	}
+}
+
+func (s *teller) escalations(t *testing.T) {
+	t.Helper()
+	const name = "messages/human-escalations.md"
+	esc := func(text string) string {
+		return strings.ReplaceAll(text, "\n", splice.EOL(s.files.Find(base+name).Data))
+	}
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)},
+		pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Blocked, Why: "blocked", Blockers: []string{"no | network"}})
+	s.tell(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no | network", Step: "T060", Needs: "plug it in", Opened: now}})
+	gate := pawl.Gate{Step: "T001", Type: pawl.HumanVerify, Ask: "Does it\nlook good?", Opened: now.Add(time.Minute)}
+	gate.ID = gate.Identify()
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, pawl.GateOpened{Gate: gate})
+	s.write()
+	n := strings.Count(string(s.files.Find(base+name).Data), "### ESC-")
+	s.has(name, "no | network", esc("| **Raised By** | pawl |\n| **Status** | PENDING |\n\n**Action Required**:\n1. plug it in; then: pawl unblock "), ": Does it look good?", "| **Blocking Tasks** | T001 |")
+	if n != 2 && n != 4 {
+		t.Errorf("%d escalations:\n%s", n, s.files.Find(base+name).Data)
+	}
+	r, _ := read(t, s.files)
+	waits := 0
+	for _, b := range r.Blockers {
+		if strings.Contains(b.Text, "network") || strings.Contains(b.Text, "look good") {
+			waits++
+		}
+	}
+	if waits != 2 {
+		t.Errorf("read back, %d of them are waited for: %+v", waits, r.Blockers)
+	}
+	s.tell(pawl.BlockerCleared{ID: len(s.state.Blockers)}, pawl.GateAnswered{Gate: gate.ID, Step: "T001", Answer: pawl.Approved})
+	s.write()
+	if data := string(s.files.Find(base + name).Data); strings.Count(data, "PENDING") != 0 || strings.Count(data, "RESOLVED") != n || strings.Count(data, "### ESC-") != n {
+		t.Errorf("all is answered:\n%s", data)
+	}
+	s.tell(pawl.AttemptEnded{AttemptRef: ref("T001", 1), Outcome: pawl.Failed, Final: true, Why: "x"}, pawl.StepFailed{Step: "T001", Why: "no tries are left"})
+	s.write()
+	s.has(name, ": FAILED: no tries are left", "pawl retry T001")
+	s.tell(pawl.StepReopened{Step: "T001", Why: "again", Asked: true})
+	s.write()
+	if data := string(s.files.Find(base + name).Data); strings.Contains(data, "PENDING") {
+		t.Errorf("it is tried again:\n%s", data)
+	}
 }
 
 // TestClearedErrorsGo: an error whose blocker a person has cleared is taken out, and no other.
