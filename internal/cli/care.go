@@ -31,7 +31,7 @@ func printLine(w *bufio.Writer, v any) error {
 
 func (a *app) verifyCommand() *cobra.Command {
 	var repair bool
-	var as string
+	var as asOptions
 	c := &cobra.Command{
 		Use:   "verify [--as SYSTEM [PATH]]",
 		Short: "Check journals, plans, outputs and snapshots; list every fault, change nothing",
@@ -39,10 +39,10 @@ func (a *app) verifyCommand() *cobra.Command {
 			"mended of the snapshots: make their index anew and set aside what is damaged, naming the checkpoints that it concerns.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if as == "" && len(args) > 0 {
+			if as.system == "" && len(args) > 0 {
 				return usageError("pawl verify --as SYSTEM "+args[0], "a folder is named with --as only")
 			}
-			if as != "" {
+			if as != (asOptions{}) {
 				return a.verifyAs(c.Context(), as, optional(args, 0))
 			}
 			findings, err := a.verify(c.Context(), repair)
@@ -53,7 +53,10 @@ func (a *app) verifyCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&repair, "repair", false, "mend the snapshots first")
-	c.Flags().StringVar(&as, "as", "", "check another system's files by its own rules: "+a.systems())
+	c.Flags().StringVar(&as.system, "as", "", "check another system's files by its own rules: "+a.systems())
+	c.Flags().StringVar(&as.criterion, "criterion", "", "with --as and --step: look only whether the step meets this criterion of its own")
+	c.Flags().StringVar(&as.step, "step", "", "the step that --criterion is of")
+	c.MarkFlagsRequiredTogether("step", "criterion")
 	return a.jsonFlag(c)
 }
 

@@ -50,7 +50,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry bool)
 		return err
 	}
 	if !dry {
-		if err := engine.WriteForeign(dir, codec, written); err != nil {
+		if err := engine.WriteForeign(dir, codec, nil, written); err != nil {
 			return err
 		}
 	}

@@ -126,8 +126,13 @@ func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []p
 		return engine.Imported{}, err
 	}
 	a.register(p)
+	codec, err := a.codec(reading.System)
+	if err != nil {
+		return engine.Imported{}, err
+	}
+	_, provable := codec.(foreign.Prover)
 	made, err := engine.Import(ctx, p, me(), engine.Importing{
-		Reading: reading, Path: pathIn(p, dir), Findings: findings, Agent: pawl.AgentName(agent), Version: a.version,
+		Reading: reading, Path: pathIn(p, dir), Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: provable,
 	})
 	if err != nil || a.json {
 		return made, err

@@ -113,7 +113,7 @@ func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *engine.R
 		return
 	}
 	if err == nil {
-		err = engine.WriteForeign(m.Dir, m.Codec, written)
+		err = engine.WriteForeign(m.Dir, m.Codec, nil, written)
 	}
 	if err != nil {
 		a.sayNotes([]string{fmt.Sprintf("the files of %s: %v", m.Codec.System(), err)})

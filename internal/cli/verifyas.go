@@ -2,13 +2,21 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
+	"pawl"
 	"pawl/internal/engine"
 )
 
-// verifyAs checks another system's files by that system's own rules.
-func (a *app) verifyAs(ctx context.Context, system, path string) error {
-	codec, err := a.codec(system)
+// asOptions say what is checked of another system's files.
+type asOptions struct{ system, step, criterion string }
+
+// verifyAs checks another system's files by that system's own rules, or one criterion of a step in them.
+func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
+	if o.system == "" {
+		return usageError("", "--criterion: name the system with --as")
+	}
+	codec, err := a.codec(o.system)
 	if err != nil {
 		return err
 	}
@@ -20,5 +28,15 @@ func (a *app) verifyAs(ctx context.Context, system, path string) error {
 	if err != nil {
 		return err
 	}
-	return a.printFindings(folder.Verify(), "faults found")
+	if o.step == "" {
+		return a.printFindings(folder.Verify(), "faults found")
+	}
+	met, why, err := folder.Meets(pawl.StepID(o.step), o.criterion)
+	switch {
+	case err != nil:
+		return err
+	case !met:
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("step %s does not meet %s: %s", o.step, o.criterion, why)}
+	}
+	return a.printFindings([]pawl.Finding{{Level: pawl.OK, What: fmt.Sprintf("step %s meets %s: %s", o.step, o.criterion, why)}}, "")
 }

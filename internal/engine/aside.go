@@ -30,7 +30,7 @@ func ArchiveForeign(codec foreign.Codec, dir string) ([]string, error) {
 		return nil, err
 	}
 	changed := asker.Aside(files, time.Now().UTC())
-	if err := WriteForeign(dir, codec, changed); err != nil {
+	if err := WriteForeign(dir, codec, files, changed); err != nil {
 		return nil, err
 	}
 	folders := []string{}

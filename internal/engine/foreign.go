@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -180,8 +181,9 @@ func readToWrite(dir string, codec foreign.Codec) (foreign.Files, error) {
 
 // WriteForeign writes files of a codec's system where ReadForeign read them, each whole and durably; one without data is
 // removed, a folder (its path ends in a slash) only where nothing is left in it. In a database what differs is changed, all
-// at once. Where a path leads out of the folder, or through a link, nothing is written.
-func WriteForeign(dir string, codec foreign.Codec, files []foreign.File) error {
+// at once. Where a path leads out of the folder, or through a link, nothing is written. What somebody else has changed since
+// it was read ends it with ErrChanged, and stays as it is; where read is nil nobody asks that.
+func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []foreign.File) error {
 	dir, _ = placeOf(dir, codec)
 	paths := make([]string, len(files))
 	for i, f := range files {
@@ -191,11 +193,31 @@ func WriteForeign(dir string, codec foreign.Codec, files []foreign.File) error {
 		}
 	}
 	for i, f := range files {
+		if read != nil && f.Was == nil && !strings.HasSuffix(f.Path, "/") {
+			if err := unchanged(paths[i], read.Find(f.Path)); err != nil {
+				return err
+			}
+		}
 		if err := writeForeign(paths[i], f); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ErrChanged means that somebody else has changed a file since it was read.
+var ErrChanged = errors.New("somebody else has changed it meanwhile")
+
+// unchanged looks whether a file is as it was read; nil: it was not there.
+func unchanged(path string, read *foreign.File) error {
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && read == nil, err == nil && read != nil && bytes.Equal(data, read.Data):
+		return nil
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("write %s: %w", path, ErrChanged)
+	}
+	return err
 }
 
 func writeForeign(path string, f foreign.File) error {
@@ -291,6 +313,16 @@ func (f *ForeignFolder) Verify() []pawl.Finding {
 		}
 	}
 	return findings
+}
+
+// Meets says whether a step in the folder meets a criterion of its own, and by what that is known.
+func (f *ForeignFolder) Meets(step pawl.StepID, criterion string) (bool, string, error) {
+	prover, ok := f.codec.(foreign.Prover)
+	if !ok {
+		return false, "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("the steps of %s have no criteria of their own", f.codec.System())}
+	}
+	met, why := prover.Meets(f.files, f.world, step, criterion)
+	return met, why, nil
 }
 
 func readBy(codec foreign.Codec, files foreign.Files, w foreign.World, commits []foreign.Commit) (foreign.Reading, []pawl.Finding) {

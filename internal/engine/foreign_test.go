@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,14 +41,37 @@ func TestWriteForeignStaysInItsPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"../a.md", "/tmp/a.md", "a/../b.md", "./a.md", "a//b.md", ".git/hooks/x", "x/.pawl/project.json", "link/a.md", "link"} {
-		if err := WriteForeign(dir, grid.Codec, []foreign.File{{Path: name, Data: []byte("x")}}); err == nil {
+		if err := WriteForeign(dir, grid.Codec, nil, []foreign.File{{Path: name, Data: []byte("x")}}); err == nil {
 			t.Errorf("%s was written", name)
 		}
 	}
-	if err := WriteForeign(dir, grid.Codec, []foreign.File{{Path: ".grid/new/a.md", Data: []byte("x")}}); err != nil {
+	if err := WriteForeign(dir, grid.Codec, nil, []foreign.File{{Path: ".grid/new/a.md", Data: []byte("x")}}); err != nil {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
 		t.Errorf("outside: %v, %v", left, err)
+	}
+}
+
+// TestWriteForeignLosesNothing: what somebody else has changed since it was read is not written over.
+func TestWriteForeignLosesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"same.md": "a", "changed.md": "theirs", "made.md": "theirs"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := foreign.Files{{Path: "same.md", Data: []byte("a")}, {Path: "changed.md", Data: []byte("a")}, {Path: "gone.md", Data: []byte("a")}}
+	for name, free := range map[string]bool{"same.md": true, "new.md": true, "changed.md": false, "made.md": false, "gone.md": false} {
+		for _, data := range [][]byte{[]byte("ours"), nil} {
+			err := WriteForeign(dir, grid.Codec, read, []foreign.File{{Path: name, Data: data}})
+			if free && data != nil && err != nil || !free && !errors.Is(err, ErrChanged) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "changed.md")); err != nil || string(data) != "theirs" {
+		t.Errorf("%s %v", data, err)
 	}
 }

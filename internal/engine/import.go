@@ -23,6 +23,7 @@ type Importing struct {
 	Findings []pawl.Finding // what was found in reading them
 	Agent    pawl.AgentName // who is to do what is not done. Defaults to claude.
 	Version  string         // of this program
+	Provable bool           // its codec is a foreign.Prover
 }
 
 // Imported is a run that was made.
@@ -84,6 +85,7 @@ func (m *importer) planFile() ([]byte, error) {
 		reading.Phases = short(reading.Phases)
 	}
 	plan := foreign.PlanOf(reading, m.Agent)
+	m.check(plan)
 	if len(plan.Steps()) == 0 {
 		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("import %s: no work was found in %s", m.System, m.Path), Hint: "pawl import " + m.System + " --dry-run"}
 	}
@@ -97,6 +99,22 @@ func (m *importer) planFile() ([]byte, error) {
 		m.plan = outlineOf(read)
 	}
 	return data, err
+}
+
+// check has the criteria that a system's own reader can look at be acceptance checks of the steps that they are for.
+func (m *importer) check(plan *pawl.Plan) {
+	if !m.Provable {
+		return
+	}
+	read := map[pawl.StepID]foreign.Step{}
+	for _, phase := range m.Phases {
+		for _, s := range phase.Steps {
+			read[s.ID] = s
+		}
+	}
+	for _, step := range plan.Steps() {
+		step.Accept = read[step.ID].Checks(m.System, m.Path)
+	}
 }
 
 // manySteps is from how many steps on those that are finished are named in the plan, and no more said of them: a plan has

@@ -185,7 +185,7 @@ func (m *mirror) view(ctx context.Context, state *pawl.State, plan *pawl.Plan, w
 	return viewOf(ctx, m.project, &Run{Log: m.log, State: state, Plan: plan}, m.Codec, m.store, why, engine)
 }
 
-// tries is how often a database is written to that others change at the same time.
+// tries is how often what others change at the same time is read again, to be written.
 const tries = 5
 
 func (m *mirror) write(v foreign.View) (err error) {
@@ -194,7 +194,8 @@ func (m *mirror) write(v foreign.View) (err error) {
 		if files, err = readToWrite(m.Dir, m.Codec); err != nil {
 			return err
 		}
-		if err = WriteForeign(m.Dir, m.Codec, m.Codec.Write(files, v)); !errors.Is(err, sqlitefile.ErrChanged) {
+		err = WriteForeign(m.Dir, m.Codec, files, m.Codec.Write(files, v))
+		if !errors.Is(err, sqlitefile.ErrChanged) && !errors.Is(err, ErrChanged) {
 			return err
 		}
 	}

@@ -88,6 +88,13 @@ type Witness interface {
 	ReadIn(files Files, w World) (Reading, []pawl.Finding)
 }
 
+// Prover is a codec of a system whose steps have criteria of their own (Step.Criteria), each of which it can look at.
+type Prover interface {
+	// Meets says whether a step meets a criterion, and by what that is known. Of a criterion that only the word of who
+	// does the step speaks for, that word counts, and it is said that there is no more.
+	Meets(files Files, w World, step pawl.StepID, criterion string) (bool, string)
+}
+
 // Plural is a codec that may find several runs in one project.
 type Plural interface {
 	// Places returns the folders that they are in, relative to the project; the first is the one that Read reads.

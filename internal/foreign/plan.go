@@ -14,13 +14,13 @@ import (
 // PlanOf returns the plan that carries on what was read: each step is an agent's, told what the other system says of it.
 // Steps of one wave may run side by side.
 func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
-	plan := &pawl.Plan{Version: 1, Name: cmp.Or(plain(r.Name), r.System), Goal: plain(r.Goal), Mode: r.Mode}
+	plan := &pawl.Plan{Version: 1, Name: cmp.Or(Plain(r.Name), r.System), Goal: Plain(r.Goal), Mode: r.Mode}
 	if plan.Mode == "" {
 		plan.Mode = pawl.Guided
 	}
 	dense := r.Count() > denseFrom
 	for i, phase := range r.Phases {
-		p := pawl.Phase{Name: cmp.Or(plain(phase.Name), fmt.Sprintf("phase %d", i+1))}
+		p := pawl.Phase{Name: cmp.Or(Plain(phase.Name), fmt.Sprintf("phase %d", i+1))}
 		waves := map[int][]pawl.StepID{}
 		for _, s := range phase.Steps {
 			waves[s.Wave] = append(waves[s.Wave], s.ID)
@@ -45,12 +45,45 @@ func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
 const denseFrom = 2000
 
 func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName, dense bool) pawl.Step {
-	step := pawl.Step{ID: s.ID, Name: plain(s.Name), Needs: s.Needs, Agent: &pawl.AgentAction{Use: agent, Prompt: plain(promptOf(s, dense))}}
+	step := pawl.Step{ID: s.ID, Name: Plain(s.Name), Needs: s.Needs, Agent: &pawl.AgentAction{Use: agent, Prompt: Plain(promptOf(s, dense))}}
+	for by, least := range s.Minimum {
+		if by = Plain(by); by != "" && !s.finished() {
+			if step.Review == nil {
+				step.Review = map[string]int{}
+			}
+			step.Review[by] = least
+		}
+	}
 	if step.Needs == nil && s.Wave > 0 {
 		step.Needs = append([]pawl.StepID{}, waves[before(waves, s.Wave)]...)
 	}
 	return step
 }
+
+// Checks returns a check for each criterion of a step that is not finished: pawl asks its system, by command, whether it is
+// met. path is where the system's files are.
+func (s Step) Checks(system, path string) map[string]string {
+	if s.finished() || len(s.Criteria) == 0 {
+		return nil
+	}
+	checks := map[string]string{}
+	for criterion := range s.Criteria {
+		name := Plain(criterion)
+		if strings.TrimSpace(name) == "" {
+			continue
+		}
+		checks[name] = fmt.Sprintf("pawl verify --as %s --step %s --criterion=%s", system, s.ID, quoted(name))
+		if path != "" && path != "." {
+			checks[name] += " -- " + quoted(path)
+		}
+	}
+	return checks
+}
+
+// quoted returns a text as one word for a shell.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+func (s Step) finished() bool { return s.Status == pawl.Done || s.Status == pawl.Skipped }
 
 // before returns the wave before one; 0 where there is none.
 func before(waves map[int][]pawl.StepID, wave int) int {
@@ -63,8 +96,8 @@ func before(waves map[int][]pawl.StepID, wave int) int {
 	return last
 }
 
-// plain leaves out of a text what no plan may hold.
-func plain(text string) string {
+// Plain leaves out of a text what no plan may hold.
+func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\ufeff' || r == '\ufffe' || r == '\uffff' {
 			return -1
@@ -81,7 +114,7 @@ func promptOf(s Step, dense bool) string {
 		s.Facts, list = nil, line
 	}
 	fmt.Fprintf(&b, "%s\n", cmp.Or(s.Goal, s.Name, string(s.ID)))
-	if s.Status == pawl.Done || s.Status == pawl.Skipped {
+	if s.finished() {
 		return b.String()
 	}
 	if p := s.Partial; p != nil {

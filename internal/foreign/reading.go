@@ -67,7 +67,8 @@ type Step struct {
 	Items    []Item            `json:"items,omitempty"`
 	Total    int               `json:"items_total,omitempty"` // where not all items are named
 	Done     int               `json:"items_done,omitempty"`
-	Criteria map[string]bool   `json:"criteria,omitempty"`
+	Criteria map[string]bool   `json:"criteria,omitempty"` // that it is to meet, and whether it is said to; see Prover
+	Minimum  map[string]int    `json:"minimum,omitempty"`  // scores of reviewers without which it is not done
 	Reviews  map[string]int    `json:"reviews,omitempty"`
 	Partial  *Partial          `json:"partial,omitempty"`
 	Resume   string            `json:"resume,omitempty"` // what it says about going on

@@ -48,7 +48,7 @@ func (r *reader) readPlan(f *foreign.File, a about) {
 		return // a copy
 	}
 	b.planned, b.plan, b.Where = true, strings.TrimPrefix(string(f.Data), "\uFEFF"), f.Path
-	b.Goal = cut(b.plan)
+	b.Goal = splice.Clip(b.plan, maxText)
 	c, body, ok := r.front(f, false)
 	if ok {
 		r.planFields(b, c)

@@ -57,7 +57,7 @@ func (r *reader) readProse(f *foreign.File) {
 		} else if m := stateHead.FindStringSubmatch(s.Title); m != nil && m[1] != "" {
 			r.out.Name = m[1]
 		} else if strings.EqualFold(s.Title, "Notes") {
-			r.fact("state_notes", cut(splice.Join(s.Lead())))
+			r.fact("state_notes", splice.Clip(splice.Join(s.Lead()), maxText))
 		}
 	}
 }

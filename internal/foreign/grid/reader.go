@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -190,21 +189,6 @@ func (r *reader) readSessions() {
 
 // maxText is how much of a text is kept, in bytes.
 const maxText = 64 << 10
-
-func cut(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxText], "") + "…"
-}
-
-func quote(text string) string {
-	const enough = 60
-	if len(text) > enough {
-		text = strings.ToValidUTF8(text[:enough], "") + "…"
-	}
-	return strconv.Quote(text)
-}
 
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(text, "\uFEFF")), "\n")

@@ -98,7 +98,7 @@ func (r *reader) mode(file string, line int, word string) pawl.Mode {
 	case pawl.Guided, pawl.Autopilot, pawl.HandsOn, "":
 		return mode
 	}
-	r.warn(file, line, quote(word)+" is no mode: guided, autopilot or hands_on", "")
+	r.warn(file, line, splice.Quote(word)+" is no mode: guided, autopilot or hands_on", "")
 	return ""
 }
 

@@ -3,6 +3,8 @@ package grid
 import (
 	"strings"
 	"time"
+
+	"pawl/internal/foreign/splice"
 )
 
 // zoned and naive are the forms of times that are read; those without a zone are local.
@@ -32,13 +34,13 @@ func (r *reader) time(file string, line int, text string) time.Time {
 	at, local, ok := parseTime(text, r.now)
 	switch {
 	case !ok || at.Year() < 1 || at.Year() > 9999:
-		r.warn(file, line, "this is no time: "+quote(text), "write it as "+r.now.UTC().Format(time.RFC3339))
+		r.warn(file, line, "this is no time: "+splice.Quote(text), "write it as "+r.now.UTC().Format(time.RFC3339))
 		return time.Time{}
 	case local:
-		r.warn(file, line, quote(text)+" has no time zone; it was taken as local time", "write it with a zone: "+at.Format(time.RFC3339))
+		r.warn(file, line, splice.Quote(text)+" has no time zone; it was taken as local time", "write it with a zone: "+at.Format(time.RFC3339))
 	}
 	if at.After(r.now.Add(skew)) {
-		r.warn(file, line, quote(text)+" lies in the future; it says nothing about how old this is", "")
+		r.warn(file, line, splice.Quote(text)+" lies in the future; it says nothing about how old this is", "")
 	}
 	return at
 }

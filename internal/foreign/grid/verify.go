@@ -7,6 +7,7 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/splice"
 )
 
 // Verify makes the document's five validations, each of which is one finding that is ok or as many as there are faults:
@@ -81,7 +82,7 @@ func (v *verifier) commits() {
 	var faults []pawl.Finding
 	for _, hash := range hashes {
 		if !hexWord.MatchString(strings.ToLower(hash)) || !v.world.Commit(hash) {
-			faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "the claimed commit " + quote(hash) + " does not exist", Where: claimed[hash]})
+			faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "the claimed commit " + splice.Quote(hash) + " does not exist", Where: claimed[hash]})
 		}
 	}
 	v.check(fmt.Sprintf("all %d claimed commits exist", len(hashes)), faults)

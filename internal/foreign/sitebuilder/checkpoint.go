@@ -108,7 +108,7 @@ func (c *checkpoint) readWho(rec record) {
 		lies       *string
 	}{{"agent", agent, &c.agent}, {"task_id", task, &c.task}} {
 		if is.says != "" && *is.lies != "" && is.says != *is.lies {
-			rec.warn(rec.at(is.what), fmt.Sprintf("%s is %s, and its file's name says %s", is.what, quote(is.says), quote(*is.lies)), "")
+			rec.warn(rec.at(is.what), fmt.Sprintf("%s is %s, and its file's name says %s", is.what, splice.Quote(is.says), splice.Quote(*is.lies)), "")
 			c.facts[is.what] = is.says
 		}
 		*is.lies = cmp.Or(*is.lies, is.says)
@@ -116,7 +116,7 @@ func (c *checkpoint) readWho(rec record) {
 	c.id, c.agentName, c.title = rec.text("checkpoint_id"), rec.text("agent_name"), rec.text("task_title")
 	c.native, c.line = rec.text("status"), rec.at("status").Line()
 	if meaning(c.native) == unknown {
-		rec.warn(rec.at("status"), "nobody knows the status "+quote(c.native)+"; it is taken for not complete", "use in_progress, complete or blocked")
+		rec.warn(rec.at("status"), "nobody knows the status "+splice.Quote(c.native)+"; it is taken for not complete", "use in_progress, complete or blocked")
 	}
 }
 

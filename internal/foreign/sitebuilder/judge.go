@@ -10,6 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/splice"
 )
 
 // judge makes a step of each job.
@@ -47,7 +48,7 @@ func (r *reader) needs(j *job, ids map[string]pawl.StepID) []pawl.StepID {
 		id, ok := ids[task]
 		switch {
 		case !ok:
-			r.warn(r.registry(), j.entry.line, fmt.Sprintf("task %s depends on %s, which is nowhere", j.task, quote(task)), "")
+			r.warn(r.registry(), j.entry.line, fmt.Sprintf("task %s depends on %s, which is nowhere", j.task, splice.Quote(task)), "")
 		case id != j.id && !slices.Contains(needs, id):
 			needs = append(needs, id)
 		}
@@ -196,8 +197,11 @@ func (r *reader) describe(j *job) {
 	s, c := &j.step, j.point
 	s.Where = r.whereOf(j)
 	s.Goal = j.goal()
+	s.Criteria = r.criteria(j)
+	s.Goal += r.attestation(j)
 	if j.entry != nil {
 		maps.Copy(s.Facts, j.entry.facts)
+		s.Minimum = j.entry.minimum
 	}
 	if c == nil {
 		return
@@ -208,7 +212,7 @@ func (r *reader) describe(j *job) {
 	}
 	s.Total, s.Done = c.counts()
 	s.Items = r.items(j)
-	s.Criteria, s.Reviews = c.criteria, c.scores
+	s.Reviews = c.scores
 	for _, name := range slices.Concat(c.created, c.modified) {
 		s.Claims = append(s.Claims, foreign.Claim{Path: name})
 	}
@@ -245,7 +249,7 @@ func (r *reader) items(j *job) []foreign.Item {
 			}
 		}
 		if item.Status == pawl.ItemIsDone && r.world.Exists != nil && slices.ContainsFunc(item.Outputs, func(name string) bool { return !r.world.Exists(name) }) {
-			r.warn(j.point.file, s.line, fmt.Sprintf("subtask %s is said to be complete, and its output is not there: %s", quote(s.id), item.Outputs[0]), "it is to be done again")
+			r.warn(j.point.file, s.line, fmt.Sprintf("subtask %s is said to be complete, and its output is not there: %s", splice.Quote(s.id), item.Outputs[0]), "it is to be done again")
 			item.Status = pawl.ItemPending
 		}
 		items = append(items, item)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/foreign/splice"
 )
 
 // longAsked is how long people may take before they are asked again.
@@ -23,11 +24,18 @@ func (r *reader) escalated() {
 			r.warn(r.message("human-escalations"), e.line, fmt.Sprintf("%s has waited for an answer of %s since %s", e.id, orSomebody(e.owner), stamp(e.at)), "ask again")
 		}
 		for _, j := range r.jobs {
-			if slices.Contains(e.tasks, j.task) && !j.finished() {
+			if slices.Contains(e.tasks, j.task) && !j.finished() && !r.blocks(j.id, e.title) {
 				r.out.Blockers = append(r.out.Blockers, pawl.Blocker{Text: e.id + ": " + e.title, Step: j.id, Needs: e.needs, Opened: e.at})
 			}
 		}
 	}
+}
+
+// blocks reports whether a task's own checkpoint says already what it waits for.
+func (r *reader) blocks(id pawl.StepID, text string) bool {
+	return slices.ContainsFunc(r.out.Blockers, func(b pawl.Blocker) bool {
+		return b.Step == id && splice.Clip(oneLine(strings.TrimPrefix(text, "FAILED: ")), 200) == splice.Clip(oneLine(b.Text), 200)
+	})
 }
 
 func orSomebody(owner string) string {

@@ -28,12 +28,14 @@ type progressLine struct {
 
 // escalation is something that is asked of people.
 type escalation struct {
-	id, title, native, owner, priority string
+	id, title, native, owner, priority, by string
 
 	tasks []string
 	at    time.Time
 	needs string
 	line  int
+
+	statusLine splice.Line // of its status
 }
 
 var (
@@ -129,12 +131,12 @@ func (r *reader) readEscalations(f *foreign.File) {
 		e := escalation{id: m[1], title: strings.ToValidUTF8(m[2], "\uFFFD"), line: s.Line.Number}
 		for _, row := range splice.Table(s.Lead()) {
 			if len(row.Cells) > 1 {
-				r.readAsked(&e, f.Path, strings.Trim(row.Cells[0], "* "), strings.ToValidUTF8(row.Cells[1], "\uFFFD"), row.Line.Number)
+				r.readAsked(&e, f.Path, strings.Trim(row.Cells[0], "* "), strings.ToValidUTF8(row.Cells[1], "\uFFFD"), row.Line)
 			}
 		}
 		for _, l := range s.Lead() {
 			if key, value, ok := field(l.Text); ok {
-				r.readAsked(&e, f.Path, key, value, l.Number)
+				r.readAsked(&e, f.Path, key, value, l)
 			}
 		}
 		e.needs = below(s.Lead(), "Action Required")
@@ -142,19 +144,25 @@ func (r *reader) readEscalations(f *foreign.File) {
 	}
 }
 
-func (r *reader) readAsked(e *escalation, file, key, value string, line int) {
+func (r *reader) readAsked(e *escalation, file, key, value string, line splice.Line) {
 	switch key {
 	case "Status":
-		e.native = strings.ToLower(value)
+		e.native, e.statusLine = strings.ToLower(value), line
+	case "Raised By":
+		e.by = value
 	case "Priority":
 		e.priority = value
 	case "Assigned To":
 		e.owner = value
 	case "Timestamp":
-		e.at = r.time(file, line, value)
+		e.at = r.time(file, line.Number, value)
 	case "Blocking Tasks":
-		e.tasks = strings.FieldsFunc(value, func(c rune) bool { return c == ',' || c == ' ' })
+		e.tasks = tasksIn(value)
 	}
+}
+
+func tasksIn(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' })
 }
 
 // below returns the lines behind "**Key**:", up to an empty one.
@@ -167,7 +175,7 @@ func below(lines []splice.Line, name string) string {
 	for end < len(lines) && strings.TrimSpace(lines[end].Text) != "" {
 		end++
 	}
-	return cut(oneLine(splice.Join(lines[at+1 : end])))
+	return splice.Clip(oneLine(splice.Join(lines[at+1:end])), maxText)
 }
 
 // open reports whether a message waits for its reader.

@@ -57,7 +57,7 @@ func (c record) number(path ...string) (int, bool) {
 	text := strings.TrimSuffix(c.text(path...), "%")
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || n < 0 || n > most {
-		c.warn(v, fmt.Sprintf("%s is no number: %s", strings.Join(path, "."), quote(text)), "")
+		c.warn(v, fmt.Sprintf("%s is no number: %s", strings.Join(path, "."), splice.Quote(text)), "")
 		return 0, false
 	}
 	return int(n), true
@@ -72,7 +72,7 @@ func (c record) truth(path ...string) *bool {
 	text := strings.ToLower(c.text(path...))
 	yes := text == "true" || text == "yes" || text == "1"
 	if !yes && text != "false" && text != "no" && text != "0" {
-		c.warn(v, fmt.Sprintf("%s is neither true nor false: %s", strings.Join(path, "."), quote(text)), "")
+		c.warn(v, fmt.Sprintf("%s is neither true nor false: %s", strings.Join(path, "."), splice.Quote(text)), "")
 	}
 	return &yes
 }
@@ -140,7 +140,7 @@ func (c record) keep(facts map[string]string, name string, v *splice.JSON) {
 		}
 	default:
 		if text := scalar(v); text != "" {
-			facts[strings.ToValidUTF8(name, "\uFFFD")] = cut(text)
+			facts[strings.ToValidUTF8(name, "\uFFFD")] = splice.Clip(text, maxText)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (c record) twice() {
 	seen := make(map[string]bool, len(c.v.Members))
 	for _, m := range c.v.Members {
 		if seen[m.Key] {
-			c.warn(m.Value, fmt.Sprintf("the key %s is there more than once; the last one counts", quote(m.Key)), "take the others out")
+			c.warn(m.Value, fmt.Sprintf("the key %s is there more than once; the last one counts", splice.Quote(m.Key)), "take the others out")
 		}
 		seen[m.Key] = true
 	}
@@ -170,18 +170,3 @@ func (r *reader) path(file string, line int, name string) string {
 
 // maxText is how much of a text is kept, in bytes.
 const maxText = 8 << 10
-
-func cut(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxText], "") + "…"
-}
-
-func quote(text string) string {
-	const enough = 60
-	if len(text) > enough {
-		text = strings.ToValidUTF8(text[:enough], "") + "…"
-	}
-	return strconv.Quote(text)
-}

@@ -16,6 +16,7 @@ type task struct {
 	phase    string
 	needs    []string
 	criteria []string
+	checks   []string // that are to pass when it is done
 	files    []string // that are to be there when it is done
 	minimum  map[string]int
 	facts    map[string]string
@@ -36,7 +37,7 @@ func (r *reader) readRegistry() {
 			continue
 		}
 		if seen[t.id] {
-			r.warn(f.Path, t.line, "the task "+quote(t.id)+" is there more than once; the first one counts", "")
+			r.warn(f.Path, t.line, "the task "+splice.Quote(t.id)+" is there more than once; the first one counts", "")
 			continue
 		}
 		seen[t.id] = true
@@ -90,8 +91,8 @@ func (r *reader) readTask(f *foreign.File, part splice.Part) (*task, bool) {
 			t.facts[key] = text
 		}
 	}
-	if checks := texts(root.Get("done_when", "tests_passing")); len(checks) > 0 {
-		t.facts["tests_passing"] = strings.Join(checks, "; ")
+	if t.checks = texts(root.Get("done_when", "tests_passing")); len(t.checks) > 0 {
+		t.facts["tests_passing"] = strings.Join(t.checks, "; ")
 	}
 	return t, true
 }

@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/splice"
 )
 
 // goal says what a job is about: all of it, or where it says that it is complete only what is not.
@@ -27,7 +28,7 @@ func (j *job) goal() string {
 		}
 		return strings.TrimRight(b.String(), "\n")
 	}
-	if j.entry != nil && len(j.entry.criteria) > 0 {
+	if j.entry != nil && len(j.entry.criteria) > 0 && j.point != nil && len(j.point.criteria) > 0 { // else they are its criteria
 		b.WriteString("\n\nIt is complete when:\n- " + strings.Join(j.entry.criteria, "\n- "))
 	}
 	return b.String()
@@ -102,8 +103,8 @@ func (c *checkpoint) describe(facts map[string]string) {
 		facts[name] = text
 	}
 	for name, text := range map[string]string{
-		"checkpoint_id": c.id, "agent_name": c.agentName, "last_processed": c.last, "next_to_process": c.next, "notes": cut(c.notes),
-		"reviews_open": strings.Join(c.unscored, ", "), "resume_instructions": cut(c.instructions),
+		"checkpoint_id": c.id, "agent_name": c.agentName, "last_processed": c.last, "next_to_process": c.next, "notes": splice.Clip(c.notes, maxText),
+		"reviews_open": strings.Join(c.unscored, ", "), "resume_instructions": splice.Clip(c.instructions, maxText),
 	} {
 		if text != "" {
 			facts[name] = text
@@ -128,7 +129,7 @@ func (c *checkpoint) describe(facts map[string]string) {
 		if !f.at.IsZero() {
 			text += " (" + stamp(f.at) + ")"
 		}
-		facts["error."+strconv.Itoa(i+1)] = cut(text)
+		facts["error."+strconv.Itoa(i+1)] = splice.Clip(text, maxText)
 	}
 }
 

@@ -27,6 +27,7 @@ func (codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 		w.say(k)
 	}
 	w.deliver()
+	w.escalate()
 	w.registry()
 	w.status()
 	return w.written()

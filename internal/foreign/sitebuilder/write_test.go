@@ -12,6 +12,7 @@ import (
 	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/sitebuilder"
+	"pawl/internal/foreign/splice"
 )
 
 // teller tells the events of a run, a minute apart, and keeps the files beside it.
@@ -33,7 +34,11 @@ func newTeller(t testing.TB, plan *pawl.Plan, files foreign.Files) *teller {
 // imported is a run that is made of files, as an import makes it.
 func imported(t testing.TB, files foreign.Files) *teller {
 	r, _ := sitebuilder.Codec.Read(files, now)
-	data, err := pawl.WritePlan(foreign.PlanOf(r, "claude"))
+	plan := foreign.PlanOf(r, "claude")
+	for i, step := range plan.Steps() {
+		step.Accept = r.Phases[0].Steps[i].Checks(sitebuilder.System, ".")
+	}
+	data, err := pawl.WritePlan(plan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +80,11 @@ func (s *teller) tell(payloads ...pawl.Payload) {
 	if s.state.Misfit > 0 {
 		s.t.Fatalf("the story does not fit: %+v", s.state.Misfits)
 	}
+}
+
+// done is the end of a step's attempt all of whose checks passed.
+func (s *teller) done(step pawl.StepID, attempt int) pawl.StepDone {
+	return pawl.StepDone{Step: step, Attempt: attempt, Token: ref(step, attempt).Token, Accept: pawl.AcceptOf(s.plan.Step(step))}
 }
 
 func ref(step pawl.StepID, attempt int) pawl.AttemptRef {
@@ -307,10 +317,12 @@ func TestMirrorOfARun(t *testing.T) {
 	s.has("messages/inbox-supervisor.md", "**Type**: escalation\n**Priority**: critical\n**Status**: resolved\n")
 	s.has("messages/outbox-content_pages.md", "**Status**: resolved\n")
 	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 2)})
-	s.tell(pawl.StepDone{Step: "T001", Attempt: 2, Token: ref("T001", 2).Token, Outputs: pawl.Outputs{"x.html": {SHA256: "ab", Size: 1}, "all/*": {SHA256: "cd", Files: 2}}},
-		pawl.StepReviewed{Step: "T001", Reviewer: "agent_4", Score: 88})
+	done := s.done("T001", 2)
+	done.Outputs = pawl.Outputs{"x.html": {SHA256: "ab", Size: 1}, "all/*": {SHA256: "cd", Files: 2}}
+	s.tell(done, pawl.StepReviewed{Step: "T001", Reviewer: "agent_4", Score: 88})
 	s.write()
-	s.has("progress/checkpoints/content_pages-T001.json", `"status": "complete"`, `"links": true`, `"agent_4": 88`, `"errors": []`, `"x.html"`)
+	s.has("progress/checkpoints/content_pages-T001.json", `"status": "complete"`, `"links": true`, `"agent_4": 88`, `"errors": []`, `"x.html"`,
+		`"links": "checked by pawl at 2026-03-02T10:51:00Z: passed"`)
 	s.tell(pawl.StepSkipped{Step: "T002", Why: "not wanted"})
 	s.write()
 	s.has("progress/checkpoints/content_pages-T002.json", `"status": "blocked"`, `"resumable": false`, `"type": "skipped"`)
@@ -394,6 +406,66 @@ func TestRegistryAndStatusKeepTheRest(t *testing.T) {
 	s.has("progress/STATUS.md", "| Content (Harper) | Idle | — | 2026-03-02T10:52:00Z |", "| x | y |", "| Community (Morgan) | Blocked | T010 |", "**Overall Progress**: ~40% complete")
 }
 
+// TestEscalationsOfTheRun: what the run's tasks wait for a person for is escalated, once, and resolved when it is answered.
+func TestEscalationsOfTheRun(t *testing.T) {
+	t.Parallel()
+	for _, eol := range []string{"\n", "\r\n"} {
+		var files foreign.Files
+		for _, f := range team(t) {
+			files = append(files, foreign.File{Path: f.Path, Data: []byte(strings.ReplaceAll(string(f.Data), "\n", eol))})
+		}
+		for _, s := range []*teller{imported(t, files), newTeller(t, readPlan(t, sitePlan), nil)} {
+			for i := range s.state.Blockers {
+				s.tell(pawl.BlockerCleared{ID: i + 1})
+			}
+			s.escalations(t)
+		}
+	}
+}
+
+func (s *teller) escalations(t *testing.T) {
+	t.Helper()
+	const name = "messages/human-escalations.md"
+	esc := func(text string) string {
+		return strings.ReplaceAll(text, "\n", splice.EOL(s.files.Find(base+name).Data))
+	}
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)},
+		pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Blocked, Why: "blocked", Blockers: []string{"no | network"}})
+	s.tell(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no | network", Step: "T060", Needs: "plug it in", Opened: now}})
+	gate := pawl.Gate{Step: "T001", Type: pawl.HumanVerify, Ask: "Does it\nlook good?", Opened: now.Add(time.Minute)}
+	gate.ID = gate.Identify()
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, pawl.GateOpened{Gate: gate})
+	s.write()
+	n := strings.Count(string(s.files.Find(base+name).Data), "### ESC-")
+	s.has(name, "no | network", esc("| **Raised By** | pawl |\n| **Status** | PENDING |\n\n**Action Required**:\n1. plug it in; then: pawl unblock "), ": Does it look good?", "| **Blocking Tasks** | T001 |")
+	if n != 2 && n != 4 {
+		t.Errorf("%d escalations:\n%s", n, s.files.Find(base+name).Data)
+	}
+	r, _ := read(t, s.files)
+	waits := 0
+	for _, b := range r.Blockers {
+		if strings.Contains(b.Text, "network") || strings.Contains(b.Text, "look good") {
+			waits++
+		}
+	}
+	if waits != 2 {
+		t.Errorf("read back, %d of them are waited for: %+v", waits, r.Blockers)
+	}
+	s.tell(pawl.BlockerCleared{ID: len(s.state.Blockers)}, pawl.GateAnswered{Gate: gate.ID, Step: "T001", Answer: pawl.Approved})
+	s.write()
+	if data := string(s.files.Find(base + name).Data); strings.Count(data, "PENDING") != 0 || strings.Count(data, "RESOLVED") != n || strings.Count(data, "### ESC-") != n {
+		t.Errorf("all is answered:\n%s", data)
+	}
+	s.tell(pawl.AttemptEnded{AttemptRef: ref("T001", 1), Outcome: pawl.Failed, Final: true, Why: "x"}, pawl.StepFailed{Step: "T001", Why: "no tries are left"})
+	s.write()
+	s.has(name, ": FAILED: no tries are left", "pawl retry T001")
+	s.tell(pawl.StepReopened{Step: "T001", Why: "again", Asked: true})
+	s.write()
+	if data := string(s.files.Find(base + name).Data); strings.Contains(data, "PENDING") {
+		t.Errorf("it is tried again:\n%s", data)
+	}
+}
+
 // TestClearedErrorsGo: an error whose blocker a person has cleared is taken out, and no other.
 func TestClearedErrorsGo(t *testing.T) {
 	t.Parallel()
@@ -417,26 +489,57 @@ func TestWhatAnAgentSaysStays(t *testing.T) {
 	s.has("progress/STATUS.md", "| Migration (Riley) | In Progress | T060 Convert the leaflets |")
 }
 
-// TestFinishedIsWhole: what a run has finished is complete in all that its checkpoint says, or it would be dispatched again.
+// TestFinishedIsWhole: what a run has finished, its checks passed, is complete in all that its checkpoint says, or it would be
+// dispatched again.
 func TestFinishedIsWhole(t *testing.T) {
 	t.Parallel()
-	other := "name: site\nphases: [{name: migration, steps: [{id: T060, run: x}]}]\n" // a run that knows nothing of the items
-	for _, s := range []*teller{imported(t, team(t)), newTeller(t, readPlan(t, other), team(t))} {
-		s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.StepDone{Step: "T060", Attempt: 1, Token: ref("T060", 1).Token})
-		s.write()
-		s.has("progress/checkpoints/migration-T060.json", `{"id": "leaflet-21", "status": "complete", "output": null}`, `"completed": 29`, `"29_files_created": true`, `"next_to_process": null`)
-		r, _ := read(t, s.files)
-		if got := step(t, r, "T060"); got.Status != pawl.Done {
-			t.Errorf("%s: %s", got.Status, got.Why)
-		}
+	s := imported(t, team(t))
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, s.done("T060", 1))
+	s.write()
+	s.has("progress/checkpoints/migration-T060.json", `{"id": "leaflet-21", "status": "complete", "output": null}`, `"completed": 29`, `"29_files_created": true`, `"next_to_process": null`)
+	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": "checked by pawl at 2026-03-02T10:52:00Z: passed"`, `"frontmatter_valid": "attested by @migration, and checked by nobody else"`)
+	r, _ := read(t, s.files)
+	if got := step(t, r, "T060"); got.Status != pawl.Done {
+		t.Errorf("%s: %s", got.Status, got.Why)
 	}
+	s.tell(pawl.StepReopened{Step: "T060", Why: "again"})
+	s.write()
+	if strings.Contains(string(s.files.Find(points+"migration-T060.json").Data), "acceptance_evidence") {
+		t.Error("it is to be done again, and what was found of it before still stands")
+	}
+}
+
+// TestWhatNobodyCheckedIsNotMet: the end of a step proves nothing of criteria that no check of it stands for.
+func TestWhatNobodyCheckedIsNotMet(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, readPlan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x}]}]\n"), team(t))
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, s.done("T060", 1))
+	s.write()
+	s.has("progress/checkpoints/migration-T060.json", `"status": "complete"`, `"29_files_created": false`, `"frontmatter_valid": true`)
+	if r, _ := read(t, s.files); step(t, r, "T060").Status == pawl.Done {
+		t.Error("it is believed to be complete")
+	}
+}
+
+// TestWhatAnAgentAttestsStays: while it works, whatever a check said before, and a check that passed is proof.
+func TestWhatAnAgentAttestsStays(t *testing.T) {
+	t.Parallel()
+	s := imported(t, team(t))
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)},
+		pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Failed, Why: "check failed", Unmet: []string{"frontmatter_valid"}})
+	s.write()
+	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": true`, `"frontmatter_valid": false`)
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 2)})
+	s.files = edited(t, s.files, points+"migration-T060.json", `"frontmatter_valid": false`, `"frontmatter_valid": true`)
+	s.write()
+	s.has("progress/checkpoints/migration-T060.json", `"frontmatter_valid": true`)
 }
 
 // TestExportAtOnce: a run that is over is written as it would have been while it went on.
 func TestExportAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t, readPlan(t, sitePlan), nil)
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, pawl.StepDone{Step: "T001", Attempt: 1, Token: ref("T001", 1).Token})
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, s.done("T001", 1))
 	s.write()
 	s.has("progress/checkpoints/content_pages-T001.json", `"links": true`, `"titles": true`, `"status": "complete"`)
 }

@@ -198,30 +198,38 @@ func (w *writer) leftBehind(k *work) foreign.Partial {
 	return foreign.Partial{}
 }
 
-// criteria says which criteria are met: of a finished step all, since that is what finished means; of another one those
-// that its last attempt was found to meet.
+// criteria says which criteria are met that checks of the step stand for: those whose check passed, and by what that is
+// known. What an agent says of itself stays, and so does what nobody checked.
 func (w *writer) criteria(e *editor, k *work) {
 	last := k.state.Try.Last
-	for _, name := range slices.Sorted(maps.Keys(k.Accept)) {
-		switch was := e.at("acceptance_criteria_met", name); {
-		case k.word == complete:
-			e.set(true, "acceptance_criteria_met", name)
-		case last != nil && len(last.Unmet) > 0:
-			e.set(!slices.Contains(last.Unmet, name), "acceptance_criteria_met", name)
-		case was == nil:
-			e.set(false, "acceptance_criteria_met", name)
-		}
+	proven := k.word == complete && k.state.Accept != "" && k.state.Accept == pawl.AcceptOf(k.Step)
+	if !proven && e.root.Get("acceptance_evidence") != nil {
+		e.remove("acceptance_evidence")
 	}
-	if all := e.at("acceptance_criteria_met"); all != nil && k.word == complete {
-		for _, m := range all.Members {
-			if !m.Value.True() {
-				e.set(true, "acceptance_criteria_met", m.Key)
-			}
+	for _, name := range slices.Sorted(maps.Keys(k.Accept)) {
+		was := e.at("acceptance_criteria_met", name)
+		failed := last != nil && slices.Contains(last.Unmet, name)
+		switch {
+		case proven:
+			e.set(true, "acceptance_criteria_met", name)
+			e.set(w.evidence(k, name), "acceptance_evidence", name)
+		case last != nil && len(last.Unmet) > 0 && !failed:
+			e.set(true, "acceptance_criteria_met", name)
+		case was == nil, failed && len(k.state.Live()) == 0:
+			e.set(false, "acceptance_criteria_met", name)
 		}
 	}
 	if e.made && e.at("acceptance_criteria_met") == nil {
 		e.set(map[string]bool{}, "acceptance_criteria_met")
 	}
+}
+
+// evidence says by what it is known that a criterion is met.
+func (w *writer) evidence(k *work, name string) string {
+	if strings.HasPrefix(k.Accept[name], "pawl verify --as "+System) && k.entry.attested(name) {
+		return "attested by @" + k.agent + ", and checked by nobody else"
+	}
+	return "checked by pawl at " + stamp(k.state.Ended) + ": passed"
 }
 
 func (w *writer) reviews(e *editor, k *work) {

@@ -126,7 +126,7 @@ func (w *writer) deliver() {
 				continue
 			}
 			if inboxes {
-				w.below(w.message(name), b.title, strings.Join(b.more, "\n"))
+				w.below(w.message(name), "PENDING MESSAGES", b.title, strings.Join(b.more, "\n"))
 			} else {
 				w.add(w.message(name), b.title, strings.Join(b.more, ""))
 			}
@@ -211,11 +211,11 @@ func plain(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// below puts messages below the heading of those that wait, in place of the line that says that there are none.
-func (w *writer) below(inbox, title, text string) {
+// below puts what waits for somebody below its heading in a file, in place of the line that says that there is none.
+func (w *writer) below(inbox, waiting, title, text string) {
 	data := w.data(inbox)
 	for _, s := range splice.Sections(splice.Lines(data)) {
-		if !strings.EqualFold(s.Title, "PENDING MESSAGES") {
+		if !strings.EqualFold(s.Title, waiting) {
 			continue
 		}
 		eol := splice.EOL(data)
@@ -224,14 +224,14 @@ func (w *writer) below(inbox, title, text string) {
 			edit.Text = eol + edit.Text
 		}
 		for _, l := range s.Lead() {
-			if strings.HasPrefix(strings.ToLower(strings.TrimSpace(l.Text)), "*no pending") {
+			if strings.HasPrefix(strings.ToLower(strings.TrimSpace(l.Text)), "*no ") {
 				edit = splice.Edit{From: l.From, To: l.End, Text: strings.ReplaceAll(text, "\n", eol)}
 			}
 		}
 		w.put(inbox, splice.Apply(data, []splice.Edit{edit}))
 		return
 	}
-	w.add(inbox, title, "---\n\n## PENDING MESSAGES\n\n"+text)
+	w.add(inbox, title, "---\n\n## "+waiting+"\n\n"+text)
 }
 
 func titled(name string) string {

@@ -1,0 +1,141 @@
+package sitebuilder
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/pattern"
+)
+
+var _ foreign.Prover = codec{}
+
+// Meets looks whether a task meets a criterion of its own. Files are looked for and counted. Of anything else there is the
+// word of its agent and no other, in the task's checkpoint: that is what is said then, and not more.
+func (codec) Meets(files foreign.Files, w foreign.World, id pawl.StepID, name string) (bool, string) {
+	r := read(files, w)
+	for _, j := range r.jobs {
+		if j.id == id {
+			return r.meets(j, name)
+		}
+	}
+	return false, fmt.Sprintf("there is no task %s", id)
+}
+
+func (r *reader) meets(j *job, name string) (bool, string) {
+	if file, ok := j.entry.fileOf(name); ok {
+		there := r.exists(r.path(r.registry(), j.entry.line, file))
+		return there, fmt.Sprintf("%s is %s", file, map[bool]string{true: "there", false: "not there"}[there])
+	}
+	if total, ok := counted(name); ok {
+		n := r.countFiles(j)
+		return n >= total, fmt.Sprintf("of the files that are claimed %d are there, of %d that are wanted", n, total)
+	}
+	point := r.pointOf(j)
+	if j.point != nil {
+		for raw, met := range j.point.criteria {
+			if met && foreign.Plain(raw) == name {
+				return true, fmt.Sprintf("attested: %s says so; nothing else proves it", point)
+			}
+		}
+	}
+	return false, fmt.Sprintf("%s does not say so: once it is so, have acceptance_criteria_met be true there for %q", point, name)
+}
+
+// fileOf returns the file whose being there is a criterion.
+func (t *task) fileOf(criterion string) (string, bool) {
+	name, ok := strings.CutSuffix(criterion, isThere)
+	return name, ok && t != nil && slices.Contains(t.files, name)
+}
+
+// isThere ends the name of a criterion that is a file's being there.
+const isThere = " is there"
+
+var countedFiles = pattern.New(`^([1-9]\d{0,5})_files(?:_created|_modified)?$`)
+
+// counted returns how many files a criterion is about that is a count of files: 29_files_created.
+func counted(criterion string) (int, bool) {
+	m := countedFiles.FindStringSubmatch(criterion)
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(m[1])
+	return n, err == nil
+}
+
+// attested reports whether a criterion is one that nothing but its agent's word speaks for.
+func (t *task) attested(criterion string) bool {
+	_, file := t.fileOf(criterion)
+	_, count := counted(criterion)
+	return !file && !count
+}
+
+// countFiles returns how many of the files that a task claims are there.
+func (r *reader) countFiles(j *job) int {
+	there := map[string]bool{}
+	note := func(name string) { there[name] = there[name] || r.exists(name) }
+	if j.point != nil {
+		for _, name := range slices.Concat(j.point.created, j.point.modified) {
+			note(name)
+		}
+		for _, s := range j.point.items {
+			if s.output != "" {
+				note(r.output(j.point, s))
+			}
+		}
+	}
+	n := 0
+	for _, is := range there {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *reader) exists(name string) bool {
+	return name != "" && r.world.Exists != nil && r.world.Exists(name)
+}
+
+// pointOf returns the path of the checkpoint in which a task's agent says what is met.
+func (r *reader) pointOf(j *job) string {
+	if j.current != nil {
+		return j.current.file
+	}
+	current, _ := r.fileOf(cmp.Or(j.agent, System), j.task)
+	return current
+}
+
+// attestation tells an agent where to say what is met.
+func (r *reader) attestation(j *job) string {
+	if j.finished() || !slices.ContainsFunc(slices.Collect(maps.Keys(j.step.Criteria)), j.entry.attested) {
+		return ""
+	}
+	return fmt.Sprintf("\n\nWhat is met of its criteria, say in %s, in acceptance_criteria_met, by their names: the task is not taken for done before.", r.pointOf(j))
+}
+
+// criteria returns what a task is to meet, and whether its checkpoint says that it does: what that names itself, or else
+// what the registry has; and the files that are to be there in any case.
+func (r *reader) criteria(j *job) map[string]bool {
+	all := map[string]bool{}
+	if j.point != nil {
+		maps.Copy(all, j.point.criteria)
+	}
+	if j.entry == nil {
+		return all
+	}
+	if len(all) == 0 {
+		for _, text := range slices.Concat(j.entry.criteria, j.entry.checks) {
+			all[oneLine(text)] = false
+		}
+	}
+	for _, name := range j.entry.files {
+		all[name+isThere] = r.exists(r.path(r.registry(), j.entry.line, name))
+	}
+	return all
+}
