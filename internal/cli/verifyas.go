@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 
-	"pawl/internal/engine"
 )
 
 // verifyAs checks another system's files by that system's own rules.
@@ -16,7 +15,7 @@ func (a *app) verifyAs(ctx context.Context, system, path string) error {
 	if err != nil {
 		return err
 	}
-	folder, err := engine.OpenForeign(ctx, codec, dir)
+	folder, err := a.openForeign(ctx, codec, dir)
 	if err != nil {
 		return err
 	}

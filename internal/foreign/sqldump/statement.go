@@ -287,6 +287,7 @@ func (p *parser) copy() {
 		}
 		s.end = p.at
 	}
+	s.cut = true
 	p.cut(begin, "the rows of a COPY have no end")
 }
 
