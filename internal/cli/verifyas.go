@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-
 )
 
 // verifyAs checks another system's files by that system's own rules.
