@@ -50,7 +50,7 @@ func (a *app) otherWork(ctx context.Context, p *project.Project, plan string, o 
 	if err != nil || m == nil {
 		return false, err
 	}
-	folder, err := engine.OpenForeign(ctx, m.Codec, m.Dir)
+	folder, err := engine.OpenForeign(ctx, p, m.Codec, m.Dir)
 	if err == nil {
 		err = notOver(folder, m.Codec, plan)
 	}

@@ -191,7 +191,7 @@ func (a *app) foreignAt(ctx context.Context, codec foreign.Codec, dir string) (*
 	}
 	rel, err := filepath.Rel(root, dir)
 	if _, plural := codec.(foreign.Plural); plural && err == nil && rel != "." && filepath.IsLocal(rel) {
-		folder, err := engine.OpenForeign(ctx, codec, root)
+		folder, err := a.openForeign(ctx, codec, root)
 		if err != nil {
 			return nil, "", err
 		}
@@ -201,8 +201,18 @@ func (a *app) foreignAt(ctx context.Context, codec foreign.Codec, dir string) (*
 			}
 		}
 	}
-	folder, err := engine.OpenForeign(ctx, codec, dir)
+	folder, err := a.openForeign(ctx, codec, dir)
 	return folder, "", err
+}
+
+// openForeign opens a folder with another system's files. What the project's journals say counts for its own files, and
+// for none that lie elsewhere.
+func (a *app) openForeign(ctx context.Context, codec foreign.Codec, dir string) (*engine.ForeignFolder, error) {
+	p, err := a.project()
+	if err != nil || !filepath.IsLocal(pathIn(p, dir)) {
+		p = nil
+	}
+	return engine.OpenForeign(ctx, p, codec, dir)
 }
 
 func othersIn(folder *engine.ForeignFolder, places []string) []otherReport {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"pawl"
-	"pawl/internal/engine"
 )
 
 // asOptions say what is checked of another system's files.
@@ -24,7 +23,7 @@ func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
 	if err != nil {
 		return err
 	}
-	folder, err := engine.OpenForeign(ctx, codec, dir)
+	folder, err := a.openForeign(ctx, codec, dir)
 	if err != nil {
 		return err
 	}

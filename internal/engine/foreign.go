@@ -272,8 +272,9 @@ type ForeignFolder struct {
 	findings []pawl.Finding // what could not be read
 }
 
-// OpenForeign reads a folder's files for a codec.
-func OpenForeign(ctx context.Context, codec foreign.Codec, dir string) (*ForeignFolder, error) {
+// OpenForeign reads a folder's files for a codec. p is the project whose journals say what was written by pawl itself; nil:
+// there is none.
+func OpenForeign(ctx context.Context, p *project.Project, codec foreign.Codec, dir string) (*ForeignFolder, error) {
 	files, findings, err := ReadForeign(dir, codec)
 	if err != nil {
 		return nil, err
@@ -283,7 +284,21 @@ func OpenForeign(ctx context.Context, codec foreign.Codec, dir string) (*Foreign
 	if err != nil {
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: "which commits there are could not be found out: " + err.Error()})
 	}
-	return &ForeignFolder{codec: codec, files: files, world: worldOf(ctx, dir, commits), commits: commits, findings: findings}, nil
+	world := worldOf(ctx, dir, commits)
+	if p != nil {
+		world.Run = func(id string) (*pawl.State, *pawl.Plan) { return said(ctx, p, id) }
+	}
+	return &ForeignFolder{codec: codec, files: files, world: world, commits: commits, findings: findings}, nil
+}
+
+// said returns what the journal of a run says; nothing, where there is none that can be read.
+func said(ctx context.Context, p *project.Project, id string) (*pawl.State, *pawl.Plan) {
+	r, err := Load(ctx, p, pawl.RunID(id))
+	if err != nil {
+		return nil, nil
+	}
+	defer r.Log.Close()
+	return r.State, r.Plan
 }
 
 // Places returns where runs are in the folder, the one first that Read reads; nil where the system knows but one.

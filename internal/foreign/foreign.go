@@ -140,6 +140,9 @@ type World struct {
 	Hash   func(path string) (sha256 string, size int64, err error)
 	Commit func(hash string) bool // whether git knows a commit; nil: there is no git
 
+	// Run returns what the project's own journal says of one of its runs. Nil, or no state: it knows none of that name.
+	Run func(id string) (*pawl.State, *pawl.Plan)
+
 	// Scan counts the project's files, but for those that are ignored, and those that changed since. Nil: nobody knows.
 	Scan func(since time.Time) doubt.Census
 }

@@ -46,7 +46,7 @@ func (c codec) Read(files foreign.Files, now time.Time) (foreign.Reading, []pawl
 // Places returns the folders of the researches, the one that something happened to last first.
 func (codec) Places(files foreign.Files, now time.Time) []string {
 	var names []string
-	for _, r := range newestFirstOf(files, now) {
+	for _, r := range newestFirstOf(files, foreign.World{Now: now}) {
 		names = append(names, path.Join(reports, r.title))
 	}
 	return names
@@ -56,10 +56,10 @@ func (codec) Places(files foreign.Files, now time.Time) []string {
 func (codec) At(place string) foreign.Codec { return codec{title: path.Base(place)} }
 
 // newestFirstOf reads all researches.
-func newestFirstOf(files foreign.Files, now time.Time) []*research {
+func newestFirstOf(files foreign.Files, w foreign.World) []*research {
 	var all []*research
 	for _, title := range titles(files) {
-		all = append(all, newResearch(files, title, now))
+		all = append(all, newResearch(files, title, w))
 	}
 	slices.SortStableFunc(all, func(a, b *research) int { return b.activity("").Compare(a.activity("")) })
 	return all
@@ -70,7 +70,7 @@ func (c codec) ReadIn(files foreign.Files, w foreign.World) (foreign.Reading, []
 	if c.title != "" {
 		return ReadRun(files, c.title, "", w)
 	}
-	all := newestFirstOf(files, w.Now)
+	all := newestFirstOf(files, w)
 	if len(all) == 0 {
 		return foreign.Reading{System: System}, nil
 	}
@@ -84,14 +84,14 @@ func (c codec) ReadIn(files foreign.Files, w foreign.World) (foreign.Reading, []
 
 // ReadRun is ReadIn of one run of one research; "" is its newest.
 func ReadRun(files foreign.Files, title, run string, w foreign.World) (foreign.Reading, []pawl.Finding) {
-	return read(newResearch(files, title, w.Now), run, w)
+	return read(newResearch(files, title, w), run, w)
 }
 
 // Verify validates all checkpoints of all researches, and what else is known of them.
 func (codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
 	var found []pawl.Finding
 	for _, title := range titles(files) {
-		r := newResearch(files, title, w.Now)
+		r := newResearch(files, title, w)
 		found = append(found, r.examine(w)...)
 		found = append(found, r.examineResume(w))
 	}

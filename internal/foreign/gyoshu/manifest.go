@@ -114,12 +114,18 @@ func (m *Manifest) Intact() bool { return m.SHA256 == m.sum }
 
 // Encode returns the manifest as a file, with its own hash as the last key.
 func (m Manifest) Encode() []byte {
+	m = m.unsigned()
+	m.SHA256 = Sum(encoded(m))
+	return encoded(m).Stringify("  ")
+}
+
+// unsigned returns the manifest as it is hashed.
+func (m Manifest) unsigned() Manifest {
 	m.SHA256 = ""
 	m.Python.Packages = notNil(m.Python.Packages)
 	m.Artifacts = notNil(m.Artifacts)
 	m.Rehydration.Source = notNil(m.Rehydration.Source)
-	m.SHA256 = Sum(encoded(m))
-	return encoded(m).Stringify("  ")
+	return m
 }
 
 func notNil[T any](list []T) []T {

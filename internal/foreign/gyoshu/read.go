@@ -19,7 +19,7 @@ const stillAtIt = 10 * time.Minute
 func read(r *research, run string, w foreign.World) (foreign.Reading, []pawl.Finding) {
 	run = cmp.Or(run, r.newest)
 	q := r.queues[run]
-	res := resume(r.records, r.title, run, FoundHere, w)
+	res := resume(r.records, r.title, run, w)
 	entry := r.front().run(run)
 	native := ""
 	if entry != nil {
@@ -191,7 +191,7 @@ func (r *research) readSaved(out *foreign.Reading, run string, w foreign.World) 
 		if rec.Run != run {
 			continue
 		}
-		c := foreign.Checkpoint{ID: rec.ID, Kind: pawl.CheckpointStep, Where: rec.Path, Valid: len(rec.issues(Imported, w)) == 0}
+		c := foreign.Checkpoint{ID: rec.ID, Kind: pawl.CheckpointStep, Where: rec.Path, Valid: len(rec.issues(w)) == 0}
 		if m := rec.Manifest; m != nil {
 			c.Native, c.Time, c.Reason, c.Claims = string(m.Status), m.Time(), string(m.Reason), m.claims()
 			if m.Stage != "" {

@@ -41,8 +41,8 @@ func titles(files foreign.Files) []string {
 }
 
 // newResearch reads what the files say of a title. What cannot be read is a finding.
-func newResearch(files foreign.Files, title string, now time.Time) *research {
-	r := &research{title: title, now: now, files: files, records: Records(files, title, ""), queues: map[string]*Queue{}}
+func newResearch(files foreign.Files, title string, w foreign.World) *research {
+	r := &research{title: title, now: w.Now, files: files, records: Records(files, title, ""), queues: map[string]*Queue{}}
 	if issue := CheckSegment("reportTitle", title); issue != "" {
 		r.found = append(r.found, pawl.Finding{Level: pawl.Bad, What: issue, Where: path.Join(reports, title)})
 	}
@@ -59,6 +59,7 @@ func newResearch(files foreign.Files, title string, now time.Time) *research {
 	}
 	r.readQueues()
 	r.newest = r.findNewest()
+	r.findOrigins(w)
 	return r
 }
 

@@ -29,11 +29,15 @@ type Passed struct {
 // Resume finds the newest checkpoint of a title that is valid, of one run or with "" of all. One that was taken in the
 // middle of a stage is no base, whatever it holds: it only says which stage was begun, and that stage is the next.
 func Resume(files foreign.Files, title, run string, p Provenance, w foreign.World) Resumption {
-	return resume(Records(files, title, run), title, run, p, w)
+	records := Records(files, title, run)
+	for _, r := range records {
+		r.From = p
+	}
+	return resume(records, title, run, w)
 }
 
 // resume is Resume of a title's checkpoints, of which those of other runs are passed over.
-func resume(records []*Record, title, run string, p Provenance, w foreign.World) Resumption {
+func resume(records []*Record, title, run string, w foreign.World) Resumption {
 	res := Resumption{Title: title, Run: run}
 	begun := ""
 	for _, r := range records {
@@ -45,7 +49,7 @@ func resume(records []*Record, title, run string, p Provenance, w foreign.World)
 			continue
 		}
 		m := r.Manifest
-		switch issues := m.Issues(p.Trust(), w); {
+		switch issues := m.Issues(r.From.Trust(), w); {
 		case len(issues) > 0:
 			res.Passed = append(res.Passed, Passed{r.entry(), strings.Join(issues, "; ")})
 		case m.Status.unsafe():
@@ -54,7 +58,7 @@ func resume(records []*Record, title, run string, p Provenance, w foreign.World)
 				begun = m.Stage
 			}
 		default:
-			res.take(r, p, begun)
+			res.take(r, begun)
 		}
 	}
 	if !res.Found {
@@ -64,11 +68,11 @@ func resume(records []*Record, title, run string, p Provenance, w foreign.World)
 }
 
 // take goes on from a checkpoint; begun is the stage that was cut off since.
-func (res *Resumption) take(r *Record, p Provenance, begun string) {
+func (res *Resumption) take(r *Record, begun string) {
 	entry := r.entry()
 	res.Found, res.Checkpoint, res.Run = true, &entry, r.Manifest.Run
-	res.Cell = Rehydrate(r.Manifest, p.Trust())
-	res.Warning = p.warning(r.Manifest.Trust)
+	res.Cell = Rehydrate(r.Manifest, r.From.Trust())
+	res.Warning = r.From.warning(r.Manifest.Trust)
 	if res.Next = NextStage(entry.Stage); begun != "" && begun != entry.Stage {
 		res.Next = begun
 	}

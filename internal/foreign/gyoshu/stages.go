@@ -93,7 +93,7 @@ func (s *stageState) hear(m told, notebook string) {
 // weigh takes in a checkpoint of the stage: the oldest first, and those that Gyoshu does not load last.
 func (s *stageState) weigh(rec *Record, w foreign.World) {
 	s.line = cmp.Or(s.line, rec.Path)
-	issues := rec.issues(Imported, w)
+	issues := rec.issues(w)
 	switch {
 	case len(issues) > 0 && !rec.Manifest.Status.unsafe():
 		s.spoilt, s.why = rec, issues[0]
@@ -107,12 +107,12 @@ func (s *stageState) weigh(rec *Record, w foreign.World) {
 
 // issues returns what is wrong with a checkpoint, be it that Gyoshu does not load it. That it does not take the stage's
 // id, as it does with S02_eda of its own documents, is no reason to think that the stage was not finished.
-func (r *Record) issues(trust Trust, w foreign.World) []string {
+func (r *Record) issues(w foreign.World) []string {
 	oddName := r.Manifest != nil && r.Manifest.Stage != "" && !IsStage(r.Manifest.Stage) && len(r.Problems) == 1
 	if !r.Loads() && !oddName {
 		return []string{"Manifest failed to parse or validate"}
 	}
-	return r.Manifest.Issues(trust, w)
+	return r.Manifest.Issues(r.From.Trust(), w)
 }
 
 // orphans returns the checkpoints of a run that cells speak of and that have no manifest.

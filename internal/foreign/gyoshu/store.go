@@ -15,6 +15,7 @@ type Record struct {
 	Title, Run, ID string // by its place
 	Manifest       *Manifest
 	Problems       []pawl.Finding // because of which Gyoshu does not load it
+	From           Provenance
 }
 
 // Loads reports whether Gyoshu sees the checkpoint at all.

@@ -29,7 +29,7 @@ func (r *research) examineRecord(rec *Record, w foreign.World) []pawl.Finding {
 		return append(f.list, rec.Problems...)
 	}
 	m := rec.Manifest
-	issues := m.Issues(FoundHere.Trust(), w)
+	issues := m.Issues(rec.From.Trust(), w)
 	for _, issue := range issues {
 		f.bad(0, "%s", issue)
 	}
@@ -131,7 +131,7 @@ func (r *research) examineFront() []pawl.Finding {
 
 // examineResume says from where the newest run would be resumed.
 func (r *research) examineResume(w foreign.World) pawl.Finding {
-	res := resume(r.records, r.title, r.newest, FoundHere, w)
+	res := resume(r.records, r.title, r.newest, w)
 	if !res.Found {
 		return pawl.Finding{Level: pawl.Warn, Where: r.title, What: res.Issues[0]}
 	}

@@ -230,7 +230,7 @@ func (m *mirror) endOf(finished []pawl.StepID) time.Time {
 }
 
 // restate says again which stage was finished last, where the newest checkpoint does not: it was taken in the middle of a
-// stage, or a step was opened again since.
+// stage, or is damaged, or a step was opened again since.
 func (m *mirror) restate() {
 	finished := m.finished()
 	records := Records(m.files, m.title, m.run)
@@ -238,7 +238,7 @@ func (m *mirror) restate() {
 		return
 	}
 	newest, last := records[0].Manifest, finished[len(finished)-1]
-	if newest.Stage == m.stages[last] && !newest.Status.unsafe() {
+	if newest.Stage == m.stages[last] && !newest.Status.unsafe() && newest.Intact() {
 		return
 	}
 	m.save(m.request(fmt.Sprintf("ckpt-%06d-again", m.State.Seq), last, m.State.Updated))

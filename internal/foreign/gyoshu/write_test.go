@@ -432,3 +432,48 @@ func FuzzWrite(f *testing.F) {
 		}
 	})
 }
+
+// TestOwnCheckpointsAreLocal: a checkpoint is local by what the journal says, whatever it says of itself.
+func TestOwnCheckpointsAreLocal(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	s.start("S01_load_tides", 1)
+	s.done("S01_load_tides", 1, pawl.Outputs{"a.csv": {SHA256: strings.Repeat("a", 64), Size: 3}})
+	s.start("clean-2", 1)
+	s.done("clean-2", 1, nil)
+	s.write(foreign.RunEnded)
+	own := foreign.World{Now: noon.Add(24 * time.Hour), Run: func(id string) (*pawl.State, *pawl.Plan) {
+		if id != tideRun {
+			return nil, nil
+		}
+		return s.state, s.plan
+	}}
+	const imported = "; Checkpoint is imported - verify source before resuming"
+	for name, c := range map[string]struct {
+		world  foreign.World
+		change func(m *gyoshu.Manifest)
+		want   string
+	}{
+		"its own":                   {own, nil, ""},
+		"no journal":                {foreign.World{Now: own.Now}, nil, imported},
+		"unchanged":                 {own, func(m *gyoshu.Manifest) {}, ""},
+		"at another time":           {own, func(m *gyoshu.Manifest) { m.Created = "2026-03-02T20:00:00.000Z" }, imported},
+		"which says it is imported": {own, func(m *gyoshu.Manifest) { m.Trust = gyoshu.Imported }, imported},
+		"another artifact": {own, func(m *gyoshu.Manifest) {
+			m.Artifacts = []gyoshu.Artifact{{Path: "x", SHA256: strings.Repeat("b", 64)}}
+		}, imported},
+		"of a stage that was not on": {own, func(m *gyoshu.Manifest) { m.Stage = "S04_run_step" }, imported},
+		"with code of its own":       {own, func(m *gyoshu.Manifest) { m.Rehydration.Source = []string{"import os"} }, imported},
+	} {
+		files := slices.Clone(s.files)
+		if c.change != nil {
+			newest := gyoshu.Records(files, "tide-levels", "")[0]
+			c.change(newest.Manifest)
+			files.Find(newest.Path).Data = newest.Manifest.Encode()
+		}
+		r, _ := gyoshu.New().(foreign.Witness).ReadIn(files, c.world)
+		if _, got, _ := strings.Cut(r.Resume, ")"); got != c.want {
+			t.Errorf("%s: %q", name, r.Resume)
+		}
+	}
+}

@@ -87,6 +87,7 @@ type Counter struct {
 // statement is the INSERT or COPY that a row stands in.
 type statement struct {
 	copied  bool
+	cut     bool // a COPY that breaks off: nothing is changed in it
 	columns []string
 	head    string // of an INSERT, up to the first row
 	gap     string // between VALUES and the first row

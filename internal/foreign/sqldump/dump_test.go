@@ -53,7 +53,7 @@ CREATE TABLE t (
 INSERT INTO t VALUES(1,'it''s','{"a": 1}');
 INSERT INTO t VALUES(2,replace('two\nlines','\n',char(10)),NULL);
 INSERT INTO t VALUES(-3,unistr('two\u000alines'),X'00ff');
-CREATE TRIGGER g AFTER INSERT ON t BEGIN UPDATE t SET name = 'x;'; DELETE FROM t; END;
+CREATE TRIGGER g AFTER INSERT ON t BEGIN UPDATE t SET name = CASE WHEN 1 THEN 'x;' END; DELETE FROM t; END;
 COMMIT;
 `
 
@@ -175,6 +175,7 @@ func TestNothingTakesLong(t *testing.T) {
 		"brackets": "INSERT INTO t VALUES (1); " + strings.Repeat("[", 1<<20),
 		"calls":    "INSERT INTO t VALUES (" + strings.Repeat("replace(", 50_000) + "'a'" + strings.Repeat(",'b','c')", 50_000) + ");",
 		"tables":   tables.String(),
+		"triggers": "CREATE TRIGGER g (" + strings.Repeat(" a", 60_000) + " BEGIN " + strings.Repeat("x;", 60_000),
 	} {
 		read := make(chan struct{})
 		go func() {
@@ -208,6 +209,22 @@ func TestDeepCalls(t *testing.T) {
 		d := sqldump.Read([]byte("INSERT INTO t (a) VALUES (" + strings.Repeat("replace(", deep) + "'a'" + strings.Repeat(",'a','b')", deep) + ");"))
 		if got := d.Table("t").Rows[0].Cells[0].Kind; got != want {
 			t.Errorf("%d deep: %d", deep, got)
+		}
+	}
+}
+
+// What is cast to a type says what it says without; what is made of more than one value is left to a database.
+func TestCasts(t *testing.T) {
+	t.Parallel()
+	for sql, want := range map[string]sqldump.Value{
+		"'a'::character varying(9)": text("a"), `'a'::"Of"."Mine"[]::text`: text("a"), "1::bigint": number("1"),
+		"'2026-01-02'::timestamp(6) with time zone": text("2026-01-02"),
+		"'a'::text || 'b'":                          {Kind: sqldump.Expression, Text: "'a'::text || 'b'"},
+		"((now()::date))":                           {Kind: sqldump.Expression, Text: "((now()::date))"},
+	} {
+		d := sqldump.Read([]byte("INSERT INTO t (a) VALUES (" + sql + ");"))
+		if got := d.Table("t").Rows[0].Cells[0].Value; got != want {
+			t.Errorf("%s: %+v", sql, got)
 		}
 	}
 }

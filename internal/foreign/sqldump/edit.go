@@ -16,8 +16,11 @@ func (d *Dump) Bytes() []byte {
 }
 
 // Set changes a value in place, and reports whether it could: a row whose statement does not name the column, beside other
-// rows, cannot be given one. What a cell says already stays as it is written.
+// rows, cannot be given one, and one that may be cut off is left alone. What a cell says already stays as it is written.
 func (d *Dump) Set(row *Row, column string, v Value) bool {
+	if row.in.cut {
+		return false
+	}
 	for i := range row.Cells {
 		c := &row.Cells[i]
 		if c.Column != column {
@@ -58,7 +61,7 @@ func (d *Dump) Count(c *Counter, at string) {
 // Append adds a row behind the last one, in the form that the table's rows have. Columns that are not given are null, or
 // have their default. A table that nothing is known of gets none: it reports whether the row was added.
 func (d *Dump) Append(t *Table, values []Pair) bool {
-	if t == nil || t.last == nil && t.Made == "" || len(values) == 0 {
+	if t == nil || t.last == nil && t.Made == "" || t.last != nil && t.last.cut || len(values) == 0 {
 		return false
 	}
 	eol := splice.EOL(d.text)

@@ -3,7 +3,6 @@ package sqldump
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -49,14 +48,21 @@ func (r *reader) statement() bool {
 		return true
 	}
 	var tokens []token
+	open := 0 // within a trigger: its BEGIN, and each CASE, until their END
 	for {
 		t, ok := r.next()
 		if !ok {
 			break
 		}
-		if r.closed = t.is(";") && !r.inTrigger(tokens); r.closed {
+		if r.closed = t.is(";") && open == 0; r.closed {
 			r.take(tokens)
 			return true
+		}
+		switch {
+		case t.is("begin") && trigger(tokens), t.is("case") && open > 0:
+			open++
+		case t.is("end") && open > 0:
+			open--
 		}
 		tokens = append(tokens, t)
 	}
@@ -70,10 +76,9 @@ func (r *reader) statement() bool {
 	return false
 }
 
-// inTrigger reports whether a semicolon ends a statement within a trigger, and not the trigger.
-func (r *reader) inTrigger(tokens []token) bool {
-	return len(tokens) > 2 && tokens[0].is("create") && slices.ContainsFunc(tokens[1:3], func(t token) bool { return t.is("trigger") }) &&
-		slices.ContainsFunc(tokens, func(t token) bool { return t.is("begin") }) && !tokens[len(tokens)-1].is("end")
+// trigger reports whether a statement that begins with these words makes a trigger.
+func trigger(tokens []token) bool {
+	return len(tokens) > 2 && tokens[0].is("create") && (tokens[1].is("trigger") || tokens[2].is("trigger"))
 }
 
 // take takes in a statement. The scanner stands behind it.
@@ -282,6 +287,7 @@ func (p *parser) copy() {
 		}
 		s.end = p.at
 	}
+	s.cut = true
 	p.cut(begin, "the rows of a COPY have no end")
 }
 

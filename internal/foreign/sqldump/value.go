@@ -2,6 +2,7 @@ package sqldump
 
 import (
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -35,11 +36,8 @@ func (p *parser) cell(words []token, at int) Cell {
 	if len(words) > 0 {
 		c.from, c.to = words[0].from, words[len(words)-1].to
 	}
-	for i := range words { // a cast: only what is cast is looked at, and changed
-		if i > 0 && words[i].is(":") && i+1 < len(words) && words[i+1].is(":") {
-			words, c.to = words[:i], words[i-1].to
-			break
-		}
+	if i := cast(words); i > 0 { // only what is cast is looked at, and changed
+		words, c.to = words[:i], words[i-1].to
 	}
 	value, known := literal(words, 0)
 	if !known {
@@ -47,6 +45,30 @@ func (p *parser) cell(words []token, at int) Cell {
 	}
 	c.Value = value
 	return c
+}
+
+// cast returns where words are cast to a type, ::text, 0 if they are not, or if more than a type stands behind.
+func cast(words []token) int {
+	depth := 0
+	for i, w := range words {
+		switch {
+		case w.is("("):
+			depth++
+		case w.is(")"):
+			depth--
+		case i > 0 && depth == 0 && w.is(":") && i+1 < len(words) && words[i+1].is(":"):
+			if slices.ContainsFunc(words[i:], notOfType) {
+				return 0
+			}
+			return i
+		}
+	}
+	return 0
+}
+
+// notOfType reports whether a word cannot stand in the name of a type: character varying(100), "x"[], timestamp with time zone.
+func notOfType(w token) bool {
+	return w.kind == text || w.kind == blob || w.kind == symbol && !strings.Contains(":.,()[]", w.text)
 }
 
 // deepest is how deep calls are worked out in each other; sqlite3 writes two.
