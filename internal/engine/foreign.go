@@ -194,7 +194,7 @@ func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []f
 	}
 	for i, f := range files {
 		if read != nil && f.Was == nil && !strings.HasSuffix(f.Path, "/") {
-			if err := unchanged(paths[i], read.Find(f.Path)); err != nil {
+			if err := unchanged(paths[i], read.Find(f.Path), f); err != nil {
 				return err
 			}
 		}
@@ -208,11 +208,13 @@ func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []f
 // ErrChanged means that somebody else has changed a file since it was read.
 var ErrChanged = errors.New("somebody else has changed it meanwhile")
 
-// unchanged looks whether a file is as it was read; nil: it was not there.
-func unchanged(path string, read *foreign.File) error {
+// unchanged looks whether a file is as it was read, nil: it was not there; or as it is to be.
+func unchanged(path string, read *foreign.File, f foreign.File) error {
 	data, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && read == nil, err == nil && read != nil && bytes.Equal(data, read.Data):
+		return nil
+	case err == nil && f.Data != nil && bytes.Equal(data, f.Data):
 		return nil
 	case err == nil || errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("write %s: %w", path, ErrChanged)
