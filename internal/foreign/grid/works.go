@@ -79,6 +79,12 @@ func (k *work) name() string { return oneLine(cmp.Or(k.Name, string(k.ID))) }
 
 func (k *work) done() bool { return k.state != nil && k.state.Status == pawl.Done }
 
+// found reports whether a block was complete when the run was made of the files that are written now: what is known of it
+// stands there.
+func (w *writer) found(k *work) bool {
+	return w.State.Imported == "grid" && w.file("STATE.md") != nil && k.done() && strings.HasPrefix(k.state.Adopted, "imported")
+}
+
 // begun reports whether a block was worked on and is not finished.
 func (k *work) begun() bool {
 	return k.state != nil && !k.state.Finished() && (k.state.Status != pawl.Pending || k.state.Attempts > 0 || !k.state.Started.IsZero())
@@ -114,11 +120,11 @@ func (w *writer) finished() int {
 	return n
 }
 
-// last returns the block that was completed last, nil where none is.
+// last returns the block that the run completed last, nil where it completed none.
 func (w *writer) last() *work {
 	var last *work
 	for _, k := range w.works {
-		if k.done() && (last == nil || k.state.Ended.After(last.state.Ended)) {
+		if k.done() && !w.found(k) && (last == nil || k.state.Ended.After(last.state.Ended)) {
 			last = k
 		}
 	}

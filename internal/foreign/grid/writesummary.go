@@ -18,7 +18,7 @@ func (w *writer) summaries() {
 	for _, k := range w.works {
 		f := there.records[k.block]
 		switch {
-		case !k.done():
+		case !k.done(), f == nil && w.found(k):
 		case f != nil:
 			w.keepSummary(k, f)
 		case k == last:
