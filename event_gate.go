@@ -10,7 +10,8 @@ type GateAnswered struct {
 	Answer Answer `json:"answer"`
 	Option string `json:"option,omitempty"` // the decision's option
 	Why    string `json:"why,omitempty"`
-	Auto   bool   `json:"auto,omitempty"` // given by the mode or the default, not by a person
+	Auto   bool   `json:"auto,omitempty"`  // given by the mode or the default, not by a person
+	Where  string `json:"where,omitempty"` // the file of another system that a person wrote it into by hand
 }
 
 // GateExpired closes a gate that had no default in time: it failed.

@@ -189,7 +189,7 @@ func (l *live) line(e pawl.Event) string {
 	case pawl.GateOpened:
 		return fmt.Sprintf("%-20s gate %s: %s", p.Step, p.ID, p.Ask)
 	case pawl.GateAnswered:
-		return fmt.Sprintf("%-20s gate %s %s %s%s", p.Step, p.Gate, p.Answer, p.Option, inBrackets(p.Why))
+		return fmt.Sprintf("%-20s gate %s %s%s%s", p.Step, p.Gate, strings.TrimSpace(string(p.Answer)+" "+p.Option), inBrackets(p.Why), byHand(p.Where))
 	case pawl.BlockerOpened:
 		return fmt.Sprintf("%-20s blocked: %s", p.Step, p.Text)
 	case pawl.WatchdogActed:
@@ -293,6 +293,14 @@ func inBrackets(s string) string {
 		return ""
 	}
 	return " (" + s + ")"
+}
+
+// byHand says in which file of another system a person wrote an answer.
+func byHand(where string) string {
+	if where == "" {
+		return ""
+	}
+	return ", by hand in " + where
 }
 
 // itemLine says, in a pipe, how far a work list is, about ten times a list.

@@ -208,6 +208,7 @@ func (e *Engine) work(ctx context.Context, do func(helpers context.Context) erro
 	if mirrorErr := e.mirror.close(context.WithoutCancel(ctx), e.state, e.plan.Plan); mirrorErr != nil {
 		e.note("the files of %s: %v", e.mirror.Codec.System(), mirrorErr)
 	}
+	e.notes = append(e.notes, e.mirror.notes()...)
 	return err
 }
 
@@ -231,6 +232,7 @@ func (e *Engine) announce(why string) {
 
 // begin announces the engine and takes up what an older one left.
 func (e *Engine) begin(helpers context.Context, why string) error {
+	e.mirror.hear(helpers, e.state, e.plan.Plan)
 	e.announce(why)
 	switch e.state.Status {
 	case pawl.StatusPaused, pawl.StatusStopped:

@@ -230,11 +230,7 @@ func (m *importer) notes() error {
 		gate.ID = gate.Identify()
 		errs = append(errs, m.say(gate.Opened, pawl.GateOpened{Gate: gate}))
 		if g.Answer != "" {
-			reply := pawl.GateAnswered{Gate: gate.ID, Step: gate.Step, Answer: pawl.Approved, Why: g.Answer}
-			if gate.Type == pawl.DecisionFor {
-				reply.Answer, reply.Option = pawl.Chosen, g.Answer
-			}
-			errs = append(errs, m.say(gate.Opened, reply))
+			errs = append(errs, m.say(gate.Opened, replyTo(gate, g)))
 		}
 	}
 	for _, d := range m.Made {
@@ -250,6 +246,19 @@ func (m *importer) notes() error {
 		errs = append(errs, m.say(m.Updated, pawl.RunEnded{Status: pawl.StatusCompleted, Why: "imported from " + m.System}))
 	}
 	return errors.Join(errs...)
+}
+
+// replyTo returns what was said to a gate.
+func replyTo(gate pawl.Gate, g foreign.Gate) pawl.GateAnswered {
+	reply := pawl.GateAnswered{Answer: pawl.Approved, Why: g.Answer}
+	switch {
+	case g.Means != nil:
+		reply = *g.Means
+	case gate.Type == pawl.DecisionFor:
+		reply.Answer, reply.Option = pawl.Chosen, g.Answer
+	}
+	reply.Gate, reply.Step = gate.ID, gate.Step
+	return reply
 }
 
 // write makes the run, under a name that is no run's until all of it is durable.

@@ -50,19 +50,20 @@ type mirror struct {
 	busy    bool
 	took    time.Duration // to write it last
 	idle    sync.WaitGroup
-	store   *snapshot.Store  // nil: there is none
-	when    time.Time        // when it was written last; this and what follows: Run's goroutine only
-	why     foreign.Moment   // the weightiest since; empty: it is written
-	ended   []pawl.StepID    // steps that ended since
-	again   <-chan time.Time // when what was put off is to be written; nil: nothing was
-	resting bool
+	refused map[pawl.GateAnswered]string // answers in the files that were not taken, and why: whoever writes at the time
+	store   *snapshot.Store              // nil: there is none
+	when    time.Time                    // when it was written last; this and what follows: Run's goroutine only
+	why     foreign.Moment               // the weightiest since; empty: it is written
+	ended   []pawl.StepID                // steps that ended since
+	again   <-chan time.Time             // when what was put off is to be written; nil: nothing was
+	resting bool                         // it is written at the end, and not before
 }
 
 func newMirror(m *Mirror, p *project.Project, log *journal.Log, store *snapshot.Store) *mirror {
 	if m == nil {
 		return nil
 	}
-	return &mirror{Mirror: *m, project: p, log: log, store: store}
+	return &mirror{Mirror: *m, project: p, log: log, store: store, refused: map[pawl.GateAnswered]string{}}
 }
 
 // changed has the files written, or puts that off where it was just done: see due.
@@ -86,6 +87,7 @@ func (m *mirror) changed(ctx context.Context, state *pawl.State, plan *pawl.Plan
 	now, why := state.Clone(), m.moment(state, plan)
 	m.idle.Go(func() {
 		start := time.Now()
+		m.hear(ctx, now, plan)
 		_ = m.write(m.view(ctx, now, plan, why, true)) // it is tried again when more happens, and told at the end
 		m.mu.Lock()
 		defer m.mu.Unlock()

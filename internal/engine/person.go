@@ -90,43 +90,44 @@ func (r *Run) Refresh() error {
 
 // Approve closes a human_verify or human_action gate, if it still shows what it showed when it was opened.
 func Approve(id pawl.GateID, why string) Act {
-	return answerWith(id, pawl.GateAnswered{Answer: pawl.Approved, Why: why}, func(g *pawl.GateState) error {
-		if g.Type == pawl.DecisionFor {
-			return usage(fmt.Sprintf("pawl answer %s %s", g.ID, g.Options[0]), "gate %s asks for a decision: %s", g.ID, strings.Join(g.Options, ", "))
-		}
-		return nil
-	})
+	return Reply(pawl.GateAnswered{Gate: id, Answer: pawl.Approved, Why: why})
 }
 
 // Reject has the steps that the gate needs done again, told why; with stop it fails the run instead.
 func Reject(id pawl.GateID, why string, stop bool) Act {
-	reply := pawl.GateAnswered{Answer: pawl.Rejected, Why: why}
+	reply := pawl.GateAnswered{Gate: id, Answer: pawl.Rejected, Why: why}
 	if stop {
 		reply.Answer = pawl.Refused
 	}
-	return answerWith(id, reply, func(*pawl.GateState) error { return nil })
+	return Reply(reply)
 }
 
 // Choose closes a decision gate with one of its options.
 func Choose(id pawl.GateID, option, why string) Act {
-	return answerWith(id, pawl.GateAnswered{Answer: pawl.Chosen, Option: option, Why: why}, func(g *pawl.GateState) error {
-		switch {
-		case g.Type != pawl.DecisionFor:
-			return usage("pawl approve "+string(g.ID), "gate %s is a %s: it is approved or rejected", g.ID, g.Type)
-		case !slices.Contains(g.Options, option):
-			return usage(fmt.Sprintf("pawl answer %s %s", g.ID, g.Options[0]), "gate %s has no option %q; it has: %s", g.ID, option, strings.Join(g.Options, ", "))
-		}
-		return nil
-	})
+	return Reply(pawl.GateAnswered{Gate: id, Answer: pawl.Chosen, Option: option, Why: why})
 }
 
-func answerWith(id pawl.GateID, reply pawl.GateAnswered, fits func(*pawl.GateState) error) Act {
+// answers says why a reply is no answer to a gate. A decision that names no options takes any.
+func answers(reply pawl.GateAnswered, g *pawl.GateState) error {
+	switch decision := g.Type == pawl.DecisionFor; {
+	case reply.Answer == pawl.Approved && decision:
+		return usage(Answers(g)[0], "gate %s asks for a decision: %s", g.ID, orElse(strings.Join(g.Options, ", "), g.Ask))
+	case reply.Answer == pawl.Chosen && !decision:
+		return usage("pawl approve "+string(g.ID), "gate %s is a %s: it is approved or rejected", g.ID, g.Type)
+	case reply.Answer == pawl.Chosen && reply.Option == "", reply.Answer == pawl.Chosen && len(g.Options) > 0 && !slices.Contains(g.Options, reply.Option):
+		return usage(Answers(g)[0], "gate %s has no option %q; it has: %s", g.ID, reply.Option, strings.Join(g.Options, ", "))
+	}
+	return nil
+}
+
+// Reply closes a gate with an answer that fits it, if it still shows what it showed when it was opened.
+func Reply(reply pawl.GateAnswered) Act {
 	return func(p *project.Project, r *Run) ([]pawl.Payload, error) {
-		g, err := openGateOf(r.State, id)
+		g, err := openGateOf(r.State, reply.Gate)
 		if err != nil {
 			return nil, err
 		}
-		if err := fits(g); err != nil {
+		if err := answers(reply, g); err != nil {
 			return nil, err
 		}
 		changed, err := changedSince(p, r, g)
@@ -138,7 +139,7 @@ func answerWith(id pawl.GateID, reply pawl.GateAnswered, fits func(*pawl.GateSta
 			return []pawl.Payload{pawl.GateWithdrawn{Gate: g.ID, Why: why}},
 				&pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s: %s", g.ID, why), Hint: "pawl resume"}
 		}
-		reply.Gate, reply.Step = g.ID, g.Step
+		reply.Step = g.Step
 		payloads := []pawl.Payload{reply}
 		if reply.Answer == pawl.Chosen {
 			payloads = append(payloads, pawl.DecisionMade{Decision: pawl.Decision{
@@ -157,6 +158,9 @@ func Answers(g *pawl.GateState) []string {
 	var commands []string
 	for _, option := range g.Options {
 		commands = append(commands, fmt.Sprintf("pawl answer %s %q", g.ID, option))
+	}
+	if len(commands) == 0 {
+		commands = append(commands, fmt.Sprintf("pawl answer %s CHOICE", g.ID))
 	}
 	return commands
 }

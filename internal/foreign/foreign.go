@@ -106,6 +106,13 @@ type Plural interface {
 // Sole is a codec of a system that knows one run at a time in a place, and no archive for one that is unfinished.
 type Sole interface{ Sole() }
 
+// Listener is a codec of a system in whose files people write what they answer.
+type Listener interface {
+	// Answers returns what stands in the files as answers to gates that are open, each to exactly the gate that the files
+	// show. Where says in which file.
+	Answers(files Files, v View) []pawl.GateAnswered
+}
+
 // Archivist is a codec that keeps what it replaced in files that it does not read.
 type Archivist interface {
 	// Archived are patterns of these files.

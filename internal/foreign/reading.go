@@ -113,8 +113,9 @@ type Partial struct {
 // Gate is a question to a person, perhaps answered.
 type Gate struct {
 	pawl.Gate
-	Native string `json:"native_type,omitempty"`
-	Answer string `json:"answer,omitempty"` // as it was given; empty: it is open
+	Native string             `json:"native_type,omitempty"`
+	Answer string             `json:"answer,omitempty"` // as it was given; empty: it is open
+	Means  *pawl.GateAnswered `json:"means,omitempty"`  // what an answer means. Defaults to approved or, of a decision, chosen.
 }
 
 // Checkpoint is one that the system took.

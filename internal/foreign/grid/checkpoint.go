@@ -28,6 +28,7 @@ type checkpointRead struct {
 	answer   string
 	old      bool // its block is complete since
 	outdated bool // it has expired
+	rejected bool // by its answer
 }
 
 // gateType returns what a type of checkpoint asks of a person; empty: nothing.
@@ -41,13 +42,6 @@ func gateType(native string) pawl.GateType {
 		return pawl.HumanAction
 	}
 	return ""
-}
-
-// approved are the words with which a person lets a checkpoint pass.
-var approved = []string{"approved", "approve", "yes", "y", "ok", "lgtm"}
-
-func (p *checkpointRead) approved() bool {
-	return slices.Contains(approved, strings.ToLower(strings.Trim(p.answer, " .!\"'")))
 }
 
 // readCheckpoint reads CHECKPOINT.md, in either shape.
@@ -215,11 +209,16 @@ func (r *reader) gate(c record, p *checkpointRead, asks pawl.GateType, saved for
 		g.Ask = cmp.Or(p.name, "The checkpoint says not what it asks.")
 	}
 	g.Expect = c.text("checkpoint_details", "expected_behavior")
+	c.text("checkpoint_details", "gate") // pawl's own mark
 	if asks == pawl.DecisionFor {
 		g.Options = optionsOf(c, "checkpoint_details", "options")
 		g.Default = c.text("checkpoint_details", "default")
 	}
 	g.ID = g.Identify()
+	if p.answer != "" {
+		means := meant(g.Gate, p.answer)
+		g.Means, p.rejected = &means, means.Answer == pawl.Rejected
+	}
 	return g
 }
 

@@ -26,6 +26,7 @@ var (
 	_ foreign.Plural    = codec{}
 	_ foreign.Sole      = codec{}
 	_ foreign.Archivist = codec{}
+	_ foreign.Listener  = codec{}
 )
 
 func (codec) System() string { return "grid" }

@@ -287,7 +287,7 @@ func (r *reader) afterCheckpoint(b *block) (string, pawl.ItemID) {
 		return at + " waits for a person's approval", p.thread
 	case gateType(native) == pawl.DecisionFor:
 		return "go on with " + at + "; the person chose: " + firstLine(p.answer), p.thread
-	case gateType(native) == pawl.HumanVerify && !p.approved():
+	case p.rejected:
 		return "go on with " + at + "; the person was not content: " + firstLine(p.answer), p.thread
 	}
 	if i, known := b.index[string(p.thread)]; known {

@@ -120,11 +120,11 @@ func (w *writer) finished() int {
 	return n
 }
 
-// last returns the block that the run completed last, nil where it completed none.
+// last returns the block that was completed last, nil where none is.
 func (w *writer) last() *work {
 	var last *work
 	for _, k := range w.works {
-		if k.done() && !w.found(k) && (last == nil || k.state.Ended.After(last.state.Ended)) {
+		if k.done() && (last == nil || k.state.Ended.After(last.state.Ended)) {
 			last = k
 		}
 	}

@@ -54,7 +54,8 @@ type asking struct {
 	await  string
 	detail []splice.Pair
 	answer string
-	ask    string // what is asked of a person, as the gate has it
+	ask    string          // what is asked of a person, as the gate has it
+	gate   *pawl.GateState // nil: none asks
 }
 
 // wanted returns the checkpoint that is to be there, nil where none is.
@@ -81,7 +82,7 @@ func (w *writer) wanted() *asking {
 }
 
 func (w *writer) askingGate(g *pawl.GateState) *asking {
-	a := &asking{native: string(g.Type), block: w.byStep[g.Step], at: g.Opened, until: g.Expires, await: g.Ask, ask: g.Ask}
+	a := &asking{native: string(g.Type), block: w.byStep[g.Step], at: g.Opened, until: g.Expires, await: g.Ask, ask: g.Ask, gate: g}
 	switch g.Type {
 	case pawl.HumanVerify:
 		a.detail = append(a.detail, pair("verification_instructions", splice.Text(g.Ask)))
@@ -101,6 +102,7 @@ func (w *writer) askingGate(g *pawl.GateState) *asking {
 	case pawl.HumanAction:
 		a.detail = append(a.detail, pair("action", splice.Text(g.Ask)))
 	}
+	a.detail = append(a.detail, pair("gate", splice.Text(w.mark(g))))
 	a.answer = answerWords(g)
 	return a
 }
@@ -117,6 +119,12 @@ func answerWords(g *pawl.GateState) string {
 		return g.Answer.Option
 	}
 	return string(g.Answer.Answer) + strings.TrimSuffix(": "+g.Answer.Why, ": ")
+}
+
+// sameAnswer reports whether what stands in a file means what a gate was answered.
+func sameAnswer(g *pawl.GateState, said string) bool {
+	means := meant(g.Gate, said)
+	return said != "" && means.Answer == g.Answer.Answer && means.Option == g.Answer.Option && (means.Why == "" || means.Why == g.Answer.Why)
 }
 
 func (w *writer) askingFailure() *asking {
@@ -149,7 +157,8 @@ func (w *writer) askingBlocker() *asking {
 	return a
 }
 
-// sameCheckpoint reports whether a file is about the checkpoint that is wanted: the same type, block and question.
+// sameCheckpoint reports whether a file is about the checkpoint that is wanted: the same type, block and question, and
+// not asked earlier.
 func (w *writer) sameCheckpoint(there record, want *asking) bool {
 	native := there.at("type").Says()
 	if native == "checkpoint" {
@@ -160,6 +169,12 @@ func (w *writer) sameCheckpoint(there record, want *asking) bool {
 	}
 	if want.ask == "" {
 		return true
+	}
+	if want.gate != nil {
+		shown, mark := there.at("checkpoint_details", "gate").Says(), w.mark(want.gate)
+		if shown != "" || mark != string(want.gate.ID) {
+			return shown == mark
+		}
 	}
 	for _, asked := range []string{
 		there.at("awaiting").Says(), there.at("checkpoint_details", "verification_instructions").Says(), there.at("checkpoint_details", "question").Says(),
@@ -176,7 +191,7 @@ func (w *writer) sameCheckpoint(there record, want *asking) bool {
 func (w *writer) checkpointNews(there record, want *asking) *splice.Value {
 	v := splice.MapOf()
 	add := func(key string, value *splice.Value) { v.Pairs = append(v.Pairs, pair(key, value)) }
-	if said := there.at("user_response").Says(); want.answer != "" && said != want.answer {
+	if said := there.at("user_response").Says(); want.answer != "" && !sameAnswer(want.gate, said) {
 		add("user_response", splice.Text(want.answer))
 	}
 	if want.native == sessionDeath && w.newer(there.at("timestamp").Says(), want.at) {

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/project"
+)
+
+// hear journals the answers that people wrote into the files to what is asked, as given there. Of one that cannot be taken
+// it notes why, and tries it no more.
+func (m *mirror) hear(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
+	if m == nil || len(state.OpenGates()) == 0 {
+		return
+	}
+	listener, listens := m.Codec.(foreign.Listener)
+	if !listens {
+		return
+	}
+	files, err := readToWrite(m.Dir, m.Codec)
+	if err != nil {
+		return // it is said when they are written
+	}
+	for _, reply := range listener.Answers(files, foreign.View{Now: time.Now().UTC(), Root: m.project.Root, State: state, Plan: plan}) {
+		if m.refused[reply] != "" {
+			continue
+		}
+		r, err := Perform(ctx, m.project, state.Run, pawl.Author{Kind: pawl.ByPerson}, unlessClosed(reply))
+		if err == nil {
+			err = r.Log.Close()
+		}
+		if err != nil && ctx.Err() == nil {
+			m.refused[reply] = fmt.Sprintf("%s: the answer there was not taken: %v", reply.Where, err)
+		}
+	}
+}
+
+// unlessClosed is Reply, and nothing where somebody was quicker.
+func unlessClosed(reply pawl.GateAnswered) Act {
+	return func(p *project.Project, r *Run) ([]pawl.Payload, error) {
+		if g := r.State.Gate(reply.Gate); g == nil || !g.Open() {
+			return nil, nil
+		}
+		return Reply(reply)(p, r)
+	}
+}
+
+// notes returns what people should know of answers that were not taken.
+func (m *mirror) notes() []string {
+	if m == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Values(m.refused))
+}
