@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/recovery"
+	"pawl/internal/supervise"
+)
+
+// Adopt takes a change over, before Run: the edited plan becomes the run's next revision, and what is to run again is reopened.
+// Attempts that still run by an old definition are ended. Acceptance checks that changed are run; a step that fails
+// them is reopened too.
+func (e *Engine) Adopt(ctx context.Context, c *Change) error {
+	if c.Edited {
+		n := New{Plan: c.plan, Data: c.data, Source: c.from}
+		revision := e.state.Plan.Revision + 1
+		if err := disk.Replace(e.cfg.Project.PlanFile(e.run, revision), c.data); err != nil {
+			return err
+		}
+		e.say(planEvent(e.cfg.Project, revision, n))
+		e.plan = outlineOf(c.plan)
+	}
+	if err := e.endOutdated(ctx, c); err != nil {
+		return err
+	}
+	e.withdrawEdited()
+	for _, a := range c.Again {
+		e.say(pawl.StepReopened{Step: a.Step, Why: clip(strings.Join(a.Why, "; ")), Items: a.index})
+	}
+	for _, id := range c.Anew {
+		e.say(pawl.StepReopened{Step: id, Why: "its definition in the plan changed"})
+	}
+	for _, o := range c.Outside {
+		e.say(pawl.OutputsChanged{Step: o.Step, Paths: o.Paths[:min(len(o.Paths), maxShown)]})
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.more)) {
+		e.sayList(id, e.state.Steps[id].Key, c.at[id], c.more[id])
+	}
+	for _, id := range c.Recheck {
+		if err := e.recheck(ctx, c.plan.Step(id)); err != nil {
+			return err
+		}
+	}
+	if e.state.Ended() && c.Reopens() {
+		e.say(pawl.RunReopened{Why: "the plan or its inputs changed"})
+	}
+	return e.flush(ctx)
+}
+
+// endOutdated ends the attempts that run by a definition that the plan no longer has, or whose step runs again anyway.
+// One that must not be repeated is left to run to its end.
+func (e *Engine) endOutdated(ctx context.Context, c *Change) error {
+	for _, live := range e.state.Live() {
+		again := slices.Contains(c.Anew, live.Step) ||
+			slices.ContainsFunc(c.Again, func(a Again) bool { return a.Step == live.Step && len(a.Items) == 0 })
+		if !again && asPlanned(c.plan, live, e.listed) {
+			continue
+		}
+		dir := e.cfg.Project.AttemptDir(live.AttemptRef, e.run)
+		verdict, err := outdated(dir, c.plan.Step(live.Step))
+		if err != nil {
+			return err
+		}
+		if !again && verdict.Rule == recovery.LiveUnsafe {
+			e.note("%s runs on by its old definition: it must not be repeated", live.Name())
+			continue
+		}
+		if err := endWhole(ctx, dir, pawl.Abort{Reason: pawl.ReasonOutdated, Why: outdatedWhy}); err != nil {
+			return err
+		}
+		e.say(pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Aborted, Reason: pawl.ReasonOutdated, Why: outdatedWhy, Verdict: &verdict})
+	}
+	return nil
+}
+
+const outdatedWhy = "its definition in the plan changed"
+
+// endWhole ends an attempt, and where its supervisor was lost, what that left running.
+func endWhole(ctx context.Context, dir string, abort pawl.Abort) error {
+	if err := supervise.End(dir, abort); err != nil {
+		return err
+	}
+	if err := supervise.Attach(dir).Wait(ctx); err != nil {
+		return err
+	}
+	status, err := supervise.Probe(dir)
+	if err == nil && status.State == supervise.Lost {
+		_, _, err = supervise.Sweep(dir)
+	}
+	return err
+}
+
+// outdated judges an attempt by a definition that its step no longer has; nil is a step that is gone from the plan.
+func outdated(dir string, step *pawl.Step) (pawl.Verdict, error) {
+	status, err := supervise.Probe(dir)
+	if err != nil {
+		return pawl.Verdict{}, err
+	}
+	c := evidence{begun: status.Begun != nil, exit: status.Exit}.caseOf(&pawl.Step{})
+	if status.State == supervise.Live {
+		c.Attempt = recovery.Live
+	}
+	c.Idempotent, c.SameStep = step == nil || step.MayRepeat(), false
+	return recovery.Judge(c), nil
+}
+
+// withdrawEdited closes the gates of gate steps that the plan no longer has, or that ask something else now.
+func (e *Engine) withdrawEdited() {
+	for _, g := range e.state.OpenGates() {
+		if g.Step == "" || g.Purpose != "" || g.Source != nil {
+			continue
+		}
+		step := e.plan.byID[g.Step]
+		if step == nil {
+			e.say(pawl.GateWithdrawn{Gate: g.ID, Why: "its step is no longer in the plan"})
+		} else if step.Gate != nil && !asks(step, g.Gate) {
+			e.say(pawl.GateWithdrawn{Gate: g.ID, Why: "its step was edited"})
+		}
+	}
+}
+
+// asks reports whether a gate asks what its step asks.
+func asks(step *pawl.Step, g pawl.Gate) bool {
+	now := step.Gate.Gate(step.ID, g.Item, g.Opened)
+	now.Shown = g.Shown
+	return now.Identify() == g.ID
+}
+
+// asPlanned reports whether a live attempt does what the plan says now. listed gives the values of a step's work list.
+func asPlanned(plan *pawl.Plan, live *pawl.AttemptState, listed func(pawl.StepID) ([]string, error)) bool {
+	step := plan.Step(live.Step)
+	if step == nil {
+		return false
+	}
+	value := ""
+	if live.Item != "" {
+		values, err := listed(live.Step)
+		if err != nil || live.Index >= len(values) {
+			return false
+		}
+		value = values[live.Index]
+	}
+	return live.Key.Definition == pawl.DefinitionOf(plan, step, value)
+}
+
+// recheck runs the changed acceptance checks of a finished step, or of each of its items. What fails them runs again.
+func (e *Engine) recheck(ctx context.Context, step *pawl.Step) error {
+	st := e.state.Steps[step.ID]
+	indexes := []int{-1}
+	if st.Items != nil {
+		indexes = indexes[:0]
+		for index := range st.Items.Total {
+			indexes = append(indexes, index)
+		}
+	}
+	var failed []int
+	why := ""
+	for _, index := range indexes {
+		checks, err := e.checksOf(ctx, step, index)
+		if err != nil {
+			return err
+		}
+		if !pawl.Passed(checks) {
+			failed = append(failed, index)
+			why = checkText(checks)
+		}
+	}
+	switch {
+	case len(failed) == 0:
+		e.say(pawl.StepChecked{Step: step.ID, Accept: pawl.AcceptOf(step)})
+	case st.Items == nil || len(failed) > maxAgain:
+		e.say(pawl.StepReopened{Step: step.ID, Why: clip(why)})
+	default:
+		e.say(pawl.StepReopened{Step: step.ID, Why: clip(why), Items: failed})
+	}
+	return nil
+}
+
+// checksOf runs the acceptance checks of a finished step or item as the plan has them now.
+func (e *Engine) checksOf(ctx context.Context, step *pawl.Step, index int) ([]pawl.CheckRun, error) {
+	w, err := e.workOf(step, index)
+	if err != nil {
+		return nil, err
+	}
+	ref := pawl.AttemptRef{Step: step.ID, Item: w.item(), Index: max(index, 0), Attempt: e.state.Steps[step.ID].Attempts, Token: newToken()}
+	job, err := e.job(ctx, w, ref, pawl.Key{})
+	if err != nil {
+		return nil, err
+	}
+	job.Command = nil
+	dir := filepath.Join(e.cfg.Project.AttemptDir(ref, e.run), "accept-"+pawl.AcceptOf(step)[:8])
+	return e.runChecks(ctx, dir, job)
+}

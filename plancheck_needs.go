@@ -1,0 +1,114 @@
+package pawl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pawl/internal/strict"
+)
+
+// uniqueIDs reports whether each step has an id of its own, and notes those that share one.
+func (r *planReader) uniqueIDs(p *Plan) bool {
+	unique := true
+	seen := map[string]*Step{}
+	for _, s := range p.Steps() {
+		folded := strings.ToLower(string(s.ID))
+		first := seen[folded]
+		switch {
+		case !r.Good(&s.ID):
+			unique = false
+		case first == nil:
+			seen[folded] = s
+		case first.ID == s.ID:
+			r.Errorf(&s.ID, "step id %q is taken, at line %d; choose another", s.ID, r.Line(&first.ID))
+			unique = false
+		default:
+			r.Errorf(&s.ID, "step id %q differs only by case from %q at line %d; choose another", s.ID, first.ID, r.Line(&first.ID))
+			unique = false
+		}
+	}
+	return unique
+}
+
+// checkNeeds sees to it that every need is another step of the same phase or an earlier one.
+func (r *planReader) checkNeeds(p *Plan) {
+	phaseOf := map[StepID]int{}
+	stepOf := map[StepID]*Step{}
+	var ids []string
+	for i := len(p.Phases) - 1; i >= 0; i-- { // of steps with the same id the first counts
+		for j := range p.Phases[i].Steps {
+			s := &p.Phases[i].Steps[j]
+			phaseOf[s.ID], stepOf[s.ID] = i, s
+			ids = append(ids, string(s.ID))
+		}
+	}
+	for i := range p.Phases {
+		for j := range p.Phases[i].Steps {
+			s := &p.Phases[i].Steps[j]
+			for k := range s.Needs {
+				need := &s.Needs[k]
+				switch other := stepOf[*need]; {
+				case !r.Good(need): // filled in, or of the wrong type
+				case other == nil:
+					r.Errorf(need, "%s needs %q, and there is no such step%s", s.title(), *need, r.suggestion(string(*need), ids))
+				case *need == s.ID:
+					r.Errorf(need, "%s needs itself; take that need out", s.title())
+				case phaseOf[*need] > i:
+					r.Errorf(need, "%s needs %q (line %d), a step of a later phase; phases run one after another",
+						s.title(), *need, r.Line(&other.ID))
+				}
+			}
+		}
+	}
+}
+
+// checkCycles notes circles of needs.
+func (r *planReader) checkCycles(p *Plan) {
+	for i := range p.Phases {
+		stepOf := map[StepID]*Step{}
+		for j := range p.Phases[i].Steps {
+			stepOf[p.Phases[i].Steps[j].ID] = &p.Phases[i].Steps[j]
+		}
+		for _, ids := range p.cycles(i) {
+			r.cycle(ids, stepOf)
+		}
+	}
+}
+
+// suggestion returns a question about the nearest id. Only the first few errors get one: looking for it takes a while
+// where there are many steps.
+func (r *planReader) suggestion(id string, ids []string) string {
+	if r.Count() < 10 {
+		if near := strict.Nearest(id, ids); near != "" {
+			return fmt.Sprintf("; did you mean %q?", near)
+		}
+	}
+	return ""
+}
+
+// cycle notes a circle of needs, from the step that comes first in the plan. A step that needs itself was noted before.
+func (r *planReader) cycle(ids []StepID, stepOf map[StepID]*Step) {
+	if len(ids) == 1 {
+		return
+	}
+	first := 0
+	for i, id := range ids {
+		if r.Line(&stepOf[id].ID) < r.Line(&stepOf[ids[first]].ID) {
+			first = i
+		}
+	}
+	ids = slices.Concat(ids[first:], ids[:first])
+	var text strings.Builder
+	filled := false
+	for _, id := range ids {
+		s := stepOf[id]
+		fmt.Fprintf(&text, "%s (line %d) → ", id, r.Line(&s.ID))
+		filled = filled || !r.Given(&s.Needs)
+	}
+	hint := "take one of these needs out"
+	if filled {
+		hint += " (a step without needs needs the step before it; needs: [] frees it)"
+	}
+	r.Errorf(&stepOf[ids[0]].ID, "these steps need each other: %s%s; %s", text.String(), ids[0], hint)
+}
