@@ -237,7 +237,12 @@ func (m *importer) notes() error {
 		errs = append(errs, m.say(d.Time, pawl.DecisionMade{Decision: d}))
 	}
 	for i, b := range m.Blockers {
-		errs = append(errs, m.say(b.Opened, pawl.BlockerOpened{Blocker: b}))
+		opened, at := b, b.Opened
+		opened.Cleared, opened.How = time.Time{}, ""
+		if at.IsZero() {
+			at = b.Cleared // at the latest
+		}
+		errs = append(errs, m.say(at, pawl.BlockerOpened{Blocker: opened}))
 		if !b.Cleared.IsZero() || b.How != "" {
 			errs = append(errs, m.say(b.Cleared, pawl.BlockerCleared{ID: i + 1, How: b.How}))
 		}

@@ -59,6 +59,27 @@ func (w *writer) number() {
 	}
 }
 
+// plannedWaves gives the blocks of a cluster that was imported the waves that its own plans say. Where they do not say it
+// of all, who wrote its state knows better than pawl, to which every block that needs another one is a wave.
+func (w *writer) plannedWaves(files foreign.Files) {
+	r := &reader{place: w.place, files: files, now: w.Now, told: map[pawl.Finding]bool{}, blocks: map[string]*block{}, phases: map[int]string{}}
+	r.out.Facts = map[string]string{}
+	r.readPlans()
+	last := 0
+	for _, k := range w.works {
+		b := r.blocks[k.block]
+		if b == nil || b.Wave == 0 {
+			w.theirWaves = true
+			return
+		}
+		last = max(last, b.Wave)
+	}
+	for _, k := range w.works {
+		k.wave = r.blocks[k.block].Wave
+	}
+	w.waveAll = last
+}
+
 func (w *writer) add(k *work) {
 	k.state = w.State.Steps[k.ID]
 	w.works = append(w.works, k)

@@ -71,9 +71,12 @@ type writer struct {
 	works   []*work
 	byStep  map[pawl.StepID]*work
 	byBlock map[string]*work
-	waveAll int            // waves of all phases
-	order   []string       // paths that were written, in that order
-	gone    []foreign.File // to be removed
+	waveAll int // waves of all phases
+
+	theirWaves bool // the cluster was imported, and its plans do not say which block is in which wave
+
+	order []string       // paths that were written, in that order
+	gone  []foreign.File // to be removed
 }
 
 func newWriter(files foreign.Files, at string, v foreign.View) *writer {
@@ -89,6 +92,9 @@ func newWriter(files foreign.Files, at string, v foreign.View) *writer {
 		w.Plan = &pawl.Plan{}
 	}
 	w.number()
+	if v.State.Imported == "grid" {
+		w.plannedWaves(files)
+	}
 	w.cluster = cmp.Or(w.nameThere(), v.State.Name)
 	return w
 }

@@ -262,9 +262,10 @@ func resumed(t *testing.T, fixture string) (*story, foreign.Reading) {
 	for _, g := range r.Gates {
 		s.say(pawl.GateOpened{Gate: g.Gate})
 		if g.Answer != "" {
-			s.say(pawl.GateAnswered{Gate: g.ID, Step: g.Step, Answer: pawl.Approved})
+			s.say(*g.Means)
 		}
 	}
+	s.say(pawl.RunImported{System: "grid"})
 	return s, r
 }
 

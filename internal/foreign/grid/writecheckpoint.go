@@ -212,7 +212,9 @@ func (w *writer) checkpointNews(there record, want *asking) *splice.Value {
 		add("thread", splice.Number(now.number))
 		add("thread_name", splice.Text(now.Name))
 	}
-	add("completed_threads", completedList(threads))
+	if there.at("completed_threads") != nil || done > 0 {
+		add("completed_threads", completedList(threads))
+	}
 	if there.at("current_thread") != nil && now != nil {
 		add("current_thread", w.currentThread(want.block, now))
 	}
@@ -236,7 +238,9 @@ func (w *writer) checkpointFields(a *asking) *splice.Value {
 	if a.block != nil {
 		threads = w.threadsFor(a)
 		add("block", splice.Text(a.block.block))
-		add("wave", splice.Number(max(a.block.wave, 1)))
+		if !w.theirWaves {
+			add("wave", splice.Number(max(a.block.wave, 1)))
+		}
 	}
 	now, done := current(threads)
 	switch {

@@ -105,6 +105,12 @@ func (p *proseWriter) count(text string, m []int) string {
 			n, all = p.blockCount(p.block, p.block.phase, len(steps))
 		}
 	}
+	if said := blockNumber(total); p.State.Imported == "grid" {
+		if kind == "Phase" && said > all || kind == "Wave" && p.theirWaves && said != all {
+			return text // of a larger cluster, which the file knows better
+		}
+		all = max(all, said)
+	}
 	if n == 0 || all == 0 || n == blockNumber(number) && all == blockNumber(total) {
 		return text
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -76,7 +77,9 @@ func (w *writer) stateFields(there record) *splice.Value {
 		add("updated_at", splice.Text(stamp(at)))
 	}
 	add("position", w.position(there))
-	add("progress_percent", splice.Number(w.State.Percent(w.Plan)))
+	if said, err := strconv.ParseFloat(there.at("progress_percent").Says(), 64); err != nil || said != float64(w.State.Percent(w.Plan)) {
+		add("progress_percent", splice.Number(w.State.Percent(w.Plan)))
+	}
 	if energy, limited := w.energy(); limited || !said("energy_remaining") {
 		add("energy_remaining", splice.Number(energy))
 	}
@@ -137,10 +140,13 @@ func (w *writer) position(there record) *splice.Value {
 	}
 	n, total := w.blockCount(k, blockNumber(there.at("position", "phase").Says()), blockNumber(there.at("position", "block_total").Says()))
 	add("block", n)
-	add("block_total", total)
-	add("wave", k.wave)
-	if w.waveAll > 0 {
-		add("wave_total", w.waveAll)
+	add("block_total", w.atLeast(there, "block_total", total))
+	switch said := blockNumber(there.at("position", "wave_total").Says()); {
+	case !w.theirWaves || said == 0 || said == w.waveAll:
+		add("wave", k.wave)
+		add("wave_total", w.atLeast(there, "wave_total", w.waveAll))
+	case w.at() == nil:
+		add("wave", said)
 	}
 	threads := w.threads(k)
 	now, _ := current(threads)
@@ -149,7 +155,11 @@ func (w *writer) position(there record) *splice.Value {
 		return p
 	}
 	add("thread", now.number)
-	add("thread_total", max(len(threads), now.number))
+	all := max(len(threads), now.number)
+	if blockID(there.at("position", "block").Says()) == k.block {
+		all = w.atLeast(there, "thread_total", all)
+	}
+	add("thread_total", all)
 	p.Pairs = append(p.Pairs, pair("thread_name", splice.Text(now.Name)))
 	return p
 }
@@ -157,6 +167,14 @@ func (w *writer) position(there record) *splice.Value {
 // partOf reports whether the plan was made of a part of a cluster: then the file knows better which phase this is.
 func (w *writer) partOf(there record) bool {
 	return w.State.Imported == "grid" && blockNumber(there.at("position", "phase_total").Says()) > len(w.Plan.Phases)
+}
+
+// atLeast returns a count or, where what was imported is a part of a larger cluster, the larger one that its file says.
+func (w *writer) atLeast(there record, key string, n int) int {
+	if w.State.Imported == "grid" {
+		n = max(n, blockNumber(there.at("position", key).Says()))
+	}
+	return n
 }
 
 // lastWork returns the last block of the plan.

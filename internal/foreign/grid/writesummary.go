@@ -188,12 +188,15 @@ func (w *writer) waves() {
 				done++
 			}
 		}
+		if len(blocks.Items) == 0 { // plans may leave a number out
+			continue
+		}
 		status := "pending"
 		switch {
 		case done == len(blocks.Items):
 			status = "complete"
-			if at == n-1 {
-				at = n
+			if at == len(list.Items) {
+				at++
 			}
 		case begun:
 			status = "active"
