@@ -38,6 +38,8 @@ func ReadForeign(dir string, codec foreign.Codec) (foreign.Files, []pawl.Finding
 		rel, relErr := filepath.Rel(dir, path)
 		name := filepath.ToSlash(rel)
 		switch {
+		case errors.Is(err, fs.ErrNotExist) && path == dir:
+			return filepath.SkipAll // it is made when something is written
 		case err != nil && path == dir:
 			return err
 		case err != nil || relErr != nil:

@@ -26,16 +26,22 @@ type Mirror struct {
 	Dir   string // the folder that it lives in or, of a system whose files hold tables, one file; absolute
 }
 
+// Said is what the journal says of the mirror.
+func (m *Mirror) Said(p *project.Project) pawl.RunMirrored {
+	said := pawl.RunMirrored{System: m.Codec.System()}
+	if rel, err := filepath.Rel(p.Root, m.Dir); err == nil && rel != "." {
+		said.Path = filepath.ToSlash(rel)
+	}
+	return said
+}
+
 // said is what the journal says of the mirror; nil where there is none.
 func (m *mirror) said() *pawl.RunMirrored {
 	if m == nil {
 		return nil
 	}
-	said := &pawl.RunMirrored{System: m.Codec.System()}
-	if rel, err := filepath.Rel(m.project.Root, m.Dir); err == nil && rel != "." {
-		said.Path = filepath.ToSlash(rel)
-	}
-	return said
+	said := m.Said(m.project)
+	return &said
 }
 
 // mirrorEvery is how often a mirror is written at most while a run goes on.

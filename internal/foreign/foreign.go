@@ -103,8 +103,12 @@ type Plural interface {
 	At(place string) Codec
 }
 
-// Sole is a codec of a system that knows one run at a time in a place, and no archive for one that is unfinished.
-type Sole interface{ Sole() }
+// Owner is a codec that says whose work a new run would go on over.
+type Owner interface {
+	// Unfinished returns what is unfinished among the files that a run of this plan would write over, and the file that says
+	// so; empty where nothing is.
+	Unfinished(files Files, w World, plan *pawl.Plan) (what, file string)
+}
 
 // Tabular is a codec whose files may also be SQLite databases. Of such a file Data is a dump of these tables, as far as they
 // are there, and what differs in what Write returns is changed in the database.
