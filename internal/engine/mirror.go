@@ -233,6 +233,7 @@ func viewOf(ctx context.Context, p *project.Project, r *Run, codec foreign.Codec
 		Now: time.Now().UTC(), Root: p.Root, State: r.State, Plan: r.Plan, Status: r.State.StatusNow(engine), Checkpoint: r.State.LastSave, Why: why,
 		Items:   func(id pawl.StepID) []foreign.Item { return itemsOf(r, id) },
 		Partial: func(id pawl.StepID) *foreign.Partial { return begun.of(ctx, id) },
+		Existed: begun.existed,
 	}
 	remembered, err := p.Memories()
 	if err != nil {

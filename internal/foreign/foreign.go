@@ -154,6 +154,9 @@ type View struct {
 	Checkpoint *pawl.Checkpoint           // the newest
 	Partial    func(pawl.StepID) *Partial // what was begun of a step and not finished; nil where nobody knows
 	Why        Moment
+
+	// Existed says whether something was at a path before a step began, and whether that is known.
+	Existed func(step pawl.StepID, path string) (existed, known bool)
 }
 
 // Moment is what a mirror is written for.
