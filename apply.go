@@ -80,7 +80,7 @@ func (s *State) applyRun(e Event, payload Payload) error {
 	case RunContinued:
 		return s.turn(StatusActive, "")
 	case RunImported:
-		s.Imported, s.ImportedAs = p.System, p.ID
+		s.Imported, s.ImportedAs, s.ImportPath = p.System, p.ID, p.Path
 	case RunMirrored:
 		if s.Mirror = &p; p.System == "" {
 			s.Mirror = nil

@@ -36,6 +36,7 @@ type State struct {
 	Forked     *Fork                  `json:"forked,omitempty"`
 	Imported   string                 `json:"imported,omitempty"`    // the system that it was made of
 	ImportedAs string                 `json:"imported_as,omitempty"` // what that system called it
+	ImportPath string                 `json:"import_path,omitempty"` // where that system's files were
 	Mirror     *RunMirrored           `json:"mirror,omitempty"`      // whose files are kept up to date
 	Rollback   *RollbackState         `json:"rollback,omitempty"`    // one that has not ended: until then nothing is started
 	Spent      Spending               `json:"spent,omitzero"`

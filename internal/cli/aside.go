@@ -30,7 +30,11 @@ func (a *app) afresh(codec foreign.Codec, dir string, folder *engine.ForeignFold
 
 // setAside moves another system's state to its own archive.
 func (a *app) setAside(codec foreign.Codec, dir string) error {
-	names, err := engine.ArchiveForeign(codec, dir)
+	p, err := a.project()
+	if err != nil {
+		p = nil // then no engine works here
+	}
+	names, err := engine.ArchiveForeign(p, codec, dir)
 	if err != nil {
 		return err
 	}
@@ -43,16 +47,17 @@ func (a *app) setAside(codec foreign.Codec, dir string) error {
 	return nil
 }
 
-// otherWork looks whether another workflow is unfinished in the files that a new run is to keep up to date. Who sits at a
-// terminal may go on with it, which is done then, or have it archived by the run; without one that is for --new to say.
-func (a *app) otherWork(ctx context.Context, p *project.Project, plan string, o runOptions) (resumed bool, err error) {
+// otherWork looks whether the work of others is unfinished in the files that a new run is to keep up to date: it is never
+// gone on over silently. Where the system has an archive for it, who sits at a terminal may go on with it, which is done then,
+// or have it archived by the run; without one that is for --new to say.
+func (a *app) otherWork(ctx context.Context, p *project.Project, plan *pawl.Plan, o runOptions) (resumed bool, err error) {
 	m, err := a.mirrorNamed(p, o.mirror)
 	if err != nil || m == nil {
 		return false, err
 	}
 	folder, err := engine.OpenForeign(ctx, p, m.Codec, m.Dir)
 	if err == nil {
-		err = notOver(folder, m.Codec, plan)
+		err = notOver(ctx, p, m, folder, plan, o.fresh)
 	}
 	if err != nil || o.fresh {
 		return false, err
@@ -75,30 +80,51 @@ func (a *app) otherWork(ctx context.Context, p *project.Project, plan string, o 
 	return true, a.goOnWith(ctx, m, folder, o)
 }
 
-// notOver refuses to have a run write over the unfinished work of another one, where a system has no archive for it.
-func notOver(folder *engine.ForeignFolder, codec foreign.Codec, plan string) error {
-	if _, sole := codec.(foreign.Sole); !sole {
+// notOver refuses to have a run write over unfinished work that it does not come from. What a run of the same plan has left
+// there is its own, unless others went on with it since; one that is unfinished itself is resumed, or started anew by fresh.
+func notOver(ctx context.Context, p *project.Project, m *engine.Mirror, folder *engine.ForeignFolder, plan *pawl.Plan, fresh bool) error {
+	what, file := folder.Unfinished(plan)
+	if what == "" {
 		return nil
 	}
-	r, _ := folder.Read("")
-	if r.Name == "" || r.Name == plan || r.Status == pawl.StatusCompleted {
-		return nil
+	system := m.Codec.System()
+	last := engine.Mirrors(ctx, p, plan.Name, m.Said(p))
+	hint := fmt.Sprintf("pawl import %s%s, or a folder of its own: --mirror %s=PATH", system, folderArgument(p, m), system)
+	if last != nil && changedAfter(m.Dir, []foreign.File{{Path: file}}, last.Updated.Add(ownChange)) == "" {
+		if last.Ended() || fresh {
+			return nil
+		}
+		hint = "pawl resume " + string(last.Run)
 	}
-	system := codec.System()
 	return &pawl.Error{
-		Kind: pawl.KindUsage, Hint: fmt.Sprintf("pawl import %s, or a folder of its own: --mirror %s=PATH", system, system),
-		Err: fmt.Errorf("%s of %s is unfinished here, and %s would be written over it", r.Name, system, plan),
+		Kind: pawl.KindUsage, Hint: hint,
+		Err: fmt.Errorf("%s: %s is unfinished here, and %s would be written over it", system, what, plan.Name),
 	}
 }
 
-// goOnWith makes a run of another system's workflow and carries it on.
+// folderArgument returns a mirror's folder as an argument for a command, with a space before it; nothing for the project.
+func folderArgument(p *project.Project, m *engine.Mirror) string {
+	if path := m.Said(p).Path; path != "" {
+		return " " + path
+	}
+	return ""
+}
+
+// goOnWith makes a run of another system's workflow, where none was made of it yet, and carries it on.
 func (a *app) goOnWith(ctx context.Context, m *engine.Mirror, folder *engine.ForeignFolder, o runOptions) error {
 	reading, findings := folder.Read("")
-	made, err := a.makeRun(ctx, reading, findings, m.Dir, string(pawl.ClaudeCode))
+	run, err := a.madeOf(ctx, reading, m.Dir)
 	if err != nil {
 		return err
 	}
-	return a.resume(ctx, string(made.Run), resumeOptions{parallel: o.parallel, mirror: o.mirror})
+	if run == "" {
+		made, err := a.makeRun(ctx, reading, findings, m.Dir, string(pawl.ClaudeCode))
+		if err != nil {
+			return err
+		}
+		run = made.Run
+	}
+	return a.resume(ctx, string(run), resumeOptions{parallel: o.parallel, mirror: o.mirror})
 }
 
 // isRunOf reports whether a workflow is a run of this project: then what is to become of it is known.

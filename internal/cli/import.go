@@ -131,6 +131,10 @@ func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []p
 		return engine.Imported{}, err
 	}
 	_, provable := codec.(foreign.Prover)
+	if reading.Status == pawl.StatusActive {
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: orText(reading.Resume, "somebody may still be at work on it"), Where: pathIn(p, dir),
+			Hint: "see that nobody is, before pawl resume"})
+	}
 	made, err := engine.Import(ctx, p, me(), engine.Importing{
 		Reading: reading, Path: pathIn(p, dir), Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: provable,
 	})
@@ -140,6 +144,15 @@ func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []p
 	a.printWorst(made.Findings)
 	fmt.Fprintf(a.Out, "run %s made of %s: %d of %s done\n", made.Run, reading.System, len(made.Done), count(reading.Count(), "step"))
 	return made, nil
+}
+
+// madeOf returns the unfinished run of this project that was made of a reading already; empty where there is none.
+func (a *app) madeOf(ctx context.Context, reading foreign.Reading, dir string) (pawl.RunID, error) {
+	p, err := a.projectOrInit()
+	if err != nil {
+		return "", err
+	}
+	return engine.MadeOf(ctx, p, engine.Importing{Reading: reading, Path: pathIn(p, dir)})
 }
 
 // foreignDir returns the folder, or the file, that another system's files are in.

@@ -120,7 +120,7 @@ func (a *app) runPlan(ctx context.Context, n engine.New, o runOptions) error {
 			return err
 		}
 	}
-	if resumed, err := a.otherWork(ctx, p, plan.Name, o); err != nil || resumed {
+	if resumed, err := a.otherWork(ctx, p, plan, o); err != nil || resumed {
 		return err
 	}
 	if err := a.clearTheWay(ctx, p, o.takeOver); err != nil {

@@ -52,6 +52,8 @@ func (r *foreignReader) visit(path string, d fs.DirEntry, err error) error {
 	rel, relErr := filepath.Rel(r.dir, path)
 	name := filepath.ToSlash(rel)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && path == r.dir:
+		return filepath.SkipAll // it is made when something is written
 	case err != nil && path == r.dir:
 		return err
 	case err != nil || relErr != nil:
@@ -162,12 +164,9 @@ func notRead(name string, err error) pawl.Finding {
 }
 
 // readToWrite is ReadForeign for who writes: all must have been read, for what was not would be taken for missing, and made
-// anew over what is there. The folder need not be there yet.
+// anew over what is there.
 func readToWrite(dir string, codec foreign.Codec) (foreign.Files, error) {
 	files, findings, err := ReadForeign(dir, codec)
-	if _, missing := os.Lstat(dir); errors.Is(missing, fs.ErrNotExist) {
-		return files, nil
-	}
 	for _, f := range findings {
 		if f.Level == pawl.Bad {
 			err = errors.Join(err, fmt.Errorf("%s: %s", f.Where, f.What))

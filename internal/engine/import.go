@@ -48,17 +48,53 @@ func Import(ctx context.Context, p *project.Project, by pawl.Author, in Importin
 	if err := m.tell(); err != nil {
 		return Imported{}, err
 	}
-	lock, err := p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC(), Command: "pawl import"})
+	lock, err := lockImport(p)
 	if err != nil {
 		return Imported{}, err
 	}
-	if err = m.remember(); err == nil { // first: to learn a thing again changes nothing
+	if err = m.once(ctx); err == nil {
+		err = m.remember()
+	}
+	if err == nil { // first: to learn a thing again changes nothing
 		err = m.write(ctx)
 	}
 	if err = errors.Join(err, lock.Unlock()); err != nil {
 		return Imported{}, fmt.Errorf("import %s: %w", in.System, err)
 	}
 	return Imported{Run: m.run, Done: m.done, Findings: m.Findings}, nil
+}
+
+// lockImport keeps engines out as long as something is made of another system's files.
+func lockImport(p *project.Project) (*project.Lock, error) {
+	return p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC(), Command: "pawl import"})
+}
+
+// MadeOf returns the unfinished run that was made of the same work at the same place already; empty where there is none. Runs
+// that cannot be read are none.
+func MadeOf(ctx context.Context, p *project.Project, in Importing) (pawl.RunID, error) {
+	runs, err := Runs(p)
+	if err != nil {
+		return "", err
+	}
+	for _, run := range runs {
+		s, err := loadState(ctx, p, run)
+		if err == nil && !s.Ended() && s.Imported == in.System && s.ImportedAs == in.ID && s.ImportPath == in.Path && s.Name == foreign.PlanName(in.Reading) {
+			return run, nil
+		}
+	}
+	return "", nil
+}
+
+// once refuses to make a second run of what one was made of that is unfinished: two of them would do the same work.
+func (m *importer) once(ctx context.Context) error {
+	run, err := MadeOf(ctx, m.project, m.Importing)
+	if err != nil || run == "" {
+		return err
+	}
+	return &pawl.Error{
+		Kind: pawl.KindUsage, Hint: "pawl resume " + string(run),
+		Err: fmt.Errorf("run %s was made of it, and is unfinished: resume it, or archive it first (pawl archive %s)", run, run),
+	}
 }
 
 // importer gathers the events of a run that is being made.

@@ -26,16 +26,22 @@ type Mirror struct {
 	Dir   string // the folder that it lives in or, of a system whose files hold tables, one file; absolute
 }
 
+// Said is what the journal says of the mirror.
+func (m *Mirror) Said(p *project.Project) pawl.RunMirrored {
+	said := pawl.RunMirrored{System: m.Codec.System()}
+	if rel, err := filepath.Rel(p.Root, m.Dir); err == nil && rel != "." {
+		said.Path = filepath.ToSlash(rel)
+	}
+	return said
+}
+
 // said is what the journal says of the mirror; nil where there is none.
 func (m *mirror) said() *pawl.RunMirrored {
 	if m == nil {
 		return nil
 	}
-	said := &pawl.RunMirrored{System: m.Codec.System()}
-	if rel, err := filepath.Rel(m.project.Root, m.Dir); err == nil && rel != "." {
-		said.Path = filepath.ToSlash(rel)
-	}
-	return said
+	said := m.Said(m.project)
+	return &said
 }
 
 // mirrorEvery is how often a mirror is written at most while a run goes on.
@@ -240,6 +246,7 @@ func viewOf(ctx context.Context, p *project.Project, r *Run, codec foreign.Codec
 		Now: time.Now().UTC(), Root: p.Root, State: r.State, Plan: r.Plan, Status: r.State.StatusNow(engine), Checkpoint: r.State.LastSave, Why: why,
 		Items:   func(id pawl.StepID) []foreign.Item { return itemsOf(r, id) },
 		Partial: func(id pawl.StepID) *foreign.Partial { return begun.of(ctx, id) },
+		Existed: begun.existed,
 	}
 	remembered, err := p.Memories()
 	if err != nil {

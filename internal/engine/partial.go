@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os/exec"
 	"slices"
+	"strings"
 
 	"pawl"
 	"pawl/internal/foreign"
@@ -56,17 +57,30 @@ var errNoBase = errors.New("no snapshot was taken before the step began")
 // changes compares the workspace, as it was when the step's last attempt was cut off or else as it is, with how it was
 // before the step began.
 func (b begunWork) changes(ctx context.Context, st *pawl.StepState) ([]snapshot.Change, error) {
-	if b.store == nil {
-		return nil, errNoBase
-	}
-	records, err := b.store.Records()
+	base, cut, err := b.around(st)
 	if err != nil {
 		return nil, err
 	}
-	records = slices.DeleteFunc(records, func(r snapshot.Record) bool { return r.Run != b.run.State.Run })
-	var base, cut *snapshot.Record
+	compared, err := b.store.Compare(ctx, *base, cut, nil)
+	if err != nil {
+		return nil, err
+	}
+	return compared.Changes, compared.Close()
+}
+
+// around returns the last snapshot of the run before a step began, and that of its last attempt as it was cut off, nil where
+// there is none.
+func (b begunWork) around(st *pawl.StepState) (base, cut *snapshot.Record, err error) {
+	if b.store == nil {
+		return nil, nil, errNoBase
+	}
+	records, err := b.store.Records()
+	if err != nil {
+		return nil, nil, err
+	}
 	for i := range records {
 		switch r := &records[i]; {
+		case r.Run != b.run.State.Run:
 		case st.Try.Live == nil && st.Try.Last != nil && r.Kind == pawl.CheckpointEmergency && r.Token == st.Try.Last.Token:
 			cut = r
 		case r.Kind != pawl.CheckpointEmergency && r.Kind != pawl.CheckpointBeforeRestore && !r.Ended.After(st.Started):
@@ -74,13 +88,27 @@ func (b begunWork) changes(ctx context.Context, st *pawl.StepState) ([]snapshot.
 		}
 	}
 	if base == nil {
-		return nil, errNoBase
+		err = errNoBase
 	}
-	compared, err := b.store.Compare(ctx, *base, cut, nil)
+	return base, cut, err
+}
+
+// existed reports whether there was something at a path before a step began; known is false where nobody can tell.
+func (b begunWork) existed(id pawl.StepID, path string) (existed, known bool) {
+	st := b.run.State.Steps[id]
+	if st == nil {
+		return false, false
+	}
+	base, _, err := b.around(st)
 	if err != nil {
-		return nil, err
+		return false, false
 	}
-	return compared.Changes, compared.Close()
+	entry, err := b.store.At(*base, path)
+	if err != nil || entry != nil {
+		return entry != nil, err == nil
+	}
+	left, err := b.store.LeftOutOf(*base)
+	return false, err == nil && !slices.ContainsFunc(left, func(l snapshot.LeftOut) bool { return path == l.Path || strings.HasPrefix(path, l.Path+"/") })
 }
 
 // declared returns the outputs that a step declares and in which there is something.

@@ -103,8 +103,12 @@ type Plural interface {
 	At(place string) Codec
 }
 
-// Sole is a codec of a system that knows one run at a time in a place, and no archive for one that is unfinished.
-type Sole interface{ Sole() }
+// Owner is a codec that says whose work a new run would go on over.
+type Owner interface {
+	// Unfinished returns what is unfinished among the files that a run of this plan would write over, and the file that says
+	// so; empty where nothing is.
+	Unfinished(files Files, w World, plan *pawl.Plan) (what, file string)
+}
 
 // Listener is a codec of a system in whose files people write what they answer.
 type Listener interface {
@@ -166,6 +170,9 @@ type View struct {
 	Checkpoint *pawl.Checkpoint           // the newest
 	Partial    func(pawl.StepID) *Partial // what was begun of a step and not finished; nil where nobody knows
 	Why        Moment
+
+	// Existed says whether something was at a path before a step began, and whether that is known.
+	Existed func(step pawl.StepID, path string) (existed, known bool)
 }
 
 // Moment is what a mirror is written for.

@@ -14,7 +14,7 @@ import (
 // PlanOf returns the plan that carries on what was read: each step is an agent's, told what the other system says of it.
 // Steps of one wave may run side by side.
 func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
-	plan := &pawl.Plan{Version: 1, Name: cmp.Or(Plain(r.Name), r.System), Goal: Plain(r.Goal), Mode: r.Mode}
+	plan := &pawl.Plan{Version: 1, Name: PlanName(r), Goal: Plain(r.Goal), Mode: r.Mode}
 	if plan.Mode == "" {
 		plan.Mode = pawl.Guided
 	}
@@ -39,6 +39,9 @@ func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
 	}
 	return plan
 }
+
+// PlanName returns what the plan is called.
+func PlanName(r Reading) string { return cmp.Or(Plain(r.Name), r.System) }
 
 // denseFrom is up to how many steps prompts are set out at length. The file of a plan has a limit: with more of them a
 // list has one line, and what only helps is left out.

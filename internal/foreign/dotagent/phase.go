@@ -69,6 +69,7 @@ const (
 	isRunning  = "in_progress"
 	isComplete = "complete"
 	isFailed   = "failed"
+	isVerified = "verified" // of tasks, and of what was verified
 )
 
 // phaseStatus returns dotagent's word for a status, "" for one that it does not know.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/splice"
 )
 
 // work is a step of the run, in the phase of dotagent's that it is part of.
@@ -36,6 +38,25 @@ func (m *mirror) number() {
 	}
 }
 
+// since returns when the workflow began: what is older is not of it.
+func (m *mirror) since() time.Time {
+	if m.State.Imported != System {
+		return m.State.Created
+	}
+	if !m.mine() {
+		return time.Time{}
+	}
+	return m.flow().started.Add(-skew) // as its agents said it
+}
+
+// ofOthers reports whether a file is of an older workflow.
+func (m *mirror) ofOthers(f *foreign.File) bool {
+	if root, err := splice.ReadJSON(f.Data); err == nil && root.Get("source").Text() == "pawl" {
+		return root.Get("workflow_id").Text() != m.id()
+	}
+	return !f.Changed.IsZero() && f.Changed.Before(m.since())
+}
+
 func (m *mirror) stateOf(id pawl.StepID) *pawl.StepState {
 	if m.State == nil {
 		return nil
@@ -53,6 +74,11 @@ func (m *mirror) unplanned() []pawl.StepID {
 		return cmp.Or(m.State.Steps[a].Started.Compare(m.State.Steps[b].Started), cmp.Compare(a, b))
 	})
 	return ids
+}
+
+// checked reports whether acceptance checks of a finished step passed, as the plan has them.
+func (k *work) checked() bool {
+	return k.done() && len(k.Accept) > 0 && k.state.Accept == pawl.AcceptOf(k.Step)
 }
 
 func (k *work) done() bool { return k.state != nil && k.state.Status == pawl.Done }

@@ -563,3 +563,91 @@ func TestPhasesNeverGoBack(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestAVerificationSaysWhatWasProven: the checks that passed, when, and of what; verified only where nothing is without any.
+func TestAVerificationSaysWhatWasProven(t *testing.T) {
+	t.Parallel()
+	const plan = "name: p\nphases:\n  - {name: Build, steps: [{id: one, run: x%s}]}\n  - {name: Test, steps: [{id: qa, run: x%s}]}\n  - {name: Reflect, steps: [{id: back, run: x}]}\n"
+	const check = `, accept: {good: "test -s one"}, outputs: [one]`
+	for name, c := range map[string]struct{ one, qa, want, never string }{
+		"all":  {check, check, `"status":"verified","summary":"all acceptance checks passed: 2, of 2 steps"`, `pre_complete`},
+		"some": {check, "", `"status":"complete","summary":"acceptance checks passed: 1, of 1 steps; nothing was checked of qa"`, `"verified"`},
+		"none": {"", "", `"status":"complete","summary":"nothing was verified: no step has an acceptance check that passed"`, `"verified"`},
+	} {
+		s := begin(t, fmt.Sprintf(plan, c.one, c.qa), nil)
+		s.start("one", 1)
+		s.finish("one", 1, "one")
+		s.start("qa", 1)
+		s.finish("qa", 1, "one")
+		s.write(pawl.StatusActive)
+		got := s.get("memory/reports/verification.json")
+		if !strings.Contains(got, c.want) || strings.Contains(got, c.never) {
+			t.Errorf("%s: %s", name, got)
+		}
+		proof := `{"step":"one","check":"good","command":"test -s one","exit":0,"passed_at":"2026-03-10T09:03:00.000Z","outputs_sha256":{"one":"` + strings.Repeat("ab", 32) + `"}}`
+		if strings.Contains(got, proof) != (c.one != "") {
+			t.Errorf("%s: %s", name, got)
+		}
+		if r, _ := dotagent.Codec.Read(s.disk, s.now); r.Position.PhaseName != "REFLECTION" {
+			t.Errorf("%s: dotagent is at %s", name, r.Position.PhaseName)
+		}
+	}
+}
+
+// TestChecksOfAnotherPlanProveNothing: what passed is what the plan has now, or nothing.
+func TestChecksOfAnotherPlanProveNothing(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "name: p\nphases: [{name: Build, steps: [{id: one, run: x, accept: {good: x}}, {id: two, run: x}]}]\n", nil)
+	s.say(pawl.StepDone{Step: "one", Accept: "0badcafe", Started: s.now})
+	s.start("two", 1)
+	s.write(pawl.StatusActive)
+	if got := s.get("memory/state/execution.json"); !strings.Contains(got, `"id":"one","status":"pre_complete"`) {
+		t.Error(got)
+	}
+}
+
+// TestReportsOfAnArchivedWorkflowAreNotNamed, however young they are, and whoever wrote them.
+func TestReportsOfAnArchivedWorkflowAreNotNamed(t *testing.T) {
+	t.Parallel()
+	const plan = "name: p\nphases:\n  - {name: Build, steps: [{id: one, run: x}]}\n  - {name: Test, steps: [{id: qa, run: x}]}\n"
+	young := now.Add(-3 * time.Hour).Add(30 * time.Second) // half a minute before the run
+	disk := foreign.Files{
+		{Path: "memory/state/phase.json", Data: []byte(`{"workflow_id":"old","current_phase":"VERIFICATION","phase_status":"in_progress"}`), Changed: young},
+		{Path: "memory/reports/demand.json", Data: []byte(`{"goal":"another"}`), Changed: young},
+		{Path: "memory/reports/final_design.json", Data: []byte(`{"workflow_id":"old","source":"pawl"}`), Changed: now.Add(time.Hour)},
+		{Path: "memory/tasks/one/output.json", Data: []byte(`{"task_id":"one","status":"failed","source":"pawl"}`), Changed: young},
+	}
+	s := begin(t, plan, disk)
+	s.start("one", 1)
+	s.finish("one", 1)
+	s.write(pawl.StatusActive)
+	got := s.get("memory/state/phase.json")
+	for _, name := range []string{"demand", "final_design"} {
+		if !strings.Contains(got, `"output":"memory/reports/`+name+"-"+shopRun+`.json"`) || s.get("memory/reports/"+name+"-"+shopRun+".json") == "" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if s.get("memory/reports/final_design.json") != `{"workflow_id":"old","source":"pawl"}` || s.get("memory/reports/demand.json") != `{"goal":"another"}` {
+		t.Error("the archived workflow has lost its reports")
+	}
+	if got := s.get("memory/tasks/one/output.json"); !strings.Contains(got, `"status":"pre_complete"`) {
+		t.Errorf("its output is still that of the archived workflow: %s", got)
+	}
+}
+
+// TestCreatedIsNotModified, and what nobody knows is neither.
+func TestCreatedIsNotModified(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "name: p\nsteps: [{id: one, run: x}]\n", nil)
+	s.start("one", 1)
+	s.finish("one", 1, "a", "b", "c")
+	v := s.view(pawl.StatusActive)
+	v.Existed = func(_ pawl.StepID, name string) (existed, known bool) { return name == "a", name != "c" }
+	s.disk = store(s.disk, dotagent.Codec.Write(s.disk, v), s.now)
+	got := s.get("memory/tasks/one/output.json")
+	for name, want := range map[string]string{"a": "modified", "b": "created", "c": "unknown"} {
+		if !strings.Contains(got, `{"path":"`+name+`","change_type":"`+want+`"`) {
+			t.Errorf("%s is not %s: %s", name, want, got)
+		}
+	}
+}

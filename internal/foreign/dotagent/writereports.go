@@ -1,6 +1,7 @@
 package dotagent
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,13 +12,14 @@ import (
 
 // reportOut is the report of a phase, where nothing that was done in it left one.
 type reportOut struct {
-	ID      string    `json:"workflow_id"`
-	Phase   string    `json:"phase"`
-	Status  string    `json:"status"`
-	Summary string    `json:"summary"`
-	Goal    string    `json:"goal,omitempty"`
-	Steps   []stepOut `json:"steps"`
-	Source  string    `json:"source"`
+	ID      string     `json:"workflow_id"`
+	Phase   string     `json:"phase"`
+	Status  string     `json:"status"`
+	Summary string     `json:"summary"`
+	Goal    string     `json:"goal,omitempty"`
+	Steps   []stepOut  `json:"steps"`
+	Checks  []checkOut `json:"checks,omitempty"`
+	Source  string     `json:"source"`
 }
 
 // stepOut is a step of a phase in its report.
@@ -27,6 +29,16 @@ type stepOut struct {
 	Status  string   `json:"status"`
 	Summary string   `json:"summary,omitempty"`
 	Outputs []string `json:"outputs"`
+}
+
+// checkOut is an acceptance check that passed, with what the files held that it vouches for.
+type checkOut struct {
+	Step    string            `json:"step"`
+	Check   string            `json:"check"`
+	Command string            `json:"command"`
+	Exit    int               `json:"exit"`
+	Passed  string            `json:"passed_at"`
+	Outputs map[string]string `json:"outputs_sha256"`
 }
 
 // makeReports makes the reports of phases that are done, where there are none. By them dotagent knows that they are. One
@@ -55,7 +67,14 @@ func (m *mirror) report(p phase) []byte {
 	if len(steps) == 0 {
 		r.Summary = "the plan has no steps of this phase: it says itself what is to be done, and how"
 	}
-	if p == architecture && len(steps) == 0 {
+	switch {
+	case p == verification:
+		m.verified(&r)
+	case p == reflection && len(steps) == 0:
+		r.Summary = "nobody looked back: the plan has no steps of this phase"
+	case p == reflection:
+		r.Summary = "the steps of this phase are done, and none of them left a report; what they said is here"
+	case p == architecture && len(steps) == 0:
 		steps = m.in(implementation)
 		r.Summary = "the plan says how it is done"
 	}
@@ -73,6 +92,45 @@ func (m *mirror) report(p phase) []byte {
 		r.Steps = append(r.Steps, s)
 	}
 	return compact(r)
+}
+
+// verified says in the report of the verification what was proven, and no more: the acceptance checks that passed. The word
+// verified it has only where there is no step of the tasks and of their verification without any.
+func (m *mirror) verified(r *reportOut) {
+	var without []string
+	steps := 0
+	for _, k := range slices.Concat(m.in(implementation), m.in(verification)) {
+		switch {
+		case k.Gate != nil || !k.done():
+		case !k.checked():
+			without = append(without, string(k.ID))
+		default:
+			steps++
+			r.Checks = append(r.Checks, k.checks()...)
+		}
+	}
+	switch {
+	case steps == 0:
+		r.Summary = "nothing was verified: no step has an acceptance check that passed"
+	case len(without) > 0:
+		r.Summary = fmt.Sprintf("acceptance checks passed: %d, of %d steps; nothing was checked of %s", len(r.Checks), steps, strings.Join(without, ", "))
+	default:
+		r.Status, r.Summary = isVerified, fmt.Sprintf("all acceptance checks passed: %d, of %d steps", len(r.Checks), steps)
+	}
+	r.Summary = oneLine(r.Summary)
+}
+
+// checks returns the acceptance checks of a step that passed.
+func (k *work) checks() []checkOut {
+	hashes := map[string]string{}
+	for name, c := range k.state.Outputs {
+		hashes[name] = c.SHA256
+	}
+	var all []checkOut
+	for _, name := range slices.Sorted(maps.Keys(k.Accept)) {
+		all = append(all, checkOut{Step: string(k.ID), Check: name, Command: k.Accept[name], Passed: instant(k.state.Ended), Outputs: hashes})
+	}
+	return all
 }
 
 func (m *mirror) goal() string {
@@ -103,9 +161,9 @@ func (m *mirror) left(p phase) string {
 		if len(m.tasks()) > 0 || m.file(executionPath) != nil {
 			return executionPath
 		}
-		return architecture.report() // the design that it follows
+		return m.left(architecture) // the design that it follows
 	}
-	if f := m.file(p.report()); f != nil && !isOurs(f.Data) && older(f.Changed, m.State.Created) {
+	if f := m.file(p.report()); f != nil && m.ofOthers(f) {
 		return m.own(p)
 	}
 	return p.report()

@@ -40,8 +40,8 @@ func (k *work) word() string {
 	}
 	switch k.state.Status {
 	case pawl.Done:
-		if k.state.Accept != "" && len(k.Accept) > 0 {
-			return "verified"
+		if k.checked() {
+			return isVerified
 		}
 		return "pre_complete"
 	case pawl.Running:
@@ -227,12 +227,27 @@ type modified struct {
 	Summary string `json:"summary"`
 }
 
-// makeOutputs makes the output of each task that is done and did not write its own.
+// change says what a task did to a file, as far as anybody knows how it was before.
+func (m *mirror) change(k *work, name string) string {
+	if m.Existed == nil {
+		return "unknown"
+	}
+	switch existed, known := m.Existed(k.ID, name); {
+	case !known:
+		return "unknown"
+	case existed:
+		return "modified"
+	}
+	return "created"
+}
+
+// makeOutputs makes the output of each task that is done and did not write its own. One that pawl made
+// for an older one is made anew.
 func (m *mirror) makeOutputs() {
 	elsewhere := m.elsewhere()
 	for _, k := range m.tasks() {
 		name, err := foreign.Inside(outputOf(string(k.ID)))
-		if err != nil || !k.done() || m.file(name) != nil || elsewhere[k.ID] {
+		if f := m.file(name); err != nil || !k.done() || elsewhere[k.ID] || f != nil && (!isOurs(f.Data) || !f.Changed.Before(k.state.Started)) {
 			continue
 		}
 		if _, itself := k.state.Outputs[name]; itself {
@@ -247,7 +262,7 @@ func (m *mirror) makeOutputs() {
 			Source    string     `json:"source"`
 		}{string(k.ID), "pre_complete", oneLine(k.state.Summary), []modified{}, []string{}, "pawl"}
 		for _, path := range slices.Sorted(maps.Keys(k.state.Outputs)) {
-			out.Files = append(out.Files, modified{path, "modified", ""})
+			out.Files = append(out.Files, modified{path, m.change(k, path), ""})
 		}
 		m.put(name, compact(out))
 	}

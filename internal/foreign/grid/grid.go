@@ -24,15 +24,21 @@ type codec struct{ at string } // the cluster's folder; empty: the first
 var (
 	_ foreign.Historian = codec{}
 	_ foreign.Plural    = codec{}
-	_ foreign.Sole      = codec{}
+	_ foreign.Owner     = codec{}
 	_ foreign.Archivist = codec{}
 	_ foreign.Listener  = codec{}
 )
 
 func (codec) System() string { return "grid" }
 
-// Sole says that STATE.md is of one run.
-func (codec) Sole() {}
+// Unfinished returns the cluster, whatever it is called: STATE.md is of one run.
+func (c codec) Unfinished(files foreign.Files, w foreign.World, _ *pawl.Plan) (what, file string) {
+	all := placed(files, c.at)
+	if r, _ := c.Read(files, w.Now); r.Name != "" && r.Status != pawl.StatusCompleted && len(all) > 0 {
+		return "cluster " + r.Name, all[0].grid + "STATE.md"
+	}
+	return "", ""
+}
 
 // Wants returns the patterns of its files: those of any folder .grid, and summaries that lie beside it.
 func (codec) Wants() []string {

@@ -26,6 +26,7 @@ type codec struct{ title string } // of the research; empty: the one that someth
 var (
 	_ foreign.Witness = codec{}
 	_ foreign.Plural  = codec{}
+	_ foreign.Owner   = codec{}
 )
 
 // System returns its name.
@@ -54,6 +55,19 @@ func (codec) Places(files foreign.Files, now time.Time) []string {
 
 // At returns the codec of one of several researches.
 func (codec) At(place string) foreign.Codec { return codec{title: path.Base(place)} }
+
+// Unfinished returns the research that a plan's run would be another run of, where its newest one has not ended.
+func (codec) Unfinished(files foreign.Files, w foreign.World, plan *pawl.Plan) (what, file string) {
+	title := titleOf(plan.Name)
+	if !slices.Contains(titles(files), title) {
+		return "", ""
+	}
+	r, _ := ReadRun(files, title, "", w)
+	if r.Status == pawl.StatusCompleted || r.Status == pawl.StatusFailed {
+		return "", ""
+	}
+	return "research " + title, notebookPath(title)
+}
 
 // newestFirstOf reads all researches.
 func newestFirstOf(files foreign.Files, w foreign.World) []*research {

@@ -11,6 +11,7 @@
 package sitebuilder
 
 import (
+	"cmp"
 	"time"
 
 	"pawl"
@@ -25,7 +26,10 @@ var Codec foreign.Codec = codec{}
 
 type codec struct{}
 
-var _ foreign.Witness = codec{}
+var (
+	_ foreign.Witness = codec{}
+	_ foreign.Owner   = codec{}
+)
 
 func (codec) System() string { return System }
 
@@ -46,6 +50,20 @@ func (c codec) Read(files foreign.Files, now time.Time) (foreign.Reading, []pawl
 func (codec) ReadIn(files foreign.Files, w foreign.World) (foreign.Reading, []pawl.Finding) {
 	r := read(files, w)
 	return r.out, r.findings
+}
+
+// Unfinished returns the first task that somebody has begun, and that a step of the plan has the id of.
+func (codec) Unfinished(files foreign.Files, w foreign.World, plan *pawl.Plan) (what, file string) {
+	steps := map[pawl.StepID]bool{}
+	for _, step := range plan.Steps() {
+		steps[step.ID] = true
+	}
+	for _, j := range read(files, w).jobs {
+		if j.point != nil && steps[j.id] && !j.finished() && j.status != notStarted {
+			return "task " + j.task + " of " + cmp.Or(j.agent, "nobody"), j.point.file
+		}
+	}
+	return "", ""
 }
 
 // The scale by which an agent's silence is judged. The original has three that differ.
