@@ -25,7 +25,7 @@ func ArchiveForeign(codec foreign.Codec, dir string) ([]string, error) {
 	if !asks {
 		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s has no archive to set its state aside in", codec.System())}
 	}
-	files, err := readToWrite(dir, codec)
+	files, err := readToWrite(nil, dir, codec)
 	if err != nil {
 		return nil, err
 	}

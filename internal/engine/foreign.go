@@ -27,8 +27,13 @@ const maxForeign = 16 << 20
 // text. Links are not followed, and what is too large or cannot be read is a finding. A file that is named and not there is
 // one without data.
 func ReadForeign(dir string, codec foreign.Codec) (foreign.Files, []pawl.Finding, error) {
+	return readFor(nil, dir, codec)
+}
+
+// readFor is ReadForeign; with a run only what is needed of databases to write that.
+func readFor(run *pawl.State, dir string, codec foreign.Codec) (foreign.Files, []pawl.Finding, error) {
 	if root, only := placeOf(dir, codec); only != "" {
-		return readOnly(root, only, codec)
+		return readOnly(run, root, only, codec)
 	}
 	wants := codec.Wants()
 	var files foreign.Files
@@ -49,7 +54,7 @@ func ReadForeign(dir string, codec foreign.Codec) (foreign.Files, []pawl.Finding
 		case !d.Type().IsRegular() || !foreign.Wanted(wants, name):
 			return nil
 		}
-		file, found := readForeign(path, name, codec)
+		file, found := readForeign(run, path, name, codec)
 		if found != nil {
 			findings = append(findings, *found)
 		}
@@ -77,7 +82,7 @@ func placeOf(path string, codec foreign.Codec) (dir, only string) {
 	return path, ""
 }
 
-func readOnly(root, only string, codec foreign.Codec) (foreign.Files, []pawl.Finding, error) {
+func readOnly(run *pawl.State, root, only string, codec foreign.Codec) (foreign.Files, []pawl.Finding, error) {
 	path, err := inside(root, only)
 	if err != nil {
 		return nil, nil, err
@@ -89,14 +94,14 @@ func readOnly(root, only string, codec foreign.Codec) (foreign.Files, []pawl.Fin
 		}
 		return foreign.Files{file}, nil, nil
 	}
-	file, found := readForeign(path, only, codec)
+	file, found := readForeign(run, path, only, codec)
 	if found != nil {
 		return nil, []pawl.Finding{*found}, nil
 	}
 	return foreign.Files{file}, nil, nil
 }
 
-func readForeign(path, name string, codec foreign.Codec) (foreign.File, *pawl.Finding) {
+func readForeign(run *pawl.State, path, name string, codec foreign.Codec) (foreign.File, *pawl.Finding) {
 	leave := func(err error) (foreign.File, *pawl.Finding) {
 		found := notRead(name, err)
 		return foreign.File{}, &found
@@ -107,7 +112,8 @@ func readForeign(path, name string, codec foreign.Codec) (foreign.File, *pawl.Fi
 	}
 	file := foreign.File{Path: name, Changed: info.ModTime()}
 	if t, tabular := codec.(foreign.Tabular); tabular && sqlitefile.Is(path) {
-		if file.Data, err = sqlitefile.Dump(path, t.Tables()); err != nil {
+		file.Parts = t.Tables(run)
+		if file.Data, err = sqlitefile.Dump(path, file.Parts); err != nil {
 			return leave(err)
 		}
 		file.Was = append([]byte{}, file.Data...)
@@ -124,13 +130,13 @@ func readForeign(path, name string, codec foreign.Codec) (foreign.File, *pawl.Fi
 
 // notRead says that a file is left out.
 func notRead(name string, err error) pawl.Finding {
-	return pawl.Finding{Level: pawl.Bad, Where: name, What: fmt.Sprintf("it is left out, for it cannot be read: %v", err)}
+	return pawl.Finding{Level: pawl.Bad, Where: name, What: fmt.Sprintf("it is left out, for it cannot be read: %v", err), Hint: pawl.HintOf(err)}
 }
 
 // readToWrite is ReadForeign for who writes: all must have been read, for what was not would be taken for missing, and made
 // anew over what is there.
-func readToWrite(dir string, codec foreign.Codec) (foreign.Files, error) {
-	files, findings, err := ReadForeign(dir, codec)
+func readToWrite(run *pawl.State, dir string, codec foreign.Codec) (foreign.Files, error) {
+	files, findings, err := readFor(run, dir, codec)
 	for _, f := range findings {
 		err = errors.Join(err, fmt.Errorf("%s: %s", f.Where, f.What))
 	}
@@ -167,7 +173,7 @@ func writeForeign(path string, f foreign.File) error {
 	if f.Was == nil {
 		return disk.ReplaceOthers(path, f.Data, 0o666)
 	}
-	if err := sqlitefile.Apply(path, f.Was, f.Data); err != nil {
+	if err := sqlitefile.Apply(path, f.Parts, f.Was, f.Data); err != nil {
 		return fmt.Errorf("write %s: %w", f.Path, err)
 	}
 	return nil

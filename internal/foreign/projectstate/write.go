@@ -18,7 +18,7 @@ func (c codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 	if v.State == nil {
 		return nil
 	}
-	w := newWriter(files, v, c.project)
+	w := newWriter(files, v, c.projectOf(v.State))
 	if w.source == nil || !w.sound() {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (c codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 	if string(data) == string(w.source.Data) {
 		return nil
 	}
-	return []foreign.File{{Path: w.source.Path, Data: data, Was: w.source.Was}}
+	return []foreign.File{{Path: w.source.Path, Data: data, Was: w.source.Was, Parts: w.source.Parts}}
 }
 
 // writer writes a run's row.
@@ -44,12 +44,6 @@ func newWriter(files foreign.Files, v foreign.View, project string) *writer {
 		v.Plan = &pawl.Plan{}
 	}
 	w := &writer{View: v, project: project}
-	if w.project == "" {
-		w.project = v.State.Project
-		if v.State.Imported == System && v.State.ImportedAs != "" {
-			w.project = v.State.ImportedAs
-		}
-	}
 	r := newReader(files, foreign.World{Now: v.Now})
 	for _, e := range r.entries {
 		if e.project == w.project {
