@@ -95,6 +95,10 @@ func readOnly(run *pawl.State, root, only string, codec foreign.Codec) (foreign.
 		return foreign.Files{file}, nil, nil
 	}
 	file, found := readForeign(run, path, only, codec)
+	if found == nil && file.Was == nil && sqlitefile.Named(only) {
+		none := notRead(only, errors.New("it is called a database, and does not begin as one of SQLite's does"))
+		found = &none
+	}
 	if found != nil {
 		return nil, []pawl.Finding{*found}, nil
 	}
@@ -130,7 +134,11 @@ func readForeign(run *pawl.State, path, name string, codec foreign.Codec) (forei
 
 // notRead says that a file is left out.
 func notRead(name string, err error) pawl.Finding {
-	return pawl.Finding{Level: pawl.Bad, Where: name, What: fmt.Sprintf("it is left out, for it cannot be read: %v", err), Hint: pawl.HintOf(err)}
+	hint := pawl.HintOf(err)
+	if hint == "" && errors.Is(err, fs.ErrPermission) {
+		hint = "chmod u+r " + name
+	}
+	return pawl.Finding{Level: pawl.Bad, Where: name, What: fmt.Sprintf("it is left out, for it cannot be read: %v", err), Hint: hint}
 }
 
 // readToWrite is ReadForeign for who writes: all must have been read, for what was not would be taken for missing, and made
@@ -260,6 +268,11 @@ func (f *ForeignFolder) Read(place string) (foreign.Reading, []pawl.Finding) {
 	}
 	r, found := readBy(codec, f.files, f.world, f.commits)
 	return r, slices.Concat(f.findings, found)
+}
+
+// Unread returns what says of files that they are there and could not be read.
+func (f *ForeignFolder) Unread() []pawl.Finding {
+	return slices.DeleteFunc(slices.Clone(f.findings), func(found pawl.Finding) bool { return found.Level != pawl.Bad })
 }
 
 // Verify is the system's own validation, with what cannot be read.

@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ncruces/go-sqlite3"
 	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
 
 	"pawl/internal/foreign/sqldump"
@@ -73,10 +74,18 @@ func open(path, mode, lock string) (*sql.DB, error) {
 	return db, nil
 }
 
-// Dump returns those of the tables that are there as SQL text, each value as SQLite writes it; nothing where none is.
-func Dump(path string, parts []sqldump.Part) (text []byte, err error) {
-	defer func() { err = plainly(path, err) }()
-	db, err := open(path, "ro", "deferred")
+// Dump returns those of the tables that are there as SQL text, each value as SQLite writes it; nothing where none is. It
+// changes nothing, but takes back what was cut off in the middle of a change.
+func Dump(path string, parts []sqldump.Part) ([]byte, error) {
+	text, err := dumpAs("ro", path, parts)
+	if errors.Is(err, sqlite3.READONLY_ROLLBACK) || errors.Is(err, sqlite3.READONLY_RECOVERY) {
+		text, err = dumpAs("rw", path, parts)
+	}
+	return text, plainly(path, err)
+}
+
+func dumpAs(mode, path string, parts []sqldump.Part) (text []byte, err error) {
+	db, err := open(path, mode, "deferred")
 	if err != nil {
 		return nil, err
 	}

@@ -147,6 +147,31 @@ func TestALogIsLeftBehind(t *testing.T) {
 	}
 }
 
+// A change that was cut off by a death, and whose log is left behind, is taken back first: it was none.
+func TestAChangeWasCutOff(t *testing.T) {
+	t.Parallel()
+	path, db := made(t, "PRAGMA journal_mode=DELETE", "PRAGMA cache_size=1", table, "INSERT INTO t (id, j) VALUES (1, 'a')",
+		"BEGIN", "UPDATE t SET j = 'b'", "WITH RECURSIVE i(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM i WHERE n < 9999) INSERT INTO t (id, j) SELECT n, 'b' FROM i")
+	left := filepath.Join(t.TempDir(), "left.db")
+	for _, suffix := range []string{"", "-journal"} {
+		data, err := os.ReadFile(path + suffix)
+		if err == nil {
+			err = os.WriteFile(left+suffix, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, db, "ROLLBACK")
+	was := dump(t, left)
+	if strings.Contains(was, "'b'") || !strings.Contains(was, "VALUES(1,NULL,'a'") {
+		t.Errorf("%.300s", was)
+	}
+	if err := sqlitefile.Apply(left, nil, []byte(was), []byte(strings.Replace(was, "'a'", "'c'", 1))); err != nil {
+		t.Error(err)
+	}
+}
+
 // A row that somebody else changed since it was read is not written, nor is anything else then.
 func TestSomebodyElseWasFaster(t *testing.T) {
 	t.Parallel()

@@ -12,8 +12,8 @@ import (
 )
 
 // Write brings the run's row up to date: who works at which task, what happened last, what is done and what is left; and
-// where there are tables for it, adds what changed to the history, and what a person is asked to the gates. All of it is in
-// one file, so it changes at once. Where there is no table, it makes a dump with one.
+// where there are tables for it, adds what changed to the history, the row itself to the snapshots, and what a person is asked
+// to the gates. All of it is in one file, so it changes at once. Where there is no table, it makes a dump with one.
 func (c codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 	if v.State == nil {
 		return nil
@@ -23,6 +23,8 @@ func (c codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 		return nil
 	}
 	w.state()
+	w.snapshots()
+	w.projects()
 	w.gates()
 	data := w.source.Bytes()
 	if string(data) == string(w.source.Data) {
@@ -199,9 +201,11 @@ func (w *writer) add(t *sqldump.Table, values map[string]sqldump.Value) {
 		values["id"] = w.nextID(t)
 	}
 	var row []sqldump.Pair
+	w.entry = &entry{Row: &sqldump.Row{}}
 	for _, column := range t.Columns {
 		if v, ok := values[column]; ok {
 			row = append(row, sqldump.Pair{Column: column, Value: v})
+			w.entry.Cells = append(w.entry.Cells, sqldump.Cell{Column: column, Value: v})
 		}
 	}
 	w.source.Append(t, row)
