@@ -52,6 +52,10 @@ func (a *app) checkpoint(ctx context.Context, message string) error {
 	if err != nil {
 		return err
 	}
+	if r, err := engine.Load(ctx, p, run); err == nil { // else the mirror is brought up to date when the run goes on
+		a.refreshMirror(ctx, p, r)
+		defer r.Log.Close()
+	}
 	report := checkpointOf(saved)
 	if a.json {
 		return a.printJSON(report)

@@ -86,8 +86,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	}
 	reading, findings := folder.Read(place)
 	if reading.Name == "" && len(reading.Phases) == 0 {
-		a.printWorst(findings)
-		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no files of %s in %s", system, dir), Hint: "pawl import " + system + " PATH"}
+		return a.nothingRead(system, dir, folder, findings)
 	}
 	if o.dry {
 		root, err := a.here()
@@ -117,6 +116,15 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	}
 	fmt.Fprintf(a.Out, "pawl resume %s\n", made.Run)
 	return nil
+}
+
+// nothingRead says why nothing was read: there is nothing, or it could not be.
+func (a *app) nothingRead(system, dir string, folder *engine.ForeignFolder, findings []pawl.Finding) error {
+	a.printWorst(findings)
+	if unread := folder.Unread(); len(unread) > 0 {
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("no files of %s could be read: %s", system, unread[0].Where), Hint: unread[0].Hint}
+	}
+	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no files of %s in %s", system, dir), Hint: "pawl import " + system + " PATH"}
 }
 
 // makeRun makes a run of what was read, and says so.

@@ -68,7 +68,7 @@ func ArchiveForeign(p *project.Project, codec foreign.Codec, dir string) (folder
 		}
 		defer func() { err = errors.Join(err, lock.Unlock()) }()
 	}
-	files, err := readToWrite(dir, codec)
+	files, err := readToWrite(nil, dir, codec)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,256 +11,11 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/disk"
 	"pawl/internal/doubt"
 	"pawl/internal/foreign"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
-	"pawl/internal/sqlitefile"
 )
-
-// maxForeign is how large a file of another system is that is read, in bytes.
-const maxForeign = 16 << 20
-
-// ReadForeign reads the files that a codec wants below a folder, or one of its files alone; of a database its tables, as SQL
-// text. Links are not followed; one where a file should be, and what is too large or cannot be read, is a finding. A file
-// that is named and not there is one without data.
-func ReadForeign(dir string, codec foreign.Codec) (foreign.Files, []pawl.Finding, error) {
-	if root, only := placeOf(dir, codec); only != "" {
-		return readOnly(root, only, codec)
-	}
-	reader := foreignReader{dir: dir, codec: codec, wants: codec.Wants()}
-	if err := filepath.WalkDir(dir, reader.visit); err != nil {
-		return nil, nil, fmt.Errorf("read the files of %s: %w", codec.System(), err)
-	}
-	return reader.files, reader.findings, nil
-}
-
-// foreignReader gathers the files that a codec wants below a folder.
-type foreignReader struct {
-	dir      string
-	codec    foreign.Codec
-	wants    []string
-	files    foreign.Files
-	findings []pawl.Finding
-}
-
-// visit is a fs.WalkDirFunc.
-func (r *foreignReader) visit(path string, d fs.DirEntry, err error) error {
-	rel, relErr := filepath.Rel(r.dir, path)
-	name := filepath.ToSlash(rel)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && path == r.dir:
-		return filepath.SkipAll // it is made when something is written
-	case err != nil && path == r.dir:
-		return err
-	case err != nil || relErr != nil:
-		r.findings = append(r.findings, notRead(name, errors.Join(err, relErr)))
-	case d.IsDir():
-		return r.enter(name, d.Name())
-	case d.Type()&fs.ModeSymlink != 0:
-		r.link(path, name)
-	case d.Type().IsRegular() && foreign.Wanted(r.wants, name):
-		r.take(path, name)
-	}
-	return nil
-}
-
-// enter passes over a folder where nothing that is wanted can lie.
-func (r *foreignReader) enter(name, base string) error {
-	if base == ".git" || base == project.Folder || base == "node_modules" || name != "." && !foreign.MayHold(r.wants, name) {
-		return filepath.SkipDir
-	}
-	return nil
-}
-
-// link tells of a link where a file that is wanted should be, or a folder that leads to some.
-func (r *foreignReader) link(path, name string) {
-	_, err := os.Stat(path)
-	switch {
-	case foreign.Wanted(r.wants, name):
-		r.findings = append(r.findings, notRead(name, errLinked))
-	case err == nil && foreign.OnTheWay(r.wants, name):
-		r.findings = append(r.findings, pawl.Finding{Level: pawl.Warn, Where: name, What: "what lies in it is left out: " + errLinked.Error()})
-	}
-}
-
-var errLinked = errors.New("it is a symbolic link, and links are not followed")
-
-func (r *foreignReader) take(path, name string) {
-	file, found := readForeign(path, name, r.codec)
-	if found != nil {
-		r.findings = append(r.findings, *found)
-		return
-	}
-	if file.Was == nil || len(file.Was) > 0 {
-		r.files = append(r.files, file)
-	}
-}
-
-// placeOf returns the folder that a path means, and the one file in it, where it means one: only systems whose files hold
-// tables are given single files, there or not.
-func placeOf(path string, codec foreign.Codec) (dir, only string) {
-	if _, tabular := codec.(foreign.Tabular); !tabular {
-		return path, ""
-	}
-	info, err := os.Stat(path)
-	if err == nil && info.Mode().IsRegular() || errors.Is(err, fs.ErrNotExist) && foreign.Wanted(codec.Wants(), filepath.Base(path)) {
-		return filepath.Dir(path), filepath.Base(path)
-	}
-	return path, ""
-}
-
-func readOnly(root, only string, codec foreign.Codec) (foreign.Files, []pawl.Finding, error) {
-	path, err := inside(root, only)
-	if err != nil {
-		return nil, nil, err
-	}
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		file := foreign.File{Path: only}
-		if sqlitefile.Named(only) {
-			file.Was = []byte{}
-		}
-		return foreign.Files{file}, nil, nil
-	}
-	file, found := readForeign(path, only, codec)
-	if found != nil {
-		return nil, []pawl.Finding{*found}, nil
-	}
-	return foreign.Files{file}, nil, nil
-}
-
-func readForeign(path, name string, codec foreign.Codec) (foreign.File, *pawl.Finding) {
-	leave := func(err error) (foreign.File, *pawl.Finding) {
-		found := notRead(name, err)
-		return foreign.File{}, &found
-	}
-	info, err := os.Lstat(path)
-	if err != nil {
-		return leave(err)
-	}
-	file := foreign.File{Path: name, Changed: info.ModTime()}
-	if t, tabular := codec.(foreign.Tabular); tabular && sqlitefile.Is(path) {
-		if file.Data, err = sqlitefile.Dump(path, t.Tables()); err != nil {
-			return leave(err)
-		}
-		file.Was = append([]byte{}, file.Data...)
-		return file, nil
-	}
-	if info.Size() > maxForeign {
-		return leave(fmt.Errorf("it is larger than %d MiB", maxForeign>>20))
-	}
-	if file.Data, err = os.ReadFile(path); err != nil {
-		return leave(err)
-	}
-	return file, nil
-}
-
-// notRead says that a file is left out.
-func notRead(name string, err error) pawl.Finding {
-	return pawl.Finding{Level: pawl.Bad, Where: name, What: fmt.Sprintf("it is left out, for it cannot be read: %v", err)}
-}
-
-// readToWrite is ReadForeign for who writes: all must have been read, for what was not would be taken for missing, and made
-// anew over what is there.
-func readToWrite(dir string, codec foreign.Codec) (foreign.Files, error) {
-	files, findings, err := ReadForeign(dir, codec)
-	for _, f := range findings {
-		if f.Level == pawl.Bad {
-			err = errors.Join(err, fmt.Errorf("%s: %s", f.Where, f.What))
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("nothing of %s is written: %w", codec.System(), err)
-	}
-	return files, nil
-}
-
-// WriteForeign writes files of a codec's system where ReadForeign read them, each whole and durably; one without data is
-// removed, a folder (its path ends in a slash) only where nothing is left in it. In a database what differs is changed, all
-// at once. Where a path leads out of the folder, or through a link, nothing is written. What somebody else has changed since
-// it was read ends it with ErrChanged, and stays as it is; where read is nil nobody asks that.
-func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []foreign.File) error {
-	dir, _ = placeOf(dir, codec)
-	paths := make([]string, len(files))
-	for i, f := range files {
-		var err error
-		if paths[i], err = inside(dir, f.Path); err != nil {
-			return err
-		}
-	}
-	for i, f := range files {
-		if read != nil && f.Was == nil && !strings.HasSuffix(f.Path, "/") {
-			if err := unchanged(paths[i], read.Find(f.Path), f); err != nil {
-				return err
-			}
-		}
-		if err := writeForeign(paths[i], f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ErrChanged means that somebody else has changed a file since it was read.
-var ErrChanged = errors.New("somebody else has changed it meanwhile")
-
-// unchanged looks whether a file is as it was read, nil: it was not there; or as it is to be.
-func unchanged(path string, read *foreign.File, f foreign.File) error {
-	data, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && read == nil, err == nil && read != nil && bytes.Equal(data, read.Data):
-		return nil
-	case err == nil && f.Data != nil && bytes.Equal(data, f.Data):
-		return nil
-	case err == nil || errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("write %s: %w", path, ErrChanged)
-	}
-	return err
-}
-
-func writeForeign(path string, f foreign.File) error {
-	if f.Data == nil {
-		return removeForeign(path, strings.HasSuffix(f.Path, "/"))
-	}
-	if err := disk.MakeFoldersAs(filepath.Dir(path), 0o777); err != nil {
-		return err
-	}
-	if f.Was == nil {
-		return disk.ReplaceOthers(path, f.Data, 0o666)
-	}
-	if err := sqlitefile.Apply(path, f.Was, f.Data); err != nil {
-		return fmt.Errorf("write %s: %w", f.Path, err)
-	}
-	return nil
-}
-
-func removeForeign(path string, folder bool) error {
-	if folder {
-		if left, err := os.ReadDir(path); err != nil || len(left) > 0 {
-			return nil
-		}
-	}
-	return disk.Remove(path)
-}
-
-// inside returns the path of a name below a folder, if nothing on the way is a link.
-func inside(dir, name string) (string, error) {
-	if !filepath.IsLocal(filepath.FromSlash(name)) {
-		return "", fmt.Errorf("write %s: it leads out of the folder", name)
-	}
-	path := dir
-	for part := range strings.SplitSeq(strings.TrimSuffix(name, "/"), "/") {
-		if part == "" || part == "." || part == ".." || part == ".git" || part == project.Folder {
-			return "", fmt.Errorf("write %s: %q has no place in the name of such a file", name, part)
-		}
-		path = filepath.Join(path, part)
-		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return "", fmt.Errorf("write %s: %s is a symbolic link", name, path)
-		}
-	}
-	return path, nil
-}
 
 // ForeignFolder is a folder with another system's files, as they were read, with what git and the disk know of it.
 type ForeignFolder struct {
@@ -318,6 +71,11 @@ func (f *ForeignFolder) Read(place string) (foreign.Reading, []pawl.Finding) {
 	}
 	r, found := readBy(codec, f.files, f.world, f.commits)
 	return r, slices.Concat(f.findings, found)
+}
+
+// Unread returns what says of files that they are there and could not be read.
+func (f *ForeignFolder) Unread() []pawl.Finding {
+	return slices.DeleteFunc(slices.Clone(f.findings), func(found pawl.Finding) bool { return found.Level != pawl.Bad })
 }
 
 // Verify is the system's own validation, with what cannot be read.

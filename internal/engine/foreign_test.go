@@ -22,13 +22,13 @@ func TestNothingIsWrittenOverWhatWasNotRead(t *testing.T) {
 	if err := os.WriteFile(path, make([]byte, maxForeign+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readToWrite(dir, grid.Codec); err == nil || !strings.Contains(err.Error(), ".grid/STATE.md") || !strings.Contains(err.Error(), "16 MiB") {
+	if _, err := readToWrite(nil, dir, grid.Codec); err == nil || !strings.Contains(err.Error(), ".grid/STATE.md") || !strings.Contains(err.Error(), "16 MiB") {
 		t.Errorf("%v", err)
 	}
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
 	}
-	if files, err := readToWrite(dir, grid.Codec); err != nil || len(files) != 1 {
+	if files, err := readToWrite(nil, dir, grid.Codec); err != nil || len(files) != 1 {
 		t.Errorf("%d files, %v", len(files), err)
 	}
 }

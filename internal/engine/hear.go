@@ -22,7 +22,7 @@ func (m *mirror) hear(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
 	if !listens {
 		return
 	}
-	files, err := readToWrite(m.Dir, m.Codec)
+	files, err := readToWrite(state, m.Dir, m.Codec)
 	if err != nil {
 		return // it is said when they are written
 	}

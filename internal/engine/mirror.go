@@ -199,7 +199,7 @@ const tries = 5
 func (m *mirror) write(v foreign.View) (err error) {
 	for range tries {
 		var files foreign.Files
-		if files, err = readToWrite(m.Dir, m.Codec); err != nil {
+		if files, err = readToWrite(v.State, m.Dir, m.Codec); err != nil {
 			return err
 		}
 		err = WriteForeign(m.Dir, m.Codec, files, m.Codec.Write(files, v))
@@ -214,7 +214,7 @@ func (m *mirror) write(v foreign.View) (err error) {
 // on; engine says whether another one does. A run whose attempts live on under their supervisors is as active as with one:
 // nobody is to begin their work again.
 func MirrorNow(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snapshots, why foreign.Moment, engine bool) ([]foreign.File, error) {
-	files, err := readToWrite(m.Dir, m.Codec)
+	files, err := readToWrite(r.State, m.Dir, m.Codec)
 	if err != nil {
 		return nil, err
 	}

@@ -16,14 +16,16 @@ import (
 
 	"pawl"
 	"pawl/internal/doubt"
+	"pawl/internal/foreign/sqldump"
 )
 
 // File is a file of another system.
 type File struct {
 	Path    string // relative to the folder that the system lives in, with slashes
 	Data    []byte
-	Changed time.Time // when it was last written; zero where that is not known
-	Was     []byte    // not nil: it is a database; Data has tables of it as SQL text, and these are they as they were read
+	Changed time.Time      // when it was last written; zero where that is not known
+	Was     []byte         // not nil: it is a database; Data has tables of it as SQL text, and these are they as they were read
+	Parts   []sqldump.Part // of a database, which were read
 }
 
 // Files are the files of a project, by path.
@@ -126,7 +128,8 @@ type Archivist interface {
 // Tabular is a codec whose files may also be SQLite databases. Of such a file Data is a dump of these tables, as far as they
 // are there, and what differs in what Write returns is changed in the database.
 type Tabular interface {
-	Tables() []string
+	// Tables are what is read of a database; with a run what Write needs of it for that, and no more.
+	Tables(run *pawl.State) []sqldump.Part
 }
 
 // Chooser is a codec of a system whose files hold several projects.

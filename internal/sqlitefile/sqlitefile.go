@@ -16,9 +16,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/ncruces/go-sqlite3"
 	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
 
 	"pawl/internal/foreign/sqldump"
@@ -72,9 +74,18 @@ func open(path, mode, lock string) (*sql.DB, error) {
 	return db, nil
 }
 
-// Dump returns those of the tables that are there as SQL text, each value as SQLite writes it; nothing where none is.
-func Dump(path string, tables []string) (text []byte, err error) {
-	db, err := open(path, "ro", "deferred")
+// Dump returns those of the tables that are there as SQL text, each value as SQLite writes it; nothing where none is. It
+// changes nothing, but takes back what was cut off in the middle of a change.
+func Dump(path string, parts []sqldump.Part) ([]byte, error) {
+	text, err := dumpAs("ro", path, parts)
+	if errors.Is(err, sqlite3.READONLY_ROLLBACK) || errors.Is(err, sqlite3.READONLY_RECOVERY) {
+		text, err = dumpAs("rw", path, parts)
+	}
+	return text, plainly(path, err)
+}
+
+func dumpAs(mode, path string, parts []sqldump.Part) (text []byte, err error) {
+	db, err := open(path, mode, "deferred")
 	if err != nil {
 		return nil, err
 	}
@@ -84,20 +95,21 @@ func Dump(path string, tables []string) (text []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, tx.Rollback()) }()
-	return dumpAll(tx, tables)
+	return dumpAll(tx, parts)
 }
 
-func dumpAll(tx *sql.Tx, tables []string) ([]byte, error) {
+func dumpAll(tx *sql.Tx, parts []sqldump.Part) ([]byte, error) {
 	var out bytes.Buffer
-	for _, table := range tables {
-		if err := dump(&out, tx, table); err != nil {
-			return nil, fmt.Errorf("table %s: %w", table, err)
+	for _, part := range parts {
+		if err := dump(&out, tx, part); err != nil {
+			return nil, fmt.Errorf("table %s: %w", part.Table, err)
 		}
 	}
 	return out.Bytes(), nil
 }
 
-func dump(out *bytes.Buffer, tx *sql.Tx, table string) error {
+func dump(out *bytes.Buffer, tx *sql.Tx, part sqldump.Part) error {
+	table := part.Table
 	made, err := texts(tx, "SELECT sql FROM sqlite_master WHERE type = 'table' AND lower(name) = ?", table)
 	if err != nil || len(made) == 0 || !strings.HasPrefix(strings.ToUpper(made[0]), "CREATE TABLE") {
 		return err
@@ -118,13 +130,34 @@ func dump(out *bytes.Buffer, tx *sql.Tx, table string) error {
 	for _, c := range columns {
 		quoted = append(quoted, asSQL(name(c)))
 	}
+	rows, args, err := rowsOf(tx, part, columns)
+	if err != nil {
+		return err
+	}
 	return each(tx, func(row string) error {
 		fmt.Fprintf(out, "INSERT INTO %s VALUES(%s);\n", name(table), row)
 		if out.Len() > Most {
 			return fmt.Errorf("there are more than %d MiB of it", Most>>20)
 		}
 		return nil
-	}, "SELECT "+strings.Join(quoted, " || ',' || ")+" FROM "+name(table))
+	}, "SELECT "+strings.Join(quoted, " || ',' || ")+" FROM "+name(table)+rows, args...)
+}
+
+// rowsOf returns what stands behind FROM for the rows that are read of a table. One that has no such column has none of them;
+// one that SQLite does not count the rows of cannot say which came last, so all are read.
+func rowsOf(tx *sql.Tx, part sqldump.Part, columns []string) (behind string, args []any, err error) {
+	if part.Column == "" {
+		return "", nil, nil
+	}
+	if !slices.ContainsFunc(columns, func(c string) bool { return strings.EqualFold(c, part.Column) }) {
+		return " WHERE 0", nil, nil
+	}
+	behind, args = " WHERE "+name(part.Column)+" = ?", []any{part.Is}
+	uncounted, err := texts(tx, "SELECT name FROM pragma_table_list(?) WHERE schema = 'main' AND wr", part.Table)
+	if err == nil && len(uncounted) == 0 && part.Newest > 0 {
+		behind = fmt.Sprintf(" WHERE rowid IN (SELECT rowid FROM %s%s ORDER BY rowid DESC LIMIT %d) ORDER BY rowid", name(part.Table), behind, part.Newest)
+	}
+	return behind, args, err
 }
 
 // asSQL returns what writes a column's value. SQLite's quote cuts a text at its first zero byte: such a one is a cast.
@@ -163,9 +196,10 @@ func each(tx *sql.Tx, do func(string) error, query string, args ...any) (err err
 // name returns a name as SQL.
 func name(n string) string { return `"` + strings.ReplaceAll(n, `"`, `""`) + `"` }
 
-// Apply carries out in a database what makes the text was, which Dump gave, into now: values that were changed, and rows
-// and tables that were added. Where there is no database, it makes one.
-func Apply(path string, was, now []byte) (err error) {
+// Apply carries out in a database what makes the text was, which Dump gave of these parts, into now: values that were changed,
+// and rows and tables that were added. Where there is no database, it makes one.
+func Apply(path string, parts []sqldump.Part, was, now []byte) (err error) {
+	defer func() { err = plainly(path, err) }()
 	db, err := open(path, "rwc", "immediate")
 	if err != nil {
 		return err
@@ -176,7 +210,7 @@ func Apply(path string, was, now []byte) (err error) {
 		return err
 	}
 	next := sqldump.Read(now)
-	if err = unchanged(tx, was, next); err == nil {
+	if err = unchanged(tx, parts, was, next); err == nil {
 		err = carryOut(tx, sqldump.Read(was), next)
 	}
 	if err != nil {
@@ -186,12 +220,16 @@ func Apply(path string, was, now []byte) (err error) {
 }
 
 // unchanged returns ErrChanged unless the tables are as they were, and those that are to be made are not there.
-func unchanged(tx *sql.Tx, was []byte, now *sqldump.Dump) error {
-	var tables []string
+func unchanged(tx *sql.Tx, parts []sqldump.Part, was []byte, now *sqldump.Dump) error {
+	var looked []sqldump.Part
 	for _, t := range now.Tables {
-		tables = append(tables, t.Name)
+		part := sqldump.Part{Table: t.Name}
+		if i := slices.IndexFunc(parts, func(p sqldump.Part) bool { return strings.EqualFold(p.Table, t.Name) }); i >= 0 {
+			part = parts[i]
+		}
+		looked = append(looked, part)
 	}
-	there, err := dumpAll(tx, tables)
+	there, err := dumpAll(tx, looked)
 	if err == nil && !bytes.Equal(there, was) {
 		return ErrChanged
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pawl"
 	"pawl/internal/foreign/sqldump"
 	"pawl/internal/sqlitefile"
 )
@@ -45,7 +46,7 @@ func run(t *testing.T, db *sql.DB, statements ...string) {
 
 func dump(t *testing.T, path string) string {
 	t.Helper()
-	text, err := sqlitefile.Dump(path, []string{"t", "u", "absent"})
+	text, err := sqlitefile.Dump(path, []sqldump.Part{{Table: "t"}, {Table: "u"}, {Table: "absent"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ x', '{"a": 1}', 0.1, X'00ff', '2026-02-28 10:00:00.000001'), (2, '5', NULL, 1e30
 	now := strings.Replace(was, "'{\"a\": 1}'", "'{\"a\": 2}'", 1)
 	now = strings.Replace(now, "VALUES(2,'5',NULL,", "VALUES(2,'six',X'0102',", 1)
 	now += "INSERT INTO T (id, \"a b\") VALUES(3, 'new');\nCREATE TABLE u (a);\nINSERT INTO u VALUES(NULL);\n"
-	if err := sqlitefile.Apply(path, []byte(was), []byte(now)); err != nil {
+	if err := sqlitefile.Apply(path, nil, []byte(was), []byte(now)); err != nil {
 		t.Fatal(err)
 	}
 	var types string
@@ -104,7 +105,7 @@ func TestOthersHaveItOpen(t *testing.T) {
 	if err != nil || string(before) != string(after) {
 		t.Errorf("reading changed the database: %v", err)
 	}
-	if err := sqlitefile.Apply(path, []byte(was), []byte(strings.Replace(was, "'a'", "'b'", 1))); err != nil {
+	if err := sqlitefile.Apply(path, nil, []byte(was), []byte(strings.Replace(was, "'a'", "'b'", 1))); err != nil {
 		t.Fatal(err)
 	}
 	var j string
@@ -138,11 +139,36 @@ func TestALogIsLeftBehind(t *testing.T) {
 	if now, err := os.ReadFile(copied + "-wal"); err != nil || len(now) == 0 {
 		t.Errorf("reading took the log away: %v", err)
 	}
-	if err := sqlitefile.Apply(copied, []byte(was), []byte(strings.Replace(was, "'a'", "'b'", 1))); err != nil {
+	if err := sqlitefile.Apply(copied, nil, []byte(was), []byte(strings.Replace(was, "'a'", "'b'", 1))); err != nil {
 		t.Fatal(err)
 	}
 	if got := dump(t, copied); !strings.Contains(got, "'b'") {
 		t.Error(got)
+	}
+}
+
+// A change that was cut off by a death, and whose log is left behind, is taken back first: it was none.
+func TestAChangeWasCutOff(t *testing.T) {
+	t.Parallel()
+	path, db := made(t, "PRAGMA journal_mode=DELETE", "PRAGMA cache_size=1", table, "INSERT INTO t (id, j) VALUES (1, 'a')",
+		"BEGIN", "UPDATE t SET j = 'b'", "WITH RECURSIVE i(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM i WHERE n < 9999) INSERT INTO t (id, j) SELECT n, 'b' FROM i")
+	left := filepath.Join(t.TempDir(), "left.db")
+	for _, suffix := range []string{"", "-journal"} {
+		data, err := os.ReadFile(path + suffix)
+		if err == nil {
+			err = os.WriteFile(left+suffix, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, db, "ROLLBACK")
+	was := dump(t, left)
+	if strings.Contains(was, "'b'") || !strings.Contains(was, "VALUES(1,NULL,'a'") {
+		t.Errorf("%.300s", was)
+	}
+	if err := sqlitefile.Apply(left, nil, []byte(was), []byte(strings.Replace(was, "'a'", "'c'", 1))); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -153,7 +179,7 @@ func TestSomebodyElseWasFaster(t *testing.T) {
 	was := dump(t, path)
 	run(t, db, "UPDATE t SET r = 1 WHERE id = 2")
 	theirs := dump(t, path)
-	err := sqlitefile.Apply(path, []byte(was), []byte(strings.ReplaceAll(was, "'a'", "'b'")))
+	err := sqlitefile.Apply(path, nil, []byte(was), []byte(strings.ReplaceAll(was, "'a'", "'b'")))
 	if !errors.Is(err, sqlitefile.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
@@ -177,7 +203,7 @@ func TestSomebodyElseWasFasterWithRows(t *testing.T) {
 		was := dump(t, path)
 		run(t, db, c.theirs)
 		theirs := dump(t, path)
-		if err := sqlitefile.Apply(path, []byte(was), []byte(was+c.mine+";\n")); !errors.Is(err, sqlitefile.ErrChanged) {
+		if err := sqlitefile.Apply(path, nil, []byte(was), []byte(was+c.mine+";\n")); !errors.Is(err, sqlitefile.ErrChanged) {
 			t.Errorf("%s: got %v", name, err)
 		}
 		if diff := cmp.Diff(theirs, dump(t, path)); diff != "" {
@@ -191,7 +217,7 @@ func TestANameIsAString(t *testing.T) {
 	t.Parallel()
 	path, _ := made(t, "CREATE TABLE t (n)", "CREATE TABLE 'u' (a)")
 	was := dump(t, path)
-	if err := sqlitefile.Apply(path, []byte(was), []byte(was+"INSERT INTO t VALUES (1);\nINSERT INTO u VALUES (2);\n")); err != nil {
+	if err := sqlitefile.Apply(path, nil, []byte(was), []byte(was+"INSERT INTO t VALUES (1);\nINSERT INTO u VALUES (2);\n")); err != nil {
 		t.Error(err)
 	}
 	if got := dump(t, path); !strings.Contains(got, "\"t\" VALUES(1)") || !strings.Contains(got, "\"u\" VALUES(2)") {
@@ -204,7 +230,7 @@ func TestZeroBytes(t *testing.T) {
 	t.Parallel()
 	path, db := made(t, "CREATE TABLE t (n, s TEXT, x TEXT)", `INSERT INTO t VALUES (1, 'it''s\' || char(0) || 'b', 'c'), (2, char(0), 'c')`)
 	was := dump(t, path)
-	if err := sqlitefile.Apply(path, []byte(was), []byte(strings.Replace(was, ",'c')", ",'d')", 1))); err != nil {
+	if err := sqlitefile.Apply(path, nil, []byte(was), []byte(strings.Replace(was, ",'c')", ",'d')", 1))); err != nil {
 		t.Fatal(err)
 	}
 	var got string
@@ -222,7 +248,7 @@ func TestRowsThatAreTheSame(t *testing.T) {
 	t.Parallel()
 	path, _ := made(t, "CREATE TABLE t (n)", "INSERT INTO t VALUES (1), (1)")
 	was := dump(t, path)
-	err := sqlitefile.Apply(path, []byte(was), []byte(strings.Replace(was, "(1)", "(2)", 1)))
+	err := sqlitefile.Apply(path, nil, []byte(was), []byte(strings.Replace(was, "(1)", "(2)", 1)))
 	if err == nil || errors.Is(err, sqlitefile.ErrChanged) || !strings.Contains(err.Error(), "2 rows") {
 		t.Errorf("got %v", err)
 	}
@@ -238,7 +264,7 @@ func TestTooLarge(t *testing.T) {
 		"ALTER TABLE t ADD COLUMN s DEFAULT '"+strings.Repeat("x", 1<<20)+"'")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := sqlitefile.Dump(path, []string{"t"}); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
+	if _, err := sqlitefile.Dump(path, []sqldump.Part{{Table: "t"}}); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
 		t.Errorf("got %v", err)
 	}
 	runtime.ReadMemStats(&after)
@@ -258,7 +284,7 @@ func TestWritersWait(t *testing.T) {
 				was := dump(t, path)
 				_, n, _ := strings.Cut(was, "VALUES(")
 				n, _, _ = strings.Cut(n, ")")
-				switch err := sqlitefile.Apply(path, []byte(was), []byte(strings.Replace(was, "("+n+")", "("+next(n)+")", 1))); {
+				switch err := sqlitefile.Apply(path, nil, []byte(was), []byte(strings.Replace(was, "("+n+")", "("+next(n)+")", 1))); {
 				case err == nil:
 					wrote++
 				case !errors.Is(err, sqlitefile.ErrChanged):
@@ -299,7 +325,7 @@ func TestOddFiles(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	if _, err := sqlitefile.Dump(filepath.Join(dir, "broken.db"), []string{"t"}); err == nil {
+	if _, err := sqlitefile.Dump(filepath.Join(dir, "broken.db"), []sqldump.Part{{Table: "t"}}); err == nil {
 		t.Error("a broken database was read")
 	}
 	if got := dump(t, filepath.Join(dir, "empty.db")); got != "" {
@@ -308,16 +334,81 @@ func TestOddFiles(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "text.db"), filepath.Join(dir, "linked.db-journal")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlitefile.Dump(filepath.Join(dir, "linked.db"), []string{"t"}); err == nil {
+	if _, err := sqlitefile.Dump(filepath.Join(dir, "linked.db"), []sqldump.Part{{Table: "t"}}); err == nil {
 		t.Error("a link beside a database was followed")
 	}
-	if _, err := sqlitefile.Dump(filepath.Join(dir, "absent.db"), []string{"t"}); err == nil {
+	if _, err := sqlitefile.Dump(filepath.Join(dir, "absent.db"), []sqldump.Part{{Table: "t"}}); err == nil {
 		t.Error("a database was read that is not there")
 	}
-	if err := sqlitefile.Apply(filepath.Join(dir, "absent.db"), nil, []byte("CREATE TABLE t (a);\nINSERT INTO t VALUES (1);")); err != nil {
+	if err := sqlitefile.Apply(filepath.Join(dir, "absent.db"), nil, nil, []byte("CREATE TABLE t (a);\nINSERT INTO t VALUES (1);")); err != nil {
 		t.Error(err)
 	}
 	if got := dump(t, filepath.Join(dir, "absent.db")); got != "CREATE TABLE t (a);\nINSERT INTO \"t\" VALUES(1);\n" {
 		t.Error(got)
 	}
+}
+
+// Of a table only what is asked for is read, changed and compared: what others do elsewhere in it is no hindrance.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	path, db := made(t, "CREATE TABLE t (id TEXT PRIMARY KEY, p TEXT, n INT)", "CREATE TABLE u (id TEXT PRIMARY KEY, p TEXT) WITHOUT ROWID", "CREATE TABLE absent (n)",
+		"INSERT INTO t VALUES ('z', 'mine', 1), ('y', 'theirs', 2), ('x', 'mine', 3), ('w', 'mine', 4), ('v', 'theirs', 5)",
+		"INSERT INTO u VALUES ('b', 'mine'), ('a', 'mine'), ('c', 'theirs')", "INSERT INTO absent VALUES (1)")
+	parts := []sqldump.Part{{Table: "t", Column: "p", Is: "mine", Newest: 2}, {Table: "u", Column: "P", Is: "mine", Newest: 1}, {Table: "absent", Column: "p", Is: "mine"}}
+	text, err := sqlitefile.Dump(path, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, table := range sqldump.Read(text).Tables {
+		for _, row := range table.Rows {
+			got = append(got, row.Cells[0].Text)
+		}
+	}
+	if diff := cmp.Diff([]string{"x", "w", "a", "b"}, got); diff != "" {
+		t.Errorf("%s%s", diff, text)
+	}
+	run(t, db, "UPDATE t SET n = 0 WHERE p = 'theirs'", "DELETE FROM t WHERE id = 'v'")
+	now := strings.Replace(string(text), "'w','mine',4", "'w','mine',5", 1) + "INSERT INTO t VALUES('q','mine',6);\n"
+	if err := sqlitefile.Apply(path, parts, text, []byte(now)); err != nil {
+		t.Error(err)
+	}
+	var all string
+	if err := db.QueryRow("SELECT group_concat(id || n, ' ') FROM (SELECT * FROM t ORDER BY id)").Scan(&all); err != nil || all != "q6 w5 x3 y0 z1" {
+		t.Errorf("%s, %v", all, err)
+	}
+	run(t, db, "INSERT INTO t VALUES ('r', 'mine', 7)")
+	if err := sqlitefile.Apply(path, parts, text, []byte(now)); !errors.Is(err, sqlitefile.ErrChanged) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What is wrong with a database is said in plain words, with what can be done.
+func TestWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	locked, db := made(t, "CREATE TABLE t (n)", "BEGIN EXCLUSIVE")
+	whole, _ := made(t, "CREATE TABLE t (n)", "WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < 9999) INSERT INTO t SELECT n FROM i")
+	data, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{"half.db": data[:len(data)/2], "other.db": append([]byte("SQLite format 3\x00"), make([]byte, 4096)...)} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]struct {
+		kind pawl.Kind
+		what string
+	}{
+		locked: {pawl.KindHeld, "another program has locked it"}, filepath.Join(dir, "half.db"): {pawl.KindDamaged, "it is damaged, or was copied only in part"},
+		filepath.Join(dir, "other.db"): {pawl.KindUsage, "it is no SQLite database"}, filepath.Join(dir, "absent.db"): {pawl.KindUsage, "it may not be opened"},
+	} {
+		_, err := sqlitefile.Dump(path, []sqldump.Part{{Table: "t"}})
+		if err == nil || !strings.HasPrefix(err.Error(), want.what) || strings.Contains(err.Error(), "pragma") || pawl.KindOf(err) != want.kind || !strings.Contains(pawl.HintOf(err), path) {
+			t.Errorf("%s: %v (%s)", filepath.Base(path), err, pawl.HintOf(err))
+		}
+	}
+	run(t, db, "ROLLBACK")
 }

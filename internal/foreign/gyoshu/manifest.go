@@ -32,6 +32,7 @@ type Manifest struct {
 	SHA256       string      `json:"manifestSha256,omitempty"` // of all the rest, by Sum
 
 	sum string // what SHA256 should be, of a manifest that was read
+	odd int    // how many of its problems are ways in which Gyoshu is particular, and no reason to doubt what it says
 }
 
 // Status is how a checkpoint came about.
@@ -157,11 +158,17 @@ func Sum(manifest *splice.JSON) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// mark is a byte order mark.
+var mark = []byte("\xef\xbb\xbf")
+
+// plannedReasons are those of the plan that Gyoshu was made by, which it does not take itself.
+var plannedReasons = []Reason{"watchdog_timeout", "manual_abort"}
+
 // ReadManifest returns what a manifest says, as far as it can be understood, and all because of which Gyoshu does not load
 // it: "Manifest failed to parse or validate". It is nil where nothing can be understood.
 func ReadManifest(path string, data []byte) (*Manifest, []pawl.Finding) {
 	f := &findings{path: path}
-	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
+	if bytes.HasPrefix(data, mark) {
 		f.bad(1, "it begins with a byte order mark, which Gyoshu does not take")
 	}
 	root, err := splice.ReadJSON(asNode(data))
@@ -177,6 +184,11 @@ func ReadManifest(path string, data []byte) (*Manifest, []pawl.Finding) {
 		r.check(f, root)
 	}
 	m := manifestOf(root)
+	for _, odd := range []bool{bytes.HasPrefix(data, mark), m.Stage != "" && !IsStage(m.Stage), slices.Contains(plannedReasons, m.Reason)} {
+		if odd {
+			m.odd++
+		}
+	}
 	if m.Status == Emergency && m.Reason == "" {
 		f.bad(root.Get("status").Line(), "reason: an emergency checkpoint must say why")
 	}

@@ -223,6 +223,28 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// TestOddIsNoReasonToDoubt: a mark in front, or a reason as Gyoshu's plan calls it, keeps Gyoshu from loading a manifest, and
+// says nothing against it; a second fault does.
+func TestOddIsNoReasonToDoubt(t *testing.T) {
+	t.Parallel()
+	read := func(status gyoshu.Status, reason gyoshu.Reason, front, change string) foreign.Step {
+		m := gyoshu.Manifest{CheckpointID: "c", Session: "s", Title: "t", Run: "r", Stage: "S01_load_data", Status: status, Reason: reason, Created: "2026-01-02T10:30:00Z",
+			Notebook: gyoshu.NotebookRef{Path: "n", Cell: "c"}, Python: gyoshu.Python{Path: "p", Platform: "linux"}, Rehydration: gyoshu.Rehydration{Mode: gyoshu.WithVars}}
+		data := strings.Replace(front+string(m.Encode()), change, "", 1)
+		r, _ := gyoshu.New().Read(foreign.Files{{Path: "reports/t/checkpoints/r/c/checkpoint.json", Data: []byte(data)}}, noon)
+		return r.Phases[0].Steps[0]
+	}
+	if s := read(gyoshu.Saved, "", "\ufeff", ""); s.Status != pawl.Done {
+		t.Errorf("with a mark: %+v", s)
+	}
+	if s := read(gyoshu.Saved, "", "\ufeff", "with_vars"); s.Status != pawl.Pending {
+		t.Errorf("with a mark and another fault: %+v", s)
+	}
+	if s := read(gyoshu.Interrupted, "watchdog_timeout", "", ""); s.Status != pawl.Pending || !strings.Contains(s.Why, "it was cut off (watchdog_timeout)") {
+		t.Errorf("by a reason of the plan: %+v", s)
+	}
+}
+
 // TestFutureIsNoActivity: a time that has not come does not make a run live, nor the newest.
 func TestFutureIsNoActivity(t *testing.T) {
 	t.Parallel()

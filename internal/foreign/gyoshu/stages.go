@@ -105,11 +105,11 @@ func (s *stageState) weigh(rec *Record, w foreign.World) {
 	}
 }
 
-// issues returns what is wrong with a checkpoint, be it that Gyoshu does not load it. That it does not take the stage's
-// id, as it does with S02_eda of its own documents, is no reason to think that the stage was not finished.
+// issues returns what is wrong with a checkpoint, be it that Gyoshu does not load it. That it does not take a stage's id, such as
+// S02_eda of its own documents, a reason of its own plan, or a byte order mark, is no reason to think that what it says is not so.
 func (r *Record) issues(w foreign.World) []string {
-	oddName := r.Manifest != nil && r.Manifest.Stage != "" && !IsStage(r.Manifest.Stage) && len(r.Problems) == 1
-	if !r.Loads() && !oddName {
+	onlyOdd := r.Manifest != nil && r.Manifest.Stage != "" && len(r.Problems) == r.Manifest.odd
+	if !r.Loads() && !onlyOdd {
 		return []string{"Manifest failed to parse or validate"}
 	}
 	return r.Manifest.Issues(r.From.Trust(), w)

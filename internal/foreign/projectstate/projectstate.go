@@ -12,6 +12,7 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/sqldump"
 )
 
 // System is the name of the system.
@@ -50,9 +51,33 @@ const (
 	projectsTable  = "projects"
 )
 
-// Tables returns the tables that are read of a database.
-func (codec) Tables() []string {
-	return []string{projectsTable, statesTable, snapshotsTable, historyTable, gatesTable}
+// lately is how much of the history is looked at to write it on.
+const lately = 50
+
+// Tables returns what is read of a database. To write a run's row that is where projects stand, what is beside it of this
+// project, and of the history the newest.
+func (c codec) Tables(run *pawl.State) []sqldump.Part {
+	if run == nil {
+		return []sqldump.Part{{Table: projectsTable}, {Table: statesTable}, {Table: snapshotsTable}, {Table: historyTable}, {Table: gatesTable}}
+	}
+	id := c.projectOf(run)
+	return []sqldump.Part{
+		{Table: projectsTable, Column: "id", Is: id}, {Table: statesTable},
+		{Table: snapshotsTable, Column: "project_id", Is: id, Newest: lately},
+		{Table: historyTable, Column: "project_id", Is: id, Newest: lately},
+		{Table: gatesTable, Column: "project_id", Is: id},
+	}
+}
+
+// projectOf returns the id that a run's project has in the table.
+func (c codec) projectOf(run *pawl.State) string {
+	switch {
+	case c.project != "":
+		return c.project
+	case run.Imported == System && run.ImportedAs != "":
+		return run.ImportedAs
+	}
+	return run.Project
 }
 
 // Choose returns the codec of one project.

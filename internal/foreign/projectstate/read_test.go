@@ -78,6 +78,29 @@ func TestReadDocument(t *testing.T) {
 	}
 }
 
+// TestTheDecisionsOwnText reads the statements as they stand in the decision: the table, its indexes, the upsert.
+func TestTheDecisionsOwnText(t *testing.T) {
+	t.Parallel()
+	files := fixture(t, "decision.sql")
+	r, findings := read(t, files, world("auth.py"))
+	if diff := cmp.Diff([]string{"implement_auth running backend_dev"}, lines(r)); diff != "" || len(findings) > 0 || r.Status != pawl.StatusInterrupted {
+		t.Error(diff, findings, r.Status)
+	}
+	if r.Facts["last action"] != "Created file auth.py" || r.Facts["metadata files_modified"] != "3" || r.Facts["metadata tests_passing"] != "true" {
+		t.Error(r.Facts)
+	}
+	finds(t, projectstate.Codec.Verify(files, world("auth.py")), pawl.Bad, "project_id is not unique")
+	s := newTeller(t, files, first)
+	s.plan.Phases[0].Steps[0].ID = "implement_auth"
+	before := string(files[0].Data)
+	s.done("implement_auth")
+	s.write()
+	head, tail := before[:strings.Index(before, "VALUES ('")], before[strings.Index(before, "\nON CONFLICT"):]
+	if out := string(s.files[0].Data); !strings.HasPrefix(out, head) || !strings.HasSuffix(out, tail) || !strings.Contains(out, "'Completed implement_auth', 'active', '{\"files_modified\": 3, \"tests_passing\": true, \"completed_tasks\"") {
+		t.Error(out)
+	}
+}
+
 // The newest row of a project counts, the last one of those of one time; the decision's upsert adds rows, or fails.
 func TestDuplicatesTheNewestCounts(t *testing.T) {
 	t.Parallel()
@@ -296,7 +319,7 @@ func TestLenient(t *testing.T) {
 
 // FuzzRead reads any text as a dump. Nothing panics, what is read is plain data, and nothing is looked for outside.
 func FuzzRead(f *testing.F) {
-	for _, name := range []string{"program.sql", "document.sql", "inserts.sql"} {
+	for _, name := range []string{"program.sql", "document.sql", "inserts.sql", "decision.sql"} {
 		f.Add(fixture(f, name)[0].Data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -12,23 +12,25 @@ import (
 )
 
 // Write brings the run's row up to date: who works at which task, what happened last, what is done and what is left; and
-// where there are tables for it, adds what changed to the history, and what a person is asked to the gates. All of it is in
-// one file, so it changes at once. Where there is no table, it makes a dump with one.
+// where there are tables for it, adds what changed to the history, the row itself to the snapshots, and what a person is asked
+// to the gates. All of it is in one file, so it changes at once. Where there is no table, it makes a dump with one.
 func (c codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 	if v.State == nil {
 		return nil
 	}
-	w := newWriter(files, v, c.project)
+	w := newWriter(files, v, c.projectOf(v.State))
 	if w.source == nil || !w.sound() {
 		return nil
 	}
 	w.state()
+	w.snapshots()
+	w.projects()
 	w.gates()
 	data := w.source.Bytes()
 	if string(data) == string(w.source.Data) {
 		return nil
 	}
-	return []foreign.File{{Path: w.source.Path, Data: data, Was: w.source.Was}}
+	return []foreign.File{{Path: w.source.Path, Data: data, Was: w.source.Was, Parts: w.source.Parts}}
 }
 
 // writer writes a run's row.
@@ -44,12 +46,6 @@ func newWriter(files foreign.Files, v foreign.View, project string) *writer {
 		v.Plan = &pawl.Plan{}
 	}
 	w := &writer{View: v, project: project}
-	if w.project == "" {
-		w.project = v.State.Project
-		if v.State.Imported == System && v.State.ImportedAs != "" {
-			w.project = v.State.ImportedAs
-		}
-	}
 	r := newReader(files, foreign.World{Now: v.Now})
 	for _, e := range r.entries {
 		if e.project == w.project {
@@ -205,9 +201,11 @@ func (w *writer) add(t *sqldump.Table, values map[string]sqldump.Value) {
 		values["id"] = w.nextID(t)
 	}
 	var row []sqldump.Pair
+	w.entry = &entry{Row: &sqldump.Row{}}
 	for _, column := range t.Columns {
 		if v, ok := values[column]; ok {
 			row = append(row, sqldump.Pair{Column: column, Value: v})
+			w.entry.Cells = append(w.entry.Cells, sqldump.Cell{Column: column, Value: v})
 		}
 	}
 	w.source.Append(t, row)

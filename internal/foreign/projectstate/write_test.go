@@ -1,6 +1,8 @@
 package projectstate_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -276,6 +278,58 @@ func TestTransactionsAreToldApart(t *testing.T) {
 	}
 	if len(rows) != 5 || len(ids) != len(rows) {
 		t.Errorf("%d transactions, %d ids", len(rows), len(ids))
+	}
+}
+
+// The row is kept as it is when a person asks for a checkpoint, and each hour, once; older ones stay.
+func TestSnapshots(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, fixture(t, "program.sql"), first)
+	s.done("08", "read_tides")
+	s.tell(pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "1a2b3c4d", Kind: pawl.CheckpointManual, Why: "before it's changed"}})
+	s.write()
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("write_tables")})
+	s.write()
+	for range 130 { // minutes
+		s.tell(pawl.Progressed{AttemptRef: ref("write_tables"), Text: "on"})
+		s.write()
+	}
+	var got []string
+	for _, row := range sqldump.Read(s.files[0].Data).Table("project_state_snapshots").Rows {
+		state := map[string]any{}
+		v, _ := row.Get("state")
+		if err := json.Unmarshal([]byte(v.Text), &state); err != nil {
+			t.Fatal(err)
+		}
+		at, _ := row.Get("snapshot_at")
+		by, _ := row.Get("taken_by")
+		notes, _ := row.Get("notes")
+		got = append(got, fmt.Sprint(at.Text, " ", by.Text, " ", notes.Text, " ", state["active_task_id"], " ", state["last_action"]))
+	}
+	want := []string{
+		"2026-02-28 10:00:00.000000 system hourly read_tides <nil>",
+		"2026-02-28 12:09:00.000000 pawl checkpoint 1a2b3c4d: before it's changed write_tables Completed read_tides",
+		"2026-02-28 13:09:00.000000 pawl hourly write_tables on",
+		"2026-02-28 14:09:00.000000 pawl hourly write_tables on",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What follows the state in the project's own row does; what somebody archived stays, and other projects do.
+func TestTheProjectsRowFollows(t *testing.T) {
+	t.Parallel()
+	const theirs = "INSERT INTO projects VALUES('" + second + "','other','','active','2026-01-01 00:00:00');\n"
+	for was, want := range map[string]string{"active": "paused", "archived": "archived"} {
+		s := newTeller(t, fixture(t, "program.sql", "status VARCHAR(20), PRIMARY KEY", "status VARCHAR(20), updated_at DATETIME, PRIMARY KEY",
+			"'Timetables that cannot be wrong','active');\n", "'Timetables that cannot be wrong','"+was+"','2026-01-01 00:00:00');\n"+theirs), first)
+		s.tell(pawl.RunPaused{Why: "on holiday"})
+		s.write()
+		out := string(s.files[0].Data)
+		if !strings.Contains(out, "wrong','"+want+"','2026-02-28 12:05:00.000000');\n"+theirs) {
+			t.Error(out[:600])
+		}
 	}
 }
 

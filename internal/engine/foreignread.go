@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/project"
+	"pawl/internal/sqlitefile"
+)
+
+// maxForeign is how large a file of another system is that is read, in bytes.
+const maxForeign = 16 << 20
+
+// ReadForeign reads the files that a codec wants below a folder, or one of its files alone; of a database its tables, as SQL
+// text. Links are not followed; one where a file should be, and what is too large or cannot be read, is a finding. A file
+// that is named and not there is one without data.
+func ReadForeign(dir string, codec foreign.Codec) (foreign.Files, []pawl.Finding, error) {
+	return readFor(nil, dir, codec)
+}
+
+// readFor is ReadForeign; with a run only what is needed of databases to write that.
+func readFor(run *pawl.State, dir string, codec foreign.Codec) (foreign.Files, []pawl.Finding, error) {
+	r := foreignReader{run: run, dir: dir, codec: codec, wants: codec.Wants()}
+	var err error
+	if root, only := placeOf(dir, codec); only != "" {
+		err = r.only(root, only)
+	} else {
+		err = filepath.WalkDir(dir, r.visit)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the files of %s: %w", codec.System(), err)
+	}
+	return r.files, r.findings, nil
+}
+
+// foreignReader gathers the files that a codec wants below a folder.
+type foreignReader struct {
+	run      *pawl.State // whose alone is read of databases; nil: all is
+	dir      string
+	codec    foreign.Codec
+	wants    []string
+	files    foreign.Files
+	findings []pawl.Finding
+}
+
+// visit is a fs.WalkDirFunc.
+func (r *foreignReader) visit(path string, d fs.DirEntry, err error) error {
+	rel, relErr := filepath.Rel(r.dir, path)
+	name := filepath.ToSlash(rel)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && path == r.dir:
+		return filepath.SkipAll // it is made when something is written
+	case err != nil && path == r.dir:
+		return err
+	case err != nil || relErr != nil:
+		r.findings = append(r.findings, notRead(name, errors.Join(err, relErr)))
+	case d.IsDir():
+		return r.enter(name, d.Name())
+	case d.Type()&fs.ModeSymlink != 0:
+		r.link(path, name)
+	case d.Type().IsRegular() && foreign.Wanted(r.wants, name):
+		r.take(path, name)
+	}
+	return nil
+}
+
+// enter passes over a folder where nothing that is wanted can lie.
+func (r *foreignReader) enter(name, base string) error {
+	if base == ".git" || base == project.Folder || base == "node_modules" || name != "." && !foreign.MayHold(r.wants, name) {
+		return filepath.SkipDir
+	}
+	return nil
+}
+
+// link tells of a link where a file that is wanted should be, or a folder that leads to some.
+func (r *foreignReader) link(path, name string) {
+	_, err := os.Stat(path)
+	switch {
+	case foreign.Wanted(r.wants, name):
+		r.findings = append(r.findings, notRead(name, errLinked))
+	case err == nil && foreign.OnTheWay(r.wants, name):
+		r.findings = append(r.findings, pawl.Finding{Level: pawl.Warn, Where: name, What: "what lies in it is left out: " + errLinked.Error()})
+	}
+}
+
+var errLinked = errors.New("it is a symbolic link, and links are not followed")
+
+// take reads a file that is wanted.
+func (r *foreignReader) take(path, name string) {
+	switch file, err := r.read(path, name); {
+	case err != nil:
+		r.findings = append(r.findings, notRead(name, err))
+	case file.Was == nil || len(file.Was) > 0:
+		r.files = append(r.files, file)
+	}
+}
+
+// placeOf returns the folder that a path means, and the one file in it, where it means one: only systems whose files hold
+// tables are given single files, there or not.
+func placeOf(path string, codec foreign.Codec) (dir, only string) {
+	if _, tabular := codec.(foreign.Tabular); !tabular {
+		return path, ""
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().IsRegular() || errors.Is(err, fs.ErrNotExist) && foreign.Wanted(codec.Wants(), filepath.Base(path)) {
+		return filepath.Dir(path), filepath.Base(path)
+	}
+	return path, ""
+}
+
+// only reads one file alone.
+func (r *foreignReader) only(root, name string) error {
+	path, err := inside(root, name)
+	if err != nil {
+		return err
+	}
+	file := foreign.File{Path: name}
+	switch _, err := os.Lstat(path); {
+	case !errors.Is(err, fs.ErrNotExist):
+		if file, err = r.read(path, name); err == nil && file.Was == nil && sqlitefile.Named(name) {
+			err = errors.New("it is called a database, and does not begin as one of SQLite's does")
+		}
+		if err != nil {
+			r.findings = append(r.findings, notRead(name, err))
+			return nil
+		}
+	case sqlitefile.Named(name):
+		file.Was = []byte{}
+	}
+	r.files = append(r.files, file)
+	return nil
+}
+
+func (r *foreignReader) read(path, name string) (foreign.File, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return foreign.File{}, err
+	}
+	file := foreign.File{Path: name, Changed: info.ModTime()}
+	if t, tabular := r.codec.(foreign.Tabular); tabular && sqlitefile.Is(path) {
+		file.Parts = t.Tables(r.run)
+		file.Data, err = sqlitefile.Dump(path, file.Parts)
+		file.Was = append([]byte{}, file.Data...)
+		return file, err
+	}
+	if info.Size() > maxForeign {
+		return file, fmt.Errorf("it is larger than %d MiB", maxForeign>>20)
+	}
+	file.Data, err = os.ReadFile(path)
+	return file, err
+}
+
+// notRead says that a file is left out.
+func notRead(name string, err error) pawl.Finding {
+	hint := pawl.HintOf(err)
+	if hint == "" && errors.Is(err, fs.ErrPermission) {
+		hint = "chmod u+r " + name
+	}
+	return pawl.Finding{Level: pawl.Bad, Where: name, What: fmt.Sprintf("it is left out, for it cannot be read: %v", err), Hint: hint}
+}
+
+// readToWrite is ReadForeign for who writes: all must have been read, for what was not would be taken for missing, and made
+// anew over what is there.
+func readToWrite(run *pawl.State, dir string, codec foreign.Codec) (foreign.Files, error) {
+	files, findings, err := readFor(run, dir, codec)
+	for _, f := range findings {
+		if f.Level == pawl.Bad {
+			err = errors.Join(err, fmt.Errorf("%s: %s", f.Where, f.What))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("nothing of %s is written: %w", codec.System(), err)
+	}
+	return files, nil
+}

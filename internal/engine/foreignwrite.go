@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pawl/internal/disk"
+	"pawl/internal/foreign"
+	"pawl/internal/project"
+	"pawl/internal/sqlitefile"
+)
+
+// WriteForeign writes files of a codec's system where ReadForeign read them, each whole and durably; one without data is
+// removed, a folder (its path ends in a slash) only where nothing is left in it. In a database what differs is changed, all
+// at once. Where a path leads out of the folder, or through a link, nothing is written. What somebody else has changed since
+// it was read ends it with ErrChanged, and stays as it is; where read is nil nobody asks that.
+func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []foreign.File) error {
+	dir, _ = placeOf(dir, codec)
+	paths := make([]string, len(files))
+	for i, f := range files {
+		var err error
+		if paths[i], err = inside(dir, f.Path); err != nil {
+			return err
+		}
+	}
+	for i, f := range files {
+		if read != nil && f.Was == nil && !strings.HasSuffix(f.Path, "/") {
+			if err := unchanged(paths[i], read.Find(f.Path), f); err != nil {
+				return err
+			}
+		}
+		if err := writeForeign(paths[i], f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ErrChanged means that somebody else has changed a file since it was read.
+var ErrChanged = errors.New("somebody else has changed it meanwhile")
+
+// unchanged looks whether a file is as it was read, nil: it was not there; or as it is to be.
+func unchanged(path string, read *foreign.File, f foreign.File) error {
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && read == nil, err == nil && read != nil && bytes.Equal(data, read.Data):
+		return nil
+	case err == nil && f.Data != nil && bytes.Equal(data, f.Data):
+		return nil
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("write %s: %w", path, ErrChanged)
+	}
+	return err
+}
+
+func writeForeign(path string, f foreign.File) error {
+	if f.Data == nil {
+		return removeForeign(path, strings.HasSuffix(f.Path, "/"))
+	}
+	if err := disk.MakeFoldersAs(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	if f.Was == nil {
+		return disk.ReplaceOthers(path, f.Data, 0o666)
+	}
+	if err := sqlitefile.Apply(path, f.Parts, f.Was, f.Data); err != nil {
+		return fmt.Errorf("write %s: %w", f.Path, err)
+	}
+	return nil
+}
+
+func removeForeign(path string, folder bool) error {
+	if folder {
+		if left, err := os.ReadDir(path); err != nil || len(left) > 0 {
+			return nil
+		}
+	}
+	return disk.Remove(path)
+}
+
+// inside returns the path of a name below a folder, if nothing on the way is a link.
+func inside(dir, name string) (string, error) {
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return "", fmt.Errorf("write %s: it leads out of the folder", name)
+	}
+	path := dir
+	for part := range strings.SplitSeq(strings.TrimSuffix(name, "/"), "/") {
+		if part == "" || part == "." || part == ".." || part == ".git" || part == project.Folder {
+			return "", fmt.Errorf("write %s: %q has no place in the name of such a file", name, part)
+		}
+		path = filepath.Join(path, part)
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return "", fmt.Errorf("write %s: %s is a symbolic link", name, path)
+		}
+	}
+	return path, nil
+}
