@@ -19,5 +19,16 @@ type RunMirrored struct {
 	Path   string `json:"path,omitempty"` // of the folder or the file that it lives in, relative to the project. Defaults to the project.
 }
 
+// String returns SYSTEM or SYSTEM=PATH; empty for nil.
+func (m *RunMirrored) String() string {
+	switch {
+	case m == nil:
+		return ""
+	case m.Path == "":
+		return m.System
+	}
+	return m.System + "=" + m.Path
+}
+
 func (RunImported) Event() EventType { return "run.imported" }
 func (RunMirrored) Event() EventType { return "run.mirrored" }

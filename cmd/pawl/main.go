@@ -21,7 +21,6 @@ import (
 	"pawl/internal/evaluator"
 	"pawl/internal/executor/agent"
 	"pawl/internal/executor/shell"
-	"pawl/internal/foreign"
 	"pawl/internal/foreign/dotagent"
 	"pawl/internal/foreign/grid"
 	"pawl/internal/foreign/gyoshu"
@@ -65,7 +64,7 @@ func run(args []string) int {
 func parts() cli.Parts {
 	return cli.Parts{
 		Executors: []engine.Executor{shell.Executor{}, agent.Executor{}}, Adviser: adviser, Agents: serve,
-		Codecs: []foreign.Codec{grid.Codec, dotagent.Codec, sitebuilder.Codec, projectstate.Codec, gyoshu.New()},
+		Codecs: codecs(),
 	}
 }
 
@@ -126,9 +125,14 @@ func (a advising) Advise(ctx context.Context, e doubt.Evidence) engine.Advice {
 	return engine.Advice{Word: o.Verdict, Reasons: o.Reasons, By: o.By, Doubt: o.Doubt, Cost: o.Cost}
 }
 
+// codecs are those of all systems whose files are read and written.
+func codecs() engine.Codecs {
+	return engine.Codecs{grid.Codec, dotagent.Codec, sitebuilder.Codec, projectstate.Codec, gyoshu.New()}
+}
+
 // serve serves agents over the Model Context Protocol.
 func serve(ctx context.Context, how cli.Serving) error {
-	s, err := mcp.New(mcp.Config{Folder: how.Folder, Version: how.Version, Environ: os.Environ(), Log: how.Err})
+	s, err := mcp.New(mcp.Config{Codecs: codecs(), Folder: how.Folder, Version: how.Version, Environ: os.Environ(), Log: how.Err})
 	if err != nil {
 		return err
 	}

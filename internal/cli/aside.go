@@ -51,7 +51,7 @@ func (a *app) setAside(codec foreign.Codec, dir string) error {
 // gone on over silently. Where the system has an archive for it, who sits at a terminal may go on with it, which is done then,
 // or have it archived by the run; without one that is for --new to say.
 func (a *app) otherWork(ctx context.Context, p *project.Project, plan *pawl.Plan, o runOptions) (resumed bool, err error) {
-	m, err := a.mirrorNamed(p, o.mirror)
+	m, err := a.parts.Codecs.Mirror(p, string(o.mirror))
 	if err != nil || m == nil {
 		return false, err
 	}
@@ -90,7 +90,7 @@ func notOver(ctx context.Context, p *project.Project, m *engine.Mirror, folder *
 	system := m.Codec.System()
 	last := engine.Mirrors(ctx, p, plan.Name, m.Said(p))
 	hint := fmt.Sprintf("pawl import %s%s, or a folder of its own: --mirror %s=PATH", system, folderArgument(p, m), system)
-	if last != nil && changedAfter(m.Dir, []foreign.File{{Path: file}}, last.Updated.Add(ownChange)) == "" {
+	if last != nil && m.ChangedSince([]foreign.File{{Path: file}}, last) == "" {
 		if last.Ended() || fresh {
 			return nil
 		}

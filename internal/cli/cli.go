@@ -21,7 +21,6 @@ import (
 	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/engine"
-	"pawl/internal/foreign"
 	"pawl/internal/project"
 )
 
@@ -45,7 +44,7 @@ type Parts struct {
 	Executors []engine.Executor
 	Adviser   func(c config.Evaluator, root string) engine.Adviser // whom a project asks; nil for nobody
 	Agents    func(ctx context.Context, s Serving) error           // serves them
-	Codecs    []foreign.Codec                                      // of other systems
+	Codecs    engine.Codecs                                        // of other systems
 }
 
 // Run carries out one command line. The error says which exit code it deserves.

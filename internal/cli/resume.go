@@ -46,7 +46,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.mirrorNamed(p, o.mirror); err != nil {
+	if _, err := a.parts.Codecs.Mirror(p, string(o.mirror)); err != nil {
 		return err
 	}
 	notices := p.Register("", time.Now().UTC())

@@ -26,10 +26,11 @@ type desk struct {
 	started atomic.Bool    // by the agent whose calls these are
 	redact  *redact.Redactor
 	user    string // whose agents these are, by login
+	codecs  engine.Codecs
 }
 
 func newDesk(c Config) *desk {
-	d := &desk{folder: c.Folder, version: c.Version, session: "mcp-" + randomHex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER")}
+	d := &desk{folder: c.Folder, version: c.Version, session: "mcp-" + randomHex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER"), codecs: c.Codecs}
 	d.step = engine.InsideOf(func(name string) string { return variable(c.Environ, name) })
 	if d.step != nil && d.step.Project != "" {
 		d.folder = d.step.Project
@@ -123,7 +124,20 @@ func (d *desk) perform(ctx context.Context, by pawl.Author, act engine.Act) (*en
 	if err != nil {
 		return nil, err
 	}
-	return engine.Perform(ctx, p, run, by, act)
+	return d.act(ctx, p, run, by, act)
+}
+
+// act does something to a run, and has the files of another system say so that are kept up to date for it: where they cannot
+// be, the next command says why.
+func (d *desk) act(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Author, act engine.Act) (*engine.Run, error) {
+	r, err := engine.Perform(ctx, p, run, by, act)
+	if err != nil {
+		return nil, err
+	}
+	if cfg, err := snapshots(p); err == nil {
+		_ = d.codecs.Refresh(ctx, p, r, cfg)
+	}
+	return r, nil
 }
 
 func (d *desk) runToTell(ctx context.Context, p *project.Project) (pawl.RunID, error) {

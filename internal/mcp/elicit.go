@@ -87,7 +87,7 @@ func (s *Server) settle(ctx context.Context, c call, q *question, content map[st
 		return err
 	}
 	person := pawl.Author{Kind: pawl.ByPerson, Name: s.user, Session: c.by.Session}
-	r, err := engine.Perform(ctx, p, q.run, person, act)
+	r, err := s.act(ctx, p, q.run, person, act)
 	if pawl.KindOf(err) == pawl.KindUsage {
 		return s.closedMeanwhile(ctx, q, err)
 	}

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/project"
+)
+
+// Codecs are the systems whose files are read and written.
+type Codecs []foreign.Codec
+
+// Of returns the codec of a system.
+func (c Codecs) Of(system string) (foreign.Codec, error) {
+	for _, codec := range c {
+		if codec.System() == system {
+			return codec, nil
+		}
+	}
+	return nil, usage("", "no system %q: use %s", system, c.Names())
+}
+
+// Names names the systems.
+func (c Codecs) Names() string {
+	var names []string
+	for _, codec := range c {
+		names = append(names, codec.System())
+	}
+	return strings.Join(names, ", ")
+}
+
+// Mirror returns the mirror that SYSTEM or SYSTEM=PATH stands for; nil where it is empty.
+func (c Codecs) Mirror(p *project.Project, named string) (*Mirror, error) {
+	if named == "" {
+		return nil, nil
+	}
+	system, path, _ := strings.Cut(named, "=")
+	codec, err := c.Of(system)
+	if err != nil {
+		return nil, err
+	}
+	dir := p.Root
+	if path != "" {
+		if !filepath.IsLocal(path) {
+			return nil, usage("", "--mirror %s: the folder is to lie in the project", named)
+		}
+		dir = filepath.Join(p.Root, path)
+	}
+	for at := dir; at != p.Root; at = filepath.Dir(at) {
+		if info, err := os.Lstat(at); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil, usage("", "--mirror %s: %s is a symbolic link: name the folder that it leads to", named, at)
+		}
+	}
+	return &Mirror{Codec: codec, Dir: dir}, nil
+}
+
+// Refresh has another system's files say how a run stands that has them kept up to date, and that no engine works on: as it
+// stands by now, for of several who do so the last is to know what the others said. Where others went on with the files
+// meanwhile it leaves them alone. The error is for people to know, and no fault of the run.
+func (c Codecs) Refresh(ctx context.Context, p *project.Project, r *Run, cfg Snapshots) error {
+	if _, alive := p.EngineHolder(); alive || r.State.Mirror == nil {
+		return nil
+	}
+	m, err := c.Mirror(p, r.State.Mirror.String())
+	if m == nil {
+		return err
+	}
+	err = p.Editing(func() error {
+		if err := r.Refresh(); err != nil {
+			return err
+		}
+		return m.refresh(ctx, p, r, cfg)
+	})
+	if err != nil {
+		return fmt.Errorf("the files of %s: %w", m.Codec.System(), err)
+	}
+	return nil
+}
+
+func (m *Mirror) refresh(ctx context.Context, p *project.Project, r *Run, cfg Snapshots) error {
+	written, err := MirrorNow(ctx, p, r, *m, cfg, foreign.Interrupted, false)
+	if err != nil {
+		return err
+	}
+	if theirs := m.ChangedSince(written, r.State); theirs != "" {
+		return fmt.Errorf("%s was changed by somebody else since something last happened to run %s, and stays as it is", theirs, r.State.Run)
+	}
+	return WriteForeign(m.Dir, m.Codec, nil, written)
+}
+
+// ownChange is how long after the last event of a run a change of the other system's files may be pawl's.
+const ownChange = time.Minute
+
+// ChangedSince returns the first of some of the files that was changed since something last happened to a run; empty: none
+// was. A database is changed where its log is.
+func (m *Mirror) ChangedSince(files []foreign.File, s *pawl.State) string {
+	dir := m.Dir
+	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
+		dir = filepath.Dir(dir)
+	}
+	for _, f := range files {
+		path := filepath.Join(dir, filepath.FromSlash(f.Path))
+		for _, name := range []string{path, path + "-wal"} {
+			if info, err := os.Lstat(name); err == nil && info.ModTime().After(s.Updated.Add(ownChange)) {
+				return f.Path
+			}
+		}
+	}
+	return ""
+}
