@@ -39,6 +39,8 @@ type PlanError struct {
 type PlanErrors struct {
 	Name   string      `json:"name"` // of the file
 	Errors []PlanError `json:"errors"`
+
+	TooLarge bool `json:"-"` // it was not even read
 }
 
 // Error returns one line for each error: file:line:column: what is wrong; how to mend it.
@@ -100,7 +102,7 @@ func (r *planReader) err(name string) error {
 	slices.SortStableFunc(r.errors, func(a, b PlanError) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Text, b.Text))
 	})
-	return &PlanErrors{Name: name, Errors: r.errors}
+	return &PlanErrors{Name: name, Errors: r.errors, TooLarge: r.tooLarge}
 }
 
 // quoted returns s so that a shell takes it for one word.
@@ -121,6 +123,7 @@ type planFile struct {
 type planReader struct {
 	noun     string // what messages call the file
 	errors   []PlanError
+	tooLarge bool
 	told     map[PlanError]bool // an alias repeats what is wrong
 	at       map[any]place      // pointer to the value, or an entry, → where it stands
 	keys     map[reflect.Type]*structKeys
@@ -252,6 +255,7 @@ func isEmpty(document *yaml.Node) bool {
 // isText reports whether data may be given to the YAML parser, and notes why not.
 func (r *planReader) isText(data []byte) bool {
 	if len(data) > MaxPlanSize {
+		r.tooLarge = true
 		r.errorAt(1, 1, "the file has %d MiB; a %s has at most %d MiB: is this the right file?", len(data)>>20, r.noun, MaxPlanSize>>20)
 		return false
 	}
@@ -280,6 +284,7 @@ func (r *planReader) isText(data []byte) bool {
 		marks, limit = inFlow, maxPlanMarks
 	}
 	if marks > limit {
+		r.tooLarge = true
 		r.errorAt(1, 1, "the %s is too large: it has %d lines, separators, brackets and quotes, %d may be; "+
 			"split it, or move long lists and scripts into files", r.noun, marks, limit)
 		return false
