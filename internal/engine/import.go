@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"pawl"
@@ -116,17 +117,11 @@ func (m *importer) planFile() ([]byte, error) {
 	var found []pawl.Finding
 	m.Reading, m.proven, found = prove(m.project.Root, m.Reading)
 	m.Findings = slices.Concat(m.Findings, found)
-	reading := m.Reading
-	if reading.Count() >= manySteps {
-		reading.Phases = short(reading.Phases)
-	}
-	plan := foreign.PlanOf(reading, m.Agent)
-	m.check(plan)
+	plan, data, err := m.fittingPlan()
 	if len(plan.Steps()) == 0 {
 		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("import %s: no work was found in %s", m.System, m.Path), Hint: "pawl import " + m.System + " --dry-run"}
 	}
 	m.run = pawl.NewRunID(plan.Name, time.Now(), randomHex(2))
-	data, err := pawl.WritePlan(plan)
 	if err != nil {
 		return nil, err
 	}
@@ -151,6 +146,66 @@ func (m *importer) check(plan *pawl.Plan) {
 	for _, step := range plan.Steps() {
 		step.Accept = read[step.ID].Checks(m.System, m.Path)
 	}
+}
+
+// fittingPlan makes the plan. Where that is larger than a plan may be, the steps are told where their texts stand; where it
+// still is, there are as many of the first steps as it can hold.
+func (m *importer) fittingPlan() (*pawl.Plan, []byte, error) {
+	reading := m.Reading
+	if reading.Count() >= manySteps {
+		reading.Phases = short(reading.Phases)
+	}
+	all, fit := reading.Count(), reading.Count()
+	for told := false; ; {
+		plan := foreign.PlanOf(reading, m.Agent)
+		m.check(plan)
+		data, err := pawl.WritePlan(plan)
+		if errs, is := errors.AsType[*pawl.PlanErrors](err); !is || !errs.TooLarge || fit < 2 {
+			if fit < all {
+				m.Phases = first(m.Phases, fit)
+				m.find(pawl.Warn, m.Path, "a plan cannot hold all of its %d steps: the first %d were taken; import again once they are done", all, m.Reading.Count())
+			}
+			return plan, data, err
+		}
+		if !told {
+			told = true
+			reading.Phases = withoutTexts(reading.Phases)
+			m.find(pawl.Warn, m.Path, "the texts of its steps are too long for one plan: each step is told in which file its text stands")
+			continue
+		}
+		fit -= max(fit/4, 1)
+		reading.Phases = first(reading.Phases, fit)
+	}
+}
+
+// withoutTexts returns the phases with the file instead of the text of what is to be done.
+func withoutTexts(phases []foreign.Phase) []foreign.Phase {
+	phases = slices.Clone(phases)
+	for i, phase := range phases {
+		phases[i].Steps = slices.Clone(phase.Steps)
+		for j, s := range phase.Steps {
+			if file, _, _ := strings.Cut(s.Where, ":"); file != "" && len(s.Goal) > len(file) {
+				phases[i].Steps[j].Goal = fmt.Sprintf("%s\n\nWhat is to be done is said in the file %s.", s.Name, file)
+			}
+		}
+	}
+	return phases
+}
+
+// first returns the first n steps of phases, without those that need others.
+func first(phases []foreign.Phase, n int) []foreign.Phase {
+	phases = slices.Clone(phases)
+	taken := map[pawl.StepID]bool{}
+	for i, phase := range phases {
+		phases[i].Steps = nil
+		for _, s := range phase.Steps {
+			if len(taken) < n && !slices.ContainsFunc(s.Needs, func(id pawl.StepID) bool { return !taken[id] }) {
+				taken[s.ID] = true
+				phases[i].Steps = append(phases[i].Steps, s)
+			}
+		}
+	}
+	return phases
 }
 
 // manySteps is from how many steps on those that are finished are named in the plan, and no more said of them: a plan has

@@ -54,6 +54,7 @@ func isEmpty(document *yaml.Node) bool {
 // isText reports whether data may be given to the YAML parser, and notes why not.
 func (f *File) isText(data []byte) bool {
 	if len(data) > MaxSize {
+		f.tooLarge = true
 		f.errorAt(1, 1, "the file has %d MiB; a %s has at most %d MiB: is this the right file?", len(data)>>20, f.noun, MaxSize>>20)
 		return false
 	}
@@ -82,6 +83,7 @@ func (f *File) isText(data []byte) bool {
 		marks, limit = inFlow, maxFlowMarks
 	}
 	if marks > limit {
+		f.tooLarge = true
 		f.errorAt(1, 1, "the %s is too large: it has %d lines, separators, brackets and quotes, %d may be; "+
 			"split it, or move long lists and scripts into files", f.noun, marks, limit)
 		return false

@@ -27,6 +27,8 @@ type Fault struct {
 type Faults struct {
 	Name   string  `json:"name"` // of the file
 	Faults []Fault `json:"errors"`
+
+	TooLarge bool `json:"-"` // it was not even read
 }
 
 // Error returns one line for each fault: file:line:column: what is wrong; how to mend it.
@@ -45,6 +47,7 @@ func (e *Faults) Error() string {
 type File struct {
 	noun     string // what messages call it
 	faults   []Fault
+	tooLarge bool
 	told     map[Fault]bool // an alias repeats what is wrong
 	at       map[any]place  // pointer to the value, or an Entry, → where it stands
 	keys     map[reflect.Type]*structKeys
@@ -70,7 +73,7 @@ func (f *File) Err(name string) error {
 	slices.SortStableFunc(f.faults, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Text, b.Text))
 	})
-	return &Faults{Name: name, Faults: f.faults}
+	return &Faults{Name: name, Faults: f.faults, TooLarge: f.tooLarge}
 }
 
 // Count returns how many faults were found so far.

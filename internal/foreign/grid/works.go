@@ -59,23 +59,30 @@ func (w *writer) number() {
 	}
 }
 
-// plannedWaves gives the blocks of a cluster that was imported the waves that its own plans say. Where they do not say it
-// of all, who wrote its state knows better than pawl, to which every block that needs another one is a wave.
+// plannedWaves looks at the plans of a cluster that was imported: whether they are of blocks that the run does not have, and
+// which waves they say. Where they do not say that of all, who wrote its state knows better than pawl, to which every block
+// that needs another one is a wave.
 func (w *writer) plannedWaves(files foreign.Files) {
 	r := &reader{place: w.place, files: files, now: w.Now, told: map[pawl.Finding]bool{}, blocks: map[string]*block{}, phases: map[int]string{}}
 	r.out.Facts = map[string]string{}
 	r.readPlans()
-	last := 0
-	for _, k := range w.works {
-		b := r.blocks[k.block]
-		if b == nil || b.Wave == 0 {
-			w.theirWaves = true
-			return
-		}
+	last, said := 0, 0
+	for _, b := range r.blocks {
+		k := w.byStep[b.ID]
+		w.left = w.left || k == nil
 		last = max(last, b.Wave)
+		if k != nil && b.Wave > 0 {
+			said++
+		}
 	}
-	for _, k := range w.works {
-		k.wave = r.blocks[k.block].Wave
+	if said < len(w.works) {
+		w.theirWaves = true
+		return
+	}
+	for _, b := range r.blocks {
+		if k := w.byStep[b.ID]; k != nil {
+			k.wave = b.Wave
+		}
 	}
 	w.waveAll = last
 }

@@ -74,6 +74,7 @@ type writer struct {
 	waveAll int // waves of all phases
 
 	theirWaves bool // the cluster was imported, and its plans do not say which block is in which wave
+	left       bool // the cluster was imported, and it has plans of blocks that the run does not know
 
 	order []string       // paths that were written, in that order
 	gone  []foreign.File // to be removed

@@ -94,7 +94,12 @@ func (w *writer) stateFields(there record) *splice.Value {
 // statusWord returns the document's word for where the run stands.
 func (w *writer) statusWord() string {
 	switch w.Status {
-	case pawl.StatusActive, pawl.StatusCompleted, pawl.StatusFailed:
+	case pawl.StatusCompleted:
+		if w.left {
+			return "interrupted"
+		}
+		return "completed"
+	case pawl.StatusActive, pawl.StatusFailed:
 		return string(w.Status)
 	case pawl.StatusWaiting:
 		return "checkpoint"

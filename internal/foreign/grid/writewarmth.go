@@ -16,7 +16,7 @@ import (
 // warmth keeps WARMTH.md: what was learned, each thing once, in all six categories. Once the mission is complete it goes
 // to the archive, and what may help elsewhere is added to LEARNINGS.md.
 func (w *writer) warmth() {
-	if w.Status != pawl.StatusCompleted {
+	if w.Status != pawl.StatusCompleted || w.left {
 		w.learnInto("WARMTH.md", w.Memories)
 		return
 	}
