@@ -466,6 +466,38 @@ func (s *teller) escalations(t *testing.T) {
 	}
 }
 
+// TestInReview: what is done but for its reviews has its criteria met, and says what it waits for.
+func TestInReview(t *testing.T) {
+	t.Parallel()
+	s := imported(t, foreign.Files{{Path: base + "tasks/TASK-REGISTRY.md", Data: []byte("```yaml\nid: T1\nstream: CONTENT\nstatus: pending\nacceptance_criteria: [It is short]\ndone_when: {review_scores: {agent_4: 70}}\n```\n")}})
+	done := s.done("T1", 1)
+	done.Review = s.plan.Step("T1").Review
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)}, done)
+	s.write()
+	s.has("progress/checkpoints/content-T1.json", `"status": "in_progress"`, `"It is short": true`, `"agent_4": null`, "it is done but for its reviews: pawl review T1 --by NAME --score N")
+	s.has("tasks/TASK-REGISTRY.md", "status: review\n")
+	s.tell(pawl.StepReviewed{Step: "T1", Reviewer: "agent_4", Score: 88})
+	s.write()
+	s.has("progress/checkpoints/content-T1.json", `"status": "complete"`, `"agent_4": 88`)
+	s.has("tasks/TASK-REGISTRY.md", "status: complete\n")
+}
+
+// TestAFailureThatIsOverIsResolved, as a message too.
+func TestAFailureThatIsOverIsResolved(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, readPlan(t, sitePlan), nil)
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T002", 1)}, pawl.AttemptEnded{AttemptRef: ref("T002", 1), Outcome: pawl.Failed, Final: true, Why: "x"}, pawl.StepFailed{Step: "T002", Why: "x"})
+	s.write()
+	s.has("messages/inbox-supervisor.md", "FAILED: T002", "**Status**: pending")
+	s.tell(pawl.StepReopened{Step: "T002", Why: "again", Asked: true}, pawl.AttemptStarted{AttemptRef: ref("T002", 2)})
+	s.write()
+	for _, name := range []string{"messages/inbox-supervisor.md", "messages/outbox-content_pages.md", "messages/human-escalations.md"} {
+		if data := string(s.files.Find(base + name).Data); strings.Contains(data, "pending") || strings.Contains(data, "PENDING |") {
+			t.Errorf("%s:\n%s", name, data)
+		}
+	}
+}
+
 // TestClearedErrorsGo: an error whose blocker a person has cleared is taken out, and no other.
 func TestClearedErrorsGo(t *testing.T) {
 	t.Parallel()

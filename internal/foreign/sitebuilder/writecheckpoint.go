@@ -202,7 +202,8 @@ func (w *writer) leftBehind(k *work) foreign.Partial {
 // known. What an agent says of itself stays, and so does what nobody checked.
 func (w *writer) criteria(e *editor, k *work) {
 	last := k.state.Try.Last
-	proven := k.word == complete && k.state.Accept != "" && k.state.Accept == pawl.AcceptOf(k.Step)
+	ended := k.word == complete || k.state.Status == pawl.AwaitsReview
+	proven := ended && k.state.Accept != "" && k.state.Accept == pawl.AcceptOf(k.Step)
 	if !proven && e.root.Get("acceptance_evidence") != nil {
 		e.remove("acceptance_evidence")
 	}
@@ -263,6 +264,9 @@ func (w *writer) resumption(e *editor, k *work, moved bool, open []pawl.Blocker)
 const ourMark = "pawl: "
 
 func (w *writer) goOn(e *editor, k *work, open []pawl.Blocker) string {
+	if k.state.Status == pawl.AwaitsReview {
+		return "it is done but for its reviews: pawl review " + string(k.ID) + " --by NAME --score N"
+	}
 	var parts []string
 	for _, b := range open {
 		parts = append(parts, "clear what blocks it ("+oneLine(b.Text)+")")
