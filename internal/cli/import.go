@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 
@@ -86,14 +87,17 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 		a.printWorst(findings)
 		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no files of %s in %s", system, dir), Hint: "pawl import " + system + " PATH"}
 	}
+	root, err := a.here()
+	if p, inside := a.project(); inside == nil {
+		root, err = p.Root, nil
+	}
+	if err != nil {
+		return err
+	}
+	if place == "" {
+		reading = seenFrom(root, dir, reading)
+	}
 	if o.dry {
-		root, err := a.here()
-		if p, inside := a.project(); inside == nil {
-			root, err = p.Root, nil
-		}
-		if err != nil {
-			return err
-		}
 		reading, found := engine.Prove(root, reading)
 		findings = append(findings, found...)
 		report := importReport{Reading: reading, Pending: pending(reading), Findings: append([]pawl.Finding{}, findings...)}
@@ -114,6 +118,16 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	}
 	fmt.Fprintf(a.Out, "pawl resume %s\n", made.Run)
 	return nil
+}
+
+// seenFrom returns the reading of a folder as the project sees it, where that lies in the project.
+func seenFrom(root, dir string, reading foreign.Reading) foreign.Reading {
+	info, err := os.Stat(dir)
+	rel, relErr := filepath.Rel(root, dir)
+	if err != nil || relErr != nil || !info.IsDir() || rel == "." || !filepath.IsLocal(rel) {
+		return reading
+	}
+	return reading.In(filepath.ToSlash(rel))
 }
 
 // makeRun makes a run of what was read, and says so.

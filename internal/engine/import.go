@@ -149,8 +149,19 @@ func (m *importer) check(plan *pawl.Plan) {
 		}
 	}
 	for _, step := range plan.Steps() {
-		step.Accept = read[step.ID].Checks(m.System, m.Path)
+		step.Accept = read[step.ID].Checks(m.System, seenFrom(step.Dir, m.Path), m.Dense())
 	}
+}
+
+// seenFrom returns a path in the project as a step sees it that works in a folder; empty where it is the project itself.
+func seenFrom(dir, path string) string {
+	if path == "." {
+		return ""
+	}
+	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(path) {
+		return filepath.ToSlash(rel)
+	}
+	return path
 }
 
 // manySteps is from how many steps on those that are finished are named in the plan, and no more said of them: a plan has

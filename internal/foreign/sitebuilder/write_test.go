@@ -36,7 +36,7 @@ func imported(t testing.TB, files foreign.Files) *teller {
 	r, _ := sitebuilder.Codec.Read(files, now)
 	plan := foreign.PlanOf(r, "claude")
 	for i, step := range plan.Steps() {
-		step.Accept = r.Phases[0].Steps[i].Checks(sitebuilder.System, ".")
+		step.Accept = r.Phases[0].Steps[i].Checks(sitebuilder.System, "", false)
 	}
 	data, err := pawl.WritePlan(plan)
 	if err != nil {
@@ -538,6 +538,26 @@ func TestFinishedIsWhole(t *testing.T) {
 	s.write()
 	if strings.Contains(string(s.files.Find(points+"migration-T060.json").Data), "acceptance_evidence") {
 		t.Error("it is to be done again, and what was found of it before still stands")
+	}
+}
+
+// TestOneCheckForAll: where there are many tasks each has one check for all its criteria.
+func TestOneCheckForAll(t *testing.T) {
+	t.Parallel()
+	r, _ := read(t, team(t))
+	check := step(t, r, "T060").Checks(sitebuilder.System, "", true)
+	if len(check) != 1 || check["criteria"] != "pawl verify --as sitebuilder --step T060" {
+		t.Fatalf("%v", check)
+	}
+	s := newTeller(t, readPlan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x, accept: {criteria: pawl verify --as sitebuilder --step T060}}]}]\n"), team(t))
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Failed, Why: "x", Unmet: []string{"criteria"}})
+	s.write()
+	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": false`, `"frontmatter_valid": true`)
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 2)}, s.done("T060", 2))
+	s.write()
+	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": true`, `"29_files_created": "checked by pawl`, `"frontmatter_valid": "attested by @migration, and checked by nobody else"`)
+	if strings.Contains(string(s.files.Find(points+"migration-T060.json").Data), `"criteria"`) {
+		t.Error("the check is taken for a criterion")
 	}
 }
 
