@@ -77,7 +77,7 @@ func (a *app) otherWork(ctx context.Context, p *project.Project, plan *pawl.Plan
 	if err != nil || q.Afresh(yes) {
 		return false, err
 	}
-	return true, a.goOnWith(ctx, m, folder, o)
+	return true, a.goOnWith(ctx, p, m, folder, o)
 }
 
 // notOver refuses to have a run write over unfinished work that it does not come from. What a run of the same plan has left
@@ -111,8 +111,9 @@ func folderArgument(p *project.Project, m *engine.Mirror) string {
 }
 
 // goOnWith makes a run of another system's workflow, where none was made of it yet, and carries it on.
-func (a *app) goOnWith(ctx context.Context, m *engine.Mirror, folder *engine.ForeignFolder, o runOptions) error {
+func (a *app) goOnWith(ctx context.Context, p *project.Project, m *engine.Mirror, folder *engine.ForeignFolder, o runOptions) error {
 	reading, findings := folder.Read("")
+	reading = seenFrom(p.Root, m.Dir, reading)
 	run, err := a.madeOf(ctx, reading, m.Dir)
 	if err != nil {
 		return err

@@ -54,9 +54,8 @@ func (a *app) verifyCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&repair, "repair", false, "mend the snapshots first")
 	c.Flags().StringVar(&as.system, "as", "", "check another system's files by its own rules: "+a.systems())
-	c.Flags().StringVar(&as.criterion, "criterion", "", "with --as and --step: look only whether the step meets this criterion of its own")
-	c.Flags().StringVar(&as.step, "step", "", "the step that --criterion is of")
-	c.MarkFlagsRequiredTogether("step", "criterion")
+	c.Flags().StringVar(&as.criterion, "criterion", "", "with --step: look only at this one of them")
+	c.Flags().StringVar(&as.step, "step", "", "with --as: look only whether this step meets the criteria of its own")
 	return a.jsonFlag(c)
 }
 

@@ -88,14 +88,17 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if reading.Name == "" && len(reading.Phases) == 0 {
 		return a.nothingRead(system, dir, folder, findings)
 	}
+	root, err := a.here()
+	if p, inside := a.project(); inside == nil {
+		root, err = p.Root, nil
+	}
+	if err != nil {
+		return err
+	}
+	if place == "" {
+		reading = seenFrom(root, dir, reading)
+	}
 	if o.dry {
-		root, err := a.here()
-		if p, inside := a.project(); inside == nil {
-			root, err = p.Root, nil
-		}
-		if err != nil {
-			return err
-		}
 		reading, found := engine.Prove(root, reading)
 		findings = append(findings, found...)
 		report := importReport{Reading: reading, Pending: pending(reading), Findings: append([]pawl.Finding{}, findings...)}
@@ -125,6 +128,16 @@ func (a *app) nothingRead(system, dir string, folder *engine.ForeignFolder, find
 		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("no files of %s could be read: %s", system, unread[0].Where), Hint: unread[0].Hint}
 	}
 	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no files of %s in %s", system, dir), Hint: "pawl import " + system + " PATH"}
+}
+
+// seenFrom returns the reading of a folder as the project sees it, where that lies in the project.
+func seenFrom(root, dir string, reading foreign.Reading) foreign.Reading {
+	info, err := os.Stat(dir)
+	rel, relErr := filepath.Rel(root, dir)
+	if err != nil || relErr != nil || !info.IsDir() || rel == "." || !filepath.IsLocal(rel) {
+		return reading
+	}
+	return reading.In(filepath.ToSlash(rel))
 }
 
 // makeRun makes a run of what was read, and says so.

@@ -10,10 +10,13 @@ import (
 // asOptions say what is checked of another system's files.
 type asOptions struct{ system, step, criterion string }
 
-// verifyAs checks another system's files by that system's own rules, or one criterion of a step in them.
+// verifyAs checks another system's files by that system's own rules, or the criteria of a step in them.
 func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
-	if o.system == "" {
-		return usageError("", "--criterion: name the system with --as")
+	switch {
+	case o.system == "":
+		return usageError("", "--step: name the system with --as")
+	case o.step == "" && o.criterion != "":
+		return usageError("", "--criterion: name the step with --step")
 	}
 	codec, err := a.codec(o.system)
 	if err != nil {
@@ -31,11 +34,12 @@ func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
 		return a.printFindings(folder.Verify(), "faults found")
 	}
 	met, why, err := folder.Meets(pawl.StepID(o.step), o.criterion)
+	what := orText(o.criterion, "its criteria")
 	switch {
 	case err != nil:
 		return err
 	case !met:
-		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("step %s does not meet %s: %s", o.step, o.criterion, why)}
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("step %s does not meet %s: %s", o.step, what, why)}
 	}
-	return a.printFindings([]pawl.Finding{{Level: pawl.OK, What: fmt.Sprintf("step %s meets %s: %s", o.step, o.criterion, why)}}, "")
+	return a.printFindings([]pawl.Finding{{Level: pawl.OK, What: fmt.Sprintf("step %s meets %s: %s", o.step, what, why)}}, "")
 }

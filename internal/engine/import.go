@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,23 +71,34 @@ func lockImport(p *project.Project) (*project.Lock, error) {
 	return p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC(), Command: "pawl import"})
 }
 
-// MadeOf returns the unfinished run that was made of the same work at the same place already; empty where there is none. Runs
-// that cannot be read are none.
+// MadeOf returns the unfinished run of the same work: one that was made of it already, or that keeps these files up to date
+// itself; empty where there is none. Runs that cannot be read are none.
 func MadeOf(ctx context.Context, p *project.Project, in Importing) (pawl.RunID, error) {
 	runs, err := Runs(p)
 	if err != nil {
 		return "", err
 	}
 	for _, run := range runs {
-		s, err := loadState(ctx, p, run)
-		if err == nil && !s.Ended() && s.Imported == in.System && s.ImportedAs == in.ID && s.ImportPath == in.Path && s.Name == foreign.PlanName(in.Reading) {
+		if s, err := loadState(ctx, p, run); err == nil && !s.Ended() && (in.made(s) || in.keptBy(s)) {
 			return run, nil
 		}
 	}
 	return "", nil
 }
 
-// once refuses to make a second run of what one was made of that is unfinished: two of them would do the same work.
+func (in Importing) made(s *pawl.State) bool {
+	return s.Imported == in.System && s.ImportedAs == in.ID && s.ImportPath == in.Path && s.Name == foreign.PlanName(in.Reading)
+}
+
+// keptBy reports whether the files speak of a run itself. Those of a system whose work has no name of its own do.
+func (in Importing) keptBy(s *pawl.State) bool {
+	if s.Mirror == nil || s.Mirror.System != in.System || cmp.Or(s.Mirror.Path, ".") != in.Path {
+		return false
+	}
+	return in.ID == string(s.Run) || in.ID == s.Project || in.Name == s.Name || in.Name == in.System
+}
+
+// once refuses to make a second run of what is the work of one that is unfinished: two of them would do it twice.
 func (m *importer) once(ctx context.Context) error {
 	run, err := MadeOf(ctx, m.project, m.Importing)
 	if err != nil || run == "" {
@@ -94,7 +106,7 @@ func (m *importer) once(ctx context.Context) error {
 	}
 	return &pawl.Error{
 		Kind: pawl.KindUsage, Hint: "pawl resume " + string(run),
-		Err: fmt.Errorf("run %s was made of it, and is unfinished: resume it, or archive it first (pawl archive %s)", run, run),
+		Err: fmt.Errorf("run %s does this work already, and is unfinished: resume it, or archive it first (pawl archive %s)", run, run),
 	}
 }
 
@@ -144,7 +156,7 @@ func (m *importer) check(plan *pawl.Plan) {
 		}
 	}
 	for _, step := range plan.Steps() {
-		step.Accept = read[step.ID].Checks(m.System, m.Path)
+		step.Accept = read[step.ID].Checks(m.System, seenFrom(step.Dir, m.Path), m.Dense())
 	}
 }
 
@@ -206,6 +218,17 @@ func first(phases []foreign.Phase, n int) []foreign.Phase {
 		}
 	}
 	return phases
+}
+
+// seenFrom returns a path in the project as a step sees it that works in a folder; empty where it is the project itself.
+func seenFrom(dir, path string) string {
+	if path == "." {
+		return ""
+	}
+	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(path) {
+		return filepath.ToSlash(rel)
+	}
+	return path
 }
 
 // manySteps is from how many steps on those that are finished are named in the plan, and no more said of them: a plan has

@@ -92,8 +92,8 @@ type Witness interface {
 
 // Prover is a codec of a system whose steps have criteria of their own (Step.Criteria), each of which it can look at.
 type Prover interface {
-	// Meets says whether a step meets a criterion, and by what that is known. Of a criterion that only the word of who
-	// does the step speaks for, that word counts, and it is said that there is no more.
+	// Meets says whether a step meets a criterion, "" all of them, and by what that is known. Of a criterion that only the
+	// word of who does the step speaks for, that word counts, and it is said that there is no more.
 	Meets(files Files, w World, step pawl.StepID, criterion string) (bool, string)
 }
 

@@ -18,7 +18,7 @@ func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
 	if plan.Mode == "" {
 		plan.Mode = pawl.Guided
 	}
-	dense := r.Count() > denseFrom
+	dense := r.Dense()
 	for i, phase := range r.Phases {
 		p := pawl.Phase{Name: cmp.Or(Plain(phase.Name), fmt.Sprintf("phase %d", i+1))}
 		waves := map[int][]pawl.StepID{}
@@ -44,8 +44,11 @@ func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
 func PlanName(r Reading) string { return cmp.Or(Plain(r.Name), r.System) }
 
 // denseFrom is up to how many steps prompts are set out at length. The file of a plan has a limit: with more of them a
-// list has one line, and what only helps is left out.
+// list has one line, what only helps is left out, and a step has one check.
 const denseFrom = 2000
+
+// Dense reports whether there are so many steps that a plan of them is set out in short.
+func (r Reading) Dense() bool { return r.Count() > denseFrom }
 
 func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName, dense bool) pawl.Step {
 	step := pawl.Step{ID: s.ID, Name: Plain(s.Name), Needs: s.Needs, Agent: &pawl.AgentAction{Use: agent, Prompt: Plain(promptOf(s, dense))}}
@@ -63,21 +66,26 @@ func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName, dense boo
 	return step
 }
 
-// Checks returns a check for each criterion of a step that is not finished: pawl asks its system, by command, whether it is
-// met. path is where the system's files are.
-func (s Step) Checks(system, path string) map[string]string {
+// AllCriteria is the check that stands for all criteria of a step, where each has none of its own.
+const AllCriteria = "criteria"
+
+// Checks returns a check for each criterion of a step that is not finished, or one for all: pawl asks its system, by
+// command, whether it is met. place is where the system's files are, seen from where the step works; empty: the project.
+func (s Step) Checks(system, place string, one bool) map[string]string {
 	if s.finished() || len(s.Criteria) == 0 {
 		return nil
 	}
+	command := fmt.Sprintf("pawl verify --as %s --step %s", system, s.ID)
+	if place != "" {
+		place = " -- " + quoted(place)
+	}
+	if one {
+		return map[string]string{AllCriteria: command + place}
+	}
 	checks := map[string]string{}
 	for criterion := range s.Criteria {
-		name := Plain(criterion)
-		if strings.TrimSpace(name) == "" {
-			continue
-		}
-		checks[name] = fmt.Sprintf("pawl verify --as %s --step %s --criterion=%s", system, s.ID, quoted(name))
-		if path != "" && path != "." {
-			checks[name] += " -- " + quoted(path)
+		if name := Plain(criterion); strings.TrimSpace(name) != "" {
+			checks[name] = command + " --criterion=" + quoted(name) + place
 		}
 	}
 	return checks

@@ -30,3 +30,20 @@ func TestManyStepsAreDense(t *testing.T) {
 		t.Errorf("%s", prompt)
 	}
 }
+
+// TestIn: what lies in a folder is found there, and the one that was read stays as it is.
+func TestIn(t *testing.T) {
+	t.Parallel()
+	r := foreign.Reading{
+		Dir: "api", Saved: []foreign.Checkpoint{{Claims: []foreign.Claim{{Path: "a"}}}},
+		Phases: []foreign.Phase{{Steps: []foreign.Step{{ID: "one", Claims: []foreign.Claim{{Path: "a", SHA256: "ab"}}, Items: []foreign.Item{{Outputs: []string{"b"}}}}}}},
+	}
+	in := r.In("site")
+	s := in.Phases[0].Steps[0]
+	if in.Dir != "site/api" || s.Claims[0] != (foreign.Claim{Path: "site/a", SHA256: "ab"}) || s.Items[0].Outputs[0] != "site/b" || in.Saved[0].Claims[0].Path != "site/a" {
+		t.Errorf("%+v", in)
+	}
+	if was := r.Phases[0].Steps[0]; r.Dir != "api" || was.Claims[0].Path != "a" || was.Items[0].Outputs[0] != "b" || r.Saved[0].Claims[0].Path != "a" {
+		t.Errorf("%+v", r)
+	}
+}

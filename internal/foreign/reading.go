@@ -1,6 +1,8 @@
 package foreign
 
 import (
+	"path"
+	"slices"
 	"time"
 
 	"pawl"
@@ -39,6 +41,37 @@ func (r Reading) Count() int {
 		n += len(phase.Steps)
 	}
 	return n
+}
+
+// In returns the reading of files that lie in a folder of the project, as the project sees it: the work is done in that
+// folder, and what is claimed is found below it.
+func (r Reading) In(folder string) Reading {
+	r.Dir = path.Join(folder, r.Dir)
+	within := func(claims []Claim) []Claim {
+		claims = slices.Clone(claims)
+		for i := range claims {
+			claims[i].Path = path.Join(folder, claims[i].Path)
+		}
+		return claims
+	}
+	r.Phases, r.Saved = slices.Clone(r.Phases), slices.Clone(r.Saved)
+	for i := range r.Saved {
+		r.Saved[i].Claims = within(r.Saved[i].Claims)
+	}
+	for i := range r.Phases {
+		r.Phases[i].Steps = slices.Clone(r.Phases[i].Steps)
+		for j := range r.Phases[i].Steps {
+			s := &r.Phases[i].Steps[j]
+			s.Claims, s.Items = within(s.Claims), slices.Clone(s.Items)
+			for k := range s.Items {
+				s.Items[k].Outputs = slices.Clone(s.Items[k].Outputs)
+				for n, name := range s.Items[k].Outputs {
+					s.Items[k].Outputs[n] = path.Join(folder, name)
+				}
+			}
+		}
+	}
+	return r
 }
 
 // Phase is a named group of steps.

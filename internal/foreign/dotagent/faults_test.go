@@ -289,3 +289,21 @@ func TestATaskOfAPhaseThatIsDoneIsBelieved(t *testing.T) {
 		}
 	}
 }
+
+// TestAnOutputTellsWhenItsTaskEnded, where nothing else does: not the time at which it is read.
+func TestAnOutputTellsWhenItsTaskEnded(t *testing.T) {
+	t.Parallel()
+	made := now.Add(-time.Hour)
+	r, _ := dotagent.Codec.Read(foreign.Files{
+		{Path: "memory/state/phase.json", Data: []byte(`{"workflow_id":"w","current_phase":"IMPLEMENTATION","phase_status":"in_progress"}`)},
+		{Path: "memory/state/execution.json", Data: []byte(`{"tasks":[{"id":"one","status":"running"}]}`)},
+		{Path: "memory/tasks/one/output.json", Data: []byte(`{"task_id":"one","status":"pre_complete"}`), Changed: made},
+	}, now)
+	for _, p := range r.Phases {
+		for _, s := range p.Steps {
+			if s.ID == "one" && (s.Status != pawl.Done || !s.Ended.Equal(made)) {
+				t.Errorf("%s at %v", s.Status, s.Ended)
+			}
+		}
+	}
+}

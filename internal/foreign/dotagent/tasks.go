@@ -223,6 +223,9 @@ func (r *reader) orphaned(t *task) {
 		return
 	}
 	t.status = taskStatus(t.output.status)
+	if f := r.file(t.output.file); f != nil && t.ended.IsZero() && !f.Changed.After(r.world.Now) {
+		t.ended = f.Changed.UTC() // nothing else tells
+	}
 	switch t.status {
 	case pawl.Done, pawl.GaveUp, pawl.AwaitsGate, pawl.Skipped:
 		t.reason = cmp.Or(t.output.reason, t.why)

@@ -640,12 +640,12 @@ func TestCreatedIsNotModified(t *testing.T) {
 	t.Parallel()
 	s := begin(t, "name: p\nsteps: [{id: one, run: x}]\n", nil)
 	s.start("one", 1)
-	s.finish("one", 1, "a", "b", "c")
+	s.finish("one", 1, "a", "b", "c", "d/*")
 	v := s.view(pawl.StatusActive)
 	v.Existed = func(_ pawl.StepID, name string) (existed, known bool) { return name == "a", name != "c" }
 	s.disk = store(s.disk, dotagent.Codec.Write(s.disk, v), s.now)
 	got := s.get("memory/tasks/one/output.json")
-	for name, want := range map[string]string{"a": "modified", "b": "created", "c": "unknown"} {
+	for name, want := range map[string]string{"a": "modified", "b": "created", "c": "unknown", "d/*": "unknown"} {
 		if !strings.Contains(got, `{"path":"`+name+`","change_type":"`+want+`"`) {
 			t.Errorf("%s is not %s: %s", name, want, got)
 		}

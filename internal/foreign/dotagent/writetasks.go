@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"pawl"
@@ -229,7 +230,7 @@ type modified struct {
 
 // change says what a task did to a file, as far as anybody knows how it was before.
 func (m *mirror) change(k *work, name string) string {
-	if m.Existed == nil {
+	if m.Existed == nil || strings.ContainsAny(name, "*?[") {
 		return "unknown"
 	}
 	switch existed, known := m.Existed(k.ID, name); {

@@ -20,11 +20,29 @@ var _ foreign.Prover = codec{}
 func (codec) Meets(files foreign.Files, w foreign.World, id pawl.StepID, name string) (bool, string) {
 	r := read(files, w)
 	for _, j := range r.jobs {
-		if j.id == id {
+		switch {
+		case j.id == id && name == "":
+			return r.meetsAll(j)
+		case j.id == id:
 			return r.meets(j, name)
 		}
 	}
 	return false, fmt.Sprintf("there is no task %s", id)
+}
+
+func (r *reader) meetsAll(j *job) (bool, string) {
+	var lacking, all []string
+	for _, raw := range slices.Sorted(maps.Keys(r.criteria(j))) {
+		name := foreign.Plain(raw)
+		met, why := r.meets(j, name)
+		if all = append(all, name+": "+why); !met {
+			lacking = append(lacking, name+": "+why)
+		}
+	}
+	if len(lacking) > 0 {
+		return false, strings.Join(lacking, "; ")
+	}
+	return true, strings.Join(all, "; ")
 }
 
 func (r *reader) meets(j *job, name string) (bool, string) {

@@ -204,6 +204,7 @@ func (r *reader) describe(j *job) {
 		s.Minimum = j.entry.minimum
 	}
 	if c == nil {
+		r.blockUntold(j)
 		return
 	}
 	s.Started, s.Ended = c.started, cmp.Or(c.completed, c.updated)
@@ -274,6 +275,20 @@ func (r *reader) output(c *checkpoint, s subtask) string {
 		return below
 	}
 	return name
+}
+
+// blockUntold says what keeps a job from going on that has no checkpoint: what STATUS.md says of its stream, or that the
+// registry calls it so, unless people are asked for it anyway.
+func (r *reader) blockUntold(j *job) {
+	asked := slices.ContainsFunc(r.asked, func(e escalation) bool { return e.native == "pending" && slices.Contains(e.tasks, j.task) })
+	if j.status != blocked || asked {
+		return
+	}
+	text := "it is blocked, and does not say by what"
+	if j.stream != nil {
+		text = cmp.Or(oneLine(strings.Trim(j.stream.native, "* ")), text)
+	}
+	r.out.Blockers = append(r.out.Blockers, pawl.Blocker{Text: text, Step: j.id})
 }
 
 // block says what keeps a job from going on.

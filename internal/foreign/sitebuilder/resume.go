@@ -271,6 +271,10 @@ func (r *reader) position(next *job, total int) {
 func (j *job) mayResume(now time.Time) string {
 	c := j.point
 	switch {
+	case c == nil && j.status == blocked:
+		return "task " + j.task + " is blocked: what blocks it is to be cleared first"
+	case c == nil && j.status == inProgress:
+		return "task " + j.task + " was begun, and has no checkpoint: it is dispatched with what is known of it"
 	case c == nil:
 		return "task " + j.task + " may be dispatched: nobody has begun it"
 	case j.step.Status == pawl.Running:

@@ -36,7 +36,7 @@ func imported(t testing.TB, files foreign.Files) *teller {
 	r, _ := sitebuilder.Codec.Read(files, now)
 	plan := foreign.PlanOf(r, "claude")
 	for i, step := range plan.Steps() {
-		step.Accept = r.Phases[0].Steps[i].Checks(sitebuilder.System, ".")
+		step.Accept = r.Phases[0].Steps[i].Checks(sitebuilder.System, "", false)
 	}
 	data, err := pawl.WritePlan(plan)
 	if err != nil {
@@ -466,6 +466,38 @@ func (s *teller) escalations(t *testing.T) {
 	}
 }
 
+// TestInReview: what is done but for its reviews has its criteria met, and says what it waits for.
+func TestInReview(t *testing.T) {
+	t.Parallel()
+	s := imported(t, foreign.Files{{Path: base + "tasks/TASK-REGISTRY.md", Data: []byte("```yaml\nid: T1\nstream: CONTENT\nstatus: pending\nacceptance_criteria: [It is short]\ndone_when: {review_scores: {agent_4: 70}}\n```\n")}})
+	done := s.done("T1", 1)
+	done.Review = s.plan.Step("T1").Review
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)}, done)
+	s.write()
+	s.has("progress/checkpoints/content-T1.json", `"status": "in_progress"`, `"It is short": true`, `"agent_4": null`, "it is done but for its reviews: pawl review T1 --by NAME --score N")
+	s.has("tasks/TASK-REGISTRY.md", "status: review\n")
+	s.tell(pawl.StepReviewed{Step: "T1", Reviewer: "agent_4", Score: 88})
+	s.write()
+	s.has("progress/checkpoints/content-T1.json", `"status": "complete"`, `"agent_4": 88`)
+	s.has("tasks/TASK-REGISTRY.md", "status: complete\n")
+}
+
+// TestAFailureThatIsOverIsResolved, as a message too.
+func TestAFailureThatIsOverIsResolved(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, readPlan(t, sitePlan), nil)
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T002", 1)}, pawl.AttemptEnded{AttemptRef: ref("T002", 1), Outcome: pawl.Failed, Final: true, Why: "x"}, pawl.StepFailed{Step: "T002", Why: "x"})
+	s.write()
+	s.has("messages/inbox-supervisor.md", "FAILED: T002", "**Status**: pending")
+	s.tell(pawl.StepReopened{Step: "T002", Why: "again", Asked: true}, pawl.AttemptStarted{AttemptRef: ref("T002", 2)})
+	s.write()
+	for _, name := range []string{"messages/inbox-supervisor.md", "messages/outbox-content_pages.md", "messages/human-escalations.md"} {
+		if data := string(s.files.Find(base + name).Data); strings.Contains(data, "pending") || strings.Contains(data, "PENDING |") {
+			t.Errorf("%s:\n%s", name, data)
+		}
+	}
+}
+
 // TestClearedErrorsGo: an error whose blocker a person has cleared is taken out, and no other.
 func TestClearedErrorsGo(t *testing.T) {
 	t.Parallel()
@@ -506,6 +538,26 @@ func TestFinishedIsWhole(t *testing.T) {
 	s.write()
 	if strings.Contains(string(s.files.Find(points+"migration-T060.json").Data), "acceptance_evidence") {
 		t.Error("it is to be done again, and what was found of it before still stands")
+	}
+}
+
+// TestOneCheckForAll: where there are many tasks each has one check for all its criteria.
+func TestOneCheckForAll(t *testing.T) {
+	t.Parallel()
+	r, _ := read(t, team(t))
+	check := step(t, r, "T060").Checks(sitebuilder.System, "", true)
+	if len(check) != 1 || check["criteria"] != "pawl verify --as sitebuilder --step T060" {
+		t.Fatalf("%v", check)
+	}
+	s := newTeller(t, readPlan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x, accept: {criteria: pawl verify --as sitebuilder --step T060}}]}]\n"), team(t))
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Failed, Why: "x", Unmet: []string{"criteria"}})
+	s.write()
+	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": false`, `"frontmatter_valid": true`)
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 2)}, s.done("T060", 2))
+	s.write()
+	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": true`, `"29_files_created": "checked by pawl`, `"frontmatter_valid": "attested by @migration, and checked by nobody else"`)
+	if strings.Contains(string(s.files.Find(points+"migration-T060.json").Data), `"criteria"`) {
+		t.Error("the check is taken for a criterion")
 	}
 }
 

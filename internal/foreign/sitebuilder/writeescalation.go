@@ -65,7 +65,7 @@ func (w *writer) escalate() {
 		w.put(name, splice.Apply(w.data(name), edits))
 	}
 	if more.Len() > 0 {
-		w.below(name, "ACTIVE ESCALATIONS", "# Human Escalations\n", more.String())
+		w.below(name, "ACTIVE ESCALATIONS", "# Human Escalations\n", strings.TrimSuffix(more.String(), "\n"))
 	}
 }
 

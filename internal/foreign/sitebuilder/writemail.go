@@ -23,7 +23,14 @@ func (w *writer) say(k *work) {
 	w.progress(k)
 	open, cleared := w.blockers(k.ID)
 	for _, b := range cleared {
-		w.resolve(k, b)
+		w.resolve(k, letterKey{k.task, "escalation", blockedBy(b), b.Opened.Unix()})
+	}
+	if k.state.Status != pawl.GaveUp {
+		for key := range w.box("outbox-" + k.agent).posted {
+			if key.task == k.task && key.subject == failedOf(k) {
+				w.resolve(k, key)
+			}
+		}
 	}
 	switch {
 	case k.word == complete:
@@ -36,15 +43,17 @@ func (w *writer) say(k *work) {
 		}
 	case k.state.Status == pawl.GaveUp:
 		w.post(k, letter{to: "supervisor", kind: "escalation", priority: "high", at: k.state.Ended,
-			subject: "FAILED: " + k.task, body: cmp.Or(k.state.Why, "It failed."), wanted: "pawl retry " + string(k.ID)})
+			subject: failedOf(k), body: cmp.Or(k.state.Why, "It failed."), wanted: "pawl retry " + string(k.ID)})
 	}
 }
 
 func blockedBy(b pawl.Blocker) string { return "BLOCKED: " + oneLine(b.Text) }
 
-// resolve marks the message about a blocker that is cleared, in the outbox and in its reader's inbox.
-func (w *writer) resolve(k *work, b pawl.Blocker) {
-	id, posted := w.box("outbox-" + k.agent).posted[letterKey{k.task, "escalation", blockedBy(b), b.Opened.Unix()}]
+func failedOf(k *work) string { return "FAILED: " + k.task }
+
+// resolve marks the message about something that is over, in the outbox and in its reader's inbox.
+func (w *writer) resolve(k *work, key letterKey) {
+	id, posted := w.box("outbox-" + k.agent).posted[key]
 	if !posted {
 		return
 	}

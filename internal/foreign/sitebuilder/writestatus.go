@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pawl"
 	"pawl/internal/foreign/splice"
 )
 
@@ -39,8 +40,12 @@ func (w *writer) registry() {
 // entry returns what the registry is to say of a task.
 func (w *writer) entry(k *work, was *splice.Value) *splice.Value {
 	pairs := []splice.Pair{}
-	if meaning(was.Get("status").Says()) != k.word {
-		pairs = append(pairs, splice.Pair{Key: "status", Value: splice.Word(string(k.word))})
+	now := k.word
+	if k.state.Status == pawl.AwaitsReview {
+		now = inReview // which only the registry has a word for
+	}
+	if meaning(was.Get("status").Says()) != now {
+		pairs = append(pairs, splice.Pair{Key: "status", Value: splice.Word(string(now))})
 	}
 	if said(was.Get("assigned_to")) == "" {
 		pairs = append(pairs, splice.Pair{Key: "assigned_to", Value: splice.Word(k.agent)})
