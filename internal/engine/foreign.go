@@ -270,6 +270,15 @@ func (f *ForeignFolder) Read(place string) (foreign.Reading, []pawl.Finding) {
 	return r, slices.Concat(f.findings, found)
 }
 
+// Prune returns what goes of old checkpoints so that so many of each run stay; the folder is not changed by that.
+func (f *ForeignFolder) Prune(keep int) ([]foreign.File, error) {
+	p, prunes := f.codec.(foreign.Pruner)
+	if !prunes {
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s has no checkpoints that are let go of", f.codec.System())}
+	}
+	return p.Prune(f.files, keep, f.world)
+}
+
 // Unread returns what says of files that they are there and could not be read.
 func (f *ForeignFolder) Unread() []pawl.Finding {
 	return slices.DeleteFunc(slices.Clone(f.findings), func(found pawl.Finding) bool { return found.Level != pawl.Bad })

@@ -98,6 +98,12 @@ type Plural interface {
 	At(place string) Codec
 }
 
+// Pruner is a codec of a system that lets go of old checkpoints.
+type Pruner interface {
+	// Prune returns what goes so that so many checkpoints of each run stay, as Write returns what is to be removed.
+	Prune(files Files, keep int, w World) ([]File, error)
+}
+
 // Sole is a codec of a system that knows one run at a time in a place, and no archive for one that is unfinished.
 type Sole interface{ Sole() }
 

@@ -26,6 +26,7 @@ type codec struct{ title string } // of the research; empty: the one that someth
 var (
 	_ foreign.Witness = codec{}
 	_ foreign.Plural  = codec{}
+	_ foreign.Pruner  = codec{}
 )
 
 // System returns its name.

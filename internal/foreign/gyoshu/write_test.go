@@ -433,6 +433,25 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
+// TestWhatWasPrunedStaysAway: Gyoshu lets go of the oldest checkpoints; they are not made again, with a time of now.
+func TestWhatWasPrunedStaysAway(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	for _, step := range []pawl.StepID{"S01_load_tides", "clean-2", "clean_2"} {
+		s.start(step, 1)
+		s.done(step, 1, nil)
+		s.write(foreign.StepEnded)
+	}
+	oldest := gyoshu.Records(s.files, "tide-levels", "")[2].Path
+	s.files = slices.DeleteFunc(s.files, func(f foreign.File) bool { return f.Path == oldest })
+	s.start("3", 1)
+	s.done("3", 1, nil)
+	s.write(foreign.StepEnded)
+	if got := gyoshu.Records(s.files, "tide-levels", ""); len(got) != 3 || s.files.Find(oldest) != nil {
+		t.Errorf("%d checkpoints, the newest of %s", len(got), got[0].Manifest.Stage)
+	}
+}
+
 // TestOwnCheckpointsAreLocal: a checkpoint is local by what the journal says, whatever it says of itself.
 func TestOwnCheckpointsAreLocal(t *testing.T) {
 	t.Parallel()
