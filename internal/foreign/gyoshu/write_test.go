@@ -433,6 +433,27 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
+// TestHistoryOfFailures: a stage that failed by itself was neither interrupted nor resumed, also if it was done later.
+func TestHistoryOfFailures(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	s.start("S01_load_tides", 1)
+	s.tell(pawl.AttemptEnded{AttemptRef: ref("S01_load_tides", 1), Outcome: pawl.Failed, Reason: pawl.ReasonExited, Stats: &pawl.AttemptStats{Seconds: 2}})
+	s.start("S01_load_tides", 2)
+	s.done("S01_load_tides", 2, nil)
+	s.start("clean-2", 1)
+	s.cut("clean-2", 1, "11111111")
+	s.start("clean-2", 2)
+	s.done("clean-2", 2, nil)
+	s.start("clean_2", 1)
+	s.cut("clean_2", 1, "22222222")
+	s.write(foreign.Exported)
+	report := string(s.files.Find("reports/tide-levels/README.md").Data)
+	if !strings.Contains(report, "*Note: 2 stage(s) were interrupted, 1 were resumed.*") {
+		t.Error(report)
+	}
+}
+
 // TestWhatWasPrunedStaysAway: Gyoshu lets go of the oldest checkpoints; they are not made again, with a time of now.
 func TestWhatWasPrunedStaysAway(t *testing.T) {
 	t.Parallel()
