@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -171,6 +172,24 @@ func WriteForeign(dir string, codec foreign.Codec, files []foreign.File) error {
 	return nil
 }
 
+// asRead returns ErrChanged where somebody else changed, made or removed a file since it was read, that is to be written now.
+func asRead(dir string, codec foreign.Codec, read foreign.Files, changed []foreign.File) error {
+	dir, _ = placeOf(dir, codec)
+	for _, f := range changed {
+		was := read.Find(f.Path)
+		if f.Was != nil || was == nil && !foreign.Wanted(codec.Wants(), f.Path) {
+			continue // a database sees to that itself; what is not read is an archive, or a folder
+		}
+		now, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(f.Path)))
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && (was == nil || was.Data == nil):
+		case err != nil || was == nil || !bytes.Equal(now, was.Data):
+			return errors.Join(fmt.Errorf("%s: %w", f.Path, sqlitefile.ErrChanged), err)
+		}
+	}
+	return nil
+}
+
 func writeForeign(path string, f foreign.File) error {
 	if f.Data == nil {
 		return removeForeign(path, strings.HasSuffix(f.Path, "/"))
@@ -237,19 +256,26 @@ func OpenForeign(ctx context.Context, p *project.Project, codec foreign.Codec, d
 	}
 	world := worldOf(ctx, dir, commits)
 	if p != nil {
-		world.Run = func(id string) (*pawl.State, *pawl.Plan) { return said(ctx, p, id) }
+		world.Run = saidOnce(ctx, p)
 	}
 	return &ForeignFolder{codec: codec, files: files, world: world, commits: commits, findings: findings}, nil
 }
 
-// said returns what the journal of a run says; nothing, where there is none that can be read.
-func said(ctx context.Context, p *project.Project, id string) (*pawl.State, *pawl.Plan) {
-	r, err := Load(ctx, p, pawl.RunID(id))
-	if err != nil {
-		return nil, nil
+// saidOnce returns what says what the journal of a run says, and reads each once; nothing, where there is none that can be read.
+func saidOnce(ctx context.Context, p *project.Project) func(string) (*pawl.State, *pawl.Plan) {
+	known := map[string]*Run{}
+	return func(id string) (*pawl.State, *pawl.Plan) {
+		r, ok := known[id]
+		if !ok {
+			r = &Run{}
+			if there, err := Load(ctx, p, pawl.RunID(id)); err == nil {
+				defer there.Log.Close()
+				r = there
+			}
+			known[id] = r
+		}
+		return r.State, r.Plan
 	}
-	defer r.Log.Close()
-	return r.State, r.Plan
 }
 
 // Places returns where runs are in the folder, the one first that Read reads; nil where the system knows but one.

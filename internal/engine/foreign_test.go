@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/grid"
+	"pawl/internal/sqlitefile"
 )
 
 // TestNothingIsWrittenOverWhatWasNotRead: a file that is too large to be read is not taken for missing, and made anew.
@@ -49,5 +51,30 @@ func TestWriteForeignStaysInItsPlace(t *testing.T) {
 	}
 	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
 		t.Errorf("outside: %v, %v", left, err)
+	}
+}
+
+// TestWhatOthersChangeMeanwhile: a file that somebody else changed, made or removed since it was read is not written over.
+func TestWhatOthersChangeMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		now  string
+		read foreign.Files
+		want bool
+	}{
+		"as it was": {"a", foreign.Files{{Path: "01-SUMMARY.md", Data: []byte("a")}}, true}, "changed": {"b", foreign.Files{{Path: "WAVE_STATUS.md", Data: []byte("a")}}, false},
+		"made": {"b", nil, false}, "removed": {"", foreign.Files{{Path: "01-SUMMARY.md", Data: []byte("a")}}, false}, "not there": {"", nil, true},
+		"to be made": {"", foreign.Files{{Path: "01-SUMMARY.md"}}, true},
+	} {
+		dir := t.TempDir()
+		if c.now != "" {
+			if err := os.WriteFile(filepath.Join(dir, "01-SUMMARY.md"), []byte(c.now), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := asRead(dir, grid.Codec, c.read, []foreign.File{{Path: "01-SUMMARY.md", Data: []byte("x")}})
+		if (err == nil) != c.want || err != nil && !errors.Is(err, sqlitefile.ErrChanged) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -177,7 +177,7 @@ func (m *mirror) view(ctx context.Context, state *pawl.State, plan *pawl.Plan, w
 	return viewOf(ctx, m.project, &Run{Log: m.log, State: state, Plan: plan}, m.Codec, m.store, why, engine)
 }
 
-// tries is how often a database is written to that others change at the same time.
+// tries is how often files are written that others change at the same time.
 const tries = 5
 
 func (m *mirror) write(v foreign.View) (err error) {
@@ -186,7 +186,11 @@ func (m *mirror) write(v foreign.View) (err error) {
 		if files, err = readToWrite(v.State, m.Dir, m.Codec); err != nil {
 			return err
 		}
-		if err = WriteForeign(m.Dir, m.Codec, m.Codec.Write(files, v)); !errors.Is(err, sqlitefile.ErrChanged) {
+		changed := m.Codec.Write(files, v)
+		if err = asRead(m.Dir, m.Codec, files, changed); err == nil {
+			err = WriteForeign(m.Dir, m.Codec, changed)
+		}
+		if !errors.Is(err, sqlitefile.ErrChanged) {
 			return err
 		}
 	}
