@@ -180,7 +180,11 @@ func asRead(dir string, codec foreign.Codec, read foreign.Files, changed []forei
 		if f.Was != nil || was == nil && !foreign.Wanted(codec.Wants(), f.Path) {
 			continue // a database sees to that itself; what is not read is an archive, or a folder
 		}
-		now, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(f.Path)))
+		path, err := inside(dir, f.Path)
+		if err != nil {
+			return err
+		}
+		now, err := os.ReadFile(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && (was == nil || was.Data == nil):
 		case err != nil || was == nil || !bytes.Equal(now, was.Data):
