@@ -155,6 +155,9 @@ func (s *State) attemptEnded(p AttemptEnded) error {
 	default:
 		t.Losses = 0
 	}
+	if p.CutShort() {
+		st.CutShort++
+	}
 	if p.Stats != nil && p.Outcome != WaitsFor {
 		st.Lost = finite(st.Lost + p.Stats.Seconds)
 	}

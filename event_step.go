@@ -120,6 +120,19 @@ type AttemptEnded struct {
 	Verdict  *Verdict      `json:"verdict,omitempty"` // where it failed or was lost: what is to be done, and by which rule
 }
 
+// CutShort reports whether the attempt did not end by itself: it was lost, ended by somebody, or by a limit.
+func (e AttemptEnded) CutShort() bool {
+	switch e.Outcome {
+	case Aborted, Lost:
+		return true
+	}
+	switch e.Reason {
+	case ReasonTimeout, ReasonStalled, ReasonAbort, ReasonBudget:
+		return true
+	}
+	return false
+}
+
 // ItemDone says that an item is finished: its outputs are on disk, as named here.
 type ItemDone struct {
 	AttemptRef

@@ -130,6 +130,7 @@ type StepState struct {
 	Floor    int                     `json:"floor,omitempty"`        // attempts of items are numbered above it
 	Attempts int                     `json:"attempts,omitempty"`     // of the step and of all its items
 	Lost     float64                 `json:"lost_seconds,omitempty"` // running time of attempts that came to nothing
+	CutShort int                     `json:"cut_short,omitempty"`    // attempts, of the step or its items, that did not end by themselves
 	Started  time.Time               `json:"started,omitzero"`
 	Ended    time.Time               `json:"ended,omitzero"`
 	Done     Seq                     `json:"done,omitempty"`    // the event that says so

@@ -15,6 +15,7 @@ import (
 func (a *app) pruneCommand() *cobra.Command {
 	var keep int
 	var dry bool
+	var as string
 	c := &cobra.Command{
 		Use:   "prune",
 		Short: "Let go of old snapshots, and give their space back",
@@ -25,11 +26,15 @@ func (a *app) pruneCommand() *cobra.Command {
 			if keep < 0 {
 				return usageError("pawl prune --keep 5", "--keep must not be negative")
 			}
+			if as != "" {
+				return a.pruneAs(c.Context(), as, keep, dry)
+			}
 			return a.travel(c.Context(), func(t *traveller) error { return a.prune(c.Context(), t, keep, dry) })
 		},
 	}
 	c.Flags().IntVar(&keep, "keep", snapshot.DefaultKeep, "how many stay of each run")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would go")
+	c.Flags().StringVar(&as, "as", "", "let go of another system's checkpoints instead: gyoshu")
 	return a.jsonFlag(c)
 }
 

@@ -40,19 +40,26 @@ func OpenForeign(ctx context.Context, p *project.Project, codec foreign.Codec, d
 	}
 	world := worldOf(ctx, dir, commits)
 	if p != nil {
-		world.Run = func(id string) (*pawl.State, *pawl.Plan) { return said(ctx, p, id) }
+		world.Run = saidOnce(ctx, p)
 	}
 	return &ForeignFolder{codec: codec, files: files, world: world, commits: commits, findings: findings}, nil
 }
 
-// said returns what the journal of a run says; nothing, where there is none that can be read.
-func said(ctx context.Context, p *project.Project, id string) (*pawl.State, *pawl.Plan) {
-	r, err := Load(ctx, p, pawl.RunID(id))
-	if err != nil {
-		return nil, nil
+// saidOnce returns what says what the journal of a run says, and reads each once; nothing, where there is none that can be read.
+func saidOnce(ctx context.Context, p *project.Project) func(string) (*pawl.State, *pawl.Plan) {
+	known := map[string]*Run{}
+	return func(id string) (*pawl.State, *pawl.Plan) {
+		r, ok := known[id]
+		if !ok {
+			r = &Run{}
+			if there, err := Load(ctx, p, pawl.RunID(id)); err == nil {
+				defer there.Log.Close()
+				r = there
+			}
+			known[id] = r
+		}
+		return r.State, r.Plan
 	}
-	defer r.Log.Close()
-	return r.State, r.Plan
 }
 
 // Places returns where runs are in the folder, the one first that Read reads; nil where the system knows but one.
@@ -71,6 +78,15 @@ func (f *ForeignFolder) Read(place string) (foreign.Reading, []pawl.Finding) {
 	}
 	r, found := readBy(codec, f.files, f.world, f.commits)
 	return r, slices.Concat(f.findings, found)
+}
+
+// Prune returns what goes of old checkpoints so that so many of each run stay; the folder is not changed by that.
+func (f *ForeignFolder) Prune(keep int) ([]foreign.File, error) {
+	p, prunes := f.codec.(foreign.Pruner)
+	if !prunes {
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s has no checkpoints that are let go of", f.codec.System())}
+	}
+	return p.Prune(f.files, keep, f.world)
 }
 
 // Unread returns what says of files that they are there and could not be read.

@@ -105,6 +105,12 @@ type Plural interface {
 	At(place string) Codec
 }
 
+// Pruner is a codec of a system that lets go of old checkpoints.
+type Pruner interface {
+	// Prune returns what goes so that so many checkpoints of each run stay, as Write returns what is to be removed.
+	Prune(files Files, keep int, w World) ([]File, error)
+}
+
 // Owner is a codec that says whose work a new run would go on over.
 type Owner interface {
 	// Unfinished returns what is unfinished among the files that a run of this plan would write over, and the file that says

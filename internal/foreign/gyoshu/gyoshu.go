@@ -27,6 +27,7 @@ var (
 	_ foreign.Witness = codec{}
 	_ foreign.Plural  = codec{}
 	_ foreign.Owner   = codec{}
+	_ foreign.Pruner  = codec{}
 )
 
 // System returns its name.

@@ -26,7 +26,31 @@ func Prune(files foreign.Files, title, run string, keep int, p Provenance, w for
 		return Pruned{}, fmt.Errorf("keep %d checkpoints: at least 1 must stay", keep)
 	}
 	records := Records(files, title, run)
-	good := slices.IndexFunc(records, func(r *Record) bool { return r.good(p, w) })
+	for _, r := range records {
+		r.From = p
+	}
+	return prune(files, records, keep, w), nil
+}
+
+// Prune lets go of old checkpoints of all runs of all researches.
+func (codec) Prune(files foreign.Files, keep int, w foreign.World) ([]foreign.File, error) {
+	if keep < 1 {
+		return nil, fmt.Errorf("keep %d checkpoints: at least 1 must stay", keep)
+	}
+	var gone []foreign.File
+	for _, title := range titles(files) {
+		r := newResearch(files, title, w)
+		for _, run := range r.runs() {
+			of := slices.DeleteFunc(slices.Clone(r.records), func(rec *Record) bool { return rec.Run != run })
+			gone = append(gone, prune(files, of, keep, w).Files...)
+		}
+	}
+	return gone, nil
+}
+
+// prune is Prune of a run's checkpoints.
+func prune(files foreign.Files, records []*Record, keep int, w foreign.World) Pruned {
+	good := slices.IndexFunc(records, func(r *Record) bool { return r.good(w) })
 	result := Pruned{IDs: []string{}}
 	for i, r := range slices.Backward(records) {
 		loads := r.Loads()
@@ -35,14 +59,15 @@ func Prune(files foreign.Files, title, run string, keep int, p Provenance, w for
 			continue
 		}
 		result.IDs = append(result.IDs, r.ID)
-		result.Files = append(result.Files, below(files, path.Dir(r.Path))...)
+		folder := path.Dir(r.Path)
+		result.Files = append(result.Files, append(below(files, folder), foreign.File{Path: folder + "/"})...)
 	}
-	return result, nil
+	return result
 }
 
 // good reports whether work can go on from a checkpoint.
-func (r *Record) good(p Provenance, w foreign.World) bool {
-	return r.Loads() && !r.Manifest.Status.unsafe() && len(r.Manifest.Issues(p.Trust(), w)) == 0
+func (r *Record) good(w foreign.World) bool {
+	return r.Loads() && !r.Manifest.Status.unsafe() && len(r.Manifest.Issues(r.From.Trust(), w)) == 0
 }
 
 // below returns the files in a folder, as ones to be removed.

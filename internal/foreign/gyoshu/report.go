@@ -42,22 +42,22 @@ func ExecutionHistory(runs []StageRun) string {
 	signs := map[string]string{"completed": "✅", "interrupted": "⚠️", "failed": "❌"}
 	var b strings.Builder
 	b.WriteString("## Execution History\n\n| Stage | Status | Duration |\n|-------|--------|----------|\n")
-	interrupted, resumed := 0, 0
+	interrupted, resumed := map[string]bool{}, 0
 	for _, r := range runs {
 		duration := r.Duration
 		if duration == "" {
 			duration = "-"
 		}
 		fmt.Fprintf(&b, "| %s | %s %s | %s |\n", inTable(r.Stage), signs[r.Status], r.Status, inTable(duration))
-		if r.Status == "interrupted" {
-			interrupted++
+		if r.Status == "interrupted" || r.Resumed {
+			interrupted[r.Stage] = true
 		}
 		if r.Resumed {
 			resumed++
 		}
 	}
-	if interrupted+resumed > 0 {
-		fmt.Fprintf(&b, "\n*Note: %d stage(s) were interrupted, %d were resumed.*\n", max(interrupted, resumed), resumed)
+	if len(interrupted) > 0 {
+		fmt.Fprintf(&b, "\n*Note: %d stage(s) were interrupted, %d were resumed.*\n", len(interrupted), resumed)
 	}
 	return b.String()
 }

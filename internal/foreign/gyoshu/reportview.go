@@ -31,13 +31,13 @@ func (m *mirror) history() []StageRun {
 		if st == nil || st.Attempts == 0 && st.Status != pawl.Done {
 			continue
 		}
-		r := StageRun{Stage: m.stages[id], Duration: seconds(st.Seconds), Resumed: st.Lost > 0}
+		r := StageRun{Stage: m.stages[id], Duration: seconds(st.Seconds), Resumed: st.CutShort > 0}
 		switch {
 		case st.Status == pawl.Done:
 			r.Status = "completed"
 		case st.Status == pawl.GaveUp:
 			r.Status = "failed"
-		case st.Try.Live == nil && cutShort(st.Try.Last):
+		case st.Try.Live == nil && st.Try.Last != nil && st.Try.Last.CutShort():
 			r.Status, r.Resumed = "interrupted", false
 		default:
 			continue
@@ -53,20 +53,4 @@ func seconds(s float64) string {
 		return ""
 	}
 	return strconv.FormatFloat(float64(int64(s*10+0.5))/10, 'f', -1, 64) + "s"
-}
-
-// cutShort reports whether an attempt did not end by itself.
-func cutShort(end *pawl.AttemptEnded) bool {
-	if end == nil {
-		return false
-	}
-	switch end.Outcome {
-	case pawl.Aborted, pawl.Lost:
-		return true
-	}
-	switch end.Reason {
-	case pawl.ReasonTimeout, pawl.ReasonStalled, pawl.ReasonAbort, pawl.ReasonBudget:
-		return true
-	}
-	return false
 }

@@ -22,7 +22,7 @@ import (
 func (codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 	m := newMirror(files, v)
 	m.beginNotebook()
-	for _, id := range m.finished() {
+	for _, id := range m.unsaved() {
 		m.saveStep(id)
 	}
 	m.saveCutShort()
@@ -120,12 +120,24 @@ func (m *mirror) finished() []pawl.StepID {
 	return ids
 }
 
-// saveStep makes the checkpoint of a finished step. Its id is the number of the event that says so, so that a step that was
-// done again has another.
-func (m *mirror) saveStep(id pawl.StepID) {
-	st := m.State.Steps[id]
-	m.save(m.request(fmt.Sprintf("ckpt-%06d", st.Done), id, st.Ended))
+// unsaved returns the finished steps behind the last one that has its checkpoint. They are saved in their order, so one before
+// it that has none was let go of, and is not to come back with a time of now.
+func (m *mirror) unsaved() []pawl.StepID {
+	finished := m.finished()
+	for i, id := range slices.Backward(finished) {
+		if m.files.Find(manifestPath(m.title, m.run, m.idOf(id))) != nil {
+			return finished[i+1:]
+		}
+	}
+	return finished
 }
+
+// idOf returns the id of the checkpoint of a finished step. It is the number of the event that says so, so that a step that was
+// done again has another.
+func (m *mirror) idOf(id pawl.StepID) string { return fmt.Sprintf("ckpt-%06d", m.State.Steps[id].Done) }
+
+// saveStep makes the checkpoint of a finished step.
+func (m *mirror) saveStep(id pawl.StepID) { m.save(m.request(m.idOf(id), id, m.State.Steps[id].Ended)) }
 
 // request asks for a checkpoint that says that a step was finished last.
 func (m *mirror) request(name string, id pawl.StepID, at time.Time) Request {

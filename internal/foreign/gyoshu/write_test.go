@@ -433,6 +433,46 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
+// TestHistoryOfFailures: a stage that failed by itself was neither interrupted nor resumed, also if it was done later.
+func TestHistoryOfFailures(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	s.start("S01_load_tides", 1)
+	s.tell(pawl.AttemptEnded{AttemptRef: ref("S01_load_tides", 1), Outcome: pawl.Failed, Reason: pawl.ReasonExited, Stats: &pawl.AttemptStats{Seconds: 2}})
+	s.start("S01_load_tides", 2)
+	s.done("S01_load_tides", 2, nil)
+	s.start("clean-2", 1)
+	s.cut("clean-2", 1, "11111111")
+	s.start("clean-2", 2)
+	s.done("clean-2", 2, nil)
+	s.start("clean_2", 1)
+	s.cut("clean_2", 1, "22222222")
+	s.write(foreign.Exported)
+	report := string(s.files.Find("reports/tide-levels/README.md").Data)
+	if !strings.Contains(report, "*Note: 2 stage(s) were interrupted, 1 were resumed.*") {
+		t.Error(report)
+	}
+}
+
+// TestWhatWasPrunedStaysAway: Gyoshu lets go of the oldest checkpoints; they are not made again, with a time of now.
+func TestWhatWasPrunedStaysAway(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	for _, step := range []pawl.StepID{"S01_load_tides", "clean-2", "clean_2"} {
+		s.start(step, 1)
+		s.done(step, 1, nil)
+		s.write(foreign.StepEnded)
+	}
+	oldest := gyoshu.Records(s.files, "tide-levels", "")[2].Path
+	s.files = slices.DeleteFunc(s.files, func(f foreign.File) bool { return f.Path == oldest })
+	s.start("3", 1)
+	s.done("3", 1, nil)
+	s.write(foreign.StepEnded)
+	if got := gyoshu.Records(s.files, "tide-levels", ""); len(got) != 3 || s.files.Find(oldest) != nil {
+		t.Errorf("%d checkpoints, the newest of %s", len(got), got[0].Manifest.Stage)
+	}
+}
+
 // TestOwnCheckpointsAreLocal: a checkpoint is local by what the journal says, whatever it says of itself.
 func TestOwnCheckpointsAreLocal(t *testing.T) {
 	t.Parallel()

@@ -85,6 +85,9 @@ func (w *writer) action(current pawl.StepID) string {
 		return why("Paused", s.Why)
 	}
 	st := s.Steps[last]
+	if g := lastClosed(s); g != nil && (st == nil || g.Closed.After(st.Ended)) {
+		return "Gate " + w.answer(g)["status"] + ": " + g.Ask
+	}
 	switch {
 	case s.Status == pawl.StatusFailed && (st == nil || st.Status != pawl.GaveUp):
 		return why("Failed", s.Why)
@@ -98,6 +101,17 @@ func (w *writer) action(current pawl.StepID) string {
 		return "Completed " + w.nameOf(last)
 	}
 	return ""
+}
+
+// lastClosed returns the gate that was closed last since the run was made, nil for none: it may have been imported with others.
+func lastClosed(s *pawl.State) *pawl.GateState {
+	var last *pawl.GateState
+	for i := range s.Gates {
+		if g := &s.Gates[i]; g.Closed.After(s.Created) && (last == nil || g.Closed.After(last.Closed)) {
+			last = g
+		}
+	}
+	return last
 }
 
 func (w *writer) stepAgent(id pawl.StepID) string {

@@ -281,6 +281,20 @@ func TestTransactionsAreToldApart(t *testing.T) {
 	}
 }
 
+// What a person said is the last action, until something else happens.
+func TestAnAnswerIsAnAction(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, fixture(t, "inserts.sql"), first)
+	gate := pawl.Gate{Step: "08", Type: pawl.HumanVerify, Ask: "Go on?"}
+	gate.ID = gate.Identify()
+	s.tell(pawl.GateOpened{Gate: gate})
+	says(t, s.write(), "last_action", "Gate: Go on?")
+	s.tell(pawl.GateAnswered{Gate: gate.ID, Step: "08", Answer: pawl.Rejected, Why: "no"})
+	says(t, s.write(), "last_action", "Gate denied: Go on?")
+	s.done("08")
+	says(t, s.write(), "last_action", "Completed 08")
+}
+
 // The row is kept as it is when a person asks for a checkpoint, and each hour, once; older ones stay.
 func TestSnapshots(t *testing.T) {
 	t.Parallel()
