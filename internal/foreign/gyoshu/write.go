@@ -6,6 +6,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -129,7 +130,18 @@ func (m *mirror) unsaved() []pawl.StepID {
 			return finished[i+1:]
 		}
 	}
+	for i, id := range slices.Backward(finished) {
+		if m.found(id) {
+			return finished[i:]
+		}
+	}
 	return finished
+}
+
+// found reports whether a step was finished when the run was made of these files: its checkpoint is that of another run. The last
+// of such steps is said again, so that Gyoshu goes on behind it.
+func (m *mirror) found(id pawl.StepID) bool {
+	return m.State.Imported == System && strings.HasPrefix(m.State.Steps[id].Adopted, "imported")
 }
 
 // idOf returns the id of the checkpoint of a finished step. It is the number of the event that says so, so that a step that was

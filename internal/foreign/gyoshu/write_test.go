@@ -517,3 +517,25 @@ func TestOwnCheckpointsAreLocal(t *testing.T) {
 		}
 	}
 }
+
+// TestStagesThatWereFound: of the stages that another run finished the last is said again, and no other.
+func TestStagesThatWereFound(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	s.tell(pawl.RunImported{System: gyoshu.System, ID: "run-1"})
+	for _, step := range []pawl.StepID{"S01_load_tides", "clean-2"} {
+		s.tell(pawl.StepDone{Step: step, Adopted: "imported: gyoshu says so"})
+	}
+	s.start("clean_2", 1)
+	s.done("clean_2", 1, nil)
+	var stages []string
+	for _, path := range s.write(foreign.StepEnded) {
+		if m := s.files.Find(path); strings.HasSuffix(path, "checkpoint.json") {
+			read, _ := gyoshu.ReadManifest(path, m.Data)
+			stages = append(stages, read.Stage)
+		}
+	}
+	if len(stages) != 2 || !gyoshu.IsStage(stages[0]) || !strings.HasPrefix(stages[0], "S02") || !strings.HasPrefix(stages[1], "S03") {
+		t.Errorf("saved are %v", stages)
+	}
+}
