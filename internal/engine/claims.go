@@ -11,7 +11,8 @@ import (
 )
 
 // Prove looks at the files that the finished steps of a reading claim, below a project's root. A step of whose files one is
-// missing, or not as it was, is to be done again: that is a finding, the step is pending, and tells so to who does it.
+// missing, or not as it was, is to be done again: that is a finding, the step is pending, and tells so to who does it. The
+// steps come in an order in which they can be done.
 func Prove(root string, r foreign.Reading) (foreign.Reading, []pawl.Finding) {
 	r, _, findings := prove(root, r)
 	return r, findings
@@ -21,9 +22,8 @@ func Prove(root string, r foreign.Reading) (foreign.Reading, []pawl.Finding) {
 func prove(root string, r foreign.Reading) (foreign.Reading, map[pawl.StepID]pawl.Outputs, []pawl.Finding) {
 	proven := map[pawl.StepID]pawl.Outputs{}
 	var findings []pawl.Finding
-	r.Phases = slices.Clone(r.Phases)
+	r.Phases, findings = foreign.Ordered(r.Phases)
 	for i, phase := range r.Phases {
-		r.Phases[i].Steps = slices.Clone(phase.Steps)
 		for j := range phase.Steps {
 			s := &r.Phases[i].Steps[j]
 			if s.Status != pawl.Done && s.Status != pawl.Skipped {

@@ -313,7 +313,7 @@ func TestThePromptHasWarmthThreadsPointAndPlan(t *testing.T) {
 // TestReadsWithoutLoss: every value in the front matter of each fixture, and every bullet, is somewhere in what is read.
 func TestReadsWithoutLoss(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"document", "approved", "death", "corrupt", "prose", "decision", "failure", "feedback"} {
+	for _, name := range []string{"document", "verify", "schemas", "approved", "death", "corrupt", "prose", "decision", "failure", "feedback"} {
 		files, log := project(t, "testdata/read/"+name+".txtar")
 		r, _ := readAll(files, log)
 		data, err := json.Marshal(r)
