@@ -149,10 +149,10 @@ func readToWrite(dir string, codec foreign.Codec) (foreign.Files, error) {
 // since it was read ends it with ErrChanged, and stays as it is; where read is nil nobody asks that.
 func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []foreign.File) error {
 	dir, _ = placeOf(dir, codec)
-	for _, f := range files {
+	for i, f := range files {
 		path, err := inside(dir, f.Path)
 		if err == nil && read != nil && f.Was == nil && !strings.HasSuffix(f.Path, "/") {
-			err = unchanged(path, read.Find(f.Path))
+			err = unchanged(path, expected(read, files[:i], f.Path))
 		}
 		if err == nil {
 			err = writeForeign(path, f)
@@ -167,11 +167,24 @@ func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []f
 // ErrChanged means that somebody else has changed a file since it was read.
 var ErrChanged = errors.New("somebody else has changed it meanwhile")
 
-// unchanged looks whether a file is as it was read; nil: it was not there.
-func unchanged(path string, read *foreign.File) error {
+// expected returns how a file is to be found, after it was read and some were written; nil: it is not to be there.
+func expected(read foreign.Files, written []foreign.File, name string) []byte {
+	for _, f := range slices.Backward(written) {
+		if f.Path == name {
+			return f.Data
+		}
+	}
+	if f := read.Find(name); f != nil {
+		return append([]byte{}, f.Data...)
+	}
+	return nil
+}
+
+// unchanged looks whether a file is as it is to be found; nil: it is not to be there.
+func unchanged(path string, want []byte) error {
 	data, err := os.ReadFile(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && read == nil, err == nil && read != nil && bytes.Equal(data, read.Data):
+	case errors.Is(err, fs.ErrNotExist) && want == nil, err == nil && want != nil && bytes.Equal(data, want):
 		return nil
 	case err == nil || errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("write %s: %w", path, ErrChanged)
