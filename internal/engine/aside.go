@@ -62,9 +62,9 @@ func ArchiveForeign(p *project.Project, codec foreign.Codec, dir string) (folder
 		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s has no archive to set its state aside in", codec.System())}
 	}
 	if p != nil {
-		lock, err := lockImport(p)
-		if err != nil {
-			return nil, err
+		lock, held := lockImport(p)
+		if held != nil {
+			return nil, held
 		}
 		defer func() { err = errors.Join(err, lock.Unlock()) }()
 	}

@@ -71,6 +71,10 @@ func TestWriteForeignLosesNothing(t *testing.T) {
 			}
 		}
 	}
+	twice := []foreign.File{{Path: "twice.md", Data: []byte("a")}, {Path: "twice.md", Data: []byte("b")}, {Path: "twice.md"}, {Path: "twice.md", Data: []byte("c")}}
+	if err := WriteForeign(dir, grid.Codec, read, twice); err != nil {
+		t.Errorf("what it wrote itself it takes for another's: %v", err)
+	}
 	if data, err := os.ReadFile(filepath.Join(dir, "changed.md")); err != nil || string(data) != "theirs" {
 		t.Errorf("%s %v", data, err)
 	}

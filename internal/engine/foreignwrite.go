@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pawl/internal/disk"
@@ -30,7 +31,7 @@ func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []f
 	}
 	for i, f := range files {
 		if read != nil && f.Was == nil && !strings.HasSuffix(f.Path, "/") {
-			if err := unchanged(paths[i], read.Find(f.Path), f); err != nil {
+			if err := unchanged(paths[i], expected(read, files[:i], f.Path), f); err != nil {
 				return err
 			}
 		}
@@ -44,11 +45,24 @@ func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []f
 // ErrChanged means that somebody else has changed a file since it was read.
 var ErrChanged = errors.New("somebody else has changed it meanwhile")
 
-// unchanged looks whether a file is as it was read, nil: it was not there; or as it is to be.
-func unchanged(path string, read *foreign.File, f foreign.File) error {
+// expected returns how a file is to be found, after it was read and some were written; nil: it is not to be there.
+func expected(read foreign.Files, written []foreign.File, name string) []byte {
+	for _, f := range slices.Backward(written) {
+		if f.Path == name {
+			return f.Data
+		}
+	}
+	if f := read.Find(name); f != nil {
+		return append([]byte{}, f.Data...)
+	}
+	return nil
+}
+
+// unchanged looks whether a file is as it is to be found, nil: it is not to be there; or as it is to become.
+func unchanged(path string, want []byte, f foreign.File) error {
 	data, err := os.ReadFile(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && read == nil, err == nil && read != nil && bytes.Equal(data, read.Data):
+	case errors.Is(err, fs.ErrNotExist) && want == nil, err == nil && want != nil && bytes.Equal(data, want):
 		return nil
 	case err == nil && f.Data != nil && bytes.Equal(data, f.Data):
 		return nil

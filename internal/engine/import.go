@@ -55,9 +55,9 @@ func Import(ctx context.Context, p *project.Project, by pawl.Author, in Importin
 		return Imported{}, err
 	}
 	if err = m.once(ctx); err == nil {
-		err = m.remember()
+		err = m.remember() // first: to learn a thing again changes nothing
 	}
-	if err == nil { // first: to learn a thing again changes nothing
+	if err == nil {
 		err = m.write(ctx)
 	}
 	if err = errors.Join(err, lock.Unlock()); err != nil {

@@ -242,8 +242,8 @@ func (m *mirror) change(k *work, name string) string {
 	return "created"
 }
 
-// makeOutputs makes the output of each task that is done and did not write its own. One that pawl made
-// for an older one is made anew.
+// makeOutputs makes the output of each task that is done and did not write its own. One that pawl made for an older task of
+// that name is made anew.
 func (m *mirror) makeOutputs() {
 	elsewhere := m.elsewhere()
 	for _, k := range m.tasks() {

@@ -31,6 +31,14 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		if plan := foreign.PlanOf(r, "claude"); len(plan.Steps()) > 0 {
+			for i, step := range plan.Steps() {
+				s := r.Phases[0].Steps[i]
+				step.Accept = s.Checks(sitebuilder.System, "a folder", false)
+				for name := range step.Accept {
+					sitebuilder.Codec.(foreign.Prover).Meets(files, w, s.ID, name)
+				}
+				sitebuilder.Codec.(foreign.Prover).Meets(files, w, s.ID, "")
+			}
 			if _, err := pawl.WritePlan(plan); err != nil && !strings.Contains(err.Error(), "too large") {
 				t.Fatal(err)
 			}
@@ -43,10 +51,10 @@ func FuzzWrite(f *testing.F) {
 	addFixture(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		files := unpacked(data)
-		s := newTeller(t, readPlan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x, needs: []}, {id: T061, run: x, needs: []}, {id: T040, run: x, needs: []}]}]\n"), files)
+		s := newTeller(t, readPlan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x, needs: []}, {id: T061, run: x, needs: [], accept: {criteria: pawl verify --as sitebuilder --step T061}}, {id: T040, run: x, needs: []}]}]\n"), files)
 		s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone},
-			pawl.AttemptStarted{AttemptRef: ref("T061", 1)}, pawl.StepDone{Step: "T061", Attempt: 1, Token: ref("T061", 1).Token},
-			pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "x", Step: "T040", Opened: now.Add(time.Minute)}})
+			pawl.AttemptStarted{AttemptRef: ref("T061", 1)}, s.done("T061", 1),
+			pawl.AttemptStarted{AttemptRef: ref("T040", 1)}, pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "x", Step: "T040", Opened: now.Add(time.Minute)}})
 		made := sitebuilder.Codec.Write(files, s.view())
 		for _, m := range made {
 			if strings.HasSuffix(m.Path, ".json") && !json.Valid([]byte(strings.TrimPrefix(string(m.Data), "\uFEFF"))) {
@@ -80,6 +88,11 @@ func addFixture(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data)
+	for _, name := range []string{"messages/human-escalations", "messages/outbox-migration", "messages/inbox-supervisor", "messages/inbox-orchestrator", "progress/STATUS"} {
+		for _, text := range []string{"```\n", "x\n~~~", "## ACTIVE ESCALATIONS\n```\n## PENDING MESSAGES", "| a |\n|---|", "## PENDING MESSAGES"} {
+			f.Add([]byte("-- " + base + name + ".md --\n" + text))
+		}
+	}
 	for _, file := range team(f) {
 		f.Add(txtar.Format(&txtar.Archive{Files: []txtar.File{{Name: file.Path, Data: file.Data}}}))
 	}

@@ -1,7 +1,6 @@
 package sitebuilder
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -146,16 +145,10 @@ func (w *writer) deliver() {
 // add puts text behind all else of a Markdown file, which is made where it is not there.
 func (w *writer) add(name, title, text string) {
 	data := w.data(name)
-	eol := w.eol
 	if len(data) == 0 {
-		data = []byte(strings.ReplaceAll(title+"\n", "\n", eol))
-	} else {
-		eol = splice.EOL(data)
+		data = []byte(strings.ReplaceAll(title+"\n", "\n", w.eol))
 	}
-	if !bytes.HasSuffix(data, []byte("\n")) {
-		text = "\n" + text
-	}
-	w.put(name, append(bytes.Clone(data), strings.ReplaceAll(text, "\n", eol)...))
+	w.put(name, splice.Added(data, text))
 }
 
 // letter is a message that is to be posted.

@@ -341,11 +341,7 @@ func (w *writer) checkpointTable(data []byte) []byte {
 		}
 		return splice.Apply(data, append(edits, behind(data, lastLine(s, rows), w.rows(at))))
 	}
-	tail := "\n## Active Checkpoints\n\n" + checkpointHead + w.rows(nil)
-	if len(data) > 0 && data[len(data)-1] != '\n' {
-		tail = "\n" + tail
-	}
-	return append(slices.Clone(data), strings.ReplaceAll(tail, "\n", splice.EOL(data))...)
+	return splice.Added(data, "\n## Active Checkpoints\n\n"+checkpointHead+w.rows(nil))
 }
 
 // rows returns the rows of the tasks that a table does not have.

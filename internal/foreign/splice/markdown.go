@@ -1,6 +1,7 @@
 package splice
 
 import (
+	"bytes"
 	"strings"
 
 	"pawl/internal/pattern"
@@ -51,6 +52,32 @@ func Sections(lines []Line) []Section {
 		next[s.Level] = s.Line.Number
 	}
 	return sections
+}
+
+// Added returns a text in Markdown with lines behind it, in its own line ends. Code that it does not close is closed before:
+// else they would be code.
+func Added(data []byte, text string) []byte {
+	if mark := unclosed(Lines(data)); mark != "" {
+		text = mark + "\n" + text
+	}
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		text = "\n" + text
+	}
+	return append(bytes.Clone(data), strings.ReplaceAll(text, "\n", EOL(data))...)
+}
+
+// unclosed returns the mark of the fenced code that is not closed at the end, empty where none is.
+func unclosed(lines []Line) string {
+	fence := ""
+	for _, l := range lines {
+		switch mark := fenceOf(l.Text); {
+		case fence == "":
+			fence = mark
+		case strings.HasPrefix(mark, fence):
+			fence = ""
+		}
+	}
+	return fence
 }
 
 func fenceOf(text string) string {

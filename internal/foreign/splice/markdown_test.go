@@ -72,3 +72,15 @@ func FuzzMarkdown(f *testing.F) {
 		}
 	})
 }
+
+// TestAdded: behind code that is not closed, without a line end, in the text's own line ends.
+func TestAdded(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "x\n", "a\r\n": "a\r\nx\r\n", "a\n```go\nb\n```\n": "a\n```go\nb\n```\nx\n", "```\n~~~": "```\n~~~\n```\nx\n", "~~~\n": "~~~\n~~~\nx\n", "```\n```\n  ```\n": "```\n```\n  ```\n```\nx\n",
+	} {
+		if got := string(splice.Added([]byte(text), "x\n")); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
