@@ -44,11 +44,11 @@ func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []f
 // ErrChanged means that somebody else has changed a file since it was read.
 var ErrChanged = errors.New("somebody else has changed it meanwhile")
 
-// unchanged looks whether a file is as it was read, nil: it was not there; or as it is to be.
+// unchanged looks whether a file is as it was read, nil or one without data: it was not there; or as it is to be.
 func unchanged(path string, read *foreign.File, f foreign.File) error {
 	data, err := os.ReadFile(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && read == nil, err == nil && read != nil && bytes.Equal(data, read.Data):
+	case errors.Is(err, fs.ErrNotExist) && (read == nil || read.Data == nil), err == nil && read != nil && bytes.Equal(data, read.Data):
 		return nil
 	case err == nil && f.Data != nil && bytes.Equal(data, f.Data):
 		return nil
