@@ -114,7 +114,7 @@ func (f *follower) file(name string, last bool, parse func([]byte, pawl.Source) 
 			return nil, err
 		}
 		whole := bytes.LastIndexByte(buffer[:n], '\n') + 1
-		if whole == 0 && (last || n == len(buffer)) {
+		if whole == 0 && (last || n == maxFollowed) {
 			whole = n // a line longer than the buffer says nothing to us
 		}
 		if whole == 0 {
