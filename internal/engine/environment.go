@@ -80,11 +80,15 @@ func (e *Engine) idempotencyKey(w work, key pawl.Key) string {
 	return key.Hash()
 }
 
-// resume returns what an attempt is told of those before it, as JSON; empty for a first attempt with nothing to tell.
+// resume returns what an attempt is told of those before it, as JSON; empty for a first attempt with nothing to tell. What was
+// imported was begun elsewhere: there is always something, and an agent that begins is briefed.
 func (e *Engine) resume(ctx context.Context, w work, ref pawl.AttemptRef, key pawl.Key) (string, error) {
-	st := e.state.Steps[w.step.ID]
-	if st == nil {
+	st, imported := e.state.Steps[w.step.ID], e.state.Imported != ""
+	if st == nil && !imported {
 		return "", nil
+	}
+	if st == nil {
+		st = &pawl.StepState{}
 	}
 	told := pawl.Resume{Attempt: ref.Attempt, Rejected: st.Rejected}
 	var t *pawl.Try
@@ -109,7 +113,7 @@ func (e *Engine) resume(ctx context.Context, w work, ref pawl.AttemptRef, key pa
 			told.Answers = append(told.Answers, pawl.Told{Ask: g.Ask, Answer: g.Answer.Answer, Option: g.Answer.Option, Why: g.Answer.Why})
 		}
 	}
-	if ref.Attempt == 1 && told.Rejected == "" && len(told.Answers) == 0 {
+	if ref.Attempt == 1 && !imported && told.Rejected == "" && len(told.Answers) == 0 {
 		return "", nil
 	}
 	return encodeResume(told)

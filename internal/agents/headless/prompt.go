@@ -25,7 +25,9 @@ type Task struct {
 func (t Task) Begin(brief string, told *pawl.Resume) string {
 	parts := []string{t.Prompt, t.terms()}
 	if told != nil {
-		parts = append(parts, "This was tried before. "+t.past(*told))
+		if past := t.past(*told); past != "" || told.Attempt > 1 {
+			parts = append(parts, "This was tried before. "+past)
+		}
 	}
 	if brief != "" {
 		parts = slices.Concat([]string{strings.TrimSpace(brief), "Your task:"}, parts)
