@@ -412,3 +412,17 @@ func TestSignsOfLifeNeverGoBack(t *testing.T) {
 		}
 	}
 }
+
+// TestATornSummaryIsReplaced: one that was cut off goes to the archive, and the block's own stands in its place.
+func TestATornSummaryIsReplaced(t *testing.T) {
+	t.Parallel()
+	const name, torn = ".grid/phases/01-a/01-SUMMARY.md", "---\nstatus: complete\ncom"
+	s := begin(t, blogPlan, foreign.Files{{Path: name, Data: []byte(torn)}})
+	s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1), done("setup", 1, nil))
+	s.write(foreign.StepEnded, pawl.StatusActive)
+	kept := s.disk.Match(".grid/archive/*/01-SUMMARY-*.md")
+	r, findings := grid.Codec.Read(s.wanted(), s.now)
+	if len(kept) != 1 || string(kept[0].Data) != torn || has(findings, "proves nothing") || step(t, r, "01").Status != pawl.Done {
+		t.Errorf("%v %v\n%s", kept, findings, s.disk.Find(name).Data)
+	}
+}
