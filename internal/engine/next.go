@@ -213,7 +213,7 @@ func (d *decider) asked(purpose pawl.Purpose, budget string, step pawl.StepID) b
 // mayStart reports whether anything new may be started at all.
 func (d *decider) mayStart() bool {
 	for _, g := range d.state.Gates {
-		if g.Purpose == pawl.ForBudget && (g.Open() || g.Answer != nil && g.Answer.Answer != pawl.Approved) {
+		if g.Halts() && (g.Open() || g.Answer != nil && g.Answer.Answer != pawl.Approved) {
 			return false
 		}
 	}
@@ -453,8 +453,15 @@ func (d *decider) end() {
 		}
 	}
 	for _, g := range d.state.Gates {
-		if g.Purpose == pawl.ForBudget && g.Answer != nil && g.Answer.Answer != pawl.Approved {
-			d.add(action{do: fail, why: "the " + g.Budget + " budget was not raised"})
+		switch {
+		case g.Halts() && g.Answer != nil && g.Answer.Answer != pawl.Approved:
+			why := "the " + g.Budget + " budget was not raised"
+			if g.Purpose == pawl.ForRebuilt {
+				why = strings.TrimSuffix("what was rebuilt is not right: "+g.Answer.Why, ": ")
+			}
+			d.add(action{do: fail, why: why})
+			return
+		case g.Purpose == pawl.ForRebuilt && g.Open():
 			return
 		}
 	}

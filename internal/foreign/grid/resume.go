@@ -32,6 +32,7 @@ func (r *reader) judge() {
 	}
 	r.current()
 	r.resumePoint()
+	r.askRebuilt()
 	r.phasesOut()
 	r.prompt()
 }
