@@ -322,7 +322,13 @@ func (m *importer) step(s *foreign.Step) error {
 		return m.say(s.Ended, pawl.StepSkipped{Step: s.ID, Why: orElse(s.Why, "skipped in "+m.System)})
 	}
 	planned := m.plan.byID[s.ID]
-	key, err := keyNow(m.project.Root, m.plan.Plan, work{step: planned, index: -1}, given(m.plan.needs[s.ID], m.state))
+	needs := given(m.plan.needs[s.ID], m.state)
+	for need := range needs {
+		if !m.state.Steps[need].Finished() {
+			needs[need] = pawl.NotKnown
+		}
+	}
+	key, err := keyNow(m.project.Root, m.plan.Plan, work{step: planned, index: -1}, needs)
 	if err != nil {
 		return err
 	}
