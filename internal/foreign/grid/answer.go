@@ -50,7 +50,7 @@ func (c codec) Answers(files foreign.Files, v foreign.View) []pawl.GateAnswered 
 	}
 	if shown == "" { // as it was imported: what the file asks is the gate
 		for _, g := range read(files, c.at, nil, v.Now).out.Gates {
-			if g.Purpose == "" {
+			if g.Purpose != pawl.ForRebuilt {
 				shown = string(g.ID)
 			}
 		}

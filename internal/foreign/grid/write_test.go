@@ -311,6 +311,11 @@ func TestMirrorChangesOnlyWhatDiffers(t *testing.T) {
 			s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started(step, 1))
 			at(foreign.Began, pawl.StatusActive)
 			s.memories = append(slices.Clone(s.memories), pawl.Memory{Kind: pawl.Gotcha, Text: "new: gotcha"}, pawl.Memory{Kind: pawl.Fragile, Text: "new fragile"})
+			for _, g := range s.state.OpenGates() {
+				if g.Step == step {
+					s.say(pawl.GateWithdrawn{Gate: g.ID, Why: "step ended"})
+				}
+			}
 			s.say(done(step, 1, nil))
 			at(foreign.StepEnded, pawl.StatusActive)
 			at(foreign.Learned, pawl.StatusActive)

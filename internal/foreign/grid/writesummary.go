@@ -191,7 +191,7 @@ func (w *writer) waves() {
 		for _, k := range inWave[n] {
 			blocks.Items = append(blocks.Items, splice.Text(k.block))
 			begun = begun || k.begun() || k.done()
-			if k.state.Finished() {
+			if k.finished() {
 				done++
 			}
 		}
