@@ -110,7 +110,11 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if afresh, err := a.afresh(codec, dir, folder, o); err != nil || afresh {
 		return err
 	}
-	made, err := a.makeRun(ctx, reading, findings, dir, o.agent)
+	at := workIn(dir, folder)
+	if place != "" {
+		at = filepath.Join(root, filepath.FromSlash(place))
+	}
+	made, err := a.makeRun(ctx, reading, findings, at, o.agent)
 	if err != nil {
 		return err
 	}
@@ -138,6 +142,14 @@ func seenFrom(root, dir string, reading foreign.Reading) foreign.Reading {
 		return reading
 	}
 	return reading.In(filepath.ToSlash(rel))
+}
+
+// workIn returns where the work lies that is read of a folder: the folder itself, or where the first of several runs in it is.
+func workIn(dir string, folder *engine.ForeignFolder) string {
+	if places := folder.Places(); len(places) > 0 {
+		return filepath.Join(dir, filepath.FromSlash(places[0]))
+	}
+	return dir
 }
 
 // makeRun makes a run of what was read, and says so.
