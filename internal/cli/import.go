@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -68,6 +69,9 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	codec, err := a.codec(system)
 	if err != nil {
 		return err
+	}
+	if agents := pawl.AgentNames[:len(pawl.AgentNames)-1]; !slices.Contains(agents, pawl.AgentName(o.agent)) { // without AnyCommand
+		return usageError("", "--agent: no agent %q: use %s", o.agent, joined(agents))
 	}
 	if o.project != "" {
 		chooser, several := codec.(foreign.Chooser)
