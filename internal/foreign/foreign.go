@@ -160,6 +160,10 @@ type World struct {
 	Hash   func(path string) (sha256 string, size int64, err error)
 	Commit func(hash string) bool // whether git knows a commit; nil: there is no git
 
+	// Unread are the files and folders of the codec's system that are there and could not be read: links, what is too large,
+	// what nobody may read. The findings say so; what they stand for is there all the same.
+	Unread []string
+
 	// Run returns what the project's own journal says of one of its runs. Nil, or no state: it knows none of that name.
 	Run func(id string) (*pawl.State, *pawl.Plan)
 
