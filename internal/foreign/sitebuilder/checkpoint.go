@@ -51,9 +51,20 @@ type fault struct {
 	blocking      bool
 }
 
+func checkpointAt(name string) *checkpoint {
+	return &checkpoint{named: nameOf(name), file: name, percent: -1, criteria: map[string]bool{}, scores: map[string]int{}, facts: map[string]string{}}
+}
+
+// unreadAt returns a checkpoint of which no more is known than that it is there.
+func unreadAt(name string) *checkpoint {
+	c := checkpointAt(name)
+	c.broken = true
+	return c
+}
+
 // readCheckpoint reads a checkpoint. One that is no JSON is read line by line, and not believed that it is complete.
 func (r *reader) readCheckpoint(f *foreign.File) *checkpoint {
-	c := &checkpoint{named: nameOf(f.Path), file: f.Path, percent: -1, criteria: map[string]bool{}, scores: map[string]int{}, facts: map[string]string{}}
+	c := checkpointAt(f.Path)
 	root, err := splice.ReadJSON(f.Data)
 	switch {
 	case err != nil:
@@ -182,9 +193,9 @@ func (c *checkpoint) readQuality(rec record) {
 	}
 }
 
-// word returns what its status means. A file that cannot be read whole proves nothing.
+// word returns what its status means. A file that cannot be read whole proves nothing but that its task was begun.
 func (c *checkpoint) word() word {
-	if w := meaning(c.native); !c.broken || w != complete {
+	if w := meaning(c.native); !c.broken || w != complete && c.native != "" {
 		return w
 	}
 	return inProgress
