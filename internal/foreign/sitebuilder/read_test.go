@@ -253,7 +253,6 @@ func TestBrokenJSONIsReadLineByLine(t *testing.T) {
 	want(t, findings, pawl.Warn, "content-T1.json:1", `the key "status" is there more than once`)
 }
 
-// TestPathsNeverLeadOutside: what a checkpoint claims is not looked for beyond the project.
 // A checkpoint that is there and cannot be read leaves its task in the plan, begun and not done.
 func TestUnreadCheckpointKeepsItsTask(t *testing.T) {
 	t.Parallel()
@@ -269,6 +268,7 @@ func TestUnreadCheckpointKeepsItsTask(t *testing.T) {
 	}
 }
 
+// TestPathsNeverLeadOutside: what a checkpoint claims is not looked for beyond the project.
 func TestPathsNeverLeadOutside(t *testing.T) {
 	t.Parallel()
 	var asked []string
