@@ -26,6 +26,7 @@ type File struct {
 	Changed time.Time      // when it was last written; zero where that is not known
 	Was     []byte         // not nil: it is a database; Data has tables of it as SQL text, and these are they as they were read
 	Parts   []sqldump.Part // of a database, which were read
+	Broken  string         // of what is written: the path of the file that it is a copy of, which could not be read and is made anew
 }
 
 // Files are the files of a project, by path.
@@ -159,6 +160,10 @@ type World struct {
 	Exists func(path string) bool // never outside of the project
 	Hash   func(path string) (sha256 string, size int64, err error)
 	Commit func(hash string) bool // whether git knows a commit; nil: there is no git
+
+	// Unread are the files and folders of the codec's system that are there and could not be read: links, what is too large,
+	// what nobody may read. The findings say so; what they stand for is there all the same.
+	Unread []string
 
 	// Run returns what the project's own journal says of one of its runs. Nil, or no state: it knows none of that name.
 	Run func(id string) (*pawl.State, *pawl.Plan)
