@@ -197,7 +197,7 @@ func TestProjectsAreReadAlone(t *testing.T) {
 	}
 }
 
-// A status that nobody knows is silence to the program; here it is a finding, and the project may be gone on with.
+// A status that nobody knows is silence to the program; here it is put before a person, and the project may be gone on with.
 func TestAnUnknownStatusIsAsked(t *testing.T) {
 	t.Parallel()
 	r, findings := read(t, fixture(t, "inserts.sql", "'active'", "'Thinking'"), world())
@@ -205,6 +205,9 @@ func TestAnUnknownStatusIsAsked(t *testing.T) {
 		t.Error(r.Status, r.Native)
 	}
 	finds(t, findings, pawl.Bad, `status "Thinking" is none of`)
+	if len(r.Gates) != 3 || r.Gates[0].Step != r.Position.StepID || !strings.Contains(r.Gates[0].Ask, `"Thinking"`) || r.Gates[0].Answer != "" || !strings.HasSuffix(r.Resume, "a person looks first") {
+		t.Errorf("%+v %s", r.Gates, r.Resume)
+	}
 }
 
 // Times without a zone are UTC, those of the future count for nothing, and what happened lately may still go on.
