@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -140,8 +141,24 @@ func (m *mirror) unsaved() []pawl.StepID {
 
 // found reports whether a step was finished when the run was made of these files: its checkpoint is that of another run. The last
 // of such steps is said again, so that Gyoshu goes on behind it.
-func (m *mirror) found(id pawl.StepID) bool {
-	return m.State.Imported == System && strings.HasPrefix(m.State.Steps[id].Adopted, "imported")
+func (m *mirror) found(id pawl.StepID) bool { return m.State.Imported == System && m.imported(id) }
+
+// imported reports whether a step was finished when the run was made: pawl never ran it.
+func (m *mirror) imported(id pawl.StepID) bool {
+	return strings.HasPrefix(m.State.Steps[id].Adopted, "imported")
+}
+
+// trust returns how far what stands for a finished step is trusted: for one that pawl never ran no further than the least trusted
+// checkpoint of the research, for it is made of these.
+func (m *mirror) trust(id pawl.StepID) Trust {
+	if !m.imported(id) {
+		return Local
+	}
+	outside := !filepath.IsLocal(cmp.Or(m.State.ImportPath, "."))
+	if outside || slices.ContainsFunc(Records(m.before, m.title, ""), func(r *Record) bool { return r.Manifest != nil && r.Manifest.Trust == Untrusted }) {
+		return Untrusted
+	}
+	return Imported
 }
 
 // idOf returns the id of the checkpoint of a finished step. It is the number of the event that says so, so that a step that was
@@ -160,6 +177,7 @@ func (m *mirror) request(name string, id pawl.StepID, at time.Time) Request {
 		Session:   m.run,
 		Stage:     m.stages[id],
 		Status:    Saved,
+		Trust:     m.trust(id),
 		Python:    Python{Platform: platform()},
 		Artifacts: artifactsIn(m.State.Steps[id].Outputs),
 		Now:       at,

@@ -539,3 +539,38 @@ func TestStagesThatWereFound(t *testing.T) {
 		t.Errorf("saved are %v", stages)
 	}
 }
+
+// TestTrustIsNotLaundered: what stands for stages that pawl never ran is trusted no more than what it was made of.
+func TestTrustIsNotLaundered(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		path, says string // where it was imported from, and what a checkpoint there says of itself
+		want       gyoshu.Trust
+	}{
+		{".", "local", gyoshu.Imported}, {".", "imported", gyoshu.Imported}, {".", "untrusted", gyoshu.Untrusted}, {"/elsewhere", "local", gyoshu.Untrusted},
+	} {
+		s := newTeller(t)
+		there := gyoshu.Manifest{CheckpointID: "c", Run: "run-1", Stage: "S01_load_tides", Status: gyoshu.Saved, Trust: gyoshu.Trust(c.says)}
+		s.files = foreign.Files{{Path: "reports/tide-levels/checkpoints/run-1/c/checkpoint.json", Data: there.Encode()}}
+		s.tell(pawl.RunImported{System: gyoshu.System, ID: "run-1", Path: c.path},
+			pawl.StepDone{Step: "S01_load_tides", Adopted: "imported: gyoshu says so", Outputs: pawl.Outputs{"m.pkl": {SHA256: strings.Repeat("a", 64), Size: 3}}})
+		s.write(foreign.StepEnded)
+		newest := gyoshu.Records(s.files, "tide-levels", tideRun)[0].Manifest
+		if code := strings.Join(newest.Rehydration.Source, "\n"); newest.Trust != c.want || c.want == gyoshu.Untrusted && strings.Contains(code, "pickle.load") {
+			t.Errorf("%s, %s: %s\n%s", c.path, c.says, newest.Trust, code)
+		}
+		w := foreign.World{Now: noon.Add(24 * time.Hour), Run: func(string) (*pawl.State, *pawl.Plan) { return s.state, s.plan }}
+		r, _ := gyoshu.ReadRun(s.files, "tide-levels", tideRun, w)
+		if want := "Checkpoint is " + string(c.want) + " - verify source before resuming"; !strings.HasSuffix(r.Resume, want) {
+			t.Errorf("%s, %s: %s", c.path, c.says, r.Resume)
+		}
+	}
+	s := newTeller(t)
+	s.tell(pawl.RunImported{System: gyoshu.System}, pawl.StepDone{Step: "S01_load_tides", Adopted: "imported: gyoshu says so"})
+	s.start("clean-2", 1)
+	s.done("clean-2", 1, nil)
+	s.write(foreign.StepEnded)
+	if m := gyoshu.Records(s.files, "tide-levels", tideRun)[0].Manifest; m.Trust != gyoshu.Local {
+		t.Errorf("what pawl ran itself is %s", m.Trust)
+	}
+}
