@@ -207,6 +207,9 @@ func (e *Engine) work(ctx context.Context, do func(helpers context.Context) erro
 	}
 	if mirrorErr := e.mirror.close(context.WithoutCancel(ctx), e.state, e.plan.Plan); mirrorErr != nil {
 		e.note("the files of %s: %v", e.mirror.Codec.System(), mirrorErr)
+		if hint := pawl.HintOf(mirrorErr); hint != "" {
+			e.note("hint: %s", hint)
+		}
 	}
 	e.notes = append(e.notes, e.mirror.notes()...)
 	return err

@@ -37,6 +37,23 @@ func (codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 	return m.changed()
 }
 
+// Refuses says that the notebook cannot be read: each checkpoint is to point to a cell in it.
+func (codec) Refuses(files foreign.Files, run *pawl.State) []pawl.Finding {
+	file := files.Find(notebookPath(titleOf(run.Name)))
+	if file == nil {
+		return nil
+	}
+	_, err := ReadNotebook(file.Data)
+	if err == nil {
+		return nil
+	}
+	f := &findings{path: file.Path}
+	f.broken(err)
+	f.list[0].What += "; without it there are no checkpoints"
+	f.list[0].Hint = "bring back a copy of it, then pawl export gyoshu"
+	return f.list
+}
+
 // mirror writes one run. Its files are what is there, with what was changed so far.
 type mirror struct {
 	foreign.View
@@ -185,13 +202,13 @@ func (m *mirror) request(name string, id pawl.StepID, at time.Time) Request {
 }
 
 // save makes a checkpoint that is not there yet, by its time behind all others: of two at the same time Gyoshu takes any.
-// Where the notebook cannot be read the manifest is made without its cell.
+// Where the notebook cannot be read there is none, for it would point to a cell that is not there.
 func (m *mirror) save(r Request) {
 	if r.Now = r.Now.Truncate(time.Millisecond); !r.Now.After(m.latest) {
 		r.Now = m.latest.Add(time.Millisecond)
 	}
-	files, err := r.files(m.files, true)
-	if err == nil { // else it is there already, or has a name that Gyoshu could not load
+	files, err := r.files(m.files, false)
+	if err == nil { // else it is there already, its notebook is broken, or has a name that Gyoshu could not load
 		m.put(files...)
 		m.latest = r.Now
 	}

@@ -296,18 +296,21 @@ func changedLines(t *testing.T, before, after foreign.Files, name string, want .
 	}
 }
 
-// TestWriteLeavesBrokenFiles: what cannot be read is not written over; the checkpoints are made all the same.
+// TestWriteLeavesBrokenFiles: what cannot be read is not written over; and no checkpoint is made whose cell cannot be, which is said.
 func TestWriteLeavesBrokenFiles(t *testing.T) {
 	t.Parallel()
-	files := foreign.Files{{Path: "notebooks/tide-levels.ipynb", Data: []byte("{")}, {Path: "reports/tide-levels/auto/loop-state.json", Data: []byte("[")}}
-	for _, f := range gyoshu.New().Write(files, tideView(t)) {
-		if !strings.HasSuffix(f.Path, "/checkpoint.json") {
-			t.Errorf("%s is written over:\n%s", f.Path, f.Data)
-			continue
+	for _, broken := range []string{"{", "", `{"cells": 5}`, "[]"} {
+		files := foreign.Files{{Path: "notebooks/tide-levels.ipynb", Data: []byte(broken)}, {Path: "reports/tide-levels/auto/loop-state.json", Data: []byte("[")}}
+		if made := gyoshu.New().Write(files, tideView(t)); len(made) > 0 {
+			t.Errorf("%q: %s is written", broken, made[0].Path)
 		}
-		if m, problems := gyoshu.ReadManifest(f.Path, f.Data); len(problems) > 0 || !m.Intact() {
-			t.Errorf("%s: %v", f.Path, problems)
+		refuses := gyoshu.New().(foreign.Refuser).Refuses(files, tideView(t).State)
+		if len(refuses) != 1 || refuses[0].Level != pawl.Bad || !strings.HasPrefix(refuses[0].Where, files[0].Path) {
+			t.Errorf("%q: %+v", broken, refuses)
 		}
+	}
+	if made := gyoshu.New().Write(nil, tideView(t)); len(gyoshu.New().(foreign.Refuser).Refuses(made, tideView(t).State)) > 0 {
+		t.Error("it refuses what it wrote itself")
 	}
 }
 
