@@ -90,7 +90,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	}
 	reading, findings := folder.Read(place)
 	if reading.Name == "" && len(reading.Phases) == 0 {
-		return a.nothingRead(system, dir, folder, findings)
+		return a.nothingRead(system, dir, findings)
 	}
 	root, err := a.here()
 	if p, inside := a.project(); inside == nil {
@@ -129,10 +129,12 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 }
 
 // nothingRead says why nothing was read: there is nothing, or it could not be.
-func (a *app) nothingRead(system, dir string, folder *engine.ForeignFolder, findings []pawl.Finding) error {
+func (a *app) nothingRead(system, dir string, findings []pawl.Finding) error {
 	a.printWorst(findings)
-	if unread := folder.Unread(); len(unread) > 0 {
-		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("no files of %s could be read: %s", system, unread[0].Where), Hint: unread[0].Hint}
+	for _, f := range findings {
+		if f.Level == pawl.Bad {
+			return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("no files of %s could be read: %s", system, f.Where), Hint: f.Hint}
+		}
 	}
 	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no files of %s in %s", system, dir), Hint: "pawl import " + system + " PATH"}
 }
