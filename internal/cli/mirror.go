@@ -58,13 +58,3 @@ func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *engine.R
 		a.sayNotes([]string{err.Error()})
 	}
 }
-
-// mirrorFiles returns the files of another system that are not as they are to be for a run.
-func (a *app) mirrorFiles(ctx context.Context, p *project.Project, r *engine.Run, m engine.Mirror, why foreign.Moment) ([]foreign.File, error) {
-	cfg, err := Snapshots(p)
-	if err != nil {
-		return nil, err
-	}
-	holder, alive := p.EngineHolder()
-	return engine.MirrorNow(ctx, p, r, m, cfg, why, alive && holder.Run == r.State.Run)
-}

@@ -43,7 +43,11 @@ func OpenForeign(ctx context.Context, p *project.Project, codec foreign.Codec, d
 	if p != nil {
 		world.Run = saidOnce(ctx, p)
 	}
-	return &ForeignFolder{codec: codec, files: files, world: world, commits: commits, findings: findings}, nil
+	f := &ForeignFolder{codec: codec, files: files, world: world, commits: commits, findings: findings}
+	for _, unread := range f.Unread() {
+		f.world.Unread = append(f.world.Unread, unread.Where)
+	}
+	return f, nil
 }
 
 // saidOnce returns what says what the journal of a run says, and reads each once; nothing, where there is none that can be read.

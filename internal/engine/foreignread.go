@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -60,6 +61,9 @@ func (r *foreignReader) visit(path string, d fs.DirEntry, err error) error {
 	case err != nil || relErr != nil:
 		r.findings = append(r.findings, notRead(name, errors.Join(err, relErr)))
 	case d.IsDir():
+		if foreign.Wanted(r.wants, name) {
+			r.findings = append(r.findings, pawl.Finding{Level: pawl.Warn, Where: name, What: "it is left out: it is a folder, and is called as a file is"})
+		}
 		return r.enter(name, d.Name())
 	case d.Type()&fs.ModeSymlink != 0:
 		r.link(path, name)
@@ -165,16 +169,20 @@ func notRead(name string, err error) pawl.Finding {
 }
 
 // readToWrite is ReadForeign for who writes: all must have been read, for what was not would be taken for missing, and made
-// anew over what is there.
+// anew over what is there; and the codec must be able to write into it. Else it is an error of KindDamaged.
 func readToWrite(run *pawl.State, dir string, codec foreign.Codec) (foreign.Files, error) {
 	files, findings, err := readFor(run, dir, codec)
+	if r, may := codec.(foreign.Refuser); may && err == nil {
+		findings = append(findings, r.Refuses(files, run)...)
+	}
+	hint := ""
 	for _, f := range findings {
 		if f.Level == pawl.Bad {
-			err = errors.Join(err, fmt.Errorf("%s: %s", f.Where, f.What))
+			err, hint = errors.Join(err, fmt.Errorf("%s: %s", f.Where, f.What)), cmp.Or(hint, f.Hint)
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("nothing of %s is written: %w", codec.System(), err)
+		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("nothing of %s is written: %w", codec.System(), err), Hint: hint}
 	}
 	return files, nil
 }

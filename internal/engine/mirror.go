@@ -218,6 +218,11 @@ func MirrorNow(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Sn
 	if err != nil {
 		return nil, err
 	}
+	return mirrorOver(ctx, p, r, m, cfg, why, engine, files), nil
+}
+
+// mirrorOver is MirrorNow over files that were read.
+func mirrorOver(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snapshots, why foreign.Moment, engine bool, files foreign.Files) []foreign.File {
 	var store *snapshot.Store
 	if _, err := os.Stat(p.Snapshots()); err == nil {
 		if store, err = OpenSnapshots(ctx, p, cfg); err == nil {
@@ -225,7 +230,7 @@ func MirrorNow(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Sn
 		}
 	}
 	engine = engine || anyAlive(p, r.State)
-	return m.Codec.Write(files, viewOf(ctx, p, r, m.Codec, store, why, engine)), nil
+	return m.Codec.Write(files, viewOf(ctx, p, r, m.Codec, store, why, engine))
 }
 
 // anyAlive reports whether an attempt of a run is still at work.

@@ -26,6 +26,7 @@ type File struct {
 	Changed time.Time      // when it was last written; zero where that is not known
 	Was     []byte         // not nil: it is a database; Data has tables of it as SQL text, and these are they as they were read
 	Parts   []sqldump.Part // of a database, which were read
+	Broken  string         // of what is written: the path of the file that it is a copy of, which could not be read and is made anew
 }
 
 // Files are the files of a project, by path.
@@ -118,6 +119,13 @@ type Owner interface {
 	Unfinished(files Files, w World, plan *pawl.Plan) (what, file string)
 }
 
+// Refuser is a codec that cannot write a run beside everything that may be there.
+type Refuser interface {
+	// Refuses returns what keeps it from writing a run: files that break off, or cannot be understood, in which its words would have
+	// to stand. Then nothing is written, and people are told.
+	Refuses(files Files, run *pawl.State) []pawl.Finding
+}
+
 // Listener is a codec of a system in whose files people write what they answer.
 type Listener interface {
 	// Answers returns what stands in the files as answers to gates that are open, each to exactly the gate that the files
@@ -159,6 +167,10 @@ type World struct {
 	Exists func(path string) bool // never outside of the project
 	Hash   func(path string) (sha256 string, size int64, err error)
 	Commit func(hash string) bool // whether git knows a commit; nil: there is no git
+
+	// Unread are the files and folders of the codec's system that are there and could not be read: links, what is too large,
+	// what nobody may read. The findings say so; what they stand for is there all the same.
+	Unread []string
 
 	// Run returns what the project's own journal says of one of its runs. Nil, or no state: it knows none of that name.
 	Run func(id string) (*pawl.State, *pawl.Plan)

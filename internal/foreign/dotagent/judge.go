@@ -244,10 +244,10 @@ func (r *reader) build(late bool) bool {
 
 func (r *reader) taskStep(t *task) foreign.Step {
 	s := foreign.Step{
-		ID: t.step, Name: oneLine(cmp.Or(t.first("name", "title"), t.id)), Status: t.status, Native: t.native, Agent: "Executor",
+		ID: t.step, Name: oneLine(cmp.Or(t.first("name", "title"), t.name, t.id)), Status: t.status, Native: t.native, Agent: "Executor",
 		Needs: r.needs(t), Started: t.started, Ended: t.ended, Attempts: t.attempts, Why: t.reason, Where: t.where(), Facts: map[string]string{},
 	}
-	s.Goal = cmp.Or(t.first("goal", "description", "objective", "summary"),
+	s.Goal = cmp.Or(t.first("goal", "description", "objective", "summary"), t.name,
 		"Do task "+t.id+" of workflow "+r.name()+", as memory/reports/final_design.json has it.") +
 		"\nWrite what became of it to " + outputOf(t.id) + "."
 	if t.status == pawl.AwaitsGate {

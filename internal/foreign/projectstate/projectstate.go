@@ -29,6 +29,7 @@ var (
 	_ foreign.Witness = codec{}
 	_ foreign.Tabular = codec{}
 	_ foreign.Chooser = codec{}
+	_ foreign.Refuser = codec{}
 )
 
 // System returns its name.

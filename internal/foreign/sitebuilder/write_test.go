@@ -369,6 +369,31 @@ func TestWhatCannotBeReadIsKept(t *testing.T) {
 	t.Error("it is gone")
 }
 
+// TestWhatIsWholeOfABrokenOneStays: what replaces a checkpoint that is no JSON says what could be read of it.
+func TestWhatIsWholeOfABrokenOneStays(t *testing.T) {
+	t.Parallel()
+	const torn = `{
+  "agent": "migration",
+  "task_id": "T060",
+  "status": "in_progress",
+  "subtasks": {"total": 29, "completed": 19, "items": [{"id": "post-01", "status": "complete"}, {"id": "po
+  "progress_percent": 65,
+  "files_modi`
+	s := newTeller(t, readPlan(t, sitePlan), one("migration-T060.json", torn))
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	s.write()
+	s.has("progress/checkpoints/migration-T060.json", `"total": 29, "completed": 19`, `"id": "post-01"`, `"progress_percent": 65`, `"agent": "migration"`)
+	for _, f := range s.files {
+		if own := strings.Contains(f.Path, ".broken-"); own != foreign.Wanted(sitebuilder.Codec.(foreign.Archivist).Archived(), f.Path) {
+			t.Errorf("%s is taken for somebody's output", f.Path)
+		}
+	}
+	w := world()
+	if met, why := sitebuilder.Codec.(foreign.Prover).Meets(one("migration-T060.json", torn), w, "T060", "3_files_created"); met || !strings.Contains(why, "migration-T060.json is no JSON") {
+		t.Errorf("%v: %s", met, why)
+	}
+}
+
 // TestMessagesAreSaidOnce: with others in the same second, and beside what is in the boxes.
 func TestMessagesAreSaidOnce(t *testing.T) {
 	t.Parallel()

@@ -62,14 +62,23 @@ func (w *writer) standing(k *work, open []pawl.Blocker) word {
 	return inProgress
 }
 
-// begin returns an editor of a checkpoint. One that cannot be read is kept beside the new one.
+// brokenMark stands in the name of a checkpoint that is kept, since it could not be read.
+const brokenMark = ".broken-"
+
+// begin returns an editor of a checkpoint. One that cannot be read is kept beside the new one, which says what was whole of it.
 func (w *writer) begin(k *work, name string, data []byte) *editor {
 	if e := edit(data); e != nil {
 		return e
 	}
 	if len(data) > 0 {
 		sum := sha256.Sum256(data)
-		w.put(name+".broken-"+hex.EncodeToString(sum[:4]), slices.Clone(data))
+		aside := name + brokenMark + hex.EncodeToString(sum[:4])
+		w.put(aside, slices.Clone(data))
+		w.there[aside].Broken = name
+		if e := mended(data); len(e.root.Members) > 0 {
+			e.changed = true
+			return e
+		}
 	}
 	e := edit([]byte("{}\n"))
 	e.made = true

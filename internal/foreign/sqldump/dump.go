@@ -29,7 +29,7 @@ type Dump struct {
 type Problem struct {
 	Line int
 	Why  string
-	Cut  bool // it breaks off: nothing can be added to it
+	Cut  bool // it breaks off, or is not read at all: nothing can be added to it
 }
 
 // Table is what a text says of a table.
@@ -102,14 +102,19 @@ func (d *Dump) Table(name string) *Table { return d.named[name] }
 // Read reads a text. It never fails: what cannot be read is a problem.
 func Read(text []byte) *Dump {
 	d := &Dump{text: text, named: map[string]*Table{}}
-	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
-		d.Problems = append(d.Problems, Problem{Line: 1, Why: "it is UTF-16, and is not read"})
+	if IsUTF16(text) {
+		d.Problems = append(d.Problems, Problem{Line: 1, Why: "it is UTF-16, and is not read", Cut: true})
 		return d
 	}
 	r := &reader{Dump: d, scanner: scanner{text: text, at: splice.Whole(text).From}}
 	for r.statement() {
 	}
 	return d
+}
+
+// IsUTF16 reports whether a text begins with the byte order mark of UTF-16.
+func IsUTF16(text []byte) bool {
+	return bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff"))
 }
 
 // table returns a table that is named in the text, a new one where it was not named before.

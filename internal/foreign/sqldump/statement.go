@@ -70,10 +70,29 @@ func (r *reader) statement() bool {
 	case r.broken != "":
 		r.cut(min(r.at, len(r.scanner.text)), "%s: from here on nothing was read", r.broken)
 	case len(tokens) > 0:
-		r.problem(tokens[0].from, "the last statement has no end")
+		tell := r.problem
+		if torn(tokens) {
+			tell = r.cut
+		}
+		tell(tokens[0].from, "the last statement has no end")
 		r.take(tokens)
 	}
 	return false
+}
+
+// torn reports whether a statement without an end breaks off in the middle of a list, or before its rows.
+func torn(tokens []token) bool {
+	open := 0
+	for _, t := range tokens {
+		switch {
+		case t.is("("):
+			open++
+		case t.is(")"):
+			open--
+		}
+	}
+	rows := tokens[0].is("insert") || tokens[0].is("replace") || tokens[0].is("copy")
+	return open > 0 || tokens[len(tokens)-1].is(",") || rows && !tokens[len(tokens)-1].is(")")
 }
 
 // trigger reports whether a statement that begins with these words makes a trigger.
