@@ -93,6 +93,32 @@ func TestATornSummaryProvesNothing(t *testing.T) {
 	}
 }
 
+// A value of another kind than its key has is told, with its line, and never passed over.
+func TestWrongKindsAreTold(t *testing.T) {
+	t.Parallel()
+	state := "---\ncluster: {a: b}\nstatus: wibble\nupdated_at: [x]\nprogress_percent: [1, 2]\nposition: 5\n---\n"
+	_, findings := grid.Codec.Read(folder(".grid/STATE.md", state), now)
+	_, counts := grid.Codec.Read(folder(".grid/STATE.md", "---\ncluster: c\nstatus: stale\nposition:\n  phase: {a: 1}\n  wave: x\n---\n"), now)
+	var got []string
+	for _, f := range append(findings, counts...) {
+		got = append(got, f.Where+" "+f.What)
+	}
+	slices.Sort(got)
+	want := []string{
+		".grid/STATE.md:2 cluster is no text", `.grid/STATE.md:3 "wibble" is no status; it was taken for interrupted`, ".grid/STATE.md:4 updated_at is no text",
+		".grid/STATE.md:5 phase is no number", ".grid/STATE.md:5 progress_percent is no number",
+		".grid/STATE.md:6 position is no map with phase, block, wave and thread", `.grid/STATE.md:6 wave is no number: "x"`,
+	}
+	for _, line := range want {
+		if !slices.Contains(got, line) {
+			t.Errorf("nothing says: %s", line)
+		}
+	}
+	if len(got) != len(want) {
+		t.Error(got)
+	}
+}
+
 // In YAML 01 is the number 1, 08 is none, 02.3 a fraction, 0e12345 is zero and 1234567 no hash.
 func TestIDsAreTakenAsWritten(t *testing.T) {
 	t.Parallel()
