@@ -2,7 +2,6 @@ package gyoshu
 
 import (
 	"path"
-
 	"slices"
 
 	"pawl"
