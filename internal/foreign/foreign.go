@@ -192,6 +192,9 @@ type View struct {
 	Partial    func(pawl.StepID) *Partial // what was begun of a step and not finished; nil where nobody knows
 	Why        Moment
 
+	// Unknown reports whether git knows no such commit. Where there is no git, nobody knows, and it does not.
+	Unknown func(commit string) bool
+
 	// Existed says whether something was at a path before a step began, and whether that is known.
 	Existed func(step pawl.StepID, path string) (existed, known bool)
 }

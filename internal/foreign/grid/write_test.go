@@ -431,3 +431,26 @@ func TestATornSummaryIsReplaced(t *testing.T) {
 		t.Errorf("%v %v\n%s", kept, findings, s.disk.Find(name).Data)
 	}
 }
+
+// TestTotalsAreOfTheBlocksThatThereAre: a block with a large number makes no others that nobody planned.
+func TestTotalsAreOfTheBlocksThatThereAre(t *testing.T) {
+	t.Parallel()
+	s := begin(t, `{version: 1, name: c, phases: [{name: p, steps: [{id: "01", run: "true"}, {id: "02", run: "true"}, {id: "08", run: "true"}]}]}`, nil)
+	s.say(pawl.EngineStarted{Epoch: 1, PID: 1})
+	for _, id := range []pawl.StepID{"01", "02", "08"} {
+		s.say(started(id, 1))
+		s.write(foreign.StepBegan, pawl.StatusActive)
+		s.say(done(id, 1, nil))
+		s.write(foreign.StepEnded, pawl.StatusActive)
+	}
+	s.say(pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.write(foreign.RunEnded, pawl.StatusCompleted)
+	for _, f := range grid.Codec.Verify(s.wanted(), foreign.World{Now: s.now}) {
+		if f.Level != pawl.OK {
+			t.Errorf("%+v", f)
+		}
+	}
+	if state := string(s.disk.Find(".grid/STATE.md").Data); !strings.Contains(state, "\n  block: 8\n  block_total: 3\n") {
+		t.Error(state)
+	}
+}
