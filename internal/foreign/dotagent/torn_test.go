@@ -40,6 +40,17 @@ func TestReadTornExecution(t *testing.T) {
 	}
 }
 
+// A task that is done, and of which no file says since when, was done when its output was written.
+func TestReadEndOfTask(t *testing.T) {
+	t.Parallel()
+	for _, status := range []string{"running", "pre_complete"} {
+		r, _ := dotagent.Codec.Read(tornAt(`{"tasks":[{"id":"task-001","status":"`+status+`"}]}`), now)
+		if s := r.Phases[2].Steps[0]; s.Status != pawl.Done || !s.Ended.Equal(now.Add(-time.Hour)) {
+			t.Errorf("%s: it is %s since %s", status, s.Status, s.Ended)
+		}
+	}
+}
+
 func tornAt(execution string) foreign.Files {
 	at := now.Add(-time.Hour)
 	return foreign.Files{
