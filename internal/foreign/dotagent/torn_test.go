@@ -51,6 +51,18 @@ func TestReadEndOfTask(t *testing.T) {
 	}
 }
 
+// A phase.json that is JSON, and no object, is a finding.
+func TestReadPhaseThatIsAList(t *testing.T) {
+	t.Parallel()
+	files := foreign.Files{{Path: "memory/state/phase.json", Data: []byte("[]")}, {Path: "memory/reports/demand.json", Data: []byte(`{"goal":"g"}`)}}
+	if _, findings := dotagent.Codec.Read(files, now); !finds(findings, "memory/state/phase.json:1: it is no object") {
+		t.Errorf("%+v", findings)
+	}
+	if findings := dotagent.Codec.Verify(files, foreign.World{Now: now}); !finds(findings, "memory/state/phase.json:1: it is no object") {
+		t.Errorf("%+v", findings)
+	}
+}
+
 func tornAt(execution string) foreign.Files {
 	at := now.Add(-time.Hour)
 	return foreign.Files{
