@@ -107,7 +107,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 		}
 		return a.printReading(report)
 	}
-	if afresh, err := a.afresh(codec, dir, folder, o); err != nil || afresh {
+	if afresh, err := a.afresh(ctx, codec, dir, folder, o); err != nil || afresh {
 		return err
 	}
 	made, err := a.makeRun(ctx, reading, findings, dir, o.agent)
