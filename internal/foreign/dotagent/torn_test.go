@@ -40,6 +40,17 @@ func TestReadTornExecution(t *testing.T) {
 	}
 }
 
+// An execution.json that is there and could not be read is as good as one of which nothing is whole.
+func TestUnreadExecution(t *testing.T) {
+	t.Parallel()
+	files := tornAt("")
+	files = append(files[:1], files[2])
+	r, _ := dotagent.Codec.(foreign.Witness).ReadIn(files, foreign.World{Now: now, Unread: []string{"memory/state/execution.json"}})
+	if steps := r.Phases[2].Steps; len(steps) != 2 || steps[0].Status != pawl.Done || steps[1].Status != pawl.Pending {
+		t.Errorf("%+v", steps)
+	}
+}
+
 // A task that is done, and of which no file says since when, was done when its output was written.
 func TestReadEndOfTask(t *testing.T) {
 	t.Parallel()
