@@ -114,12 +114,13 @@ func folderArgument(p *project.Project, m *engine.Mirror) string {
 func (a *app) goOnWith(ctx context.Context, p *project.Project, m *engine.Mirror, folder *engine.ForeignFolder, o runOptions) error {
 	reading, findings := folder.Read("")
 	reading = seenFrom(p.Root, m.Dir, reading)
-	run, err := a.madeOf(ctx, reading, m.Dir)
+	at := workIn(m.Dir, folder)
+	run, err := a.madeOf(ctx, reading, at)
 	if err != nil {
 		return err
 	}
 	if run == "" {
-		made, err := a.makeRun(ctx, reading, findings, m.Dir, string(pawl.ClaudeCode))
+		made, err := a.makeRun(ctx, reading, findings, at, string(pawl.ClaudeCode))
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -69,6 +70,9 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if err != nil {
 		return err
 	}
+	if agents := pawl.AgentNames[:len(pawl.AgentNames)-1]; !slices.Contains(agents, pawl.AgentName(o.agent)) { // without AnyCommand
+		return usageError("", "--agent: no agent %q: use %s", o.agent, joined(agents))
+	}
 	if o.project != "" {
 		chooser, several := codec.(foreign.Chooser)
 		if !several {
@@ -110,7 +114,11 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if afresh, err := a.afresh(codec, dir, folder, o); err != nil || afresh {
 		return err
 	}
-	made, err := a.makeRun(ctx, reading, findings, dir, o.agent)
+	at := workIn(dir, folder)
+	if place != "" {
+		at = filepath.Join(root, filepath.FromSlash(place))
+	}
+	made, err := a.makeRun(ctx, reading, findings, at, o.agent)
 	if err != nil {
 		return err
 	}
@@ -140,6 +148,14 @@ func seenFrom(root, dir string, reading foreign.Reading) foreign.Reading {
 		return reading
 	}
 	return reading.In(filepath.ToSlash(rel))
+}
+
+// workIn returns where the work lies that is read of a folder: the folder itself, or where the first of several runs in it is.
+func workIn(dir string, folder *engine.ForeignFolder) string {
+	if places := folder.Places(); len(places) > 0 {
+		return filepath.Join(dir, filepath.FromSlash(places[0]))
+	}
+	return dir
 }
 
 // makeRun makes a run of what was read, and says so.

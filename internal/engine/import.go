@@ -87,12 +87,21 @@ func MadeOf(ctx context.Context, p *project.Project, in Importing) (pawl.RunID, 
 }
 
 func (in Importing) made(s *pawl.State) bool {
-	return s.Imported == in.System && s.ImportedAs == in.ID && s.ImportPath == in.Path && s.Name == foreign.PlanName(in.Reading)
+	return s.Imported == in.System && s.ImportedAs == in.ID && s.Name == foreign.PlanName(in.Reading) && overlap(s.ImportPath, in.Path)
+}
+
+// overlap reports whether two places are one, or one lies in the other: .grid and the project that it is of.
+func overlap(a, b string) bool {
+	below := func(a, b string) bool {
+		rel, err := filepath.Rel(filepath.FromSlash(cmp.Or(a, ".")), filepath.FromSlash(cmp.Or(b, ".")))
+		return err == nil && filepath.IsLocal(rel)
+	}
+	return below(a, b) || below(b, a)
 }
 
 // keptBy reports whether the files speak of a run itself. Those of a system whose work has no name of its own do.
 func (in Importing) keptBy(s *pawl.State) bool {
-	if s.Mirror == nil || s.Mirror.System != in.System || cmp.Or(s.Mirror.Path, ".") != in.Path {
+	if s.Mirror == nil || s.Mirror.System != in.System || !overlap(s.Mirror.Path, in.Path) {
 		return false
 	}
 	return in.ID == string(s.Run) || in.ID == s.Project || in.Name == s.Name || in.Name == in.System
@@ -322,7 +331,13 @@ func (m *importer) step(s *foreign.Step) error {
 		return m.say(s.Ended, pawl.StepSkipped{Step: s.ID, Why: orElse(s.Why, "skipped in "+m.System)})
 	}
 	planned := m.plan.byID[s.ID]
-	key, err := keyNow(m.project.Root, m.plan.Plan, work{step: planned, index: -1}, given(m.plan.needs[s.ID], m.state))
+	needs := given(m.plan.needs[s.ID], m.state)
+	for need := range needs {
+		if !m.state.Steps[need].Finished() {
+			needs[need] = pawl.NotKnown
+		}
+	}
+	key, err := keyNow(m.project.Root, m.plan.Plan, work{step: planned, index: -1}, needs)
 	if err != nil {
 		return err
 	}

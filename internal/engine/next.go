@@ -244,8 +244,7 @@ func (d *decider) staleNeeds() {
 
 // givenElse reports whether what a finished step needs gives something else than when it started.
 func (d *decider) givenElse(step *pawl.Step, st *pawl.StepState) bool {
-	now := pawl.Key{Needs: given(d.plan.needs[step.ID], d.state)}.Compact()
-	return !maps.Equal(now.Needs, st.Key.Needs)
+	return st.Key.GivenElse(pawl.Key{Needs: given(d.plan.needs[step.ID], d.state)}.Compact())
 }
 
 func (d *decider) steps() {

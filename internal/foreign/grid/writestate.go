@@ -161,7 +161,7 @@ func (w *writer) position(there record) *splice.Value {
 	}
 	add("thread", now.number)
 	all := max(len(threads), now.number)
-	if blockID(there.at("position", "block").Says()) == k.block {
+	if blockNumber(there.at("position", "block").Says()) == n {
 		all = w.atLeast(there, "thread_total", all)
 	}
 	add("thread_total", all)
