@@ -36,7 +36,7 @@ func (a *app) setAside(ctx context.Context, codec foreign.Codec, dir string, fol
 		p = nil // then no engine works here
 	} else {
 		reading, _ := folder.Read("")
-		if run, err = a.madeOf(ctx, reading, dir); err != nil {
+		if run, err = a.madeOf(ctx, reading, dir, firstPlace(folder)); err != nil {
 			return err
 		}
 	}
