@@ -64,6 +64,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 		if err := engine.WriteForeign(dir, codec, nil, written); err != nil {
 			return err
 		}
+		a.sayNotes(engine.MadeAnew(written))
 	}
 	names := left(written)
 	if a.json {

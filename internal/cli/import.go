@@ -111,7 +111,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 		}
 		return a.printReading(report)
 	}
-	if afresh, err := a.afresh(codec, dir, folder, o); err != nil || afresh {
+	if afresh, err := a.afresh(ctx, codec, dir, folder, o); err != nil || afresh {
 		return err
 	}
 	if place != "" {
@@ -307,7 +307,8 @@ func (a *app) printReading(r importReport) error {
 	if a.json {
 		return a.printJSON(r)
 	}
-	fmt.Fprintf(a.Out, "%s  %s (%s)  %d%%\n", orText(r.Name, r.System), r.Status, orText(r.Native, "no status of its own"), r.Percent)
+	fmt.Fprintf(a.Out, "%s  %s (%s)  %d%%, %d of %s done\n", orText(r.Name, r.System), r.Status, orText(r.Native, "no status of its own"), r.Percent,
+		r.Count()-len(pending(r.Reading)), count(r.Count(), "step"))
 	for _, line := range [][2]string{{"goal", r.Goal}, {"resume", r.Resume}, {"next", r.Next}} {
 		if line[1] != "" {
 			fmt.Fprintf(a.Out, "%-9s %s\n", line[0], oneLine(line[1]))

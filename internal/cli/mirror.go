@@ -50,10 +50,12 @@ func (a *app) mirrorOf(p *project.Project, flag mirrorFlag) func(*pawl.State) *e
 
 // refreshMirror has another system's files say how a run stands that has them kept up to date, and that no engine works on.
 func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *engine.Run) {
+	r.Notes = nil // they were said
 	cfg, err := Snapshots(p)
 	if err == nil {
 		err = a.parts.Codecs.Refresh(ctx, p, r, cfg)
 	}
+	a.sayNotes(r.Notes)
 	if err != nil {
 		a.sayNotes([]string{err.Error()})
 	}

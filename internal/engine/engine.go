@@ -208,9 +208,6 @@ func (e *Engine) work(ctx context.Context, do func(helpers context.Context) erro
 	if mirrorErr := e.mirror.close(context.WithoutCancel(ctx), e.state, e.plan.Plan); mirrorErr != nil {
 		system := e.mirror.Codec.System()
 		e.note("the files of %s are not as they should be: %v; once that is mended, pawl export %s writes them", system, mirrorErr, system)
-		if hint := pawl.HintOf(mirrorErr); hint != "" {
-			e.note("hint: %s", hint)
-		}
 	}
 	e.notes = append(e.notes, e.mirror.notes()...)
 	return err

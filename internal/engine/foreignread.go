@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"pawl"
 	"pawl/internal/foreign"
@@ -16,6 +17,9 @@ import (
 
 // maxForeign is how large a file of another system is that is read, in bytes.
 const maxForeign = 16 << 20
+
+// maxDumps is how large the dumps of a system whose files hold tables may be together, in bytes: they hold other tables too.
+const maxDumps = 256 << 20
 
 // ReadForeign reads the files that a codec wants below a folder, or one of its files alone; of a database its tables, as SQL
 // text. Links are not followed; one where a file should be, and what is too large or cannot be read, is a finding. A file
@@ -46,6 +50,7 @@ type foreignReader struct {
 	codec    foreign.Codec
 	wants    []string
 	files    foreign.Files
+	dumps    int64 // bytes of those that were read
 	findings []pawl.Finding
 }
 
@@ -158,11 +163,32 @@ func (r *foreignReader) read(path, name string) (foreign.File, error) {
 		file.Was = append([]byte{}, file.Data...)
 		return file, err
 	}
-	if info.Size() > maxForeign {
-		return file, fmt.Errorf("it is larger than %d MiB", maxForeign>>20)
+	if err := r.fits(info.Size()); err != nil {
+		return file, err
 	}
 	file.Data, err = os.ReadFile(path)
 	return file, err
+}
+
+// fits says that a file is too large to be read, or that the dumps are together.
+func (r *foreignReader) fits(size int64) error {
+	t, tabular := r.codec.(foreign.Tabular)
+	if !tabular && size > maxForeign {
+		return fmt.Errorf("it is larger than %d MiB", maxForeign>>20)
+	}
+	if !tabular {
+		return nil
+	}
+	if size > maxDumps-r.dumps {
+		var names []string
+		for _, part := range t.Tables(nil) {
+			names = append(names, part.Table)
+		}
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("the dumps are larger than %d MiB with it", maxDumps>>20),
+			Hint: "make a dump of these tables alone: " + strings.Join(names, ", ")}
+	}
+	r.dumps += size
+	return nil
 }
 
 // notRead says that a file is left out.

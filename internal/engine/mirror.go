@@ -57,6 +57,7 @@ type mirror struct {
 	took    time.Duration // to write it last
 	idle    sync.WaitGroup
 	refused map[pawl.GateAnswered]string // answers in the files that were not taken, and why: whoever writes at the time
+	aside   []string                     // see MadeAnew: the same
 	store   *snapshot.Store              // nil: there is none
 	when    time.Time                    // when it was written last; this and what follows: Run's goroutine only
 	why     foreign.Moment               // the weightiest since; empty: it is written
@@ -202,7 +203,10 @@ func (m *mirror) write(v foreign.View) (err error) {
 		if files, err = readToWrite(v.State, m.Dir, m.Codec); err != nil {
 			return err
 		}
-		err = WriteForeign(m.Dir, m.Codec, files, m.Codec.Write(files, v))
+		written := m.Codec.Write(files, v)
+		if err = WriteForeign(m.Dir, m.Codec, files, written); err == nil {
+			m.aside = append(m.aside, MadeAnew(written)...)
+		}
 		if !errors.Is(err, sqlitefile.ErrChanged) && !errors.Is(err, ErrChanged) {
 			return err
 		}

@@ -254,6 +254,9 @@ func (r *reader) taskStep(t *task) foreign.Step {
 		s.Status = pawl.Pending
 		r.out.Blockers = append(r.out.Blockers, t.blocker())
 	}
+	if f := r.outputFile(t); s.Status == pawl.Done && s.Ended.IsZero() && f != nil && !f.Changed.After(r.world.Now) {
+		s.Ended = f.Changed.UTC() // nothing else tells
+	}
 	if t.output != nil {
 		s.Claims, s.Summary = t.output.claims, oneLine(t.output.summary)
 	}
@@ -269,6 +272,14 @@ func (r *reader) taskStep(t *task) foreign.Step {
 		s.Resume = "retry with " + oneLine(t.text("retry_strategy"))
 	}
 	return s
+}
+
+// outputFile returns the output of a task that counts; nil where there is none that could be read.
+func (r *reader) outputFile(t *task) *foreign.File {
+	if t.output == nil {
+		return nil
+	}
+	return r.file(t.output.file)
 }
 
 // built returns when the last task was done.

@@ -93,7 +93,7 @@ func tasksIn(root *splice.JSON) (path []string, list *splice.JSON) {
 // readTasks reads execution.json, and the folders of tasks that it does not name.
 func (r *reader) readTasks() {
 	f := r.file(executionPath)
-	whole := f == nil || r.readExecution(f)
+	whole := f == nil && !slices.Contains(r.world.Unread, executionPath) || f != nil && r.readExecution(f)
 	for _, f := range r.files.Match(tasksFolder + "*/output.json") {
 		if id := path.Base(path.Dir(f.Path)); r.task(id) == nil && !r.outputs[f.Path] {
 			r.warn(f.Path, "execution.json does not name task %s; its output alone says what became of it", short(id))

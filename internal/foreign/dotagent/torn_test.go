@@ -40,6 +40,40 @@ func TestReadTornExecution(t *testing.T) {
 	}
 }
 
+// An execution.json that is there and could not be read is as good as one of which nothing is whole.
+func TestUnreadExecution(t *testing.T) {
+	t.Parallel()
+	files := tornAt("")
+	files = append(files[:1], files[2])
+	r, _ := dotagent.Codec.(foreign.Witness).ReadIn(files, foreign.World{Now: now, Unread: []string{"memory/state/execution.json"}})
+	if steps := r.Phases[2].Steps; len(steps) != 2 || steps[0].Status != pawl.Done || steps[1].Status != pawl.Pending {
+		t.Errorf("%+v", steps)
+	}
+}
+
+// A task that is done, and of which no file says since when, was done when its output was written.
+func TestReadEndOfTask(t *testing.T) {
+	t.Parallel()
+	for _, status := range []string{"running", "pre_complete"} {
+		r, _ := dotagent.Codec.Read(tornAt(`{"tasks":[{"id":"task-001","status":"`+status+`"}]}`), now)
+		if s := r.Phases[2].Steps[0]; s.Status != pawl.Done || !s.Ended.Equal(now.Add(-time.Hour)) {
+			t.Errorf("%s: it is %s since %s", status, s.Status, s.Ended)
+		}
+	}
+}
+
+// A phase.json that is JSON, and no object, is a finding.
+func TestReadPhaseThatIsAList(t *testing.T) {
+	t.Parallel()
+	files := foreign.Files{{Path: "memory/state/phase.json", Data: []byte("[]")}, {Path: "memory/reports/demand.json", Data: []byte(`{"goal":"g"}`)}}
+	if _, findings := dotagent.Codec.Read(files, now); !finds(findings, "memory/state/phase.json:1: it is no object") {
+		t.Errorf("%+v", findings)
+	}
+	if findings := dotagent.Codec.Verify(files, foreign.World{Now: now}); !finds(findings, "memory/state/phase.json:1: it is no object") {
+		t.Errorf("%+v", findings)
+	}
+}
+
 func tornAt(execution string) foreign.Files {
 	at := now.Add(-time.Hour)
 	return foreign.Files{

@@ -50,7 +50,7 @@ func (codec) Refuses(files foreign.Files, run *pawl.State) []pawl.Finding {
 	f := &findings{path: file.Path}
 	f.broken(err)
 	f.list[0].What += "; without it there are no checkpoints"
-	f.list[0].Hint = "bring back a copy of it, then pawl export gyoshu"
+	f.list[0].Hint = "bring back a copy of it"
 	return f.list
 }
 

@@ -52,6 +52,9 @@ const (
 	projectsTable  = "projects"
 )
 
+// tables are all of them: of other tables nothing is taken in.
+var tables = []string{statesTable, snapshotsTable, historyTable, gatesTable, projectsTable}
+
 // lately is how much of the history is looked at to write it on.
 const lately = 50
 

@@ -54,8 +54,14 @@ func (s *source) ours() bool {
 	if s.Table(statesTable) != nil {
 		return true
 	}
-	plain := bytes.ReplaceAll(s.Data, []byte{0}, nil) // also of UTF-16
-	return len(s.Problems) > 0 && bytes.Contains(bytes.ToLower(plain), []byte(statesTable))
+	if len(s.Problems) == 0 {
+		return false
+	}
+	plain := s.Data
+	if sqldump.IsUTF16(plain) {
+		plain = bytes.ReplaceAll(plain, []byte{0}, nil)
+	}
+	return bytes.Contains(bytes.ToLower(plain), []byte(statesTable))
 }
 
 // problems returns what was not taken in of a file.
@@ -92,7 +98,7 @@ type reader struct {
 func newReader(files foreign.Files, w foreign.World) *reader {
 	r := &reader{world: w, known: map[pawl.Finding]bool{}, naive: map[string]bool{}}
 	for _, f := range files {
-		if s := (&source{File: f, Dump: sqldump.Read(f.Data)}); s.ours() {
+		if s := (&source{File: f, Dump: sqldump.Read(f.Data, tables...)}); s.ours() {
 			r.sources = append(r.sources, s)
 			r.findings = append(r.findings, s.problems()...)
 		}

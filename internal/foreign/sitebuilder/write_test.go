@@ -394,6 +394,22 @@ func TestWhatIsWholeOfABrokenOneStays(t *testing.T) {
 	}
 }
 
+// TestUntouchedStays: a blocked task that nothing happened to stays as it was found, to the byte; of one that says that it is
+// complete, and is not, nobody is told that it is.
+func TestUntouchedStays(t *testing.T) {
+	t.Parallel()
+	const blocked = `{"agent": "technical", "task_id": "T040", "status": "blocked", "progress_percent": 50, "updated_at": "2026-03-01T11:00:00Z",
+  "errors": [{"type": "dependency_missing", "message": "no key", "timestamp": "2026-03-01T11:00:00Z", "blocking": true}], "resumable": true}`
+	s := imported(t, one("technical-T040.json", blocked, "content-T001.json", `{"status": "complete", "progress_percent": 100, "acceptance_criteria_met": {"written": false}}`))
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)})
+	s.write()
+	if now := string(s.files.Find(points + "technical-T040.json").Data); now != blocked {
+		t.Errorf("it is\n%s", now)
+	}
+	s.has("progress/checkpoints/content-T001.json", `"status": "in_progress"`, `"progress_percent": 99`)
+	s.has("messages/outbox-content.md", "Task T001 progress: 99%")
+}
+
 // TestMessagesAreSaidOnce: with others in the same second, and beside what is in the boxes.
 func TestMessagesAreSaidOnce(t *testing.T) {
 	t.Parallel()

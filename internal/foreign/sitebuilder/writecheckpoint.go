@@ -143,7 +143,7 @@ func (w *writer) percentOf(e *editor, k *work) int {
 		}
 		now = int(min(max(100**p.Done/whole, 0), 99))
 	}
-	return now
+	return min(now, 99) // of one that says it is complete, and is not, too
 }
 
 func (w *writer) completedAt(e *editor, k *work) {
@@ -276,7 +276,7 @@ func (w *writer) reviews(e *editor, k *work) {
 	}
 }
 
-// resumption says whether and how to go on. What the agent itself said of that stays until the work has moved on.
+// resumption says whether and how to go on. What the agent itself said of that, or did not, stays until the work has moved on.
 func (w *writer) resumption(e *editor, k *work, moved bool, open []pawl.Blocker) {
 	may := k.word != complete && k.state.Status != pawl.Skipped
 	e.fill(may, may, "resumable")
@@ -284,7 +284,7 @@ func (w *writer) resumption(e *editor, k *work, moved bool, open []pawl.Blocker)
 	switch ours := strings.HasPrefix(was, ourMark); {
 	case !may && (ours || e.made):
 		e.set("", "resume_instructions")
-	case may && (was == "" || ours || moved):
+	case may && (was == "" && (e.changed || k.state.Attempts > 0) || ours || moved):
 		e.set(ourMark+w.goOn(e, k, open), "resume_instructions")
 	}
 }

@@ -9,8 +9,8 @@ import (
 func TestTorn(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		``: ``, `oops`: ``, `"a`: ``, `{`: `{}`, `{"a`: `{}`, `{"a":1`: `{}`, `{"a":1,`: `{"a":1}`, `[1,{"b":"},`: `[1,{}]`, `[{"b":1},{"c`: `[{"b":1},{}]`,
-		`{"a":{"b":[1,"\",",2],"c":tru`: `{"a":{"b":[1,"\",",2]}}`, `{"a":1} more`: `{"a":1}`, `{"a":1, oops "b":[2]}`: `{"a":1}`, `{"a":[1}`: `{"a":[]}`,
+		``: ``, `oops`: ``, `"a`: ``, `{`: `{}`, `{"a`: `{}`, `{"a":1`: `{}`, `{"a":1,`: `{"a":1}`, `[1,{"b":"},`: `[1]`, `[{"b":1},{"c`: `[{"b":1}]`,
+		`{"a":{"b":[1,"\",",2],"c":tru`: `{"a":{"b":[1,"\",",2]}}`, `{"a":1} more`: `{"a":1}`, `{"a":1, oops "b":[2]}`: `{"a":1}`, `{"a":[1}`: `{}`,
 	} {
 		if whole, rest := splice.Torn([]byte(text)); string(whole) != want || len(text) < len(rest) || text[len(text)-len(rest):] != string(rest) {
 			t.Errorf("of %s is whole %s, and the rest is %s", text, whole, rest)

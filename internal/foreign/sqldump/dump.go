@@ -20,6 +20,7 @@ type Dump struct {
 	Problems []Problem
 	Counters []*Counter // of sequences
 
+	only  []string // the tables whose rows are taken in; none: all
 	named map[string]*Table
 	text  []byte
 	edits []splice.Edit
@@ -99,9 +100,10 @@ type statement struct {
 // Table returns a table, nil where the text has none of that name.
 func (d *Dump) Table(name string) *Table { return d.named[name] }
 
-// Read reads a text. It never fails: what cannot be read is a problem.
-func Read(text []byte) *Dump {
-	d := &Dump{text: text, named: map[string]*Table{}}
+// Read reads a text. It never fails: what cannot be read is a problem. Where tables are named the rows of others are passed
+// over, so that it takes no more than a text that is large for theirs.
+func Read(text []byte, only ...string) *Dump {
+	d := &Dump{text: text, only: only, named: map[string]*Table{}}
 	if IsUTF16(text) {
 		d.Problems = append(d.Problems, Problem{Line: 1, Why: "it is UTF-16, and is not read", Cut: true})
 		return d
@@ -126,6 +128,11 @@ func (d *Dump) table(written string, line int) *Table {
 	t := &Table{Name: name, Line: line, written: written}
 	d.Tables, d.named[name] = append(d.Tables, t), t
 	return t
+}
+
+// wants reports whether the rows of a table are taken in.
+func (d *Dump) wants(written string) bool {
+	return len(d.only) == 0 || slices.Contains(d.only, bare(written))
 }
 
 // bare returns a name without schema and quotes, in lower case.
