@@ -96,9 +96,9 @@ func (v *verifier) threadWhere(b *block) string {
 	return b.Where
 }
 
-// claims checks the files that blocks say they made.
+// claims checks the files that blocks say they made, and tells those that their plans name and nobody made.
 func (v *verifier) claims() {
-	var faults []pawl.Finding
+	var faults, unmade []pawl.Finding
 	seen := map[string]bool{}
 	for _, b := range v.order() {
 		for _, name := range b.claims() {
@@ -107,9 +107,10 @@ func (v *verifier) claims() {
 			}
 			seen[name] = true
 		}
-		faults = append(faults, v.unmade(b)...)
+		unmade = append(unmade, v.unmade(b)...)
 	}
 	v.check(fmt.Sprintf("all %d claimed files exist", len(seen)), faults)
+	v.found = append(v.found, unmade...)
 }
 
 // unmade says which files a complete block was to change by its plan that are not there.
