@@ -93,6 +93,19 @@ func TestATornSummaryProvesNothing(t *testing.T) {
 	}
 }
 
+// A checkpoint of a block that has a summary since asks nobody any more; one of a block that has none does.
+func TestAnOldCheckpointAsksNobody(t *testing.T) {
+	t.Parallel()
+	files := folder(".grid/STATE.md", interrupted, ".grid/CHECKPOINT.md", "---\ntype: human_verify\nblock: \"03\"\nawaiting: Look\n---\n")
+	if r, _ := grid.Codec.Read(files, now); len(r.Gates) != 1 || r.Gates[0].Purpose != pawl.ForImported {
+		t.Error(r.Gates)
+	}
+	r, findings := grid.Codec.Read(append(files, folder(".grid/03-SUMMARY.md", "---\nstatus: complete\n---\n")...), now)
+	if len(r.Gates) != 0 || !has(findings, "this checkpoint is an old one") {
+		t.Error(r.Gates, findings)
+	}
+}
+
 // A value of another kind than its key has is told, with its line, and never passed over.
 func TestWrongKindsAreTold(t *testing.T) {
 	t.Parallel()
