@@ -80,7 +80,7 @@ func (s *State) applyRun(e Event, payload Payload) error {
 	case RunContinued:
 		return s.turn(StatusActive, "")
 	case RunImported:
-		s.Imported, s.ImportedAs, s.ImportPath = p.System, p.ID, p.Path
+		s.Imported, s.ImportedAs, s.ImportPath, s.ImportPlace = p.System, p.ID, p.Path, p.Place
 	case RunMirrored:
 		if s.Mirror = &p; p.System == "" {
 			s.Mirror = nil
@@ -170,7 +170,7 @@ func (s *State) closeGate(id GateID, now time.Time, record func(*GateState)) err
 	}
 	record(g)
 	g.Closed = now
-	if st := s.Steps[g.Step]; st != nil && st.Status == AwaitsGate {
+	if st := s.Steps[g.Step]; st != nil && st.Status == AwaitsGate && !s.asks(g.Step) {
 		st.Status = Pending
 	}
 	if g.Purpose == ForBudget && g.Answer != nil && g.Answer.Answer == Approved {
@@ -180,6 +180,11 @@ func (s *State) closeGate(id GateID, now time.Time, record func(*GateState)) err
 		s.Spent.Granted[g.Budget]++
 	}
 	return nil
+}
+
+// asks reports whether a gate is open that a step waits at.
+func (s *State) asks(step StepID) bool {
+	return slices.ContainsFunc(s.Gates, func(g GateState) bool { return g.Step == step && g.Open() && g.Purpose != ForBudget })
 }
 
 func (s *State) applyNote(e Event, payload Payload) error {

@@ -359,6 +359,18 @@ func TestGates(t *testing.T) {
 	}
 }
 
+// TestAStepWaitsForAllItsGates: one answer of two lets nothing begin.
+func TestAStepWaitsForAllItsGates(t *testing.T) {
+	t.Parallel()
+	s := fold(t, opened("g", "a"), opened("h", "a"), answered("g", pawl.Approved))
+	if st := s.Steps["a"]; st.Status != pawl.AwaitsGate {
+		t.Errorf("after one answer it is %s", st.Status)
+	}
+	if applyAll(t, s, answered("h", pawl.Approved)); s.Steps["a"].Status != pawl.Pending {
+		t.Errorf("after both it is %s", s.Steps["a"].Status)
+	}
+}
+
 func TestGatesOfTheRunHoldNoStep(t *testing.T) {
 	t.Parallel()
 	s := fold(t, pawl.GateOpened{Gate: pawl.Gate{ID: "g", Step: "a", Purpose: pawl.ForBudget, Budget: "usd"}}, opened("h", ""))
@@ -1028,7 +1040,7 @@ var deepStory = []pawl.Payload{
 	pawl.OperationJudged{Operation: "a:1#1", Verdict: pawl.OperationPartly, Told: "b:2"},
 	pawl.OperationBegun{Operation: pawl.Operation{ID: "b:2#1", Session: "b:2", Digest: "v"}},
 	pawl.SessionTurned{Session: "b:2", Doing: pawl.SessionIdle},
-	pawl.RunImported{System: "grid", Path: "sub", ID: "blog"}, pawl.RunMirrored{System: "grid"},
+	pawl.RunImported{System: "grid", Path: "sub", Place: ".grid", ID: "blog"}, pawl.RunMirrored{System: "grid"},
 }
 
 // TestStateSurvivesJSONAtAnyPrefix: the journal's cache is a state in JSON, so one decoded after any event must go on

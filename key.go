@@ -30,15 +30,37 @@ const (
 // Everything stands in a compact key for all that is not named one by one.
 const Everything = "*"
 
+// NotKnown is what a step gave of which nobody knows what it gave to those that were done behind it: no other is another one.
+const NotKnown = "?"
+
 // Compact returns the key as the journal holds it: very many needs or inputs are one entry with the hash of all.
 func (k Key) Compact() Key {
 	if len(k.Needs) > maxKeyNeeds {
-		k.Needs = map[StepID]string{Everything: hashJSON(k.Needs)}
+		k.Needs = map[StepID]string{Everything: hashOfAll(k.Needs)}
 	}
 	if len(k.Inputs) > maxKeyInputs {
 		k.Inputs = Outputs{Everything: {SHA256: k.Inputs.Hash(), Files: len(k.Inputs)}}
 	}
 	return k
+}
+
+func hashOfAll(needs map[StepID]string) string {
+	for _, gave := range needs {
+		if gave == NotKnown {
+			return NotKnown
+		}
+	}
+	return hashJSON(needs)
+}
+
+// GivenElse reports whether what is needed gives something else now.
+func (k Key) GivenElse(now Key) bool {
+	for id, gave := range k.Needs {
+		if gives, has := now.Needs[id]; !has || gave != NotKnown && gives != gave {
+			return true
+		}
+	}
+	return len(now.Needs) != len(k.Needs)
 }
 
 // Equal reports whether both keys say the same.
@@ -72,6 +94,7 @@ func (k Key) Changes(now Key) []string {
 			changes = append(changes, fmt.Sprintf("it now needs step %s", id))
 		case !has:
 			changes = append(changes, fmt.Sprintf("it no longer needs step %s", id))
+		case before == NotKnown:
 		case before != after && id == Everything:
 			changes = append(changes, "what it needs gives something else")
 		case before != after:

@@ -36,7 +36,7 @@ func (a *app) setAside(ctx context.Context, codec foreign.Codec, dir string, fol
 		p = nil // then no engine works here
 	} else {
 		reading, _ := folder.Read("")
-		if run, err = a.madeOf(ctx, reading, dir); err != nil {
+		if run, err = a.madeOf(ctx, reading, dir, firstPlace(folder)); err != nil {
 			return err
 		}
 	}
@@ -123,12 +123,12 @@ func folderArgument(p *project.Project, m *engine.Mirror) string {
 func (a *app) goOnWith(ctx context.Context, p *project.Project, m *engine.Mirror, folder *engine.ForeignFolder, o runOptions) error {
 	reading, findings := folder.Read("")
 	reading = seenFrom(p.Root, m.Dir, reading)
-	run, err := a.madeOf(ctx, reading, m.Dir)
+	run, err := a.madeOf(ctx, reading, m.Dir, firstPlace(folder))
 	if err != nil {
 		return err
 	}
 	if run == "" {
-		made, err := a.makeRun(ctx, reading, findings, m.Dir, string(pawl.ClaudeCode))
+		made, err := a.makeRun(ctx, reading, findings, m.Dir, firstPlace(folder), string(pawl.ClaudeCode))
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 
 func (a *app) exportCommand() *cobra.Command {
 	var name string
-	var dry bool
+	var dry, over bool
 	c := &cobra.Command{
 		Use:   "export SYSTEM [PATH]",
 		Short: "Write a run as another system's files",
@@ -21,15 +21,16 @@ func (a *app) exportCommand() *cobra.Command {
 			"Of files that are there only what differs is changed.",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.exportTo(c.Context(), args[0], optional(args, 1), name, dry)
+			return a.exportTo(c.Context(), args[0], optional(args, 1), name, dry, over)
 		},
 	}
 	c.Flags().StringVar(&name, "run", "", "the run (default: the current one)")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only name the files")
+	c.Flags().BoolVar(&over, "over", false, "write over unfinished work of others too")
 	return a.jsonFlag(c)
 }
 
-func (a *app) exportTo(ctx context.Context, system, path, name string, dry bool) error {
+func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over bool) error {
 	codec, err := a.codec(system)
 	if err != nil {
 		return err
@@ -42,6 +43,11 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry bool)
 	dir := p.Root
 	if path != "" {
 		if dir, err = a.foreignPlace(path); err != nil {
+			return err
+		}
+	}
+	if !over {
+		if err := a.notOverOthers(ctx, codec, dir, r); err != nil {
 			return err
 		}
 	}
@@ -68,6 +74,20 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry bool)
 		fmt.Fprintln(a.Out, name)
 	}
 	return nil
+}
+
+// notOverOthers refuses to write a run over work of another name that is unfinished in a folder, and was not gone on with by it.
+func (a *app) notOverOthers(ctx context.Context, codec foreign.Codec, dir string, r *engine.Run) error {
+	folder, err := a.openForeign(ctx, codec, dir)
+	if err != nil {
+		return err
+	}
+	what, _ := folder.Unfinished(r.Plan)
+	there, _ := folder.Read("")
+	if what == "" || there.Name == r.State.Name || r.State.Imported == codec.System() || r.State.Mirror != nil && r.State.Mirror.System == codec.System() {
+		return nil
+	}
+	return usageError("pawl export "+codec.System()+" ANOTHER-FOLDER, or --over", "%s: %s is unfinished here, and run %s would be written over it", codec.System(), what, r.State.Run)
 }
 
 // left names the files of a writing that are there after it, each once: some are written only to be archived.

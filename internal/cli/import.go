@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -69,6 +70,9 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if err != nil {
 		return err
 	}
+	if agents := pawl.AgentNames[:len(pawl.AgentNames)-1]; !slices.Contains(agents, pawl.AgentName(o.agent)) { // without AnyCommand
+		return usageError("", "--agent: no agent %q: use %s", o.agent, joined(agents))
+	}
 	if o.project != "" {
 		chooser, several := codec.(foreign.Chooser)
 		if !several {
@@ -86,7 +90,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	}
 	reading, findings := folder.Read(place)
 	if reading.Name == "" && len(reading.Phases) == 0 {
-		return a.nothingRead(system, dir, folder, findings)
+		return a.nothingRead(system, dir, findings)
 	}
 	root, err := a.here()
 	if p, inside := a.project(); inside == nil {
@@ -110,7 +114,10 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if afresh, err := a.afresh(ctx, codec, dir, folder, o); err != nil || afresh {
 		return err
 	}
-	made, err := a.makeRun(ctx, reading, findings, dir, o.agent)
+	if place != "" {
+		dir = root
+	}
+	made, err := a.makeRun(ctx, reading, findings, dir, orText(place, firstPlace(folder)), o.agent)
 	if err != nil {
 		return err
 	}
@@ -122,10 +129,12 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 }
 
 // nothingRead says why nothing was read: there is nothing, or it could not be.
-func (a *app) nothingRead(system, dir string, folder *engine.ForeignFolder, findings []pawl.Finding) error {
+func (a *app) nothingRead(system, dir string, findings []pawl.Finding) error {
 	a.printWorst(findings)
-	if unread := folder.Unread(); len(unread) > 0 {
-		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("no files of %s could be read: %s", system, unread[0].Where), Hint: unread[0].Hint}
+	for _, f := range findings {
+		if f.Level == pawl.Bad {
+			return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("no files of %s could be read: %s", system, f.Where), Hint: f.Hint}
+		}
 	}
 	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no files of %s in %s", system, dir), Hint: "pawl import " + system + " PATH"}
 }
@@ -140,8 +149,16 @@ func seenFrom(root, dir string, reading foreign.Reading) foreign.Reading {
 	return reading.In(filepath.ToSlash(rel))
 }
 
+// firstPlace returns where the work lies in a folder that is read of it; empty where there is but one.
+func firstPlace(folder *engine.ForeignFolder) string {
+	if places := folder.Places(); len(places) > 0 {
+		return places[0]
+	}
+	return ""
+}
+
 // makeRun makes a run of what was read, and says so.
-func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []pawl.Finding, dir, agent string) (engine.Imported, error) {
+func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []pawl.Finding, dir, place, agent string) (engine.Imported, error) {
 	p, err := a.projectOrInit()
 	if err != nil {
 		return engine.Imported{}, err
@@ -157,7 +174,7 @@ func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []p
 			Hint: "see that nobody is, before pawl resume"})
 	}
 	made, err := engine.Import(ctx, p, me(), engine.Importing{
-		Reading: reading, Path: pathIn(p, dir), Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: provable,
+		Reading: reading, Path: pathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: provable,
 	})
 	if err != nil || a.json {
 		return made, err
@@ -168,12 +185,12 @@ func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []p
 }
 
 // madeOf returns the unfinished run of this project that was made of a reading already; empty where there is none.
-func (a *app) madeOf(ctx context.Context, reading foreign.Reading, dir string) (pawl.RunID, error) {
+func (a *app) madeOf(ctx context.Context, reading foreign.Reading, dir, place string) (pawl.RunID, error) {
 	p, err := a.projectOrInit()
 	if err != nil {
 		return "", err
 	}
-	return engine.MadeOf(ctx, p, engine.Importing{Reading: reading, Path: pathIn(p, dir)})
+	return engine.MadeOf(ctx, p, engine.Importing{Reading: reading, Path: pathIn(p, dir), Place: place})
 }
 
 // foreignDir returns the folder, or the file, that another system's files are in.

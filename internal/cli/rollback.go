@@ -176,9 +176,9 @@ func standing(stands string) string {
 	return "  (" + stands + ")"
 }
 
-func joined(steps []pawl.StepID) string {
-	names := make([]string, len(steps))
-	for i, id := range steps {
+func joined[T ~string](ids []T) string {
+	names := make([]string, len(ids))
+	for i, id := range ids {
 		names[i] = string(id)
 	}
 	return strings.Join(names, ", ")

@@ -14,6 +14,7 @@ import (
 	"pawl"
 	"pawl/internal/engine"
 	"pawl/internal/project"
+	"pawl/internal/supervise"
 )
 
 // statusReport is what `pawl status --json` prints.
@@ -77,6 +78,7 @@ type liveReport struct {
 	Item    pawl.ItemID `json:"item,omitempty"`
 	Attempt int         `json:"attempt"`
 	Started time.Time   `json:"started_at"`
+	Lost    bool        `json:"lost,omitempty"` // its supervisor died, and it is in doubt what became of it
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -150,6 +152,9 @@ func reportOf(p *project.Project, r *engine.Run) statusReport {
 	if len(r.Plan.Phases) == 0 {
 		report.Steps = append(report.Steps, stepsWithoutPlan(s)...)
 	}
+	for i := range report.Steps {
+		report.Steps[i].probe(p, s)
+	}
 	for _, g := range s.OpenGates() {
 		report.Gates = append(report.Gates, gateOf(g))
 	}
@@ -191,6 +196,22 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) stepReport {
 	}
 	report.StartedAt, report.EndedAt = pointer(st.Started), pointer(st.Ended)
 	return report
+}
+
+// probe finds out which of a step's attempts nobody supervises any more.
+func (r *stepReport) probe(p *project.Project, s *pawl.State) {
+	for i, live := range s.Steps[r.ID].Live() {
+		status, err := supervise.Probe(p.AttemptDir(live.AttemptRef, s.Run))
+		r.Live[i].Lost = err == nil && status.State == supervise.Lost
+	}
+}
+
+// says is the word for people for where a step stands.
+func (r *stepReport) says() string {
+	if len(r.Live) > 0 && !slices.ContainsFunc(r.Live, func(l liveReport) bool { return !l.Lost }) {
+		return "in doubt"
+	}
+	return string(r.Status)
 }
 
 // offers says what can be done about a step that failed: another attempt, which is told why; undoing what was done since
@@ -262,7 +283,7 @@ func statusText(r statusReport) string {
 		text += fmt.Sprintf(" (engine %d)", r.Engine.PID)
 	}
 	if r.Why != "" {
-		text += ": " + r.Why
+		text += ": " + oneLine(r.Why)
 	}
 	return text
 }
@@ -284,7 +305,7 @@ func stepTable(w io.Writer, steps []stepReport) error {
 		if s.Unsaved != "" {
 			note = noSnapshot(note, s.Unsaved)
 		}
-		rows = append(rows, []string{s.Phase, string(s.ID), string(s.Status), items, number(s.Attempts), seconds(s.Seconds), note})
+		rows = append(rows, []string{s.Phase, string(s.ID), s.says(), items, number(s.Attempts), seconds(s.Seconds), oneLine(note)})
 	}
 	return table(w, []string{"PHASE", "STEP", "STATUS", "ITEMS", "TRIES", "TIME", "NOTE"}, rows)
 }

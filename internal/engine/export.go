@@ -41,9 +41,9 @@ func madeFrom(ctx context.Context, p *project.Project, s *pawl.State, codec fore
 	if err != nil {
 		return nil, err
 	}
-	reading, _ := folder.Read("")
+	reading, _ := folder.Read(s.ImportPlace)
 	inTables := slices.ContainsFunc(folder.files, func(f foreign.File) bool { return f.Was != nil })
-	if inTables || len(folder.Places()) > 1 || !(Importing{Reading: reading, Path: s.ImportPath}).made(s) {
+	if inTables || len(folder.Places()) > 1 || !(Importing{Reading: reading, Path: s.ImportPath, Place: s.ImportPlace}).made(s) {
 		return nil, nil
 	}
 	return readToWrite(s, dir, codec)

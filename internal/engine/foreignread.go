@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"pawl"
 	"pawl/internal/foreign"
@@ -15,6 +17,9 @@ import (
 
 // maxForeign is how large a file of another system is that is read, in bytes.
 const maxForeign = 16 << 20
+
+// maxDumps is how large the dumps of a system whose files hold tables may be together, in bytes: they hold other tables too.
+const maxDumps = 256 << 20
 
 // ReadForeign reads the files that a codec wants below a folder, or one of its files alone; of a database its tables, as SQL
 // text. Links are not followed; one where a file should be, and what is too large or cannot be read, is a finding. A file
@@ -45,6 +50,7 @@ type foreignReader struct {
 	codec    foreign.Codec
 	wants    []string
 	files    foreign.Files
+	dumps    int64 // bytes of those that were read
 	findings []pawl.Finding
 }
 
@@ -60,6 +66,9 @@ func (r *foreignReader) visit(path string, d fs.DirEntry, err error) error {
 	case err != nil || relErr != nil:
 		r.findings = append(r.findings, notRead(name, errors.Join(err, relErr)))
 	case d.IsDir():
+		if foreign.Wanted(r.wants, name) {
+			r.findings = append(r.findings, pawl.Finding{Level: pawl.Warn, Where: name, What: "it is left out: it is a folder, and is called as a file is"})
+		}
 		return r.enter(name, d.Name())
 	case d.Type()&fs.ModeSymlink != 0:
 		r.link(path, name)
@@ -148,11 +157,32 @@ func (r *foreignReader) read(path, name string) (foreign.File, error) {
 		file.Was = append([]byte{}, file.Data...)
 		return file, err
 	}
-	if info.Size() > maxForeign {
-		return file, fmt.Errorf("it is larger than %d MiB", maxForeign>>20)
+	if err := r.fits(info.Size()); err != nil {
+		return file, err
 	}
 	file.Data, err = os.ReadFile(path)
 	return file, err
+}
+
+// fits says that a file is too large to be read, or that the dumps are together.
+func (r *foreignReader) fits(size int64) error {
+	t, tabular := r.codec.(foreign.Tabular)
+	if !tabular && size > maxForeign {
+		return fmt.Errorf("it is larger than %d MiB", maxForeign>>20)
+	}
+	if !tabular {
+		return nil
+	}
+	if size > maxDumps-r.dumps {
+		var names []string
+		for _, part := range t.Tables(nil) {
+			names = append(names, part.Table)
+		}
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("the dumps are larger than %d MiB with it", maxDumps>>20),
+			Hint: "make a dump of these tables alone: " + strings.Join(names, ", ")}
+	}
+	r.dumps += size
+	return nil
 }
 
 // notRead says that a file is left out.
@@ -165,16 +195,20 @@ func notRead(name string, err error) pawl.Finding {
 }
 
 // readToWrite is ReadForeign for who writes: all must have been read, for what was not would be taken for missing, and made
-// anew over what is there.
+// anew over what is there; and the codec must be able to write into it. Else it is an error of KindDamaged.
 func readToWrite(run *pawl.State, dir string, codec foreign.Codec) (foreign.Files, error) {
 	files, findings, err := readFor(run, dir, codec)
+	if r, may := codec.(foreign.Refuser); may && err == nil {
+		findings = append(findings, r.Refuses(files, run)...)
+	}
+	hint := ""
 	for _, f := range findings {
 		if f.Level == pawl.Bad {
-			err = errors.Join(err, fmt.Errorf("%s: %s", f.Where, f.What))
+			err, hint = errors.Join(err, fmt.Errorf("%s: %s", f.Where, f.What)), cmp.Or(hint, f.Hint)
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("nothing of %s is written: %w", codec.System(), err)
+		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("nothing of %s is written: %w", codec.System(), err), Hint: hint}
 	}
 	return files, nil
 }

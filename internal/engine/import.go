@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 type Importing struct {
 	foreign.Reading
 	Path     string         // of the files, relative to the project where they lie inside
+	Place    string         // below that, of systems that may have several: foreign.Plural
 	Findings []pawl.Finding // what was found in reading them
 	Agent    pawl.AgentName // who is to do what is not done. Defaults to claude.
 	Version  string         // of this program
@@ -87,12 +89,21 @@ func MadeOf(ctx context.Context, p *project.Project, in Importing) (pawl.RunID, 
 }
 
 func (in Importing) made(s *pawl.State) bool {
-	return s.Imported == in.System && s.ImportedAs == in.ID && s.ImportPath == in.Path && s.Name == foreign.PlanName(in.Reading)
+	return s.Imported == in.System && s.ImportedAs == in.ID && s.Name == foreign.PlanName(in.Reading) && overlap(path.Join(s.ImportPath, s.ImportPlace), path.Join(in.Path, in.Place))
+}
+
+// overlap reports whether two places are one, or one lies in the other: .grid and the project that it is of.
+func overlap(a, b string) bool {
+	below := func(a, b string) bool {
+		rel, err := filepath.Rel(filepath.FromSlash(cmp.Or(a, ".")), filepath.FromSlash(cmp.Or(b, ".")))
+		return err == nil && filepath.IsLocal(rel)
+	}
+	return below(a, b) || below(b, a)
 }
 
 // keptBy reports whether the files speak of a run itself. Those of a system whose work has no name of its own do.
 func (in Importing) keptBy(s *pawl.State) bool {
-	if s.Mirror == nil || s.Mirror.System != in.System || cmp.Or(s.Mirror.Path, ".") != in.Path {
+	if s.Mirror == nil || s.Mirror.System != in.System || !overlap(s.Mirror.Path, in.Path) {
 		return false
 	}
 	return in.ID == string(s.Run) || in.ID == s.Project || in.Name == s.Name || in.Name == in.System
@@ -295,7 +306,7 @@ func (m *importer) tell() error {
 		return err
 	}
 	imported := pawl.RunImported{
-		System: m.System, Path: m.Path, Name: m.Name, ID: m.ID, Status: m.Native, Next: clip(m.Next), Facts: m.Facts,
+		System: m.System, Path: m.Path, Place: m.Place, Name: m.Name, ID: m.ID, Status: m.Native, Next: clip(m.Next), Facts: m.Facts,
 		Findings: m.Findings[:min(len(m.Findings), maxTold)],
 	}
 	return m.say(now, imported)
@@ -322,7 +333,13 @@ func (m *importer) step(s *foreign.Step) error {
 		return m.say(s.Ended, pawl.StepSkipped{Step: s.ID, Why: orElse(s.Why, "skipped in "+m.System)})
 	}
 	planned := m.plan.byID[s.ID]
-	key, err := keyNow(m.project.Root, m.plan.Plan, work{step: planned, index: -1}, given(m.plan.needs[s.ID], m.state))
+	needs := given(m.plan.needs[s.ID], m.state)
+	for need := range needs {
+		if !m.state.Steps[need].Finished() {
+			needs[need] = pawl.NotKnown
+		}
+	}
+	key, err := keyNow(m.project.Root, m.plan.Plan, work{step: planned, index: -1}, needs)
 	if err != nil {
 		return err
 	}

@@ -256,6 +256,7 @@ func viewOf(ctx context.Context, p *project.Project, r *Run, codec foreign.Codec
 		Items:   func(id pawl.StepID) []foreign.Item { return itemsOf(r, id) },
 		Partial: func(id pawl.StepID) *foreign.Partial { return begun.of(ctx, id) },
 		Existed: begun.existed,
+		Unknown: unknownIn(ctx, p.Root),
 	}
 	remembered, err := p.Memories()
 	if err != nil {

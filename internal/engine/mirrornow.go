@@ -53,6 +53,11 @@ func (c Codecs) Mirror(p *project.Project, named string) (*Mirror, error) {
 		}
 		dir = filepath.Join(p.Root, path)
 	}
+	if _, tabular := codec.(foreign.Tabular); !tabular {
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			return nil, usage("", "--mirror %s: %s is no folder", named, path)
+		}
+	}
 	for at := dir; at != p.Root; at = filepath.Dir(at) {
 		if info, err := os.Lstat(at); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return nil, usage("", "--mirror %s: %s is a symbolic link: name the folder that it leads to", named, at)

@@ -119,6 +119,13 @@ type Owner interface {
 	Unfinished(files Files, w World, plan *pawl.Plan) (what, file string)
 }
 
+// Refuser is a codec that cannot write a run beside everything that may be there.
+type Refuser interface {
+	// Refuses returns what keeps it from writing a run: files that break off, or cannot be understood, in which its words would have
+	// to stand. Then nothing is written, and people are told.
+	Refuses(files Files, run *pawl.State) []pawl.Finding
+}
+
 // Listener is a codec of a system in whose files people write what they answer.
 type Listener interface {
 	// Answers returns what stands in the files as answers to gates that are open, each to exactly the gate that the files
@@ -184,6 +191,9 @@ type View struct {
 	Checkpoint *pawl.Checkpoint           // the newest
 	Partial    func(pawl.StepID) *Partial // what was begun of a step and not finished; nil where nobody knows
 	Why        Moment
+
+	// Unknown reports whether git knows no such commit. Where there is no git, nobody knows, and it does not.
+	Unknown func(commit string) bool
 
 	// Existed says whether something was at a path before a step began, and whether that is known.
 	Existed func(step pawl.StepID, path string) (existed, known bool)

@@ -67,6 +67,32 @@ func TestSummariesAreFoundWhereverTheyLie(t *testing.T) {
 	}
 }
 
+// A summary without anything in it, or cut off in its front matter, proves nothing: the block is to be looked at again, and
+// pawl writes another one in its place once it is done. What has no front matter, or ends it without a line, is one.
+func TestATornSummaryProvesNothing(t *testing.T) {
+	t.Parallel()
+	const name = ".grid/phases/01-a/01-SUMMARY.md"
+	for data, want := range map[string]string{
+		"": name + ":1", "-": name + ":1", "---": name + ":1", "---\n---\n": name + ":2", "\x00\x00": name + ":1",
+		"---\nblock: \"01\"\nstatus: complete\ncommits:\n  - ha": name + ":5",
+		"# Block 01\n\nAll is done.\n":                           "", "---\nblock: \"01\"\nstatus: complete\n\n## Tasks Completed\n": "", "---\nblock: \"01\"\n---\n": "",
+	} {
+		files := folder(".grid/STATE.md", interrupted, ".grid/phases/01-a/01-PLAN.md", "---\nid: 01\n---\n", name, data)
+		r, findings := grid.Codec.Read(files, now)
+		at := slices.IndexFunc(findings, func(f pawl.Finding) bool { return strings.Contains(f.What, "a summary that proves nothing") })
+		if s := step(t, r, "01"); want == "" {
+			if at >= 0 || s.Status != pawl.Done {
+				t.Errorf("%q: %s, %v", data, s.Status, findings)
+			}
+		} else if at < 0 || findings[at].Where != want || s.Status != pawl.Pending || !strings.Contains(s.Resume, "Look first") {
+			t.Errorf("%q: %s, %v", data, s.Status, findings)
+		}
+		if r, _ := grid.Codec.Read(append(files, folder(".grid/01-SUMMARY.md", "---\nstatus: complete\n---\n")...), now); step(t, r, "01").Status != pawl.Done {
+			t.Errorf("%q: the summary beside it does not count", data)
+		}
+	}
+}
+
 // In YAML 01 is the number 1, 08 is none, 02.3 a fraction, 0e12345 is zero and 1234567 no hash.
 func TestIDsAreTakenAsWritten(t *testing.T) {
 	t.Parallel()

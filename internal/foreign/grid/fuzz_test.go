@@ -48,8 +48,20 @@ func FuzzWrite(f *testing.F) {
 		s.items["layout"] = []foreign.Item{{ID: "a", Name: "x", Status: pawl.ItemIsDone}, {ID: "b", Status: pawl.ItemRunning}}
 		s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1), done("setup", 1, nil), started("layout", 1),
 			pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no disk"}}, pawl.DecisionMade{Decision: pawl.Decision{Question: "q", Choice: "c"}})
+		if len(data)%3 == 0 { // as if these files had been imported
+			read, _ := grid.Codec.Read(files, now)
+			for _, g := range read.Gates {
+				s.say(pawl.GateOpened{Gate: g.Gate})
+			}
+			s.say(pawl.RunImported{System: "grid"})
+		}
 		status := []pawl.RunStatus{pawl.StatusInterrupted, pawl.StatusActive, pawl.StatusFailed, pawl.StatusCompleted}[len(data)%4]
 		v := s.view(foreign.Exported, status)
+		for _, reply := range grid.Codec.(foreign.Listener).Answers(files, v) {
+			if g := v.State.Gate(reply.Gate); g == nil || !g.Open() {
+				t.Fatalf("%v is no answer", reply)
+			}
+		}
 		for _, file := range grid.Codec.Write(s.disk, v) {
 			if !strings.Contains("/"+file.Path, "/.grid/") && !strings.HasSuffix(file.Path, "-SUMMARY.md") {
 				t.Fatalf("%s was written", file.Path)

@@ -107,8 +107,20 @@ func (v *verifier) claims() {
 			}
 			seen[name] = true
 		}
+		faults = append(faults, v.unmade(b)...)
 	}
 	v.check(fmt.Sprintf("all %d claimed files exist", len(seen)), faults)
+}
+
+// unmade says which files a complete block was to change by its plan that are not there.
+func (v *verifier) unmade(b *block) []pawl.Finding {
+	var found []pawl.Finding
+	for _, name := range b.named {
+		if b.complete() && v.world.Exists != nil && !strings.ContainsAny(name, "*?[$") && !v.world.Exists(name) {
+			found = append(found, pawl.Finding{Level: pawl.Warn, What: "block " + b.id + " is complete, but its plan names a file that does not exist: " + name, Where: b.namedAt})
+		}
+	}
+	return found
 }
 
 // claims returns the files that a block and its finished threads say they made.

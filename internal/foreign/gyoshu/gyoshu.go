@@ -28,6 +28,7 @@ var (
 	_ foreign.Plural  = codec{}
 	_ foreign.Owner   = codec{}
 	_ foreign.Pruner  = codec{}
+	_ foreign.Refuser = codec{}
 )
 
 // System returns its name.

@@ -38,6 +38,7 @@ func read(r *research, run string, w foreign.World) (foreign.Reading, []pawl.Fin
 	r.readResume(&out, res)
 	r.readMarkers(&out, run)
 	r.readSaved(&out, run, w)
+	r.askUnread(&out, run)
 	out.Status = r.status(&out, native)
 	out.Position, out.Percent = position(r.title, steps, native == "completed")
 	return out, slices.DeleteFunc(r.examine(w), func(f pawl.Finding) bool { return f.Level == pawl.OK })

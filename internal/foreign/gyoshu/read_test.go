@@ -336,3 +336,45 @@ func TestSeveralResearches(t *testing.T) {
 		}
 	}
 }
+
+// TestUnreadCheckpointsStayInThePlan: a manifest that is there and cannot be read leaves its stage to be done, whatever says which
+// it is; where nothing does, a person is asked first.
+func TestUnreadCheckpointsStayInThePlan(t *testing.T) {
+	t.Parallel()
+	const manifest = "reports/tide-levels/checkpoints/" + lastRun + "/ckpt-001/checkpoint.json"
+	for _, c := range []struct {
+		name, data string // of the manifest; empty: it could not be read at all
+		cells      bool   // the notebook's cell is there
+		known      bool
+	}{
+		{"torn behind the stage", `{"checkpointId": "ckpt-001", "stageId": "S01_load_tides", "st`, false, true},
+		{"torn before the stage", `{"checkpointId": "ckpt-0`, true, true},
+		{"not read", "", true, true},
+		{"torn before the stage, and no cell", `{"checkpointId": "ckpt-0`, false, false},
+		{"not read, and no cell", "", false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			files, w := wanted(t, tides), world(t, tides)
+			if files.Find(manifest).Data = []byte(c.data); c.data == "" {
+				w.Unread = []string{manifest}
+				files = slices.DeleteFunc(files, func(f foreign.File) bool { return f.Path == manifest })
+			}
+			if !c.cells {
+				files = slices.DeleteFunc(files, func(f foreign.File) bool { return f.Path == "notebooks/tide-levels.ipynb" })
+			}
+			r, found := gyoshu.New().(foreign.Witness).ReadIn(files, w)
+			if !slices.ContainsFunc(found, func(f pawl.Finding) bool { return f.Level == pawl.Bad && strings.HasPrefix(f.Where, manifest) }) {
+				t.Errorf("it is no finding: %+v", found)
+			}
+			if c.known {
+				if s := step(t, r, "S01_load_tides"); s.Status == pawl.Done || !strings.Contains(s.Why, "cannot be read") {
+					t.Errorf("%+v", s)
+				}
+			}
+			asked := slices.ContainsFunc(r.Gates, func(g foreign.Gate) bool { return strings.Contains(g.Ask, manifest) && g.Step != "" })
+			if asked == c.known {
+				t.Errorf("asked: %v, of %+v", asked, r.Gates)
+			}
+		})
+	}
+}

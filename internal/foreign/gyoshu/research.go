@@ -43,6 +43,7 @@ func titles(files foreign.Files) []string {
 // newResearch reads what the files say of a title. What cannot be read is a finding.
 func newResearch(files foreign.Files, title string, w foreign.World) *research {
 	r := &research{title: title, now: w.Now, files: files, records: Records(files, title, ""), queues: map[string]*Queue{}}
+	r.records = append(r.records, recordsAt(w.Unread, title)...)
 	if issue := CheckSegment("reportTitle", title); issue != "" {
 		r.found = append(r.found, pawl.Finding{Level: pawl.Bad, What: issue, Where: path.Join(reports, title)})
 	}

@@ -21,6 +21,7 @@ type Request struct {
 	Stage      string // the one that was finished, or that was cut off
 	Status     Status // Defaults to saved
 	Reason     Reason // of one that is not saved
+	Trust      Trust  // of one that is saved. Defaults to local
 	Executions int64
 	Python     Python
 	Artifacts  []Artifact // by hashes that whoever asks took himself
@@ -89,12 +90,13 @@ func (r Request) manifest() *Manifest {
 	if r.Status.unsafe() {
 		m.Reason = r.Reason
 	}
+	trust := cmp.Or(r.Trust, Local)
 	if r.Status != Interrupted {
-		m.Trust = Local
+		m.Trust = trust
 	}
 	m.Python.Path = cmp.Or(m.Python.Path, "unknown")
 	m.Python.Platform = cmp.Or(m.Python.Platform, "unknown")
-	m.Rehydration = Rehydration{Mode: cmp.Or(r.Mode, ArtifactsOnly), Source: Rehydrate(m, Local)}
+	m.Rehydration = Rehydration{Mode: cmp.Or(r.Mode, ArtifactsOnly), Source: Rehydrate(m, trust)}
 	return m
 }
 

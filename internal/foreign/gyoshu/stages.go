@@ -23,6 +23,7 @@ type stageState struct {
 	cut          *Record // the newest that was taken in the middle of it
 	spoilt       *Record // a saved one that is not valid
 	why          string  // it is not
+	unread       *Record // one of which nothing can be understood
 	gone         bool    // a cell speaks of a checkpoint whose manifest is not there, or not any more
 	jobs         []Job
 }
@@ -46,6 +47,11 @@ func (r *research) stages(run string, w foreign.World, q *Queue) []*stageState {
 			if rec.Run == run && rec.Loads() == loads && rec.Manifest != nil && rec.Manifest.Stage != "" {
 				at(rec.Manifest.Stage).weigh(rec, w)
 			}
+		}
+	}
+	for _, rec := range r.unread(run) {
+		if stage := r.stageOf(rec); stage != "" {
+			at(stage).unread = rec
 		}
 	}
 	for _, p := range r.orphans(run) {
@@ -153,14 +159,14 @@ func (s *stageState) before(number int) bool {
 
 // step returns the stage as a step. It is done if a valid checkpoint says so. A marker, or the cell of a checkpoint that is
 // gone, is a hint: it is believed where a valid checkpoint of a later stage, of number base, or the record of a completed
-// run stands behind it.
+// run stands behind it. Of a checkpoint that is there and cannot be read nothing is believed.
 func (s *stageState) step(r *research, q *Queue, base int, runStatus string) foreign.Step {
 	step := foreign.Step{ID: pawl.StepIDOf(s.id), Name: s.id, Status: pawl.Pending, Native: s.marker, Started: s.begun, Ended: s.ended,
 		Attempts: s.begins, Where: s.line}
 	switch {
 	case s.good != nil:
 		s.finish(&step)
-	case (s.marker == "success" || s.gone) && (runStatus == "completed" || s.before(base)):
+	case s.unread == nil && (s.marker == "success" || s.gone) && (runStatus == "completed" || s.before(base)):
 		step.Status = pawl.Done
 		step.Summary = "its own checkpoint is not there; what comes after it says that it was finished"
 	case s.cut != nil:
@@ -180,6 +186,10 @@ func (s *stageState) step(r *research, q *Queue, base int, runStatus string) for
 	if s.good == nil && s.spoilt != nil {
 		step.Native = cmp.Or(step.Native, string(s.spoilt.Manifest.Status))
 		step.Why = "its checkpoint " + s.spoilt.ID + " is not valid: " + s.why
+	}
+	if s.good == nil && s.unread != nil {
+		step.Why = "its checkpoint " + s.unread.ID + " is there, and cannot be read"
+		step.Where = cmp.Or(step.Where, s.unread.Path)
 	}
 	for _, j := range s.jobs {
 		s.addJob(&step, q, j, r.now)

@@ -79,11 +79,11 @@ func originOf(state *pawl.State, plan *pawl.Plan) *origin {
 
 // wrote reports whether a checkpoint is, in all that its hash is of, what is written of the run at that time: the journal
 // says too that the stage is done, and which artifacts it left. One that was taken in the middle of a stage is no base for
-// anything, and nobody asks.
+// anything, and nobody asks. What it only says again of a step that another run finished is not its own.
 func (o *origin) wrote(rec *Record) bool {
 	id := o.steps[rec.Manifest.Stage]
 	st := o.State.Steps[id]
-	if st == nil || st.Status != pawl.Done || !rec.Manifest.Intact() {
+	if st == nil || st.Status != pawl.Done || o.imported(id) || !rec.Manifest.Intact() {
 		return false
 	}
 	return rec.Manifest.sum == Sum(encoded(o.request(rec.ID, id, rec.Manifest.Time()).manifest().unsigned()))

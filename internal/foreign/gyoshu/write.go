@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -34,6 +35,23 @@ func (codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 	m.sayQueues()
 	m.sayHistory()
 	return m.changed()
+}
+
+// Refuses says that the notebook cannot be read: each checkpoint is to point to a cell in it.
+func (codec) Refuses(files foreign.Files, run *pawl.State) []pawl.Finding {
+	file := files.Find(notebookPath(titleOf(run.Name)))
+	if file == nil {
+		return nil
+	}
+	_, err := ReadNotebook(file.Data)
+	if err == nil {
+		return nil
+	}
+	f := &findings{path: file.Path}
+	f.broken(err)
+	f.list[0].What += "; without it there are no checkpoints"
+	f.list[0].Hint = "bring back a copy of it"
+	return f.list
 }
 
 // mirror writes one run. Its files are what is there, with what was changed so far.
@@ -140,8 +158,24 @@ func (m *mirror) unsaved() []pawl.StepID {
 
 // found reports whether a step was finished when the run was made of these files: its checkpoint is that of another run. The last
 // of such steps is said again, so that Gyoshu goes on behind it.
-func (m *mirror) found(id pawl.StepID) bool {
-	return m.State.Imported == System && strings.HasPrefix(m.State.Steps[id].Adopted, "imported")
+func (m *mirror) found(id pawl.StepID) bool { return m.State.Imported == System && m.imported(id) }
+
+// imported reports whether a step was finished when the run was made: pawl never ran it.
+func (m *mirror) imported(id pawl.StepID) bool {
+	return strings.HasPrefix(m.State.Steps[id].Adopted, "imported")
+}
+
+// trust returns how far what stands for a finished step is trusted: for one that pawl never ran no further than the least trusted
+// checkpoint of the research, for it is made of these.
+func (m *mirror) trust(id pawl.StepID) Trust {
+	if !m.imported(id) {
+		return Local
+	}
+	outside := !filepath.IsLocal(cmp.Or(m.State.ImportPath, "."))
+	if outside || slices.ContainsFunc(Records(m.before, m.title, ""), func(r *Record) bool { return r.Manifest != nil && r.Manifest.Trust == Untrusted }) {
+		return Untrusted
+	}
+	return Imported
 }
 
 // idOf returns the id of the checkpoint of a finished step. It is the number of the event that says so, so that a step that was
@@ -160,6 +194,7 @@ func (m *mirror) request(name string, id pawl.StepID, at time.Time) Request {
 		Session:   m.run,
 		Stage:     m.stages[id],
 		Status:    Saved,
+		Trust:     m.trust(id),
 		Python:    Python{Platform: platform()},
 		Artifacts: artifactsIn(m.State.Steps[id].Outputs),
 		Now:       at,
@@ -167,13 +202,13 @@ func (m *mirror) request(name string, id pawl.StepID, at time.Time) Request {
 }
 
 // save makes a checkpoint that is not there yet, by its time behind all others: of two at the same time Gyoshu takes any.
-// Where the notebook cannot be read the manifest is made without its cell.
+// Where the notebook cannot be read there is none, for it would point to a cell that is not there.
 func (m *mirror) save(r Request) {
 	if r.Now = r.Now.Truncate(time.Millisecond); !r.Now.After(m.latest) {
 		r.Now = m.latest.Add(time.Millisecond)
 	}
-	files, err := r.files(m.files, true)
-	if err == nil { // else it is there already, or has a name that Gyoshu could not load
+	files, err := r.files(m.files, false)
+	if err == nil { // else it is there already, its notebook is broken, or has a name that Gyoshu could not load
 		m.put(files...)
 		m.latest = r.Now
 	}

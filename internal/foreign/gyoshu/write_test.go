@@ -296,18 +296,21 @@ func changedLines(t *testing.T, before, after foreign.Files, name string, want .
 	}
 }
 
-// TestWriteLeavesBrokenFiles: what cannot be read is not written over; the checkpoints are made all the same.
+// TestWriteLeavesBrokenFiles: what cannot be read is not written over; and no checkpoint is made whose cell cannot be, which is said.
 func TestWriteLeavesBrokenFiles(t *testing.T) {
 	t.Parallel()
-	files := foreign.Files{{Path: "notebooks/tide-levels.ipynb", Data: []byte("{")}, {Path: "reports/tide-levels/auto/loop-state.json", Data: []byte("[")}}
-	for _, f := range gyoshu.New().Write(files, tideView(t)) {
-		if !strings.HasSuffix(f.Path, "/checkpoint.json") {
-			t.Errorf("%s is written over:\n%s", f.Path, f.Data)
-			continue
+	for _, broken := range []string{"{", "", `{"cells": 5}`, "[]"} {
+		files := foreign.Files{{Path: "notebooks/tide-levels.ipynb", Data: []byte(broken)}, {Path: "reports/tide-levels/auto/loop-state.json", Data: []byte("[")}}
+		if made := gyoshu.New().Write(files, tideView(t)); len(made) > 0 {
+			t.Errorf("%q: %s is written", broken, made[0].Path)
 		}
-		if m, problems := gyoshu.ReadManifest(f.Path, f.Data); len(problems) > 0 || !m.Intact() {
-			t.Errorf("%s: %v", f.Path, problems)
+		refuses := gyoshu.New().(foreign.Refuser).Refuses(files, tideView(t).State)
+		if len(refuses) != 1 || refuses[0].Level != pawl.Bad || !strings.HasPrefix(refuses[0].Where, files[0].Path) {
+			t.Errorf("%q: %+v", broken, refuses)
 		}
+	}
+	if made := gyoshu.New().Write(nil, tideView(t)); len(gyoshu.New().(foreign.Refuser).Refuses(made, tideView(t).State)) > 0 {
+		t.Error("it refuses what it wrote itself")
 	}
 }
 
@@ -537,5 +540,40 @@ func TestStagesThatWereFound(t *testing.T) {
 	}
 	if len(stages) != 2 || !gyoshu.IsStage(stages[0]) || !strings.HasPrefix(stages[0], "S02") || !strings.HasPrefix(stages[1], "S03") {
 		t.Errorf("saved are %v", stages)
+	}
+}
+
+// TestTrustIsNotLaundered: what stands for stages that pawl never ran is trusted no more than what it was made of.
+func TestTrustIsNotLaundered(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		path, says string // where it was imported from, and what a checkpoint there says of itself
+		want       gyoshu.Trust
+	}{
+		{".", "local", gyoshu.Imported}, {".", "imported", gyoshu.Imported}, {".", "untrusted", gyoshu.Untrusted}, {"/elsewhere", "local", gyoshu.Untrusted},
+	} {
+		s := newTeller(t)
+		there := gyoshu.Manifest{CheckpointID: "c", Run: "run-1", Stage: "S01_load_tides", Status: gyoshu.Saved, Trust: gyoshu.Trust(c.says)}
+		s.files = foreign.Files{{Path: "reports/tide-levels/checkpoints/run-1/c/checkpoint.json", Data: there.Encode()}}
+		s.tell(pawl.RunImported{System: gyoshu.System, ID: "run-1", Path: c.path},
+			pawl.StepDone{Step: "S01_load_tides", Adopted: "imported: gyoshu says so", Outputs: pawl.Outputs{"m.pkl": {SHA256: strings.Repeat("a", 64), Size: 3}}})
+		s.write(foreign.StepEnded)
+		newest := gyoshu.Records(s.files, "tide-levels", tideRun)[0].Manifest
+		if code := strings.Join(newest.Rehydration.Source, "\n"); newest.Trust != c.want || c.want == gyoshu.Untrusted && strings.Contains(code, "pickle.load") {
+			t.Errorf("%s, %s: %s\n%s", c.path, c.says, newest.Trust, code)
+		}
+		w := foreign.World{Now: noon.Add(24 * time.Hour), Run: func(string) (*pawl.State, *pawl.Plan) { return s.state, s.plan }}
+		r, _ := gyoshu.ReadRun(s.files, "tide-levels", tideRun, w)
+		if want := "Checkpoint is " + string(c.want) + " - verify source before resuming"; !strings.HasSuffix(r.Resume, want) {
+			t.Errorf("%s, %s: %s", c.path, c.says, r.Resume)
+		}
+	}
+	s := newTeller(t)
+	s.tell(pawl.RunImported{System: gyoshu.System}, pawl.StepDone{Step: "S01_load_tides", Adopted: "imported: gyoshu says so"})
+	s.start("clean-2", 1)
+	s.done("clean-2", 1, nil)
+	s.write(foreign.StepEnded)
+	if m := gyoshu.Records(s.files, "tide-levels", tideRun)[0].Manifest; m.Trust != gyoshu.Local {
+		t.Errorf("what pawl ran itself is %s", m.Trust)
 	}
 }

@@ -26,6 +26,7 @@ func (r *reader) gates(out *foreign.Reading, e *entry) {
 			Ask: fmt.Sprintf("project_state names task %s without an agent%s. Is it still to be done?", e.task, said),
 		}})
 	}
+	r.askStatus(out, e)
 	for _, s := range r.sources {
 		for _, row := range sameProject(s, gatesTable, e.project) {
 			g := foreign.Gate{Native: text(row, "gate_type"), Gate: pawl.Gate{Step: step, Type: pawl.HumanVerify, Opened: r.time(e, row, "created_at")}}
@@ -42,4 +43,15 @@ func (r *reader) gates(out *foreign.Reading, e *entry) {
 			out.Gates = append(out.Gates, g)
 		}
 	}
+}
+
+// askStatus puts a status that nobody knows before a person: nothing begins before they have looked.
+func (r *reader) askStatus(out *foreign.Reading, e *entry) {
+	if _, known := statusOf(e.native); known {
+		return
+	}
+	out.Gates = append(out.Gates, foreign.Gate{Gate: pawl.Gate{
+		Step: out.Position.StepID, Type: pawl.HumanVerify, Opened: e.updated,
+		Ask: fmt.Sprintf("project_state says that project %s is %q, which is none of active, paused, completed, failed. May it be gone on with?", e.project, clip(e.native, 40)),
+	}})
 }

@@ -29,6 +29,7 @@ var (
 	_ foreign.Witness = codec{}
 	_ foreign.Tabular = codec{}
 	_ foreign.Chooser = codec{}
+	_ foreign.Refuser = codec{}
 )
 
 // System returns its name.
@@ -50,6 +51,9 @@ const (
 	gatesTable     = "gates"
 	projectsTable  = "projects"
 )
+
+// tables are all of them: of other tables nothing is taken in.
+var tables = []string{statesTable, snapshotsTable, historyTable, gatesTable, projectsTable}
 
 // lately is how much of the history is looked at to write it on.
 const lately = 50

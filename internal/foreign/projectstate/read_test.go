@@ -197,7 +197,7 @@ func TestProjectsAreReadAlone(t *testing.T) {
 	}
 }
 
-// A status that nobody knows is silence to the program; here it is a finding, and the project may be gone on with.
+// A status that nobody knows is silence to the program; here it is put before a person, and the project may be gone on with.
 func TestAnUnknownStatusIsAsked(t *testing.T) {
 	t.Parallel()
 	r, findings := read(t, fixture(t, "inserts.sql", "'active'", "'Thinking'"), world())
@@ -205,6 +205,9 @@ func TestAnUnknownStatusIsAsked(t *testing.T) {
 		t.Error(r.Status, r.Native)
 	}
 	finds(t, findings, pawl.Bad, `status "Thinking" is none of`)
+	if len(r.Gates) != 3 || r.Gates[0].Step != r.Position.StepID || !strings.Contains(r.Gates[0].Ask, `"Thinking"`) || r.Gates[0].Answer != "" || !strings.HasSuffix(r.Resume, "a person looks first") {
+		t.Errorf("%+v %s", r.Gates, r.Resume)
+	}
 }
 
 // Times without a zone are UTC, those of the future count for nothing, and what happened lately may still go on.
@@ -314,7 +317,27 @@ func TestLenient(t *testing.T) {
 	if r.ID != first {
 		t.Error("what stands before the cut was not read")
 	}
-	finds(t, findings, pawl.Warn, "has no end")
+	finds(t, findings, pawl.Bad, "has no end")
+}
+
+// TestDamagedDumpsAreTold: of a dump that breaks off before its row, or that is UTF-16, it is said what is wrong, and where.
+func TestDamagedDumpsAreTold(t *testing.T) {
+	t.Parallel()
+	whole := string(fixture(t, "inserts.sql")[0].Data)
+	row := strings.Index(whole, "INSERT INTO project_state ") + len("INSERT INTO project_state ")
+	for name, c := range map[string]struct{ data, what, hint string }{
+		"in a text":    {whole[:strings.Index(whole, first)+3], "a string has no end", "bring back"},
+		"before a row": {whole[:row], "the last statement has no end", "bring back"},
+		"UTF-16":       {"\xff\xfe" + strings.ReplaceAll("\x00"+whole, "", "\x00"), "it is UTF-16", "iconv -f UTF-16 -t UTF-8 dump.sql"},
+	} {
+		r, findings := read(t, foreign.Files{{Path: "dump.sql", Data: []byte(c.data)}}, world())
+		if r.Name != "" || len(findings) == 0 {
+			t.Fatalf("%s: %+v %+v", name, r, findings)
+		}
+		if f := findings[0]; f.Level != pawl.Bad || !strings.Contains(f.What, c.what) || !strings.HasPrefix(f.Where, "dump.sql:") || !strings.HasPrefix(f.Hint, c.hint) {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
 }
 
 // FuzzRead reads any text as a dump. Nothing panics, what is read is plain data, and nothing is looked for outside.

@@ -1,6 +1,7 @@
 package projectstate
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -48,6 +49,42 @@ func (s *source) at(line int) string {
 	return fmt.Sprintf("%s:%d", s.Path, line)
 }
 
+// ours reports whether a file has the table or, where it cannot be read to its end, names it.
+func (s *source) ours() bool {
+	if s.Table(statesTable) != nil {
+		return true
+	}
+	if len(s.Problems) == 0 {
+		return false
+	}
+	plain := s.Data
+	if sqldump.IsUTF16(plain) {
+		plain = bytes.ReplaceAll(plain, []byte{0}, nil)
+	}
+	return bytes.Contains(bytes.ToLower(plain), []byte(statesTable))
+}
+
+// problems returns what was not taken in of a file.
+func (s *source) problems() []pawl.Finding {
+	var found []pawl.Finding
+	for _, p := range s.Problems {
+		f := pawl.Finding{Level: pawl.Warn, Where: s.at(p.Line), What: p.Why}
+		if p.Cut {
+			f.Level, f.Hint = pawl.Bad, "bring back a whole copy of it"
+		}
+		if sqldump.IsUTF16(s.Data) {
+			f.Hint = "iconv -f UTF-16 -t UTF-8 " + s.Path
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// cut reports whether the file breaks off.
+func (s *source) cut() bool {
+	return slices.ContainsFunc(s.Problems, func(p sqldump.Problem) bool { return p.Cut })
+}
+
 // reader reads files, and notes what is odd about them.
 type reader struct {
 	world    foreign.World
@@ -61,17 +98,9 @@ type reader struct {
 func newReader(files foreign.Files, w foreign.World) *reader {
 	r := &reader{world: w, known: map[pawl.Finding]bool{}, naive: map[string]bool{}}
 	for _, f := range files {
-		d := sqldump.Read(f.Data)
-		if d.Table(statesTable) == nil && len(d.Problems) == 0 {
-			continue
-		}
-		if d.Table(statesTable) == nil && !strings.Contains(strings.ToLower(string(f.Data)), statesTable) {
-			continue
-		}
-		s := &source{File: f, Dump: d}
-		r.sources = append(r.sources, s)
-		for _, p := range d.Problems {
-			r.warn(s.at(p.Line), "%s", p.Why)
+		if s := (&source{File: f, Dump: sqldump.Read(f.Data, tables...)}); s.ours() {
+			r.sources = append(r.sources, s)
+			r.findings = append(r.findings, s.problems()...)
 		}
 	}
 	r.readEntries()

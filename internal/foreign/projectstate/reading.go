@@ -148,23 +148,33 @@ func fileIn(action string) (verb, file string) {
 	return verb, clean
 }
 
-// status returns where the project stands. One that is active and gave no sign of life for a while is interrupted.
+// status returns where the project stands. One that is active and gave no sign of life for a while is interrupted; so is one
+// whose status nobody knows, see askStatus.
 func (r *reader) status(e *entry) pawl.RunStatus {
-	switch word(e.native) {
-	case "active", "in_progress", "running":
-		if !e.updated.IsZero() && r.world.Now.Sub(e.updated) < stillAtIt {
-			return pawl.StatusActive
-		}
+	status, known := statusOf(e.native)
+	switch {
+	case !known:
+		r.bad(e.where(), "status %q is none of active, paused, completed, failed", clip(e.native, 40))
 		return pawl.StatusInterrupted
-	case "paused":
-		return pawl.StatusPaused
-	case "completed", "complete", "archived":
-		return pawl.StatusCompleted
-	case "failed":
-		return pawl.StatusFailed
+	case status == pawl.StatusActive && (e.updated.IsZero() || r.world.Now.Sub(e.updated) >= stillAtIt):
+		return pawl.StatusInterrupted
 	}
-	r.bad(e.where(), "status %q is none of active, paused, completed, failed", clip(e.native, 40))
-	return pawl.StatusInterrupted
+	return status
+}
+
+// statusOf returns what a status of the table means, and whether that is known.
+func statusOf(native string) (pawl.RunStatus, bool) {
+	switch word(native) {
+	case "active", "in_progress", "running":
+		return pawl.StatusActive, true
+	case "paused":
+		return pawl.StatusPaused, true
+	case "completed", "complete", "archived":
+		return pawl.StatusCompleted, true
+	case "failed":
+		return pawl.StatusFailed, true
+	}
+	return "", false
 }
 
 func (r *reader) position(out *foreign.Reading, steps []foreign.Step, current int) {
@@ -214,6 +224,7 @@ func (r *reader) facts(out *foreign.Reading, e *entry) {
 
 // resume says whether the project may go on by the decision's own rule, and where.
 func (r *reader) resume(out *foreign.Reading, e *entry, begun bool) {
+	_, known := statusOf(e.native)
 	switch out.Status {
 	case pawl.StatusCompleted:
 		out.Resume = "nothing to do: it is completed"
@@ -224,7 +235,9 @@ func (r *reader) resume(out *foreign.Reading, e *entry, begun bool) {
 	case pawl.StatusActive:
 		out.Resume = "active: something happened less than ten minutes ago, so somebody may still be at work on it"
 	default:
-		out.Resume = "resumable: it is active, and gave no sign of life for a while"
+		if out.Resume = "resumable: it is active, and gave no sign of life for a while"; !known {
+			out.Resume = "nobody knows what its status means: a person looks first"
+		}
 	}
 	switch {
 	case out.Status == pawl.StatusCompleted:

@@ -19,7 +19,7 @@ func (c codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 		return nil
 	}
 	w := newWriter(files, v, c.projectOf(v.State))
-	if w.source == nil || !w.sound() {
+	if len(w.refuses()) > 0 {
 		return nil
 	}
 	w.state()
@@ -33,11 +33,15 @@ func (c codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 	return []foreign.File{{Path: w.source.Path, Data: data, Was: w.source.Was, Parts: w.source.Parts}}
 }
 
+// newDump is what a dump is called that is made.
+const newDump = "project_state.sql"
+
 // writer writes a run's row.
 type writer struct {
 	foreign.View
 	source  *source
-	entry   *entry // the row as it is, nil where there is none
+	entry   *entry    // the row as it is, nil where there is none
+	others  []*source // all that there are
 	project string
 }
 
@@ -47,6 +51,7 @@ func newWriter(files foreign.Files, v foreign.View, project string) *writer {
 	}
 	w := &writer{View: v, project: project}
 	r := newReader(files, foreign.World{Now: v.Now})
+	w.others = r.sources
 	for _, e := range r.entries {
 		if e.project == w.project {
 			w.entry, w.source = e, e.source
@@ -73,7 +78,7 @@ func (w *writer) choose(r *reader, files foreign.Files) {
 	if w.source != nil {
 		return
 	}
-	made := foreign.File{Path: "project_state.sql"}
+	made := foreign.File{Path: newDump}
 	for _, f := range files {
 		if len(f.Data) == 0 {
 			made = f
@@ -85,9 +90,32 @@ func (w *writer) choose(r *reader, files foreign.Files) {
 	w.source = &source{File: made, Dump: sqldump.Read([]byte(schemaOf(made)))}
 }
 
-// sound reports whether the file was read to its end: what breaks off is not written into.
-func (w *writer) sound() bool {
-	return !slices.ContainsFunc(w.source.Problems, func(p sqldump.Problem) bool { return p.Cut })
+// Refuses says what breaks off, or has no room for the run's row: what is not read to its end is not written into, nor is a new
+// row made beside it, for the old one may be in what is missing.
+func (c codec) Refuses(files foreign.Files, run *pawl.State) []pawl.Finding {
+	return newWriter(files, foreign.View{State: run, Now: run.Updated}, c.projectOf(run)).refuses()
+}
+
+func (w *writer) refuses() []pawl.Finding {
+	if w.source == nil {
+		return []pawl.Finding{{Level: pawl.Bad, Where: newDump, What: "it is no dump with rows of " + statesTable + ", and is not written over",
+			Hint: "bring back a copy of it, or move it out of the way"}}
+	}
+	look := []*source{w.source}
+	if w.entry == nil {
+		look = append(look, w.others...)
+	}
+	var found []pawl.Finding
+	for _, s := range look {
+		if s.cut() {
+			found = append(found, s.problems()...)
+		}
+	}
+	if gone := w.entry == nil && w.State.Imported == System && w.State.ImportedAs == w.project; gone && len(found) == 0 && len(w.others) > 0 {
+		found = append(found, pawl.Finding{Level: pawl.Bad, Where: w.others[0].Path, Hint: "bring back a whole copy of it",
+			What: "project " + w.project + ", which the run was made of, is not in it any more"})
+	}
+	return found
 }
 
 // row returns how the run's row is to be, by the columns of both schemas.

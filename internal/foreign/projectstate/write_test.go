@@ -429,15 +429,22 @@ func TestWhatIsNotWrittenInto(t *testing.T) {
 	if string(s.files[0].Data) != made || len(s.files) != 2 || s.files[1].Path != "project_state.sql" {
 		t.Errorf("%+v", s.files)
 	}
-	s = newTeller(t, foreign.Files{{Path: "project_state.sql", Data: []byte("-- mine\n")}}, "")
-	if out := projectstate.Codec.Write(s.files, s.view(true)); len(out) > 0 {
-		t.Errorf("%s", out[0].Data)
-	}
-	cut := fixture(t, "program.sql")
-	cut[0].Data = append(cut[0].Data, "INSERT INTO x VALUES ('"...)
-	s = newTeller(t, cut, first)
-	if out := projectstate.Codec.Write(s.files, s.view(true)); len(out) > 0 {
-		t.Error("a text that breaks off was written into")
+	whole := string(fixture(t, "program.sql")[0].Data)
+	for name, text := range map[string]string{
+		"somebody's":            "-- mine\n",
+		"behind the row":        whole + "INSERT INTO x VALUES ('",
+		"in the row":            whole[:strings.Index(whole, first)+3],
+		"before the row":        made + "INSERT INTO project_state",
+		"at a statement's end":  made,
+		"something else behind": made + "INSERT INTO other VALUES (1",
+	} {
+		s = newTeller(t, foreign.Files{{Path: "project_state.sql", Data: []byte(text)}}, first)
+		if out := projectstate.Codec.Write(s.files, s.view(true)); len(out) > 0 {
+			t.Errorf("%s: %s was written", name, out[0].Path)
+		}
+		if refuses := projectstate.Codec.(foreign.Refuser).Refuses(s.files, s.state); len(refuses) == 0 || refuses[0].Level != pawl.Bad || !strings.HasPrefix(refuses[0].Where, "project_state.sql") {
+			t.Errorf("%s: %+v", name, refuses)
+		}
 	}
 }
 

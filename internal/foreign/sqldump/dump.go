@@ -20,6 +20,7 @@ type Dump struct {
 	Problems []Problem
 	Counters []*Counter // of sequences
 
+	only  []string // the tables whose rows are taken in; none: all
 	named map[string]*Table
 	text  []byte
 	edits []splice.Edit
@@ -29,7 +30,7 @@ type Dump struct {
 type Problem struct {
 	Line int
 	Why  string
-	Cut  bool // it breaks off: nothing can be added to it
+	Cut  bool // it breaks off, or is not read at all: nothing can be added to it
 }
 
 // Table is what a text says of a table.
@@ -99,17 +100,23 @@ type statement struct {
 // Table returns a table, nil where the text has none of that name.
 func (d *Dump) Table(name string) *Table { return d.named[name] }
 
-// Read reads a text. It never fails: what cannot be read is a problem.
-func Read(text []byte) *Dump {
-	d := &Dump{text: text, named: map[string]*Table{}}
-	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
-		d.Problems = append(d.Problems, Problem{Line: 1, Why: "it is UTF-16, and is not read"})
+// Read reads a text. It never fails: what cannot be read is a problem. Where tables are named the rows of others are passed
+// over, so that it takes no more than a text that is large for theirs.
+func Read(text []byte, only ...string) *Dump {
+	d := &Dump{text: text, only: only, named: map[string]*Table{}}
+	if IsUTF16(text) {
+		d.Problems = append(d.Problems, Problem{Line: 1, Why: "it is UTF-16, and is not read", Cut: true})
 		return d
 	}
 	r := &reader{Dump: d, scanner: scanner{text: text, at: splice.Whole(text).From}}
 	for r.statement() {
 	}
 	return d
+}
+
+// IsUTF16 reports whether a text begins with the byte order mark of UTF-16.
+func IsUTF16(text []byte) bool {
+	return bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff"))
 }
 
 // table returns a table that is named in the text, a new one where it was not named before.
@@ -121,6 +128,11 @@ func (d *Dump) table(written string, line int) *Table {
 	t := &Table{Name: name, Line: line, written: written}
 	d.Tables, d.named[name] = append(d.Tables, t), t
 	return t
+}
+
+// wants reports whether the rows of a table are taken in.
+func (d *Dump) wants(written string) bool {
+	return len(d.only) == 0 || slices.Contains(d.only, bare(written))
 }
 
 // bare returns a name without schema and quotes, in lower case.

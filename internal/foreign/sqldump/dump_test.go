@@ -271,3 +271,20 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestRowsOfOthersArePassedOver: of tables that are not named no row is kept, however it is written, and all else is the same.
+func TestRowsOfOthersArePassedOver(t *testing.T) {
+	t.Parallel()
+	const sql = "INSERT INTO t (a) VALUES (1);\nINSERT INTO x (a, b) VALUES ('values (', 2), (3, 4);\nINSERT OR IGNORE INTO \"X\" VALUES (5);\n" +
+		"COPY public.x (a) FROM stdin;\n6\n\\.\nINSERT INTO public.t (a) VALUES (7);\nINSERT INTO x (a) VALUES (8, "
+	d := sqldump.Read([]byte(sql), "t")
+	if got := d.Table("t"); len(got.Rows) != 2 || got.Rows[1].Line != 7 {
+		t.Errorf("%+v", got)
+	}
+	if got := d.Table("x"); len(got.Rows) != 0 {
+		t.Errorf("%+v", got.Rows)
+	}
+	if len(d.Problems) != 1 || !d.Problems[0].Cut || d.Problems[0].Line != 8 {
+		t.Errorf("%+v", d.Problems)
+	}
+}

@@ -49,6 +49,7 @@ func (r *reader) statement() bool {
 	}
 	var tokens []token
 	open := 0 // within a trigger: its BEGIN, and each CASE, until their END
+	rows := 0 // where those of a table begin that are passed over: of their words only the last is kept
 	for {
 		t, ok := r.next()
 		if !ok {
@@ -64,16 +65,53 @@ func (r *reader) statement() bool {
 		case t.is("end") && open > 0:
 			open--
 		}
-		tokens = append(tokens, t)
+		if rows > 0 {
+			tokens = tokens[:rows]
+		}
+		if tokens = append(tokens, t); rows == 0 && t.is("values") && r.passes(tokens) {
+			rows = len(tokens)
+		}
 	}
 	switch {
 	case r.broken != "":
 		r.cut(min(r.at, len(r.scanner.text)), "%s: from here on nothing was read", r.broken)
 	case len(tokens) > 0:
-		r.problem(tokens[0].from, "the last statement has no end")
+		tell := r.problem
+		if torn(tokens) {
+			tell = r.cut
+		}
+		tell(tokens[0].from, "the last statement has no end")
 		r.take(tokens)
 	}
 	return false
+}
+
+// passes reports whether a statement that begins with these words has rows of a table that is passed over.
+func (r *reader) passes(tokens []token) bool {
+	p := &parser{reader: r, tokens: tokens}
+	if !p.skip("insert") && !p.skip("replace") {
+		return false
+	}
+	if p.skip("or") {
+		p.i++
+	}
+	p.skip("into")
+	return !r.wants(p.name())
+}
+
+// torn reports whether a statement without an end breaks off in the middle of a list, or before its rows.
+func torn(tokens []token) bool {
+	open := 0
+	for _, t := range tokens {
+		switch {
+		case t.is("("):
+			open++
+		case t.is(")"):
+			open--
+		}
+	}
+	rows := tokens[0].is("insert") || tokens[0].is("replace") || tokens[0].is("copy")
+	return open > 0 || tokens[len(tokens)-1].is(",") || rows && !tokens[len(tokens)-1].is(")")
 }
 
 // trigger reports whether a statement that begins with these words makes a trigger.
@@ -261,7 +299,7 @@ func (p *parser) copy() {
 	if !p.skip("from") || !p.skip("stdin") {
 		return
 	}
-	odd := p.i < len(p.tokens)
+	odd, passed := p.i < len(p.tokens), !p.wants(written)
 	if s.columns == nil {
 		s.columns = t.Columns
 	}
@@ -282,7 +320,7 @@ func (p *parser) copy() {
 		if string(line) == `\.` {
 			return
 		}
-		if !odd {
+		if !odd && !passed {
 			p.copied(t, s, from, line)
 		}
 		s.end = p.at

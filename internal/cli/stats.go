@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pawl"
+	"pawl/internal/engine"
+	"pawl/internal/project"
+)
+
+// statsReport is what `pawl stats --json` prints.
+type statsReport struct {
+	Run      pawl.RunID  `json:"run"`
+	Wall     float64     `json:"wall_seconds"`
+	Running  float64     `json:"running_seconds"`
+	Lost     float64     `json:"lost_seconds"` // running time of attempts that came to nothing
+	Attempts int         `json:"attempts"`
+	Retries  int         `json:"retries"`
+	Deaths   int         `json:"deaths"` // engines that died
+	Usage    pawl.Usage  `json:"usage"`
+	Steps    []stepStats `json:"steps"`
+}
+
+// allReport is what `pawl stats --all --json` prints.
+type allReport struct {
+	Runs []runStats `json:"runs"` // the newest first
+	Sum  totals     `json:"sum"`
+}
+
+type runStats struct {
+	Run    pawl.RunID     `json:"run"`
+	Status pawl.RunStatus `json:"status"`
+	Done   int            `json:"steps_done"`
+	totals
+}
+
+type totals struct {
+	Sessions int        `json:"sessions"` // engines and agents' sessions that worked on it
+	Running  float64    `json:"running_seconds"`
+	Lost     float64    `json:"lost_seconds"`
+	Attempts int        `json:"attempts"`
+	Retries  int        `json:"retries"`
+	Deaths   int        `json:"deaths"`
+	Usage    pawl.Usage `json:"usage"`
+}
+
+func (t *totals) add(o totals) {
+	t.Sessions += o.Sessions
+	t.Running += o.Running
+	t.Lost += o.Lost
+	t.Attempts += o.Attempts
+	t.Retries += o.Retries
+	t.Deaths += o.Deaths
+	t.Usage = t.Usage.Add(o.Usage)
+}
+
+type stepStats struct {
+	ID       pawl.StepID `json:"id"`
+	Estimate float64     `json:"estimate_seconds"`
+	Actual   float64     `json:"actual_seconds"`
+	Attempts int         `json:"attempts"`
+	Items    int         `json:"items,omitempty"`
+	Lost     float64     `json:"lost_seconds,omitempty"`
+	Usage    pawl.Usage  `json:"usage,omitzero"`
+}
+
+func (a *app) statsCommand() *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:   "stats [RUN]",
+		Short: "Time against estimate, retries, cost, time lost to deaths",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if all && len(args) > 0 {
+				return usageError("", "--all: of all runs, or of one")
+			}
+			if all {
+				return a.allStats(c.Context())
+			}
+			return a.stats(c.Context(), optional(args, 0))
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "of all runs of this project, one line each, and in sum")
+	return a.jsonFlag(c)
+}
+
+func (a *app) stats(ctx context.Context, name string) error {
+	_, r, err := a.look(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer r.Log.Close()
+	report := statsOf(r)
+	if a.json {
+		return a.printJSON(report)
+	}
+	return a.printStats(report)
+}
+
+func statsOf(r *engine.Run) statsReport {
+	s := r.State
+	report := statsReport{Run: s.Run, Wall: s.Updated.Sub(s.Created).Seconds(), Running: s.Spent.Seconds, Deaths: s.Deaths, Usage: s.Spent.Usage, Steps: []stepStats{}}
+	for _, step := range r.Plan.Steps() {
+		st := s.Steps[step.ID]
+		if st == nil || st.Attempts == 0 {
+			continue
+		}
+		x := stepStats{ID: step.ID, Estimate: step.Estimate.Seconds(), Actual: st.Seconds, Attempts: st.Attempts, Lost: st.Lost, Usage: st.Usage}
+		work := 1
+		if st.Items != nil {
+			x.Items, work = st.Items.Total, st.Items.Count
+		}
+		report.Attempts += st.Attempts
+		report.Retries += max(0, st.Attempts-work)
+		report.Lost += st.Lost
+		report.Steps = append(report.Steps, x)
+	}
+	return report
+}
+
+func (a *app) printStats(r statsReport) error {
+	fmt.Fprintf(a.Out, "%s\nwall time %s, running time %s, of it lost %s; attempts %d, retries %d, engine deaths %d",
+		r.Run, seconds(r.Wall), orText(seconds(r.Running), "0s"), orText(seconds(r.Lost), "0s"), r.Attempts, r.Retries, r.Deaths)
+	if r.Usage != (pawl.Usage{}) {
+		fmt.Fprintf(a.Out, "; $%.2f, %d tokens", r.Usage.USD, r.Usage.Tokens)
+	}
+	fmt.Fprint(a.Out, "\n\n")
+	rows := make([][]string, 0, len(r.Steps))
+	for _, s := range r.Steps {
+		rows = append(rows, []string{string(s.ID), seconds(s.Estimate), orText(seconds(s.Actual), "0.0s"), fmt.Sprint(s.Attempts), number(s.Items), seconds(s.Lost)})
+	}
+	return table(a.Out, []string{"STEP", "ESTIMATE", "ACTUAL", "ATTEMPTS", "ITEMS", "LOST"}, rows)
+}
+
+// allStats says how all runs of the project went, sessions that were cut off among them.
+func (a *app) allStats(ctx context.Context) error {
+	p, err := a.project()
+	if err != nil {
+		return err
+	}
+	runs, err := engine.Runs(p)
+	if err != nil {
+		return err
+	}
+	report := allReport{Runs: []runStats{}}
+	for _, run := range runs {
+		one, err := runStatsOf(ctx, p, run)
+		if err != nil {
+			a.sayNotes([]string{fmt.Sprintf("run %s is left out: %v", run, err)})
+			continue
+		}
+		report.Runs = append(report.Runs, one)
+		report.Sum.add(one.totals)
+	}
+	if a.json {
+		return a.printJSON(report)
+	}
+	return a.printAllStats(report)
+}
+
+func runStatsOf(ctx context.Context, p *project.Project, run pawl.RunID) (runStats, error) {
+	r, err := engine.Load(ctx, p, run)
+	if err != nil {
+		return runStats{}, err
+	}
+	defer r.Log.Close()
+	one, s := statsOf(r), reportOf(p, r)
+	done := 0
+	for _, st := range r.State.Steps {
+		if st.Status == pawl.Done {
+			done++
+		}
+	}
+	return runStats{run, s.Status, done, totals{r.State.Engines + len(r.State.Sessions), one.Running, one.Lost, one.Attempts, one.Retries, one.Deaths, one.Usage}}, nil
+}
+
+func (a *app) printAllStats(r allReport) error {
+	row := func(name, status, done string, t totals) []string {
+		return []string{name, status, done, number(t.Sessions), orText(seconds(t.Running), "0s"), seconds(t.Lost), number(t.Attempts), number(t.Retries), number(t.Deaths), costOf(t.Usage)}
+	}
+	rows := [][]string{}
+	for _, one := range r.Runs {
+		rows = append(rows, row(string(one.Run), string(one.Status), number(one.Done), one.totals))
+	}
+	rows = append(rows, row(count(len(r.Runs), "run"), "", "", r.Sum))
+	return table(a.Out, []string{"RUN", "STATUS", "STEPS DONE", "SESSIONS", "TIME", "LOST", "ATTEMPTS", "RETRIES", "DEATHS", "COST"}, rows)
+}
+
+func costOf(u pawl.Usage) string {
+	if u == (pawl.Usage{}) {
+		return ""
+	}
+	return fmt.Sprintf("$%.2f, %d tokens", u.USD, u.Tokens)
+}
