@@ -45,11 +45,11 @@ func (r *reader) meetsAll(j *job) (bool, string) {
 	return true, strings.Join(all, "; ")
 }
 
-// meets says whether a job meets a criterion, and by what that is known. A checkpoint that is broken is why it may not.
+// meets says whether a job meets a criterion, and by what that is known. A checkpoint that is broken may be why it does not.
 func (r *reader) meets(j *job, name string) (bool, string) {
 	met, why := r.proves(j, name)
 	if !met && j.point != nil && j.point.broken {
-		why = j.point.file + " is no JSON, and was read as far as it goes: " + why
+		why = j.point.file + " cannot be read whole; as far as it goes, " + why
 	}
 	return met, why
 }

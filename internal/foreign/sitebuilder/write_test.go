@@ -389,7 +389,7 @@ func TestWhatIsWholeOfABrokenOneStays(t *testing.T) {
 		}
 	}
 	w := world()
-	if met, why := sitebuilder.Codec.(foreign.Prover).Meets(one("migration-T060.json", torn), w, "T060", "3_files_created"); met || !strings.Contains(why, "migration-T060.json is no JSON") {
+	if met, why := sitebuilder.Codec.(foreign.Prover).Meets(one("migration-T060.json", torn), w, "T060", "3_files_created"); met || !strings.Contains(why, "migration-T060.json cannot be read whole") {
 		t.Errorf("%v: %s", met, why)
 	}
 }
