@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +44,7 @@ func (a *app) importCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.yes, "yes", false, "do not ask on a terminal what its system asks: go on with it")
 	c.MarkFlagsMutuallyExclusive("dry-run", "fresh")
 	c.Flags().StringVar(&o.agent, "agent", o.agent, "who is to do what is not done")
-	c.Flags().StringVar(&o.project, "project", "", "which one, where the files hold several: its id or name")
+	c.Flags().StringVar(&o.project, "project", "", "which one, where the files hold several: its id, how that begins, or its name")
 	return a.jsonFlag(c)
 }
 
@@ -90,6 +91,9 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	}
 	reading, findings := folder.Read(place)
 	if reading.Name == "" && len(reading.Phases) == 0 {
+		if there := folder.Projects(); o.project != "" && len(there) > 0 {
+			return noSuchProject(system, o.project, there)
+		}
 		return a.nothingRead(system, dir, findings)
 	}
 	root, err := a.here()
@@ -126,6 +130,11 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	}
 	fmt.Fprintf(a.Out, "pawl resume %s\n", made.Run)
 	return nil
+}
+
+func noSuchProject(system, name string, there []string) error {
+	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no project %s; there are %s", name, strings.Join(there, ", ")),
+		Hint: "pawl import " + system + " --project " + there[0]}
 }
 
 // nothingRead says why nothing was read: there is nothing, or it could not be.

@@ -75,6 +75,14 @@ func (f *ForeignFolder) Places() []string {
 	return nil
 }
 
+// Projects returns the ids of the projects that the folder's files hold; nil where the system's hold but one.
+func (f *ForeignFolder) Projects() []string {
+	if c, several := f.codec.(foreign.Chooser); several {
+		return c.Projects(f.files)
+	}
+	return nil
+}
+
 // Read says what the files say of the run at one of the places, without one of the first.
 func (f *ForeignFolder) Read(place string) (foreign.Reading, []pawl.Finding) {
 	codec := f.codec

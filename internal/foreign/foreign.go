@@ -148,8 +148,10 @@ type Tabular interface {
 
 // Chooser is a codec of a system whose files hold several projects.
 type Chooser interface {
-	// Choose returns the codec that reads the project of this name or id.
+	// Choose returns the codec that reads the project of this name, id or beginning of an id, where no other one's begins so.
 	Choose(project string) Codec
+	// Projects returns the ids of those that there are.
+	Projects(files Files) []string
 }
 
 var (

@@ -22,7 +22,7 @@ const System = "projectstate"
 var Codec foreign.Codec = codec{}
 
 type codec struct {
-	project string // its id or name; "" for any
+	project string // its id or name, or how its id begins; "" for any
 }
 
 var (
@@ -86,6 +86,15 @@ func (c codec) projectOf(run *pawl.State) string {
 
 // Choose returns the codec of one project.
 func (codec) Choose(project string) foreign.Codec { return codec{project: project} }
+
+// Projects returns the ids of the projects, in the order of the files.
+func (codec) Projects(files foreign.Files) []string {
+	var ids []string
+	for _, e := range newReader(files, foreign.World{}).entries {
+		ids = append(ids, e.project)
+	}
+	return ids
+}
 
 // Read reads without looking at the project's own files.
 func (c codec) Read(files foreign.Files, now time.Time) (foreign.Reading, []pawl.Finding) {

@@ -192,6 +192,15 @@ func TestProjectsAreReadAlone(t *testing.T) {
 	if r, _ = projectstate.Codec.(foreign.Chooser).Choose("ferry").Read(files, noon); r.ID != first {
 		t.Error("it is not found by its name")
 	}
+	for begin, want := range map[string]string{first: first, first[:len(first)-1]: "", "7b1d": "", "": first} {
+		if r, _ = projectstate.Codec.(foreign.Chooser).Choose(begin).Read(files, noon); r.ID != want {
+			t.Errorf("%q: %s", begin, r.ID)
+		}
+	}
+	one := fixture(t, "document.sql", second, "another")
+	if r, _ = projectstate.Codec.(foreign.Chooser).Choose("ano").Read(one, noon); r.ID != "another" {
+		t.Error(r.ID)
+	}
 	if r, findings = projectstate.Codec.(foreign.Chooser).Choose("x").Read(files, noon); r.Name != "" || len(worst(findings)) < 3 {
 		t.Error("another one was read", findings)
 	}

@@ -248,14 +248,28 @@ func nameOf(item *splice.JSON) string {
 	return ""
 }
 
+// meant returns the rows of the projects of an id or name or, where there are none, of the only one whose id begins so; with "" all.
+func (r *reader) meant(project string) []*entry {
+	var same, begin []*entry
+	for _, e := range r.entries {
+		if project == "" || e.project == project || r.nameOf(e) == project {
+			same = append(same, e)
+		}
+		if strings.HasPrefix(e.project, project) {
+			begin = append(begin, e)
+		}
+	}
+	if len(same) == 0 && len(begin) == 1 {
+		return begin
+	}
+	return same
+}
+
 // pick returns the row of the project that is meant, nil where there is none, and tells of the others.
 func (r *reader) pick(project string) *entry {
 	ranks := map[string]int{"active": 3, "paused": 2, "failed": 1}
 	var best *entry
-	for _, e := range r.entries {
-		if project != "" && e.project != project && r.nameOf(e) != project {
-			continue
-		}
+	for _, e := range r.meant(project) {
 		if best == nil || cmp.Or(cmp.Compare(ranks[word(e.native)], ranks[word(best.native)]), e.updated.Compare(best.updated)) > 0 {
 			best = e
 		}

@@ -31,12 +31,20 @@ func (w *writer) agentOf(s *pawl.Step) string {
 	switch {
 	case s.Gate != nil:
 		return "person"
+	case w.began(s.ID):
 	case w.entry != nil && w.entry.agent != "" && w.entry.task == w.nameOf(s.ID):
 		return w.entry.agent // whom the table's own program gave it to
-	case s.Agent != nil:
+	}
+	if s.Agent != nil {
 		return string(s.Agent.Use)
 	}
 	return "pawl"
+}
+
+// began reports whether pawl has begun a step itself.
+func (w *writer) began(id pawl.StepID) bool {
+	st := w.State.Steps[id]
+	return st != nil && st.Attempts > 0
 }
 
 // current returns the step that is at work or in doubt, or that stopped the run, else the next one; "" for none.

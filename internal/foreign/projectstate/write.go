@@ -177,7 +177,8 @@ func (w *writer) state() {
 	}
 	changed := w.change(w.entry.Row, values)
 	w.stamp()
-	if slices.ContainsFunc(changed, func(column string) bool { return column != "last_action" }) {
+	progress := w.Why == foreign.Beat && slices.Equal(changed, []string{"last_action"})
+	if len(changed) > 0 && !progress {
 		w.remember(before, changed)
 	}
 }

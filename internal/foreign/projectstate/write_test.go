@@ -208,7 +208,7 @@ func TestOnlyWhatDiffers(t *testing.T) {
 	for name, want := range map[string][]string{
 		"program.sql": {
 			`'write_tables','backend_dev','["08", "read_tides"]','["write_tables", "deploy"]','{"tests_passing": true, "note": "it''s late", "task_results": {"08": {"outcome": "success"}}, "task_owners": {"08": "data_dev"}}','active','Created file src/tables.py'`,
-			`'ask','person','["08", "read_tides", "write_tables"]','["deploy"]','{"tests_passing": true, "note": "it''s late", "task_results": {"08": {"outcome": "success"}, "read_tides": {"outcome": "success"}, "write_tables": {"outcome": "success"}}, "task_owners": {"08": "data_dev", "read_tides": "pawl", "write_tables": "backend_dev"}, "pawl": {"run": "ferry-20260228-120000-ab12"}}','active','Completed write_tables'`,
+			`'ask','person','["08", "read_tides", "write_tables"]','["deploy"]','{"tests_passing": true, "note": "it''s late", "task_results": {"08": {"outcome": "success"}, "read_tides": {"outcome": "success"}, "write_tables": {"outcome": "success"}}, "task_owners": {"08": "data_dev", "read_tides": "pawl", "write_tables": "claude"}, "pawl": {"run": "ferry-20260228-120000-ab12"}}','active','Completed write_tables'`,
 			"'implementation'", "'deployment'",
 			"2026-02-28 10:30:00.250000", "2026-02-28 12:10:00.000000",
 		},
@@ -216,7 +216,7 @@ func TestOnlyWhatDiffers(t *testing.T) {
 			"write_tables\tbackend_dev\tModified src/tables.py\tactive\t2026-02-28 12:00:00+02\t{\"files_modified\": 4, \"path\": \"c:\\\\\\\\x\"}",
 			"ask\tperson\tCompleted write_tables\tactive\t2026-02-28 12:10:00.000000+00\t{\"files_modified\": 4, \"path\": \"c:\\\\\\\\x\", \"completed_tasks\": [\"08\", \"read_tides\", \"write_tables\"], " +
 				"\"pending_tasks\": [\"ask\", \"deploy\"], \"task_results\": {\"08\": {\"outcome\": \"success\"}, \"read_tides\": {\"outcome\": \"success\"}, \"write_tables\": {\"outcome\": \"success\"}}, " +
-				"\"task_owners\": {\"08\": \"pawl\", \"read_tides\": \"pawl\", \"write_tables\": \"backend_dev\"}, \"pawl\": {\"run\": \"ferry-20260228-120000-ab12\"}}",
+				"\"task_owners\": {\"08\": \"pawl\", \"read_tides\": \"pawl\", \"write_tables\": \"claude\"}, \"pawl\": {\"run\": \"ferry-20260228-120000-ab12\"}}",
 		},
 		"inserts.sql": {
 			"updated_at) VALUES", "updated_at, metadata) VALUES", "'refactor', 'backend_dev', 'It''s half done', 'active', '2026-02-28T10:00:00Z')",
@@ -278,6 +278,30 @@ func TestTransactionsAreToldApart(t *testing.T) {
 	}
 	if len(rows) != 5 || len(ids) != len(rows) {
 		t.Errorf("%d transactions, %d ids", len(rows), len(ids))
+	}
+}
+
+// A task is whose their program gave it to until pawl has it done by somebody else. That is added to the history, as is each last
+// action, but not each sign of life.
+func TestWhoDoesItIsSaid(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, fixture(t, "program.sql"), first)
+	count := func() int { return len(sqldump.Read(s.files[0].Data).Table("project_state_transactions").Rows) }
+	before := count()
+	s.tell(pawl.StepDone{Step: "08", Adopted: "imported"}, pawl.StepDone{Step: "read_tides", Adopted: "imported"})
+	says(t, s.write(), "active_agent_id", "backend_dev")
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("write_tables")})
+	says(t, s.write(), "active_agent_id", "claude", "last_action", "Assigned write_tables to claude")
+	if got := count(); got != before+2 {
+		t.Errorf("%d transactions, before %d", got, before)
+	}
+	s.tell(pawl.Progressed{AttemptRef: ref("write_tables"), Text: "half"})
+	v := s.view(true)
+	v.Why = foreign.Beat
+	s.files[0].Data = projectstate.Codec.Write(s.files, v)[0].Data
+	says(t, s.row(), "last_action", "half")
+	if got := count(); got != before+2 {
+		t.Errorf("%d transactions with a sign of life, before %d", got, before)
 	}
 }
 
