@@ -32,11 +32,32 @@ func (f *findings) warn(line int, format string, args ...any) {
 	f.add(pawl.Warn, line, fmt.Sprintf(format, args...), "")
 }
 
-// broken says where a file stops being JSON.
+// broken says where a file stops being JSON, or what it is to be.
 func (f *findings) broken(err error) {
-	line := 0
 	if wrong, ok := errors.AsType[*splice.JSONError](err); ok {
-		line = wrong.Line
+		f.bad(wrong.Line, "it is not JSON: %v", err)
+		return
 	}
-	f.bad(line, "it is not JSON: %v", err)
+	line := 0
+	if wrong, ok := errors.AsType[*shapeError](err); ok {
+		line = wrong.line
+	}
+	f.bad(line, "%v", err)
+}
+
+// shapeError says that a file is JSON, and does not hold what it should.
+type shapeError struct {
+	line int
+	what string
+}
+
+func (e *shapeError) Error() string { return e.what }
+
+// listIn returns the list that a file has to hold under a key.
+func listIn(root *splice.JSON, key string) ([]*splice.JSON, error) {
+	list := root.Get(key)
+	if !list.Is(splice.JSONArray) {
+		return nil, &shapeError{line: max(list.Line(), root.Line()), what: "it has no list of " + key}
+	}
+	return list.Items, nil
 }

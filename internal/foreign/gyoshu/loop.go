@@ -2,7 +2,6 @@ package gyoshu
 
 import (
 	"cmp"
-	"errors"
 	"time"
 
 	"pawl/internal/foreign/splice"
@@ -72,7 +71,7 @@ func ReadLoop(data []byte) (*Loop, error) {
 		return nil, err
 	}
 	if !root.Is(splice.JSONObject) {
-		return nil, errors.New("the state of a loop is an object")
+		return nil, &shapeError{line: root.Line(), what: "the state of a loop is an object"}
 	}
 	number := func(standard int64, path ...string) int64 {
 		n, _ := root.Get(path...).Int()

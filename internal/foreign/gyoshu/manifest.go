@@ -31,8 +31,9 @@ type Manifest struct {
 	Rehydration  Rehydration `json:"rehydration"`
 	SHA256       string      `json:"manifestSha256,omitempty"` // of all the rest, by Sum
 
-	sum string // what SHA256 should be, of a manifest that was read
-	odd int    // how many of its problems are ways in which Gyoshu is particular, and no reason to doubt what it says
+	sum   string          // what SHA256 should be, of a manifest that was read
+	odd   int             // how many of its problems are ways in which Gyoshu is particular, and no reason to doubt what it says
+	twins []splice.Member // whose keys come twice
 }
 
 // Status is how a checkpoint came about.
@@ -215,6 +216,7 @@ func manifestOf(root *splice.JSON) *Manifest {
 		Rehydration:  Rehydration{Mode: Mode(text("rehydration", "mode")), Source: textsOf(root.Get("rehydration", "rehydrationCellSource"))},
 		SHA256:       text("manifestSha256"),
 		sum:          Sum(root),
+		twins:        root.Twins(),
 	}
 }
 

@@ -1,7 +1,6 @@
 package gyoshu
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -45,12 +44,12 @@ func ReadNotebook(data []byte) (*Notebook, error) {
 	if err != nil {
 		return nil, err
 	}
-	cells := root.Get("cells")
-	if !cells.Is(splice.JSONArray) {
-		return nil, errors.New("it has no list of cells")
+	cells, err := listIn(root, "cells")
+	if err != nil {
+		return nil, err
 	}
 	n := &Notebook{}
-	for i, item := range cells.Items {
+	for i, item := range cells {
 		if !item.Is(splice.JSONObject) {
 			continue
 		}

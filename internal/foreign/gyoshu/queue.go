@@ -2,7 +2,6 @@ package gyoshu
 
 import (
 	"cmp"
-	"errors"
 	"strings"
 	"time"
 
@@ -37,9 +36,9 @@ func ReadQueue(data []byte) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	jobs := root.Get("jobs")
-	if !jobs.Is(splice.JSONArray) {
-		return nil, errors.New("it has no list of jobs")
+	jobs, err := listIn(root, "jobs")
+	if err != nil {
+		return nil, err
 	}
 	q := &Queue{Status: strings.ToUpper(root.Get("status").Text()), Stale: defaultStale, Tries: defaultTries}
 	if ms, ok := root.Get("config", "staleClaimMs").Int(); ok && ms > 0 {
@@ -48,7 +47,7 @@ func ReadQueue(data []byte) (*Queue, error) {
 	if n, ok := root.Get("config", "maxJobAttempts").Int(); ok && n > 0 {
 		q.Tries = n
 	}
-	for _, v := range jobs.Items {
+	for _, v := range jobs {
 		if j := jobOf(v); j.ID != "" {
 			j.Most = cmp.Or(j.Most, q.Tries)
 			q.Jobs = append(q.Jobs, j)

@@ -124,10 +124,24 @@ func (r *research) readResume(out *foreign.Reading, res Resumption) {
 	case res.Next == "":
 		out.Next = "what comes after " + c.Stage
 	case strings.HasSuffix(res.Next, "_"):
-		out.Next = res.Next + "…, which comes after " + c.Stage
+		out.Next = following(out.Phases[0].Steps, c.Stage)
 	default:
 		out.Next = res.Next + ", which was begun and cut off"
 	}
+}
+
+// following returns the first stage that is not done or, where all are that are known, how the next one begins.
+func following(steps []foreign.Step, newest string) string {
+	last := newest
+	for _, s := range steps {
+		if s.Status != pawl.Done {
+			return s.Name
+		}
+		if number, _, ok := stageNumber(s.Name); ok && number < lastStage {
+			last = s.Name
+		}
+	}
+	return NextStage(last) + "…, which comes after " + last
 }
 
 // readMarkers takes in what was learned, decided and aimed at. Markers are hints.

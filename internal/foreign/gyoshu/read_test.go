@@ -164,8 +164,8 @@ func TestReadOddFiles(t *testing.T) {
 	all := strings.Join(text, "\n")
 	for _, want := range []string{
 		"notebooks/t.ipynb:2: it is not JSON: line 2, column 12: it ends where a value was expected",
-		"reports/t/auto/loop-state.json: it is not JSON: the state of a loop is an object",
-		"reports/t/queue/run-1.json: it is not JSON: it has no list of jobs",
+		"reports/t/auto/loop-state.json:1: the state of a loop is an object",
+		"reports/t/queue/run-1.json:1: it has no list of jobs",
 		"reports/t/checkpoints/run-1/a/checkpoint.json:1: it is not JSON: line 1, column 1: it ends where a value was expected",
 		"reports/t/checkpoints/run-1/b/checkpoint.json: Manifest failed to parse or validate",
 		"reportTitle contains Windows reserved name: CON",
@@ -376,5 +376,48 @@ func TestUnreadCheckpointsStayInThePlan(t *testing.T) {
 				t.Errorf("asked: %v, of %+v", asked, r.Gates)
 			}
 		})
+	}
+}
+
+// TestKeysThatComeTwiceAreTold: the last one counts, and a stranger may have meant the other.
+func TestKeysThatComeTwiceAreTold(t *testing.T) {
+	t.Parallel()
+	const manifest = "reports/tide-levels/checkpoints/" + lastRun + "/ckpt-001/checkpoint.json"
+	files := wanted(t, tides)
+	file := files.Find(manifest)
+	file.Data = []byte(strings.Replace(string(file.Data), "{\n", "{\n  \"stageId\": \"S09_other_stage\",\n", 1))
+	r, found := gyoshu.New().Read(files, noon)
+	step(t, r, "S01_load_tides")
+	if !slices.ContainsFunc(found, func(f pawl.Finding) bool {
+		return f.Level == pawl.Warn && f.What == `the key "stageId" comes twice; this one counts` && strings.HasPrefix(f.Where, manifest+":")
+	}) {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestQueueWithoutJobs: it is told in which line the list should be.
+func TestQueueWithoutJobs(t *testing.T) {
+	t.Parallel()
+	const queue = "reports/tide-levels/queue/" + lastRun + ".json"
+	files := append(wanted(t, tides), foreign.File{Path: queue})
+	files.Find(queue).Data = []byte("{\n\"status\": \"ACTIVE\",\n\"jobs\": 5}")
+	_, found := gyoshu.New().Read(files, noon)
+	if !slices.ContainsFunc(found, func(f pawl.Finding) bool { return f.Where == queue+":3" && f.What == "it has no list of jobs" }) {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestNextIsWhatIsNotDone: the newest checkpoint may be of a stage before others that are done.
+func TestNextIsWhatIsNotDone(t *testing.T) {
+	t.Parallel()
+	done := saved(t, nil, request("ckpt-1", "S01_load_data", 0), request("ckpt-3", "S03_fit_model", 1))
+	cut := saved(t, done, emergency(request("ckpt-4", "S04_check_model", 2)))
+	for want, files := range map[string]foreign.Files{
+		"S04_…, which comes after S03_fit_model": done, "S04_check_model": cut,
+	} {
+		r, _ := gyoshu.New().Read(saved(t, files, request("ckpt-again", "S01_load_again", 3)), noon.Add(time.Hour))
+		if r.Next != want {
+			t.Errorf("%s, want %s", r.Next, want)
+		}
 	}
 }

@@ -26,9 +26,12 @@ func (r *research) examineRecord(rec *Record, w foreign.World) []pawl.Finding {
 	if !rec.Loads() {
 		f.add(pawl.Bad, 0, "Manifest failed to parse or validate", "")
 		f.list[0].Evidence = "Gyoshu passes over checkpoint " + rec.ID + " without a word"
-		return append(f.list, rec.Problems...)
+		f.list = append(f.list, rec.Problems...)
+		f.examineTwins(rec.Manifest)
+		return f.list
 	}
 	m := rec.Manifest
+	f.examineTwins(m)
 	issues := m.Issues(rec.From.Trust(), w)
 	for _, issue := range issues {
 		f.bad(0, "%s", issue)
@@ -48,6 +51,19 @@ func (r *research) examineRecord(rec *Record, w foreign.World) []pawl.Finding {
 		f.add(pawl.OK, 0, fmt.Sprintf("checkpoint %s behind stage %s is valid, with %d artifacts", m.CheckpointID, m.Stage, len(m.Artifacts)), "")
 	}
 	return f.list
+}
+
+// mostTwins is how many keys are told of that come twice in a manifest.
+const mostTwins = 20
+
+// examineTwins finds keys that come twice: as JSON is read, the last one counts.
+func (f *findings) examineTwins(m *Manifest) {
+	if m == nil {
+		return
+	}
+	for _, twin := range m.twins[:min(len(m.twins), mostTwins)] {
+		f.warn(twin.Value.Line(), "the key %q comes twice; this one counts", twin.Key)
+	}
 }
 
 // examineNames finds a manifest that is not where it says that it is, and a notebook that is nowhere.

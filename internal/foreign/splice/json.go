@@ -121,6 +121,23 @@ func (v *JSON) child(name string) *JSON {
 	return nil
 }
 
+// Twins returns the members, of an object and of all that is in it, whose key comes before in the same object: it is they that count.
+func (v *JSON) Twins() []Member {
+	var twins []Member
+	seen := map[string]bool{}
+	for _, m := range v.Members {
+		if seen[m.Key] {
+			twins = append(twins, m)
+		}
+		seen[m.Key] = true
+		twins = append(twins, m.Value.Twins()...)
+	}
+	for _, item := range v.Items {
+		twins = append(twins, item.Twins()...)
+	}
+	return twins
+}
+
 // Is reports whether there is a value, and of this kind.
 func (v *JSON) Is(kind JSONKind) bool { return v != nil && v.Kind == kind }
 
