@@ -4,7 +4,8 @@ package pawl
 // stands behind it, as far as it is proven.
 type RunImported struct {
 	System   string            `json:"system"`
-	Path     string            `json:"path,omitempty"` // of its files, relative to the project where they lie inside
+	Path     string            `json:"path,omitempty"`  // of its files, relative to the project where they lie inside
+	Place    string            `json:"place,omitempty"` // below that, where there may be several: .grid, reports/tides
 	Name     string            `json:"name,omitempty"`
 	ID       string            `json:"id,omitempty"`     // its own
 	Status   string            `json:"status,omitempty"` // its own word

@@ -26,6 +26,9 @@ type Gate struct {
 	Source  *Source    `json:"source,omitempty"`
 }
 
+// Halts reports whether nothing may be started before a gate is approved.
+func (g Gate) Halts() bool { return g.Purpose == ForBudget || g.Purpose == ForRebuilt }
+
 // GateType is what a person is asked for.
 type GateType string
 
@@ -41,10 +44,12 @@ type Purpose string
 
 // The engine's own purposes.
 const (
-	ForBudget Purpose = "budget" // go on with as much again?
-	ForStart  Purpose = "start"  // hands_on: start this step?
-	ForRepeat Purpose = "repeat" // a step that is not idempotent was lost: run it again?
-	ForUndo   Purpose = "undo"   // finished work could not be undone, or nobody knows: retry, skip or stop?
+	ForBudget   Purpose = "budget"   // go on with as much again?
+	ForStart    Purpose = "start"    // hands_on: start this step?
+	ForRepeat   Purpose = "repeat"   // a step that is not idempotent was lost: run it again?
+	ForImported Purpose = "imported" // another system asked it of its work: what is rejected is asked again once it is done again
+	ForRebuilt  Purpose = "rebuilt"  // what is imported was rebuilt, and nobody recorded it so: go on from there?
+	ForUndo     Purpose = "undo"     // finished work could not be undone, or nobody knows: retry, skip or stop?
 )
 
 // Answer is how a gate was closed.

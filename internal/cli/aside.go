@@ -13,9 +13,9 @@ import (
 
 // afresh reports whether what was found is not to be gone on with, and then sets it aside: a flag says so, or a person whom
 // its system would ask. Without a terminal, and with --yes, it is gone on with.
-func (a *app) afresh(codec foreign.Codec, dir string, folder *engine.ForeignFolder, o importOptions) (bool, error) {
+func (a *app) afresh(ctx context.Context, codec foreign.Codec, dir string, folder *engine.ForeignFolder, o importOptions) (bool, error) {
 	if o.fresh {
-		return true, a.setAside(codec, dir)
+		return true, a.setAside(ctx, codec, dir, folder)
 	}
 	q := folder.Question()
 	if q.Ask == "" || o.yes || a.json || !a.hasPerson() {
@@ -25,18 +25,27 @@ func (a *app) afresh(codec foreign.Codec, dir string, folder *engine.ForeignFold
 	if err != nil || !q.Afresh(yes) {
 		return false, err
 	}
-	return true, a.setAside(codec, dir)
+	return true, a.setAside(ctx, codec, dir, folder)
 }
 
-// setAside moves another system's state to its own archive.
-func (a *app) setAside(codec foreign.Codec, dir string) error {
+// setAside moves another system's state to its own archive, and tells of an unfinished run that does its work all the same.
+func (a *app) setAside(ctx context.Context, codec foreign.Codec, dir string, folder *engine.ForeignFolder) error {
+	run := pawl.RunID("")
 	p, err := a.project()
 	if err != nil {
 		p = nil // then no engine works here
+	} else {
+		reading, _ := folder.Read("")
+		if run, err = a.madeOf(ctx, reading, dir, firstPlace(folder)); err != nil {
+			return err
+		}
 	}
 	names, err := engine.ArchiveForeign(p, codec, dir)
 	if err != nil {
 		return err
+	}
+	if run != "" {
+		a.sayNotes([]string{fmt.Sprintf("run %s does this work too, and is unfinished: pawl resume goes on with it all the same, pawl archive %s lets go of it", run, run)})
 	}
 	if a.json {
 		return a.printJSON(names)
@@ -114,13 +123,12 @@ func folderArgument(p *project.Project, m *engine.Mirror) string {
 func (a *app) goOnWith(ctx context.Context, p *project.Project, m *engine.Mirror, folder *engine.ForeignFolder, o runOptions) error {
 	reading, findings := folder.Read("")
 	reading = seenFrom(p.Root, m.Dir, reading)
-	at := workIn(m.Dir, folder)
-	run, err := a.madeOf(ctx, reading, at)
+	run, err := a.madeOf(ctx, reading, m.Dir, firstPlace(folder))
 	if err != nil {
 		return err
 	}
 	if run == "" {
-		made, err := a.makeRun(ctx, reading, findings, at, string(pawl.ClaudeCode))
+		made, err := a.makeRun(ctx, reading, findings, m.Dir, firstPlace(folder), string(pawl.ClaudeCode))
 		if err != nil {
 			return err
 		}

@@ -51,7 +51,12 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 			return err
 		}
 	}
-	written, err := a.mirrorFiles(ctx, p, r, engine.Mirror{Codec: codec, Dir: dir}, foreign.Exported)
+	cfg, err := Snapshots(p)
+	if err != nil {
+		return err
+	}
+	holder, alive := p.EngineHolder()
+	written, err := engine.Export(ctx, p, r, engine.Mirror{Codec: codec, Dir: dir}, cfg, alive && holder.Run == r.State.Run)
 	if err != nil {
 		return err
 	}
@@ -59,6 +64,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 		if err := engine.WriteForeign(dir, codec, nil, written); err != nil {
 			return err
 		}
+		a.sayNotes(engine.MadeAnew(written))
 	}
 	names := left(written)
 	if a.json {

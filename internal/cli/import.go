@@ -115,14 +115,13 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 		}
 		return a.printReading(report)
 	}
-	if afresh, err := a.afresh(codec, dir, folder, o); err != nil || afresh {
+	if afresh, err := a.afresh(ctx, codec, dir, folder, o); err != nil || afresh {
 		return err
 	}
-	at := workIn(dir, folder)
 	if place != "" {
-		at = filepath.Join(root, filepath.FromSlash(place))
+		dir = root
 	}
-	made, err := a.makeRun(ctx, reading, findings, at, o.agent)
+	made, err := a.makeRun(ctx, reading, findings, dir, orText(place, firstPlace(folder)), o.agent)
 	if err != nil {
 		return err
 	}
@@ -159,16 +158,16 @@ func seenFrom(root, dir string, reading foreign.Reading) foreign.Reading {
 	return reading.In(filepath.ToSlash(rel))
 }
 
-// workIn returns where the work lies that is read of a folder: the folder itself, or where the first of several runs in it is.
-func workIn(dir string, folder *engine.ForeignFolder) string {
+// firstPlace returns where the work lies in a folder that is read of it; empty where there is but one.
+func firstPlace(folder *engine.ForeignFolder) string {
 	if places := folder.Places(); len(places) > 0 {
-		return filepath.Join(dir, filepath.FromSlash(places[0]))
+		return places[0]
 	}
-	return dir
+	return ""
 }
 
 // makeRun makes a run of what was read, and says so.
-func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []pawl.Finding, dir, agent string) (engine.Imported, error) {
+func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []pawl.Finding, dir, place, agent string) (engine.Imported, error) {
 	p, err := a.projectOrInit()
 	if err != nil {
 		return engine.Imported{}, err
@@ -184,7 +183,7 @@ func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []p
 			Hint: "see that nobody is, before pawl resume"})
 	}
 	made, err := engine.Import(ctx, p, me(), engine.Importing{
-		Reading: reading, Path: pathIn(p, dir), Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: provable,
+		Reading: reading, Path: pathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: provable,
 	})
 	if err != nil || a.json {
 		return made, err
@@ -195,12 +194,12 @@ func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []p
 }
 
 // madeOf returns the unfinished run of this project that was made of a reading already; empty where there is none.
-func (a *app) madeOf(ctx context.Context, reading foreign.Reading, dir string) (pawl.RunID, error) {
+func (a *app) madeOf(ctx context.Context, reading foreign.Reading, dir, place string) (pawl.RunID, error) {
 	p, err := a.projectOrInit()
 	if err != nil {
 		return "", err
 	}
-	return engine.MadeOf(ctx, p, engine.Importing{Reading: reading, Path: pathIn(p, dir)})
+	return engine.MadeOf(ctx, p, engine.Importing{Reading: reading, Path: pathIn(p, dir), Place: place})
 }
 
 // foreignDir returns the folder, or the file, that another system's files are in.
@@ -317,7 +316,8 @@ func (a *app) printReading(r importReport) error {
 	if a.json {
 		return a.printJSON(r)
 	}
-	fmt.Fprintf(a.Out, "%s  %s (%s)  %d%%\n", orText(r.Name, r.System), r.Status, orText(r.Native, "no status of its own"), r.Percent)
+	fmt.Fprintf(a.Out, "%s  %s (%s)  %d%%, %d of %s done\n", orText(r.Name, r.System), r.Status, orText(r.Native, "no status of its own"), r.Percent,
+		r.Count()-len(pending(r.Reading)), count(r.Count(), "step"))
 	for _, line := range [][2]string{{"goal", r.Goal}, {"resume", r.Resume}, {"next", r.Next}} {
 		if line[1] != "" {
 			fmt.Fprintf(a.Out, "%-9s %s\n", line[0], oneLine(line[1]))

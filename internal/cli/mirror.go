@@ -50,21 +50,13 @@ func (a *app) mirrorOf(p *project.Project, flag mirrorFlag) func(*pawl.State) *e
 
 // refreshMirror has another system's files say how a run stands that has them kept up to date, and that no engine works on.
 func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *engine.Run) {
+	r.Notes = nil // they were said
 	cfg, err := Snapshots(p)
 	if err == nil {
 		err = a.parts.Codecs.Refresh(ctx, p, r, cfg)
 	}
+	a.sayNotes(r.Notes)
 	if err != nil {
 		a.sayNotes([]string{err.Error()})
 	}
-}
-
-// mirrorFiles returns the files of another system that are not as they are to be for a run.
-func (a *app) mirrorFiles(ctx context.Context, p *project.Project, r *engine.Run, m engine.Mirror, why foreign.Moment) ([]foreign.File, error) {
-	cfg, err := Snapshots(p)
-	if err != nil {
-		return nil, err
-	}
-	holder, alive := p.EngineHolder()
-	return engine.MirrorNow(ctx, p, r, m, cfg, why, alive && holder.Run == r.State.Run)
 }

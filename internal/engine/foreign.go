@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"pawl"
@@ -152,6 +153,21 @@ func commitsIn(ctx context.Context, dir string) ([]foreign.Commit, error) {
 		commits = append(commits, foreign.Commit{Hash: c.Hash, Message: c.Subject, Time: c.Time})
 	}
 	return commits, err
+}
+
+// unknownIn returns a function that reports whether the repository that a folder lies in knows no such commit. It asks git
+// only once it is called.
+func unknownIn(ctx context.Context, dir string) func(string) bool {
+	known := sync.OnceValue(func() func(string) bool {
+		commits, err := commitsIn(ctx, dir)
+		if err != nil {
+			return nil
+		}
+		return worldOf(ctx, dir, commits).Commit
+	})
+	return func(hash string) bool {
+		return known() != nil && !known()(hash) && !gitHas(ctx, dir, hash) && ctx.Err() == nil
+	}
 }
 
 // worldAt returns the folder that files speak of: the one that they lie in, or the project that a single file lies in.

@@ -72,7 +72,10 @@ func (r *foreignReader) visit(path string, d fs.DirEntry, err error) error {
 		return r.enter(name, d.Name())
 	case d.Type()&fs.ModeSymlink != 0:
 		r.link(path, name)
-	case d.Type().IsRegular() && foreign.Wanted(r.wants, name):
+	case !foreign.Wanted(r.wants, name):
+	case !d.Type().IsRegular():
+		r.findings = append(r.findings, notRead(name, errNotRegular))
+	default:
 		r.take(path, name)
 	}
 	return nil
@@ -97,7 +100,10 @@ func (r *foreignReader) link(path, name string) {
 	}
 }
 
-var errLinked = errors.New("it is a symbolic link, and links are not followed")
+var (
+	errLinked     = errors.New("it is a symbolic link, and links are not followed")
+	errNotRegular = errors.New("it is no regular file")
+)
 
 // take reads a file that is wanted.
 func (r *foreignReader) take(path, name string) {

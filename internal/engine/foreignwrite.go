@@ -42,6 +42,17 @@ func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []f
 	return nil
 }
 
+// MadeAnew says of files that were written which could not be read before, and where they are kept now, one line each.
+func MadeAnew(written []foreign.File) []string {
+	var notes []string
+	for _, f := range written {
+		if f.Broken != "" && f.Data != nil {
+			notes = append(notes, fmt.Sprintf("%s could not be read, and was made anew: it is kept as %s", f.Broken, f.Path))
+		}
+	}
+	return notes
+}
+
 // ErrChanged means that somebody else has changed a file since it was read.
 var ErrChanged = errors.New("somebody else has changed it meanwhile")
 

@@ -50,10 +50,10 @@ func unlessClosed(reply pawl.GateAnswered) Act {
 	}
 }
 
-// notes returns what people should know of answers that were not taken.
+// notes returns what people should know: of answers that were not taken, and of files that were set aside.
 func (m *mirror) notes() []string {
 	if m == nil {
 		return nil
 	}
-	return slices.Sorted(maps.Values(m.refused))
+	return slices.Concat(slices.Sorted(maps.Values(m.refused)), m.aside)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 type Importing struct {
 	foreign.Reading
 	Path     string         // of the files, relative to the project where they lie inside
+	Place    string         // below that, of systems that may have several: foreign.Plural
 	Findings []pawl.Finding // what was found in reading them
 	Agent    pawl.AgentName // who is to do what is not done. Defaults to claude.
 	Version  string         // of this program
@@ -87,7 +89,7 @@ func MadeOf(ctx context.Context, p *project.Project, in Importing) (pawl.RunID, 
 }
 
 func (in Importing) made(s *pawl.State) bool {
-	return s.Imported == in.System && s.ImportedAs == in.ID && s.Name == foreign.PlanName(in.Reading) && overlap(s.ImportPath, in.Path)
+	return s.Imported == in.System && s.ImportedAs == in.ID && s.Name == foreign.PlanName(in.Reading) && overlap(path.Join(s.ImportPath, s.ImportPlace), path.Join(in.Path, in.Place))
 }
 
 // overlap reports whether two places are one, or one lies in the other: .grid and the project that it is of.
@@ -304,7 +306,7 @@ func (m *importer) tell() error {
 		return err
 	}
 	imported := pawl.RunImported{
-		System: m.System, Path: m.Path, Name: m.Name, ID: m.ID, Status: m.Native, Next: clip(m.Next), Facts: m.Facts,
+		System: m.System, Path: m.Path, Place: m.Place, Name: m.Name, ID: m.ID, Status: m.Native, Next: clip(m.Next), Facts: m.Facts,
 		Findings: m.Findings[:min(len(m.Findings), maxTold)],
 	}
 	return m.say(now, imported)

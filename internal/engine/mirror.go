@@ -57,6 +57,7 @@ type mirror struct {
 	took    time.Duration // to write it last
 	idle    sync.WaitGroup
 	refused map[pawl.GateAnswered]string // answers in the files that were not taken, and why: whoever writes at the time
+	aside   []string                     // see MadeAnew: the same
 	store   *snapshot.Store              // nil: there is none
 	when    time.Time                    // when it was written last; this and what follows: Run's goroutine only
 	why     foreign.Moment               // the weightiest since; empty: it is written
@@ -202,7 +203,10 @@ func (m *mirror) write(v foreign.View) (err error) {
 		if files, err = readToWrite(v.State, m.Dir, m.Codec); err != nil {
 			return err
 		}
-		err = WriteForeign(m.Dir, m.Codec, files, m.Codec.Write(files, v))
+		written := m.Codec.Write(files, v)
+		if err = WriteForeign(m.Dir, m.Codec, files, written); err == nil {
+			m.aside = append(m.aside, MadeAnew(written)...)
+		}
 		if !errors.Is(err, sqlitefile.ErrChanged) && !errors.Is(err, ErrChanged) {
 			return err
 		}
@@ -218,6 +222,11 @@ func MirrorNow(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Sn
 	if err != nil {
 		return nil, err
 	}
+	return mirrorOver(ctx, p, r, m, cfg, why, engine, files), nil
+}
+
+// mirrorOver is MirrorNow over files that were read.
+func mirrorOver(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snapshots, why foreign.Moment, engine bool, files foreign.Files) []foreign.File {
 	var store *snapshot.Store
 	if _, err := os.Stat(p.Snapshots()); err == nil {
 		if store, err = OpenSnapshots(ctx, p, cfg); err == nil {
@@ -225,7 +234,7 @@ func MirrorNow(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Sn
 		}
 	}
 	engine = engine || anyAlive(p, r.State)
-	return m.Codec.Write(files, viewOf(ctx, p, r, m.Codec, store, why, engine)), nil
+	return m.Codec.Write(files, viewOf(ctx, p, r, m.Codec, store, why, engine))
 }
 
 // anyAlive reports whether an attempt of a run is still at work.
@@ -247,6 +256,7 @@ func viewOf(ctx context.Context, p *project.Project, r *Run, codec foreign.Codec
 		Items:   func(id pawl.StepID) []foreign.Item { return itemsOf(r, id) },
 		Partial: func(id pawl.StepID) *foreign.Partial { return begun.of(ctx, id) },
 		Existed: begun.existed,
+		Unknown: unknownIn(ctx, p.Root),
 	}
 	remembered, err := p.Memories()
 	if err != nil {

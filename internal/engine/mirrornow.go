@@ -97,7 +97,11 @@ func (m *Mirror) refresh(ctx context.Context, p *project.Project, r *Run, cfg Sn
 	if theirs := m.ChangedSince(written, r.State); theirs != "" {
 		return fmt.Errorf("%s was changed by somebody else since something last happened to run %s, and stays as it is", theirs, r.State.Run)
 	}
-	return WriteForeign(m.Dir, m.Codec, nil, written)
+	if err := WriteForeign(m.Dir, m.Codec, nil, written); err != nil {
+		return err
+	}
+	r.Notes = append(r.Notes, MadeAnew(written)...)
+	return nil
 }
 
 // ownChange is how long after the last event of a run a change of the other system's files may be pawl's.

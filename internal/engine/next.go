@@ -104,6 +104,8 @@ func (d *decider) gates() {
 			d.openGate(g)
 		case !g.Settled && g.Withdrawn == "":
 			d.closedGate(g)
+		case g.Purpose == pawl.ForImported:
+			d.askAgain(g)
 		}
 	}
 }
@@ -151,11 +153,31 @@ func (d *decider) closedGate(g *pawl.GateState) {
 		d.giveUpGate(g, step, "refused: "+g.Answer.Why)
 	case step == nil:
 		// the run's own gate, or a person's: its answer is in the state
+	case g.Purpose == pawl.ForImported:
+		if g.Answer.Answer == pawl.Rejected && len(d.state.Steps[step.ID].Live()) == 0 {
+			d.add(action{do: reopen, steps: []pawl.StepID{step.ID}, why: g.Answer.Why})
+		}
 	case step.Gate != nil && g.Purpose == "":
 		d.gateStep(g, step)
 	case g.Answer.Answer == pawl.Rejected && g.Purpose != "":
 		d.add(action{do: giveUp, step: step, index: -1, why: "not to be run: " + g.Answer.Why})
 	}
+}
+
+// askAgain opens an imported gate anew once what was rejected has been done again.
+func (d *decider) askAgain(g *pawl.GateState) {
+	step, st := d.plan.byID[g.Step], d.state.Steps[g.Step]
+	if step == nil || st == nil || st.Status != pawl.Done || g.Answer == nil || g.Answer.Answer != pawl.Rejected || d.state.Gate(g.ID) != g {
+		return
+	}
+	again := g.Gate
+	again.Opened, again.Expires = time.Time{}, time.Time{}
+	d.add(action{do: open, step: step, index: -1, gate: again})
+}
+
+// finished reports whether a step needs no more work, and no person is asked about what was done of it.
+func (d *decider) finished(id pawl.StepID) bool {
+	return d.state.Steps[id].Finished() && !d.asked(pawl.ForImported, "", id)
 }
 
 func (d *decider) giveUpGate(g *pawl.GateState, step *pawl.Step, why string) {
@@ -213,7 +235,7 @@ func (d *decider) asked(purpose pawl.Purpose, budget string, step pawl.StepID) b
 // mayStart reports whether anything new may be started at all.
 func (d *decider) mayStart() bool {
 	for _, g := range d.state.Gates {
-		if g.Purpose == pawl.ForBudget && (g.Open() || g.Answer != nil && g.Answer.Answer != pawl.Approved) {
+		if g.Halts() && (g.Open() || g.Answer != nil && g.Answer.Answer != pawl.Approved) {
 			return false
 		}
 	}
@@ -269,7 +291,7 @@ func (d *decider) steps() {
 
 func (d *decider) ready(step *pawl.Step) bool {
 	for _, need := range d.plan.needs[step.ID] {
-		if !d.state.Steps[need].Finished() {
+		if !d.finished(need) {
 			return false
 		}
 	}
@@ -447,13 +469,20 @@ func (d *decider) end() {
 			d.add(action{do: fail, why: fmt.Sprintf("step %s failed: %s", step.ID, st.Why)})
 			return
 		}
-		if !st.Finished() {
+		if !d.finished(step.ID) {
 			left++
 		}
 	}
 	for _, g := range d.state.Gates {
-		if g.Purpose == pawl.ForBudget && g.Answer != nil && g.Answer.Answer != pawl.Approved {
-			d.add(action{do: fail, why: "the " + g.Budget + " budget was not raised"})
+		switch {
+		case g.Halts() && g.Answer != nil && g.Answer.Answer != pawl.Approved:
+			why := "the " + g.Budget + " budget was not raised"
+			if g.Purpose == pawl.ForRebuilt {
+				why = strings.TrimSuffix("what was rebuilt is not right: "+g.Answer.Why, ": ")
+			}
+			d.add(action{do: fail, why: why})
+			return
+		case g.Purpose == pawl.ForRebuilt && g.Open():
 			return
 		}
 	}

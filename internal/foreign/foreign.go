@@ -26,6 +26,7 @@ type File struct {
 	Changed time.Time      // when it was last written; zero where that is not known
 	Was     []byte         // not nil: it is a database; Data has tables of it as SQL text, and these are they as they were read
 	Parts   []sqldump.Part // of a database, which were read
+	Broken  string         // of what is written: the path of the file that it is a copy of, which could not be read and is made anew
 }
 
 // Files are the files of a project, by path.
@@ -192,6 +193,9 @@ type View struct {
 	Checkpoint *pawl.Checkpoint           // the newest
 	Partial    func(pawl.StepID) *Partial // what was begun of a step and not finished; nil where nobody knows
 	Why        Moment
+
+	// Unknown reports whether git knows no such commit. Where there is no git, nobody knows, and it does not.
+	Unknown func(commit string) bool
 
 	// Existed says whether something was at a path before a step began, and whether that is known.
 	Existed func(step pawl.StepID, path string) (existed, known bool)

@@ -43,7 +43,7 @@ func (m *mirror) aside(now time.Time, done bool) {
 		if f == nil || name == executionPath && m.State != nil && !done && m.names(name) {
 			continue // it is of the workflow that the other one makes room for
 		}
-		m.put(m.free(folder+"/"+path.Base(name), f.Data), f.Data)
+		m.archive(folder, f)
 		gone = append(gone, name)
 	}
 	for _, name := range gone {
@@ -63,7 +63,16 @@ func (m *mirror) free(name string, data []byte) string {
 
 // keep archives a file that cannot be gone on with.
 func (m *mirror) keep(f *foreign.File, id string, now time.Time) {
-	m.put(m.free(archiveOf(id, cmp.Or(f.Changed, now))+"/"+path.Base(f.Path), f.Data), slices.Clone(f.Data))
+	m.archive(archiveOf(id, cmp.Or(f.Changed, now)), f)
+}
+
+// archive puts a file into an archive.
+func (m *mirror) archive(folder string, f *foreign.File) {
+	name := m.free(folder+"/"+path.Base(f.Path), f.Data)
+	m.put(name, slices.Clone(f.Data))
+	if _, err := splice.ReadJSON(f.Data); err != nil {
+		m.there[name].Broken = f.Path
+	}
 }
 
 // prune lets go of the oldest archives: of those only whose names say when they were made, and that hold nothing but

@@ -56,10 +56,14 @@ func (r *reader) readFlow() {
 		return
 	}
 	if f != nil {
-		if p, ok := r.parse(f); ok && p.Is(splice.JSONObject) {
+		p, ok := r.parse(f)
+		if ok && p.Is(splice.JSONObject) {
 			r.readPhase(p)
 			r.flagged(beside)
 			return
+		}
+		if ok {
+			r.cutOff(r.bad(p.where(), "it is no object, and says nothing of a workflow"))
 		}
 	}
 	r.flow.lost = true

@@ -244,15 +244,18 @@ func (r *reader) build(late bool) bool {
 
 func (r *reader) taskStep(t *task) foreign.Step {
 	s := foreign.Step{
-		ID: t.step, Name: oneLine(cmp.Or(t.first("name", "title"), t.id)), Status: t.status, Native: t.native, Agent: "Executor",
+		ID: t.step, Name: oneLine(cmp.Or(t.first("name", "title"), t.name, t.id)), Status: t.status, Native: t.native, Agent: "Executor",
 		Needs: r.needs(t), Started: t.started, Ended: t.ended, Attempts: t.attempts, Why: t.reason, Where: t.where(), Facts: map[string]string{},
 	}
-	s.Goal = cmp.Or(t.first("goal", "description", "objective", "summary"),
+	s.Goal = cmp.Or(t.first("goal", "description", "objective", "summary"), t.name,
 		"Do task "+t.id+" of workflow "+r.name()+", as memory/reports/final_design.json has it.") +
 		"\nWrite what became of it to " + outputOf(t.id) + "."
 	if t.status == pawl.AwaitsGate {
 		s.Status = pawl.Pending
 		r.out.Blockers = append(r.out.Blockers, t.blocker())
+	}
+	if f := r.outputFile(t); s.Status == pawl.Done && s.Ended.IsZero() && f != nil && !f.Changed.After(r.world.Now) {
+		s.Ended = f.Changed.UTC() // nothing else tells
 	}
 	if t.output != nil {
 		s.Claims, s.Summary = t.output.claims, oneLine(t.output.summary)
@@ -269,6 +272,14 @@ func (r *reader) taskStep(t *task) foreign.Step {
 		s.Resume = "retry with " + oneLine(t.text("retry_strategy"))
 	}
 	return s
+}
+
+// outputFile returns the output of a task that counts; nil where there is none that could be read.
+func (r *reader) outputFile(t *task) *foreign.File {
+	if t.output == nil {
+		return nil
+	}
+	return r.file(t.output.file)
 }
 
 // built returns when the last task was done.

@@ -20,6 +20,7 @@ type task struct {
 	place
 	spot      string // file and line
 	id        string
+	name      string // where no file has one
 	step      pawl.StepID
 	native    string // its status, as written
 	attempts  int
@@ -91,16 +92,16 @@ func tasksIn(root *splice.JSON) (path []string, list *splice.JSON) {
 
 // readTasks reads execution.json, and the folders of tasks that it does not name.
 func (r *reader) readTasks() {
-	if f := r.file(executionPath); f != nil {
-		if p, ok := r.parse(f); ok {
-			r.readExecution(p)
-		}
-	}
+	f := r.file(executionPath)
+	whole := f == nil && !slices.Contains(r.world.Unread, executionPath) || f != nil && r.readExecution(f)
 	for _, f := range r.files.Match(tasksFolder + "*/output.json") {
 		if id := path.Base(path.Dir(f.Path)); r.task(id) == nil && !r.outputs[f.Path] {
 			r.warn(f.Path, "execution.json does not name task %s; its output alone says what became of it", short(id))
 			r.add(&task{place: place{file: f.Path}, spot: f.Path, id: id, out: f.Path, unlisted: true})
 		}
+	}
+	if !whole {
+		r.readRest()
 	}
 	for _, t := range r.tasks {
 		r.readOutput(t)
@@ -108,13 +109,38 @@ func (r *reader) readTasks() {
 	}
 }
 
-func (r *reader) readExecution(p place) {
+// readExecution reads execution.json, one that was cut off as far as it goes, and reports whether it was whole.
+func (r *reader) readExecution(f *foreign.File) bool {
+	p, whole := r.parse(f)
+	if !whole {
+		text, _ := splice.Torn(f.Data)
+		p.JSON, _ = splice.ReadJSON(text)
+	}
+	r.lines = lines{text: f.Data}
 	_, list := tasksIn(p.JSON)
-	r.lines = lines{text: r.file(p.file).Data}
 	if list == nil {
 		r.bad(p.where(), "it has no list of tasks")
+		return false
+	}
+	r.readList(p, list)
+	return whole
+}
+
+// restOf is the id of the task that stands for those that an execution.json names no more.
+const restOf = "rest-of-implementation"
+
+// readRest adds a task for what an execution.json that was not whole may have named too: a phase of which not all is known
+// is not done. Where it is said to be done, it is.
+func (r *reader) readRest() {
+	if _, done := r.said(implementation); done || len(r.tasks) == 0 || r.task(restOf) != nil {
 		return
 	}
+	name := "What final_design.json asks for beyond the other tasks: execution.json was cut off, and may have named more"
+	r.add(&task{place: place{file: executionPath}, spot: executionPath, id: restOf, name: name, out: outputOf(restOf)})
+	r.warn(executionPath, "it was read as far as it goes; what else it may have named is to be done in the step %s", r.task(restOf).step)
+}
+
+func (r *reader) readList(p place, list *splice.JSON) {
 	for _, m := range list.Members {
 		if m.Value.Is(splice.JSONObject) {
 			r.readTask(place{p.file, m.Value}, clean(m.Key))

@@ -100,7 +100,7 @@ func (m *mirror) changed() []foreign.File {
 		case now == nil && (was != nil || strings.HasSuffix(name, "/")):
 			all = append(all, foreign.File{Path: name})
 		case now != nil && (was == nil || !bytes.Equal(was.Data, now.Data)):
-			all = append(all, foreign.File{Path: name, Data: now.Data})
+			all = append(all, foreign.File{Path: name, Data: now.Data, Broken: now.Broken})
 		}
 	}
 	return all

@@ -50,7 +50,9 @@ func (c codec) Answers(files foreign.Files, v foreign.View) []pawl.GateAnswered 
 	}
 	if shown == "" { // as it was imported: what the file asks is the gate
 		for _, g := range read(files, c.at, nil, v.Now).out.Gates {
-			shown = string(g.ID)
+			if g.Purpose != pawl.ForRebuilt {
+				shown = string(g.ID)
+			}
 		}
 	}
 	for _, g := range v.State.OpenGates() {

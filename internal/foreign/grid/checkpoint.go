@@ -158,7 +158,7 @@ func (r *reader) checkpointBlock(c record, p *checkpointRead, f *foreign.File) {
 	if asks := gateType(p.native); asks == "" {
 		saved.Kind = pawl.CheckpointEmergency
 		r.point.answer = ""
-	} else {
+	} else if !p.old || p.answer != "" {
 		r.out.Gates = append(r.out.Gates, r.gate(c, p, asks, saved, expires))
 	}
 	r.out.Saved = append(r.out.Saved, saved)
@@ -213,6 +213,8 @@ func (r *reader) gate(c record, p *checkpointRead, asks pawl.GateType, saved for
 	if asks == pawl.DecisionFor {
 		g.Options = optionsOf(c, "checkpoint_details", "options")
 		g.Default = c.text("checkpoint_details", "default")
+	} else {
+		g.Purpose = pawl.ForImported
 	}
 	g.ID = g.Identify()
 	if p.answer != "" {

@@ -67,6 +67,71 @@ func TestSummariesAreFoundWhereverTheyLie(t *testing.T) {
 	}
 }
 
+// A summary without anything in it, or cut off in its front matter, proves nothing: the block is to be looked at again, and
+// pawl writes another one in its place once it is done. What has no front matter, or ends it without a line, is one.
+func TestATornSummaryProvesNothing(t *testing.T) {
+	t.Parallel()
+	const name = ".grid/phases/01-a/01-SUMMARY.md"
+	for data, want := range map[string]string{
+		"": name + ":1", "-": name + ":1", "---": name + ":1", "---\n---\n": name + ":2", "\x00\x00": name + ":1",
+		"---\nblock: \"01\"\nstatus: complete\ncommits:\n  - ha": name + ":5",
+		"# Block 01\n\nAll is done.\n":                           "", "---\nblock: \"01\"\nstatus: complete\n\n## Tasks Completed\n": "", "---\nblock: \"01\"\n---\n": "",
+	} {
+		files := folder(".grid/STATE.md", interrupted, ".grid/phases/01-a/01-PLAN.md", "---\nid: 01\n---\n", name, data)
+		r, findings := grid.Codec.Read(files, now)
+		at := slices.IndexFunc(findings, func(f pawl.Finding) bool { return strings.Contains(f.What, "a summary that proves nothing") })
+		if s := step(t, r, "01"); want == "" {
+			if at >= 0 || s.Status != pawl.Done {
+				t.Errorf("%q: %s, %v", data, s.Status, findings)
+			}
+		} else if at < 0 || findings[at].Where != want || s.Status != pawl.Pending || !strings.Contains(s.Resume, "Look first") {
+			t.Errorf("%q: %s, %v", data, s.Status, findings)
+		}
+		if r, _ := grid.Codec.Read(append(files, folder(".grid/01-SUMMARY.md", "---\nstatus: complete\n---\n")...), now); step(t, r, "01").Status != pawl.Done {
+			t.Errorf("%q: the summary beside it does not count", data)
+		}
+	}
+}
+
+// A checkpoint of a block that has a summary since asks nobody any more; one of a block that has none does.
+func TestAnOldCheckpointAsksNobody(t *testing.T) {
+	t.Parallel()
+	files := folder(".grid/STATE.md", interrupted, ".grid/CHECKPOINT.md", "---\ntype: human_verify\nblock: \"03\"\nawaiting: Look\n---\n")
+	if r, _ := grid.Codec.Read(files, now); len(r.Gates) != 1 || r.Gates[0].Purpose != pawl.ForImported {
+		t.Error(r.Gates)
+	}
+	r, findings := grid.Codec.Read(append(files, folder(".grid/03-SUMMARY.md", "---\nstatus: complete\n---\n")...), now)
+	if len(r.Gates) != 0 || !has(findings, "this checkpoint is an old one") {
+		t.Error(r.Gates, findings)
+	}
+}
+
+// A value of another kind than its key has is told, with its line, and never passed over.
+func TestWrongKindsAreTold(t *testing.T) {
+	t.Parallel()
+	state := "---\ncluster: {a: b}\nstatus: wibble\nupdated_at: [x]\nprogress_percent: [1, 2]\nposition: 5\n---\n"
+	_, findings := grid.Codec.Read(folder(".grid/STATE.md", state), now)
+	_, counts := grid.Codec.Read(folder(".grid/STATE.md", "---\ncluster: c\nstatus: stale\nposition:\n  phase: {a: 1}\n  wave: x\n---\n"), now)
+	var got []string
+	for _, f := range append(findings, counts...) {
+		got = append(got, f.Where+" "+f.What)
+	}
+	slices.Sort(got)
+	want := []string{
+		".grid/STATE.md:2 cluster is no text", `.grid/STATE.md:3 "wibble" is no status; it was taken for interrupted`, ".grid/STATE.md:4 updated_at is no text",
+		".grid/STATE.md:5 phase is no number", ".grid/STATE.md:5 progress_percent is no number",
+		".grid/STATE.md:6 position is no map with phase, block, wave and thread", `.grid/STATE.md:6 wave is no number: "x"`,
+	}
+	for _, line := range want {
+		if !slices.Contains(got, line) {
+			t.Errorf("nothing says: %s", line)
+		}
+	}
+	if len(got) != len(want) {
+		t.Error(got)
+	}
+}
+
 // In YAML 01 is the number 1, 08 is none, 02.3 a fraction, 0e12345 is zero and 1234567 no hash.
 func TestIDsAreTakenAsWritten(t *testing.T) {
 	t.Parallel()

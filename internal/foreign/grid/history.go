@@ -1,6 +1,8 @@
 package grid
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,6 +85,28 @@ func (r *reader) rebuild() {
 	r.find(pawl.Finding{Level: pawl.Warn, What: "there is no state to read; this was rebuilt from what else is there, confidence medium",
 		Where: r.grid + "STATE.md", Evidence: of(done, len(r.blocks)) + " blocks have a summary", Hint: "look at it before you go on"})
 }
+
+// askRebuilt asks a person to look at what was rebuilt before anything is done.
+func (r *reader) askRebuilt() {
+	if r.state.shape != "" || len(r.blocks) == 0 {
+		return
+	}
+	var done, open []string
+	for _, b := range r.order() {
+		if b.complete() {
+			done = append(done, b.id)
+		} else {
+			open = append(open, b.id)
+		}
+	}
+	g := pawl.Gate{Type: pawl.HumanVerify, Purpose: pawl.ForRebuilt, Ask: fmt.Sprintf(
+		"Is this where cluster %s stands? No STATE.md could be read, so that it was rebuilt from %s, confidence medium.\n- complete: %s\n- not complete: %s\n- %s",
+		r.out.Name, r.out.Facts["recovered_from"], orNone(done), orNone(open), r.out.Next), Expect: "Approved, the run goes on from there; rejected, it stops."}
+	g.ID = g.Identify()
+	r.out.Gates = slices.Insert(r.out.Gates, 0, foreign.Gate{Gate: g, Native: "rebuilt"})
+}
+
+func orNone(ids []string) string { return cmp.Or(strings.Join(ids, ", "), "none") }
 
 // died reports whether a session died without a checkpoint.
 func (r *reader) died() bool {

@@ -85,6 +85,9 @@ func (r *reader) planFields(b *block, c record) {
 	if phase := c.number("phase"); phase > 0 {
 		b.phase = phase
 	}
+	if v := c.at("files_modified"); v != nil { // a fact too, for who does it
+		b.named, b.namedAt = r.paths(c.file, v.Line, v.Texts()), where(c.file, v.Line)
+	}
 	c.rest(b.facts(), "plan")
 }
 

@@ -42,11 +42,13 @@ type reader struct {
 type block struct {
 	foreign.Step
 	id      string
-	phase   int    // number; 0: not said
-	plan    string // text of its plan
-	planned bool   // there is a plan
-	summary string // path
-	said    string // what STATE.md says of it: COMPLETE, COMPLETE (inferred), …
+	phase   int      // number; 0: not said
+	plan    string   // text of its plan
+	planned bool     // there is a plan
+	named   []string // files that its plan says it is to change
+	namedAt string   // where it says so
+	summary string   // path
+	said    string   // what STATE.md says of it: COMPLETE, COMPLETE (inferred), …
 	threads []foreign.Item
 	index   map[string]int // id of a thread → where it is among them
 	claimed map[string]bool

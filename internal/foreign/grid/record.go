@@ -72,7 +72,11 @@ func (c record) texts(path ...string) []string {
 func (c record) number(path ...string) int {
 	v := c.at(path...)
 	text := strings.TrimSuffix(v.Says(), "%")
-	if text == "" {
+	switch {
+	case v != nil && v.Kind != splice.Scalar:
+		c.r.warn(c.file, v.Line, strings.Join(path, ".")+" is no number", "")
+		return 0
+	case text == "":
 		return 0
 	}
 	n, err := strconv.ParseFloat(text, 64)

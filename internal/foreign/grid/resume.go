@@ -32,6 +32,7 @@ func (r *reader) judge() {
 	}
 	r.current()
 	r.resumePoint()
+	r.askRebuilt()
 	r.phasesOut()
 	r.prompt()
 }
@@ -391,6 +392,9 @@ func (r *reader) stepOut(b *block) foreign.Step {
 	s.Name = cmp.Or(s.Name, "Block "+b.id)
 	if r.next != "" && (r.point != nil && b.id == r.point.block || b == r.lost) {
 		s.Resume = r.out.Next
+		if b.Status == pawl.AwaitsGate {
+			s.Resume = "a person was asked about thread " + string(r.next) + "; go on by what they answered"
+		}
 	}
 	return s
 }

@@ -85,10 +85,16 @@ func (r *reader) readFields(c record) {
 	for _, key := range []string{"energy_remaining", "error", "last_checkpoint"} {
 		r.fact(key, c.text(key))
 	}
-	for _, key := range []string{"cluster", "status"} {
-		if c.text(key) == "" {
+	for _, key := range []string{"cluster", "session_id", "status", "created_at", "updated_at", "mode"} {
+		switch v := c.at(key); {
+		case v != nil && v.Kind != splice.Scalar:
+			r.warn(c.file, v.Line, key+" is no text", "")
+		case c.text(key) == "" && (key == "cluster" || key == "status"):
 			r.warn(c.file, c.root.Line, "there is no "+key, "")
 		}
+	}
+	if word := r.state.native; word != "" && !statusKnown(word) {
+		r.warn(c.file, c.at("status").LineOf(), splice.Quote(word)+" is no status; it was taken for interrupted", "")
 	}
 	c.rest(r.out.Facts, "state")
 }
@@ -107,6 +113,8 @@ func (r *reader) readPosition(c record) {
 	p := c
 	if inner := c.at("position"); inner != nil && inner.Kind == splice.Map {
 		p = c.in(inner)
+	} else if inner != nil && (inner.Says() != "" || inner.Kind == splice.List) {
+		r.warn(c.file, inner.Line, "position is no map with phase, block, wave and thread", "")
 	}
 	r.out.Position = pawl.Position{
 		Phase: p.number("phase"), PhaseTotal: p.number("phase_total"), PhaseName: p.text("phase_name"),
@@ -132,6 +140,11 @@ func runStatus(word string) pawl.RunStatus {
 		return pawl.StatusPaused
 	}
 	return pawl.StatusInterrupted
+}
+
+// statusKnown reports whether a word is one of The Grid's for a run, or one that is used for it.
+func statusKnown(word string) bool {
+	return runStatus(word) != pawl.StatusInterrupted || slices.Contains([]string{"interrupted", "stale", "stopped"}, strings.ToLower(word))
 }
 
 // readWaves reads WAVE_STATUS.md, in the shape that pawl gives it: the document names the file and no more.

@@ -1,9 +1,11 @@
 package grid
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"pawl"
 	"pawl/internal/foreign"
@@ -44,7 +46,12 @@ func (r *reader) readSummary(f *foreign.File, a about) {
 		}
 		return
 	}
-	b.summary, b.Where = f.Path, where(f.Path, 1)
+	if why := hollow(f.Data); why != "" {
+		b.Where, b.Resume = f.Path, f.Path+" proves nothing: "+why+". Look first at what is there of the work."
+		r.warn(f.Path, max(len(splice.Lines(f.Data)), 1), "block "+b.id+" has a summary that proves nothing: "+why, "write it to its end, or remove it")
+		return
+	}
+	b.summary, b.Where, b.Resume = f.Path, where(f.Path, 1), ""
 	c, body, _ := r.front(f, false)
 	b.Status, b.Native = stepStatus(c.text("status"), pawl.Done), c.text("status")
 	b.Ended = c.time("completed_at")
@@ -59,6 +66,18 @@ func (r *reader) readSummary(f *foreign.File, a about) {
 	r.summaryLessons(c)
 	r.summaryBody(b, f, body)
 	c.rest(b.facts(), "summary")
+}
+
+// hollow returns why a summary is none: nothing is in it, or it was cut off in its front matter. Empty: it is one.
+func hollow(data []byte) string {
+	_, body, closed, found := splice.Front(data)
+	switch {
+	case bytes.IndexFunc(data, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }) < 0:
+		return "there is nothing in it"
+	case found && !closed && body.From == len(data):
+		return "it is cut off in its front matter"
+	}
+	return ""
 }
 
 // stepStatus returns what a word of The Grid says of a block; absent, where the word is missing.

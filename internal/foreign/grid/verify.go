@@ -96,9 +96,9 @@ func (v *verifier) threadWhere(b *block) string {
 	return b.Where
 }
 
-// claims checks the files that blocks say they made.
+// claims checks the files that blocks say they made, and tells those that their plans name and nobody made.
 func (v *verifier) claims() {
-	var faults []pawl.Finding
+	var faults, unmade []pawl.Finding
 	seen := map[string]bool{}
 	for _, b := range v.order() {
 		for _, name := range b.claims() {
@@ -107,8 +107,21 @@ func (v *verifier) claims() {
 			}
 			seen[name] = true
 		}
+		unmade = append(unmade, v.unmade(b)...)
 	}
 	v.check(fmt.Sprintf("all %d claimed files exist", len(seen)), faults)
+	v.found = append(v.found, unmade...)
+}
+
+// unmade says which files a complete block was to change by its plan that are not there.
+func (v *verifier) unmade(b *block) []pawl.Finding {
+	var found []pawl.Finding
+	for _, name := range b.named {
+		if b.complete() && v.world.Exists != nil && !strings.ContainsAny(name, "*?[$") && !v.world.Exists(name) {
+			found = append(found, pawl.Finding{Level: pawl.Warn, What: "block " + b.id + " is complete, but its plan names a file that does not exist: " + name, Where: b.namedAt})
+		}
+	}
+	return found
 }
 
 // claims returns the files that a block and its finished threads say they made.

@@ -52,6 +52,8 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 		{"a commit is missing", files, world("def456"), 1, `bad the claimed commit "def456" does not exist`},
 		{"no git", files, foreign.World{Exists: world().Exists}, 1, "warn 3 commits are claimed, but there is no git to look into"},
 		{"a file is missing", files, world("src/components/Header.astro"), 2, "bad block 02 claims a file that does not exist: src/components/Header.astro"},
+		{"a file that a plan names is missing", with(".grid/plans/blog-block-01.md", "---\nid: 01\nfiles_modified: [src/*.go, gone.txt]\n---\n"), world("gone.txt", "src/*.go"), 3,
+			"warn block 01 is complete, but its plan names a file that does not exist: gone.txt"},
 		{"two checkpoints", with(".grid/phases/01-foundation/CHECKPOINT.md", "---\ntype: failure\n---\n"), world(), 3, "bad there is more than one checkpoint"},
 		{"a plan is missing", without(files, ".grid/plans/blog-block-02.md"), world(), 4, "bad block 02 is pending and has no plan"},
 		{"no project", nil, world(), 0, "bad there is no state of The Grid here"},

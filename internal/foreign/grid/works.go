@@ -19,6 +19,7 @@ type work struct {
 	phase int    // from 1; 0: in no plan
 	wave  int    // from 1, over all phases
 	state *pawl.StepState
+	asked bool // a person is asked, and the work waits for what they say
 }
 
 // number gives every step its block: its own number where its id is one, else its place in the plan.
@@ -89,6 +90,9 @@ func (w *writer) plannedWaves(files foreign.Files) {
 
 func (w *writer) add(k *work) {
 	k.state = w.State.Steps[k.ID]
+	for _, g := range w.State.OpenGates() {
+		k.asked = k.asked || g.Step == k.ID && g.Purpose == pawl.ForImported
+	}
 	w.works = append(w.works, k)
 	w.byStep[k.ID] = k
 }
@@ -105,7 +109,10 @@ func (w *writer) unplanned() []pawl.StepID {
 // name returns what the block is called.
 func (k *work) name() string { return oneLine(cmp.Or(k.Name, string(k.ID))) }
 
-func (k *work) done() bool { return k.state != nil && k.state.Status == pawl.Done }
+func (k *work) done() bool { return k.state != nil && k.state.Status == pawl.Done && !k.asked }
+
+// finished reports whether a block needs no more work, and nobody is asked about it.
+func (k *work) finished() bool { return k.state.Finished() && !k.asked }
 
 // found reports whether a block was complete when the run was made of the files that are written now: what is known of it
 // stands there.
@@ -115,7 +122,7 @@ func (w *writer) found(k *work) bool {
 
 // begun reports whether a block was worked on and is not finished.
 func (k *work) begun() bool {
-	return k.state != nil && !k.state.Finished() && (k.state.Status != pawl.Pending || k.state.Attempts > 0 || !k.state.Started.IsZero())
+	return k.state != nil && !k.finished() && (k.state.Status != pawl.Pending || k.state.Attempts > 0 || !k.state.Started.IsZero())
 }
 
 // at returns the block that the run is at: one that a person is asked about, one at work, else the first that is not
@@ -127,7 +134,7 @@ func (w *writer) at() *work {
 	var first *work
 	for _, k := range w.works {
 		switch {
-		case k.state.Finished():
+		case k.finished():
 		case k.begun():
 			return k
 		case first == nil:
@@ -141,7 +148,7 @@ func (w *writer) at() *work {
 func (w *writer) finished() int {
 	n := 0
 	for _, k := range w.works {
-		if k.state.Finished() {
+		if k.finished() {
 			n++
 		}
 	}
@@ -184,6 +191,9 @@ func (w *writer) threads(k *work) []thread {
 		}
 		t := thread{Item: item, number: len(all) + 1}
 		t.Name = oneLine(cmp.Or(item.Name, item.ID))
+		if w.Unknown != nil && t.Commit != "" && w.Unknown(t.Commit) {
+			t.Commit = "" // somebody said so; pawl does not
+		}
 		if block, _, ok := strings.Cut(item.ID, "."); !ok || block != k.block || threadNumber(pawl.ItemID(item.ID)) == 0 {
 			t.ID = k.block + "." + fmt.Sprint(t.number)
 		} else {
@@ -224,7 +234,7 @@ func (w *writer) question() *pawl.GateState {
 		return nil
 	}
 	for i := range w.State.Gates {
-		if g := &w.State.Gates[i]; g.Answer != nil && !g.Settled && w.byStep[g.Step] != nil && !w.byStep[g.Step].state.Finished() {
+		if g := &w.State.Gates[i]; g.Answer != nil && !g.Settled && w.byStep[g.Step] != nil && !w.byStep[g.Step].finished() {
 			return g
 		}
 	}

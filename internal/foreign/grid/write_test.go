@@ -311,6 +311,11 @@ func TestMirrorChangesOnlyWhatDiffers(t *testing.T) {
 			s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started(step, 1))
 			at(foreign.Began, pawl.StatusActive)
 			s.memories = append(slices.Clone(s.memories), pawl.Memory{Kind: pawl.Gotcha, Text: "new: gotcha"}, pawl.Memory{Kind: pawl.Fragile, Text: "new fragile"})
+			for _, g := range s.state.OpenGates() {
+				if g.Step == step {
+					s.say(pawl.GateWithdrawn{Gate: g.ID, Why: "step ended"})
+				}
+			}
 			s.say(done(step, 1, nil))
 			at(foreign.StepEnded, pawl.StatusActive)
 			at(foreign.Learned, pawl.StatusActive)
@@ -410,5 +415,42 @@ func TestSignsOfLifeNeverGoBack(t *testing.T) {
 		if state := string(s.disk.Find(".grid/STATE.md").Data); !strings.Contains(state, "updated_at: \""+want+"\"\n") {
 			t.Errorf("%s: want %s in\n%s", said, want, state)
 		}
+	}
+}
+
+// TestATornSummaryIsReplaced: one that was cut off goes to the archive, and the block's own stands in its place.
+func TestATornSummaryIsReplaced(t *testing.T) {
+	t.Parallel()
+	const name, torn = ".grid/phases/01-a/01-SUMMARY.md", "---\nstatus: complete\ncom"
+	s := begin(t, blogPlan, foreign.Files{{Path: name, Data: []byte(torn)}})
+	s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1), done("setup", 1, nil))
+	s.write(foreign.StepEnded, pawl.StatusActive)
+	kept := s.disk.Match(".grid/archive/*/01-SUMMARY-*.md")
+	r, findings := grid.Codec.Read(s.wanted(), s.now)
+	if len(kept) != 1 || string(kept[0].Data) != torn || has(findings, "proves nothing") || step(t, r, "01").Status != pawl.Done {
+		t.Errorf("%v %v\n%s", kept, findings, s.disk.Find(name).Data)
+	}
+}
+
+// TestTotalsAreOfTheBlocksThatThereAre: a block with a large number makes no others that nobody planned.
+func TestTotalsAreOfTheBlocksThatThereAre(t *testing.T) {
+	t.Parallel()
+	s := begin(t, `{version: 1, name: c, phases: [{name: p, steps: [{id: "01", run: "true"}, {id: "02", run: "true"}, {id: "08", run: "true"}]}]}`, nil)
+	s.say(pawl.EngineStarted{Epoch: 1, PID: 1})
+	for _, id := range []pawl.StepID{"01", "02", "08"} {
+		s.say(started(id, 1))
+		s.write(foreign.StepBegan, pawl.StatusActive)
+		s.say(done(id, 1, nil))
+		s.write(foreign.StepEnded, pawl.StatusActive)
+	}
+	s.say(pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.write(foreign.RunEnded, pawl.StatusCompleted)
+	for _, f := range grid.Codec.Verify(s.wanted(), foreign.World{Now: s.now}) {
+		if f.Level != pawl.OK {
+			t.Errorf("%+v", f)
+		}
+	}
+	if state := string(s.disk.Find(".grid/STATE.md").Data); !strings.Contains(state, "\n  block: 8\n  block_total: 3\n") {
+		t.Error(state)
 	}
 }

@@ -276,7 +276,7 @@ func (w *writer) checkpointFields(a *asking) *splice.Value {
 // named is at the next one.
 func (w *writer) threadsFor(a *asking) []thread {
 	threads := w.threads(a.block)
-	if now, _ := current(threads); now != nil || len(threads) == 0 || gateType(a.native) != "" || a.block.state.Finished() {
+	if now, _ := current(threads); now != nil || len(threads) == 0 || gateType(a.native) != "" || a.block.finished() {
 		return threads
 	}
 	next := threads[len(threads)-1].number + 1

@@ -24,7 +24,7 @@ func (w *writer) plans() {
 	for _, k := range w.works {
 		f := there.plans[k.block]
 		switch {
-		case k.phase == 0 || k.state.Finished():
+		case k.phase == 0 || k.finished():
 		case f == nil:
 			w.put("plans/"+slug(w.cluster)+"-block-"+k.block+".md", w.newPlan(k))
 		case sealed(f.Data):

@@ -190,14 +190,15 @@ func (w *writer) lastWork() *work {
 	return w.works[len(w.works)-1]
 }
 
-// blockCount returns the number of a block and how many there are: within its phase where the file counts so, else of all.
+// blockCount returns the number of a block, by which its files are named, and how many blocks there are: within its phase where
+// the file counts so, else of all.
 func (w *writer) blockCount(k *work, phase, total int) (int, int) {
 	if k.phase > 0 && phase > 0 && phase <= len(w.Plan.Phases) && total != len(w.works) && total == len(w.Plan.Phases[phase-1].Steps) {
 		steps := w.Plan.Phases[k.phase-1].Steps
 		return slices.IndexFunc(steps, func(s pawl.Step) bool { return s.ID == k.ID }) + 1, len(steps)
 	}
 	if n := blockNumber(k.block); n > 0 {
-		return n, max(len(w.works), n)
+		return n, len(w.works) // its own number, which may be larger
 	}
 	return k.index + 1, len(w.works)
 }

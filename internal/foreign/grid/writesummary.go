@@ -16,16 +16,23 @@ import (
 func (w *writer) summaries() {
 	lessons, last, there := w.unlearned(), w.last(), w.layout()
 	for _, k := range w.works {
-		f := there.records[k.block]
+		f, at := there.records[k.block], w.grid+there.path(k)
+		torn := f != nil && hollow(f.Data) != ""
 		switch {
-		case !k.done(), f == nil && w.found(k):
-		case f != nil:
+		case !k.done(), (f == nil || torn) && w.found(k):
+			continue
+		case f != nil && !torn:
 			w.keepSummary(k, f)
-		case k == last:
-			w.put(there.path(k), w.newSummary(k, lessons))
-		default:
-			w.put(there.path(k), w.newSummary(k, nil))
+			continue
+		case torn:
+			w.archive(f, k.block+"-SUMMARY", time.Time{})
+			at = f.Path
 		}
+		learned := lessons
+		if k != last {
+			learned = nil
+		}
+		w.putAt(at, w.newSummary(k, learned))
 	}
 }
 
@@ -184,7 +191,7 @@ func (w *writer) waves() {
 		for _, k := range inWave[n] {
 			blocks.Items = append(blocks.Items, splice.Text(k.block))
 			begun = begun || k.begun() || k.done()
-			if k.state.Finished() {
+			if k.finished() {
 				done++
 			}
 		}

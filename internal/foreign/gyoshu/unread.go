@@ -2,11 +2,11 @@ package gyoshu
 
 import (
 	"path"
-	"regexp"
 	"slices"
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/pattern"
 )
 
 // recordsAt returns the checkpoints of a title whose manifests, or folders, are at these paths and could not be read.
@@ -30,7 +30,7 @@ func (r *research) unread(run string) []*Record {
 }
 
 // stageInText is where a manifest names its stage, also in one that breaks off.
-var stageInText = regexp.MustCompile(`"stageId"\s*:\s*"([^"\\\s]+)"`)
+var stageInText = pattern.New(`"stageId"\s*:\s*"([^"\\\s]+)"`)
 
 // stageOf returns the stage of a checkpoint that cannot be read, as what can be read of it says, or the notebook's cell; "" where
 // nothing does.

@@ -2,8 +2,10 @@ package sitebuilder
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,9 +53,20 @@ type fault struct {
 	blocking      bool
 }
 
+func checkpointAt(name string) *checkpoint {
+	return &checkpoint{named: nameOf(name), file: name, percent: -1, criteria: map[string]bool{}, scores: map[string]int{}, facts: map[string]string{}}
+}
+
+// unreadAt returns a checkpoint of which no more is known than that it is there.
+func unreadAt(name string) *checkpoint {
+	c := checkpointAt(name)
+	c.broken = true
+	return c
+}
+
 // readCheckpoint reads a checkpoint. One that is no JSON is read line by line, and not believed that it is complete.
 func (r *reader) readCheckpoint(f *foreign.File) *checkpoint {
-	c := &checkpoint{named: nameOf(f.Path), file: f.Path, percent: -1, criteria: map[string]bool{}, scores: map[string]int{}, facts: map[string]string{}}
+	c := checkpointAt(f.Path)
 	root, err := splice.ReadJSON(f.Data)
 	switch {
 	case err != nil:
@@ -63,7 +76,7 @@ func (r *reader) readCheckpoint(f *foreign.File) *checkpoint {
 			line = wrong.Line
 		}
 		r.bad(f.Path, line, "it is not JSON: "+err.Error()+"; what it says line by line was read", "mend it, or have its task begun again")
-		root = scanLines(f.Data)
+		root = mended(f.Data).root
 	case !root.Is(splice.JSONObject):
 		c.broken = true
 		r.bad(f.Path, root.Line(), "a checkpoint is an object", "")
@@ -81,6 +94,28 @@ func (r *reader) readCheckpoint(f *foreign.File) *checkpoint {
 
 // member is a line of JSON with a key and a scalar.
 var member = pattern.New(`(?m)^[ \t]*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*")[ \t]*:[ \t]*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*"|-?[0-9]{1,12}|true|false|null)[ \t]*,?[ \t]*\r?$`)
+
+// mended returns an editor of what can be read of a text that is no JSON: what is whole of it, and what its lines say behind
+// that of the checkpoint itself.
+func mended(data []byte) *editor {
+	whole, rest := splice.Torn(data)
+	e := edit(whole)
+	if e == nil {
+		e = edit([]byte("{}\n"))
+	}
+	for _, m := range scanLines(rest).Members {
+		if e.root.Get(m.Key) == nil && slices.Contains(itsOwn, m.Key) {
+			e.set(json.RawMessage(m.Value.Raw()), m.Key)
+		}
+	}
+	return e
+}
+
+// itsOwn are the keys of a checkpoint itself, which nothing inside of it has.
+var itsOwn = []string{
+	"checkpoint_id", "agent", "agent_name", "task_id", "task_title", "progress_percent", "started_at", "updated_at", "completed_at", "resumable",
+	"resume_instructions",
+}
 
 // scanLines returns as an object what lines of a text say that is no JSON: of keys that are there more than once the first
 // counts, since what is inside of something else comes later.
@@ -182,9 +217,9 @@ func (c *checkpoint) readQuality(rec record) {
 	}
 }
 
-// word returns what its status means. A file that cannot be read whole proves nothing.
+// word returns what its status means. A file that cannot be read whole proves nothing but that its task was begun.
 func (c *checkpoint) word() word {
-	if w := meaning(c.native); !c.broken || w != complete {
+	if w := meaning(c.native); !c.broken || w != complete && c.native != "" {
 		return w
 	}
 	return inProgress

@@ -45,7 +45,16 @@ func (r *reader) meetsAll(j *job) (bool, string) {
 	return true, strings.Join(all, "; ")
 }
 
+// meets says whether a job meets a criterion, and by what that is known. A checkpoint that is broken may be why it does not.
 func (r *reader) meets(j *job, name string) (bool, string) {
+	met, why := r.proves(j, name)
+	if !met && j.point != nil && j.point.broken {
+		why = j.point.file + " cannot be read whole; as far as it goes, " + why
+	}
+	return met, why
+}
+
+func (r *reader) proves(j *job, name string) (bool, string) {
 	if file, ok := j.entry.fileOf(name); ok {
 		there := r.exists(r.path(r.registry(), j.entry.line, file))
 		return there, fmt.Sprintf("%s is %s", file, map[bool]string{true: "there", false: "not there"}[there])

@@ -94,12 +94,7 @@ func (r *reader) gather() {
 	}
 	byName := map[[2]string]*job{}
 	var others []*job
-	for i := range r.files {
-		f := &r.files[i]
-		if base, ok := strings.CutPrefix(f.Path, r.checkpoints()); !ok || strings.Contains(base, "/") {
-			continue
-		}
-		c := r.readCheckpoint(f)
+	for _, c := range r.points() {
 		key := [2]string{c.agent, c.task}
 		j := byName[key]
 		if j == nil {
@@ -115,6 +110,26 @@ func (r *reader) gather() {
 	r.jobs = append(r.jobs, others...)
 	r.fromBoard()
 	r.identify()
+}
+
+// points returns all checkpoints, also those that could not be read: their names say whose they are.
+func (r *reader) points() []*checkpoint {
+	var all []*checkpoint
+	lies := func(name string) bool {
+		base, ok := strings.CutPrefix(name, r.checkpoints())
+		return ok && !strings.Contains(base, "/")
+	}
+	for i := range r.files {
+		if f := &r.files[i]; lies(f.Path) {
+			all = append(all, r.readCheckpoint(f))
+		}
+	}
+	for _, name := range r.world.Unread {
+		if lies(name) && strings.HasSuffix(name, ".json") {
+			all = append(all, unreadAt(name))
+		}
+	}
+	return all
 }
 
 // add gives a job a checkpoint: the archived one counts where it is newer, or the only one.

@@ -253,6 +253,21 @@ func TestBrokenJSONIsReadLineByLine(t *testing.T) {
 	want(t, findings, pawl.Warn, "content-T1.json:1", `the key "status" is there more than once`)
 }
 
+// A checkpoint that is there and cannot be read leaves its task in the plan, begun and not done.
+func TestUnreadCheckpointKeepsItsTask(t *testing.T) {
+	t.Parallel()
+	w := foreign.World{Now: now, Unread: []string{points + "migration-T060.json", points + "technical-T002-complete.json", "docs/other.json"}}
+	r, _ := sitebuilder.Codec.(foreign.Witness).ReadIn(one("content-T001.json", `{"status":"complete"}`), w)
+	if r.Count() != 3 {
+		t.Errorf("the steps are %+v", r.Phases)
+	}
+	for _, id := range []pawl.StepID{"T060", "T002"} {
+		if s := step(t, r, id); s.Status != pawl.Pending || s.Why == "" {
+			t.Errorf("task %s is %s: %s", id, s.Status, s.Why)
+		}
+	}
+}
+
 // TestPathsNeverLeadOutside: what a checkpoint claims is not looked for beyond the project.
 func TestPathsNeverLeadOutside(t *testing.T) {
 	t.Parallel()

@@ -29,6 +29,8 @@ type codec struct{}
 var (
 	_ foreign.Witness = codec{}
 	_ foreign.Owner   = codec{}
+
+	_ foreign.Archivist = codec{}
 )
 
 func (codec) System() string { return System }
@@ -39,6 +41,11 @@ func (codec) Wants() []string {
 		"**/progress/checkpoints/*.json", "**/progress/STATUS.md", "**/tasks/TASK-REGISTRY.md",
 		"**/messages/inbox-*.md", "**/messages/outbox-*.md", "**/messages/broadcast.md", "**/messages/human-escalations.md",
 	}
+}
+
+// Archived returns the pattern of checkpoints that could not be read, which pawl has kept.
+func (codec) Archived() []string {
+	return []string{"**/progress/checkpoints/*.json" + brokenMark + "*"}
 }
 
 // Read reads without the world: nothing is held against files that are claimed.

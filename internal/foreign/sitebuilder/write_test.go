@@ -369,6 +369,47 @@ func TestWhatCannotBeReadIsKept(t *testing.T) {
 	t.Error("it is gone")
 }
 
+// TestWhatIsWholeOfABrokenOneStays: what replaces a checkpoint that is no JSON says what could be read of it.
+func TestWhatIsWholeOfABrokenOneStays(t *testing.T) {
+	t.Parallel()
+	const torn = `{
+  "agent": "migration",
+  "task_id": "T060",
+  "status": "in_progress",
+  "subtasks": {"total": 29, "completed": 19, "items": [{"id": "post-01", "status": "complete"}, {"id": "po
+  "progress_percent": 65,
+  "files_modi`
+	s := newTeller(t, readPlan(t, sitePlan), one("migration-T060.json", torn))
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	s.write()
+	s.has("progress/checkpoints/migration-T060.json", `"total": 29, "completed": 19`, `"id": "post-01"`, `"progress_percent": 65`, `"agent": "migration"`)
+	for _, f := range s.files {
+		if own := strings.Contains(f.Path, ".broken-"); own != foreign.Wanted(sitebuilder.Codec.(foreign.Archivist).Archived(), f.Path) {
+			t.Errorf("%s is taken for somebody's output", f.Path)
+		}
+	}
+	w := world()
+	if met, why := sitebuilder.Codec.(foreign.Prover).Meets(one("migration-T060.json", torn), w, "T060", "3_files_created"); met || !strings.Contains(why, "migration-T060.json cannot be read whole") {
+		t.Errorf("%v: %s", met, why)
+	}
+}
+
+// TestUntouchedStays: a blocked task that nothing happened to stays as it was found, to the byte; of one that says that it is
+// complete, and is not, nobody is told that it is.
+func TestUntouchedStays(t *testing.T) {
+	t.Parallel()
+	const blocked = `{"agent": "technical", "task_id": "T040", "status": "blocked", "progress_percent": 50, "updated_at": "2026-03-01T11:00:00Z",
+  "errors": [{"type": "dependency_missing", "message": "no key", "timestamp": "2026-03-01T11:00:00Z", "blocking": true}], "resumable": true}`
+	s := imported(t, one("technical-T040.json", blocked, "content-T001.json", `{"status": "complete", "progress_percent": 100, "acceptance_criteria_met": {"written": false}}`))
+	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)})
+	s.write()
+	if now := string(s.files.Find(points + "technical-T040.json").Data); now != blocked {
+		t.Errorf("it is\n%s", now)
+	}
+	s.has("progress/checkpoints/content-T001.json", `"status": "in_progress"`, `"progress_percent": 99`)
+	s.has("messages/outbox-content.md", "Task T001 progress: 99%")
+}
+
 // TestMessagesAreSaidOnce: with others in the same second, and beside what is in the boxes.
 func TestMessagesAreSaidOnce(t *testing.T) {
 	t.Parallel()

@@ -62,14 +62,23 @@ func (w *writer) standing(k *work, open []pawl.Blocker) word {
 	return inProgress
 }
 
-// begin returns an editor of a checkpoint. One that cannot be read is kept beside the new one.
+// brokenMark stands in the name of a checkpoint that is kept, since it could not be read.
+const brokenMark = ".broken-"
+
+// begin returns an editor of a checkpoint. One that cannot be read is kept beside the new one, which says what was whole of it.
 func (w *writer) begin(k *work, name string, data []byte) *editor {
 	if e := edit(data); e != nil {
 		return e
 	}
 	if len(data) > 0 {
 		sum := sha256.Sum256(data)
-		w.put(name+".broken-"+hex.EncodeToString(sum[:4]), slices.Clone(data))
+		aside := name + brokenMark + hex.EncodeToString(sum[:4])
+		w.put(aside, slices.Clone(data))
+		w.there[aside].Broken = name
+		if e := mended(data); len(e.root.Members) > 0 {
+			e.changed = true
+			return e
+		}
 	}
 	e := edit([]byte("{}\n"))
 	e.made = true
@@ -134,7 +143,7 @@ func (w *writer) percentOf(e *editor, k *work) int {
 		}
 		now = int(min(max(100**p.Done/whole, 0), 99))
 	}
-	return now
+	return min(now, 99) // of one that says it is complete, and is not, too
 }
 
 func (w *writer) completedAt(e *editor, k *work) {
@@ -267,7 +276,7 @@ func (w *writer) reviews(e *editor, k *work) {
 	}
 }
 
-// resumption says whether and how to go on. What the agent itself said of that stays until the work has moved on.
+// resumption says whether and how to go on. What the agent itself said of that, or did not, stays until the work has moved on.
 func (w *writer) resumption(e *editor, k *work, moved bool, open []pawl.Blocker) {
 	may := k.word != complete && k.state.Status != pawl.Skipped
 	e.fill(may, may, "resumable")
@@ -275,7 +284,7 @@ func (w *writer) resumption(e *editor, k *work, moved bool, open []pawl.Blocker)
 	switch ours := strings.HasPrefix(was, ourMark); {
 	case !may && (ours || e.made):
 		e.set("", "resume_instructions")
-	case may && (was == "" || ours || moved):
+	case may && (was == "" && (e.changed || k.state.Attempts > 0) || ours || moved):
 		e.set(ourMark+w.goOn(e, k, open), "resume_instructions")
 	}
 }

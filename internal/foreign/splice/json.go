@@ -57,20 +57,26 @@ func (e *JSONError) Error() string {
 // byte order mark in front; an error is a *JSONError.
 func ReadJSON(text []byte) (*JSON, error) {
 	s := &jsonScanner{text: text}
-	if bytes.HasPrefix(text, jsonBOM) {
-		s.at = len(jsonBOM)
-	}
-	s.space()
-	v := s.value(0)
-	s.space()
-	if s.wrong == "" && s.at < len(text) {
-		s.fail("nothing more was expected here")
-	}
+	v := s.all()
 	if s.wrong != "" {
 		line, column := place(text, s.failed)
 		return nil, &JSONError{Line: line, Column: column, Why: s.wrong}
 	}
 	return v, nil
+}
+
+// all goes over the whole text.
+func (s *jsonScanner) all() *JSON {
+	if bytes.HasPrefix(s.text, jsonBOM) {
+		s.at = len(jsonBOM)
+	}
+	s.space()
+	v := s.value(0)
+	s.space()
+	if s.wrong == "" && s.at < len(s.text) {
+		s.fail("nothing more was expected here")
+	}
+	return v
 }
 
 // place returns the line and the column of a byte of text, both from 1, the column in bytes.

@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/project"
+)
+
+// Export returns the files of another system that differ from how they are to be for a run, as MirrorNow does. Where nothing
+// of the system is yet they begin with those that the run was made of, as they stand now: what they say and pawl does not
+// know is not forgotten, and nothing is made up in its place.
+func Export(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snapshots, engine bool) ([]foreign.File, error) {
+	files, err := readToWrite(r.State, m.Dir, m.Codec)
+	if err != nil {
+		return nil, err
+	}
+	var source foreign.Files
+	if len(files) == 0 {
+		if source, err = madeFrom(ctx, p, r.State, m.Codec); err != nil {
+			return nil, err
+		}
+	}
+	return copied(source, mirrorOver(ctx, p, r, m, cfg, foreign.Exported, engine, slices.Concat(files, source))), nil
+}
+
+// madeFrom returns the files that a run was made of, if they still speak of its work, and of it alone; none for what is kept
+// in databases.
+func madeFrom(ctx context.Context, p *project.Project, s *pawl.State, codec foreign.Codec) (foreign.Files, error) {
+	if s.Imported != codec.System() {
+		return nil, nil
+	}
+	dir := s.ImportPath
+	if filepath.IsLocal(dir) {
+		dir = filepath.Join(p.Root, dir)
+	}
+	folder, err := OpenForeign(ctx, p, codec, dir)
+	if err != nil {
+		return nil, err
+	}
+	reading, _ := folder.Read(s.ImportPlace)
+	inTables := slices.ContainsFunc(folder.files, func(f foreign.File) bool { return f.Was != nil })
+	if inTables || len(folder.Places()) > 1 || !(Importing{Reading: reading, Path: s.ImportPath, Place: s.ImportPlace}).made(s) {
+		return nil, nil
+	}
+	return readToWrite(s, dir, codec)
+}
+
+// copied returns what is to be written where files are yet to be copied, and then changed.
+func copied(source foreign.Files, written []foreign.File) []foreign.File {
+	all := slices.DeleteFunc(slices.Clone(source), func(f foreign.File) bool {
+		return slices.ContainsFunc(written, func(w foreign.File) bool { return w.Path == f.Path })
+	})
+	for _, w := range written {
+		if w.Data != nil || source.Find(w.Path) == nil {
+			all = append(all, w)
+		}
+	}
+	return all
+}

@@ -1,0 +1,53 @@
+// Package foreigntest tells codecs' tests of runs, event by event.
+package foreigntest
+
+import (
+	"testing"
+	"time"
+
+	"pawl"
+)
+
+// Run is a run as it goes on.
+type Run struct {
+	T     testing.TB
+	State *pawl.State
+	Plan  *pawl.Plan
+	Now   time.Time
+}
+
+// New returns a run of a plan to which nothing has happened yet.
+func New(t testing.TB, plan string, at time.Time) *Run {
+	t.Helper()
+	p, err := pawl.ReadPlan("plan.yaml", []byte(plan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Run{T: t, State: pawl.NewState(), Plan: p, Now: at}
+}
+
+// Say folds events, a minute after what went before. One that does not fit ends the test.
+func (r *Run) Say(events ...pawl.Payload) {
+	r.T.Helper()
+	r.Now = r.Now.Add(time.Minute)
+	for _, payload := range events {
+		misfits := r.State.Misfit
+		e, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, payload)
+		if err != nil {
+			r.T.Fatal(err)
+		}
+		e.Seq, e.Time, e.Epoch = r.State.Seq+1, r.Now.UTC(), r.State.Epoch
+		r.State.Apply(e)
+		if r.State.Misfit > misfits {
+			r.T.Fatalf("%s does not fit: %s", payload.Event(), r.State.Misfits[len(r.State.Misfits)-1].Why)
+		}
+	}
+}
+
+// Tell folds events, each a minute after the one before.
+func (r *Run) Tell(events ...pawl.Payload) {
+	r.T.Helper()
+	for _, e := range events {
+		r.Say(e)
+	}
+}
