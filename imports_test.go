@@ -78,6 +78,7 @@ var roomOf = map[string]string{
 	"pawl/clients":                               "tests",
 	"pawl/internal/agents/agentstest":            "tests",
 	"pawl/internal/agents/headless/headlesstest": "tests",
+	"pawl/internal/foreign/foreigntest":          "tests",
 	"pawl/internal/journal/journaltest":          "tests",
 	"pawl/torture":                               "tests",
 	"pawl/torture/scripted":                      "tests",

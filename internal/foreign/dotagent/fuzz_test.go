@@ -61,8 +61,8 @@ func FuzzWrite(f *testing.F) {
 		s.finish("designers", 1)
 		status := []pawl.RunStatus{pawl.StatusInterrupted, pawl.StatusActive, pawl.StatusFailed, pawl.StatusCompleted}[len(data)%4]
 		if len(data)%2 == 0 {
-			r, _ := dotagent.Codec.Read(s.disk, s.now)
-			s.state.Imported, s.state.Name = dotagent.System, r.Name
+			r, _ := dotagent.Codec.Read(s.disk, s.Now)
+			s.State.Imported, s.State.Name = dotagent.System, r.Name
 		}
 		v := s.view(status)
 		out := dotagent.Codec.Write(s.disk, v)
@@ -71,7 +71,7 @@ func FuzzWrite(f *testing.F) {
 				t.Fatalf("%s was written", file.Path)
 			}
 		}
-		s.disk = store(s.disk, out, s.now)
+		s.disk = store(s.disk, out, s.Now)
 		if again := dotagent.Codec.Write(s.disk, v); len(again) > 0 {
 			t.Fatalf("%s: %s is written again:\n%s\n---\n%s", status, again[0].Path, s.get(again[0].Path), again[0].Data)
 		}

@@ -17,6 +17,7 @@ import (
 	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/dotagent"
+	"pawl/internal/foreign/foreigntest"
 )
 
 const shopPlan = `
@@ -45,54 +46,30 @@ phases:
 
 // story is a run as it goes on, with the folder that its mirror keeps.
 type story struct {
-	t     *testing.T
-	plan  *pawl.Plan
-	state *pawl.State
-	now   time.Time
-	disk  foreign.Files
+	*foreigntest.Run
+	disk foreign.Files
 }
 
 const shopRun = "shop-20260310-090000-abcd"
 
 func begin(t *testing.T, plan string, disk foreign.Files) *story {
 	t.Helper()
-	p, err := pawl.ReadPlan("plan.yaml", []byte(plan))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &story{t: t, plan: p, state: pawl.NewState(), now: now.Add(-3 * time.Hour), disk: slices.Clone(disk)}
-	s.say(pawl.RunCreated{Format: 1, Run: shopRun, Kind: pawl.PlanRun, Name: p.Name}, pawl.RunPlanned{Revision: 1, Steps: len(p.Steps()), Mode: p.Mode})
+	p := foreigntest.Plan(t, plan)
+	s := &story{foreigntest.New(t, p, now.Add(-3*time.Hour)), slices.Clone(disk)}
+	s.Say(pawl.RunCreated{Format: 1, Run: shopRun, Kind: pawl.PlanRun, Name: p.Name}, pawl.RunPlanned{Revision: 1, Steps: len(p.Steps()), Mode: p.Mode})
 	return s
-}
-
-// say folds events, a minute after what went before.
-func (s *story) say(events ...pawl.Payload) {
-	s.t.Helper()
-	s.now = s.now.Add(time.Minute)
-	for _, p := range events {
-		misfits := s.state.Misfit
-		e, err := pawl.NewEvent(pawl.Author{}, p)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		e.Seq, e.Time, e.Epoch = s.state.Seq+1, s.now, s.state.Epoch
-		s.state.Apply(e)
-		if s.state.Misfit > misfits {
-			s.t.Fatalf("%s does not fit: %s", p.Event(), s.state.Misfits[len(s.state.Misfits)-1].Why)
-		}
-	}
 }
 
 // start and finish say that a step's attempt began, and that it is done.
 func (s *story) start(id pawl.StepID, attempt int) {
-	s.t.Helper()
-	s.say(pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: id, Attempt: attempt, Token: pawl.Token(fmt.Sprintf("%s-%d", id, attempt))}})
+	s.T.Helper()
+	s.Say(pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: id, Attempt: attempt, Token: pawl.Token(fmt.Sprintf("%s-%d", id, attempt))}})
 }
 
 func (s *story) finish(id pawl.StepID, attempt int, outputs ...string) {
-	s.t.Helper()
+	s.T.Helper()
 	done := pawl.StepDone{Step: id, Attempt: attempt, Token: pawl.Token(fmt.Sprintf("%s-%d", id, attempt)), Summary: "done: " + string(id)}
-	if step := s.plan.Step(id); step != nil {
+	if step := s.Plan.Step(id); step != nil {
 		done.Accept = pawl.AcceptOf(step)
 	}
 	for _, name := range outputs {
@@ -101,16 +78,16 @@ func (s *story) finish(id pawl.StepID, attempt int, outputs ...string) {
 		}
 		done.Outputs[name] = pawl.Content{SHA256: strings.Repeat("ab", 32), Size: 3}
 	}
-	s.say(done)
+	s.Say(done)
 }
 
 func (s *story) view(status pawl.RunStatus) foreign.View {
-	return foreign.View{Now: s.now, Root: "/project", State: s.state, Plan: s.plan, Status: status, Why: foreign.StepEnded}
+	return foreign.View{Now: s.Now, Root: "/project", State: s.State, Plan: s.Plan, Status: status, Why: foreign.StepEnded}
 }
 
 // put changes a file on disk.
 func (s *story) put(name, data string) {
-	s.disk = append(without(s.disk, name), foreign.File{Path: name, Data: []byte(data), Changed: s.now})
+	s.disk = append(without(s.disk, name), foreign.File{Path: name, Data: []byte(data), Changed: s.Now})
 }
 
 func (s *story) get(name string) string {
@@ -138,21 +115,21 @@ func store(disk foreign.Files, out []foreign.File, at time.Time) foreign.Files {
 // write has the codec write, and checks that nothing is left to write then, that a death between any two files leaves
 // what can be read and gone on with, and that the whole is without a fault.
 func (s *story) write(status pawl.RunStatus) []foreign.File {
-	s.t.Helper()
+	s.T.Helper()
 	v := s.view(status)
 	out := dotagent.Codec.Write(s.disk, v)
 	for n := range out {
-		cut := store(s.disk, out[:n], s.now)
+		cut := store(s.disk, out[:n], s.Now)
 		s.readable(cut, fmt.Sprintf("%d of %d files", n, len(out)))
-		again := store(cut, dotagent.Codec.Write(cut, v), s.now)
-		if diff := gocmp.Diff(texts(store(s.disk, out, s.now)), texts(again)); diff != "" {
-			s.t.Errorf("written again after %d of %d files: -want +got\n%s", n, len(out), diff)
+		again := store(cut, dotagent.Codec.Write(cut, v), s.Now)
+		if diff := gocmp.Diff(texts(store(s.disk, out, s.Now)), texts(again)); diff != "" {
+			s.T.Errorf("written again after %d of %d files: -want +got\n%s", n, len(out), diff)
 		}
 	}
-	s.disk = store(s.disk, out, s.now)
+	s.disk = store(s.disk, out, s.Now)
 	s.readable(s.disk, "all")
 	for _, f := range dotagent.Codec.Write(s.disk, v) {
-		s.t.Errorf("%s would be written again:\n%s", f.Path, f.Data)
+		s.T.Errorf("%s would be written again:\n%s", f.Path, f.Data)
 	}
 	return out
 }
@@ -170,11 +147,11 @@ func texts(files foreign.Files) map[string]string {
 
 // readable checks that a folder has no fault for a reader.
 func (s *story) readable(files foreign.Files, what string) {
-	s.t.Helper()
-	_, findings := dotagent.Codec.Read(files, s.now)
+	s.T.Helper()
+	_, findings := dotagent.Codec.Read(files, s.Now)
 	for _, f := range findings {
 		if f.Level == pawl.Bad {
-			s.t.Errorf("%s: %+v", what, f)
+			s.T.Errorf("%s: %+v", what, f)
 		}
 	}
 }
@@ -201,10 +178,10 @@ func TestWriteARun(t *testing.T) {
 		for _, f := range s.write(status) {
 			fmt.Fprintf(&b, "%s\n%s", f.Path, cmp.Or(string(f.Data), "(removed)\n"))
 		}
-		r, _ := dotagent.Codec.Read(s.disk, s.now)
+		r, _ := dotagent.Codec.Read(s.disk, s.Now)
 		fmt.Fprintf(&b, "-> %s, %s\n", r.Resume, r.Next)
 	}
-	s.say(pawl.EngineStarted{Epoch: 1, PID: 1})
+	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1})
 	tell("begun", pawl.StatusActive)
 	s.start("pm", 1)
 	tell("pm runs", pawl.StatusActive)
@@ -216,10 +193,10 @@ func TestWriteARun(t *testing.T) {
 	s.finish("designers", 1, "memory/reports/designs/a.json")
 	gate := pawl.Gate{Step: "choose", Type: pawl.HumanVerify, Ask: "Good?"}
 	gate.ID = gate.Identify()
-	s.say(pawl.GateOpened{Gate: gate})
+	s.Say(pawl.GateOpened{Gate: gate})
 	tell("asked", pawl.StatusWaiting)
-	s.say(pawl.GateAnswered{Gate: gate.ID, Step: "choose", Answer: pawl.Approved})
-	s.say(pawl.StepDone{Step: "choose"})
+	s.Say(pawl.GateAnswered{Gate: gate.ID, Step: "choose", Answer: pawl.Approved})
+	s.Say(pawl.StepDone{Step: "choose"})
 	tell("approved", pawl.StatusActive)
 	s.start("final", 1)
 	s.finish("final", 1)
@@ -227,7 +204,7 @@ func TestWriteARun(t *testing.T) {
 	s.start("task-001", 1)
 	s.start("task-002", 1)
 	tell("two tasks run", pawl.StatusActive)
-	s.say(pawl.AttemptEnded{AttemptRef: pawl.AttemptRef{Step: "task-002", Attempt: 1, Token: "task-002-1"}, Outcome: pawl.Lost, Why: "its supervisor died"})
+	s.Say(pawl.AttemptEnded{AttemptRef: pawl.AttemptRef{Step: "task-002", Attempt: 1, Token: "task-002-1"}, Outcome: pawl.Lost, Why: "its supervisor died"})
 	s.finish("task-001", 1, "goods.txt")
 	tell("one is done, one lost", pawl.StatusInterrupted)
 	s.start("task-002", 2)
@@ -238,9 +215,9 @@ func TestWriteARun(t *testing.T) {
 	s.start("look-back", 1)
 	tell("the last phase", pawl.StatusActive)
 	s.finish("look-back", 1)
-	s.say(pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.Say(pawl.RunEnded{Status: pawl.StatusCompleted})
 	tell("completed", pawl.StatusCompleted)
-	s.say(pawl.EngineStopped{})
+	s.Say(pawl.EngineStopped{})
 	tell("the engine stopped", pawl.StatusCompleted)
 	golden(t, "testdata/run.golden", b.String())
 }
@@ -279,11 +256,11 @@ func imported(t *testing.T, fixture string) *story {
 	for _, p := range r.Phases {
 		for _, step := range p.Steps {
 			if step.Status == pawl.Done {
-				s.say(pawl.StepDone{Step: step.ID, Adopted: "imported"})
+				s.Say(pawl.StepDone{Step: step.ID, Adopted: "imported"})
 			}
 		}
 	}
-	s.say(pawl.RunImported{System: dotagent.System, Name: r.Name})
+	s.Say(pawl.RunImported{System: dotagent.System, Name: r.Name})
 	return s
 }
 
@@ -326,7 +303,7 @@ func TestOneChangeChangesOneThing(t *testing.T) {
 	if diff := gocmp.Diff([]string{"memory/state/execution.json", "memory/state/phase.json"}, names(out)); diff != "" {
 		t.Fatalf("-want +got\n%s", diff)
 	}
-	at := s.now.Format("2006-01-02T15:04:05.000Z")
+	at := s.Now.Format("2006-01-02T15:04:05.000Z")
 	want := strings.Replace(execution, `"pending", "attempts": 0}`, `"running", "attempts": 1, "started_at": "`+at+`", "output": "memory/tasks/task-002/output.json"}`, 1)
 	if diff := gocmp.Diff(want, s.get("memory/state/execution.json")); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -346,7 +323,7 @@ func TestAttemptsGoOnWhereTheyWere(t *testing.T) {
 		if got := s.get("memory/state/execution.json"); !strings.Contains(got, want) {
 			t.Errorf("want %s in %s", want, got)
 		}
-		s.say(pawl.AttemptEnded{AttemptRef: pawl.AttemptRef{Step: "task-002", Attempt: attempt + 1, Token: pawl.Token(fmt.Sprintf("task-002-%d", attempt+1))}, Outcome: pawl.Lost, Why: "lost"})
+		s.Say(pawl.AttemptEnded{AttemptRef: pawl.AttemptRef{Step: "task-002", Attempt: attempt + 1, Token: pawl.Token(fmt.Sprintf("task-002-%d", attempt+1))}, Outcome: pawl.Lost, Why: "lost"})
 		s.write(pawl.StatusActive)
 	}
 }
@@ -355,10 +332,10 @@ func TestAttemptsGoOnWhereTheyWere(t *testing.T) {
 func TestThePhaseIsNeverLeftComplete(t *testing.T) {
 	t.Parallel()
 	s := begin(t, shopPlan, nil)
-	for _, step := range s.plan.Steps() {
+	for _, step := range s.Plan.Steps() {
 		if step.Gate != nil {
 			gate := pawl.Gate{ID: "0badcafe", Step: step.ID, Type: pawl.HumanVerify, Ask: "Good?"}
-			s.say(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Step: step.ID, Answer: pawl.Approved}, pawl.StepDone{Step: step.ID})
+			s.Say(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Step: step.ID, Answer: pawl.Approved}, pawl.StepDone{Step: step.ID})
 		} else {
 			s.start(step.ID, 1)
 			s.write(pawl.StatusActive)
@@ -368,7 +345,7 @@ func TestThePhaseIsNeverLeftComplete(t *testing.T) {
 		if got := s.get("memory/state/phase.json"); !strings.Contains(got, `"phase_status":"in_progress"`) {
 			t.Errorf("after %s: %s", step.ID, got)
 		}
-		if r, found := dotagent.Codec.Read(s.disk, s.now); finds(found, "begins afresh") {
+		if r, found := dotagent.Codec.Read(s.disk, s.Now); finds(found, "begins afresh") {
 			t.Errorf("after %s: %s %v", step.ID, r.Resume, found)
 		}
 	}
@@ -386,7 +363,7 @@ func TestAnotherWorkflowIsArchived(t *testing.T) {
 		if s.get(folder+"phase.json") != phase || s.get(folder+"execution.json") != execution {
 			t.Errorf("it is not archived: %v", names(s.disk))
 		}
-		if r, _ := dotagent.Codec.Read(s.disk, s.now); r.ID != shopRun {
+		if r, _ := dotagent.Codec.Read(s.disk, s.Now); r.ID != shopRun {
 			t.Errorf("the state is of %s", r.ID)
 		}
 		if s.get("memory/reports/demand.json") == "" || s.get("memory/tasks/task-001/output.json") == "" {
@@ -399,7 +376,7 @@ func TestAnotherWorkflowIsArchived(t *testing.T) {
 func TestABrokenStateIsArchived(t *testing.T) {
 	t.Parallel()
 	s := begin(t, shopPlan, foreign.Files{{Path: "memory/state/phase.json", Data: []byte("oops")}, {Path: "memory/state/execution.json", Data: []byte("[")}})
-	s.disk = store(s.disk, dotagent.Codec.Write(s.disk, s.view(pawl.StatusActive)), s.now)
+	s.disk = store(s.disk, dotagent.Codec.Write(s.disk, s.view(pawl.StatusActive)), s.Now)
 	s.write(pawl.StatusActive)
 	for _, name := range []string{"phase.json", "execution.json"} {
 		if !slices.ContainsFunc(s.disk, func(f foreign.File) bool {
@@ -471,14 +448,14 @@ func TestAPlanOfItsOwnPhases(t *testing.T) {
 	s := begin(t, "name: p\ngoal: g\nsteps: [{id: one, run: x}, {id: two, run: x}]\n", nil)
 	s.start("one", 1)
 	s.write(pawl.StatusActive)
-	r, found := dotagent.Codec.Read(s.disk, s.now)
+	r, found := dotagent.Codec.Read(s.disk, s.Now)
 	if r.Position.PhaseName != "IMPLEMENTATION" || r.Position.StepID != "one" || !strings.Contains(s.get("memory/reports/final_design.json"), `"status":"planned"`) {
 		t.Errorf("%+v %v\n%s", r.Position, found, s.get("memory/reports/final_design.json"))
 	}
 	s.finish("one", 1)
 	s.start("two", 1)
 	s.finish("two", 1)
-	s.say(pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.Say(pawl.RunEnded{Status: pawl.StatusCompleted})
 	s.write(pawl.StatusCompleted)
 	if s.get("memory/state/phase.json") != "" {
 		t.Error("the state is not archived")
@@ -502,7 +479,7 @@ func TestAReopenedPhaseIsNotDone(t *testing.T) {
 	s.start("pm", 1)
 	s.finish("pm", 1)
 	s.write(pawl.StatusActive)
-	s.say(pawl.StepReopened{Step: "pm", Why: "rejected"})
+	s.Say(pawl.StepReopened{Step: "pm", Why: "rejected"})
 	s.write(pawl.StatusActive)
 	if got := s.get("memory/state/phase.json"); !strings.Contains(got, `"current_phase":"REQUIREMENTS"`) || !strings.Contains(got, `"completed_phases":[]`) {
 		t.Error(got)
@@ -514,7 +491,7 @@ func TestWhatNobodyApprovedIsNotApproved(t *testing.T) {
 	t.Parallel()
 	s := begin(t, shopPlan, nil)
 	gate := pawl.Gate{ID: "0badcafe", Step: "choose", Type: pawl.HumanVerify, Ask: "Good?"}
-	s.say(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Step: "choose", Answer: pawl.Approved, Auto: true})
+	s.Say(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Step: "choose", Answer: pawl.Approved, Auto: true})
 	s.write(pawl.StatusActive)
 	if got := s.get("memory/state/phase.json"); !strings.Contains(got, `"user_checkpoints":[]`) {
 		t.Error(got)
@@ -543,7 +520,7 @@ func TestTasksByID(t *testing.T) {
 	s.put("memory/state/execution.json", `{"workflow_id":"`+shopRun+`","tasks":{"task-001":{"status":"pending"}}}`)
 	s.start("pm", 1)
 	s.start("task-001", 1)
-	s.say(pawl.StepSkipped{Step: "task-002", Why: "not needed"})
+	s.Say(pawl.StepSkipped{Step: "task-002", Why: "not needed"})
 	s.write(pawl.StatusActive)
 	got := s.get("memory/state/execution.json")
 	if !strings.Contains(got, `"tasks":{"task-001":{"status":"running","attempts":1,`) || !strings.Contains(got, `"task-002":{"id":"task-002","status":"skipped",`) {
@@ -588,7 +565,7 @@ func TestAVerificationSaysWhatWasProven(t *testing.T) {
 		if strings.Contains(got, proof) != (c.one != "") {
 			t.Errorf("%s: %s", name, got)
 		}
-		if r, _ := dotagent.Codec.Read(s.disk, s.now); r.Position.PhaseName != "REFLECTION" {
+		if r, _ := dotagent.Codec.Read(s.disk, s.Now); r.Position.PhaseName != "REFLECTION" {
 			t.Errorf("%s: dotagent is at %s", name, r.Position.PhaseName)
 		}
 	}
@@ -598,7 +575,7 @@ func TestAVerificationSaysWhatWasProven(t *testing.T) {
 func TestChecksOfAnotherPlanProveNothing(t *testing.T) {
 	t.Parallel()
 	s := begin(t, "name: p\nphases: [{name: Build, steps: [{id: one, run: x, accept: {good: x}}, {id: two, run: x}]}]\n", nil)
-	s.say(pawl.StepDone{Step: "one", Accept: "0badcafe", Started: s.now})
+	s.Say(pawl.StepDone{Step: "one", Accept: "0badcafe", Started: s.Now})
 	s.start("two", 1)
 	s.write(pawl.StatusActive)
 	if got := s.get("memory/state/execution.json"); !strings.Contains(got, `"id":"one","status":"pre_complete"`) {
@@ -643,7 +620,7 @@ func TestCreatedIsNotModified(t *testing.T) {
 	s.finish("one", 1, "a", "b", "c", "d/*")
 	v := s.view(pawl.StatusActive)
 	v.Existed = func(_ pawl.StepID, name string) (existed, known bool) { return name == "a", name != "c" }
-	s.disk = store(s.disk, dotagent.Codec.Write(s.disk, v), s.now)
+	s.disk = store(s.disk, dotagent.Codec.Write(s.disk, v), s.Now)
 	got := s.get("memory/tasks/one/output.json")
 	for name, want := range map[string]string{"a": "modified", "b": "created", "c": "unknown", "d/*": "unknown"} {
 		if !strings.Contains(got, `{"path":"`+name+`","change_type":"`+want+`"`) {

@@ -17,13 +17,18 @@ type Run struct {
 }
 
 // New returns a run of a plan to which nothing has happened yet.
-func New(t testing.TB, plan string, at time.Time) *Run {
+func New(t testing.TB, plan *pawl.Plan, at time.Time) *Run {
+	return &Run{T: t, State: pawl.NewState(), Plan: plan, Now: at}
+}
+
+// Plan reads a plan.
+func Plan(t testing.TB, text string) *pawl.Plan {
 	t.Helper()
-	p, err := pawl.ReadPlan("plan.yaml", []byte(plan))
+	plan, err := pawl.ReadPlan("plan.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Run{T: t, State: pawl.NewState(), Plan: p, Now: at}
+	return plan
 }
 
 // Say folds events, a minute after what went before. One that does not fit ends the test.

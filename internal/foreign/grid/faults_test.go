@@ -281,16 +281,16 @@ func TestAnyPrefixOfAWriteIsRead(t *testing.T) {
 		}
 		s.disk = after
 	}
-	s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1))
+	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1))
 	check(foreign.Began, pawl.StatusActive)
-	s.say(done("setup", 1, nil), started("layout", 1), pawl.EngineStopped{Why: "interrupted"})
+	s.Say(done("setup", 1, nil), started("layout", 1), pawl.EngineStopped{Why: "interrupted"})
 	check(foreign.Interrupted, pawl.StatusInterrupted)
-	s.say(pawl.EngineStarted{Epoch: 2, PID: 1}, done("layout", 1, nil))
+	s.Say(pawl.EngineStarted{Epoch: 2, PID: 1}, done("layout", 1, nil))
 	check(foreign.StepEnded, pawl.StatusActive)
-	s.say(pawl.GateOpened{Gate: s.plan.Step("look").Gate.Gate("look", "", s.now)})
+	s.Say(pawl.GateOpened{Gate: s.Plan.Step("look").Gate.Gate("look", "", s.Now)})
 	check(foreign.GateOpened, pawl.StatusWaiting)
 	s.memories = []pawl.Memory{{Kind: pawl.Gotcha, Text: "x"}}
-	s.say(pawl.RunEnded{Status: pawl.StatusFailed})
+	s.Say(pawl.RunEnded{Status: pawl.StatusFailed})
 	check(foreign.RunEnded, pawl.StatusFailed)
 }
 
@@ -311,7 +311,7 @@ func completeBlocks(t *testing.T, files foreign.Files) int {
 func TestNothingButItsOwnFilesIsWritten(t *testing.T) {
 	t.Parallel()
 	s, _ := resumed(t, "testdata/read/prose.txtar")
-	s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("05", 1), done("05", 1, nil), pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("05", 1), done("05", 1, nil), pawl.RunEnded{Status: pawl.StatusCompleted})
 	for _, f := range s.write(foreign.RunEnded, pawl.StatusCompleted) {
 		for _, kept := range []string{"debug/", "refinement/", "daemon/", "clusters/", "plans/", "config.json"} {
 			if !strings.HasPrefix(f.Path, ".grid/") || strings.HasPrefix(f.Path, ".grid/"+kept) {
@@ -463,7 +463,7 @@ func TestClustersFurtherDownAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := begin(t, "name: top\nsteps:\n  - {id: a, run: x}\n", foreign.Files{{Path: "packages/api/.grid/STATE.md", Data: []byte(interrupted)}})
 	s.items["a"] = []foreign.Item{{ID: "one", Name: "One", Status: pawl.ItemIsDone}}
-	s.say(pawl.EngineStarted{Epoch: 1, PID: 1, Why: "run"}, pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: "a", Attempt: 1, Token: "t"}})
+	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1, Why: "run"}, pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: "a", Attempt: 1, Token: "t"}})
 	for _, f := range s.write(foreign.Interrupted, pawl.StatusInterrupted) {
 		if !strings.HasPrefix(f.Path, ".grid/") {
 			t.Errorf("%s was written", f.Path)

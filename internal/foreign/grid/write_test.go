@@ -14,6 +14,7 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/grid"
 )
 
@@ -34,10 +35,7 @@ phases:
 
 // story is a run as it goes on, with the folder that its mirror keeps.
 type story struct {
-	t        *testing.T
-	plan     *pawl.Plan
-	state    *pawl.State
-	now      time.Time
+	*foreigntest.Run
 	disk     foreign.Files
 	memories []pawl.Memory
 	items    map[pawl.StepID][]foreign.Item
@@ -46,37 +44,16 @@ type story struct {
 
 func begin(t *testing.T, plan string, disk foreign.Files) *story {
 	t.Helper()
-	p, err := pawl.ReadPlan("plan.yaml", []byte(plan))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &story{t: t, plan: p, state: pawl.NewState(), now: now.Add(-time.Hour), disk: slices.Clone(disk), items: map[pawl.StepID][]foreign.Item{}}
-	s.say(pawl.RunCreated{Format: 1, Run: "blog-20260123-153000-abcd", Kind: pawl.PlanRun, Name: p.Name},
+	p := foreigntest.Plan(t, plan)
+	s := &story{Run: foreigntest.New(t, p, now.Add(-time.Hour)), disk: slices.Clone(disk), items: map[pawl.StepID][]foreign.Item{}}
+	s.Say(pawl.RunCreated{Format: 1, Run: "blog-20260123-153000-abcd", Kind: pawl.PlanRun, Name: p.Name},
 		pawl.RunPlanned{Revision: 1, Steps: len(p.Steps()), Mode: p.Mode})
 	return s
 }
 
-// say folds events, a minute after what went before.
-func (s *story) say(events ...pawl.Payload) {
-	s.t.Helper()
-	s.now = s.now.Add(time.Minute)
-	for _, p := range events {
-		misfits := s.state.Misfit
-		e, err := pawl.NewEvent(pawl.Author{}, p)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		e.Seq, e.Time, e.Epoch = s.state.Seq+1, s.now.UTC(), s.state.Epoch
-		s.state.Apply(e)
-		if s.state.Misfit > misfits {
-			s.t.Fatalf("%s does not fit: %s", p.Event(), s.state.Misfits[len(s.state.Misfits)-1].Why)
-		}
-	}
-}
-
 func (s *story) view(why foreign.Moment, status pawl.RunStatus) foreign.View {
 	return foreign.View{
-		Now: s.now, Root: "/project", State: s.state, Plan: s.plan, Status: status, Memories: s.memories, Checkpoint: s.state.LastSave, Why: why,
+		Now: s.Now, Root: "/project", State: s.State, Plan: s.Plan, Status: status, Memories: s.memories, Checkpoint: s.State.LastSave, Why: why,
 		Items:   func(id pawl.StepID) []foreign.Item { return s.items[id] },
 		Partial: func(id pawl.StepID) *foreign.Partial { return s.partial[id] },
 	}
@@ -84,22 +61,22 @@ func (s *story) view(why foreign.Moment, status pawl.RunStatus) foreign.View {
 
 // write has the codec write, and checks that nothing is left to write then and that it reads what it wrote.
 func (s *story) write(why foreign.Moment, status pawl.RunStatus) []foreign.File {
-	s.t.Helper()
+	s.T.Helper()
 	v := s.view(why, status)
 	out := grid.Codec.Write(s.wanted(), v)
 	for _, f := range out {
 		s.disk = without(s.disk, f.Path)
 		if f.Data != nil {
-			s.disk = append(s.disk, foreign.File{Path: f.Path, Data: f.Data, Changed: s.now})
+			s.disk = append(s.disk, foreign.File{Path: f.Path, Data: f.Data, Changed: s.Now})
 		}
 	}
 	for _, f := range grid.Codec.Write(s.wanted(), v) {
-		s.t.Errorf("%s: %s would be written again:\n%s", why, f.Path, f.Data)
+		s.T.Errorf("%s: %s would be written again:\n%s", why, f.Path, f.Data)
 	}
-	_, findings := grid.Codec.Read(s.wanted(), s.now)
+	_, findings := grid.Codec.Read(s.wanted(), s.Now)
 	for _, f := range findings {
 		if f.Level == pawl.Bad {
-			s.t.Errorf("%s: %+v", why, f)
+			s.T.Errorf("%s: %+v", why, f)
 		}
 	}
 	return out
@@ -142,14 +119,14 @@ func TestMirrorOfARun(t *testing.T) {
 	a := &txtar.Archive{Comment: []byte("What is written at each moment of a run, into an empty folder.\n")}
 	at := func(why foreign.Moment, status pawl.RunStatus) { tell(a, why, s.write(why, status)) }
 
-	s.say(pawl.EngineStarted{Epoch: 1, PID: 1})
+	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1})
 	at(foreign.Began, pawl.StatusActive)
-	s.say(started("setup", 1))
+	s.Say(started("setup", 1))
 	at(foreign.StepBegan, pawl.StatusActive)
 	s.memories = append(s.memories, pawl.Memory{Kind: pawl.Pattern, Text: "Astro keeps\nposts in collections"}, pawl.Memory{Kind: pawl.Fragile, Text: `the "theme" script`})
-	s.say(pawl.MemoryLearned{Memory: s.memories[0]})
+	s.Say(pawl.MemoryLearned{Memory: s.memories[0]})
 	at(foreign.Learned, pawl.StatusActive)
-	s.say(done("setup", 1, pawl.Outputs{"package.json": {SHA256: strings.Repeat("ab", 32), Size: 120}}))
+	s.Say(done("setup", 1, pawl.Outputs{"package.json": {SHA256: strings.Repeat("ab", 32), Size: 120}}))
 	at(foreign.StepEnded, pawl.StatusActive)
 	at(foreign.WaveEnded, pawl.StatusActive)
 
@@ -157,31 +134,31 @@ func TestMirrorOfARun(t *testing.T) {
 		{ID: "base", Name: "Create BaseLayout", Status: pawl.ItemIsDone, Commit: "abc1234", Outputs: []string{"src/Base.astro"}},
 		{ID: "toggle", Name: "Toggle: on and off", Status: pawl.ItemRunning}, {ID: "check", Status: pawl.ItemPending},
 	}
-	s.say(started("layout", 1), started("posts", 1))
+	s.Say(started("layout", 1), started("posts", 1))
 	at(foreign.StepBegan, pawl.StatusActive)
-	s.now = s.now.Add(6 * time.Minute)
+	s.Now = s.Now.Add(6 * time.Minute)
 	at(foreign.Beat, pawl.StatusActive)
-	s.say(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no login", Step: "layout", Needs: "run `vercel login`", Opened: s.now.UTC()}})
-	s.say(pawl.DecisionMade{Decision: pawl.Decision{Question: "Which theme?", Options: []string{"light", "dark"}, Choice: "dark", Why: "developers", Step: "layout", Time: s.now.UTC()}})
+	s.Say(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no login", Step: "layout", Needs: "run `vercel login`", Opened: s.Now.UTC()}})
+	s.Say(pawl.DecisionMade{Decision: pawl.Decision{Question: "Which theme?", Options: []string{"light", "dark"}, Choice: "dark", Why: "developers", Step: "layout", Time: s.Now.UTC()}})
 	at(foreign.Learned, pawl.StatusActive)
 
 	s.partial = map[pawl.StepID]*foreign.Partial{"layout": {Created: []string{"src/Toggle.astro"}, Staged: true, Last: "Writing: the toggle"}}
-	s.say(pawl.EngineStopped{Why: "interrupted"})
+	s.Say(pawl.EngineStopped{Why: "interrupted"})
 	at(foreign.Interrupted, pawl.StatusInterrupted)
-	s.say(pawl.EngineStarted{Epoch: 2, PID: 2}, pawl.BlockerCleared{ID: 1, How: "logged in"})
+	s.Say(pawl.EngineStarted{Epoch: 2, PID: 2}, pawl.BlockerCleared{ID: 1, How: "logged in"})
 	at(foreign.Began, pawl.StatusActive)
 
 	s.items["layout"][1].Status, s.items["layout"][1].Commit = pawl.ItemIsDone, "def5678"
 	s.items["layout"][2].Status = pawl.ItemIsDone
-	s.say(done("layout", 1, nil))
-	s.say(done("posts", 1, nil))
+	s.Say(done("layout", 1, nil))
+	s.Say(done("posts", 1, nil))
 	at(foreign.WaveEnded, pawl.StatusActive)
-	step := s.plan.Step("look")
-	s.say(pawl.GateOpened{Gate: step.Gate.Gate("look", "", s.now)})
+	step := s.Plan.Step("look")
+	s.Say(pawl.GateOpened{Gate: step.Gate.Gate("look", "", s.Now)})
 	at(foreign.GateOpened, pawl.StatusWaiting)
-	s.say(pawl.GateAnswered{Gate: s.state.Gates[0].ID, Step: "look", Answer: pawl.Approved})
+	s.Say(pawl.GateAnswered{Gate: s.State.Gates[0].ID, Step: "look", Answer: pawl.Approved})
 	at(foreign.GateClosed, pawl.StatusInterrupted)
-	s.say(pawl.StepDone{Step: "look"}, pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.Say(pawl.StepDone{Step: "look"}, pawl.RunEnded{Status: pawl.StatusCompleted})
 	s.disk = append(without(s.disk, ".grid/SCRATCHPAD.md"), foreign.File{Path: ".grid/SCRATCHPAD.md", Data: []byte("# Scratchpad\n- the toggle flickers\n")})
 	at(foreign.RunEnded, pawl.StatusCompleted)
 	at(foreign.Exported, pawl.StatusCompleted)
@@ -192,23 +169,23 @@ func TestMirrorOfARun(t *testing.T) {
 func TestMirrorReadsAsTheRun(t *testing.T) {
 	t.Parallel()
 	s := begin(t, blogPlan, nil)
-	s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1))
-	s.say(done("setup", 1, nil))
-	s.say(started("layout", 1))
+	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1))
+	s.Say(done("setup", 1, nil))
+	s.Say(started("layout", 1))
 	s.memories = []pawl.Memory{{Kind: pawl.Gotcha, Text: "a: b"}, {Kind: pawl.DecisionMem, Text: "c"}}
 	s.write(foreign.Interrupted, pawl.StatusInterrupted)
-	r, findings := grid.Codec.Read(s.wanted(), s.now)
+	r, findings := grid.Codec.Read(s.wanted(), s.Now)
 	if len(findings) > 0 {
 		t.Error(findings)
 	}
-	position := s.state.Position(s.plan)
+	position := s.State.Position(s.Plan)
 	position.StepID, position.StepName, position.Wave, position.WaveTotal = "02", "", 2, 3
 	position.Item, position.ItemTotal = 1, 1 // a checkpoint of The Grid always has a thread
 	r.Position.StepName = ""
 	if diff := cmp.Diff(position, r.Position); diff != "" {
 		t.Errorf("position: -run +read:\n%s", diff)
 	}
-	if r.Status != pawl.StatusInterrupted || r.Percent != s.state.Percent(s.plan) || r.Mode != pawl.Guided || !r.Updated.Equal(s.state.Updated.Truncate(time.Second)) {
+	if r.Status != pawl.StatusInterrupted || r.Percent != s.State.Percent(s.Plan) || r.Mode != pawl.Guided || !r.Updated.Equal(s.State.Updated.Truncate(time.Second)) {
 		t.Errorf("%+v", r)
 	}
 	if diff := cmp.Diff(s.memories, r.Memories); diff != "" {
@@ -234,38 +211,38 @@ func resumed(t *testing.T, fixture string) (*story, foreign.Reading) {
 		}
 	}
 	s := begin(t, plan.String(), files)
-	s.say(pawl.RunImported{System: "grid", Name: r.Name})
-	s.now = now
+	s.Say(pawl.RunImported{System: "grid", Name: r.Name})
+	s.Now = now
 	s.memories = r.Memories
 	for _, phase := range r.Phases {
 		for _, step := range phase.Steps {
 			s.items[step.ID] = step.Items
 			switch step.Status {
 			case pawl.Done:
-				s.say(pawl.StepDone{Step: step.ID, Adopted: "imported: grid says so"})
+				s.Say(pawl.StepDone{Step: step.ID, Adopted: "imported: grid says so"})
 			case pawl.GaveUp:
-				s.say(pawl.StepFailed{Step: step.ID, Why: step.Why})
+				s.Say(pawl.StepFailed{Step: step.ID, Why: step.Why})
 			}
 		}
 	}
 	for _, d := range r.Made {
-		s.say(pawl.DecisionMade{Decision: d})
+		s.Say(pawl.DecisionMade{Decision: d})
 	}
 	for _, b := range r.Blockers {
 		cleared := !b.Cleared.IsZero()
 		b.Cleared = time.Time{}
-		s.say(pawl.BlockerOpened{Blocker: b})
+		s.Say(pawl.BlockerOpened{Blocker: b})
 		if cleared {
-			s.say(pawl.BlockerCleared{ID: b.ID, How: b.How})
+			s.Say(pawl.BlockerCleared{ID: b.ID, How: b.How})
 		}
 	}
 	for _, g := range r.Gates {
-		s.say(pawl.GateOpened{Gate: g.Gate})
+		s.Say(pawl.GateOpened{Gate: g.Gate})
 		if g.Answer != "" {
-			s.say(*g.Means)
+			s.Say(*g.Means)
 		}
 	}
-	s.say(pawl.RunImported{System: "grid"})
+	s.Say(pawl.RunImported{System: "grid"})
 	return s, r
 }
 
@@ -305,18 +282,18 @@ func TestMirrorChangesOnlyWhatDiffers(t *testing.T) {
 			if step == "" {
 				return
 			}
-			if s.state.Steps[step] != nil && s.state.Steps[step].Status == pawl.GaveUp {
-				s.say(pawl.StepReopened{Step: step, Why: "again", Asked: true})
+			if s.State.Steps[step] != nil && s.State.Steps[step].Status == pawl.GaveUp {
+				s.Say(pawl.StepReopened{Step: step, Why: "again", Asked: true})
 			}
-			s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started(step, 1))
+			s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started(step, 1))
 			at(foreign.Began, pawl.StatusActive)
 			s.memories = append(slices.Clone(s.memories), pawl.Memory{Kind: pawl.Gotcha, Text: "new: gotcha"}, pawl.Memory{Kind: pawl.Fragile, Text: "new fragile"})
-			for _, g := range s.state.OpenGates() {
+			for _, g := range s.State.OpenGates() {
 				if g.Step == step {
-					s.say(pawl.GateWithdrawn{Gate: g.ID, Why: "step ended"})
+					s.Say(pawl.GateWithdrawn{Gate: g.ID, Why: "step ended"})
 				}
 			}
-			s.say(done(step, 1, nil))
+			s.Say(done(step, 1, nil))
 			at(foreign.StepEnded, pawl.StatusActive)
 			at(foreign.Learned, pawl.StatusActive)
 			at(foreign.Exported, pawl.StatusActive)
@@ -338,13 +315,13 @@ func patches(before foreign.Files, out []foreign.File) []foreign.File {
 func TestPlanOfABlock(t *testing.T) {
 	t.Parallel()
 	s := begin(t, blogPlan, foreign.Files{{Path: ".grid/plans/blog-block-03.md", Data: []byte("# Block 03: Mine\n")}})
-	s.say(pawl.EngineStarted{Epoch: 1, PID: 1})
+	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1})
 	s.write(foreign.Began, pawl.StatusActive)
 	edited := []byte(string(s.disk.Find(".grid/plans/blog-block-02.md").Data) + "Mind the gap.\n")
 	s.disk = append(without(s.disk, ".grid/plans/blog-block-02.md"), foreign.File{Path: ".grid/plans/blog-block-02.md", Data: edited})
 
 	for _, id := range []pawl.StepID{"setup", "layout", "posts"} {
-		s.plan.Step(id).Run = "echo ```"
+		s.Plan.Step(id).Run = "echo ```"
 	}
 	s.write(foreign.Began, pawl.StatusActive)
 	for name, want := range map[string]bool{"01": true, "02": false, "03": false} {
@@ -352,13 +329,13 @@ func TestPlanOfABlock(t *testing.T) {
 			t.Errorf("block %s follows the plan: %v", name, got)
 		}
 	}
-	s.say(started("setup", 1), done("setup", 1, nil))
-	s.plan.Step("setup").Run = "false"
+	s.Say(started("setup", 1), done("setup", 1, nil))
+	s.Plan.Step("setup").Run = "false"
 	s.write(foreign.Exported, pawl.StatusActive)
 	if strings.Contains(string(s.disk.Find(".grid/plans/blog-block-01.md").Data), "false") {
 		t.Error("the plan of a finished block changes")
 	}
-	for _, f := range grid.Codec.Verify(s.wanted(), foreign.World{Now: s.now}) {
+	for _, f := range grid.Codec.Verify(s.wanted(), foreign.World{Now: s.Now}) {
 		if f.Level == pawl.Bad {
 			t.Errorf("%+v", f)
 		}
@@ -378,7 +355,7 @@ func TestMirrorKeepsLineEnds(t *testing.T) {
 			t.Errorf("%s: with CRLF it reads otherwise: %+v, %+v", name, again, r)
 		}
 		before := slices.Clone(s.disk)
-		s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started(r.Position.StepID, 1), done(r.Position.StepID, 1, nil))
+		s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started(r.Position.StepID, 1), done(r.Position.StepID, 1, nil))
 		s.memories = append(s.memories, pawl.Memory{Kind: pawl.Gotcha, Text: "new"})
 		changed := 0
 		for _, f := range s.write(foreign.Exported, pawl.StatusActive) {
@@ -409,8 +386,8 @@ func TestSignsOfLifeNeverGoBack(t *testing.T) {
 		"some day":                  "2026-01-23T15:32:00Z",
 	} {
 		s := begin(t, blogPlan, folder(".grid/STATE.md", "---\ncluster: blog\nstatus: active\nupdated_at: \""+said+"\"\n---\n"))
-		s.say(pawl.EngineStarted{Epoch: 1, PID: 1})
-		s.now = s.now.Add(10 * time.Minute)
+		s.Say(pawl.EngineStarted{Epoch: 1, PID: 1})
+		s.Now = s.Now.Add(10 * time.Minute)
 		s.write(foreign.StepBegan, pawl.StatusActive)
 		if state := string(s.disk.Find(".grid/STATE.md").Data); !strings.Contains(state, "updated_at: \""+want+"\"\n") {
 			t.Errorf("%s: want %s in\n%s", said, want, state)
@@ -423,10 +400,10 @@ func TestATornSummaryIsReplaced(t *testing.T) {
 	t.Parallel()
 	const name, torn = ".grid/phases/01-a/01-SUMMARY.md", "---\nstatus: complete\ncom"
 	s := begin(t, blogPlan, foreign.Files{{Path: name, Data: []byte(torn)}})
-	s.say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1), done("setup", 1, nil))
+	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1), done("setup", 1, nil))
 	s.write(foreign.StepEnded, pawl.StatusActive)
 	kept := s.disk.Match(".grid/archive/*/01-SUMMARY-*.md")
-	r, findings := grid.Codec.Read(s.wanted(), s.now)
+	r, findings := grid.Codec.Read(s.wanted(), s.Now)
 	if len(kept) != 1 || string(kept[0].Data) != torn || has(findings, "proves nothing") || step(t, r, "01").Status != pawl.Done {
 		t.Errorf("%v %v\n%s", kept, findings, s.disk.Find(name).Data)
 	}
@@ -436,16 +413,16 @@ func TestATornSummaryIsReplaced(t *testing.T) {
 func TestTotalsAreOfTheBlocksThatThereAre(t *testing.T) {
 	t.Parallel()
 	s := begin(t, `{version: 1, name: c, phases: [{name: p, steps: [{id: "01", run: "true"}, {id: "02", run: "true"}, {id: "08", run: "true"}]}]}`, nil)
-	s.say(pawl.EngineStarted{Epoch: 1, PID: 1})
+	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1})
 	for _, id := range []pawl.StepID{"01", "02", "08"} {
-		s.say(started(id, 1))
+		s.Say(started(id, 1))
 		s.write(foreign.StepBegan, pawl.StatusActive)
-		s.say(done(id, 1, nil))
+		s.Say(done(id, 1, nil))
 		s.write(foreign.StepEnded, pawl.StatusActive)
 	}
-	s.say(pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.Say(pawl.RunEnded{Status: pawl.StatusCompleted})
 	s.write(foreign.RunEnded, pawl.StatusCompleted)
-	for _, f := range grid.Codec.Verify(s.wanted(), foreign.World{Now: s.now}) {
+	for _, f := range grid.Codec.Verify(s.wanted(), foreign.World{Now: s.Now}) {
 		if f.Level != pawl.OK {
 			t.Errorf("%+v", f)
 		}

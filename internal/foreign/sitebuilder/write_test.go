@@ -11,22 +11,21 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/sitebuilder"
 	"pawl/internal/foreign/splice"
 )
 
 // teller tells the events of a run, a minute apart, and keeps the files beside it.
 type teller struct {
-	t     testing.TB
-	state *pawl.State
-	plan  *pawl.Plan
+	*foreigntest.Run
 	files foreign.Files
 	items map[pawl.StepID][]foreign.Item
 }
 
 func newTeller(t testing.TB, plan *pawl.Plan, files foreign.Files) *teller {
-	s := &teller{t: t, state: pawl.NewState(), plan: plan, files: files, items: map[pawl.StepID][]foreign.Item{}}
-	s.tell(pawl.RunCreated{Format: 1, Run: "site-20260302-120000-ab12", Kind: pawl.PlanRun, Name: "site"},
+	s := &teller{Run: foreigntest.New(t, plan, now), files: files, items: map[pawl.StepID][]foreign.Item{}}
+	s.Tell(pawl.RunCreated{Format: 1, Run: "site-20260302-120000-ab12", Kind: pawl.PlanRun, Name: "site"},
 		pawl.RunPlanned{Revision: 1, File: "plan.yaml", Steps: len(plan.Steps())}, pawl.EngineStarted{Epoch: 1, PID: 1, Why: "run"})
 	return s
 }
@@ -42,49 +41,24 @@ func imported(t testing.TB, files foreign.Files) *teller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newTeller(t, readPlan(t, string(data)), files)
+	s := newTeller(t, foreigntest.Plan(t, string(data)), files)
 	for _, step := range r.Phases[0].Steps {
 		for _, item := range step.Items {
-			s.tell(pawl.ItemNamed{Step: step.ID, Item: pawl.ItemIDOf(item.ID), Status: item.Status, Outputs: item.Outputs})
+			s.Tell(pawl.ItemNamed{Step: step.ID, Item: pawl.ItemIDOf(item.ID), Status: item.Status, Outputs: item.Outputs})
 		}
 		if step.Status == pawl.Done {
-			s.tell(pawl.StepDone{Step: step.ID, Adopted: "imported: sitebuilder says so", Started: step.Started})
+			s.Tell(pawl.StepDone{Step: step.ID, Adopted: "imported: sitebuilder says so", Started: step.Started})
 		}
 	}
 	for _, b := range r.Blockers {
-		s.tell(pawl.BlockerOpened{Blocker: b})
+		s.Tell(pawl.BlockerOpened{Blocker: b})
 	}
 	return s
 }
 
-func readPlan(t testing.TB, text string) *pawl.Plan {
-	t.Helper()
-	plan, err := pawl.ReadPlan("plan.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan
-}
-
-func (s *teller) tell(payloads ...pawl.Payload) {
-	s.t.Helper()
-	for _, p := range payloads {
-		e, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, p)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		e.Seq = s.state.Seq + 1
-		e.Time = now.Add(time.Duration(e.Seq) * time.Minute)
-		s.state.Apply(e)
-	}
-	if s.state.Misfit > 0 {
-		s.t.Fatalf("the story does not fit: %+v", s.state.Misfits)
-	}
-}
-
 // done is the end of a step's attempt all of whose checks passed.
 func (s *teller) done(step pawl.StepID, attempt int) pawl.StepDone {
-	return pawl.StepDone{Step: step, Attempt: attempt, Token: ref(step, attempt).Token, Accept: pawl.AcceptOf(s.plan.Step(step))}
+	return pawl.StepDone{Step: step, Attempt: attempt, Token: ref(step, attempt).Token, Accept: pawl.AcceptOf(s.Plan.Step(step))}
 }
 
 func ref(step pawl.StepID, attempt int) pawl.AttemptRef {
@@ -92,12 +66,12 @@ func ref(step pawl.StepID, attempt int) pawl.AttemptRef {
 }
 
 func (s *teller) view() foreign.View {
-	return foreign.View{Now: now.Add(24 * time.Hour), State: s.state, Plan: s.plan, Status: s.state.StatusNow(true), Why: foreign.Exported, Items: func(id pawl.StepID) []foreign.Item {
+	return foreign.View{Now: now.Add(24 * time.Hour), State: s.State, Plan: s.Plan, Status: s.State.StatusNow(true), Why: foreign.Exported, Items: func(id pawl.StepID) []foreign.Item {
 		if items := s.items[id]; items != nil {
 			return items
 		}
 		var items []foreign.Item
-		if st := s.state.Steps[id]; st != nil {
+		if st := s.State.Steps[id]; st != nil {
 			for _, name := range sorted(st.Named) {
 				n := st.Named[name]
 				items = append(items, foreign.Item{ID: string(name), Status: n.Status, Outputs: n.Outputs})
@@ -118,25 +92,25 @@ func sorted(m map[pawl.ItemID]pawl.ItemNamed) []pawl.ItemID {
 
 // write writes the files. Written again they do not change, and any prefix of them is read and made up for.
 func (s *teller) write() []string {
-	s.t.Helper()
+	s.T.Helper()
 	made := sitebuilder.Codec.Write(s.files, s.view())
 	var paths []string
 	for i, f := range made {
 		paths = append(paths, strings.TrimPrefix(f.Path, base))
 		if f.Data == nil {
-			s.t.Errorf("%s is removed", f.Path)
+			s.T.Errorf("%s is removed", f.Path)
 		}
 		prefix := with(s.files, made[:i])
 		if _, findings := sitebuilder.Codec.Read(prefix, now.Add(24*time.Hour)); found(findings, pawl.Bad, "", "") && !found(findings, pawl.Bad, "", "not JSON") {
-			s.t.Errorf("cut off before %s: %+v", f.Path, findings)
+			s.T.Errorf("cut off before %s: %+v", f.Path, findings)
 		}
 		if whole := with(prefix, sitebuilder.Codec.Write(prefix, s.view())); !slices.EqualFunc(byPath(whole), byPath(with(s.files, made)), same) {
-			s.t.Errorf("cut off before %s, and written again, it is something else", f.Path)
+			s.T.Errorf("cut off before %s, and written again, it is something else", f.Path)
 		}
 	}
 	s.files = with(s.files, made)
 	if again := sitebuilder.Codec.Write(s.files, s.view()); len(again) > 0 {
-		s.t.Errorf("written again, %s differs:\n%s", again[0].Path, cmp.Diff(string(s.files.Find(again[0].Path).Data), string(again[0].Data)))
+		s.T.Errorf("written again, %s differs:\n%s", again[0].Path, cmp.Diff(string(s.files.Find(again[0].Path).Data), string(again[0].Data)))
 	}
 	return paths
 }
@@ -150,14 +124,14 @@ func byPath(files foreign.Files) []foreign.File {
 func same(a, b foreign.File) bool { return a.Path == b.Path && string(a.Data) == string(b.Data) }
 
 func (s *teller) has(name string, texts ...string) {
-	s.t.Helper()
+	s.T.Helper()
 	f := s.files.Find(base + name)
 	if f == nil {
-		s.t.Fatalf("there is no %s", name)
+		s.T.Fatalf("there is no %s", name)
 	}
 	for _, text := range texts {
 		if !strings.Contains(string(f.Data), text) {
-			s.t.Errorf("%s does not say %q:\n%s", name, text, f.Data)
+			s.T.Errorf("%s does not say %q:\n%s", name, text, f.Data)
 		}
 	}
 }
@@ -190,7 +164,7 @@ func TestEscalationsAreErrorsToo(t *testing.T) {
 	s := imported(t, team(t))
 	s.write()
 	s.has("progress/checkpoints/community-T010.json", `"message": "ESC-001: Payment account"`, `{"type": "slow", "message": "the scanner is slow"`, `"message": "Cannot find Leaflet20.pdf"`)
-	s.tell(pawl.BlockerCleared{ID: 2, How: "paid"})
+	s.Tell(pawl.BlockerCleared{ID: 2, How: "paid"})
 	s.write()
 	if strings.Contains(string(s.files.Find(points+"community-T010.json").Data), "ESC-001") {
 		t.Error("it is cleared, and still an error")
@@ -206,11 +180,11 @@ func TestOneChangeChangesOnlyThat(t *testing.T) {
 			files = append(files, foreign.File{Path: f.Path, Data: []byte(strings.ReplaceAll(string(f.Data), "\n", eol))})
 		}
 		s := imported(t, files)
-		s.tell(pawl.BlockerCleared{ID: 2})
+		s.Tell(pawl.BlockerCleared{ID: 2})
 		s.files = with(s.files, sitebuilder.Codec.Write(s.files, s.view()))
 		before := slices.Clone(s.files)
-		s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
-		s.tell(pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone})
+		s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+		s.Tell(pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone})
 		got := s.write()
 		if diff := cmp.Diff([]string{"progress/checkpoints/migration-T060.json", "messages/outbox-migration.md", "progress/STATUS.md"}, got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
@@ -279,12 +253,12 @@ phases:
 // TestMirrorOfARun follows a run from an empty folder to its end.
 func TestMirrorOfARun(t *testing.T) {
 	t.Parallel()
-	s := newTeller(t, readPlan(t, sitePlan), nil)
+	s := newTeller(t, foreigntest.Plan(t, sitePlan), nil)
 	if got := s.write(); len(got) > 0 {
 		t.Errorf("nothing has begun, and %v are written", got)
 	}
 	s.items["T060"] = []foreign.Item{{ID: "a", Name: "a", Status: pawl.ItemIsDone}, {ID: string(pawl.ItemIDOf("b c")), Name: "b c", Status: pawl.ItemRunning}, {ID: "d", Name: "d", Status: pawl.ItemPending}}
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"checkpoint_id": "migration-T060-20260302-104400"`, `"agent_name": "Riley"`, `"progress_percent": 33`, `"id": "b c"`, `"output": "out/a.md"`,
 		`"next_to_process": "b c"`, `"status": "alive"`, `"out/a.md"`+"\n  ],", `"completed_at": null`)
@@ -294,7 +268,7 @@ func TestMirrorOfARun(t *testing.T) {
 	for i := range s.items["T060"] {
 		s.items["T060"][i].Status = pawl.ItemIsDone
 	}
-	s.tell(pawl.StepDone{Step: "T060", Attempt: 1, Token: ref("T060", 1).Token, Stats: &pawl.AttemptStats{Seconds: 5400}})
+	s.Tell(pawl.StepDone{Step: "T060", Attempt: 1, Token: ref("T060", 1).Token, Stats: &pawl.AttemptStats{Seconds: 5400}})
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"status": "complete"`, `"progress_percent": 100`, `"completed": 3`, `"actual_hours": 1.5`, `"estimated_hours": 2`, `"resumable": false`, `"status": "stopped"`)
 	if string(s.files.Find(points+"migration-T060.json").Data) != string(s.files.Find(points+"migration-T060-complete.json").Data) {
@@ -303,27 +277,27 @@ func TestMirrorOfARun(t *testing.T) {
 	s.has("messages/outbox-migration.md", "## MSG-20260302104500-migration", "**Type**: notification", "Actual effort: 1.5 h, estimated: 2 h.")
 	s.has("messages/inbox-orchestrator.md", "### MSG-20260302104500-migration")
 
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)},
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)},
 		pawl.AttemptEnded{AttemptRef: ref("T001", 1), Outcome: pawl.Failed, Why: "check links failed", Unmet: []string{"links"}})
 	s.write()
 	s.has("progress/checkpoints/content_pages-T001.json", `"links": false`, `"titles": true`, `"agent_4": null`, `"message": "check links failed"`, `"resume_instructions": "pawl: attempt 1 ended: check links failed; not met: links; go on with the task"`)
-	s.tell(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no | network", Step: "T001", Opened: now}})
+	s.Tell(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no | network", Step: "T001", Opened: now}})
 	s.write()
 	s.has("progress/checkpoints/content_pages-T001.json", `"status": "blocked"`, `"message": "no | network"`, `"blocking": true`)
 	s.has("messages/inbox-supervisor.md", "BLOCKED: no | network", "pawl unblock 1")
 	s.has("messages/inbox-supervisor.md", "**Type**: escalation\n**Priority**: critical\n**Status**: pending\n")
-	s.tell(pawl.BlockerCleared{ID: 1})
+	s.Tell(pawl.BlockerCleared{ID: 1})
 	s.write()
 	s.has("messages/inbox-supervisor.md", "**Type**: escalation\n**Priority**: critical\n**Status**: resolved\n")
 	s.has("messages/outbox-content_pages.md", "**Status**: resolved\n")
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 2)})
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T001", 2)})
 	done := s.done("T001", 2)
 	done.Outputs = pawl.Outputs{"x.html": {SHA256: "ab", Size: 1}, "all/*": {SHA256: "cd", Files: 2}}
-	s.tell(done, pawl.StepReviewed{Step: "T001", Reviewer: "agent_4", Score: 88})
+	s.Tell(done, pawl.StepReviewed{Step: "T001", Reviewer: "agent_4", Score: 88})
 	s.write()
 	s.has("progress/checkpoints/content_pages-T001.json", `"status": "complete"`, `"links": true`, `"agent_4": 88`, `"errors": []`, `"x.html"`,
 		`"links": "checked by pawl at 2026-03-02T10:51:00Z: passed"`)
-	s.tell(pawl.StepSkipped{Step: "T002", Why: "not wanted"})
+	s.Tell(pawl.StepSkipped{Step: "T002", Why: "not wanted"})
 	s.write()
 	s.has("progress/checkpoints/content_pages-T002.json", `"status": "blocked"`, `"resumable": false`, `"type": "skipped"`)
 
@@ -336,14 +310,14 @@ func TestMirrorOfARun(t *testing.T) {
 // TestDoneAgainKeepsTheFormerArchive: a task that is opened again has its checkpoint in progress, and both completions.
 func TestDoneAgainKeepsTheFormerArchive(t *testing.T) {
 	t.Parallel()
-	s := newTeller(t, readPlan(t, "name: site\nphases: [{name: content, steps: [{id: T002, run: x}]}]\n"), nil)
+	s := newTeller(t, foreigntest.Plan(t, "name: site\nphases: [{name: content, steps: [{id: T002, run: x}]}]\n"), nil)
 	for attempt := range 2 {
-		s.tell(pawl.AttemptStarted{AttemptRef: ref("T002", attempt+1)})
+		s.Tell(pawl.AttemptStarted{AttemptRef: ref("T002", attempt+1)})
 		s.write()
-		s.tell(pawl.StepDone{Step: "T002", Attempt: attempt + 1, Token: ref("T002", attempt+1).Token})
+		s.Tell(pawl.StepDone{Step: "T002", Attempt: attempt + 1, Token: ref("T002", attempt+1).Token})
 		s.write()
 		if attempt == 0 {
-			s.tell(pawl.StepReopened{Step: "T002", Why: "again"})
+			s.Tell(pawl.StepReopened{Step: "T002", Why: "again"})
 			s.write()
 			s.has("progress/checkpoints/content-T002.json", `"status": "in_progress"`, `"completed_at": null`, `"resumable": true`)
 		}
@@ -359,8 +333,8 @@ func TestDoneAgainKeepsTheFormerArchive(t *testing.T) {
 func TestWhatCannotBeReadIsKept(t *testing.T) {
 	t.Parallel()
 	const torn = `{"status": "in_pro`
-	s := newTeller(t, readPlan(t, sitePlan), one("migration-T060.json", torn))
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	s := newTeller(t, foreigntest.Plan(t, sitePlan), one("migration-T060.json", torn))
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
 	for _, name := range s.write() {
 		if strings.HasPrefix(name, "progress/checkpoints/migration-T060.json.broken-") && string(s.files.Find(base+name).Data) == torn {
 			return
@@ -379,8 +353,8 @@ func TestWhatIsWholeOfABrokenOneStays(t *testing.T) {
   "subtasks": {"total": 29, "completed": 19, "items": [{"id": "post-01", "status": "complete"}, {"id": "po
   "progress_percent": 65,
   "files_modi`
-	s := newTeller(t, readPlan(t, sitePlan), one("migration-T060.json", torn))
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	s := newTeller(t, foreigntest.Plan(t, sitePlan), one("migration-T060.json", torn))
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"total": 29, "completed": 19`, `"id": "post-01"`, `"progress_percent": 65`, `"agent": "migration"`)
 	for _, f := range s.files {
@@ -401,7 +375,7 @@ func TestUntouchedStays(t *testing.T) {
 	const blocked = `{"agent": "technical", "task_id": "T040", "status": "blocked", "progress_percent": 50, "updated_at": "2026-03-01T11:00:00Z",
   "errors": [{"type": "dependency_missing", "message": "no key", "timestamp": "2026-03-01T11:00:00Z", "blocking": true}], "resumable": true}`
 	s := imported(t, one("technical-T040.json", blocked, "content-T001.json", `{"status": "complete", "progress_percent": 100, "acceptance_criteria_met": {"written": false}}`))
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)})
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)})
 	s.write()
 	if now := string(s.files.Find(points + "technical-T040.json").Data); now != blocked {
 		t.Errorf("it is\n%s", now)
@@ -414,10 +388,10 @@ func TestUntouchedStays(t *testing.T) {
 func TestMessagesAreSaidOnce(t *testing.T) {
 	t.Parallel()
 	files := append(team(t), foreign.File{Path: base + "messages/inbox-orchestrator.md", Data: []byte("# Inbox\n\n## PENDING MESSAGES\n\n*No pending messages*\n\n## ARCHIVED MESSAGES\n\nold\n")})
-	s := newTeller(t, readPlan(t, "name: site\nphases: [{name: content, steps: [{id: A, run: x, needs: []}, {id: B, run: x, needs: []}]}]\n"), files)
+	s := newTeller(t, foreigntest.Plan(t, "name: site\nphases: [{name: content, steps: [{id: A, run: x, needs: []}, {id: B, run: x, needs: []}]}]\n"), files)
 	for _, id := range []pawl.StepID{"A", "B"} {
-		s.tell(pawl.AttemptStarted{AttemptRef: ref(id, 1)}, pawl.StepDone{Step: id, Attempt: 1, Token: ref(id, 1).Token, Summary: "# Made\n--- it\n**Status**: fine"})
-		s.state.Steps[id].Ended = now
+		s.Tell(pawl.AttemptStarted{AttemptRef: ref(id, 1)}, pawl.StepDone{Step: id, Attempt: 1, Token: ref(id, 1).Token, Summary: "# Made\n--- it\n**Status**: fine"})
+		s.State.Steps[id].Ended = now
 	}
 	s.write()
 	s.has("messages/outbox-content.md", "MSG-20260302104000-content", "MSG-20260302104001-content", "> # Made\n> --- it\n> **Status**: fine")
@@ -433,7 +407,7 @@ func TestRegistryAndStatusKeepTheRest(t *testing.T) {
 	t.Parallel()
 	s := imported(t, team(t))
 	before := slices.Clone(s.files)
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, pawl.StepDone{Step: "T001", Attempt: 1, Token: ref("T001", 1).Token, Stats: &pawl.AttemptStats{Seconds: 360}})
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, pawl.StepDone{Step: "T001", Attempt: 1, Token: ref("T001", 1).Token, Stats: &pawl.AttemptStats{Seconds: 360}})
 	s.write()
 	if diff := cmp.Diff([]string{"-assigned_to: null", "+assigned_to: content", "+actual_hours: 0.1"}, changes(t, before, s.files, base+"tasks/TASK-REGISTRY.md")); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -455,9 +429,9 @@ func TestEscalationsOfTheRun(t *testing.T) {
 		for _, f := range team(t) {
 			files = append(files, foreign.File{Path: f.Path, Data: []byte(strings.ReplaceAll(string(f.Data), "\n", eol))})
 		}
-		for _, s := range []*teller{imported(t, files), newTeller(t, readPlan(t, sitePlan), nil)} {
-			for i := range s.state.Blockers {
-				s.tell(pawl.BlockerCleared{ID: i + 1})
+		for _, s := range []*teller{imported(t, files), newTeller(t, foreigntest.Plan(t, sitePlan), nil)} {
+			for i := range s.State.Blockers {
+				s.Tell(pawl.BlockerCleared{ID: i + 1})
 			}
 			s.escalations(t)
 		}
@@ -470,12 +444,12 @@ func (s *teller) escalations(t *testing.T) {
 	esc := func(text string) string {
 		return strings.ReplaceAll(text, "\n", splice.EOL(s.files.Find(base+name).Data))
 	}
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)},
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)},
 		pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Blocked, Why: "blocked", Blockers: []string{"no | network"}})
-	s.tell(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no | network", Step: "T060", Needs: "plug it in", Opened: now}})
+	s.Tell(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no | network", Step: "T060", Needs: "plug it in", Opened: now}})
 	gate := pawl.Gate{Step: "T001", Type: pawl.HumanVerify, Ask: "Does it\nlook good?", Opened: now.Add(time.Minute)}
 	gate.ID = gate.Identify()
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, pawl.GateOpened{Gate: gate})
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, pawl.GateOpened{Gate: gate})
 	s.write()
 	n := strings.Count(string(s.files.Find(base+name).Data), "### ESC-")
 	s.has(name, "no | network", esc("| **Raised By** | pawl |\n| **Status** | PENDING |\n\n**Action Required**:\n1. plug it in; then: pawl unblock "), ": Does it look good?", "| **Blocking Tasks** | T001 |")
@@ -492,15 +466,15 @@ func (s *teller) escalations(t *testing.T) {
 	if waits != 2 {
 		t.Errorf("read back, %d of them are waited for: %+v", waits, r.Blockers)
 	}
-	s.tell(pawl.BlockerCleared{ID: len(s.state.Blockers)}, pawl.GateAnswered{Gate: gate.ID, Step: "T001", Answer: pawl.Approved})
+	s.Tell(pawl.BlockerCleared{ID: len(s.State.Blockers)}, pawl.GateAnswered{Gate: gate.ID, Step: "T001", Answer: pawl.Approved})
 	s.write()
 	if data := string(s.files.Find(base + name).Data); strings.Count(data, "PENDING") != 0 || strings.Count(data, "RESOLVED") != n || strings.Count(data, "### ESC-") != n {
 		t.Errorf("all is answered:\n%s", data)
 	}
-	s.tell(pawl.AttemptEnded{AttemptRef: ref("T001", 1), Outcome: pawl.Failed, Final: true, Why: "x"}, pawl.StepFailed{Step: "T001", Why: "no tries are left"})
+	s.Tell(pawl.AttemptEnded{AttemptRef: ref("T001", 1), Outcome: pawl.Failed, Final: true, Why: "x"}, pawl.StepFailed{Step: "T001", Why: "no tries are left"})
 	s.write()
 	s.has(name, ": FAILED: no tries are left", "pawl retry T001")
-	s.tell(pawl.StepReopened{Step: "T001", Why: "again", Asked: true})
+	s.Tell(pawl.StepReopened{Step: "T001", Why: "again", Asked: true})
 	s.write()
 	if data := string(s.files.Find(base + name).Data); strings.Contains(data, "PENDING") {
 		t.Errorf("it is tried again:\n%s", data)
@@ -512,12 +486,12 @@ func TestInReview(t *testing.T) {
 	t.Parallel()
 	s := imported(t, foreign.Files{{Path: base + "tasks/TASK-REGISTRY.md", Data: []byte("```yaml\nid: T1\nstream: CONTENT\nstatus: pending\nacceptance_criteria: [It is short]\ndone_when: {review_scores: {agent_4: 70}}\n```\n")}})
 	done := s.done("T1", 1)
-	done.Review = s.plan.Step("T1").Review
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)}, done)
+	done.Review = s.Plan.Step("T1").Review
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)}, done)
 	s.write()
 	s.has("progress/checkpoints/content-T1.json", `"status": "in_progress"`, `"It is short": true`, `"agent_4": null`, "it is done but for its reviews: pawl review T1 --by NAME --score N")
 	s.has("tasks/TASK-REGISTRY.md", "status: review\n")
-	s.tell(pawl.StepReviewed{Step: "T1", Reviewer: "agent_4", Score: 88})
+	s.Tell(pawl.StepReviewed{Step: "T1", Reviewer: "agent_4", Score: 88})
 	s.write()
 	s.has("progress/checkpoints/content-T1.json", `"status": "complete"`, `"agent_4": 88`)
 	s.has("tasks/TASK-REGISTRY.md", "status: complete\n")
@@ -526,11 +500,11 @@ func TestInReview(t *testing.T) {
 // TestAFailureThatIsOverIsResolved, as a message too.
 func TestAFailureThatIsOverIsResolved(t *testing.T) {
 	t.Parallel()
-	s := newTeller(t, readPlan(t, sitePlan), nil)
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T002", 1)}, pawl.AttemptEnded{AttemptRef: ref("T002", 1), Outcome: pawl.Failed, Final: true, Why: "x"}, pawl.StepFailed{Step: "T002", Why: "x"})
+	s := newTeller(t, foreigntest.Plan(t, sitePlan), nil)
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T002", 1)}, pawl.AttemptEnded{AttemptRef: ref("T002", 1), Outcome: pawl.Failed, Final: true, Why: "x"}, pawl.StepFailed{Step: "T002", Why: "x"})
 	s.write()
 	s.has("messages/inbox-supervisor.md", "FAILED: T002", "**Status**: pending")
-	s.tell(pawl.StepReopened{Step: "T002", Why: "again", Asked: true}, pawl.AttemptStarted{AttemptRef: ref("T002", 2)})
+	s.Tell(pawl.StepReopened{Step: "T002", Why: "again", Asked: true}, pawl.AttemptStarted{AttemptRef: ref("T002", 2)})
 	s.write()
 	for _, name := range []string{"messages/inbox-supervisor.md", "messages/outbox-content_pages.md", "messages/human-escalations.md"} {
 		if data := string(s.files.Find(base + name).Data); strings.Contains(data, "pending") || strings.Contains(data, "PENDING |") {
@@ -543,7 +517,7 @@ func TestAFailureThatIsOverIsResolved(t *testing.T) {
 func TestClearedErrorsGo(t *testing.T) {
 	t.Parallel()
 	s := imported(t, team(t))
-	s.tell(pawl.BlockerCleared{ID: 1, How: "found it"}, pawl.BlockerCleared{ID: 2})
+	s.Tell(pawl.BlockerCleared{ID: 1, How: "found it"}, pawl.BlockerCleared{ID: 2})
 	s.write()
 	s.has("progress/checkpoints/community-T010.json", `"status": "in_progress"`, "\"errors\": [\n    {\"type\": \"slow\"")
 	if strings.Contains(string(s.files.Find(points+"community-T010.json").Data), "Cannot find") {
@@ -555,7 +529,7 @@ func TestClearedErrorsGo(t *testing.T) {
 func TestWhatAnAgentSaysStays(t *testing.T) {
 	t.Parallel()
 	s := imported(t, team(t))
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T061", 1)}, pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T061", 1)}, pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
 	s.write()
 	s.has("progress/checkpoints/migration-T061.json", `"progress_percent": 35`, `"next_to_process": "Walk11.pdf"`)
 	s.has("progress/checkpoints/migration-T060.json", `"resume_instructions": "Continue from leaflet-20"`, `"next_to_process": "Leaflet20.pdf"`)
@@ -567,7 +541,7 @@ func TestWhatAnAgentSaysStays(t *testing.T) {
 func TestFinishedIsWhole(t *testing.T) {
 	t.Parallel()
 	s := imported(t, team(t))
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, s.done("T060", 1))
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, s.done("T060", 1))
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `{"id": "leaflet-21", "status": "complete", "output": null}`, `"completed": 29`, `"29_files_created": true`, `"next_to_process": null`)
 	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": "checked by pawl at 2026-03-02T10:52:00Z: passed"`, `"frontmatter_valid": "attested by @migration, and checked by nobody else"`)
@@ -575,7 +549,7 @@ func TestFinishedIsWhole(t *testing.T) {
 	if got := step(t, r, "T060"); got.Status != pawl.Done {
 		t.Errorf("%s: %s", got.Status, got.Why)
 	}
-	s.tell(pawl.StepReopened{Step: "T060", Why: "again"})
+	s.Tell(pawl.StepReopened{Step: "T060", Why: "again"})
 	s.write()
 	if strings.Contains(string(s.files.Find(points+"migration-T060.json").Data), "acceptance_evidence") {
 		t.Error("it is to be done again, and what was found of it before still stands")
@@ -590,11 +564,11 @@ func TestOneCheckForAll(t *testing.T) {
 	if len(check) != 1 || check["criteria"] != "pawl verify --as sitebuilder --step T060" {
 		t.Fatalf("%v", check)
 	}
-	s := newTeller(t, readPlan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x, accept: {criteria: pawl verify --as sitebuilder --step T060}}]}]\n"), team(t))
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Failed, Why: "x", Unmet: []string{"criteria"}})
+	s := newTeller(t, foreigntest.Plan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x, accept: {criteria: pawl verify --as sitebuilder --step T060}}]}]\n"), team(t))
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Failed, Why: "x", Unmet: []string{"criteria"}})
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": false`, `"frontmatter_valid": true`)
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 2)}, s.done("T060", 2))
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 2)}, s.done("T060", 2))
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": true`, `"29_files_created": "checked by pawl`, `"frontmatter_valid": "attested by @migration, and checked by nobody else"`)
 	if strings.Contains(string(s.files.Find(points+"migration-T060.json").Data), `"criteria"`) {
@@ -605,8 +579,8 @@ func TestOneCheckForAll(t *testing.T) {
 // TestWhatNobodyCheckedIsNotMet: the end of a step proves nothing of criteria that no check of it stands for.
 func TestWhatNobodyCheckedIsNotMet(t *testing.T) {
 	t.Parallel()
-	s := newTeller(t, readPlan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x}]}]\n"), team(t))
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, s.done("T060", 1))
+	s := newTeller(t, foreigntest.Plan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x}]}]\n"), team(t))
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, s.done("T060", 1))
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"status": "complete"`, `"29_files_created": false`, `"frontmatter_valid": true`)
 	if r, _ := read(t, s.files); step(t, r, "T060").Status == pawl.Done {
@@ -618,11 +592,11 @@ func TestWhatNobodyCheckedIsNotMet(t *testing.T) {
 func TestWhatAnAgentAttestsStays(t *testing.T) {
 	t.Parallel()
 	s := imported(t, team(t))
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)},
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)},
 		pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Failed, Why: "check failed", Unmet: []string{"frontmatter_valid"}})
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": true`, `"frontmatter_valid": false`)
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 2)})
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 2)})
 	s.files = edited(t, s.files, points+"migration-T060.json", `"frontmatter_valid": false`, `"frontmatter_valid": true`)
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"frontmatter_valid": true`)
@@ -631,8 +605,8 @@ func TestWhatAnAgentAttestsStays(t *testing.T) {
 // TestExportAtOnce: a run that is over is written as it would have been while it went on.
 func TestExportAtOnce(t *testing.T) {
 	t.Parallel()
-	s := newTeller(t, readPlan(t, sitePlan), nil)
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, s.done("T001", 1))
+	s := newTeller(t, foreigntest.Plan(t, sitePlan), nil)
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, s.done("T001", 1))
 	s.write()
 	s.has("progress/checkpoints/content_pages-T001.json", `"links": true`, `"titles": true`, `"status": "complete"`)
 }
@@ -642,7 +616,7 @@ func TestWhoIsAssignedStays(t *testing.T) {
 	t.Parallel()
 	registry := "```yaml\nid: T1\nstatus: Running\nassigned_to: Harper\n```\n"
 	s := imported(t, foreign.Files{{Path: base + "tasks/TASK-REGISTRY.md", Data: []byte(registry)}})
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
 	s.write()
 	s.has("tasks/TASK-REGISTRY.md", registry)
 	s.has("progress/checkpoints/harper-T1.json", `"agent": "harper"`)
@@ -652,7 +626,7 @@ func TestWhoIsAssignedStays(t *testing.T) {
 func TestWhatWasCutOffIsNamed(t *testing.T) {
 	t.Parallel()
 	s := imported(t, team(t))
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Lost, Why: "its supervisor was lost"})
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Lost, Why: "its supervisor was lost"})
 	v := s.view()
 	v.Partial = func(pawl.StepID) *foreign.Partial {
 		return &foreign.Partial{Created: []string{"a.html", "docs/content-extraction/INDEX.json"}, Modified: []string{"b.html"}}
