@@ -54,6 +54,7 @@ func (a *app) verifyCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&repair, "repair", false, "mend the snapshots first")
 	c.Flags().StringVar(&as.system, "as", "", "check another system's files by its own rules: "+a.systems())
+	c.MarkFlagsMutuallyExclusive("repair", "as")
 	c.Flags().StringVar(&as.criterion, "criterion", "", "with --step: look only at this one of them")
 	c.Flags().StringVar(&as.step, "step", "", "with --as: look only whether this step meets the criteria of its own")
 	return a.jsonFlag(c)

@@ -88,21 +88,21 @@ func (a *app) statsCommand() *cobra.Command {
 }
 
 func (a *app) stats(ctx context.Context, name string) error {
-	_, r, err := a.look(ctx, name)
+	p, r, err := a.look(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer r.Log.Close()
-	report := statsOf(r)
+	report := statsOf(p, r)
 	if a.json {
 		return a.printJSON(report)
 	}
 	return a.printStats(report)
 }
 
-func statsOf(r *engine.Run) statsReport {
+func statsOf(p *project.Project, r *engine.Run) statsReport {
 	s := r.State
-	report := statsReport{Run: s.Run, Wall: s.Updated.Sub(s.Created).Seconds(), Running: s.Spent.Seconds, Deaths: s.Deaths, Usage: s.Spent.Usage, Steps: []stepStats{}}
+	report := statsReport{Run: s.Run, Wall: s.Updated.Sub(s.Created).Seconds(), Running: s.Spent.Seconds, Deaths: reportOf(p, r).Deaths, Usage: s.Spent.Usage, Steps: []stepStats{}}
 	for _, step := range r.Plan.Steps() {
 		st := s.Steps[step.ID]
 		if st == nil || st.Attempts == 0 {
@@ -167,14 +167,14 @@ func runStatsOf(ctx context.Context, p *project.Project, run pawl.RunID) (runSta
 		return runStats{}, err
 	}
 	defer r.Log.Close()
-	one, s := statsOf(r), reportOf(p, r)
+	one := statsOf(p, r)
 	done := 0
 	for _, st := range r.State.Steps {
 		if st.Status == pawl.Done {
 			done++
 		}
 	}
-	return runStats{run, s.Status, done, totals{r.State.Engines + len(r.State.Sessions), one.Running, one.Lost, one.Attempts, one.Retries, one.Deaths, one.Usage}}, nil
+	return runStats{run, reportOf(p, r).Status, done, totals{r.State.Engines + len(r.State.Sessions), one.Running, one.Lost, one.Attempts, one.Retries, one.Deaths, one.Usage}}, nil
 }
 
 func (a *app) printAllStats(r allReport) error {

@@ -233,7 +233,7 @@ func (e *Engine) announce(why string) {
 
 // begin announces the engine and takes up what an older one left.
 func (e *Engine) begin(helpers context.Context, why string) error {
-	e.mirror.hear(helpers, e.state, e.plan.Plan)
+	e.mirror.begin(helpers, e.state, e.plan.Plan)
 	e.announce(why)
 	switch e.state.Status {
 	case pawl.StatusPaused, pawl.StatusStopped:

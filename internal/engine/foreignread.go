@@ -64,7 +64,11 @@ func (r *foreignReader) visit(path string, d fs.DirEntry, err error) error {
 	case err != nil && path == r.dir:
 		return err
 	case err != nil || relErr != nil:
-		r.findings = append(r.findings, notRead(name, errors.Join(err, relErr)))
+		found := notRead(name, errors.Join(err, relErr))
+		if !foreign.Wanted(r.wants, name) && !foreign.OnTheWay(r.wants, name) {
+			found.Level = pawl.Warn // it would be by chance that something of the system lay in it
+		}
+		r.findings = append(r.findings, found)
 	case d.IsDir():
 		if foreign.Wanted(r.wants, name) {
 			r.findings = append(r.findings, pawl.Finding{Level: pawl.Warn, Where: name, What: "it is left out: it is a folder, and is called as a file is"})
@@ -83,7 +87,7 @@ func (r *foreignReader) visit(path string, d fs.DirEntry, err error) error {
 
 // enter passes over a folder where nothing that is wanted can lie.
 func (r *foreignReader) enter(name, base string) error {
-	if base == ".git" || base == project.Folder || base == "node_modules" || name != "." && !foreign.MayHold(r.wants, name) {
+	if name != "." && (base == ".git" || base == project.Folder || base == "node_modules" || !foreign.MayHold(r.wants, name)) {
 		return filepath.SkipDir
 	}
 	return nil

@@ -22,6 +22,9 @@ import (
 // it was read ends it with ErrChanged, and stays as it is; where read is nil nobody asks that.
 func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []foreign.File) error {
 	dir, _ = placeOf(dir, codec)
+	if err := notOurs(dir); err != nil {
+		return err
+	}
 	paths := make([]string, len(files))
 	for i, f := range files {
 		var err error
@@ -124,4 +127,14 @@ func inside(dir, name string) (string, error) {
 		}
 	}
 	return path, nil
+}
+
+// notOurs refuses a folder that is git's or pawl's own, or lies in one.
+func notOurs(dir string) error {
+	for part := range strings.SplitSeq(filepath.ToSlash(dir), "/") {
+		if part == ".git" || part == project.Folder {
+			return usage("", "%s lies in %s, where no other system's files are written", dir, part)
+		}
+	}
+	return nil
 }

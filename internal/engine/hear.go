@@ -15,7 +15,7 @@ import (
 // hear journals the answers that people wrote into the files to what is asked, as given there. Of one that cannot be taken
 // it notes why, and tries it no more.
 func (m *mirror) hear(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
-	if m == nil || len(state.OpenGates()) == 0 {
+	if len(state.OpenGates()) == 0 {
 		return
 	}
 	listener, listens := m.Codec.(foreign.Listener)
@@ -32,9 +32,9 @@ func (m *mirror) hear(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
 		}
 		r, err := Perform(ctx, m.project, state.Run, pawl.Author{Kind: pawl.ByPerson}, unlessClosed(reply))
 		if err == nil {
-			err = r.Log.Close()
+			_ = r.Log.Close() // it is journaled
 		}
-		if err != nil && ctx.Err() == nil {
+		if pawl.KindOf(err) == pawl.KindUsage { // anything else is tried again
 			m.refused[reply] = fmt.Sprintf("%s: the answer there was not taken: %v", reply.Where, err)
 		}
 	}

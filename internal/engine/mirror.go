@@ -63,7 +63,7 @@ type mirror struct {
 	why     foreign.Moment               // the weightiest since; empty: it is written
 	ended   []pawl.StepID                // steps that ended since
 	again   <-chan time.Time             // when what was put off is to be written; nil: nothing was
-	resting bool                         // it is written at the end, and not before
+	begun   bool                         // by Run: before that, and without it, it is written at the end only
 }
 
 func newMirror(m *Mirror, p *project.Project, log *journal.Log, store *snapshot.Store) *mirror {
@@ -81,7 +81,7 @@ func (m *mirror) changed(ctx context.Context, state *pawl.State, plan *pawl.Plan
 	for _, event := range events {
 		m.note(event)
 	}
-	if m.why == "" || m.again != nil || m.resting {
+	if m.why == "" || m.again != nil || !m.begun {
 		return
 	}
 	m.mu.Lock()
@@ -102,10 +102,12 @@ func (m *mirror) changed(ctx context.Context, state *pawl.State, plan *pawl.Plan
 	})
 }
 
-// rest has the files written only at the end: what brings the project's files back is not to meet others that change.
-func (m *mirror) rest() {
+// begin takes up what people wrote into the files, and has them written from here on. What takes a change over or brings files
+// back before, or instead, meets no mirror at work.
+func (m *mirror) begin(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
 	if m != nil {
-		m.resting = true
+		m.hear(ctx, state, plan)
+		m.begun = true
 	}
 }
 

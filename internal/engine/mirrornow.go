@@ -52,6 +52,9 @@ func (c Codecs) Mirror(p *project.Project, named string) (*Mirror, error) {
 			return nil, usage("", "--mirror %s: the folder is to lie in the project", named)
 		}
 		dir = filepath.Join(p.Root, path)
+		if err := notOurs(path); err != nil {
+			return nil, err
+		}
 	}
 	if _, tabular := codec.(foreign.Tabular); !tabular {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() {

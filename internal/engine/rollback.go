@@ -96,7 +96,6 @@ func PrepareRollback(ctx context.Context, cfg Config, store *snapshot.Store, tar
 	if err != nil {
 		return nil, err
 	}
-	e.mirror.rest()
 	r := &Rollback{Target: target, Run: target.Run, engine: e, store: store, plans: map[string]*pawl.Plan{}}
 	if err := r.prepare(ctx, otherHead); err != nil {
 		return nil, errors.Join(err, r.Close())
