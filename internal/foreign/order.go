@@ -14,21 +14,29 @@ func Ordered(phases []Phase) ([]Phase, []pawl.Finding) {
 	var findings []pawl.Finding
 	behind := map[pawl.StepID]bool{} // steps that have their place
 	for i, phase := range phases {
-		here := map[pawl.StepID]bool{}
+		here := map[pawl.StepID]Step{}
 		for _, s := range phase.Steps {
-			here[s.ID] = true
+			here[s.ID] = s
 		}
-		open := slices.Clone(phase.Steps)
-		ordered[i].Steps = make([]Step, 0, len(open))
-		for len(open) > 0 {
-			next := max(slices.IndexFunc(open, func(s Step) bool {
-				return !slices.ContainsFunc(s.Needs, func(id pawl.StepID) bool { return here[id] && !behind[id] && id != s.ID })
-			}), 0) // where none is ready they need each other
-			s, left := withNeeds(open[next], behind)
+		ordered[i].Steps = make([]Step, 0, len(phase.Steps))
+		begun := map[pawl.StepID]bool{}
+		var place func(Step)
+		place = func(s Step) {
+			begun[s.ID] = true
+			for _, id := range s.Needs {
+				if need, is := here[id]; is && !begun[id] {
+					place(need)
+				}
+			}
+			s, left := withNeeds(s, behind)
 			findings = append(findings, left...)
 			behind[s.ID] = true
 			ordered[i].Steps = append(ordered[i].Steps, s)
-			open = slices.Delete(open, next, next+1)
+		}
+		for _, s := range phase.Steps {
+			if !begun[s.ID] {
+				place(s)
+			}
 		}
 	}
 	return ordered, findings

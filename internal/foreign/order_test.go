@@ -18,7 +18,7 @@ func TestWhatIsNeededComesFirst(t *testing.T) {
 		left   int
 	}{
 		{[]foreign.Phase{{Steps: []foreign.Step{step("1"), step("2", "3"), step("3")}}}, "[1[] 3[] 2[3]]", 0},
-		{[]foreign.Phase{{Steps: []foreign.Step{step("1"), step("2", "3"), step("3", "2")}}}, "[1[] 2[] 3[2]]", 1},
+		{[]foreign.Phase{{Steps: []foreign.Step{step("1"), step("2", "3"), step("3", "2")}}}, "[1[] 3[] 2[3]]", 1},
 		{[]foreign.Phase{{Steps: []foreign.Step{step("1", "1"), step("2", "7")}}}, "[1[] 2[]]", 2},
 		{[]foreign.Phase{{Steps: []foreign.Step{step("1", "2")}}, {Steps: []foreign.Step{step("2", "1")}}}, "[1[]] [2[1]]", 1},
 		{[]foreign.Phase{{Steps: []foreign.Step{step("4", "3"), step("3", "2"), step("2", "1"), step("1")}}}, "[1[] 2[1] 3[2] 4[3]]", 0},
