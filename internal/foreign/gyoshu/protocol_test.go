@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"pawl"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/gyoshu"
 )
 
@@ -64,7 +65,7 @@ func TestReadEnvelope(t *testing.T) {
 
 func TestEnvelopeOf(t *testing.T) {
 	t.Parallel()
-	p := readPlan(t, "name: tides\nsteps:\n  - {id: fetch, run: x}\n  - {id: Clean-2, goal: Fill the gaps in the table, run: x, timeout: 5m, inputs: [a/t.csv], outputs: [b/t.csv, c/t.csv], idempotent: false}\n")
+	p := foreigntest.Plan(t, "name: tides\nsteps:\n  - {id: fetch, run: x}\n  - {id: Clean-2, goal: Fill the gaps in the table, run: x, timeout: 5m, inputs: [a/t.csv], outputs: [b/t.csv, c/t.csv], idempotent: false}\n")
 	e, err := gyoshu.EnvelopeOf(p, "Clean-2")
 	want := gyoshu.Envelope{Stage: "S02_run_clean", Goal: "Fill the gaps in the table", Seconds: 300, Needs: []string{"S01_run_fetch"},
 		Inputs: map[string]string{"t": "a/t.csv"}, Outputs: map[string]string{"t": "b/t.csv", "t_2": "c/t.csv"}, CheckpointAfter: true}
@@ -77,15 +78,6 @@ func TestEnvelopeOf(t *testing.T) {
 	if _, err := gyoshu.EnvelopeOf(p, "none"); err == nil {
 		t.Error("a step that is not there has an envelope")
 	}
-}
-
-func readPlan(t testing.TB, text string) *pawl.Plan {
-	t.Helper()
-	p, err := pawl.ReadPlan("plan.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 func TestReadLoop(t *testing.T) {

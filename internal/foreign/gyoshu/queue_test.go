@@ -24,7 +24,7 @@ const queued = "\xEF\xBB\xBF{ \"runId\":\"r\",\r\n" + `  "jobs": [
 func TestQueueIsKept(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t)
-	name := "reports/tide-levels/queue/" + string(s.state.Run) + ".json"
+	name := "reports/tide-levels/queue/" + string(s.State.Run) + ".json"
 	s.files = foreign.Files{{Path: name, Data: []byte(queued)}}
 	now := func() string { return string(s.files.Find(name).Data) }
 	s.write(foreign.Began)
@@ -60,7 +60,7 @@ func TestBrokenQueueStays(t *testing.T) {
 	for _, broken := range []string{"", "{", "[]", `{"jobs":{}}`, `{"jobs":[}`, "\x00"} {
 		s := newTeller(t)
 		s.start("S01_load_tides", 1)
-		s.files = foreign.Files{{Path: "reports/tide-levels/queue/" + string(s.state.Run) + ".json", Data: []byte(broken)}}
+		s.files = foreign.Files{{Path: "reports/tide-levels/queue/" + string(s.State.Run) + ".json", Data: []byte(broken)}}
 		for _, path := range s.write(foreign.StepBegan) {
 			if strings.Contains(path, "/queue/") {
 				t.Errorf("%q is written over", broken)
@@ -73,7 +73,7 @@ func TestBrokenQueueStays(t *testing.T) {
 func TestQueueOfTheImportedRun(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t)
-	s.tell(pawl.RunImported{System: gyoshu.System, ID: "run-1"})
+	s.Tell(pawl.RunImported{System: gyoshu.System, ID: "run-1"})
 	const name = "reports/tide-levels/queue/run-1.json"
 	s.files = foreign.Files{{Path: name, Data: []byte(`{"status":"ACTIVE","jobs":[{"jobId":"a","stageId":"S01_load_tides","status":"FAILED"}]}`)}}
 	s.start("S01_load_tides", 1)

@@ -13,6 +13,7 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/gyoshu"
 )
 
@@ -30,33 +31,15 @@ const tideRun = "tide-levels-20260302-120000-ab12"
 
 // teller tells a run's events, a minute apart.
 type teller struct {
-	t     testing.TB
-	state *pawl.State
-	plan  *pawl.Plan
+	*foreigntest.Run
 	files foreign.Files
 }
 
 func newTeller(t testing.TB) *teller {
-	s := &teller{t: t, state: pawl.NewState(), plan: readPlan(t, tidePlan)}
-	s.tell(pawl.RunCreated{Format: 1, Run: tideRun, Kind: pawl.PlanRun, Name: "tide-levels"},
+	s := &teller{Run: foreigntest.New(t, foreigntest.Plan(t, tidePlan), noon)}
+	s.Tell(pawl.RunCreated{Format: 1, Run: tideRun, Kind: pawl.PlanRun, Name: "tide-levels"},
 		pawl.RunPlanned{Revision: 1, File: "plan.yaml", Steps: 4, Goal: "Predict tides"}, pawl.EngineStarted{Epoch: 1, PID: 1, Why: "run"})
 	return s
-}
-
-func (s *teller) tell(payloads ...pawl.Payload) {
-	s.t.Helper()
-	for _, p := range payloads {
-		e, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, p)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		e.Seq = s.state.Seq + 1
-		e.Time = noon.Add(time.Duration(e.Seq) * time.Minute)
-		s.state.Apply(e)
-	}
-	if s.state.Misfit > 0 {
-		s.t.Fatalf("the story does not fit: %+v", s.state.Misfits)
-	}
 }
 
 func ref(step pawl.StepID, attempt int) pawl.AttemptRef {
@@ -64,48 +47,48 @@ func ref(step pawl.StepID, attempt int) pawl.AttemptRef {
 }
 
 func (s *teller) start(step pawl.StepID, attempt int) {
-	s.t.Helper()
-	s.tell(pawl.AttemptStarted{AttemptRef: ref(step, attempt)})
+	s.T.Helper()
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref(step, attempt)})
 }
 
 func (s *teller) done(step pawl.StepID, attempt int, outputs pawl.Outputs) {
-	s.t.Helper()
-	s.tell(pawl.StepDone{Step: step, Attempt: attempt, Token: ref(step, attempt).Token, Outputs: outputs, Stats: &pawl.AttemptStats{Seconds: 12.34}})
+	s.T.Helper()
+	s.Tell(pawl.StepDone{Step: step, Attempt: attempt, Token: ref(step, attempt).Token, Outputs: outputs, Stats: &pawl.AttemptStats{Seconds: 12.34}})
 }
 
 // cut ends an attempt by its limit, with the checkpoint that this takes.
 func (s *teller) cut(step pawl.StepID, attempt int, id pawl.CheckpointID) {
-	s.t.Helper()
-	s.tell(pawl.AttemptEnded{AttemptRef: ref(step, attempt), Outcome: pawl.Failed, Reason: pawl.ReasonTimeout, Stats: &pawl.AttemptStats{Seconds: 240}},
+	s.T.Helper()
+	s.Tell(pawl.AttemptEnded{AttemptRef: ref(step, attempt), Outcome: pawl.Failed, Reason: pawl.ReasonTimeout, Stats: &pawl.AttemptStats{Seconds: 240}},
 		pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: id, Kind: pawl.CheckpointEmergency, Step: step}})
 }
 
 func (s *teller) view(why foreign.Moment) foreign.View {
-	return foreign.View{Now: noon.Add(24 * time.Hour), State: s.state, Plan: s.plan, Status: s.state.StatusNow(true), Checkpoint: s.state.LastSave, Why: why}
+	return foreign.View{Now: noon.Add(24 * time.Hour), State: s.State, Plan: s.Plan, Status: s.State.StatusNow(true), Checkpoint: s.State.LastSave, Why: why}
 }
 
 // write writes the mirror, which written again does not change, and returns what was written.
 func (s *teller) write(why foreign.Moment) []string {
-	s.t.Helper()
+	s.T.Helper()
 	before := slices.Clone(s.files)
 	made := gyoshu.New().Write(s.files, s.view(why))
 	var paths []string
 	for _, f := range made {
 		paths = append(paths, f.Path)
 		if old := before.Find(f.Path); old != nil && strings.HasSuffix(f.Path, "checkpoint.json") {
-			s.t.Errorf("%s is written a second time", f.Path)
+			s.T.Errorf("%s is written a second time", f.Path)
 		}
 	}
 	s.files = with(s.files, made)
 	if again := gyoshu.New().Write(s.files, s.view(why)); len(again) > 0 {
-		s.t.Errorf("%s: written again, %s differs", why, again[0].Path)
+		s.T.Errorf("%s: written again, %s differs", why, again[0].Path)
 	}
 	return paths
 }
 
 // wouldResume is what Gyoshu itself would make of the files: the newest checkpoint, whatever it is, and the number behind it.
 func (s *teller) wouldResume() (id, stage string) {
-	s.t.Helper()
+	s.T.Helper()
 	newest := ""
 	for _, f := range s.files {
 		if !strings.HasSuffix(f.Path, "/checkpoint.json") {
@@ -113,10 +96,10 @@ func (s *teller) wouldResume() (id, stage string) {
 		}
 		var m struct{ CheckpointID, StageID, CreatedAt string }
 		if err := json.Unmarshal(f.Data, &m); err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		if m.CreatedAt == newest {
-			s.t.Errorf("two checkpoints were made at %s", newest)
+			s.T.Errorf("two checkpoints were made at %s", newest)
 		}
 		if m.CreatedAt > newest {
 			newest, id, stage = m.CreatedAt, m.CheckpointID, m.StageID
@@ -165,12 +148,12 @@ func TestWriteARun(t *testing.T) {
 	if _, stage := s.wouldResume(); stage != "S03_run_clean" {
 		t.Errorf("Gyoshu would go on behind %s", stage)
 	}
-	s.tell(pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "2badcafe", Kind: pawl.CheckpointManual}})
+	s.Tell(pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "2badcafe", Kind: pawl.CheckpointManual}})
 	s.write(foreign.Beat)
 	if id, stage := s.wouldResume(); id != "ckpt-2badcafe" || stage != "S03_run_clean" {
 		t.Errorf("behind a checkpoint by hand: %s, %s", id, stage)
 	}
-	s.tell(pawl.StepReopened{Step: "clean_2", Why: "it is not clean"})
+	s.Tell(pawl.StepReopened{Step: "clean_2", Why: "it is not clean"})
 	s.write(foreign.GateClosed)
 	if _, stage := s.wouldResume(); stage != "S02_run_clean" {
 		t.Errorf("of a stage that was opened again Gyoshu would think that it is finished: %s", stage)
@@ -179,7 +162,7 @@ func TestWriteARun(t *testing.T) {
 	s.done("clean_2", 2, nil)
 	s.start("3", 1)
 	s.done("3", 1, nil)
-	s.tell(pawl.EngineStopped{}, pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.Tell(pawl.EngineStopped{}, pawl.RunEnded{Status: pawl.StatusCompleted})
 	if got := s.write(foreign.RunEnded); !slices.Contains(got, "reports/tide-levels/README.md") {
 		t.Errorf("at the end %v", got)
 	}
@@ -189,19 +172,19 @@ func TestWriteARun(t *testing.T) {
 }
 
 func (s *teller) manifest(prefix string) *gyoshu.Manifest {
-	s.t.Helper()
+	s.T.Helper()
 	for _, r := range gyoshu.Records(s.files, "", "") {
 		if strings.HasPrefix(r.ID, prefix) && r.Loads() {
 			return r.Manifest
 		}
 	}
-	s.t.Fatalf("there is no manifest %s…", prefix)
+	s.T.Fatalf("there is no manifest %s…", prefix)
 	return nil
 }
 
 // check has all manifests checked by the checkers, and reads what was written.
 func (s *teller) check() {
-	t, ok := s.t.(*testing.T)
+	t, ok := s.T.(*testing.T)
 	if !ok {
 		return
 	}
@@ -367,8 +350,8 @@ func TestStageNames(t *testing.T) {
 	}
 	text.WriteString("  - {id: S03_train_model, run: x}\n  - {id: S04_classify2, run: x}\n")
 	s := newTeller(t)
-	s.plan = readPlan(t, text.String())
-	for _, step := range s.plan.Steps() {
+	s.Plan = foreigntest.Plan(t, text.String())
+	for _, step := range s.Plan.Steps() {
 		s.start(step.ID, 1)
 		s.done(step.ID, 1, nil)
 	}
@@ -392,7 +375,7 @@ func TestTitles(t *testing.T) {
 		"tides": "tides", "tide levels": "tide levels", "a: b": "a--b", "../x": "x", "CON": "run-CON", "": "run", "a]b": "a-b", "nul.txt": "run-nul.txt", "größe": "größe",
 	} {
 		s := newTeller(t)
-		s.state.Name = name
+		s.State.Name = name
 		made := gyoshu.New().Write(nil, s.view(foreign.Began))
 		if got := strings.TrimSuffix(strings.TrimPrefix(made[0].Path, "notebooks/"), ".ipynb"); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
@@ -408,7 +391,7 @@ func TestWriteWithoutPlan(t *testing.T) {
 	s.done("b", 1, nil)
 	s.start("a", 1)
 	s.done("a", 1, nil)
-	s.plan = nil
+	s.Plan = nil
 	s.write(foreign.Exported)
 	if _, stage := s.wouldResume(); stage != "S02_run_a" {
 		t.Errorf("%s", stage)
@@ -441,7 +424,7 @@ func TestHistoryOfFailures(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t)
 	s.start("S01_load_tides", 1)
-	s.tell(pawl.AttemptEnded{AttemptRef: ref("S01_load_tides", 1), Outcome: pawl.Failed, Reason: pawl.ReasonExited, Stats: &pawl.AttemptStats{Seconds: 2}})
+	s.Tell(pawl.AttemptEnded{AttemptRef: ref("S01_load_tides", 1), Outcome: pawl.Failed, Reason: pawl.ReasonExited, Stats: &pawl.AttemptStats{Seconds: 2}})
 	s.start("S01_load_tides", 2)
 	s.done("S01_load_tides", 2, nil)
 	s.start("clean-2", 1)
@@ -489,7 +472,7 @@ func TestOwnCheckpointsAreLocal(t *testing.T) {
 		if id != tideRun {
 			return nil, nil
 		}
-		return s.state, s.plan
+		return s.State, s.Plan
 	}}
 	const imported = "; Checkpoint is imported - verify source before resuming"
 	for name, c := range map[string]struct {
@@ -525,9 +508,9 @@ func TestOwnCheckpointsAreLocal(t *testing.T) {
 func TestStagesThatWereFound(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t)
-	s.tell(pawl.RunImported{System: gyoshu.System, ID: "run-1"})
+	s.Tell(pawl.RunImported{System: gyoshu.System, ID: "run-1"})
 	for _, step := range []pawl.StepID{"S01_load_tides", "clean-2"} {
-		s.tell(pawl.StepDone{Step: step, Adopted: "imported: gyoshu says so"})
+		s.Tell(pawl.StepDone{Step: step, Adopted: "imported: gyoshu says so"})
 	}
 	s.start("clean_2", 1)
 	s.done("clean_2", 1, nil)
@@ -555,21 +538,21 @@ func TestTrustIsNotLaundered(t *testing.T) {
 		s := newTeller(t)
 		there := gyoshu.Manifest{CheckpointID: "c", Run: "run-1", Stage: "S01_load_tides", Status: gyoshu.Saved, Trust: gyoshu.Trust(c.says)}
 		s.files = foreign.Files{{Path: "reports/tide-levels/checkpoints/run-1/c/checkpoint.json", Data: there.Encode()}}
-		s.tell(pawl.RunImported{System: gyoshu.System, ID: "run-1", Path: c.path},
+		s.Tell(pawl.RunImported{System: gyoshu.System, ID: "run-1", Path: c.path},
 			pawl.StepDone{Step: "S01_load_tides", Adopted: "imported: gyoshu says so", Outputs: pawl.Outputs{"m.pkl": {SHA256: strings.Repeat("a", 64), Size: 3}}})
 		s.write(foreign.StepEnded)
 		newest := gyoshu.Records(s.files, "tide-levels", tideRun)[0].Manifest
 		if code := strings.Join(newest.Rehydration.Source, "\n"); newest.Trust != c.want || c.want == gyoshu.Untrusted && strings.Contains(code, "pickle.load") {
 			t.Errorf("%s, %s: %s\n%s", c.path, c.says, newest.Trust, code)
 		}
-		w := foreign.World{Now: noon.Add(24 * time.Hour), Run: func(string) (*pawl.State, *pawl.Plan) { return s.state, s.plan }}
+		w := foreign.World{Now: noon.Add(24 * time.Hour), Run: func(string) (*pawl.State, *pawl.Plan) { return s.State, s.Plan }}
 		r, _ := gyoshu.ReadRun(s.files, "tide-levels", tideRun, w)
 		if want := "Checkpoint is " + string(c.want) + " - verify source before resuming"; !strings.HasSuffix(r.Resume, want) {
 			t.Errorf("%s, %s: %s", c.path, c.says, r.Resume)
 		}
 	}
 	s := newTeller(t)
-	s.tell(pawl.RunImported{System: gyoshu.System}, pawl.StepDone{Step: "S01_load_tides", Adopted: "imported: gyoshu says so"})
+	s.Tell(pawl.RunImported{System: gyoshu.System}, pawl.StepDone{Step: "S01_load_tides", Adopted: "imported: gyoshu says so"})
 	s.start("clean-2", 1)
 	s.done("clean-2", 1, nil)
 	s.write(foreign.StepEnded)

@@ -91,7 +91,7 @@ func TestTheDecisionsOwnText(t *testing.T) {
 	}
 	finds(t, projectstate.Codec.Verify(files, world("auth.py")), pawl.Bad, "project_id is not unique")
 	s := newTeller(t, files, first)
-	s.plan.Phases[0].Steps[0].ID = "implement_auth"
+	s.Plan.Phases[0].Steps[0].ID = "implement_auth"
 	before := string(files[0].Data)
 	s.done("implement_auth")
 	s.write()

@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/projectstate"
 	"pawl/internal/foreign/sqldump"
 )
@@ -31,41 +32,19 @@ phases:
 
 // teller tells a run's events, a minute apart, and writes the files at any of them.
 type teller struct {
-	t     testing.TB
-	state *pawl.State
-	plan  *pawl.Plan
+	*foreigntest.Run
 	files foreign.Files
 }
 
 // tell begins the run of a project that was imported, or with "" of pawl's own.
 func newTeller(t testing.TB, files foreign.Files, imported string) *teller {
-	plan, err := pawl.ReadPlan("plan.yaml", []byte(ferryPlan))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &teller{t: t, state: pawl.NewState(), plan: plan, files: files}
-	s.tell(pawl.RunCreated{Format: 1, Run: "ferry-20260228-120000-ab12", Project: "0195a000-0000-7000-8000-000000000001", Kind: pawl.PlanRun, Name: "ferry"},
+	s := &teller{Run: foreigntest.New(t, foreigntest.Plan(t, ferryPlan), noon), files: files}
+	s.Tell(pawl.RunCreated{Format: 1, Run: "ferry-20260228-120000-ab12", Project: "0195a000-0000-7000-8000-000000000001", Kind: pawl.PlanRun, Name: "ferry"},
 		pawl.RunPlanned{Revision: 1, File: "plan.yaml", Steps: 5}, pawl.EngineStarted{Epoch: 1, PID: 1, Why: "run"})
 	if imported != "" {
-		s.tell(pawl.RunImported{System: projectstate.System, ID: imported})
+		s.Tell(pawl.RunImported{System: projectstate.System, ID: imported})
 	}
 	return s
-}
-
-func (s *teller) tell(payloads ...pawl.Payload) {
-	s.t.Helper()
-	for _, p := range payloads {
-		e, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, p)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		e.Seq = s.state.Seq + 1
-		e.Time = noon.Add(time.Duration(e.Seq) * time.Minute)
-		s.state.Apply(e)
-	}
-	if s.state.Misfit > 0 {
-		s.t.Fatalf("the story does not fit: %+v", s.state.Misfits)
-	}
 }
 
 func ref(step pawl.StepID) pawl.AttemptRef {
@@ -73,19 +52,19 @@ func ref(step pawl.StepID) pawl.AttemptRef {
 }
 
 func (s *teller) done(steps ...pawl.StepID) {
-	s.t.Helper()
+	s.T.Helper()
 	for _, step := range steps {
-		s.tell(pawl.AttemptStarted{AttemptRef: ref(step)}, pawl.StepDone{Step: step, Attempt: 1, Token: ref(step).Token})
+		s.Tell(pawl.AttemptStarted{AttemptRef: ref(step)}, pawl.StepDone{Step: step, Attempt: 1, Token: ref(step).Token})
 	}
 }
 
 func (s *teller) view(engine bool) foreign.View {
-	return foreign.View{Now: s.state.Updated, State: s.state, Plan: s.plan, Status: s.state.StatusNow(engine), Why: foreign.Exported}
+	return foreign.View{Now: s.State.Updated, State: s.State, Plan: s.Plan, Status: s.State.StatusNow(engine), Why: foreign.Exported}
 }
 
 // write writes what differs, and returns the row.
 func (s *teller) write() *sqldump.Row {
-	s.t.Helper()
+	s.T.Helper()
 	written := projectstate.Codec.Write(s.files, s.view(true))
 	for _, f := range written {
 		if old := s.files.Find(f.Path); old != nil {
@@ -95,22 +74,22 @@ func (s *teller) write() *sqldump.Row {
 		}
 	}
 	if again := projectstate.Codec.Write(s.files, s.view(true)); len(again) > 0 {
-		s.t.Fatalf("it is written twice: %s", cmp.Diff(string(s.files[0].Data), string(again[0].Data)))
+		s.T.Fatalf("it is written twice: %s", cmp.Diff(string(s.files[0].Data), string(again[0].Data)))
 	}
 	return s.row()
 }
 
 func (s *teller) row() *sqldump.Row {
-	s.t.Helper()
-	id := s.state.Project
-	if s.state.ImportedAs != "" {
-		id = s.state.ImportedAs
+	s.T.Helper()
+	id := s.State.Project
+	if s.State.ImportedAs != "" {
+		id = s.State.ImportedAs
 	}
 	var last *sqldump.Row
 	for _, f := range s.files {
 		d := sqldump.Read(f.Data)
 		for _, p := range d.Problems {
-			s.t.Fatal(p)
+			s.T.Fatal(p)
 		}
 		for _, row := range d.Table("project_state").Rows {
 			if v, _ := row.Get("project_id"); v.Text == id {
@@ -144,30 +123,30 @@ func TestWriteARun(t *testing.T) {
 	s.done("08")
 	says(t, s.write(), "last_action", "Completed 08", "active_task_id", "read_tides", "completed_tasks", `["08"]`)
 	s.done("read_tides")
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("write_tables")})
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("write_tables")})
 	says(t, s.write(), "last_action", "Assigned write_tables to claude", "active_task_id", "write_tables", "active_agent_id", "claude",
 		"pending_tasks", `["write_tables", "ask", "deploy"]`)
-	s.tell(pawl.Progressed{AttemptRef: ref("write_tables"), Text: "it's 2\tof 3"})
+	s.Tell(pawl.Progressed{AttemptRef: ref("write_tables"), Text: "it's 2\tof 3"})
 	says(t, s.write(), "last_action", "it's 2 of 3")
-	s.tell(pawl.StepDone{Step: "write_tables", Attempt: 1, Token: ref("write_tables").Token})
+	s.Tell(pawl.StepDone{Step: "write_tables", Attempt: 1, Token: ref("write_tables").Token})
 	gate := pawl.Gate{Step: "ask", Type: pawl.HumanVerify, Ask: "Deploy?"}
 	gate.ID = gate.Identify()
-	s.tell(pawl.GateOpened{Gate: gate})
+	s.Tell(pawl.GateOpened{Gate: gate})
 	says(t, s.write(), "status", "active", "active_task_id", "ask", "active_agent_id", "person", "last_action", "Gate: Deploy?", "current_phase", "deployment")
 	says(t, sqldump.Read(s.files[0].Data).Table("gates").Rows[0], "reason", "Deploy?", "status", "pending", "resolved_at", "", "agent_id", "person")
-	s.tell(pawl.GateAnswered{Gate: gate.ID, Step: "ask", Answer: pawl.Approved, Why: "go"}, pawl.StepDone{Step: "ask"}, pawl.RunPaused{Why: "on holiday"})
+	s.Tell(pawl.GateAnswered{Gate: gate.ID, Step: "ask", Answer: pawl.Approved, Why: "go"}, pawl.StepDone{Step: "ask"}, pawl.RunPaused{Why: "on holiday"})
 	says(t, s.write(), "status", "paused", "active_task_id", "deploy", "last_action", "Paused: on holiday")
 	says(t, sqldump.Read(s.files[0].Data).Table("gates").Rows[0], "status", "approved", "feedback", "go", "resolved_by", "person")
-	s.tell(pawl.RunContinued{})
+	s.Tell(pawl.RunContinued{})
 	s.done("deploy")
-	s.tell(pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.Tell(pawl.RunEnded{Status: pawl.StatusCompleted})
 	says(t, s.write(), "status", "completed", "active_task_id", "", "active_agent_id", "", "pending_tasks", "[]", "last_action", "Completed deploy")
 	r, findings := read(t, s.files, world())
 	if r.Status != pawl.StatusCompleted || r.Percent != 100 || len(lines(r)) != 5 {
 		t.Errorf("read back: %+v", r)
 	}
 	w := world()
-	w.Now = s.state.Updated
+	w.Now = s.State.Updated
 	if found := worst(append(findings, projectstate.Codec.Verify(s.files, w)...)); len(found) > 5 {
 		t.Error(found)
 	}
@@ -178,24 +157,24 @@ func TestNoTaskIsLeftToNobody(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t, nil, "")
 	for _, tell := range []func(){
-		func() { s.tell(pawl.AttemptStarted{AttemptRef: ref("08")}) },
-		func() { s.tell(pawl.EngineStopped{}) },
-		func() { s.tell(pawl.EngineStarted{Epoch: 2, PID: 1}) },
-		func() { s.tell(pawl.StepDone{Step: "08", Attempt: 1, Token: ref("08").Token}) },
-		func() { s.tell(pawl.AttemptStarted{AttemptRef: ref("read_tides")}) },
-		func() { s.tell(pawl.AttemptEnded{AttemptRef: ref("read_tides"), Outcome: pawl.Failed, Final: true}) },
-		func() { s.tell(pawl.StepFailed{Step: "read_tides", Why: "exit code 1"}) },
-		func() { s.tell(pawl.RunEnded{Status: pawl.StatusFailed}) },
+		func() { s.Tell(pawl.AttemptStarted{AttemptRef: ref("08")}) },
+		func() { s.Tell(pawl.EngineStopped{}) },
+		func() { s.Tell(pawl.EngineStarted{Epoch: 2, PID: 1}) },
+		func() { s.Tell(pawl.StepDone{Step: "08", Attempt: 1, Token: ref("08").Token}) },
+		func() { s.Tell(pawl.AttemptStarted{AttemptRef: ref("read_tides")}) },
+		func() { s.Tell(pawl.AttemptEnded{AttemptRef: ref("read_tides"), Outcome: pawl.Failed, Final: true}) },
+		func() { s.Tell(pawl.StepFailed{Step: "read_tides", Why: "exit code 1"}) },
+		func() { s.Tell(pawl.RunEnded{Status: pawl.StatusFailed}) },
 	} {
 		tell()
 		s.write()
-		r, _ := read(t, s.files, foreign.World{Now: s.state.Updated})
+		r, _ := read(t, s.files, foreign.World{Now: s.State.Updated})
 		if len(r.Gates) > 0 {
-			t.Errorf("after %d: %+v", s.state.Seq, r.Gates)
+			t.Errorf("after %d: %+v", s.State.Seq, r.Gates)
 		}
-		for _, f := range projectstate.Codec.Verify(s.files, foreign.World{Now: s.state.Updated}) {
+		for _, f := range projectstate.Codec.Verify(s.files, foreign.World{Now: s.State.Updated}) {
 			if f.Level == pawl.Bad {
-				t.Errorf("after %d: %v", s.state.Seq, f)
+				t.Errorf("after %d: %v", s.State.Seq, f)
 			}
 		}
 	}
@@ -288,14 +267,14 @@ func TestWhoDoesItIsSaid(t *testing.T) {
 	s := newTeller(t, fixture(t, "program.sql"), first)
 	count := func() int { return len(sqldump.Read(s.files[0].Data).Table("project_state_transactions").Rows) }
 	before := count()
-	s.tell(pawl.StepDone{Step: "08", Adopted: "imported"}, pawl.StepDone{Step: "read_tides", Adopted: "imported"})
+	s.Tell(pawl.StepDone{Step: "08", Adopted: "imported"}, pawl.StepDone{Step: "read_tides", Adopted: "imported"})
 	says(t, s.write(), "active_agent_id", "backend_dev")
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("write_tables")})
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("write_tables")})
 	says(t, s.write(), "active_agent_id", "claude", "last_action", "Assigned write_tables to claude")
 	if got := count(); got != before+2 {
 		t.Errorf("%d transactions, before %d", got, before)
 	}
-	s.tell(pawl.Progressed{AttemptRef: ref("write_tables"), Text: "half"})
+	s.Tell(pawl.Progressed{AttemptRef: ref("write_tables"), Text: "half"})
 	v := s.view(true)
 	v.Why = foreign.Beat
 	s.files[0].Data = projectstate.Codec.Write(s.files, v)[0].Data
@@ -311,9 +290,9 @@ func TestAnAnswerIsAnAction(t *testing.T) {
 	s := newTeller(t, fixture(t, "inserts.sql"), first)
 	gate := pawl.Gate{Step: "08", Type: pawl.HumanVerify, Ask: "Go on?"}
 	gate.ID = gate.Identify()
-	s.tell(pawl.GateOpened{Gate: gate})
+	s.Tell(pawl.GateOpened{Gate: gate})
 	says(t, s.write(), "last_action", "Gate: Go on?")
-	s.tell(pawl.GateAnswered{Gate: gate.ID, Step: "08", Answer: pawl.Rejected, Why: "no"})
+	s.Tell(pawl.GateAnswered{Gate: gate.ID, Step: "08", Answer: pawl.Rejected, Why: "no"})
 	says(t, s.write(), "last_action", "Gate denied: Go on?")
 	s.done("08")
 	says(t, s.write(), "last_action", "Completed 08")
@@ -324,12 +303,12 @@ func TestSnapshots(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t, fixture(t, "program.sql"), first)
 	s.done("08", "read_tides")
-	s.tell(pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "1a2b3c4d", Kind: pawl.CheckpointManual, Why: "before it's changed"}})
+	s.Tell(pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "1a2b3c4d", Kind: pawl.CheckpointManual, Why: "before it's changed"}})
 	s.write()
-	s.tell(pawl.AttemptStarted{AttemptRef: ref("write_tables")})
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("write_tables")})
 	s.write()
 	for range 130 { // minutes
-		s.tell(pawl.Progressed{AttemptRef: ref("write_tables"), Text: "on"})
+		s.Tell(pawl.Progressed{AttemptRef: ref("write_tables"), Text: "on"})
 		s.write()
 	}
 	var got []string
@@ -362,7 +341,7 @@ func TestTheProjectsRowFollows(t *testing.T) {
 	for was, want := range map[string]string{"active": "paused", "archived": "archived"} {
 		s := newTeller(t, fixture(t, "program.sql", "status VARCHAR(20), PRIMARY KEY", "status VARCHAR(20), updated_at DATETIME, PRIMARY KEY",
 			"'Timetables that cannot be wrong','active');\n", "'Timetables that cannot be wrong','"+was+"','2026-01-01 00:00:00');\n"+theirs), first)
-		s.tell(pawl.RunPaused{Why: "on holiday"})
+		s.Tell(pawl.RunPaused{Why: "on holiday"})
 		s.write()
 		out := string(s.files[0].Data)
 		if !strings.Contains(out, "wrong','"+want+"','2026-02-28 12:05:00.000000');\n"+theirs) {
@@ -388,8 +367,8 @@ func TestANewRow(t *testing.T) {
 func TestNothingHappenedYet(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t, fixture(t, "program.sql", `'["write_tables", "deploy"]'`, `'["deploy"]'`), first)
-	s.plan.Phases[0].Steps = s.plan.Phases[0].Steps[2:]
-	s.plan.Phases[1].Steps = s.plan.Phases[1].Steps[1:]
+	s.Plan.Phases[0].Steps = s.Plan.Phases[0].Steps[2:]
+	s.Plan.Phases[1].Steps = s.Plan.Phases[1].Steps[1:]
 	says(t, s.write(), "last_action", "Created file src/tables.py", "pending_tasks", `["deploy"]`, "completed_tasks", `["08", "read_tides"]`,
 		"active_task_id", "write_tables", "active_agent_id", "backend_dev", "status", "active")
 }
@@ -413,7 +392,7 @@ func TestAnImportedGateIsAnswered(t *testing.T) {
 	s := newTeller(t, fixture(t, "inserts.sql"), first)
 	gate := pawl.Gate{Step: "08", Type: pawl.HumanVerify, Ask: "The third identical failure"}
 	gate.ID = gate.Identify()
-	s.tell(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Step: "08", Answer: pawl.Rejected, Why: "it's not the same"})
+	s.Tell(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Step: "08", Answer: pawl.Rejected, Why: "it's not the same"})
 	s.write()
 	rows := sqldump.Read(s.files[0].Data).Table("gates").Rows
 	says(t, rows[0], "status", "denied", "feedback", "it's not the same", "resolved_by", "person", "resolved_at", "2026-02-28T12:06:00.000000Z")
@@ -429,9 +408,9 @@ func TestGatesAreToldApart(t *testing.T) {
 	for _, g := range []pawl.Gate{{Step: "08", Ask: "Start?"}, {Step: "08", Ask: "Go on?"}, {Step: "deploy", Ask: "Go on?"}} {
 		g.Type = pawl.HumanVerify
 		g.ID = g.Identify()
-		s.tell(pawl.GateOpened{Gate: g})
+		s.Tell(pawl.GateOpened{Gate: g})
 		if g.Step == "08" {
-			s.tell(pawl.GateAnswered{Gate: g.ID, Step: g.Step, Answer: pawl.Approved, Why: "yes"})
+			s.Tell(pawl.GateAnswered{Gate: g.ID, Step: g.Step, Answer: pawl.Approved, Why: "yes"})
 		}
 		s.write()
 	}
@@ -466,7 +445,7 @@ func TestWhatIsNotWrittenInto(t *testing.T) {
 		if out := projectstate.Codec.Write(s.files, s.view(true)); len(out) > 0 {
 			t.Errorf("%s: %s was written", name, out[0].Path)
 		}
-		if refuses := projectstate.Codec.(foreign.Refuser).Refuses(s.files, s.state); len(refuses) == 0 || refuses[0].Level != pawl.Bad || !strings.HasPrefix(refuses[0].Where, "project_state.sql") {
+		if refuses := projectstate.Codec.(foreign.Refuser).Refuses(s.files, s.State); len(refuses) == 0 || refuses[0].Level != pawl.Bad || !strings.HasPrefix(refuses[0].Where, "project_state.sql") {
 			t.Errorf("%s: %+v", name, refuses)
 		}
 	}
