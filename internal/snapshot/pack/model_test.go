@@ -20,15 +20,8 @@ func TestAgainstAMap(t *testing.T) {
 		if err := os.RemoveAll(dir); err != nil {
 			rt.Fatal(err)
 		}
-		m := &model{dir: dir, objects: map[ID][]byte{}}
-		for i := range m.stores {
-			m.stores[i] = m.open(rt)
-		}
-		defer func() {
-			for _, s := range m.stores {
-				s.Close()
-			}
-		}()
+		m := newModel(rt, dir)
+		defer m.close()
 		rt.Repeat(map[string]func(*rapid.T){
 			"commit": m.commit,
 			"abort":  m.abort,
@@ -44,13 +37,56 @@ func TestAgainstAMap(t *testing.T) {
 	})
 }
 
+// TestTearsOnce has a torn pack be the newest once more. The store adds nothing to it, so there is nobody who could tear
+// it a second time: two tails, one behind the other, would be damage.
+func TestTearsOnce(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "snapshots")
+	rapid.Check(t, func(rt *rapid.T) {
+		must(t, os.RemoveAll(dir))
+		m := newModel(rt, dir)
+		defer m.close()
+		must(t, set{"a", 4, 900}.commit(t.Context(), m.stores[0]))
+		m.tear(rt)
+		path := packPaths(t, dir)[0]
+		torn := read(t, path)
+		must(t, set{"b", 4, 900}.commit(t.Context(), m.store(rt)))
+		m.tear(rt)
+		_, err := keeping(t.Context(), m.store(rt), func(name string) bool { return name == "a" })
+		must(t, err)
+		if got := packPaths(t, dir); !slices.Equal(got, []string{path}) {
+			rt.Fatalf("%q, want the torn pack alone", got)
+		}
+		m.tear(rt)
+		must(t, set{"c", 4, 900}.commit(t.Context(), m.store(rt)))
+		if got := read(t, path); !bytes.Equal(got, torn) {
+			rt.Errorf("%d bytes were added to a torn pack", len(got)-len(torn))
+		}
+		m.check(rt)
+	})
+}
+
 type model struct {
 	dir     string
 	stores  [2]*Store
 	objects map[ID][]byte // all that should be there
 	records []string
 	made    int
-	torn    uint32 // the pack that ends in a torn tail
+	torn    map[uint32]bool // the packs that end in a torn tail, even those that are gone: no number comes back
+}
+
+func newModel(t *rapid.T, dir string) *model {
+	m := &model{dir: dir, objects: map[ID][]byte{}, torn: map[uint32]bool{}}
+	for i := range m.stores {
+		m.stores[i] = m.open(t)
+	}
+	return m
+}
+
+func (m *model) close() {
+	for _, s := range m.stores {
+		s.Close()
+	}
 }
 
 func (m *model) open(t *rapid.T) *Store {
@@ -189,13 +225,13 @@ func (m *model) loseIndex(t *rapid.T) {
 	}
 }
 
-// tear does what a writer does that dies.
+// tear does what a writer does that dies. None writes behind a torn tail.
 func (m *model) tear(t *rapid.T) {
 	numbers, err := listPacks(m.dir)
-	if err != nil || len(numbers) == 0 || m.torn == numbers[len(numbers)-1] {
+	if err != nil || len(numbers) == 0 || m.torn[numbers[len(numbers)-1]] {
 		return
 	}
-	m.torn = numbers[len(numbers)-1]
+	m.torn[numbers[len(numbers)-1]] = true
 	f, err := os.OpenFile(filepath.Join(m.dir, packName(numbers[len(numbers)-1])), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
