@@ -10,7 +10,7 @@ import (
 	"pawl/internal/project"
 )
 
-// Export returns the files of another system that differ from how they are to be for a run, as MirrorNow does. Where nothing
+// Export returns the files of another system that differ from how they are to be for a run, as mirrorOver does. Where nothing
 // of the system is yet they begin with those that the run was made of, as they stand now: what they say and pawl does not
 // know is not forgotten, and nothing is made up in its place.
 func Export(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snapshots, engine bool) ([]foreign.File, error) {

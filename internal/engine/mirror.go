@@ -206,6 +206,7 @@ func (m *mirror) write(v foreign.View) (err error) {
 			return err
 		}
 		written := m.Codec.Write(files, v)
+		_ = m.remember(m.project, v.State, files, written) // a cache
 		if err = WriteForeign(m.Dir, m.Codec, files, written); err == nil {
 			m.aside = append(m.aside, MadeAnew(written)...)
 		}
@@ -216,18 +217,9 @@ func (m *mirror) write(v foreign.View) (err error) {
 	return err
 }
 
-// MirrorNow returns the files of another system that differ from how they are to be for a run that no engine of ours works
-// on; engine says whether another one does. A run whose attempts live on under their supervisors is as active as with one:
-// nobody is to begin their work again.
-func MirrorNow(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snapshots, why foreign.Moment, engine bool) ([]foreign.File, error) {
-	files, err := readToWrite(r.State, m.Dir, m.Codec)
-	if err != nil {
-		return nil, err
-	}
-	return mirrorOver(ctx, p, r, m, cfg, why, engine, files), nil
-}
-
-// mirrorOver is MirrorNow over files that were read.
+// mirrorOver returns the files of another system that differ from how they are to be for a run that no engine of ours works
+// on, over those that were read; engine says whether another one does. A run whose attempts live on under their supervisors
+// is as active as with one: nobody is to begin their work again.
 func mirrorOver(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snapshots, why foreign.Moment, engine bool, files foreign.Files) []foreign.File {
 	var store *snapshot.Store
 	if _, err := os.Stat(p.Snapshots()); err == nil {

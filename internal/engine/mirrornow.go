@@ -7,9 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/project"
 )
@@ -93,37 +91,20 @@ func (c Codecs) Refresh(ctx context.Context, p *project.Project, r *Run, cfg Sna
 }
 
 func (m *Mirror) refresh(ctx context.Context, p *project.Project, r *Run, cfg Snapshots) error {
-	written, err := MirrorNow(ctx, p, r, *m, cfg, foreign.Interrupted, false)
+	files, err := readToWrite(r.State, m.Dir, m.Codec)
 	if err != nil {
 		return err
 	}
-	if theirs := m.ChangedSince(written, r.State); theirs != "" {
-		return fmt.Errorf("%s was changed by somebody else since something last happened to run %s, and stays as it is", theirs, r.State.Run)
+	written := mirrorOver(ctx, p, r, *m, cfg, foreign.Interrupted, false, files)
+	if theirs := m.theirs(p, r.State, files, written); theirs != "" {
+		return fmt.Errorf("%s was changed by somebody else since it was last written for run %s, and stays as it is", theirs, r.State.Run)
 	}
-	if err := WriteForeign(m.Dir, m.Codec, nil, written); err != nil {
+	if err := m.remember(p, r.State, files, written); err != nil {
+		return err
+	}
+	if err := WriteForeign(m.Dir, m.Codec, files, written); err != nil {
 		return err
 	}
 	r.Notes = append(r.Notes, MadeAnew(written)...)
 	return nil
-}
-
-// ownChange is how long after the last event of a run a change of the other system's files may be pawl's.
-const ownChange = time.Minute
-
-// ChangedSince returns the first of some of the files that was changed since something last happened to a run; empty: none
-// was. A database is changed where its log is.
-func (m *Mirror) ChangedSince(files []foreign.File, s *pawl.State) string {
-	dir := m.Dir
-	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
-		dir = filepath.Dir(dir)
-	}
-	for _, f := range files {
-		path := filepath.Join(dir, filepath.FromSlash(f.Path))
-		for _, name := range []string{path, path + "-wal"} {
-			if info, err := os.Lstat(name); err == nil && info.ModTime().After(s.Updated.Add(ownChange)) {
-				return f.Path
-			}
-		}
-	}
-	return ""
 }

@@ -54,6 +54,11 @@ func (p *Project) KeeperLock() string { return p.path("keeper.lock") }
 // RunDir is the folder of a run.
 func (p *Project) RunDir(run pawl.RunID) string { return p.path("runs", string(run)) }
 
+// MirrorFile is a cache of what was last written of the files that are kept up to date for a run.
+func (p *Project) MirrorFile(run pawl.RunID) string {
+	return filepath.Join(p.RunDir(run), "mirror.json")
+}
+
 // PlanFile is a revision, from 1, of a run's plan, as RunPlanned.File names it: plan.yaml, plan.2.yaml, ….
 func (p *Project) PlanFile(run pawl.RunID, revision int) string {
 	name := "plan.yaml"
