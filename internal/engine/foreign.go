@@ -85,12 +85,17 @@ func (f *ForeignFolder) Projects() []string {
 
 // Read says what the files say of the run at one of the places, without one of the first.
 func (f *ForeignFolder) Read(place string) (foreign.Reading, []pawl.Finding) {
-	codec := f.codec
-	if p, ok := codec.(foreign.Plural); ok && place != "" {
-		codec = p.At(place)
-	}
-	r, found := readBy(codec, f.files, f.world, f.commits)
+	r, found := readBy(f.At(place).codec, f.files, f.world, f.commits)
 	return r, slices.Concat(f.findings, found)
+}
+
+// At is the folder seen from one of the places; without one, and where the system knows but one, as it is.
+func (f *ForeignFolder) At(place string) *ForeignFolder {
+	at := *f
+	if p, ok := f.codec.(foreign.Plural); ok && place != "" {
+		at.codec = p.At(place)
+	}
+	return &at
 }
 
 // Prune returns what goes of old checkpoints so that so many of each run stay; the folder is not changed by that.
