@@ -58,14 +58,11 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 		return err
 	}
 	holder, alive := p.EngineHolder()
-	written, err := engine.Export(ctx, p, r, m, cfg, alive && holder.Run == r.State.Run)
+	written, err := engine.Export(ctx, p, r, m, cfg, alive && holder.Run == r.State.Run, dry)
 	if err != nil {
 		return err
 	}
 	if !dry {
-		if err := engine.WriteForeign(dir, codec, nil, written); err != nil {
-			return err
-		}
 		a.sayNotes(engine.MadeAnew(written))
 	}
 	names := left(written)
