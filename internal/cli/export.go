@@ -9,6 +9,7 @@ import (
 
 	"pawl/internal/engine"
 	"pawl/internal/foreign"
+	"pawl/internal/project"
 )
 
 func (a *app) exportCommand() *cobra.Command {
@@ -46,8 +47,9 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 			return err
 		}
 	}
+	m := engine.Mirror{Codec: codec, Dir: dir}
 	if !over {
-		if err := a.notOverOthers(ctx, codec, dir, r); err != nil {
+		if err := a.notOverOthers(ctx, p, m, r); err != nil {
 			return err
 		}
 	}
@@ -56,14 +58,11 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 		return err
 	}
 	holder, alive := p.EngineHolder()
-	written, err := engine.Export(ctx, p, r, engine.Mirror{Codec: codec, Dir: dir}, cfg, alive && holder.Run == r.State.Run)
+	written, err := engine.Export(ctx, p, r, m, cfg, alive && holder.Run == r.State.Run, dry)
 	if err != nil {
 		return err
 	}
 	if !dry {
-		if err := engine.WriteForeign(dir, codec, nil, written); err != nil {
-			return err
-		}
 		a.sayNotes(engine.MadeAnew(written))
 	}
 	names := left(written)
@@ -77,17 +76,29 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 }
 
 // notOverOthers refuses to write a run over work of another name that is unfinished in a folder, and was not gone on with by it.
-func (a *app) notOverOthers(ctx context.Context, codec foreign.Codec, dir string, r *engine.Run) error {
-	folder, err := a.openForeign(ctx, codec, dir)
+func (a *app) notOverOthers(ctx context.Context, p *project.Project, m engine.Mirror, r *engine.Run) error {
+	folder, err := a.openForeign(ctx, m.Codec, m.Dir)
 	if err != nil {
 		return err
 	}
 	what, _ := folder.Unfinished(r.Plan)
 	there, _ := folder.Read("")
-	if what == "" || there.Name == r.State.Name || r.State.Imported == codec.System() || r.State.Mirror != nil && r.State.Mirror.System == codec.System() {
+	if what == "" || there.Name == r.State.Name || itsOwn(p, m, folder, r) {
 		return nil
 	}
-	return usageError("pawl export "+codec.System()+" ANOTHER-FOLDER, or --over", "%s: %s is unfinished here, and run %s would be written over it", codec.System(), what, r.State.Run)
+	system := m.Codec.System()
+	return usageError("pawl export "+system+" ANOTHER-FOLDER, or --over", "%s: %s is unfinished here, and run %s would be written over it", system, what, r.State.Run)
+}
+
+// itsOwn reports whether a run has the files of a folder kept up to date, or was made of what is unfinished there.
+func itsOwn(p *project.Project, m engine.Mirror, folder *engine.ForeignFolder, r *engine.Run) bool {
+	s := r.State
+	if s.Mirror != nil && *s.Mirror == m.Said(p) {
+		return true
+	}
+	_, file := folder.Unfinished(r.Plan)
+	_, madeOf := folder.At(s.ImportPlace).Unfinished(r.Plan)
+	return s.Imported == m.Codec.System() && s.ImportPath == pathIn(p, m.Dir) && file == madeOf
 }
 
 // left names the files of a writing that are there after it, each once: some are written only to be archived.

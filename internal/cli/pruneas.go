@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/engine"
 )
 
 // pruneAs lets go of another system's old checkpoints.
@@ -31,7 +30,8 @@ func (a *app) pruneAs(ctx context.Context, system string, keep int, dry bool) er
 	}
 	gone, err := folder.Prune(keep)
 	if err == nil && !dry {
-		err = engine.WriteForeign(dir, codec, nil, gone)
+		p, _ := a.project() // without one no other pawl writes here
+		err = folder.Write(p, gone)
 	}
 	if err != nil {
 		return err

@@ -10,21 +10,32 @@ import (
 	"pawl/internal/project"
 )
 
-// Export returns the files of another system that differ from how they are to be for a run, as mirrorOver does. Where nothing
-// of the system is yet they begin with those that the run was made of, as they stand now: what they say and pawl does not
-// know is not forgotten, and nothing is made up in its place.
-func Export(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snapshots, engine bool) ([]foreign.File, error) {
-	files, err := readToWrite(r.State, m.Dir, m.Codec)
-	if err != nil {
-		return nil, err
+// Export writes the files of another system that differ from how they are to be for a run, as mirrorOver does, and returns
+// them; dry: it only returns them. Where nothing of the system is yet they begin with those that the run was made of, as they
+// stand now: what they say and pawl does not know is not forgotten, and nothing is made up in its place.
+func Export(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snapshots, engine, dry bool) (written []foreign.File, err error) {
+	over := func(files foreign.Files) ([]foreign.File, error) {
+		var source foreign.Files
+		if len(files) == 0 {
+			var err error
+			if source, err = madeFrom(ctx, p, r.State, m.Codec); err != nil {
+				return nil, err
+			}
+		}
+		return copied(source, mirrorOver(ctx, p, r, m, cfg, foreign.Exported, engine, slices.Concat(files, source))), nil
 	}
-	var source foreign.Files
-	if len(files) == 0 {
-		if source, err = madeFrom(ctx, p, r.State, m.Codec); err != nil {
+	if dry {
+		files, err := readToWrite(r.State, m.Dir, m.Codec)
+		if err != nil {
 			return nil, err
 		}
+		return over(files)
 	}
-	return copied(source, mirrorOver(ctx, p, r, m, cfg, foreign.Exported, engine, slices.Concat(files, source))), nil
+	err = p.Mirroring(func() error {
+		written, err = m.put(p, r.State, over)
+		return err
+	})
+	return written, err
 }
 
 // madeFrom returns the files that a run was made of, if they still speak of its work, and of it alone; none for what is kept

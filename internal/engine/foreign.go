@@ -21,6 +21,7 @@ import (
 // ForeignFolder is a folder with another system's files, as they were read, with what git and the disk know of it.
 type ForeignFolder struct {
 	codec    foreign.Codec
+	dir      string // or file, as it was opened
 	files    foreign.Files
 	world    foreign.World
 	commits  []foreign.Commit
@@ -34,6 +35,7 @@ func OpenForeign(ctx context.Context, p *project.Project, codec foreign.Codec, d
 	if err != nil {
 		return nil, err
 	}
+	at := dir
 	dir = worldAt(dir, codec)
 	commits, err := commitsIn(ctx, dir)
 	if err != nil {
@@ -43,7 +45,7 @@ func OpenForeign(ctx context.Context, p *project.Project, codec foreign.Codec, d
 	if p != nil {
 		world.Run = saidOnce(ctx, p)
 	}
-	f := &ForeignFolder{codec: codec, files: files, world: world, commits: commits, findings: findings}
+	f := &ForeignFolder{codec: codec, dir: at, files: files, world: world, commits: commits, findings: findings}
 	for _, unread := range f.Unread() {
 		f.world.Unread = append(f.world.Unread, unread.Where)
 	}
@@ -85,12 +87,17 @@ func (f *ForeignFolder) Projects() []string {
 
 // Read says what the files say of the run at one of the places, without one of the first.
 func (f *ForeignFolder) Read(place string) (foreign.Reading, []pawl.Finding) {
-	codec := f.codec
-	if p, ok := codec.(foreign.Plural); ok && place != "" {
-		codec = p.At(place)
-	}
-	r, found := readBy(codec, f.files, f.world, f.commits)
+	r, found := readBy(f.At(place).codec, f.files, f.world, f.commits)
 	return r, slices.Concat(f.findings, found)
+}
+
+// At is the folder seen from one of the places; without one, and where the system knows but one, as it is.
+func (f *ForeignFolder) At(place string) *ForeignFolder {
+	at := *f
+	if p, ok := f.codec.(foreign.Plural); ok && place != "" {
+		at.codec = p.At(place)
+	}
+	return &at
 }
 
 // Prune returns what goes of old checkpoints so that so many of each run stay; the folder is not changed by that.
@@ -100,6 +107,16 @@ func (f *ForeignFolder) Prune(keep int) ([]foreign.File, error) {
 		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s has no checkpoints that are let go of", f.codec.System())}
 	}
 	return p.Prune(f.files, keep, f.world)
+}
+
+// Write writes files where the folder's were read; what somebody else has changed since ends it with ErrChanged. Of a project
+// (nil: there is none) no other pawl writes such files meanwhile.
+func (f *ForeignFolder) Write(p *project.Project, files []foreign.File) error {
+	write := func() error { return WriteForeign(f.dir, f.codec, f.files, files) }
+	if p == nil {
+		return write()
+	}
+	return p.Mirroring(write)
 }
 
 // Unread returns what says of files that they are there and could not be read.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/grid"
 )
@@ -77,5 +78,44 @@ func TestWriteForeignLosesNothing(t *testing.T) {
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, "changed.md")); err != nil || string(data) != "theirs" {
 		t.Errorf("%s %v", data, err)
+	}
+}
+
+// TestAFolderIsWrittenAsItWasRead: what somebody else has changed since the folder was opened is not written over, and what is
+// put is made of it anew.
+func TestAFolderIsWrittenAsItWasRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, ".grid", "STATE.md")
+	write := func(text string) {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("first")
+	folder, err := OpenForeign(t.Context(), nil, grid.Codec, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("theirs")
+	for _, data := range [][]byte{[]byte("ours"), nil} {
+		if err := folder.Write(nil, []foreign.File{{Path: ".grid/STATE.md", Data: data}}); !errors.Is(err, ErrChanged) {
+			t.Errorf("written over: %v", err)
+		}
+	}
+	faster := []string{"faster", "and again"}
+	m := &Mirror{Codec: grid.Codec, Dir: dir}
+	if _, err := m.put(nil, &pawl.State{}, func(read foreign.Files) ([]foreign.File, error) {
+		made := append([]byte("ours over "), read[0].Data...)
+		if len(faster) > 0 {
+			write(faster[0])
+			faster = faster[1:]
+		}
+		return []foreign.File{{Path: ".grid/STATE.md", Data: made}}, nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if data, err := os.ReadFile(path); err != nil || string(data) != "ours over and again" {
+		t.Errorf("%s, %v", data, err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // WriteForeign writes files of a codec's system where ReadForeign read them, each whole and durably; one without data is
 // removed, a folder (its path ends in a slash) only where nothing is left in it. In a database what differs is changed, all
 // at once. Where a path leads out of the folder, or through a link, nothing is written. What somebody else has changed since
-// it was read ends it with ErrChanged, and stays as it is; where read is nil nobody asks that.
+// it was read ends it with ErrChanged, and stays as it is.
 func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []foreign.File) error {
 	dir, _ = placeOf(dir, codec)
 	if err := notOurs(dir); err != nil {
@@ -33,7 +33,7 @@ func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []f
 		}
 	}
 	for i, f := range files {
-		if read != nil && f.Was == nil && !strings.HasSuffix(f.Path, "/") {
+		if f.Was == nil && !strings.HasSuffix(f.Path, "/") {
 			if err := unchanged(paths[i], expected(read, files[:i], f.Path), f); err != nil {
 				return err
 			}

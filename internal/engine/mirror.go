@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
-	"pawl/internal/sqlitefile"
 	"pawl/internal/supervise"
 )
 
@@ -199,22 +197,12 @@ func (m *mirror) view(ctx context.Context, state *pawl.State, plan *pawl.Plan, w
 // tries is how often what others change at the same time is read again, to be written.
 const tries = 5
 
-func (m *mirror) write(v foreign.View) (err error) {
-	for range tries {
-		var files foreign.Files
-		if files, err = readToWrite(v.State, m.Dir, m.Codec); err != nil {
-			return err
-		}
-		written := m.Codec.Write(files, v)
-		_ = m.remember(m.project, v.State, files, written) // a cache
-		if err = WriteForeign(m.Dir, m.Codec, files, written); err == nil {
-			m.aside = append(m.aside, MadeAnew(written)...)
-		}
-		if !errors.Is(err, sqlitefile.ErrChanged) && !errors.Is(err, ErrChanged) {
-			return err
-		}
-	}
-	return err
+func (m *mirror) write(v foreign.View) error {
+	return m.project.Mirroring(func() error {
+		written, err := m.put(m.project, v.State, func(files foreign.Files) ([]foreign.File, error) { return m.Codec.Write(files, v), nil })
+		m.aside = append(m.aside, MadeAnew(written)...)
+		return err
+	})
 }
 
 // mirrorOver returns the files of another system that differ from how they are to be for a run that no engine of ours works

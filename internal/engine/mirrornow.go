@@ -2,14 +2,17 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/project"
+	"pawl/internal/sqlitefile"
 )
 
 // Codecs are the systems whose files are read and written.
@@ -71,14 +74,17 @@ func (c Codecs) Mirror(p *project.Project, named string) (*Mirror, error) {
 // stands by now, for of several who do so the last is to know what the others said. Where others went on with the files
 // meanwhile it leaves them alone. The error is for people to know, and no fault of the run.
 func (c Codecs) Refresh(ctx context.Context, p *project.Project, r *Run, cfg Snapshots) error {
-	if _, alive := p.EngineHolder(); alive || r.State.Mirror == nil {
+	if r.State.Mirror == nil {
 		return nil
 	}
 	m, err := c.Mirror(p, r.State.Mirror.String())
 	if m == nil {
 		return err
 	}
-	err = p.Editing(func() error {
+	err = p.Mirroring(func() error {
+		if _, alive := p.EngineHolder(); alive {
+			return nil
+		}
 		if err := r.Refresh(); err != nil {
 			return err
 		}
@@ -91,20 +97,35 @@ func (c Codecs) Refresh(ctx context.Context, p *project.Project, r *Run, cfg Sna
 }
 
 func (m *Mirror) refresh(ctx context.Context, p *project.Project, r *Run, cfg Snapshots) error {
-	files, err := readToWrite(r.State, m.Dir, m.Codec)
-	if err != nil {
-		return err
-	}
-	written := mirrorOver(ctx, p, r, *m, cfg, foreign.Interrupted, false, files)
-	if theirs := m.theirs(p, r.State, files, written); theirs != "" {
-		return fmt.Errorf("%s was changed by somebody else since it was last written for run %s, and stays as it is", theirs, r.State.Run)
-	}
-	if err := m.remember(p, r.State, files, written); err != nil {
-		return err
-	}
-	if err := WriteForeign(m.Dir, m.Codec, files, written); err != nil {
-		return err
-	}
+	written, err := m.put(p, r.State, func(files foreign.Files) ([]foreign.File, error) {
+		written := mirrorOver(ctx, p, r, *m, cfg, foreign.Interrupted, false, files)
+		if theirs := m.theirs(p, r.State, files, written); theirs != "" {
+			return nil, fmt.Errorf("%s was changed by somebody else since it was last written for run %s, and stays as it is", theirs, r.State.Run)
+		}
+		return written, nil
+	})
 	r.Notes = append(r.Notes, MadeAnew(written)...)
-	return nil
+	return err
+}
+
+// put writes what over makes of the files that were read, and again where somebody else was faster. It returns what it wrote.
+func (m *Mirror) put(p *project.Project, run *pawl.State, over func(foreign.Files) ([]foreign.File, error)) (written []foreign.File, err error) {
+	for range tries {
+		var files foreign.Files
+		if files, err = readToWrite(run, m.Dir, m.Codec); err != nil {
+			return nil, err
+		}
+		if written, err = over(files); err != nil {
+			return nil, err
+		}
+		_ = m.remember(p, run, files, written) // a cache
+		err = WriteForeign(m.Dir, m.Codec, files, written)
+		if err == nil {
+			return written, nil
+		}
+		if !errors.Is(err, sqlitefile.ErrChanged) && !errors.Is(err, ErrChanged) {
+			break
+		}
+	}
+	return nil, err
 }

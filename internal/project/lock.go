@@ -166,8 +166,13 @@ func writeHolder(file disk.File, holder Holder) error {
 }
 
 // Editing runs change while nobody else changes project.json or MEMORY.md, or makes what there may be only one of.
-func (p *Project) Editing(change func() error) error {
-	file, err := disk.Create(p.path("edit.lock"))
+func (p *Project) Editing(change func() error) error { return locked(p.path("edit.lock"), change) }
+
+// Mirroring runs write while no other pawl writes another system's files.
+func (p *Project) Mirroring(write func() error) error { return locked(p.path("mirror.lock"), write) }
+
+func locked(path string, do func() error) error {
+	file, err := disk.Create(path)
 	if err != nil {
 		return err
 	}
@@ -175,7 +180,7 @@ func (p *Project) Editing(change func() error) error {
 	if err := flock(file.File, unix.LOCK_EX); err != nil {
 		return fmt.Errorf("lock %s: %w", file.Name(), err)
 	}
-	return change()
+	return do()
 }
 
 func flock(file *os.File, how int) error {
