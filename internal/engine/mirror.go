@@ -90,6 +90,7 @@ func (m *mirror) changed(ctx context.Context, state *pawl.State, plan *pawl.Plan
 	}
 	m.busy, m.when = true, time.Now()
 	now, why := state.Clone(), m.moment(state, plan)
+	ctx = context.WithoutCancel(ctx) // half of what is known would be told as all; the end waits for it
 	m.idle.Go(func() {
 		start := time.Now()
 		m.hear(ctx, now, plan)

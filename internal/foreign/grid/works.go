@@ -90,8 +90,11 @@ func (w *writer) plannedWaves(files foreign.Files) {
 
 func (w *writer) add(k *work) {
 	k.state = w.State.Steps[k.ID]
-	for _, g := range w.State.OpenGates() {
-		k.asked = k.asked || g.Step == k.ID && g.Purpose == pawl.ForImported
+	for i := range w.State.Gates { // what was rejected is asked again
+		g := &w.State.Gates[i]
+		if g.Step == k.ID && g.Purpose == pawl.ForImported && w.State.Gate(g.ID) == g {
+			k.asked = k.asked || g.Open() || g.Answer != nil && g.Answer.Answer == pawl.Rejected
+		}
 	}
 	w.works = append(w.works, k)
 	w.byStep[k.ID] = k
