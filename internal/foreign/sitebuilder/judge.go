@@ -87,13 +87,9 @@ func (r *reader) cutCircles() {
 
 // weigh finds out where a job stands, by what is proven.
 func (r *reader) weigh(j *job) {
-	switch {
-	case j.point != nil:
-		j.step.Native, j.status = j.point.native, j.point.word()
-	case j.entry != nil:
-		j.step.Native, j.status = j.entry.native, meaning(j.entry.native)
-	case j.stream != nil:
-		r.weighStream(j)
+	j.step.Native, j.status = j.said()
+	if j.point == nil && j.entry == nil && j.stream != nil {
+		j.step.Total, j.step.Done = j.stream.tasks, j.stream.complete
 	}
 	if j.status == complete {
 		j.unmet = j.lacking()
@@ -102,18 +98,30 @@ func (r *reader) weigh(j *job) {
 	j.step.Status = j.standing(r.now)
 }
 
-func (r *reader) weighStream(j *job) {
-	s := j.stream
-	j.step.Native, j.status = s.native, meaning(s.native)
-	j.step.Total, j.step.Done = s.tasks, s.complete
+// said returns what is said of a job, and what that means: by its checkpoint, else by the registry, else by its stream's row.
+func (j *job) said() (native string, means word) {
+	switch {
+	case j.point != nil:
+		return j.point.native, j.point.word()
+	case j.entry != nil:
+		return j.entry.native, meaning(j.entry.native)
+	case j.stream != nil:
+		return j.stream.native, j.stream.word()
+	}
+	return "", unknown
+}
+
+// word returns what a stream's counts mean, else what its status does.
+func (s *streamRow) word() word {
 	switch {
 	case s.counted && s.tasks > 0 && s.complete >= s.tasks:
-		j.status = complete
+		return complete
 	case s.blocked > 0:
-		j.status = blocked
+		return blocked
 	case s.counted && (s.doing > 0 || s.complete > 0):
-		j.status = inProgress
+		return inProgress
 	}
+	return meaning(s.native)
 }
 
 // lacking returns why a job is not complete although it says so: criteria that are not met, reviews that are not good
@@ -277,19 +285,27 @@ func (r *reader) output(c *checkpoint, s subtask) string {
 	return name
 }
 
-// blockUntold says what keeps a job from going on that has no checkpoint: what STATUS.md says of its stream, or that the
-// registry calls it so, unless people are asked for it anyway.
+// blockUntold says what keeps a job from going on that has no checkpoint, unless people are asked for it anyway.
 func (r *reader) blockUntold(j *job) {
 	asked := slices.ContainsFunc(r.asked, func(e escalation) bool { return e.native == "pending" && slices.Contains(e.tasks, j.task) })
-	if j.status != blocked || asked {
-		return
+	if text := j.untold(); text != "" && !asked {
+		r.out.Blockers = append(r.out.Blockers, pawl.Blocker{Text: text, Step: j.id})
 	}
-	text := "it is blocked, and does not say by what"
-	if j.stream != nil {
-		text = cmp.Or(oneLine(strings.Trim(j.stream.native, "* ")), text)
-	}
-	r.out.Blockers = append(r.out.Blockers, pawl.Blocker{Text: text, Step: j.id})
 }
+
+// untold returns by what a job without a checkpoint is blocked, if it is: by what STATUS.md says of its stream, or by nothing
+// that is told where only the registry calls it so.
+func (j *job) untold() string {
+	if _, means := j.said(); means != blocked {
+		return ""
+	}
+	if j.stream != nil {
+		return cmp.Or(oneLine(strings.Trim(j.stream.native, "* ")), blockedByNothing)
+	}
+	return blockedByNothing
+}
+
+const blockedByNothing = "it is blocked, and does not say by what"
 
 // block says what keeps a job from going on.
 func (r *reader) block(j *job) {
@@ -304,7 +320,7 @@ func (r *reader) block(j *job) {
 		}
 	}
 	if len(found) == 0 {
-		found = []pawl.Blocker{{Text: "it is blocked, and does not say by what", Step: j.id, Needs: j.point.instructions, Opened: j.point.updated}}
+		found = []pawl.Blocker{{Text: blockedByNothing, Step: j.id, Needs: j.point.instructions, Opened: j.point.updated}}
 	}
 	r.out.Blockers = append(r.out.Blockers, found...)
 }

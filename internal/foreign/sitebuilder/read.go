@@ -163,14 +163,22 @@ func counts(current bool) string {
 	return "that one is newer and counts"
 }
 
-// fromBoard makes a job of each stream of STATUS.md, where nothing else tells of work.
+// fromBoard makes a job of each stream of STATUS.md that has none, where nothing tells of work but streams.
 func (r *reader) fromBoard() {
-	if len(r.jobs) > 0 {
-		return
+	known := map[string]bool{}
+	for _, s := range r.board.streams {
+		known[s.name] = false
+	}
+	for _, j := range r.jobs {
+		if _, stream := known[j.task]; !stream {
+			return
+		}
+		known[j.task] = true
 	}
 	for i := range r.board.streams {
-		s := &r.board.streams[i]
-		r.jobs = append(r.jobs, &job{agent: strings.ToLower(s.name), task: s.name, stream: s})
+		if s := &r.board.streams[i]; !known[s.name] {
+			r.jobs = append(r.jobs, &job{agent: agentNamed(s.name), task: s.name, stream: s})
+		}
 	}
 }
 

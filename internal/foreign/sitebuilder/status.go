@@ -33,8 +33,12 @@ type streamRow struct {
 // agent returns the agent of a row: "Migration (Riley)" is migration.
 func (a agentRow) agent() string {
 	first, _, _ := strings.Cut(strings.Trim(a.name, "* "), " ")
-	return strings.ToLower(first)
+	return agentNamed(first)
 }
+
+// agentNamed returns what an agent of this name is called in a file's name: without hyphens, since behind the first one its
+// task begins.
+func agentNamed(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
 
 // readStatus reads STATUS.md: its first lines as facts, its tables of agents and streams.
 func (r *reader) readStatus() {

@@ -53,7 +53,7 @@ type work struct {
 	agent, task string
 	entry       *task
 	state       *pawl.StepState
-	known       bool // it is in the registry or has a file
+	untold      string // by what its team calls it blocked, without a checkpoint
 
 	word     word // as its checkpoint is to say
 	percent  int
@@ -111,10 +111,8 @@ func (r *reader) gatherNames() {
 	}
 	slices.SortStableFunc(others, func(a, b *job) int { return cmp.Or(cmp.Compare(a.agent, b.agent), cmp.Compare(a.task, b.task)) })
 	r.jobs = append(r.jobs, others...)
-	if len(r.jobs) == 0 {
-		r.readStatus()
-		r.fromBoard()
-	}
+	r.readStatus()
+	r.fromBoard()
 	r.identify()
 }
 
@@ -132,7 +130,7 @@ func (w *writer) assign() {
 	add := func(s *pawl.Step, phase string) {
 		k := &work{Step: s, agent: agentOf(phase), task: string(s.ID), state: w.State.Steps[s.ID]}
 		if j := byID[s.ID]; j != nil {
-			k.agent, k.task, k.entry, k.known = cmp.Or(j.agent, k.agent), j.task, j.entry, true
+			k.agent, k.task, k.entry, k.untold = cmp.Or(j.agent, k.agent), j.task, j.entry, j.untold()
 		}
 		w.works = append(w.works, k)
 	}
@@ -203,4 +201,12 @@ func (w *writer) blockers(id pawl.StepID) (open, cleared []pawl.Blocker) {
 		}
 	}
 	return open, cleared
+}
+
+// asFound reports whether nothing has happened to a task but what its team's files say themselves, outside of a checkpoint.
+func (w *writer) asFound(k *work, open, cleared []pawl.Blocker) bool {
+	if st := k.state; st != nil && (st.Status != pawl.Pending || st.Attempts > 0) || len(cleared) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(open, func(b pawl.Blocker) bool { return b.Text != k.untold && !theirs.MatchString(b.Text) })
 }

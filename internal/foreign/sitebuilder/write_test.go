@@ -634,3 +634,36 @@ func TestWhatWasCutOffIsNamed(t *testing.T) {
 	s.files = with(s.files, sitebuilder.Codec.Write(s.files, v))
 	s.has("progress/checkpoints/migration-T060.json", "leaflet-01.md\",\n    \"a.html\"\n  ]", "INDEX.json\",\n    \"b.html\"\n  ]", `"type": "attempt_ended"`, `"message": "its supervisor was lost"`)
 }
+
+// TestAStreamStays: a stream that STATUS.md alone tells of keeps its row, and gets no checkpoint, until something happens to
+// it; then the rows of the others stay, and they are streams still.
+func TestAStreamStays(t *testing.T) {
+	t.Parallel()
+	const status = "# Status\n\n## Stream Progress\n\n| Stream | Tasks | Complete | In Progress | Blocked | Status |\n|---|---|---|---|---|---|\n" +
+		"| COMMUNITY | 4 | 2 | 0 | 2 | Blocked by ESC-001 |\n| WEB-SITE | 4 | 2 | 1 | 0 | going on |\n\n## Active Agents\n\n" +
+		"| Agent | Status | Current Task | Last Checkpoint |\n|---|---|---|---|\n" +
+		"| Community (Morgan) | Blocked | Payment/form integration | — |\n| Web-site (Quinn) | Idle | — | — |\n"
+	s := imported(t, foreign.Files{{Path: base + "progress/STATUS.md", Data: []byte(status)}})
+	for _, f := range sitebuilder.Codec.Write(s.files, s.view()) {
+		t.Errorf("%s was written:\n%s", f.Path, f.Data)
+	}
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("WEB-SITE", 1)})
+	s.files = with(s.files, sitebuilder.Codec.Write(s.files, s.view()))
+	s.Tell(s.done("WEB-SITE", 1))
+	s.files = with(s.files, sitebuilder.Codec.Write(s.files, s.view()))
+	s.has("progress/STATUS.md", "| Community (Morgan) | Blocked | Payment/form integration | — |\n| Web-site (Quinn) | Completed |", "| community | COMMUNITY | 0% | — | blocked |")
+	s.has("progress/checkpoints/web_site-WEB-SITE-complete.json", `"status": "complete"`)
+	for _, f := range s.files {
+		if strings.Contains(strings.ToLower(f.Path), "community") {
+			t.Errorf("%s was written", f.Path)
+		}
+	}
+	var tasks []pawl.StepID
+	r, _ := sitebuilder.Codec.Read(s.files, now)
+	for _, step := range r.Phases[0].Steps {
+		tasks = append(tasks, step.ID)
+	}
+	if want := []pawl.StepID{"WEB-SITE", "COMMUNITY"}; !slices.Equal(tasks, want) {
+		t.Errorf("afterwards there are the tasks %v, want %v", tasks, want)
+	}
+}

@@ -16,15 +16,18 @@ import (
 
 // checkpoint brings a task's checkpoint up to date, if the run has worked on it.
 func (w *writer) checkpoint(k *work) {
-	current, archived := w.fileOf(k.agent, k.task)
 	open, cleared := w.blockers(k.ID)
-	if k.state == nil && len(open)+len(cleared) > 0 {
+	if w.asFound(k, open, cleared) {
+		if len(open) > 0 {
+			k.word = blocked
+		}
+		return
+	}
+	current, archived := w.fileOf(k.agent, k.task)
+	if k.state == nil {
 		k.state = &pawl.StepState{Status: pawl.Pending}
 	}
 	st := k.state
-	if st == nil || st.Status == pawl.Pending && st.Attempts == 0 && len(open)+len(cleared) == 0 {
-		return
-	}
 	k.word = w.standing(k, open)
 	base := cmp.Or(w.file(current), w.file(archived))
 	if k.imported = strings.HasPrefix(st.Adopted, "imported"); k.imported && w.found {

@@ -140,7 +140,7 @@ func (w *writer) agentStanding(works []*work) agentStanding {
 		}
 		now, status := 1, "Completed"
 		switch {
-		case k.state == nil || k.word == unknown && !k.state.Finished():
+		case k.word == unknown && !k.state.Finished():
 			now, status = 2, "Idle"
 		case len(k.state.Live()) > 0:
 			now, status = 5, "Active"
@@ -358,7 +358,7 @@ func (w *writer) rows(there map[[2]string]splice.Row) string {
 
 // row returns a task's row, and its cells.
 func (w *writer) row(k *work) (text string, cells []string) {
-	progress, at, status := "0%", "—", "not started"
+	progress, at, status := "0%", "—", cmp.Or(string(k.word), "not started")
 	if e := edit(w.data(w.pathOf(k))); e != nil {
 		progress, status = strconv.Itoa(e.number("progress_percent"))+"%", cmp.Or(oneLine(e.says("status")), status)
 		if up, _ := parseTime(e.says("updated_at")); !up.IsZero() {
