@@ -8,6 +8,7 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign/splice"
+	"pawl/internal/foreign/sqldump"
 )
 
 // lists returns the tasks that are completed and pending, as JSON. Those that are there stay where they stand, also tasks
@@ -85,13 +86,13 @@ func (w *writer) listThere(column string) *splice.JSON {
 
 // metadata returns the row's metadata with what is known of the tasks, and the lists where they have no columns.
 func (w *writer) metadata(lists map[string]string) string {
-	there := "{}"
-	if w.entry != nil && w.entry.meta != nil {
-		there = text(w.entry.Row, "metadata")
-	} else if w.entry != nil && text(w.entry.Row, "metadata") != "" {
-		return text(w.entry.Row, "metadata") // it is no object: it stays
+	if w.oddMetadata() {
+		return text(w.entry.Row, "metadata")
 	}
-	m := &members{text: []byte(there)}
+	m := &members{text: []byte("{}")}
+	if w.entry != nil && w.entry.meta != nil {
+		m.text = []byte(text(w.entry.Row, "metadata"))
+	}
 	columns := w.source.Table(statesTable).Columns
 	for _, name := range []string{"completed_tasks", "pending_tasks"} {
 		if !slices.Contains(columns, name) {
@@ -110,8 +111,21 @@ func (w *writer) metadata(lists map[string]string) string {
 			}
 		}
 	}
-	m.set(string(w.State.Run), "pawl", "run")
 	return string(m.text)
+}
+
+// signed returns metadata that names the run by which the row is kept.
+func (w *writer) signed(meta string) sqldump.Value {
+	m := &members{text: []byte(meta)}
+	if !w.oddMetadata() {
+		m.set(string(w.State.Run), "pawl", "run")
+	}
+	return sqldump.TextOf(string(m.text))
+}
+
+// oddMetadata reports whether the row's metadata is no object: it stays as it is.
+func (w *writer) oddMetadata() bool {
+	return w.entry != nil && w.entry.meta == nil && text(w.entry.Row, "metadata") != ""
 }
 
 // known reports whether the row says already how a task ended, in its own word.

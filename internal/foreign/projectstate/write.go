@@ -22,9 +22,10 @@ func (c codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 	if len(w.refuses()) > 0 {
 		return nil
 	}
-	w.state()
-	w.snapshots()
-	w.projects()
+	if w.state() {
+		w.snapshots()
+		w.projects()
+	}
 	w.gates()
 	data := w.source.Bytes()
 	if string(data) == string(w.source.Data) {
@@ -157,8 +158,8 @@ func (w *writer) status() string {
 	return "active"
 }
 
-// state writes the row.
-func (w *writer) state() {
+// state writes the row. It reports false where that is as the run found it: as long as nothing has happened in the run.
+func (w *writer) state() (kept bool) {
 	t := w.source.Table(statesTable)
 	before := w.entry.json()
 	values := w.row()
@@ -169,11 +170,18 @@ func (w *writer) state() {
 	}
 	values["metadata"] = sqldump.TextOf(meta)
 	if w.entry == nil {
+		values["metadata"] = w.signed(meta)
 		w.add(t, values)
-		return
+		return true
 	}
 	if values["last_action"].Kind == sqldump.Null {
 		delete(values, "last_action") // nothing happened yet
+	}
+	if signed := w.signed(meta); signed != values["metadata"] {
+		if len(w.differing(w.entry.Row, values)) == 0 {
+			return false
+		}
+		values["metadata"] = signed
 	}
 	changed := w.change(w.entry.Row, values)
 	w.stamp()
@@ -181,18 +189,24 @@ func (w *writer) state() {
 	if len(changed) > 0 && !progress {
 		w.remember(before, changed)
 	}
+	return true
 }
 
 // change sets what differs, and returns the names of those columns.
 func (w *writer) change(row *sqldump.Row, values map[string]sqldump.Value) []string {
-	var changed []string
+	return slices.DeleteFunc(w.differing(row, values), func(column string) bool { return !w.source.Set(row, column, values[column]) })
+}
+
+// differing returns the columns of a row that are to be otherwise.
+func (w *writer) differing(row *sqldump.Row, values map[string]sqldump.Value) []string {
+	var differ []string
 	for _, column := range w.source.Table(statesTable).Columns {
 		want, ours := values[column]
-		if have, there := row.Get(column); ours && (have != want || !there) && w.source.Set(row, column, want) {
-			changed = append(changed, column)
+		if have, there := row.Get(column); ours && (have != want || !there) {
+			differ = append(differ, column)
 		}
 	}
-	return changed
+	return differ
 }
 
 // stamp says when something happened last. A later time that is there stays.

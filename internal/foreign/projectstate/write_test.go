@@ -363,14 +363,20 @@ func TestANewRow(t *testing.T) {
 	says(t, s.write(), "status", "active", "last_updated", "2026-02-28 12:03:00.000000", "created_at", "2026-02-28 12:01:00.000000")
 }
 
-// Before anything happens to an imported project, only whose run it is now is new in its row.
+// Before anything happens to an imported project, its file stays as it was found.
 func TestNothingHappenedYet(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t, fixture(t, "program.sql", `'["write_tables", "deploy"]'`, `'["deploy"]'`), first)
 	s.Plan.Phases[0].Steps = s.Plan.Phases[0].Steps[2:]
 	s.Plan.Phases[1].Steps = s.Plan.Phases[1].Steps[1:]
-	says(t, s.write(), "last_action", "Created file src/tables.py", "pending_tasks", `["deploy"]`, "completed_tasks", `["08", "read_tides"]`,
-		"active_task_id", "write_tables", "active_agent_id", "backend_dev", "status", "active")
+	for _, f := range projectstate.Codec.Write(s.files, s.view(true)) {
+		t.Errorf("%s was written:\n%s", f.Path, cmp.Diff(string(s.files[0].Data), string(f.Data)))
+	}
+	s.done("write_tables")
+	says(t, s.write(), "last_action", "Completed write_tables", "completed_tasks", `["08", "read_tides", "write_tables"]`)
+	if run := `"pawl": {"run": "`; !strings.Contains(string(s.files[0].Data), run) {
+		t.Errorf("it does not say %s", run)
+	}
 }
 
 // A time that is later than the run's last event stays; one that has not come yet does not.
