@@ -72,6 +72,9 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 	for _, name := range names {
 		fmt.Fprintln(a.Out, name)
 	}
+	if len(names) == 0 {
+		fmt.Fprintln(a.Err, "pawl: nothing is to be changed there")
+	}
 	return nil
 }
 

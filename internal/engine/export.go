@@ -12,7 +12,8 @@ import (
 
 // Export writes the files of another system that differ from how they are to be for a run, as mirrorOver does, and returns
 // them; dry: it only returns them. Where nothing of the system is yet they begin with those that the run was made of, as they
-// stand now: what they say and pawl does not know is not forgotten, and nothing is made up in its place.
+// stand now: what they say and pawl does not know is not forgotten, and nothing is made up in its place. Those that it was
+// made of stay as they are as long as nothing has happened in it that they do not say.
 func Export(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snapshots, engine, dry bool) (written []foreign.File, err error) {
 	over := func(files foreign.Files) ([]foreign.File, error) {
 		var source foreign.Files
@@ -21,6 +22,8 @@ func Export(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snaps
 			if source, err = madeFrom(ctx, p, r.State, m.Codec); err != nil {
 				return nil, err
 			}
+		} else if same, err := asFound(ctx, p, r.State, m); same || err != nil {
+			return nil, err
 		}
 		return copied(source, mirrorOver(ctx, p, r, m, cfg, foreign.Exported, engine, slices.Concat(files, source))), nil
 	}
@@ -44,10 +47,7 @@ func madeFrom(ctx context.Context, p *project.Project, s *pawl.State, codec fore
 	if s.Imported != codec.System() {
 		return nil, nil
 	}
-	dir := s.ImportPath
-	if filepath.IsLocal(dir) {
-		dir = filepath.Join(p.Root, dir)
-	}
+	dir := importDir(p, s)
 	folder, err := OpenForeign(ctx, p, codec, dir)
 	if err != nil {
 		return nil, err
@@ -58,6 +58,35 @@ func madeFrom(ctx context.Context, p *project.Project, s *pawl.State, codec fore
 		return nil, nil
 	}
 	return readToWrite(s, dir, codec)
+}
+
+// importDir returns the folder that a run was made of.
+func importDir(p *project.Project, s *pawl.State) string {
+	if filepath.IsLocal(s.ImportPath) {
+		return filepath.Join(p.Root, s.ImportPath)
+	}
+	return s.ImportPath
+}
+
+// asFound reports whether a run was made of a folder's files, nothing has happened in it since, and it holds for true what
+// they say. Where they were left in the middle of a step, how to go on there is still to be written.
+func asFound(ctx context.Context, p *project.Project, s *pawl.State, m Mirror) (bool, error) {
+	if s.Imported != m.Codec.System() || s.Seq != s.ImportSeq || filepath.Clean(m.Dir) != filepath.Clean(importDir(p, s)) {
+		return false, nil
+	}
+	folder, err := OpenForeign(ctx, p, m.Codec, m.Dir)
+	if err != nil {
+		return false, err
+	}
+	reading, _ := folder.Read(s.ImportPlace)
+	for _, phase := range reading.Phases {
+		for _, step := range phase.Steps {
+			if begun := step.Status != pawl.Done && step.Status != pawl.Pending; begun || (step.Status == pawl.Done) != s.Steps[step.ID].Finished() {
+				return false, nil
+			}
+		}
+	}
+	return Importing{Reading: reading, Path: s.ImportPath, Place: s.ImportPlace}.made(s), nil
 }
 
 // copied returns what is to be written where files are yet to be copied, and then changed.
