@@ -35,7 +35,7 @@ type scanner struct {
 	text    []byte
 	at      int
 	broken  string // why there are no more words
-	bracket int    // where the bracket that was opened last may end: at the first ], comma or line end
+	bracket int    // where the bracket that was opened last may end: at the first ], comma, quote or line end
 }
 
 // next returns the next word, past white space and comments.
@@ -160,7 +160,7 @@ func unescape(c byte) byte {
 func (s *scanner) bracketed() token {
 	from := s.at
 	if s.bracket <= from { // looked for once, however many brackets are open
-		n := bytes.IndexAny(s.text[from:], "],\n")
+		n := bytes.IndexAny(s.text[from:], "],'\n")
 		if n < 0 {
 			n = len(s.text) - from
 		}
