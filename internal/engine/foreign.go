@@ -109,7 +109,7 @@ func (f *ForeignFolder) Prune(keep int) ([]foreign.File, error) {
 	return p.Prune(f.files, keep, f.world)
 }
 
-// Write writes files where the folder's were read; what somebody else has changed since ends it with ErrChanged. Of a project
+// Write writes files where the folder's were read; what somebody else has changed since ends it with foreign.ErrChanged. Of a project
 // (nil: there is none) no other pawl writes such files meanwhile.
 func (f *ForeignFolder) Write(p *project.Project, files []foreign.File) error {
 	write := func() error { return WriteForeign(f.dir, f.codec, f.files, files) }

@@ -19,7 +19,7 @@ import (
 // WriteForeign writes files of a codec's system where ReadForeign read them, each whole and durably; one without data is
 // removed, a folder (its path ends in a slash) only where nothing is left in it. In a database what differs is changed, all
 // at once. Where a path leads out of the folder, or through a link, nothing is written. What somebody else has changed since
-// it was read ends it with ErrChanged, and stays as it is.
+// it was read ends it with foreign.ErrChanged, and stays as it is.
 func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []foreign.File) error {
 	dir, _ = placeOf(dir, codec)
 	if err := notOurs(dir); err != nil {
@@ -56,9 +56,6 @@ func MadeAnew(written []foreign.File) []string {
 	return notes
 }
 
-// ErrChanged means that somebody else has changed a file since it was read.
-var ErrChanged = errors.New("somebody else has changed it meanwhile")
-
 // expected returns how a file is to be found, after it was read and some were written; nil: it is not to be there.
 func expected(read foreign.Files, written []foreign.File, name string) []byte {
 	for _, f := range slices.Backward(written) {
@@ -81,7 +78,7 @@ func unchanged(path string, want []byte, f foreign.File) error {
 	case err == nil && f.Data != nil && bytes.Equal(data, f.Data):
 		return nil
 	case err == nil || errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("write %s: %w", path, ErrChanged)
+		return fmt.Errorf("write %s: %w", path, foreign.ErrChanged)
 	}
 	return err
 }

@@ -12,7 +12,6 @@ import (
 	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/project"
-	"pawl/internal/sqlitefile"
 )
 
 // Codecs are the systems whose files are read and written.
@@ -123,7 +122,7 @@ func (m *Mirror) put(p *project.Project, run *pawl.State, over func(foreign.File
 		if err == nil {
 			return written, nil
 		}
-		if !errors.Is(err, sqlitefile.ErrChanged) && !errors.Is(err, ErrChanged) {
+		if !errors.Is(err, foreign.ErrChanged) {
 			break
 		}
 	}
