@@ -17,6 +17,7 @@ import (
 	"pawl/internal/foreign"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/random"
 )
 
 // Importing says what a run is made of.
@@ -144,7 +145,7 @@ func (m *importer) planFile() ([]byte, error) {
 	if len(plan.Steps()) == 0 {
 		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("import %s: no work was found in %s", m.System, m.Path), Hint: "pawl import " + m.System + " --dry-run"}
 	}
-	m.run = pawl.NewRunID(plan.Name, time.Now(), randomHex(2))
+	m.run = pawl.NewRunID(plan.Name, time.Now(), random.Hex(2))
 	if err != nil {
 		return nil, err
 	}

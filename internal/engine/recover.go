@@ -12,6 +12,7 @@ import (
 	"pawl"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/random"
 	"pawl/internal/recovery"
 	"pawl/internal/snapshot"
 )
@@ -137,7 +138,7 @@ func (r *Recovery) fromNothing(ctx context.Context, records *savedRecords, o Rec
 	if plan.Plan == nil {
 		return &pawl.Error{Kind: pawl.KindNothing, Err: errors.New("no run is left here, and no plan was found"), Hint: "pawl recover --plan FILE"}
 	}
-	run := pawl.NewRunID(plan.Name, time.Now(), randomHex(2))
+	run := pawl.NewRunID(plan.Name, time.Now(), random.Hex(2))
 	r.New, r.plan = true, plan
 	return r.consider(ctx, run, records, o)
 }

@@ -13,6 +13,7 @@ import (
 	"pawl"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/random"
 	"pawl/internal/snapshot"
 	"pawl/internal/snapshot/pack"
 )
@@ -118,7 +119,7 @@ func isNoSession(s *pawl.State) bool { return s.Kind != pawl.SessionRun }
 // createSession makes a run without a plan.
 func createSession(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
 	const name = "session"
-	run := pawl.NewRunID(name, time.Now(), randomHex(2))
+	run := pawl.NewRunID(name, time.Now(), random.Hex(2))
 	log, err := journal.Create(p.Runs(), run)
 	if err != nil {
 		return "", err
