@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -79,7 +80,7 @@ func (a *app) otherWork(ctx context.Context, p *project.Project, plan *pawl.Plan
 	if !a.hasPerson() {
 		return false, &pawl.Error{
 			Kind: pawl.KindUsage, Hint: "pawl import " + system + ", or --new",
-			Err: fmt.Errorf("workflow %s of %s is unfinished here: go on with it, or say --new to archive it and start afresh", orText(q.Workflow, "(unknown)"), system),
+			Err: fmt.Errorf("workflow %s of %s is unfinished here: go on with it, or say --new to archive it and start afresh", cmp.Or(q.Workflow, "(unknown)"), system),
 		}
 	}
 	yes, err := a.ask(q.Ask, q.Yes)

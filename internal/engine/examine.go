@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -292,7 +293,7 @@ func gitFacts(ctx context.Context, p *project.Project, record *snapshot.Record) 
 // recordOf finds the commit record of a checkpoint, or says why there is none.
 func recordOf(ctx context.Context, p *project.Project, cfg Snapshots, c *pawl.Checkpoint) (snapshot.Record, error) {
 	if c.Snapshot == nil || c.Snapshot.Record == "" {
-		return snapshot.Record{}, errors.New(orElse(c.Unsaved(), "it was taken without files"))
+		return snapshot.Record{}, errors.New(cmp.Or(c.Unsaved(), "it was taken without files"))
 	}
 	if _, err := os.Stat(p.Snapshots()); err != nil {
 		return snapshot.Record{}, err

@@ -331,7 +331,7 @@ func (m *importer) step(s *foreign.Step) error {
 	}
 	outputs := m.proven[s.ID]
 	if s.Status == pawl.Skipped {
-		return m.say(s.Ended, pawl.StepSkipped{Step: s.ID, Why: orElse(s.Why, "skipped in "+m.System)})
+		return m.say(s.Ended, pawl.StepSkipped{Step: s.ID, Why: cmp.Or(s.Why, "skipped in "+m.System)})
 	}
 	planned := m.plan.byID[s.ID]
 	needs := given(m.plan.needs[s.ID], m.state)

@@ -188,7 +188,7 @@ func current(ctx context.Context, p *project.Project, runs []pawl.RunID) (pawl.R
 		return holder.Run, nil
 	}
 	unfinished, err := firstUnfinished(ctx, p, runs, isNoSession)
-	return pawl.RunID(orElse(string(unfinished), string(runs[0]))), err
+	return pawl.RunID(cmp.Or(string(unfinished), string(runs[0]))), err
 }
 
 // Unfinished returns the newest unfinished run of the plan that the user keeps at source, empty where there is none.
