@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/foreign"
 	"pawl/internal/journal"
 	"pawl/internal/project"
@@ -209,7 +210,7 @@ func (m *mirror) write(v foreign.View) error {
 // mirrorOver returns the files of another system that differ from how they are to be for a run that no engine of ours works
 // on, over those that were read; engine says whether another one does. A run whose attempts live on under their supervisors
 // is as active as with one: nobody is to begin their work again.
-func mirrorOver(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snapshots, why foreign.Moment, engine bool, files foreign.Files) []foreign.File {
+func mirrorOver(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg config.Snapshots, why foreign.Moment, engine bool, files foreign.Files) []foreign.File {
 	var store *snapshot.Store
 	if _, err := os.Stat(p.Snapshots()); err == nil {
 		if store, err = OpenSnapshots(ctx, p, cfg); err == nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/foreign"
 	"pawl/internal/project"
 )
@@ -72,7 +73,7 @@ func (c Codecs) Mirror(p *project.Project, named string) (*Mirror, error) {
 // Refresh has another system's files say how a run stands that has them kept up to date, and that no engine works on: as it
 // stands by now, for of several who do so the last is to know what the others said. Where others went on with the files
 // meanwhile it leaves them alone. The error is for people to know, and no fault of the run.
-func (c Codecs) Refresh(ctx context.Context, p *project.Project, r *Run, cfg Snapshots) error {
+func (c Codecs) Refresh(ctx context.Context, p *project.Project, r *Run, cfg config.Snapshots) error {
 	if r.State.Mirror == nil {
 		return nil
 	}
@@ -95,7 +96,7 @@ func (c Codecs) Refresh(ctx context.Context, p *project.Project, r *Run, cfg Sna
 	return nil
 }
 
-func (m *Mirror) refresh(ctx context.Context, p *project.Project, r *Run, cfg Snapshots) error {
+func (m *Mirror) refresh(ctx context.Context, p *project.Project, r *Run, cfg config.Snapshots) error {
 	written, err := m.put(p, r.State, func(files foreign.Files) ([]foreign.File, error) {
 		written := mirrorOver(ctx, p, r, *m, cfg, foreign.Interrupted, false, files)
 		if theirs := m.theirs(p, r.State, files, written); theirs != "" {

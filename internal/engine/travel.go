@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/random"
@@ -27,7 +28,7 @@ type SavedCheckpoint struct {
 
 // CheckpointNow takes a checkpoint that somebody asks for, and journals it. A checkpoint without a snapshot is an error
 // here.
-func CheckpointNow(ctx context.Context, p *project.Project, run pawl.RunID, cfg Snapshots, by pawl.Author, why string) (SavedCheckpoint, error) {
+func CheckpointNow(ctx context.Context, p *project.Project, run pawl.RunID, cfg config.Snapshots, by pawl.Author, why string) (SavedCheckpoint, error) {
 	store, err := OpenSnapshots(ctx, p, cfg)
 	if err != nil {
 		return SavedCheckpoint{}, err

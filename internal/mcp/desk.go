@@ -127,8 +127,8 @@ func (d *desk) act(ctx context.Context, p *project.Project, run pawl.RunID, by p
 	if err != nil {
 		return nil, err
 	}
-	if cfg, err := snapshots(p); err == nil {
-		_ = d.codecs.Refresh(ctx, p, r, cfg)
+	if c, err := config.Read(p.Config()); err == nil {
+		_ = d.codecs.Refresh(ctx, p, r, c.Snapshots)
 	}
 	return r, nil
 }
@@ -138,12 +138,6 @@ func (d *desk) runToTell(ctx context.Context, p *project.Project) (pawl.RunID, e
 		return at.run, nil
 	}
 	return engine.RunToTell(ctx, p, d.version)
-}
-
-// snapshots returns how the project keeps its files.
-func snapshots(p *project.Project) (engine.Snapshots, error) {
-	c, err := config.Read(p.Config())
-	return engine.Snapshots{Quota: int64(c.Snapshots.Quota), Ignore: c.Snapshots.Ignore, Off: c.Snapshots.Off}, err
 }
 
 // maxWords is how much of a text of others an answer has room for, in bytes.
