@@ -123,7 +123,7 @@ func folderArgument(p *project.Project, m *engine.Mirror) string {
 // goOnWith makes a run of another system's workflow, where none was made of it yet, and carries it on.
 func (a *app) goOnWith(ctx context.Context, p *project.Project, m *engine.Mirror, folder *engine.ForeignFolder, o runOptions) error {
 	reading, findings := folder.Read("")
-	reading = seenFrom(p.Root, m.Dir, reading)
+	reading = inProject(p.Root, m.Dir, reading)
 	run, err := a.madeOf(ctx, reading, m.Dir, firstPlace(folder))
 	if err != nil {
 		return err

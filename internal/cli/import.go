@@ -105,7 +105,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 		return err
 	}
 	if place == "" {
-		reading = seenFrom(root, dir, reading)
+		reading = inProject(root, dir, reading)
 	}
 	if o.dry {
 		reading, found := engine.Prove(root, reading)
@@ -149,8 +149,8 @@ func (a *app) nothingRead(system, dir string, findings []pawl.Finding) error {
 	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no files of %s in %s", system, dir), Hint: "pawl import " + system + " PATH"}
 }
 
-// seenFrom returns the reading of a folder as the project sees it, where that lies in the project.
-func seenFrom(root, dir string, reading foreign.Reading) foreign.Reading {
+// inProject returns the reading of a folder as the project sees it, where that lies in the project.
+func inProject(root, dir string, reading foreign.Reading) foreign.Reading {
 	info, err := os.Stat(dir)
 	rel, relErr := filepath.Rel(root, dir)
 	if err != nil || relErr != nil || !info.IsDir() || rel == "." || !filepath.IsLocal(rel) {

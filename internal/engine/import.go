@@ -168,7 +168,7 @@ func (m *importer) check(plan *pawl.Plan) {
 		}
 	}
 	for _, step := range plan.Steps() {
-		step.Accept = read[step.ID].Checks(m.System, seenFrom(step.Dir, m.Path), m.Dense())
+		step.Accept = read[step.ID].Checks(m.System, pathFrom(step.Dir, m.Path), m.Dense())
 	}
 }
 
@@ -232,8 +232,8 @@ func first(phases []foreign.Phase, n int) []foreign.Phase {
 	return phases
 }
 
-// seenFrom returns a path in the project as a step sees it that works in a folder; empty where it is the project itself.
-func seenFrom(dir, path string) string {
+// pathFrom returns a path in the project as a step sees it that works in a folder; empty where it is the project itself.
+func pathFrom(dir, path string) string {
 	if path == "." {
 		return ""
 	}
