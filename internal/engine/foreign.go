@@ -35,17 +35,16 @@ func OpenForeign(ctx context.Context, p *project.Project, codec foreign.Codec, d
 	if err != nil {
 		return nil, err
 	}
-	at := dir
-	dir = worldAt(dir, codec)
-	commits, err := commitsIn(ctx, dir)
+	of := placeOf(dir, codec).speaksOf()
+	commits, err := commitsIn(ctx, of)
 	if err != nil {
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: "which commits there are could not be found out: " + err.Error()})
 	}
-	world := worldOf(ctx, dir, commits)
+	world := worldOf(ctx, of, commits)
 	if p != nil {
 		world.Run = saidOnce(ctx, p)
 	}
-	f := &ForeignFolder{codec: codec, dir: at, files: files, world: world, commits: commits, findings: findings}
+	f := &ForeignFolder{codec: codec, dir: dir, files: files, world: world, commits: commits, findings: findings}
 	for _, unread := range f.Unread() {
 		f.world.Unread = append(f.world.Unread, unread.Where)
 	}
@@ -185,17 +184,6 @@ func unknownIn(ctx context.Context, dir string) func(string) bool {
 	return func(hash string) bool {
 		return known() != nil && !known()(hash) && !gitHas(ctx, dir, hash) && ctx.Err() == nil
 	}
-}
-
-// worldAt returns the folder that files speak of: the one that they lie in, or the project that a single file lies in.
-func worldAt(path string, codec foreign.Codec) string {
-	dir, only := placeOf(path, codec)
-	for above := dir; only != "" && filepath.Dir(above) != above; above = filepath.Dir(above) {
-		if info, err := os.Stat(filepath.Join(above, project.Folder)); err == nil && info.IsDir() {
-			return above
-		}
-	}
-	return dir
 }
 
 // worldOf is what a system's validation may ask of a folder and of git.

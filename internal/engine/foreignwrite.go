@@ -21,14 +21,14 @@ import (
 // at once. Where a path leads out of the folder, or through a link, nothing is written. What somebody else has changed since
 // it was read ends it with foreign.ErrChanged, and stays as it is.
 func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []foreign.File) error {
-	dir, _ = placeOf(dir, codec)
-	if err := notOurs(dir); err != nil {
+	at := placeOf(dir, codec)
+	if err := notOurs(at.dir); err != nil {
 		return err
 	}
 	paths := make([]string, len(files))
 	for i, f := range files {
 		var err error
-		if paths[i], err = inside(dir, f.Path); err != nil {
+		if paths[i], err = inside(at.dir, f.Path); err != nil {
 			return err
 		}
 	}
