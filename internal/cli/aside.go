@@ -98,7 +98,7 @@ func notOver(ctx context.Context, p *project.Project, m *engine.Mirror, folder *
 		return nil
 	}
 	system := m.Codec.System()
-	last := engine.Mirrors(ctx, p, plan.Name, m.Said(p))
+	last := engine.LastMirrored(ctx, p, plan.Name, m.Said(p))
 	hint := fmt.Sprintf("pawl import %s%s, or a folder of its own: --mirror %s=PATH", system, folderArgument(p, m), system)
 	if last != nil && m.ChangedSince([]foreign.File{{Path: file}}, last.Updated) == "" {
 		if last.Ended() || fresh {

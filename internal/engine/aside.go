@@ -32,9 +32,9 @@ func (f *ForeignFolder) Unfinished(plan *pawl.Plan) (what, file string) {
 	return owner.Unfinished(f.files, f.world, plan)
 }
 
-// Mirrors returns the newest run of a plan's name that has the files of a system at a path kept up to date, archived or
+// LastMirrored returns the newest run of a plan's name that has the files of a system at a path kept up to date, archived or
 // not; nil where there is none. Runs that cannot be read are none.
-func Mirrors(ctx context.Context, p *project.Project, name string, m pawl.RunMirrored) *pawl.State {
+func LastMirrored(ctx context.Context, p *project.Project, name string, m pawl.RunMirrored) *pawl.State {
 	var newest *pawl.State
 	look := func(s *pawl.State, err error) {
 		if err == nil && s.Name == name && s.Mirror != nil && *s.Mirror == m && (newest == nil || s.Updated.After(newest.Updated)) {
