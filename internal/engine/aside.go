@@ -13,7 +13,8 @@ import (
 )
 
 // ArchiveForeign moves the state of a system that is below a folder to its own archive, and returns the archive's folders.
-// No engine works in the project meanwhile (nil: the folder is in none): an error of KindHeld says which one does.
+// No engine works in the project meanwhile (nil: the folder is in none), and no other pawl writes such files: an error of
+// KindHeld says which engine does.
 func ArchiveForeign(p *project.Project, codec foreign.Codec, dir string) (folders []string, err error) {
 	asker, asks := codec.(foreign.Asker)
 	if !asks {
@@ -26,12 +27,16 @@ func ArchiveForeign(p *project.Project, codec foreign.Codec, dir string) (folder
 		}
 		defer func() { err = errors.Join(err, lock.Unlock()) }()
 	}
-	files, err := readToWrite(nil, dir, codec)
+	var changed []foreign.File
+	err = mirroring(p, func() error {
+		files, err := readToWrite(nil, dir, codec)
+		if err != nil {
+			return err
+		}
+		changed = asker.Aside(files, time.Now().UTC())
+		return WriteForeign(dir, codec, files, changed)
+	})
 	if err != nil {
-		return nil, err
-	}
-	changed := asker.Aside(files, time.Now().UTC())
-	if err := WriteForeign(dir, codec, files, changed); err != nil {
 		return nil, err
 	}
 	folders = []string{}

@@ -103,11 +103,7 @@ func (f *ForeignFolder) Prune(keep int) ([]foreign.File, error) {
 // Write writes files where the folder's were read; what somebody else has changed since ends it with foreign.ErrChanged. Of a project
 // (nil: there is none) no other pawl writes such files meanwhile.
 func (f *ForeignFolder) Write(p *project.Project, files []foreign.File) error {
-	write := func() error { return WriteForeign(f.dir, f.codec, f.files, files) }
-	if p == nil {
-		return write()
-	}
-	return p.Mirroring(write)
+	return mirroring(p, func() error { return WriteForeign(f.dir, f.codec, f.files, files) })
 }
 
 // Unread returns what says of files that they are there and could not be read.

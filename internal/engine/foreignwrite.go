@@ -45,6 +45,14 @@ func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []f
 	return nil
 }
 
+// mirroring runs write while no other pawl writes another system's files in a project; nil: they are in none.
+func mirroring(p *project.Project, write func() error) error {
+	if p == nil {
+		return write()
+	}
+	return p.Mirroring(write)
+}
+
 // MadeAnew says of files that were written which could not be read before, and where they are kept now, one line each.
 func MadeAnew(written []foreign.File) []string {
 	var notes []string
