@@ -49,7 +49,7 @@ func next(plan *outline, s *pawl.State, now time.Time, slots int) []action {
 	if s.Ended() {
 		return nil
 	}
-	d := &decider{plan: plan, state: s, now: now, free: slots - len(s.Live())}
+	d := newDecider(plan, s, now, slots)
 	if s.Status == pawl.StatusStopped {
 		return d.stopLive()
 	}
@@ -73,9 +73,29 @@ type decider struct {
 	state   *pawl.State
 	now     time.Time
 	free    int
+	asking  map[question]bool    // by the gates that are open
+	blocked map[pawl.StepID]bool // "": all
 	actions []action
 	retry   time.Time // when the first retry is due, zero for none
 	expiry  time.Time // when the first open gate expires, zero for none
+}
+
+func newDecider(plan *outline, s *pawl.State, now time.Time, slots int) *decider {
+	d := &decider{plan: plan, state: s, now: now, free: slots - len(s.Live()), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}}
+	for _, g := range s.OpenGates() {
+		d.asking[question{g.Purpose, g.Budget, g.Step}] = true
+	}
+	for _, b := range s.OpenBlockers() {
+		d.blocked[b.Step] = true
+	}
+	return d
+}
+
+// question is what a gate asks, and of what.
+type question struct {
+	purpose pawl.Purpose
+	budget  string
+	step    pawl.StepID
 }
 
 func (d *decider) add(a action) { d.actions = append(d.actions, a) }
@@ -177,7 +197,7 @@ func (d *decider) askAgain(g *pawl.GateState) {
 
 // finished reports whether a step needs no more work, and no person is asked about what was done of it.
 func (d *decider) finished(id pawl.StepID) bool {
-	return d.state.Steps[id].Finished() && !d.asked(pawl.ForImported, "", id)
+	return d.state.Steps[id].Finished() && !d.asking[question{purpose: pawl.ForImported, step: id}]
 }
 
 func (d *decider) giveUpGate(g *pawl.GateState, step *pawl.Step, why string) {
@@ -215,21 +235,11 @@ func (d *decider) budget() {
 		{"tokens", float64(spent.Usage.Tokens), float64(b.Tokens), func(v float64) string { return fmt.Sprintf("%.0f", v) }},
 	} {
 		allowed := use.limit * float64(1+spent.Granted[use.name])
-		if use.limit > 0 && use.used >= allowed && !d.asked(pawl.ForBudget, use.name, "") {
+		if use.limit > 0 && use.used >= allowed && !d.asking[question{purpose: pawl.ForBudget, budget: use.name}] {
 			ask := fmt.Sprintf("The %s budget is used up (%s of %s). Go on with %s more?", use.name, use.show(use.used), use.show(allowed), use.show(use.limit))
 			d.add(action{do: spend, why: use.show(use.used), gate: pawl.Gate{Type: pawl.HumanVerify, Purpose: pawl.ForBudget, Budget: use.name, Ask: ask}})
 		}
 	}
-}
-
-// asked reports whether a gate for this purpose is open.
-func (d *decider) asked(purpose pawl.Purpose, budget string, step pawl.StepID) bool {
-	for _, g := range d.state.OpenGates() {
-		if g.Purpose == purpose && g.Budget == budget && g.Step == step {
-			return true
-		}
-	}
-	return false
 }
 
 // mayStart reports whether anything new may be started at all.
@@ -239,12 +249,7 @@ func (d *decider) mayStart() bool {
 			return false
 		}
 	}
-	for _, b := range d.state.OpenBlockers() {
-		if b.Step == "" {
-			return false
-		}
-	}
-	return true
+	return !d.blocked[""]
 }
 
 // staleNeeds reopens finished steps whose needs were done again since and gave something else.
@@ -295,12 +300,7 @@ func (d *decider) ready(step *pawl.Step) bool {
 			return false
 		}
 	}
-	for _, b := range d.state.OpenBlockers() {
-		if b.Step == step.ID {
-			return false
-		}
-	}
-	return true
+	return !d.blocked[step.ID]
 }
 
 func (d *decider) step(step *pawl.Step, st *pawl.StepState) {
