@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl"
 	"pawl/internal/engine"
 	"pawl/internal/foreign"
 	"pawl/internal/project"
@@ -49,7 +50,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 	}
 	m := engine.Mirror{Codec: codec, Dir: dir}
 	if !over {
-		if err := a.notOverOthers(ctx, p, m, r); err != nil {
+		if err := a.notOverOthers(ctx, p, m, r, "pawl export "+system+" ANOTHER-FOLDER, or --over"); err != nil {
 			return err
 		}
 	}
@@ -79,7 +80,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 }
 
 // notOverOthers refuses to write a run over work of another name that is unfinished in a folder, and was not gone on with by it.
-func (a *app) notOverOthers(ctx context.Context, p *project.Project, m engine.Mirror, r *engine.Run) error {
+func (a *app) notOverOthers(ctx context.Context, p *project.Project, m engine.Mirror, r *engine.Run, hint string) error {
 	folder, err := a.openForeign(ctx, m.Codec, m.Dir)
 	if err != nil {
 		return err
@@ -87,10 +88,21 @@ func (a *app) notOverOthers(ctx context.Context, p *project.Project, m engine.Mi
 	what, _ := folder.Unfinished(r.Plan)
 	there, _ := folder.Read("")
 	if what == "" || there.Name == r.State.Name || itsOwn(p, m, folder, r) {
-		return nil
+		if what = othersWorkflow(p, m, folder, r.State); what == "" {
+			return nil
+		}
 	}
-	system := m.Codec.System()
-	return usageError("pawl export "+system+" ANOTHER-FOLDER, or --over", "%s: %s is unfinished here, and run %s would be written over it", system, what, r.State.Run)
+	return usageError(hint, "%s: %s is unfinished here, and run %s would be written over it", m.Codec.System(), what, r.State.Run)
+}
+
+// othersWorkflow names the workflow that a system would go on with in a folder, where no run of this project is it, and this one
+// was not made of it; empty where there is none.
+func othersWorkflow(p *project.Project, m engine.Mirror, folder *engine.ForeignFolder, s *pawl.State) string {
+	q := folder.Question()
+	if q.Ask == "" || isRunOf(p, q.Workflow) || s.Imported == m.Codec.System() && s.ImportedAs == q.Workflow {
+		return ""
+	}
+	return "workflow " + orText(q.Workflow, "(unknown)")
 }
 
 // itsOwn reports whether a run has the files of a folder kept up to date, or was made of what is unfinished there.
