@@ -249,23 +249,13 @@ func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
 	}
 	return engine.Config{
 		Project: p, Executors: a.parts.Executors, Parallel: c.Parallel, OutputCap: int64(c.OutputCap), PIDNamespace: c.PIDNamespace,
-		Snapshots: snapshotsOf(c),
+		Snapshots: c.Snapshots,
 		MirrorOf:  a.mirrorOf(p, ""),
 		Watchdog: engine.Watchdog{
 			Heartbeat: time.Duration(c.Heartbeat), Warning: time.Duration(c.Warning), Stalled: time.Duration(c.Stalled),
 		},
 		Adviser: a.parts.Adviser(c.Evaluator, p.Root),
 	}, nil
-}
-
-// Snapshots returns how a project keeps the content of its workspace, as its settings say.
-func Snapshots(p *project.Project) (engine.Snapshots, error) {
-	c, err := config.Read(p.Config())
-	return snapshotsOf(c), err
-}
-
-func snapshotsOf(c config.Config) engine.Snapshots {
-	return engine.Snapshots{Quota: int64(c.Snapshots.Quota), Ignore: c.Snapshots.Ignore, Off: c.Snapshots.Off}
 }
 
 // printJSON prints a typed value.

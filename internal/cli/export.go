@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/foreign"
 	"pawl/internal/project"
@@ -54,12 +55,12 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 			return err
 		}
 	}
-	cfg, err := Snapshots(p)
+	c, err := config.Read(p.Config())
 	if err != nil {
 		return err
 	}
 	holder, alive := p.EngineHolder()
-	written, err := engine.Export(ctx, p, r, m, cfg, alive && holder.Run == r.State.Run, dry)
+	written, err := engine.Export(ctx, p, r, m, c.Snapshots, alive && holder.Run == r.State.Run, dry)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,7 +105,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 		return err
 	}
 	if place == "" {
-		reading = seenFrom(root, dir, reading)
+		reading = inProject(root, dir, reading)
 	}
 	if o.dry {
 		reading, found := engine.Prove(root, reading)
@@ -121,7 +122,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if place != "" {
 		dir = root
 	}
-	made, err := a.makeRun(ctx, reading, findings, dir, orText(place, firstPlace(folder)), o.agent)
+	made, err := a.makeRun(ctx, reading, findings, dir, cmp.Or(place, firstPlace(folder)), o.agent)
 	if err != nil {
 		return err
 	}
@@ -148,8 +149,8 @@ func (a *app) nothingRead(system, dir string, findings []pawl.Finding) error {
 	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no files of %s in %s", system, dir), Hint: "pawl import " + system + " PATH"}
 }
 
-// seenFrom returns the reading of a folder as the project sees it, where that lies in the project.
-func seenFrom(root, dir string, reading foreign.Reading) foreign.Reading {
+// inProject returns the reading of a folder as the project sees it, where that lies in the project.
+func inProject(root, dir string, reading foreign.Reading) foreign.Reading {
 	info, err := os.Stat(dir)
 	rel, relErr := filepath.Rel(root, dir)
 	if err != nil || relErr != nil || !info.IsDir() || rel == "." || !filepath.IsLocal(rel) {
@@ -179,7 +180,7 @@ func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []p
 	}
 	_, provable := codec.(foreign.Prover)
 	if reading.Status == pawl.StatusActive {
-		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: orText(reading.Resume, "somebody may still be at work on it"), Where: pathIn(p, dir),
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: cmp.Or(reading.Resume, "somebody may still be at work on it"), Where: pathIn(p, dir),
 			Hint: "see that nobody is, before pawl resume"})
 	}
 	made, err := engine.Import(ctx, p, me(), engine.Importing{
@@ -316,7 +317,7 @@ func (a *app) printReading(r importReport) error {
 	if a.json {
 		return a.printJSON(r)
 	}
-	fmt.Fprintf(a.Out, "%s  %s (%s)  %d%%, %d of %s done\n", orText(r.Name, r.System), r.Status, orText(r.Native, "no status of its own"), r.Percent,
+	fmt.Fprintf(a.Out, "%s  %s (%s)  %d%%, %d of %s done\n", cmp.Or(r.Name, r.System), r.Status, cmp.Or(r.Native, "no status of its own"), r.Percent,
 		r.Count()-len(pending(r.Reading)), count(r.Count(), "step"))
 	for _, line := range [][2]string{{"goal", r.Goal}, {"resume", r.Resume}, {"next", r.Next}} {
 		if line[1] != "" {
@@ -329,7 +330,7 @@ func (a *app) printReading(r importReport) error {
 	var rows [][]string
 	for _, phase := range r.Phases {
 		for _, s := range phase.Steps {
-			rows = append(rows, []string{phase.Name, string(s.ID), string(s.Status), number(len(s.Items)), oneLine(orText(s.Name, s.Goal))})
+			rows = append(rows, []string{phase.Name, string(s.ID), string(s.Status), number(len(s.Items)), oneLine(cmp.Or(s.Name, s.Goal))})
 		}
 	}
 	fmt.Fprintln(a.Out)

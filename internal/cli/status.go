@@ -246,7 +246,7 @@ func printStatus(w io.Writer, r statusReport) error {
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "activity  %s, running time %s\n", r.Updated.UTC().Format("2006-01-02 15:04:05 UTC"), orText(seconds(r.Seconds), "0s"))
+	fmt.Fprintf(w, "activity  %s, running time %s\n", r.Updated.UTC().Format("2006-01-02 15:04:05 UTC"), cmp.Or(seconds(r.Seconds), "0s"))
 	if len(r.Steps) > 0 || r.Kind != pawl.SessionRun {
 		fmt.Fprintln(w)
 		if err := stepTable(w, r.Steps); err != nil {
@@ -298,7 +298,7 @@ func stepTable(w io.Writer, steps []stepReport) error {
 				items += fmt.Sprintf(" (%d failed)", s.Items.Failed)
 			}
 		}
-		note := orText(s.Why, s.Summary)
+		note := cmp.Or(s.Why, s.Summary)
 		if s.Status == pawl.Running && s.Progress != nil {
 			note = s.Progress.Text
 		}
@@ -314,13 +314,6 @@ func stepTable(w io.Writer, steps []stepReport) error {
 func noSnapshot(note, why string) string {
 	why, _, _ = strings.Cut(why, "\n")
 	return strings.TrimPrefix(note+"; snapshot: none ("+why+")", "; ")
-}
-
-func orText(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 func number(n int) string {
@@ -410,7 +403,7 @@ func (a *app) runs(ctx context.Context, all, archived bool) error {
 	}
 	rows := make([][]string, 0, len(reports))
 	for _, r := range reports {
-		rows = append(rows, []string{string(r.Run), string(r.Status), fmt.Sprintf("%d%%", r.Percent), stamp(r.Updated), orText(r.Error, r.Project)})
+		rows = append(rows, []string{string(r.Run), string(r.Status), fmt.Sprintf("%d%%", r.Percent), stamp(r.Updated), cmp.Or(r.Error, r.Project)})
 	}
 	return table(a.Out, []string{"RUN", "STATUS", "DONE", "LAST ACTIVITY (UTC)", "PROJECT"}, rows)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/foreign"
 	"pawl/internal/project"
 )
@@ -14,7 +15,7 @@ import (
 // them; dry: it only returns them. Where nothing of the system is yet they begin with those that the run was made of, as they
 // stand now: what they say and pawl does not know is not forgotten, and nothing is made up in its place. Those that it was
 // made of stay as they are as long as nothing has happened in it that they do not say.
-func Export(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snapshots, engine, dry bool) (written []foreign.File, err error) {
+func Export(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg config.Snapshots, engine, dry bool) (written []foreign.File, err error) {
 	over := func(files foreign.Files) ([]foreign.File, error) {
 		var source foreign.Files
 		if len(files) == 0 {

@@ -67,7 +67,7 @@ func TestWriteForeignLosesNothing(t *testing.T) {
 	for name, free := range map[string]bool{"same.md": true, "new.md": true, "changed.md": false, "made.md": false, "gone.md": false} {
 		for _, data := range [][]byte{[]byte("ours"), nil} {
 			err := WriteForeign(dir, grid.Codec, read, []foreign.File{{Path: name, Data: data}})
-			if free && data != nil && err != nil || !free && !errors.Is(err, ErrChanged) {
+			if free && data != nil && err != nil || !free && !errors.Is(err, foreign.ErrChanged) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -99,7 +99,7 @@ func TestAFolderIsWrittenAsItWasRead(t *testing.T) {
 	}
 	write("theirs")
 	for _, data := range [][]byte{[]byte("ours"), nil} {
-		if err := folder.Write(nil, []foreign.File{{Path: ".grid/STATE.md", Data: data}}); !errors.Is(err, ErrChanged) {
+		if err := folder.Write(nil, []foreign.File{{Path: ".grid/STATE.md", Data: data}}); !errors.Is(err, foreign.ErrChanged) {
 			t.Errorf("written over: %v", err)
 		}
 	}

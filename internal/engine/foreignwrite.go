@@ -19,16 +19,16 @@ import (
 // WriteForeign writes files of a codec's system where ReadForeign read them, each whole and durably; one without data is
 // removed, a folder (its path ends in a slash) only where nothing is left in it. In a database what differs is changed, all
 // at once. Where a path leads out of the folder, or through a link, nothing is written. What somebody else has changed since
-// it was read ends it with ErrChanged, and stays as it is.
+// it was read ends it with foreign.ErrChanged, and stays as it is.
 func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []foreign.File) error {
-	dir, _ = placeOf(dir, codec)
-	if err := notOurs(dir); err != nil {
+	at := placeOf(dir, codec)
+	if err := notOurs(at.dir); err != nil {
 		return err
 	}
 	paths := make([]string, len(files))
 	for i, f := range files {
 		var err error
-		if paths[i], err = inside(dir, f.Path); err != nil {
+		if paths[i], err = inside(at.dir, f.Path); err != nil {
 			return err
 		}
 	}
@@ -45,6 +45,14 @@ func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []f
 	return nil
 }
 
+// mirroring runs write while no other pawl writes another system's files in a project; nil: they are in none.
+func mirroring(p *project.Project, write func() error) error {
+	if p == nil {
+		return write()
+	}
+	return p.Mirroring(write)
+}
+
 // MadeAnew says of files that were written which could not be read before, and where they are kept now, one line each.
 func MadeAnew(written []foreign.File) []string {
 	var notes []string
@@ -55,9 +63,6 @@ func MadeAnew(written []foreign.File) []string {
 	}
 	return notes
 }
-
-// ErrChanged means that somebody else has changed a file since it was read.
-var ErrChanged = errors.New("somebody else has changed it meanwhile")
 
 // expected returns how a file is to be found, after it was read and some were written; nil: it is not to be there.
 func expected(read foreign.Files, written []foreign.File, name string) []byte {
@@ -81,7 +86,7 @@ func unchanged(path string, want []byte, f foreign.File) error {
 	case err == nil && f.Data != nil && bytes.Equal(data, f.Data):
 		return nil
 	case err == nil || errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("write %s: %w", path, ErrChanged)
+		return fmt.Errorf("write %s: %w", path, foreign.ErrChanged)
 	}
 	return err
 }

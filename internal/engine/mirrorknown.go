@@ -95,12 +95,9 @@ const ownChange = time.Minute
 // ChangedSince returns the first of some of the files that was changed since pawl last did something; empty: none was. A
 // database is changed where its log is.
 func (m *Mirror) ChangedSince(files []foreign.File, last time.Time) string {
-	dir := m.Dir
-	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
-		dir = filepath.Dir(dir)
-	}
+	at := placeOf(m.Dir, m.Codec)
 	for _, f := range files {
-		path := filepath.Join(dir, filepath.FromSlash(f.Path))
+		path := filepath.Join(at.dir, filepath.FromSlash(f.Path))
 		for _, name := range []string{path, path + "-wal"} {
 			if info, err := os.Lstat(name); err == nil && info.ModTime().After(last.Add(ownChange)) {
 				return f.Path

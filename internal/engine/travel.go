@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/random"
 	"pawl/internal/snapshot"
 	"pawl/internal/snapshot/pack"
 )
@@ -26,7 +28,7 @@ type SavedCheckpoint struct {
 
 // CheckpointNow takes a checkpoint that somebody asks for, and journals it. A checkpoint without a snapshot is an error
 // here.
-func CheckpointNow(ctx context.Context, p *project.Project, run pawl.RunID, cfg Snapshots, by pawl.Author, why string) (SavedCheckpoint, error) {
+func CheckpointNow(ctx context.Context, p *project.Project, run pawl.RunID, cfg config.Snapshots, by pawl.Author, why string) (SavedCheckpoint, error) {
 	store, err := OpenSnapshots(ctx, p, cfg)
 	if err != nil {
 		return SavedCheckpoint{}, err
@@ -118,7 +120,7 @@ func isNoSession(s *pawl.State) bool { return s.Kind != pawl.SessionRun }
 // createSession makes a run without a plan.
 func createSession(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
 	const name = "session"
-	run := pawl.NewRunID(name, time.Now(), randomHex(2))
+	run := pawl.NewRunID(name, time.Now(), random.Hex(2))
 	log, err := journal.Create(p.Runs(), run)
 	if err != nil {
 		return "", err

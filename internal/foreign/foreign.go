@@ -159,6 +159,8 @@ var (
 	ErrLink = errors.New("it is a symbolic link")
 	// ErrOutside means that a link above a path leads out of the project.
 	ErrOutside = errors.New("it leads out of the project")
+	// ErrChanged means that somebody else has changed a file, or the tables of a database, since they were read.
+	ErrChanged = errors.New("somebody else has changed it meanwhile")
 )
 
 // World is what a validation may ask of the world beyond the files that it was given. Paths are relative to the project's

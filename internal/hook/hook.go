@@ -34,9 +34,8 @@ const (
 
 // Config is what hooks are told by main.
 type Config struct {
-	Environ   []string
-	Version   string
-	Snapshots func(*project.Project) (engine.Snapshots, error) // as the project's settings say
+	Environ []string
+	Version string
 }
 
 // How long an agent waits for us, at most.

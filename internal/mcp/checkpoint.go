@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/snapshot"
 )
@@ -48,7 +49,7 @@ func (d *desk) save(ctx context.Context, by pawl.Author, why string) (engine.Sav
 	if err != nil {
 		return engine.SavedCheckpoint{}, err
 	}
-	keep, err := snapshots(p)
+	c, err := config.Read(p.Config())
 	if err != nil {
 		return engine.SavedCheckpoint{}, err
 	}
@@ -56,7 +57,7 @@ func (d *desk) save(ctx context.Context, by pawl.Author, why string) (engine.Sav
 	if err != nil {
 		return engine.SavedCheckpoint{}, err
 	}
-	saved, err := engine.CheckpointNow(ctx, p, run, keep, by, why)
+	saved, err := engine.CheckpointNow(ctx, p, run, c.Snapshots, by, why)
 	if errors.Is(err, snapshot.ErrQuota) {
 		err = &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl prune"}
 	}

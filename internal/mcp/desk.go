@@ -2,8 +2,6 @@ package mcp
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"os"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/project"
+	"pawl/internal/random"
 	"pawl/internal/redact"
 )
 
@@ -30,7 +29,7 @@ type desk struct {
 }
 
 func newDesk(c Config) *desk {
-	d := &desk{folder: c.Folder, version: c.Version, session: "mcp-" + randomHex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER"), codecs: c.Codecs}
+	d := &desk{folder: c.Folder, version: c.Version, session: "mcp-" + random.Hex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER"), codecs: c.Codecs}
 	d.step = engine.InsideOf(func(name string) string { return variable(c.Environ, name) })
 	if d.step != nil && d.step.Project != "" {
 		d.folder = d.step.Project
@@ -47,12 +46,6 @@ func variable(environ []string, name string) string {
 		}
 	}
 	return value
-}
-
-func randomHex(bytes int) string {
-	data := make([]byte, bytes)
-	rand.Read(data) // never fails
-	return hex.EncodeToString(data)
 }
 
 func (d *desk) project() (*project.Project, error) { return project.Find(d.folder) }
@@ -134,8 +127,8 @@ func (d *desk) act(ctx context.Context, p *project.Project, run pawl.RunID, by p
 	if err != nil {
 		return nil, err
 	}
-	if cfg, err := snapshots(p); err == nil {
-		_ = d.codecs.Refresh(ctx, p, r, cfg)
+	if c, err := config.Read(p.Config()); err == nil {
+		_ = d.codecs.Refresh(ctx, p, r, c.Snapshots)
 	}
 	return r, nil
 }
@@ -145,12 +138,6 @@ func (d *desk) runToTell(ctx context.Context, p *project.Project) (pawl.RunID, e
 		return at.run, nil
 	}
 	return engine.RunToTell(ctx, p, d.version)
-}
-
-// snapshots returns how the project keeps its files.
-func snapshots(p *project.Project) (engine.Snapshots, error) {
-	c, err := config.Read(p.Config())
-	return engine.Snapshots{Quota: int64(c.Snapshots.Quota), Ignore: c.Snapshots.Ignore, Off: c.Snapshots.Off}, err
 }
 
 // maxWords is how much of a text of others an answer has room for, in bytes.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl"
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/sqldump"
 	"pawl/internal/sqlitefile"
 )
@@ -180,7 +181,7 @@ func TestSomebodyElseWasFaster(t *testing.T) {
 	run(t, db, "UPDATE t SET r = 1 WHERE id = 2")
 	theirs := dump(t, path)
 	err := sqlitefile.Apply(path, nil, []byte(was), []byte(strings.ReplaceAll(was, "'a'", "'b'")))
-	if !errors.Is(err, sqlitefile.ErrChanged) {
+	if !errors.Is(err, foreign.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
 	if diff := cmp.Diff(theirs, dump(t, path)); diff != "" {
@@ -203,7 +204,7 @@ func TestSomebodyElseWasFasterWithRows(t *testing.T) {
 		was := dump(t, path)
 		run(t, db, c.theirs)
 		theirs := dump(t, path)
-		if err := sqlitefile.Apply(path, nil, []byte(was), []byte(was+c.mine+";\n")); !errors.Is(err, sqlitefile.ErrChanged) {
+		if err := sqlitefile.Apply(path, nil, []byte(was), []byte(was+c.mine+";\n")); !errors.Is(err, foreign.ErrChanged) {
 			t.Errorf("%s: got %v", name, err)
 		}
 		if diff := cmp.Diff(theirs, dump(t, path)); diff != "" {
@@ -249,7 +250,7 @@ func TestRowsThatAreTheSame(t *testing.T) {
 	path, _ := made(t, "CREATE TABLE t (n)", "INSERT INTO t VALUES (1), (1)")
 	was := dump(t, path)
 	err := sqlitefile.Apply(path, nil, []byte(was), []byte(strings.Replace(was, "(1)", "(2)", 1)))
-	if err == nil || errors.Is(err, sqlitefile.ErrChanged) || !strings.Contains(err.Error(), "2 rows") {
+	if err == nil || errors.Is(err, foreign.ErrChanged) || !strings.Contains(err.Error(), "2 rows") {
 		t.Errorf("got %v", err)
 	}
 	if diff := cmp.Diff(was, dump(t, path)); diff != "" {
@@ -287,7 +288,7 @@ func TestWritersWait(t *testing.T) {
 				switch err := sqlitefile.Apply(path, nil, []byte(was), []byte(strings.Replace(was, "("+n+")", "("+next(n)+")", 1))); {
 				case err == nil:
 					wrote++
-				case !errors.Is(err, sqlitefile.ErrChanged):
+				case !errors.Is(err, foreign.ErrChanged):
 					t.Error(err)
 					return
 				}
@@ -378,7 +379,7 @@ func TestParts(t *testing.T) {
 		t.Errorf("%s, %v", all, err)
 	}
 	run(t, db, "INSERT INTO t VALUES ('r', 'mine', 7)")
-	if err := sqlitefile.Apply(path, parts, text, []byte(now)); !errors.Is(err, sqlitefile.ErrChanged) {
+	if err := sqlitefile.Apply(path, parts, text, []byte(now)); !errors.Is(err, foreign.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
 }
