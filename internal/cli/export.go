@@ -60,11 +60,11 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 	}
 	holder, alive := p.EngineHolder()
 	written, err := engine.Export(ctx, p, r, m, c.Snapshots, alive && holder.Run == r.State.Run, dry)
-	if err != nil {
-		return err
-	}
 	if !dry {
 		a.sayNotes(engine.MadeAnew(written))
+	}
+	if err != nil {
+		return err
 	}
 	names := left(written)
 	if a.json {
