@@ -101,8 +101,9 @@ func itsOwn(p *project.Project, m engine.Mirror, folder *engine.ForeignFolder, r
 		return true
 	}
 	_, file := folder.Unfinished(r.Plan)
-	_, madeOf := folder.At(s.ImportPlace).Unfinished(r.Plan)
-	return s.Imported == m.Codec.System() && s.ImportPath == pathIn(p, m.Dir) && file == madeOf
+	place, is := folder.MadeAt(p, s)
+	_, madeOf := folder.At(place).Unfinished(r.Plan)
+	return is && file == madeOf
 }
 
 // left names the files of a writing that are there after it, each once: some are written only to be archived.

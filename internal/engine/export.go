@@ -72,14 +72,18 @@ func importDir(p *project.Project, s *pawl.State) string {
 // asFound reports whether a run was made of a folder's files, nothing has happened in it since, and it holds for true what
 // they say. Where they were left in the middle of a step, how to go on there is still to be written.
 func asFound(ctx context.Context, p *project.Project, s *pawl.State, m Mirror) (bool, error) {
-	if s.Imported != m.Codec.System() || s.Seq != s.ImportSeq || filepath.Clean(m.Dir) != filepath.Clean(importDir(p, s)) {
+	if s.Imported != m.Codec.System() || s.Seq != s.ImportSeq {
 		return false, nil
 	}
 	folder, err := OpenForeign(ctx, p, m.Codec, m.Dir)
 	if err != nil {
 		return false, err
 	}
-	reading, _ := folder.Read(s.ImportPlace)
+	place, same := folder.MadeAt(p, s)
+	if !same {
+		return false, nil
+	}
+	reading, _ := folder.Read(place)
 	for _, phase := range reading.Phases {
 		for _, step := range phase.Steps {
 			if begun := step.Status != pawl.Done && step.Status != pawl.Pending; begun || (step.Status == pawl.Done) != s.Steps[step.ID].Finished() {
@@ -88,6 +92,20 @@ func asFound(ctx context.Context, p *project.Project, s *pawl.State, m Mirror) (
 		}
 	}
 	return Importing{Reading: reading, Path: s.ImportPath, Place: s.ImportPlace}.made(s), nil
+}
+
+// MadeAt returns at which of the folder's places the files are that a run was made of, and whether they are in it.
+func (f *ForeignFolder) MadeAt(p *project.Project, s *pawl.State) (place string, is bool) {
+	if s.Imported != f.codec.System() {
+		return "", false
+	}
+	from := filepath.Join(importDir(p, s), filepath.FromSlash(s.ImportPlace))
+	for _, place := range append(f.Places(), "") {
+		if filepath.Join(f.dir, filepath.FromSlash(place)) == from {
+			return place, true
+		}
+	}
+	return "", false
 }
 
 // copied returns what is to be written where files are yet to be copied, and then changed.
