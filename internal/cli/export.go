@@ -60,9 +60,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 	}
 	holder, alive := p.EngineHolder()
 	written, err := engine.Export(ctx, p, r, m, c.Snapshots, alive && holder.Run == r.State.Run, dry)
-	if !dry {
-		a.sayNotes(engine.MadeAnew(written))
-	}
+	a.sayNotes(r.Notes)
 	if err != nil {
 		return err
 	}
