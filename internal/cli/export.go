@@ -61,11 +61,9 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 	}
 	holder, alive := p.EngineHolder()
 	written, err := engine.Export(ctx, p, r, m, c.Snapshots, alive && holder.Run == r.State.Run, dry)
+	a.sayNotes(r.Notes)
 	if err != nil {
 		return err
-	}
-	if !dry {
-		a.sayNotes(engine.MadeAnew(written))
 	}
 	names := left(written)
 	if a.json {
@@ -113,8 +111,9 @@ func itsOwn(p *project.Project, m engine.Mirror, folder *engine.ForeignFolder, r
 		return true
 	}
 	_, file := folder.Unfinished(r.Plan)
-	_, madeOf := folder.At(s.ImportPlace).Unfinished(r.Plan)
-	return s.Imported == m.Codec.System() && s.ImportPath == pathIn(p, m.Dir) && file == madeOf
+	place, is := folder.MadeAt(p, s)
+	_, madeOf := folder.At(place).Unfinished(r.Plan)
+	return is && file == madeOf
 }
 
 // left names the files of a writing that are there after it, each once: some are written only to be archived.
