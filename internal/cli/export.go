@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -101,7 +102,7 @@ func othersWorkflow(p *project.Project, m engine.Mirror, folder *engine.ForeignF
 	if q.Ask == "" || isRunOf(p, q.Workflow) || s.Imported == m.Codec.System() && s.ImportedAs == q.Workflow {
 		return ""
 	}
-	return "workflow " + orText(q.Workflow, "(unknown)")
+	return "workflow " + cmp.Or(q.Workflow, "(unknown)")
 }
 
 // itsOwn reports whether a run has the files of a folder kept up to date, or was made of what is unfinished there.
