@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -167,10 +168,7 @@ func (a *app) jsonFlag(c *cobra.Command) *cobra.Command {
 
 // here returns the folder that the user stands in, -C considered.
 func (a *app) here() (string, error) {
-	if a.folder != "" {
-		return a.folder, nil
-	}
-	return os.Getwd()
+	return filepath.Abs(a.folder)
 }
 
 // project returns the project that the user stands in.

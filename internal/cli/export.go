@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/foreign"
@@ -50,7 +52,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 	}
 	m := engine.Mirror{Codec: codec, Dir: dir}
 	if !over {
-		if err := a.notOverOthers(ctx, p, m, r); err != nil {
+		if err := a.notOverOthers(ctx, p, m, r, "pawl export "+system+" ANOTHER-FOLDER, or --over"); err != nil {
 			return err
 		}
 	}
@@ -60,11 +62,9 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 	}
 	holder, alive := p.EngineHolder()
 	written, err := engine.Export(ctx, p, r, m, c.Snapshots, alive && holder.Run == r.State.Run, dry)
+	a.sayNotes(r.Notes)
 	if err != nil {
 		return err
-	}
-	if !dry {
-		a.sayNotes(engine.MadeAnew(written))
 	}
 	names := left(written)
 	if a.json {
@@ -80,7 +80,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 }
 
 // notOverOthers refuses to write a run over work of another name that is unfinished in a folder, and was not gone on with by it.
-func (a *app) notOverOthers(ctx context.Context, p *project.Project, m engine.Mirror, r *engine.Run) error {
+func (a *app) notOverOthers(ctx context.Context, p *project.Project, m engine.Mirror, r *engine.Run, hint string) error {
 	folder, err := a.openForeign(ctx, m.Codec, m.Dir)
 	if err != nil {
 		return err
@@ -88,10 +88,21 @@ func (a *app) notOverOthers(ctx context.Context, p *project.Project, m engine.Mi
 	what, _ := folder.Unfinished(r.Plan)
 	there, _ := folder.Read("")
 	if what == "" || there.Name == r.State.Name || itsOwn(p, m, folder, r) {
-		return nil
+		if what = othersWorkflow(p, m, folder, r.State); what == "" {
+			return nil
+		}
 	}
-	system := m.Codec.System()
-	return usageError("pawl export "+system+" ANOTHER-FOLDER, or --over", "%s: %s is unfinished here, and run %s would be written over it", system, what, r.State.Run)
+	return usageError(hint, "%s: %s is unfinished here, and run %s would be written over it", m.Codec.System(), what, r.State.Run)
+}
+
+// othersWorkflow names the workflow that a system would go on with in a folder, where no run of this project is it, and this one
+// was not made of it; empty where there is none.
+func othersWorkflow(p *project.Project, m engine.Mirror, folder *engine.ForeignFolder, s *pawl.State) string {
+	q := folder.Question()
+	if q.Ask == "" || isRunOf(p, q.Workflow) || s.Imported == m.Codec.System() && s.ImportedAs == q.Workflow {
+		return ""
+	}
+	return "workflow " + cmp.Or(q.Workflow, "(unknown)")
 }
 
 // itsOwn reports whether a run has the files of a folder kept up to date, or was made of what is unfinished there.
@@ -101,8 +112,9 @@ func itsOwn(p *project.Project, m engine.Mirror, folder *engine.ForeignFolder, r
 		return true
 	}
 	_, file := folder.Unfinished(r.Plan)
-	_, madeOf := folder.At(s.ImportPlace).Unfinished(r.Plan)
-	return s.Imported == m.Codec.System() && s.ImportPath == pathIn(p, m.Dir) && file == madeOf
+	place, is := folder.MadeAt(p, s)
+	_, madeOf := folder.At(place).Unfinished(r.Plan)
+	return is && file == madeOf
 }
 
 // left names the files of a writing that are there after it, each once: some are written only to be archived.

@@ -46,7 +46,8 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.parts.Codecs.Mirror(p, string(o.mirror)); err != nil {
+	mirror, err := a.parts.Codecs.Mirror(p, string(o.mirror))
+	if err != nil {
 		return err
 	}
 	notices := p.Register("", time.Now().UTC())
@@ -64,6 +65,12 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	}
 	if err := errors.Join(engine.CutShort(p, r), engine.NoRollback(r.State)); err != nil {
 		return err
+	}
+	if mirror != nil {
+		system := mirror.Codec.System()
+		if err := a.notOverOthers(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", system)); err != nil {
+			return err
+		}
 	}
 	change, err := engine.Consider(p, r)
 	if err != nil {

@@ -34,7 +34,8 @@ func ArchiveForeign(p *project.Project, codec foreign.Codec, dir string) (folder
 			return err
 		}
 		changed = asker.Aside(files, time.Now().UTC())
-		return WriteForeign(dir, codec, files, changed)
+		_, err = WriteForeign(dir, codec, files, changed)
+		return err
 	})
 	if err != nil {
 		return nil, err

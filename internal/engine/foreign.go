@@ -103,7 +103,10 @@ func (f *ForeignFolder) Prune(keep int) ([]foreign.File, error) {
 // Write writes files where the folder's were read; what somebody else has changed since ends it with foreign.ErrChanged. Of a project
 // (nil: there is none) no other pawl writes such files meanwhile.
 func (f *ForeignFolder) Write(p *project.Project, files []foreign.File) error {
-	return mirroring(p, func() error { return WriteForeign(f.dir, f.codec, f.files, files) })
+	return mirroring(p, func() error {
+		_, err := WriteForeign(f.dir, f.codec, f.files, files)
+		return err
+	})
 }
 
 // Unread returns what says of files that they are there and could not be read.

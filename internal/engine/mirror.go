@@ -59,26 +59,26 @@ func (m *Mirror) refresh(ctx context.Context, p *project.Project, r *Run, cfg co
 // tries is how often what others change at the same time is read again, to be written.
 const tries = 5
 
-// put writes what over makes of the files that were read, and again where somebody else was faster. It returns what it wrote.
+// put writes what over makes of the files that were read, and again where somebody else was faster. It returns all that
+// it wrote by then, with an error too.
 func (m *Mirror) put(p *project.Project, run *pawl.State, over func(foreign.Files) ([]foreign.File, error)) (written []foreign.File, err error) {
 	for range tries {
 		var files foreign.Files
 		if files, err = readToWrite(run, m.Dir, m.Codec); err != nil {
-			return nil, err
+			break
 		}
-		if written, err = over(files); err != nil {
-			return nil, err
+		var made, landed []foreign.File
+		if made, err = over(files); err != nil {
+			break
 		}
-		_ = m.remember(p, run, files, written) // a cache
-		err = WriteForeign(m.Dir, m.Codec, files, written)
-		if err == nil {
-			return written, nil
-		}
+		_ = m.remember(p, run, files, made) // a cache
+		landed, err = WriteForeign(m.Dir, m.Codec, files, made)
+		written = append(written, landed...)
 		if !errors.Is(err, foreign.ErrChanged) {
 			break
 		}
 	}
-	return nil, err
+	return written, err
 }
 
 // LastMirrored returns the newest run of a plan's name that has the files of a system at a path kept up to date, archived or

@@ -121,16 +121,41 @@ func (d *desk) perform(ctx context.Context, by pawl.Author, act engine.Act) (*en
 }
 
 // act does something to a run, and has the files of another system say so that are kept up to date for it: where they cannot
-// be, the next command says why.
+// be, the run's notes say why.
 func (d *desk) act(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Author, act engine.Act) (*engine.Run, error) {
 	r, err := engine.Perform(ctx, p, run, by, act)
 	if err != nil {
 		return nil, err
 	}
-	if c, err := config.Read(p.Config()); err == nil {
-		_ = d.codecs.Refresh(ctx, p, r, c.Snapshots)
+	c, err := config.Read(p.Config())
+	if err == nil {
+		err = d.codecs.Refresh(ctx, p, r, c.Snapshots)
+	}
+	if err != nil {
+		r.Notes = append(r.Notes, err.Error())
 	}
 	return r, nil
+}
+
+// notes are what people should know of a call, one line each, that is no fault of it.
+type notes []string
+
+// notes returns what an answer says of a run's.
+func (d *desk) notes(r *engine.Run) notes {
+	var said notes
+	for _, note := range r.Notes {
+		said = append(said, d.words(note))
+	}
+	return said
+}
+
+// String says them below what else is answered.
+func (n notes) String() string {
+	said := ""
+	for _, note := range n {
+		said += "\nnote: " + note
+	}
+	return said
 }
 
 func (d *desk) runToTell(ctx context.Context, p *project.Project) (pawl.RunID, error) {
