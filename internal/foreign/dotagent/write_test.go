@@ -87,7 +87,7 @@ func (s *story) view(status pawl.RunStatus) foreign.View {
 
 // put changes a file on disk.
 func (s *story) put(name, data string) {
-	s.disk = append(without(s.disk, name), foreign.File{Path: name, Data: []byte(data), Changed: s.Now})
+	s.disk = append(foreigntest.Without(s.disk, name), foreign.File{Path: name, Data: []byte(data), Changed: s.Now})
 }
 
 func (s *story) get(name string) string {
@@ -97,14 +97,10 @@ func (s *story) get(name string) string {
 	return ""
 }
 
-func without(files foreign.Files, name string) foreign.Files {
-	return slices.DeleteFunc(slices.Clone(files), func(f foreign.File) bool { return f.Path == name })
-}
-
 // store does with a folder what was written says.
 func store(disk foreign.Files, out []foreign.File, at time.Time) foreign.Files {
 	for _, f := range out {
-		disk = without(disk, f.Path)
+		disk = foreigntest.Without(disk, f.Path)
 		if f.Data != nil {
 			disk = append(disk, foreign.File{Path: f.Path, Data: f.Data, Changed: at})
 		}

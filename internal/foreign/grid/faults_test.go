@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/grid"
 	"pawl/internal/foreign/splice"
 )
@@ -33,19 +34,6 @@ func steps(r foreign.Reading) []string {
 		}
 	}
 	return all
-}
-
-func step(t *testing.T, r foreign.Reading, id pawl.StepID) foreign.Step {
-	t.Helper()
-	for _, phase := range r.Phases {
-		for _, s := range phase.Steps {
-			if s.ID == id {
-				return s
-			}
-		}
-	}
-	t.Fatalf("there is no step %s among %v", id, steps(r))
-	return foreign.Step{}
 }
 
 func has(findings []pawl.Finding, what string) bool {
@@ -80,14 +68,14 @@ func TestATornSummaryProvesNothing(t *testing.T) {
 		files := folder(".grid/STATE.md", interrupted, ".grid/phases/01-a/01-PLAN.md", "---\nid: 01\n---\n", name, data)
 		r, findings := grid.Codec.Read(files, now)
 		at := slices.IndexFunc(findings, func(f pawl.Finding) bool { return strings.Contains(f.What, "a summary that proves nothing") })
-		if s := step(t, r, "01"); want == "" {
+		if s := foreigntest.Step(t, r, "01"); want == "" {
 			if at >= 0 || s.Status != pawl.Done {
 				t.Errorf("%q: %s, %v", data, s.Status, findings)
 			}
 		} else if at < 0 || findings[at].Where != want || s.Status != pawl.Pending || !strings.Contains(s.Resume, "Look first") {
 			t.Errorf("%q: %s, %v", data, s.Status, findings)
 		}
-		if r, _ := grid.Codec.Read(append(files, folder(".grid/01-SUMMARY.md", "---\nstatus: complete\n---\n")...), now); step(t, r, "01").Status != pawl.Done {
+		if r, _ := grid.Codec.Read(append(files, folder(".grid/01-SUMMARY.md", "---\nstatus: complete\n---\n")...), now); foreigntest.Step(t, r, "01").Status != pawl.Done {
 			t.Errorf("%q: the summary beside it does not count", data)
 		}
 	}
@@ -145,17 +133,17 @@ func TestIDsAreTakenAsWritten(t *testing.T) {
 		t.Error(findings)
 	}
 	var threads []string
-	for _, item := range step(t, r, "08").Items {
+	for _, item := range foreigntest.Step(t, r, "08").Items {
 		threads = append(threads, item.ID+" "+item.Commit)
 	}
 	if diff := cmp.Diff([]string{"08.1 0e12345", "08.2 1234567", "08.3 "}, threads); diff != "" {
 		t.Error(diff)
 	}
 	var hashes []string
-	for _, c := range step(t, r, "10").Commits {
+	for _, c := range foreigntest.Step(t, r, "10").Commits {
 		hashes = append(hashes, c.Hash)
 	}
-	if diff := cmp.Diff([]string{"1234567", "0e12345", "0012345"}, hashes); diff != "" || step(t, r, "09").Status != pawl.Done {
+	if diff := cmp.Diff([]string{"1234567", "0e12345", "0012345"}, hashes); diff != "" || foreigntest.Step(t, r, "09").Status != pawl.Done {
 		t.Error(diff)
 	}
 }
@@ -169,8 +157,8 @@ func TestBrokenYAMLIsReadLineByLine(t *testing.T) {
 		if len(findings) == 0 || findings[0].Where == "" || !strings.HasPrefix(findings[0].Where, ".grid/CHECKPOINT.md:") {
 			t.Errorf("%s: %v", line, findings)
 		}
-		if !strings.HasPrefix(r.Next, "go on with thread 03.2") || step(t, r, "03").Items[0].Status != pawl.ItemIsDone {
-			t.Errorf("%s: %s, %v", line, r.Next, step(t, r, "03"))
+		if !strings.HasPrefix(r.Next, "go on with thread 03.2") || foreigntest.Step(t, r, "03").Items[0].Status != pawl.ItemIsDone {
+			t.Errorf("%s: %s, %v", line, r.Next, foreigntest.Step(t, r, "03"))
 		}
 	}
 }
@@ -198,7 +186,7 @@ func TestCommitsOfEveryTypeCount(t *testing.T) {
 		"aaaa003 2026-01-23T15:50:00Z docs(02): add block summary\naaaa002 2026-01-23T15:49:00Z test(02): check the store\naaaa001 2026-01-23T15:48:00Z chore(02)!: set up the store\n")
 	r, _ := grid.Codec.(foreign.Historian).ReadHistory(folder(".grid/STATE.md", strings.Replace(interrupted, "block: 3", "block: 2", 1)), log, now)
 	var threads []string
-	for _, item := range step(t, r, "02").Items {
+	for _, item := range foreigntest.Step(t, r, "02").Items {
 		threads = append(threads, item.ID+" "+item.Name+" "+item.Commit)
 	}
 	if diff := cmp.Diff([]string{"02.1 set up the store aaaa001", "02.2 check the store aaaa002", "02.3  "}, threads); diff != "" {
@@ -266,7 +254,7 @@ func TestAnyPrefixOfAWriteIsRead(t *testing.T) {
 		for n := range out {
 			s.disk = slices.Clone(before)
 			for _, f := range out[:n] {
-				s.disk = without(s.disk, f.Path)
+				s.disk = foreigntest.Without(s.disk, f.Path)
 				if f.Data != nil {
 					s.disk = append(s.disk, f)
 				}

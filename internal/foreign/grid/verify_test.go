@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/grid"
 )
 
@@ -37,7 +38,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 		"ok all 2 pending blocks have a plan",
 	}
 	with := func(path, data string) foreign.Files {
-		return append(without(files, path), foreign.File{Path: path, Data: []byte(data), Changed: now})
+		return append(foreigntest.Without(files, path), foreign.File{Path: path, Data: []byte(data), Changed: now})
 	}
 	tests := []struct {
 		name  string
@@ -47,7 +48,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 		want  string
 	}{
 		{"good", files, world(), 0, good[0]},
-		{"no state", without(files, ".grid/STATE.md"), world(), 0, "bad STATE.md is missing or cannot be read"},
+		{"no state", foreigntest.Without(files, ".grid/STATE.md"), world(), 0, "bad STATE.md is missing or cannot be read"},
 		{"torn state", with(".grid/STATE.md", "---\nclu"), world(), 0, "bad STATE.md is missing or cannot be read"},
 		{"a commit is missing", files, world("def456"), 1, `bad the claimed commit "def456" does not exist`},
 		{"no git", files, foreign.World{Exists: world().Exists}, 1, "warn 3 commits are claimed, but there is no git to look into"},
@@ -55,7 +56,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 		{"a file that a plan names is missing", with(".grid/plans/blog-block-01.md", "---\nid: 01\nfiles_modified: [src/*.go, gone.txt]\n---\n"), world("gone.txt", "src/*.go"), 3,
 			"warn block 01 is complete, but its plan names a file that does not exist: gone.txt"},
 		{"two checkpoints", with(".grid/phases/01-foundation/CHECKPOINT.md", "---\ntype: failure\n---\n"), world(), 3, "bad there is more than one checkpoint"},
-		{"a plan is missing", without(files, ".grid/plans/blog-block-02.md"), world(), 4, "bad block 02 is pending and has no plan"},
+		{"a plan is missing", foreigntest.Without(files, ".grid/plans/blog-block-02.md"), world(), 4, "bad block 02 is pending and has no plan"},
 		{"no project", nil, world(), 0, "bad there is no state of The Grid here"},
 	}
 	for _, tt := range tests {
@@ -72,10 +73,6 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 			}
 		})
 	}
-}
-
-func without(files foreign.Files, path string) foreign.Files {
-	return slices.DeleteFunc(slices.Clone(files), func(f foreign.File) bool { return f.Path == path })
 }
 
 // TestVerifyNeverLooksOutside: whatever a file claims, no path is looked for outside of the project.

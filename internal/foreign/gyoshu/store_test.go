@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/gyoshu"
 )
 
@@ -171,19 +172,7 @@ func saved(t testing.TB, files foreign.Files, requests ...gyoshu.Request) foreig
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = with(files, made)
-	}
-	return files
-}
-
-// with returns files as they are after some were written.
-func with(files foreign.Files, made []foreign.File) foreign.Files {
-	files = slices.Clone(files)
-	for _, f := range made {
-		files = slices.DeleteFunc(files, func(old foreign.File) bool { return old.Path == f.Path })
-		if f.Data != nil {
-			files = append(files, f)
-		}
+		files = foreigntest.With(files, made)
 	}
 	return files
 }
@@ -271,7 +260,7 @@ func TestPrune(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if left := with(files, p.Files); len(gyoshu.Records(left, "dunes", "run-1")) != p.Kept {
+		if left := foreigntest.With(files, p.Files); len(gyoshu.Records(left, "dunes", "run-1")) != p.Kept {
 			t.Errorf("%d are kept of %d", len(gyoshu.Records(left, "dunes", "run-1")), p.Kept)
 		}
 		return p.IDs

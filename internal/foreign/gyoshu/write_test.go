@@ -79,7 +79,7 @@ func (s *teller) write(why foreign.Moment) []string {
 			s.T.Errorf("%s is written a second time", f.Path)
 		}
 	}
-	s.files = with(s.files, made)
+	s.files = foreigntest.With(s.files, made)
 	if again := gyoshu.New().Write(s.files, s.view(why)); len(again) > 0 {
 		s.T.Errorf("%s: written again, %s differs", why, again[0].Path)
 	}
@@ -241,7 +241,7 @@ func TestWriteBesideOthers(t *testing.T) {
 	if diff := cmp.Diff(want, paths); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	after := with(files, made)
+	after := foreigntest.With(files, made)
 	changedLines(t, files, after, "reports/tide-levels/auto/loop-state.json",
 		"-  \"iteration\": 4,", "+  \"iteration\": 1,", "-  \"runId\": \"run-20260302-101500\",", "+  \"runId\": \""+tideRun+"\",",
 		"-  \"researchSessionID\": \"ses_tides\",", "+  \"researchSessionID\": \""+tideRun+"\",",
@@ -355,7 +355,7 @@ func TestStageNames(t *testing.T) {
 		s.start(step.ID, 1)
 		s.done(step.ID, 1, nil)
 	}
-	s.files = with(nil, gyoshu.New().Write(nil, s.view(foreign.Exported)))
+	s.files = foreigntest.With(nil, gyoshu.New().Write(nil, s.view(foreign.Exported)))
 	seen := map[string]bool{}
 	for _, r := range gyoshu.Records(s.files, "", "") {
 		if !r.Loads() || seen[r.Manifest.Stage] {
@@ -413,7 +413,7 @@ func FuzzWrite(f *testing.F) {
 				t.Errorf("it writes %q", file.Path)
 			}
 		}
-		if again := gyoshu.New().Write(with(odd, made), view); len(again) > 0 {
+		if again := gyoshu.New().Write(foreigntest.With(odd, made), view); len(again) > 0 {
 			t.Errorf("written again, %s differs\n%s", again[0].Path, again[0].Data)
 		}
 	})

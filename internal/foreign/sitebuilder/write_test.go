@@ -100,15 +100,15 @@ func (s *teller) write() []string {
 		if f.Data == nil {
 			s.T.Errorf("%s is removed", f.Path)
 		}
-		prefix := with(s.files, made[:i])
+		prefix := foreigntest.With(s.files, made[:i])
 		if _, findings := sitebuilder.Codec.Read(prefix, now.Add(24*time.Hour)); found(findings, pawl.Bad, "", "") && !found(findings, pawl.Bad, "", "not JSON") {
 			s.T.Errorf("cut off before %s: %+v", f.Path, findings)
 		}
-		if whole := with(prefix, sitebuilder.Codec.Write(prefix, s.view())); !slices.EqualFunc(byPath(whole), byPath(with(s.files, made)), same) {
+		if whole := foreigntest.With(prefix, sitebuilder.Codec.Write(prefix, s.view())); !slices.EqualFunc(byPath(whole), byPath(foreigntest.With(s.files, made)), same) {
 			s.T.Errorf("cut off before %s, and written again, it is something else", f.Path)
 		}
 	}
-	s.files = with(s.files, made)
+	s.files = foreigntest.With(s.files, made)
 	if again := sitebuilder.Codec.Write(s.files, s.view()); len(again) > 0 {
 		s.T.Errorf("written again, %s differs:\n%s", again[0].Path, cmp.Diff(string(s.files.Find(again[0].Path).Data), string(again[0].Data)))
 	}
@@ -181,7 +181,7 @@ func TestOneChangeChangesOnlyThat(t *testing.T) {
 		}
 		s := imported(t, files)
 		s.Tell(pawl.BlockerCleared{ID: 2})
-		s.files = with(s.files, sitebuilder.Codec.Write(s.files, s.view()))
+		s.files = foreigntest.With(s.files, sitebuilder.Codec.Write(s.files, s.view()))
 		before := slices.Clone(s.files)
 		s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
 		s.Tell(pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone})
@@ -302,7 +302,7 @@ func TestMirrorOfARun(t *testing.T) {
 	s.has("progress/checkpoints/content_pages-T002.json", `"status": "blocked"`, `"resumable": false`, `"type": "skipped"`)
 
 	r, findings := sitebuilder.Codec.Read(s.files, now.Add(24*time.Hour))
-	if r.Status != pawl.StatusCompleted || step(t, r, "T060").Status != pawl.Done || step(t, r, "T001").Status != pawl.Done || step(t, r, "T002").Status != pawl.Skipped || len(r.Blockers) > 0 {
+	if r.Status != pawl.StatusCompleted || foreigntest.Step(t, r, "T060").Status != pawl.Done || foreigntest.Step(t, r, "T001").Status != pawl.Done || foreigntest.Step(t, r, "T002").Status != pawl.Skipped || len(r.Blockers) > 0 {
 		t.Errorf("%s %+v %+v", r.Status, r.Phases, findings)
 	}
 }
@@ -546,7 +546,7 @@ func TestFinishedIsWhole(t *testing.T) {
 	s.has("progress/checkpoints/migration-T060.json", `{"id": "leaflet-21", "status": "complete", "output": null}`, `"completed": 29`, `"29_files_created": true`, `"next_to_process": null`)
 	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": "checked by pawl at 2026-03-02T10:52:00Z: passed"`, `"frontmatter_valid": "attested by @migration, and checked by nobody else"`)
 	r, _ := read(t, s.files)
-	if got := step(t, r, "T060"); got.Status != pawl.Done {
+	if got := foreigntest.Step(t, r, "T060"); got.Status != pawl.Done {
 		t.Errorf("%s: %s", got.Status, got.Why)
 	}
 	s.Tell(pawl.StepReopened{Step: "T060", Why: "again"})
@@ -560,7 +560,7 @@ func TestFinishedIsWhole(t *testing.T) {
 func TestOneCheckForAll(t *testing.T) {
 	t.Parallel()
 	r, _ := read(t, team(t))
-	check := step(t, r, "T060").Checks(sitebuilder.System, "", true)
+	check := foreigntest.Step(t, r, "T060").Checks(sitebuilder.System, "", true)
 	if len(check) != 1 || check["criteria"] != "pawl verify --as sitebuilder --step T060" {
 		t.Fatalf("%v", check)
 	}
@@ -583,7 +583,7 @@ func TestWhatNobodyCheckedIsNotMet(t *testing.T) {
 	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, s.done("T060", 1))
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"status": "complete"`, `"29_files_created": false`, `"frontmatter_valid": true`)
-	if r, _ := read(t, s.files); step(t, r, "T060").Status == pawl.Done {
+	if r, _ := read(t, s.files); foreigntest.Step(t, r, "T060").Status == pawl.Done {
 		t.Error("it is believed to be complete")
 	}
 }
@@ -631,7 +631,7 @@ func TestWhatWasCutOffIsNamed(t *testing.T) {
 	v.Partial = func(pawl.StepID) *foreign.Partial {
 		return &foreign.Partial{Created: []string{"a.html", "docs/content-extraction/INDEX.json"}, Modified: []string{"b.html"}}
 	}
-	s.files = with(s.files, sitebuilder.Codec.Write(s.files, v))
+	s.files = foreigntest.With(s.files, sitebuilder.Codec.Write(s.files, v))
 	s.has("progress/checkpoints/migration-T060.json", "leaflet-01.md\",\n    \"a.html\"\n  ]", "INDEX.json\",\n    \"b.html\"\n  ]", `"type": "attempt_ended"`, `"message": "its supervisor was lost"`)
 }
 
@@ -648,9 +648,9 @@ func TestAStreamStays(t *testing.T) {
 		t.Errorf("%s was written:\n%s", f.Path, f.Data)
 	}
 	s.Tell(pawl.AttemptStarted{AttemptRef: ref("WEB-SITE", 1)})
-	s.files = with(s.files, sitebuilder.Codec.Write(s.files, s.view()))
+	s.files = foreigntest.With(s.files, sitebuilder.Codec.Write(s.files, s.view()))
 	s.Tell(s.done("WEB-SITE", 1))
-	s.files = with(s.files, sitebuilder.Codec.Write(s.files, s.view()))
+	s.files = foreigntest.With(s.files, sitebuilder.Codec.Write(s.files, s.view()))
 	s.has("progress/STATUS.md", "| Community (Morgan) | Blocked | Payment/form integration | — |\n| Web-site (Quinn) | Completed |", "| community | COMMUNITY | 0% | — | blocked |")
 	s.has("progress/checkpoints/web_site-WEB-SITE-complete.json", `"status": "complete"`)
 	for _, f := range s.files {
