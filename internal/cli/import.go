@@ -68,19 +68,12 @@ type otherReport struct {
 }
 
 func (a *app) importFrom(ctx context.Context, system, path string, o importOptions) error {
-	codec, err := a.codec(system)
+	codec, err := a.codecFor(system, o.project)
 	if err != nil {
 		return err
 	}
 	if agents := pawl.AgentNames[:len(pawl.AgentNames)-1]; !slices.Contains(agents, pawl.AgentName(o.agent)) { // without AnyCommand
 		return usageError("", "--agent: no agent %q: use %s", o.agent, joined(agents))
-	}
-	if o.project != "" {
-		chooser, several := codec.(foreign.Chooser)
-		if !several {
-			return usageError("", "--project: the files of %s hold one project", system)
-		}
-		codec = chooser.Choose(o.project)
 	}
 	dir, err := a.foreignDir(path)
 	if err != nil {
@@ -92,15 +85,9 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	}
 	reading, findings := folder.Read(place)
 	if reading.Name == "" && len(reading.Phases) == 0 {
-		if there := folder.Projects(); o.project != "" && len(there) > 0 {
-			return noSuchProject(system, o.project, there)
-		}
-		return a.nothingRead(system, dir, findings)
+		return a.nothingRead(system, dir, o.project, folder.Projects(), findings)
 	}
-	root, err := a.here()
-	if p, inside := a.project(); inside == nil {
-		root, err = p.Root, nil
-	}
+	root, err := a.foreignPlace("")
 	if err != nil {
 		return err
 	}
@@ -108,13 +95,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 		reading = inProject(root, dir, reading)
 	}
 	if o.dry {
-		reading, found := engine.Prove(root, reading)
-		findings = append(findings, found...)
-		report := importReport{Reading: reading, Pending: pending(reading), Findings: append([]pawl.Finding{}, findings...)}
-		if places := folder.Places(); place == "" && len(places) > 1 {
-			report.Others = othersIn(folder, places[1:])
-		}
-		return a.printReading(report)
+		return a.printReading(reported(root, folder, place, reading, findings))
 	}
 	if afresh, err := a.afresh(ctx, codec, dir, folder, o); err != nil || afresh {
 		return err
@@ -133,13 +114,36 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	return nil
 }
 
-func noSuchProject(system, name string, there []string) error {
-	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no project %s; there are %s", name, strings.Join(there, ", ")),
-		Hint: "pawl import " + system + " --project " + there[0]}
+// codecFor returns the codec of a system, of one of the projects that its files hold where one is named.
+func (a *app) codecFor(system, project string) (foreign.Codec, error) {
+	codec, err := a.codec(system)
+	if err != nil || project == "" {
+		return codec, err
+	}
+	chooser, several := codec.(foreign.Chooser)
+	if !several {
+		return nil, usageError("", "--project: the files of %s hold one project", system)
+	}
+	return chooser.Choose(project), nil
 }
 
-// nothingRead says why nothing was read: there is nothing, or it could not be.
-func (a *app) nothingRead(system, dir string, findings []pawl.Finding) error {
+// reported returns what a dry run says of a reading of the project at root.
+func reported(root string, folder *engine.ForeignFolder, place string, reading foreign.Reading, findings []pawl.Finding) importReport {
+	reading, found := engine.Prove(root, reading)
+	report := importReport{Reading: reading, Pending: pending(reading), Findings: slices.Concat([]pawl.Finding{}, findings, found)}
+	if places := folder.Places(); place == "" && len(places) > 1 {
+		report.Others = othersIn(folder, places[1:])
+	}
+	return report
+}
+
+// nothingRead says why nothing was read: there is no such project among those that are there, there is nothing, or it could not
+// be read.
+func (a *app) nothingRead(system, dir, project string, there []string, findings []pawl.Finding) error {
+	if project != "" && len(there) > 0 {
+		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no project %s; there are %s", project, strings.Join(there, ", ")),
+			Hint: "pawl import " + system + " --project " + there[0]}
+	}
 	a.printWorst(findings)
 	for _, f := range findings {
 		if f.Level == pawl.Bad {
