@@ -231,21 +231,26 @@ func pointer(t time.Time) *time.Time {
 	return &t
 }
 
+func printPosition(w io.Writer, pos pawl.Position) {
+	if pos.Complete || pos.StepTotal == 0 {
+		return
+	}
+	fmt.Fprintf(w, "position  phase %d of %d (%s), step %d of %d (%s)", pos.Phase, pos.PhaseTotal, pos.PhaseName, pos.Step, pos.StepTotal, pos.StepID)
+	if pos.WaveTotal > 0 {
+		fmt.Fprintf(w, ", wave %d of %d", pos.Wave, pos.WaveTotal)
+	}
+	if pos.ItemTotal > 0 {
+		fmt.Fprintf(w, ", item %d of %d", pos.Item, pos.ItemTotal)
+	}
+	fmt.Fprintln(w)
+}
+
 func printStatus(w io.Writer, r statusReport) error {
 	fmt.Fprintf(w, "%s  %s  %d%%\n", r.Run, statusText(r), r.Percent)
 	if r.Goal != "" {
 		fmt.Fprintf(w, "goal      %s\n", r.Goal)
 	}
-	if pos := r.Position; !pos.Complete && pos.StepTotal > 0 {
-		fmt.Fprintf(w, "position  phase %d of %d (%s), step %d of %d (%s)", pos.Phase, pos.PhaseTotal, pos.PhaseName, pos.Step, pos.StepTotal, pos.StepID)
-		if pos.WaveTotal > 0 {
-			fmt.Fprintf(w, ", wave %d of %d", pos.Wave, pos.WaveTotal)
-		}
-		if pos.ItemTotal > 0 {
-			fmt.Fprintf(w, ", item %d of %d", pos.Item, pos.ItemTotal)
-		}
-		fmt.Fprintln(w)
-	}
+	printPosition(w, r.Position)
 	fmt.Fprintf(w, "activity  %s, running time %s\n", r.Updated.UTC().Format("2006-01-02 15:04:05 UTC"), cmp.Or(seconds(r.Seconds), "0s"))
 	if len(r.Steps) > 0 || r.Kind != pawl.SessionRun {
 		fmt.Fprintln(w)

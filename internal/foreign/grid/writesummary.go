@@ -178,7 +178,7 @@ func (w *writer) waves() {
 			return // somebody keeps it in a shape of their own
 		}
 	}
-	list, at := splice.ListOf(), 0
+	list, complete := splice.ListOf(), 0
 	inWave := map[int][]*work{}
 	for _, k := range w.works {
 		if k.phase > 0 {
@@ -186,31 +186,37 @@ func (w *writer) waves() {
 		}
 	}
 	for n := 1; n <= w.waveAll; n++ {
-		blocks, done, begun := splice.ListOf(), 0, false
-		blocks.Inline = true
-		for _, k := range inWave[n] {
-			blocks.Items = append(blocks.Items, splice.Text(k.block))
-			begun = begun || k.begun() || k.done()
-			if k.finished() {
-				done++
-			}
-		}
-		if len(blocks.Items) == 0 { // plans may leave a number out
+		if len(inWave[n]) == 0 { // plans may leave a number out
 			continue
 		}
-		status := "pending"
-		switch {
-		case done == len(blocks.Items):
-			status = "complete"
-			if at == len(list.Items) {
-				at++
-			}
-		case begun:
-			status = "active"
+		status, blocks := waveOf(inWave[n])
+		if status == "complete" && complete == len(list.Items) {
+			complete++
 		}
 		list.Items = append(list.Items, splice.MapOf(pair("wave", splice.Number(n)), pair("status", splice.Word(status)), pair("blocks", blocks)))
 	}
-	want := splice.MapOf(pair("cluster", splice.Word(w.cluster)), pair("waves_complete", splice.Number(at)),
+	want := splice.MapOf(pair("cluster", splice.Word(w.cluster)), pair("waves_complete", splice.Number(complete)),
 		pair("wave_total", splice.Number(w.waveAll)), pair("waves", list))
 	w.merge("WAVE_STATUS.md", want, func() []byte { return fresh(want, "\n# Wave Status\n") })
+}
+
+// waveOf returns where a wave stands, and its blocks.
+func waveOf(works []*work) (status string, blocks *splice.Value) {
+	blocks = splice.ListOf()
+	blocks.Inline = true
+	done, begun := 0, false
+	for _, k := range works {
+		blocks.Items = append(blocks.Items, splice.Text(k.block))
+		begun = begun || k.begun() || k.done()
+		if k.finished() {
+			done++
+		}
+	}
+	switch {
+	case done == len(works):
+		return "complete", blocks
+	case begun:
+		return "active", blocks
+	}
+	return "pending", blocks
 }
