@@ -41,7 +41,7 @@ func (w *writer) archiveCheckpoint(f *foreign.File) {
 	r := &reader{now: w.Now}
 	there, _, _ := r.front(f, true)
 	what := pawl.SlugOf(cmp.Or(there.at("type").Says(), "checkpoint"))
-	at, _, _ := parseTime(there.at("timestamp").Says(), w.Now)
+	at, _, _ := foreign.ParseTimeIn(there.at("timestamp").Says(), w.Now.Location())
 	w.archive(f, what, at)
 }
 

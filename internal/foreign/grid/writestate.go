@@ -120,7 +120,7 @@ func (w *writer) updated() time.Time {
 
 // newer reports whether a time is later than what a file says, to the second; a time in the future counts for nothing.
 func (w *writer) newer(said string, at time.Time) bool {
-	old, _, ok := parseTime(said, w.Now)
+	old, _, ok := foreign.ParseTimeIn(said, w.Now.Location())
 	return !ok || old.After(w.Now.Add(skew)) || at.Truncate(time.Second).After(old)
 }
 

@@ -86,7 +86,7 @@ func (w *writer) keepSummary(k *work, f *foreign.File) {
 	if !ok {
 		return
 	}
-	at, _, dated := parseTime(c.at("completed_at").Says(), w.Now)
+	at, _, dated := foreign.ParseTimeIn(c.at("completed_at").Says(), w.Now.Location())
 	again := dated && !k.state.Started.IsZero() && at.Before(k.state.Started)
 	if stepStatus(c.at("status").Says(), pawl.Done) == pawl.Done && !again {
 		return

@@ -7,6 +7,7 @@ import (
 	"path"
 	"time"
 
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
 )
 
@@ -28,7 +29,7 @@ func ReadLock(data []byte) (Lock, error) {
 	l := Lock{ID: root.Get("lockId").Text(), Host: root.Get("hostname").Text()}
 	l.PID, _ = root.Get("pid").Int()
 	l.Started, _ = root.Get("processStartTime").Int()
-	l.Acquired, _ = parseTime(root.Get("acquiredAt").Text())
+	l.Acquired, _, _ = foreign.ParseTime(root.Get("acquiredAt").Text())
 	if l.ID == "" || l.PID <= 0 {
 		return l, errors.New("a lock names its lockId and its pid")
 	}

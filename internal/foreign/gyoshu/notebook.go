@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
 )
 
@@ -72,7 +73,7 @@ func cellOf(v *splice.JSON) Cell {
 		json:   v,
 	}
 	for _, key := range []string{"createdAt", "lastUpdated"} {
-		if at, _ := parseTime(v.Get("metadata", "gyoshu", key).Text()); !at.IsZero() {
+		if at, _, _ := foreign.ParseTime(v.Get("metadata", "gyoshu", key).Text()); !at.IsZero() {
 			c.Time = at
 		}
 	}

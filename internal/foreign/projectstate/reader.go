@@ -179,7 +179,7 @@ func (r *reader) entry(s *source, row *sqldump.Row) *entry {
 // time reads a time. One of the future counts for nothing.
 func (r *reader) time(e *entry, row *sqldump.Row, columns ...string) time.Time {
 	written := text(row, columns...)
-	at, zoned, ok := parseTime(written)
+	at, zoned, ok := foreign.ParseTime(written)
 	switch {
 	case written == "":
 	case !ok:

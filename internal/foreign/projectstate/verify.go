@@ -110,7 +110,7 @@ func (r *reader) verifyRollbacks(e *entry) {
 		if t.change != "rollback_state" || !v.Is(splice.JSONString) {
 			continue
 		}
-		at, _, ok := parseTime(v.Text())
+		at, _, ok := foreign.ParseTime(v.Text())
 		if !ok {
 			continue
 		}

@@ -220,7 +220,7 @@ func (w *writer) stamp() {
 
 // model returns how times are written: as the one that is there, or any other of the table, or as a file of this kind has it.
 func (w *writer) model(there string) string {
-	if _, _, ok := parseTime(there); ok {
+	if _, _, ok := foreign.ParseTime(there); ok {
 		return there
 	}
 	for _, row := range w.source.Table(statesTable).Rows {

@@ -202,7 +202,7 @@ func (r *reader) identify() {
 
 // time reads a time, and notes what is odd about it.
 func (r *reader) time(file string, line int, text string) time.Time {
-	at, zoned := parseTime(text)
+	at, zoned, _ := foreign.ParseTime(text)
 	switch {
 	case at.IsZero():
 		r.warn(file, line, "this is no time: "+splice.Quote(text), "write it as "+stamp(r.now))
