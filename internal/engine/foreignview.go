@@ -73,7 +73,7 @@ func itemsOf(r *Run, id pawl.StepID) []foreign.Item {
 
 func namedItems(st *pawl.StepState) []foreign.Item {
 	var items []foreign.Item
-	for _, id := range sortedKeys(st.Named) {
+	for _, id := range slices.Sorted(maps.Keys(st.Named)) {
 		n := st.Named[id]
 		if n.Status != pawl.ItemDropped {
 			items = append(items, foreign.Item{ID: string(id), Name: n.Title, Status: n.Status, Commit: n.Commit, Outputs: n.Outputs})
@@ -81,5 +81,3 @@ func namedItems(st *pawl.StepState) []foreign.Item {
 	}
 	return items
 }
-
-func sortedKeys[K ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -51,6 +51,7 @@ func loadFrom(ctx context.Context, p *project.Project, folder string, run pawl.R
 	return r, nil
 }
 
+// hash returns the SHA-256 of some bytes, in hex.
 func hash(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -23,11 +21,6 @@ type known struct {
 	at     time.Time           // when it was made
 }
 
-func hashOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
 // remember makes what is known of a mirror that was read, and is to be written; nothing, where it is not the run's own.
 func (m *Mirror) remember(p *project.Project, run *pawl.State, read foreign.Files, written []foreign.File) error {
 	if run.Mirror == nil || *run.Mirror != m.Said(p) {
@@ -36,7 +29,7 @@ func (m *Mirror) remember(p *project.Project, run *pawl.State, read foreign.File
 	k := known{Mirror: run.Mirror.String(), Files: map[string][]string{}}
 	for _, f := range slices.Concat(read, written) {
 		if f.Data != nil && f.Was == nil {
-			k.Files[f.Path] = append(k.Files[f.Path], hashOf(f.Data))
+			k.Files[f.Path] = append(k.Files[f.Path], hash(f.Data))
 		}
 	}
 	data, err := json.Marshal(k)
@@ -77,7 +70,7 @@ func (m *Mirror) theirs(p *project.Project, run *pawl.State, read foreign.Files,
 			if m.ChangedSince([]foreign.File{f}, k.at) != "" {
 				return f.Path
 			}
-		case !slices.Contains(append(k.Files[f.Path], hashOf(f.Data)), hashOf(there.Data)):
+		case !slices.Contains(append(k.Files[f.Path], hash(f.Data)), hash(there.Data)):
 			return f.Path
 		}
 	}

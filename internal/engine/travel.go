@@ -163,6 +163,15 @@ func Checkpoints(ctx context.Context, p *project.Project, store *snapshot.Store,
 	return all, nil
 }
 
+// allCheckpoints lists those of all runs.
+func allCheckpoints(ctx context.Context, p *project.Project, store *snapshot.Store) ([]SavedCheckpoint, error) {
+	runs, err := AllRuns(p)
+	if err != nil {
+		return nil, err
+	}
+	return Checkpoints(ctx, p, store, runs...)
+}
+
 // Latest is the name of the newest checkpoint with a snapshot.
 const Latest = "latest"
 
@@ -170,11 +179,7 @@ const Latest = "latest"
 // name for its newest one: in the current run, or where that has none, in any. By the last two an emergency checkpoint is
 // meant only where there is no other: it is what was there when something was cut off.
 func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Store, name string) (SavedCheckpoint, error) {
-	runs, err := AllRuns(p)
-	if err != nil {
-		return SavedCheckpoint{}, err
-	}
-	all, err := Checkpoints(ctx, p, store, runs...)
+	all, err := allCheckpoints(ctx, p, store)
 	if err != nil {
 		return SavedCheckpoint{}, err
 	}
@@ -240,11 +245,7 @@ func newest(all []SavedCheckpoint, fits func(SavedCheckpoint) bool) []SavedCheck
 
 // GoodBefore returns the newest good checkpoint with a snapshot before this one; without an id there is none.
 func GoodBefore(ctx context.Context, p *project.Project, store *snapshot.Store, c SavedCheckpoint) (SavedCheckpoint, error) {
-	runs, err := AllRuns(p)
-	if err != nil {
-		return SavedCheckpoint{}, err
-	}
-	all, err := Checkpoints(ctx, p, store, runs...)
+	all, err := allCheckpoints(ctx, p, store)
 	if err != nil {
 		return SavedCheckpoint{}, err
 	}
