@@ -116,13 +116,11 @@ func (f *ForeignFolder) Unread() []pawl.Finding {
 
 // Verify is the system's own validation, with what cannot be read.
 func (f *ForeignFolder) Verify() []pawl.Finding {
+	var all foreign.Findings
 	_, findings := f.Read("")
-	for _, found := range f.codec.Verify(f.files, f.world) {
-		if !slices.Contains(findings, found) {
-			findings = append(findings, found)
-		}
-	}
-	return findings
+	all.Find(findings...)
+	all.Find(f.codec.Verify(f.files, f.world)...)
+	return all.Found()
 }
 
 // Meets says whether a step in the folder meets a criterion of its own, and by what that is known.

@@ -72,7 +72,7 @@ func (codec) At(place string) foreign.Codec { return codec{at: place} }
 // ReadHistory reads one cluster; where it is not named, the others are findings.
 func (c codec) ReadHistory(files foreign.Files, log []foreign.Commit, now time.Time) (foreign.Reading, []pawl.Finding) {
 	r := read(files, c.at, log, now)
-	return r.out, r.findings
+	return r.out, r.Found()
 }
 
 // tenMinutes is the age at which The Grid takes a session for dead, where it shows no sign of life.

@@ -86,7 +86,7 @@ func (r *reader) planFields(b *block, c record) {
 		b.phase = phase
 	}
 	if v := c.at("files_modified"); v != nil { // a fact too, for who does it
-		b.named, b.namedAt = r.paths(c.file, v.Line, v.Texts()), where(c.file, v.Line)
+		b.named, b.namedAt = r.paths(c.file, v.Line, v.Texts()), foreign.Where(c.file, v.Line)
 	}
 	c.rest(b.facts(), "plan")
 }

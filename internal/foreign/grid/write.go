@@ -106,7 +106,7 @@ func (w *writer) nameThere() string {
 	if f == nil {
 		return ""
 	}
-	r := &reader{files: foreign.Files{*f}, place: w.place, now: w.Now, told: map[pawl.Finding]bool{}, blocks: map[string]*block{}, phases: map[int]string{}}
+	r := &reader{files: foreign.Files{*f}, place: w.place, now: w.Now, blocks: map[string]*block{}, phases: map[int]string{}}
 	r.out.Facts = map[string]string{}
 	r.readState()
 	return r.out.Name

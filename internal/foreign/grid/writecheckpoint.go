@@ -27,7 +27,7 @@ func (w *writer) checkpoint() {
 		w.put("CHECKPOINT.md", fresh(w.checkpointFields(want), ""))
 		return
 	}
-	r := &reader{told: map[pawl.Finding]bool{}, now: w.Now}
+	r := &reader{now: w.Now}
 	there, _, _ := r.front(f, true)
 	if w.sameCheckpoint(there, want) {
 		w.merge("CHECKPOINT.md", w.checkpointNews(there, want), func() []byte { return fresh(w.checkpointFields(want), "") })
@@ -38,7 +38,7 @@ func (w *writer) checkpoint() {
 }
 
 func (w *writer) archiveCheckpoint(f *foreign.File) {
-	r := &reader{told: map[pawl.Finding]bool{}, now: w.Now}
+	r := &reader{now: w.Now}
 	there, _, _ := r.front(f, true)
 	what := pawl.SlugOf(cmp.Or(there.at("type").Says(), "checkpoint"))
 	at, _, _ := parseTime(there.at("timestamp").Says(), w.Now)

@@ -26,7 +26,7 @@ func (w *writer) state() {
 	}
 	var there record
 	if f != nil {
-		r := &reader{told: map[pawl.Finding]bool{}, now: w.Now}
+		r := &reader{now: w.Now}
 		there, _, _ = r.front(f, true)
 		if r.shapeOf(f) == "" {
 			w.archive(f, "STATE", time.Time{})

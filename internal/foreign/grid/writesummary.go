@@ -81,7 +81,7 @@ func (l layout) path(k *work) string {
 // keepSummary leaves a record as it is, unless it does not say that the block is complete, or the block was done again
 // since.
 func (w *writer) keepSummary(k *work, f *foreign.File) {
-	r := &reader{told: map[pawl.Finding]bool{}, now: w.Now}
+	r := &reader{now: w.Now}
 	c, _, ok := r.front(f, false)
 	if !ok {
 		return

@@ -87,20 +87,19 @@ func (s *source) cut() bool {
 
 // reader reads files, and notes what is odd about them.
 type reader struct {
-	world    foreign.World
-	sources  []*source
-	entries  []*entry // the one that counts of each project
-	findings []pawl.Finding
-	known    map[pawl.Finding]bool // the findings
-	naive    map[string]bool       // files whose times have no zone
+	foreign.Findings
+	world   foreign.World
+	sources []*source
+	entries []*entry        // the one that counts of each project
+	naive   map[string]bool // files whose times have no zone
 }
 
 func newReader(files foreign.Files, w foreign.World) *reader {
-	r := &reader{world: w, known: map[pawl.Finding]bool{}, naive: map[string]bool{}}
+	r := &reader{world: w, naive: map[string]bool{}}
 	for _, f := range files {
 		if s := (&source{File: f, Dump: sqldump.Read(f.Data, tables...)}); s.ours() {
 			r.sources = append(r.sources, s)
-			r.findings = append(r.findings, s.problems()...)
+			r.Find(s.problems()...)
 		}
 	}
 	r.readEntries()
@@ -109,10 +108,7 @@ func newReader(files foreign.Files, w foreign.World) *reader {
 
 func (r *reader) find(level pawl.Level, where, hint, format string, args ...any) {
 	f := pawl.Finding{Level: level, Where: where, Hint: hint, What: fmt.Sprintf(format, args...)}
-	if !r.known[f] {
-		r.known[f] = true
-		r.findings = append(r.findings, f)
-	}
+	r.Find(f)
 }
 
 func (r *reader) warn(where, format string, args ...any) {
