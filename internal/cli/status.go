@@ -87,6 +87,8 @@ func (a *app) statusCommand() *cobra.Command {
 		report.Sessions, report.Doubts = sessionsOf(r.State), doubtsOf(ctx, p, r.State)
 		if report.Status == pawl.StatusInterrupted {
 			a.refreshViews(p, r)
+		}
+		if report.Status == pawl.StatusInterrupted || engine.Behind(p, r.State) {
 			a.refreshMirror(ctx, p, r)
 		}
 		if a.json {

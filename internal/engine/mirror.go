@@ -46,7 +46,7 @@ func mirrorOver(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg c
 // refresh is Codecs.Refresh for a run that no engine works on, while no other pawl writes such files.
 func (m *Mirror) refresh(ctx context.Context, p *project.Project, r *Run, cfg config.Snapshots) error {
 	written, err := m.put(p, r.State, func(files foreign.Files) ([]foreign.File, error) {
-		written := mirrorOver(ctx, p, r, *m, cfg, foreign.Interrupted, false, files)
+		written := mirrorOver(ctx, p, r, *m, cfg, lastMoment(r.State), false, files)
 		if theirs := m.theirs(p, r.State, files, written); theirs != "" {
 			return nil, fmt.Errorf("%s was changed by somebody else since it was last written for run %s, and stays as it is", theirs, r.State.Run)
 		}
@@ -77,6 +77,9 @@ func (m *Mirror) put(p *project.Project, run *pawl.State, over func(foreign.File
 		if !errors.Is(err, foreign.ErrChanged) {
 			break
 		}
+	}
+	if err != nil {
+		m.fell(p, run, err)
 	}
 	return written, err
 }

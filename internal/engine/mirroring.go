@@ -165,11 +165,15 @@ func (m *mirror) close(ctx context.Context, state *pawl.State, plan *pawl.Plan) 
 		return nil
 	}
 	m.idle.Wait()
-	why := foreign.Interrupted
+	return m.write(m.view(ctx, state, plan, lastMoment(state), anyAlive(m.project, state)))
+}
+
+// lastMoment returns the moment at which a mirror is written when an engine ends, or afterwards.
+func lastMoment(state *pawl.State) foreign.Moment {
 	if state.Ended() {
-		why = foreign.RunEnded
+		return foreign.RunEnded
 	}
-	return m.write(m.view(ctx, state, plan, why, anyAlive(m.project, state)))
+	return foreign.Interrupted
 }
 
 func (m *mirror) view(ctx context.Context, state *pawl.State, plan *pawl.Plan, why foreign.Moment, engine bool) foreign.View {

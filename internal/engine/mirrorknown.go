@@ -16,8 +16,9 @@ import (
 // known is what pawl last found in the files that it keeps up to date for a run, and what it wrote then: a cache in the run's
 // folder, made before the files are written, so that a death in between makes nobody else of pawl.
 type known struct {
-	Mirror string              `json:"mirror"` // SYSTEM or SYSTEM=PATH
-	Files  map[string][]string `json:"files"`  // SHA-256 in hex of what may be in each without another having changed it
+	Mirror string              `json:"mirror"`           // SYSTEM or SYSTEM=PATH
+	Files  map[string][]string `json:"files"`            // SHA-256 in hex of what may be in each without another having changed it
+	Behind string              `json:"behind,omitempty"` // why they are not as they are to be
 	at     time.Time           // when it was made
 }
 
@@ -37,6 +38,30 @@ func (m *Mirror) remember(p *project.Project, run *pawl.State, read foreign.File
 		return err
 	}
 	return disk.Put(p.MirrorFile(run.Run), data)
+}
+
+// fell keeps in mind that the mirror of a run could not be written; until it is, it is behind.
+func (m *Mirror) fell(p *project.Project, run *pawl.State, why error) {
+	if run.Mirror == nil || *run.Mirror != m.Said(p) {
+		return
+	}
+	k := knownOf(p, run)
+	if k == nil {
+		k = &known{Mirror: run.Mirror.String()}
+	}
+	k.Behind = why.Error()
+	if data, err := json.Marshal(k); err == nil {
+		_ = disk.Put(p.MirrorFile(run.Run), data) // it was told already
+	}
+}
+
+// Behind reports whether the files that are kept up to date for a run could not be written last.
+func Behind(p *project.Project, run *pawl.State) bool {
+	if run.Mirror == nil {
+		return false
+	}
+	k := knownOf(p, run)
+	return k != nil && k.Behind != ""
 }
 
 // knownOf returns what is known of the mirror of a run; nil: nothing is.

@@ -75,13 +75,14 @@ type decider struct {
 	free    int
 	asking  map[question]bool    // by the gates that are open
 	blocked map[pawl.StepID]bool // "": all
+	behind  map[pawl.StepID]bool // whether a step and all before it are finished, as far as it was asked
 	actions []action
 	retry   time.Time // when the first retry is due, zero for none
 	expiry  time.Time // when the first open gate expires, zero for none
 }
 
 func newDecider(plan *outline, s *pawl.State, now time.Time, slots int) *decider {
-	d := &decider{plan: plan, state: s, now: now, free: slots - len(s.Live()), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}}
+	d := &decider{plan: plan, state: s, now: now, free: slots - len(s.Live()), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}, behind: map[pawl.StepID]bool{}}
 	for _, g := range s.OpenGates() {
 		d.asking[question{g.Purpose, g.Budget, g.Step}] = true
 	}
@@ -163,12 +164,23 @@ func (d *decider) steps() {
 }
 
 func (d *decider) ready(step *pawl.Step) bool {
-	for _, need := range d.plan.needs[step.ID] {
-		if !d.finished(need) {
+	return !d.blocked[step.ID] && d.settled(d.plan.needs[step.ID])
+}
+
+// settled reports whether steps are finished, and all before them: one that was skipped, or was finished when the run was made
+// of another system's files, may stand behind one that is open.
+func (d *decider) settled(steps []pawl.StepID) bool {
+	for _, id := range steps {
+		is, known := d.behind[id]
+		if !known {
+			is = d.finished(id) && d.settled(d.plan.needs[id])
+			d.behind[id] = is
+		}
+		if !is {
 			return false
 		}
 	}
-	return !d.blocked[step.ID]
+	return true
 }
 
 func (d *decider) step(step *pawl.Step, st *pawl.StepState) {

@@ -37,42 +37,7 @@ func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
 			plan.Phases = append(plan.Phases, p)
 		}
 	}
-	waitForOpen(plan, r)
 	return plan
-}
-
-// waitForOpen has what is open wait for all that is open before it, also where what was found finished lies in between.
-func waitForOpen(plan *pawl.Plan, r Reading) {
-	finished := map[pawl.StepID]bool{}
-	for _, phase := range r.Phases {
-		for _, s := range phase.Steps {
-			finished[s.ID] = s.finished()
-		}
-	}
-	open := map[pawl.StepID][]pawl.StepID{} // finished step → what is open before it
-	for _, phase := range plan.Phases {
-		for i := range phase.Steps {
-			s := &phase.Steps[i]
-			needs := s.Needs
-			if needs == nil && i > 0 {
-				needs = []pawl.StepID{phase.Steps[i-1].ID}
-			}
-			var before []pawl.StepID
-			for _, id := range needs {
-				if !finished[id] {
-					before = append(before, id)
-				}
-				before = append(before, open[id]...)
-			}
-			before = slices.Compact(slices.Sorted(slices.Values(before)))
-			switch {
-			case finished[s.ID]:
-				open[s.ID] = before
-			case slices.ContainsFunc(before, func(id pawl.StepID) bool { return !slices.Contains(needs, id) }):
-				s.Needs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(needs, before))))
-			}
-		}
-	}
 }
 
 // PlanName returns what the plan is called.

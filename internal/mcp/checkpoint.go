@@ -34,13 +34,18 @@ func (s *Server) checkpoint(ctx context.Context, c call, in checkpointIn) (answe
 	if err != nil {
 		return answer[checkpointOut]{}, err
 	}
+	p, r, err := s.open(ctx, string(saved.Run))
+	if err != nil {
+		return answer[checkpointOut]{}, err
+	}
+	s.refresh(ctx, p, r)
 	out := checkpointOut{
-		recorded: recorded{Run: saved.Run}, Checkpoint: saved.ID,
+		recorded: recorded{Run: saved.Run, Notes: s.notes(r)}, Checkpoint: saved.ID,
 		Files: saved.Snapshot.Files, Bytes: saved.Snapshot.Bytes, LeftOut: saved.Snapshot.LeftOut,
 	}
 	text := fmt.Sprintf("checkpoint %s of run %s: %d files, %d bytes, %d left out; a person brings it back with `pawl restore %s`",
 		out.Checkpoint, out.Run, out.Files, out.Bytes, out.LeftOut, out.Checkpoint)
-	return answer[checkpointOut]{text: text, data: out}, nil
+	return answer[checkpointOut]{text: text + out.Notes.String(), data: out}, r.Log.Close()
 }
 
 // save takes a checkpoint, in a project that is made where there is none.

@@ -120,13 +120,19 @@ func (d *desk) perform(ctx context.Context, by pawl.Author, act engine.Act) (*en
 	return d.act(ctx, p, run, by, act)
 }
 
-// act does something to a run, and has the files of another system say so that are kept up to date for it: where they cannot
-// be, the run's notes say why.
+// act does something to a run, and has the files of another system say so.
 func (d *desk) act(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Author, act engine.Act) (*engine.Run, error) {
 	r, err := engine.Perform(ctx, p, run, by, act)
 	if err != nil {
 		return nil, err
 	}
+	d.refresh(ctx, p, r)
+	return r, nil
+}
+
+// refresh has the files of another system say how a run stands that are kept up to date for it: where they cannot be, the
+// run's notes say why.
+func (d *desk) refresh(ctx context.Context, p *project.Project, r *engine.Run) {
 	c, err := config.Read(p.Config())
 	if err == nil {
 		err = d.codecs.Refresh(ctx, p, r, c.Snapshots)
@@ -134,7 +140,6 @@ func (d *desk) act(ctx context.Context, p *project.Project, run pawl.RunID, by p
 	if err != nil {
 		r.Notes = append(r.Notes, err.Error())
 	}
-	return r, nil
 }
 
 // notes are what people should know of a call, one line each, that is no fault of it.
