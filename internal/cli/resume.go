@@ -67,6 +67,9 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		return err
 	}
 	if mirror != nil {
+		if mirror, err = mirror.Of(p, r.State); err != nil {
+			return err
+		}
 		system := mirror.Codec.System()
 		if err := a.notOverOthers(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", system)); err != nil {
 			return err

@@ -479,3 +479,32 @@ func TestClustersFurtherDownAreLeftAlone(t *testing.T) {
 		}
 	}
 }
+
+// A cluster below clusters has all that the first one has: plans, summaries in the folders of phases, settings and an archive.
+func TestAClusterBelowClustersIsReadWhole(t *testing.T) {
+	t.Parallel()
+	files := wanted(folder(
+		".grid/STATE.md", interrupted, ".grid/clusters/docs/STATE.md", interrupted,
+		".grid/clusters/docs/plans/docs-block-02.md", "---\nname: Write\n---\n",
+		".grid/clusters/docs/phases/01-a/01-SUMMARY.md", "---\nstatus: complete\n---\n",
+		".grid/clusters/docs/phases/03-c/03-PLAN.md", "---\nname: Print\n---\n",
+		".grid/clusters/docs/config.json", `{"model_tier": "quality"}`,
+	))
+	r, _ := grid.Codec.(foreign.Plural).At(".grid/clusters/docs").Read(files, now)
+	if diff := cmp.Diff([]string{"01 done", "02 pending", "03 running", "04 pending"}, steps(r)); diff != "" {
+		t.Error(diff)
+	}
+	if step(t, r, "02").Name != "Write" || r.Facts["config.model_tier"] != "quality" {
+		t.Error(r.Facts, step(t, r, "02"))
+	}
+	first, _ := grid.Codec.Read(files, now)
+	if diff := cmp.Diff([]string{"03 running"}, steps(first)); len(first.Phases) > 0 && diff == "" {
+		t.Error("the first cluster has taken what is another one's")
+	}
+	if first.Facts["config.model_tier"] != "" {
+		t.Error(first.Facts)
+	}
+	if w := grid.Codec.(foreign.Archivist).Archived(); !foreign.Wanted(w, ".grid/clusters/docs/archive/run/STATE.md") {
+		t.Error(w)
+	}
+}

@@ -86,7 +86,10 @@ func newWriter(files foreign.Files, at string, v foreign.View) *writer {
 	for _, f := range files {
 		w.there[f.Path] = &f
 	}
-	if found := placed(files, at); len(found) > 0 && (at != "" || found[0].root == "") {
+	switch found := placed(files, at); {
+	case at != "":
+		w.place = placeOf(at + "/")
+	case len(found) > 0 && found[0].root == "":
 		w.place = found[0] // never that of a folder further down, unless it was named
 	}
 	if w.Plan == nil {
