@@ -2,6 +2,7 @@ package grid_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -506,5 +507,39 @@ func TestAClusterBelowClustersIsReadWhole(t *testing.T) {
 	}
 	if w := grid.Codec.(foreign.Archivist).Archived(); !foreign.Wanted(w, ".grid/clusters/docs/archive/run/STATE.md") {
 		t.Error(w)
+	}
+}
+
+// A wave is complete before the next one begins, whatever the plans of its blocks need beside that; and what the master plan
+// says of waves holds for plans that say nothing of theirs. Waves may be counted anew in every phase.
+func TestAWaveIsCompleteBeforeTheNext(t *testing.T) {
+	t.Parallel()
+	plan := func(wave, more string) string { return "---\nwave: " + wave + "\n" + more + "---\n" }
+	for name, files := range map[string]foreign.Files{
+		"01[] 02[] 03[01 02] 04[03]": folder(
+			".grid/plans/c-block-01.md", plan("1", "depends_on: []\n"), ".grid/plans/c-block-02.md", plan("1", "depends_on: []\n"),
+			".grid/plans/c-block-03.md", plan("2", "depends_on: [\"01\"]\n"), ".grid/plans/c-block-04.md", plan("3", "depends_on: []\n")),
+		"01[] 02[01] 03[02 01]": folder(
+			".grid/plans/c-block-01.md", plan("1", ""), ".grid/plans/c-block-02.md", plan("2", ""), ".grid/plans/c-block-03.md", plan("3", "depends_on: [2, 1]\n")),
+		"01[] 02[01]": folder(
+			".grid/plans/c-PLAN-SUMMARY.md", "---\nwave_structure:\n  1: [\"01\"]\n  2: [\"02\"]\n---\n",
+			".grid/plans/c-block-01.md", "---\ndepends_on: []\n---\n", ".grid/plans/c-block-02.md", "---\ndepends_on: []\n---\n"),
+		"01[] 02[01] 03[] 04[03]": folder(
+			".grid/plans/c-block-01.md", plan("1", "phase: 1\n"), ".grid/plans/c-block-02.md", plan("2", "phase: 1\n"),
+			".grid/plans/c-block-03.md", plan("1", "phase: 2\n"), ".grid/plans/c-block-04.md", plan("2", "phase: 2\n")),
+	} {
+		r, findings := grid.Codec.Read(append(files, folder(".grid/STATE.md", "---\ncluster: c\nstatus: interrupted\nposition: {phase: 1}\n---\n")...), now)
+		var got []string
+		for _, phase := range r.Phases {
+			for _, s := range phase.Steps {
+				got = append(got, fmt.Sprint(s.ID, s.Needs))
+			}
+		}
+		if strings.Join(got, " ") != name {
+			t.Errorf("%v, not %s", got, name)
+		}
+		if len(findings) > 0 {
+			t.Error(findings)
+		}
 	}
 }
