@@ -76,6 +76,8 @@ type writer struct {
 	theirWaves bool // the cluster was imported, and its plans do not say which block is in which wave
 	left       bool // the cluster was imported, and it has plans of blocks that the run does not know
 
+	lived time.Time // of a cluster that was imported, when its state says that it last changed before; zero where it does not
+
 	order []string       // paths that were written, in that order
 	gone  []foreign.File // to be removed
 }
@@ -98,6 +100,7 @@ func newWriter(files foreign.Files, at string, v foreign.View) *writer {
 	w.number()
 	if v.State.Imported == "grid" {
 		w.plannedWaves(files)
+		w.lived = lastUpdated(files, w.place, v.State.Created)
 	}
 	w.cluster = cmp.Or(w.nameThere(), v.State.Name)
 	return w
