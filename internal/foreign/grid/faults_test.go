@@ -543,3 +543,29 @@ func TestAWaveIsCompleteBeforeTheNext(t *testing.T) {
 		}
 	}
 }
+
+// A limit in dollars that is to be enforced is the plan's budget. One that is not, or in another currency, stays a fact.
+func TestAHardLimitIsTheBudget(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]float64{
+		`{"budget_limit": 5, "currency": "USD", "enforcement": "hard"}`:       5,
+		`{"budget_limit": "2.50", "currency": "usd", "enforcement": "Hard"}`:  2.5,
+		`{"budget_limit": 5, "currency": "USD", "enforcement": "soft"}`:       0,
+		`{"budget_limit": 5, "currency": "EUR", "enforcement": "hard"}`:       0,
+		`{"budget_limit": 5, "enforcement": "hard"}`:                          0,
+		`{"budget_limit": null, "currency": "USD", "enforcement": "hard"}`:    0,
+		`{"budget_limit": -5, "currency": "USD", "enforcement": "hard"}`:      0,
+		`{"budget_limit": "NaN", "currency": "USD", "enforcement": "hard"}`:   0,
+		`{"budget_limit": "1e400", "currency": "USD", "enforcement": "hard"}`: 0,
+	} {
+		for _, name := range []string{"budget.json", "config.json"} {
+			r, findings := grid.Codec.Read(folder(".grid/STATE.md", interrupted, ".grid/"+name, data), now)
+			if got := foreign.PlanOf(r, "claude").Budget; got != (pawl.Budget{USD: want}) {
+				t.Errorf("%s: %+v", data, got)
+			}
+			if told := has(findings, "no limit of pawl's"); told != (want == 0 && !strings.Contains(data, "soft") && !strings.Contains(data, "null")) {
+				t.Errorf("%s: %v", data, findings)
+			}
+		}
+	}
+}

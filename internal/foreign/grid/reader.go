@@ -103,6 +103,8 @@ func (r *reader) readFiles() {
 	r.readWarmth("LEARNINGS.md")
 	r.readSettings("config.json", "config")
 	r.readSettings("budget.json", "budget")
+	r.readBudget("config")
+	r.readBudget("budget")
 	r.readSessions()
 	r.readHistory()
 }

@@ -82,6 +82,9 @@ func (w *writer) stateFields(there record) *splice.Value {
 		add("progress_percent", splice.Number(w.State.Percent(w.Plan)))
 	}
 	if energy, limited := w.energy(); limited || !said("energy_remaining") {
+		if left, err := strconv.Atoi(there.at("energy_remaining").Says()); err == nil && w.State.Imported == "grid" {
+			energy = min(energy, max(left, 0)) // of what others have spent the budget knows nothing
+		}
 		add("energy_remaining", splice.Number(energy))
 	}
 	if mode := cmp.Or(w.Plan.Mode, w.State.Mode); mode != "" {
