@@ -569,3 +569,14 @@ func TestAHardLimitIsTheBudget(t *testing.T) {
 		}
 	}
 }
+
+// What a refinement swarm wrote down is a fact, and goes along where the files are copied. Pictures are not read.
+func TestRefinementIsAFact(t *testing.T) {
+	t.Parallel()
+	files := wanted(folder(".grid/STATE.md", interrupted, ".grid/refinement/e2e/login.md", "# Login\n", ".grid/refinement/personas/mia.md", "# Mia\n",
+		".grid/refinement/e2e/run.json", "{}", ".grid/refinement/screenshots/home.png", "\x89PNG"))
+	r, _ := grid.Codec.Read(files, now)
+	if got := r.Facts["refinement"]; got != "refinement/e2e/login.md; refinement/e2e/run.json; refinement/personas/mia.md" {
+		t.Error(got)
+	}
+}

@@ -43,7 +43,7 @@ func (c codec) Unfinished(files foreign.Files, w foreign.World, _ *pawl.Plan) (w
 // Wants returns the patterns of its files: those of any folder .grid, of the clusters below it, and summaries that lie beside it.
 func (codec) Wants() []string {
 	return append(inClusters("*.md", "*.json", "STATE.md.tmp", "plans/*.md", "phases/*/*.md", "debug/*.md", "debug/*/session.md",
-		"daemon/*/task.txt", "archive/*/WARMTH.md"), "*-SUMMARY.md")
+		"daemon/*/task.txt", "refinement/*/*.md", "refinement/*/*.json", "archive/*/WARMTH.md"), "*-SUMMARY.md")
 }
 
 // Archived returns the patterns of what was replaced.

@@ -88,6 +88,7 @@ const (
 	summaryFile
 	debugFile
 	taskFile
+	refinementFile
 )
 
 // classify returns what a file is about.
@@ -107,6 +108,8 @@ func (p place) classify(name string) about {
 		return about{kind: debugFile}
 	case strings.HasPrefix(rest, "daemon/"):
 		return about{kind: taskFile}
+	case strings.HasPrefix(rest, "refinement/"):
+		return about{kind: refinementFile}
 	}
 	if m := phasesFolder.FindStringSubmatch(rest); m != nil {
 		return classifyPhase(m[1], m[2])
