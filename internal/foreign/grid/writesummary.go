@@ -52,7 +52,7 @@ func (w *writer) layout() layout {
 		if a.phase != "" && a.block != "" {
 			l.folders[a.block] = a.phase
 		}
-		if a.kind == planFile && l.plans[a.block] == nil {
+		if a.kind == planFile && (l.plans[a.block] == nil || a.phase == "") { // rather than its copy
 			l.plans[a.block] = w.there[name]
 		}
 		if a.kind != summaryFile {
