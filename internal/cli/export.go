@@ -50,9 +50,12 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 			return err
 		}
 	}
-	m := engine.Mirror{Codec: codec, Dir: dir}
+	m, err := (&engine.Mirror{Codec: codec, Dir: dir}).Of(p, r.State)
+	if err != nil {
+		return err
+	}
 	if !over {
-		if err := a.notOverOthers(ctx, p, m, r, "pawl export "+system+" ANOTHER-FOLDER, or --over"); err != nil {
+		if err := a.notOverOthers(ctx, p, *m, r, "pawl export "+system+" ANOTHER-FOLDER, or --over"); err != nil {
 			return err
 		}
 	}
@@ -61,7 +64,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 		return err
 	}
 	holder, alive := p.EngineHolder()
-	written, err := engine.Export(ctx, p, r, m, c.Snapshots, alive && holder.Run == r.State.Run, dry)
+	written, err := engine.Export(ctx, p, r, *m, c.Snapshots, alive && holder.Run == r.State.Run, dry)
 	a.sayNotes(r.Notes)
 	if err != nil {
 		return err

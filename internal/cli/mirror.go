@@ -40,7 +40,7 @@ func (m *mirrorFlag) Type() string { return "string" }
 func (a *app) mirrorOf(p *project.Project, flag mirrorFlag) func(*pawl.State) *engine.Mirror {
 	return func(s *pawl.State) *engine.Mirror {
 		named := cmp.Or(string(flag), s.Mirror.String())
-		m, err := a.parts.Codecs.Mirror(p, named)
+		m, err := a.parts.Codecs.MirrorOf(p, s, named)
 		if err != nil {
 			a.sayNotes([]string{"the files of " + named + " are not kept up to date: " + err.Error()})
 			return nil

@@ -96,6 +96,10 @@ func (a *app) considered(ctx context.Context, p *project.Project, r *engine.Run,
 		return nil, err
 	}
 	if mirror != nil {
+		mirror, err := mirror.Of(p, r.State)
+		if err != nil {
+			return nil, err
+		}
 		if err := a.notOverOthers(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", mirror.Codec.System())); err != nil {
 			return nil, err
 		}

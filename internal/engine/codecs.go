@@ -65,7 +65,7 @@ func (c Codecs) Mirror(p *project.Project, named string) (*Mirror, error) {
 			return nil, usage("", "--mirror %s: %s is a symbolic link: name the folder that it leads to", named, at)
 		}
 	}
-	return &Mirror{Codec: codec, Dir: dir}, nil
+	return (&Mirror{Codec: codec, Dir: dir}).placed(p)
 }
 
 // Refresh has another system's files say how a run stands that has them kept up to date, and that no engine works on: as it
@@ -75,7 +75,7 @@ func (c Codecs) Refresh(ctx context.Context, p *project.Project, r *Run, cfg con
 	if r.State.Mirror == nil {
 		return nil
 	}
-	m, err := c.Mirror(p, r.State.Mirror.String())
+	m, err := c.MirrorOf(p, r.State, r.State.Mirror.String())
 	if m == nil {
 		return err
 	}

@@ -80,7 +80,8 @@ func importDir(p *project.Project, s *pawl.State) string {
 }
 
 // asFound reports whether a run was made of a folder's files, nothing has happened in it since, and it holds for true what
-// they say. Where they were left in the middle of a step, how to go on there is still to be written.
+// they say. Where they were left in the middle of a step, and have no checkpoint of it, how to go on there is still to be
+// written.
 func asFound(ctx context.Context, p *project.Project, s *pawl.State, m Mirror) (bool, error) {
 	if s.Imported != m.Codec.System() || s.Seq != s.ImportSeq {
 		return false, nil
@@ -96,7 +97,7 @@ func asFound(ctx context.Context, p *project.Project, s *pawl.State, m Mirror) (
 	reading, _ := folder.Read(place)
 	for _, phase := range reading.Phases {
 		for _, step := range phase.Steps {
-			if begun := step.Status != pawl.Done && step.Status != pawl.Pending; begun || (step.Status == pawl.Done) != s.Steps[step.ID].Finished() {
+			if left := step.Status != pawl.Done && step.Status != pawl.Pending && !savedIn(reading, step.ID); left || (step.Status == pawl.Done) != s.Steps[step.ID].Finished() {
 				return false, nil
 			}
 		}
@@ -116,6 +117,11 @@ func (f *ForeignFolder) MadeAt(p *project.Project, s *pawl.State) (place string,
 		}
 	}
 	return "", false
+}
+
+// savedIn reports whether a checkpoint that stands in the files says how to go on with a step.
+func savedIn(reading foreign.Reading, id pawl.StepID) bool {
+	return slices.ContainsFunc(reading.Saved, func(c foreign.Checkpoint) bool { return c.Step == id && c.Valid && c.Where != "" })
 }
 
 // copied returns what is to be written where files are yet to be copied, and then changed.

@@ -33,6 +33,7 @@ func viewOf(ctx context.Context, p *project.Project, r *Run, codec foreign.Codec
 		Partial: func(id pawl.StepID) *foreign.Partial { return begun.of(ctx, id) },
 		Existed: begun.existed,
 		Unknown: unknownIn(ctx, p.Root),
+		Commits: commitsBetween(ctx, p.Root),
 	}
 	remembered, err := p.Memories()
 	if err != nil {

@@ -18,12 +18,14 @@ import (
 type Mirror struct {
 	Codec foreign.Codec
 	Dir   string // the folder that it lives in or, of a system whose files hold tables, one file; absolute
+
+	place string // of one of several in that folder, where it was named; else the run's own, or the first
 }
 
 // Said is what the journal says of the mirror.
 func (m *Mirror) Said(p *project.Project) pawl.RunMirrored {
 	said := pawl.RunMirrored{System: m.Codec.System()}
-	if rel, err := filepath.Rel(p.Root, m.Dir); err == nil && rel != "." {
+	if rel, err := filepath.Rel(p.Root, filepath.Join(m.Dir, filepath.FromSlash(m.place))); err == nil && rel != "." {
 		said.Path = filepath.ToSlash(rel)
 	}
 	return said

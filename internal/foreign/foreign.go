@@ -199,6 +199,9 @@ type View struct {
 	// Unknown reports whether git knows no such commit. Where there is no git, nobody knows, and it does not.
 	Unknown func(commit string) bool
 
+	// Commits returns those that were made between two times and that HEAD builds on, the oldest first, with their files.
+	Commits func(from, until time.Time) []Commit
+
 	// Existed says whether something was at a path before a step began, and whether that is known.
 	Existed func(step pawl.StepID, path string) (existed, known bool)
 }

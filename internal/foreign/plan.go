@@ -14,7 +14,7 @@ import (
 // PlanOf returns the plan that carries on what was read: each step is an agent's, told what the other system says of it.
 // Steps of one wave may run side by side.
 func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
-	plan := &pawl.Plan{Version: 1, Name: PlanName(r), Goal: Plain(r.Goal), Mode: r.Mode}
+	plan := &pawl.Plan{Version: 1, Name: PlanName(r), Goal: Plain(r.Goal), Mode: r.Mode, Budget: r.Budget}
 	if plan.Mode == "" {
 		plan.Mode = pawl.Guided
 	}

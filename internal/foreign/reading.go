@@ -19,6 +19,7 @@ type Reading struct {
 	Native   string            `json:"native_status,omitempty"`
 	Resume   string            `json:"resume,omitempty"` // by the system's own rule: may it be resumed, or why not
 	Mode     pawl.Mode         `json:"mode,omitempty"`
+	Budget   pawl.Budget       `json:"budget,omitzero"`
 	Created  time.Time         `json:"created_at,omitzero"`
 	Updated  time.Time         `json:"updated_at,omitzero"` // the last activity
 	Position pawl.Position     `json:"position"`

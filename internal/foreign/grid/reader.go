@@ -103,6 +103,8 @@ func (r *reader) readFiles() {
 	r.readWarmth("LEARNINGS.md")
 	r.readSettings("config.json", "config")
 	r.readSettings("budget.json", "budget")
+	r.readBudget("config")
+	r.readBudget("budget")
 	r.readSessions()
 	r.readHistory()
 }
@@ -171,21 +173,25 @@ func (r *reader) learn(kind pawl.MemoryKind, text string) {
 	}
 }
 
-// readSessions counts what is kept of debug sessions and daemons, which pawl leaves as it is.
+// readSessions names what is kept of debug sessions, daemons and refinement, which pawl leaves as it is.
 func (r *reader) readSessions() {
-	var debug, tasks []string
+	var debug, tasks, refined []string
 	for _, f := range r.files {
 		switch r.classify(f.Path).kind {
 		case debugFile:
 			debug = append(debug, strings.TrimPrefix(f.Path, r.grid))
+		case refinementFile:
+			refined = append(refined, strings.TrimPrefix(f.Path, r.grid))
 		case taskFile:
 			tasks = append(tasks, path.Base(path.Dir(f.Path))+": "+firstLine(string(f.Data)))
 		}
 	}
 	slices.Sort(debug)
 	slices.Sort(tasks)
+	slices.Sort(refined)
 	r.fact("debug_sessions", strings.Join(debug, "; "))
 	r.fact("daemon_tasks", strings.Join(tasks, "; "))
+	r.fact("refinement", strings.Join(refined, "; "))
 }
 
 // maxText is how much of a text is kept, in bytes.

@@ -169,7 +169,6 @@ func (r *reader) readWaves() {
 			r.inWave(blockNumber(m[1]), blocksIn(splice.Join(s.Lead())))
 		}
 	}
-	r.needsOfWaves()
 }
 
 // pending returns the blocks that are not complete: those that are named anywhere and, where the state numbers them

@@ -11,7 +11,7 @@ import (
 
 // Verify makes the document's five validations, each of which is one finding that is ok or as many as there are faults:
 // the state can be read, claimed commits and files exist, there is one checkpoint at most, and every pending block has a
-// plan. What was odd in reading comes behind.
+// plan. What cannot be, is missing or was odd in reading comes behind.
 func (c codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
 	r := read(files, c.at, nil, w.Now)
 	if len(r.out.Phases) == 0 && r.state.file == nil && r.point == nil {
@@ -23,6 +23,7 @@ func (c codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
 	v.claims()
 	v.checkpoints()
 	v.plans()
+	v.schema()
 	v.found.Find(r.Found()...)
 	return v.found.Found()
 }

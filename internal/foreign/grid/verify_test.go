@@ -75,6 +75,46 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 	}
 }
 
+// TestVerifyNamesWhatCannotBe: numbers out of their range, what the document requires and is not there, and a checkpoint of no
+// known type.
+func TestVerifyNamesWhatCannotBe(t *testing.T) {
+	t.Parallel()
+	got := verify(folder(
+		".grid/STATE.md", `---
+cluster: c
+status: interrupted
+position: {phase: 1, phase_total: 1, block: 7, block_total: 3, wave: 9, wave_total: 3, thread: 9, thread_total: 2}
+progress_percent: 900
+energy_remaining: -5
+---
+`, ".grid/CHECKPOINT.md", "---\ntype: bananas\nblock: \"01\"\nprogress: {blocks_complete: 4, blocks_total: 3}\n---\n"), world())
+	for _, want := range []string{
+		"there is no session_id, which the document requires", "there is no created_at, which the document requires", "there is no updated_at, which the document requires",
+		"position.block cannot be 7 of 3", "position.wave cannot be 9 of 3", "position.thread cannot be 9 of 2", "progress_percent cannot be 900",
+		"energy_remaining cannot be -5", `"bananas" is no type of a checkpoint; a person is asked as by human_verify`,
+		"there is no timestamp, which the document requires", "there is no thread_name, which the document requires", "progress.blocks_complete cannot be 4 of 3",
+	} {
+		if !slices.Contains(got, "warn "+want) {
+			t.Errorf("nothing says: %s", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(strings.Join(got, "\n"))
+	}
+}
+
+// TestACheckpointOfNoTypeAsksAPerson: what nobody knows is not gone on from.
+func TestACheckpointOfNoTypeAsksAPerson(t *testing.T) {
+	t.Parallel()
+	r, findings := grid.Codec.Read(folder(".grid/STATE.md", interrupted, ".grid/CHECKPOINT.md", "---\ntype: bananas\nblock: \"01\"\nthread: 2\n---\n"), now)
+	if len(r.Gates) != 1 || r.Gates[0].Type != pawl.HumanVerify || r.Gates[0].Step != "01" || r.Status != pawl.StatusWaiting || step(t, r, "01").Status != pawl.AwaitsGate {
+		t.Errorf("%+v %s %s", r.Gates, r.Status, step(t, r, "01").Status)
+	}
+	if !has(findings, `"bananas" is no type of a checkpoint`) {
+		t.Error(findings)
+	}
+}
+
 // TestVerifyNeverLooksOutside: whatever a file claims, no path is looked for outside of the project.
 func TestVerifyNeverLooksOutside(t *testing.T) {
 	t.Parallel()

@@ -431,3 +431,29 @@ func TestTotalsAreOfTheBlocksThatThereAre(t *testing.T) {
 		t.Error(state)
 	}
 }
+
+// TestPlansStandWhereTheDocumentHasThem: beside the plans of the blocks there is the master plan with its waves, and in the
+// folder of each block's phase a copy of its plan. What somebody changed stays.
+func TestPlansStandWhereTheDocumentHasThem(t *testing.T) {
+	t.Parallel()
+	s := begin(t, blogPlan, nil)
+	s.write(foreign.Began, pawl.StatusActive)
+	master := s.disk.Find(".grid/plans/blog-PLAN-SUMMARY.md")
+	if master == nil || !strings.Contains(string(master.Data), "wave_structure:\n  \"1\": [\"01\"]\n  \"2\": [\"02\", \"03\"]\n  \"3\": [\"04\"]\n") {
+		t.Fatalf("%+v", master)
+	}
+	plan, second := s.disk.Find(".grid/plans/blog-block-02.md"), s.disk.Find(".grid/phases/02-layout-dark-mode/02-PLAN.md")
+	if plan == nil || second == nil || string(plan.Data) != string(second.Data) {
+		t.Fatalf("%+v %+v", plan, second)
+	}
+	r, _ := grid.Codec.Read(s.wanted(), s.Now)
+	if got := step(t, r, "02"); got.Wave != 2 || got.Where != ".grid/plans/blog-block-02.md" {
+		t.Errorf("%+v", got)
+	}
+	s.disk = append(foreigntest.Without(foreigntest.Without(s.disk, master.Path), second.Path), foreign.File{Path: master.Path, Data: []byte("mine")}, foreign.File{Path: second.Path, Data: []byte("mine")})
+	for _, f := range s.write(foreign.Exported, pawl.StatusInterrupted) {
+		if f.Path == master.Path || f.Path == second.Path {
+			t.Error(f.Path)
+		}
+	}
+}

@@ -71,7 +71,7 @@ func (w *writer) wanted() *asking {
 	case pawl.StatusWaiting:
 		return w.askingBlocker()
 	}
-	a := &asking{native: sessionDeath, block: w.at(), at: w.State.Updated}
+	a := &asking{native: sessionDeath, block: w.at(), at: w.updated()}
 	if w.Checkpoint != nil && w.Checkpoint.Kind == pawl.CheckpointEmergency && !w.Checkpoint.Time.IsZero() {
 		a.at = w.Checkpoint.Time
 	}
@@ -128,10 +128,10 @@ func sameAnswer(g *pawl.GateState, said string) bool {
 }
 
 func (w *writer) askingFailure() *asking {
-	a := &asking{native: failureType, at: w.State.Updated, await: "User to choose: try it again, go back, or do it by hand"}
+	a := &asking{native: failureType, at: w.updated(), await: "User to choose: try it again, go back, or do it by hand"}
 	for _, k := range w.works {
 		if k.state != nil && k.state.Status == pawl.GaveUp {
-			a.block, a.at = k, firstKnown(k.state.Ended, w.State.Updated)
+			a.block, a.at = k, firstKnown(k.state.Ended, w.updated())
 			break
 		}
 	}
@@ -141,7 +141,7 @@ func (w *writer) askingFailure() *asking {
 
 // askingBlocker returns what is needed where no gate is open: a blocker cleared, or a review.
 func (w *writer) askingBlocker() *asking {
-	a := &asking{native: string(pawl.HumanAction), block: w.at(), at: w.State.Updated}
+	a := &asking{native: string(pawl.HumanAction), block: w.at(), at: w.updated()}
 	if open := w.State.OpenBlockers(); len(open) > 0 {
 		b := open[0]
 		a.block, a.at = cmp.Or(w.byStep[b.Step], a.block), firstKnown(b.Opened, a.at)

@@ -52,7 +52,7 @@ func (w *writer) layout() layout {
 		if a.phase != "" && a.block != "" {
 			l.folders[a.block] = a.phase
 		}
-		if a.kind == planFile && l.plans[a.block] == nil {
+		if a.kind == planFile && (l.plans[a.block] == nil || a.phase == "") { // rather than its copy
 			l.plans[a.block] = w.there[name]
 		}
 		if a.kind != summaryFile {
@@ -116,7 +116,7 @@ func (w *writer) newSummary(k *work, lessons []pawl.Memory) []byte {
 	threads := w.threads(k)
 	want := splice.MapOf(
 		pair("cluster", splice.Word(w.cluster)), pair("block", splice.Text(k.block)), pair("status", splice.Word("complete")),
-		pair("completed_at", splice.Text(stamp(k.ended(w.Now)))), pair("commits", commitList(threads)), pair("artifacts_created", w.artifactList(k)),
+		pair("completed_at", splice.Text(stamp(k.ended(w.Now)))), pair("commits", w.commitList(k, threads)), pair("artifacts_created", w.artifactList(k)),
 	)
 	if learned := categoryFields(lessons); len(learned.Pairs) > 0 {
 		want.Pairs = append(want.Pairs, pair("lessons_learned", learned))
@@ -124,14 +124,38 @@ func (w *writer) newSummary(k *work, lessons []pawl.Memory) []byte {
 	return fresh(want, w.summaryText(k, threads))
 }
 
-func commitList(threads []thread) *splice.Value {
+// commitList names the commits of a block: those that its threads named, and those that were made while it was at work and
+// name it in their scope.
+func (w *writer) commitList(k *work, threads []thread) *splice.Value {
 	list := splice.ListOf()
+	add := func(hash, message string, files []string) {
+		list.Items = append(list.Items, splice.MapOf(pair("hash", splice.Text(hash)), pair("message", splice.Text(message)), pair("files", inlineList(files))))
+	}
 	for _, t := range threads {
 		if t.Commit != "" {
-			list.Items = append(list.Items, splice.MapOf(pair("hash", splice.Text(t.Commit)), pair("message", splice.Text(t.Name)), pair("files", inlineList(t.Outputs))))
+			add(t.Commit, t.Name, t.Outputs)
+		}
+	}
+	for _, c := range w.committed(k) {
+		if !slices.ContainsFunc(threads, func(t thread) bool { return t.Commit != "" && strings.HasPrefix(c.Hash, t.Commit) }) {
+			for i, name := range c.Files {
+				c.Files[i] = strings.TrimPrefix(name, w.root)
+			}
+			add(c.Hash, c.Message, c.Files)
 		}
 	}
 	return list
+}
+
+// committed returns the commits that were made while a block was at work and name it in their scope.
+func (w *writer) committed(k *work) []foreign.Commit {
+	if w.Commits == nil || k.state.Started.IsZero() || k.state.Ended.IsZero() {
+		return nil
+	}
+	return slices.DeleteFunc(w.Commits(k.state.Started, k.state.Ended), func(c foreign.Commit) bool {
+		m := subject.FindStringSubmatch(firstLine(c.Message))
+		return m == nil || blockID(m[2]) != k.block
+	})
 }
 
 // artifactList names the outputs, which pawl has seen and hashed.
