@@ -195,6 +195,18 @@ func (m *mirror) view(ctx context.Context, state *pawl.State, plan *pawl.Plan, w
 	return viewOf(ctx, m.project, &Run{Log: m.log, State: state, Plan: plan}, m.Codec, m.store, why, engine)
 }
 
+// prescribed is what the other system prescribes before a step is carried out; empty: nothing.
+func (m *mirror) prescribed(ctx context.Context, state *pawl.State, plan *pawl.Plan, step pawl.StepID) string {
+	if m == nil {
+		return ""
+	}
+	p, prescribes := m.Codec.(foreign.Prescriber)
+	if !prescribes {
+		return ""
+	}
+	return p.Prescribes(state, plan, worldOf(ctx, m.project.Root, nil), step)
+}
+
 // tries is how often what others change at the same time is read again, to be written.
 const tries = 5
 

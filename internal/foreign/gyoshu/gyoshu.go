@@ -29,6 +29,8 @@ var (
 	_ foreign.Owner   = codec{}
 	_ foreign.Pruner  = codec{}
 	_ foreign.Refuser = codec{}
+
+	_ foreign.Prescriber = codec{}
 )
 
 // System returns its name.

@@ -36,6 +36,7 @@ func read(r *research, run string, w foreign.World) (foreign.Reading, []pawl.Fin
 	r.readFront(&out, entry)
 	r.readLoop(&out, run)
 	r.readResume(&out, res)
+	r.readTakeUp(&out, run, res, w)
 	r.readMarkers(&out, run)
 	r.readSaved(&out, run, w)
 	r.askUnread(&out, run)
@@ -119,7 +120,6 @@ func (r *research) readResume(out *foreign.Reading, res Resumption) {
 	if res.Warning != "" {
 		out.Resume += "; " + res.Warning
 	}
-	out.Prompt = strings.Join(res.Cell, "\n")
 	switch {
 	case res.Next == "":
 		out.Next = "what comes after " + c.Stage

@@ -18,6 +18,8 @@ type Resumption struct {
 	Warning    string   `json:"trustWarning,omitempty"`
 	Issues     []string `json:"validationIssues,omitempty"`
 	Passed     []Passed `json:"passedOver,omitempty"` // newer checkpoints, each with the reason why it is not the one
+
+	base *Record // of Checkpoint
 }
 
 // Passed is a checkpoint that nothing is resumed from.
@@ -70,7 +72,7 @@ func resume(records []*Record, title, run string, w foreign.World) Resumption {
 // take goes on from a checkpoint; begun is the stage that was cut off since.
 func (res *Resumption) take(r *Record, begun string) {
 	entry := r.entry()
-	res.Found, res.Checkpoint, res.Run = true, &entry, r.Manifest.Run
+	res.Found, res.Checkpoint, res.Run, res.base = true, &entry, r.Manifest.Run, r
 	res.Cell = Rehydrate(r.Manifest, r.From.Trust())
 	res.Warning = r.From.warning(r.Manifest.Trust)
 	if res.Next = NextStage(entry.Stage); begun != "" && begun != entry.Stage {

@@ -1,0 +1,92 @@
+package gyoshu_test
+
+import (
+	"strings"
+	"testing"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/foreign/gyoshu"
+)
+
+// says has all parts stand in a text, in their order.
+func says(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	rest := text
+	for _, part := range parts {
+		_, behind, there := strings.Cut(rest, part)
+		if !there {
+			t.Fatalf("%q is missing, or comes too early, in\n%s", part, text)
+		}
+		rest = behind
+	}
+}
+
+// TestWhoGoesOnIsTold: the agent of the stage that comes next has in its prompt what Gyoshu prescribes before it: from which
+// checkpoint, whom it is to trust, what for, the cell to execute, and how its artifacts were found. Lines that the file brings
+// along are not among it.
+func TestWhoGoesOnIsTold(t *testing.T) {
+	t.Parallel()
+	r, _ := gyoshu.New().(foreign.Witness).ReadIn(wanted(t, tides), world(t, tides))
+	plan := foreign.PlanOf(r, "claude")
+	says(t, plan.Step("S04_check_model").Agent.Prompt,
+		"the same stage begins again", `checkpoint "ckpt-003"`, "S03_fit_model",
+		"Checkpoint is imported - verify source before resuming", "check the model",
+		"# Rehydration cell", "_2grid = joblib.load", "[REHYDRATED:from=ckpt-003]",
+		"S03_fit_model/", "as it was saved")
+	if strings.Contains(r.Prompt, "os.system") {
+		t.Errorf("it is taken from the file:\n%s", r.Prompt)
+	}
+	if later := plan.Step("S05_write_report").Agent.Prompt; strings.Contains(later, "Rehydration") {
+		t.Errorf("what builds on a stage that is not done is told of the one before:\n%s", later)
+	}
+}
+
+// TestWithoutACheckpointTheNotebookIsTheBase: then work goes on behind its last cell.
+func TestWithoutACheckpointTheNotebookIsTheBase(t *testing.T) {
+	t.Parallel()
+	nb := `{"cells":[{"cell_type":"code","id":"c-1","source":"","outputs":[]},{"cell_type":"code","id":"c-2","source":"","outputs":[{"output_type":"stream","name":"stdout","text":"[STAGE:begin:id=S01_a_b]"}]}]}`
+	r, _ := gyoshu.New().Read(foreign.Files{{Path: "notebooks/t.ipynb", Data: []byte(nb)}}, noon)
+	says(t, step(t, r, "S01_a_b").Resume, "No checkpoints exist for this research/run", `"notebooks/t.ipynb"`, `"c-2"`)
+}
+
+// TestMirrorPrescribes: of a run that is mirrored, each stage is told of the checkpoint before it, as the journal and the disk
+// have it; of what does not hold any more nothing is loaded.
+func TestMirrorPrescribes(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	prescribed := func(w foreign.World) string {
+		return gyoshu.New().(foreign.Prescriber).Prescribes(s.State, s.Plan, w, "clean-2")
+	}
+	if text := prescribed(foreign.World{}); text != "" {
+		t.Errorf("nothing is finished, and it says\n%s", text)
+	}
+	s.start("S01_load_tides", 1)
+	s.done("S01_load_tides", 1, csv)
+	there := foreign.World{Hash: func(string) (string, int64, error) { return csv["out/tides.csv"].SHA256, 7, nil }}
+	text := prescribed(there)
+	says(t, text, `checkpoint "ckpt-000005"`, "S01_load_tides", "S02_run_clean: clean-2", `tides = pd.read_csv("out/tides.csv")`, "[REHYDRATED:from=ckpt-000005]", "as it was saved")
+	if strings.Contains(text, "verify source") {
+		t.Errorf("it is its own:\n%s", text)
+	}
+	other := foreign.World{Hash: func(string) (string, int64, error) { return strings.Repeat("0", 64), 7, nil }}
+	if text := prescribed(other); !strings.Contains(text, "SHA256 mismatch for out/tides.csv") || strings.Contains(text, "read_csv") {
+		t.Errorf("it was changed since, and is to be loaded:\n%s", text)
+	}
+}
+
+// TestTheCellFits: a cell that is too long for a prompt stays out of it.
+func TestTheCellFits(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	many := pawl.Outputs{}
+	for i := range 3000 {
+		many["out/"+strings.Repeat("x", i%90)+string(rune('a'+i%26))+strings.Repeat("y", i/26)+".csv"] = csv["out/tides.csv"]
+	}
+	s.start("S01_load_tides", 1)
+	s.done("S01_load_tides", 1, many)
+	text := gyoshu.New().(foreign.Prescriber).Prescribes(s.State, s.Plan, foreign.World{}, "clean-2")
+	if says(t, text, "pawl import gyoshu --dry-run --json"); len(text) > 32<<10 {
+		t.Errorf("%d bytes", len(text))
+	}
+}
