@@ -31,6 +31,7 @@ func read(r *research, run string, w foreign.World) (foreign.Reading, []pawl.Fin
 	for _, s := range stages {
 		steps = append(steps, s.step(r, q, base(stages), native))
 	}
+	steps = append(steps, r.wanted(run, steps)...)
 	out.Phases = []foreign.Phase{{Name: r.title, Steps: steps}}
 	out.Updated = r.activity(run)
 	r.readFront(&out, entry)
@@ -84,8 +85,8 @@ func fact(out *foreign.Reading, name, text string) {
 
 // readLoop takes in the state of the loop, where it is that of this run.
 func (r *research) readLoop(out *foreign.Reading, run string) {
-	l := r.loop
-	if l == nil || l.Run != "" && l.Run != run {
+	l := r.loopOf(run)
+	if l == nil {
 		return
 	}
 	if l.Active {

@@ -98,8 +98,8 @@ func (r *research) readTakeUp(out *foreign.Reading, run string, res Resumption, 
 	switch {
 	case res.Found:
 		t := takeUp{base: res.base.Manifest, trust: res.base.From.Trust(), warning: res.Warning, world: w}
-		if r.loop != nil && (r.loop.Run == "" || r.loop.Run == run) {
-			t.objective = r.loop.Next
+		if l := r.loopOf(run); l != nil {
+			t.objective = l.Next
 		}
 		text = t.text()
 		out.Prompt = strings.Join(res.Cell, "\n")
@@ -111,6 +111,41 @@ func (r *research) readTakeUp(out *foreign.Reading, run string, res Resumption, 
 	if i := slices.IndexFunc(steps, func(s foreign.Step) bool { return s.Status != pawl.Done }); i >= 0 && text != "" {
 		steps[i].Resume = strings.TrimSpace(steps[i].Resume + "\n" + text)
 	}
+}
+
+// loopOf returns the state of the loop, where it is that of a run.
+func (r *research) loopOf(run string) *Loop {
+	if r.loop == nil || r.loop.Run != "" && r.loop.Run != run {
+		return nil
+	}
+	return r.loop
+}
+
+// objective returns what the loop wants next of a run that is not completed, and its stage where it names one, as pawl does.
+func (r *research) objective(run string) (stage, goal string) {
+	l, e := r.loopOf(run), r.front().run(run)
+	if l == nil || l.Decision == Complete || e != nil && e.Status == "completed" {
+		return "", ""
+	}
+	stage, goal, _ = strings.Cut(l.Next, ":")
+	if _, _, ok := stageNumber(stage); !ok || strings.ContainsAny(stage, " \t\r\n") {
+		return "", strings.TrimSpace(l.Next)
+	}
+	return stage, strings.TrimSpace(goal)
+}
+
+// wanted returns a step for what the loop wants next, where all stages that are known are done and it names none.
+func (r *research) wanted(run string, known []foreign.Step) []foreign.Step {
+	stage, goal := r.objective(run)
+	if stage != "" || goal == "" || slices.ContainsFunc(known, func(s foreign.Step) bool { return s.Status != pawl.Done }) {
+		return nil
+	}
+	next := "S01_"
+	if len(known) > 0 {
+		next = NextStage(known[len(known)-1].Name)
+	}
+	return []foreign.Step{{ID: pawl.StepID(next + "next_objective"), Name: next + "next_objective", Goal: goal, Status: pawl.Pending,
+		Where: loopPath(r.title), Why: "the loop wants it, and no stage of it has begun"}}
 }
 
 // Prescribes says how a stage of a mirrored run is gone on with, from the checkpoint of the one that was finished last. Nothing

@@ -1,8 +1,10 @@
 package gyoshu_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pawl"
 	"pawl/internal/foreign"
@@ -88,5 +90,62 @@ func TestTheCellFits(t *testing.T) {
 	text := gyoshu.New().(foreign.Prescriber).Prescribes(s.State, s.Plan, foreign.World{}, "clean-2")
 	if says(t, text, "pawl import gyoshu --dry-run --json"); len(text) > 32<<10 {
 		t.Errorf("%d bytes", len(text))
+	}
+}
+
+// TestFirstStageThatWasCutOffIsWork: there is no manifest, for Gyoshu would go on behind its stage; the cell says which it is,
+// and its own validation has nothing against it.
+func TestFirstStageThatWasCutOffIsWork(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	s.start("S01_load_tides", 1)
+	s.cut("S01_load_tides", 1, "0badcafe")
+	s.write(foreign.Interrupted)
+	for _, loop := range []bool{true, false} {
+		files := s.files
+		if !loop {
+			files = slices.DeleteFunc(slices.Clone(files), func(f foreign.File) bool { return strings.HasSuffix(f.Path, "loop-state.json") })
+		}
+		r, _ := gyoshu.New().Read(files, noon.Add(24*time.Hour))
+		cut := step(t, r, "S01_load_tides")
+		if cut.Status != pawl.Pending || cut.Native != "interrupted" || !strings.Contains(cut.Why, "(timeout)") || !strings.Contains(cut.Resume, "begins again") || (cut.Goal != "") != loop {
+			t.Errorf("%+v", cut)
+		}
+		for _, f := range gyoshu.New().Verify(files, foreign.World{Now: noon.Add(24 * time.Hour)}) {
+			if strings.Contains(f.What, "a cell speaks of checkpoint") {
+				t.Errorf("%+v", f)
+			}
+		}
+	}
+}
+
+// TestObjectiveIsWork: where all stages that are known are done, what the loop wants next is still to be done.
+func TestObjectiveIsWork(t *testing.T) {
+	t.Parallel()
+	loop := func(text string) foreign.File {
+		return foreign.File{Path: "reports/dunes/auto/loop-state.json", Data: []byte(`{"active":true,"runId":"run-1",` + text + `}`)}
+	}
+	for _, c := range []struct {
+		files foreign.Files
+		want  string // steps that are not done
+	}{
+		{foreign.Files{loop(`"nextObjective":"Fit the model"`)}, "S01_next_objective: Fit the model"},
+		{append(saved(t, nil, request("a", "S01_load_data", 0)), loop(`"nextObjective":"Fit\nthe model"`)), "S02_next_objective: Fit\nthe model"},
+		{append(saved(t, nil, request("a", "S01_load_data", 0)), loop(`"nextObjective":"S02_fit_model: Fit it"`)), "S02_fit_model: Fit it"},
+		{append(saved(t, nil, request("a", "S99_load_data", 0)), loop(`"nextObjective":"Fit it"`)), "next_objective: Fit it"},
+		{append(saved(t, nil, request("a", "S01_load_data", 0)), loop(`"nextObjective":"S01_load_data"`)), ""},
+		{append(saved(t, nil, request("a", "S01_load_data", 0)), loop(`"nextObjective":"Fit it","lastDecision":"COMPLETE"`)), ""},
+		{append(saved(t, nil, emergency(request("a", "S01_load_data", 0))), loop(`"nextObjective":"Fit it"`)), "S01_load_data: "},
+	} {
+		r, _ := gyoshu.New().Read(c.files, noon.Add(time.Hour))
+		var open []string
+		for _, s := range r.Phases[0].Steps {
+			if s.Status != pawl.Done {
+				open = append(open, string(s.ID)+": "+s.Goal)
+			}
+		}
+		if got := strings.Join(open, ", "); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }

@@ -103,6 +103,8 @@ func (r *research) examineCells() []pawl.Finding {
 		rec, ok := placeOf(c.Pointer.Manifest)
 		if !ok || CheckPath(c.Pointer.Manifest) != "" {
 			f.warn(c.Line(), "a cell speaks of a manifest at %q, where none can be", c.Pointer.Manifest)
+		} else if !known[rec.Path] && c.Pointer.CutShort {
+			f.add(pawl.OK, c.Line(), fmt.Sprintf("a cell says that stage %s was cut off (%s); without a manifest nothing goes on behind it", c.Pointer.Stage, c.Pointer.Reason), "")
 		} else if !known[rec.Path] {
 			f.warn(c.Line(), "a cell speaks of checkpoint %s of run %s, and there is no manifest: it was not finished, or it was let go of", rec.ID, rec.Run)
 		}
