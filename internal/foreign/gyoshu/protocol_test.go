@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"pawl"
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/gyoshu"
 )
@@ -172,24 +172,46 @@ func TestLock(t *testing.T) {
 	}
 }
 
+// TestHistory: what the report says of stages that were cut off is what happened to them.
 func TestHistory(t *testing.T) {
 	t.Parallel()
-	runs := gyoshu.History(pawl.ParseMarkers("[STAGE:begin:id=S01_a_b]\n[STAGE:end:id=S01_a_b:status=success:duration=70.9s] ok\n[STAGE:end:id=S02_c_d:status=interrupted]\n" +
-		"[STAGE:end:id=S02_c_d:status=success:duration=3s]\n[STAGE:end:id=S03_e_f:status=failed]\n[STAGE:end]\n[STAGE:progress:id=x]"))
-	want := []gyoshu.StageRun{{Stage: "S01_a_b", Status: "completed", Duration: "70.9s"}, {Stage: "S02_c_d", Status: "interrupted"},
-		{Stage: "S02_c_d", Status: "completed", Duration: "3s", Resumed: true}, {Stage: "S03_e_f", Status: "failed"}, {Stage: "unknown", Status: "completed"}}
-	if diff := cmp.Diff(want, runs, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	text := gyoshu.ExecutionHistory(runs)
-	for _, line := range []string{"## Execution History", "| Stage | Status | Duration |", "| S01_a_b | ✅ completed | 70.9s |", "| S02_c_d | ⚠️ interrupted | - |",
-		"| S03_e_f | ❌ failed | - |", "*Note: 1 stage(s) were interrupted, 1 were resumed.*"} {
-		if !strings.Contains(text, line+"\n") {
-			t.Errorf("%s is missing in\n%s", line, text)
+	for _, c := range []struct {
+		name string
+		tell func(*teller)
+		row  string
+		note string // empty: there is none
+	}{
+		{"at once", func(s *teller) { s.done("S01_load_tides", 1, nil) }, "✅ completed | 12.3s", ""},
+		{"cut off", func(s *teller) { s.cut("S01_load_tides", 1, "0badcafe") }, "⚠️ interrupted | 240s", "1 stage(s) were interrupted, 0 were resumed."},
+		{"given up when it was cut off", func(s *teller) {
+			s.cut("S01_load_tides", 1, "0badcafe")
+			s.Tell(pawl.StepFailed{Step: "S01_load_tides", Why: "timeout"})
+		}, "❌ failed | 240s", "1 stage(s) were interrupted, 0 were resumed."},
+		{"cut off twice", func(s *teller) {
+			s.cut("S01_load_tides", 1, "0badcafe")
+			s.start("S01_load_tides", 2)
+			s.cut("S01_load_tides", 2, "1badcafe")
+		}, "⚠️ interrupted | 480s", "1 stage(s) were interrupted, 1 were resumed."},
+		{"resumed, and given up", func(s *teller) {
+			s.cut("S01_load_tides", 1, "0badcafe")
+			s.start("S01_load_tides", 2)
+			s.Tell(pawl.AttemptEnded{AttemptRef: ref("S01_load_tides", 2), Outcome: pawl.Failed, Reason: pawl.ReasonExited, Stats: &pawl.AttemptStats{Seconds: 60}},
+				pawl.StepFailed{Step: "S01_load_tides", Why: "it fails"})
+		}, "❌ failed | 300s", "1 stage(s) were interrupted, 1 were resumed."},
+		{"resumed", func(s *teller) {
+			s.cut("S01_load_tides", 1, "0badcafe")
+			s.start("S01_load_tides", 2)
+			s.done("S01_load_tides", 2, nil)
+		}, "✅ completed | 252.3s", "1 stage(s) were interrupted, 1 were resumed."},
+	} {
+		s := newTeller(t)
+		s.start("S01_load_tides", 1)
+		c.tell(s)
+		s.write(foreign.Exported)
+		report := string(s.files.Find("reports/tide-levels/README.md").Data)
+		if !strings.Contains(report, "| S01_load_tides | "+c.row+" |\n") || c.note != "" && !strings.Contains(report, "\n*Note: "+c.note+"*\n") || c.note == "" && strings.Contains(report, "Note") {
+			t.Errorf("%s:\n%s", c.name, report)
 		}
-	}
-	if text := gyoshu.ExecutionHistory(runs[:1]); strings.Contains(text, "Note") {
-		t.Errorf("nothing was interrupted:\n%s", text)
 	}
 }
 
@@ -242,7 +264,6 @@ func FuzzProtocol(f *testing.F) {
 				}
 			}
 		}
-		gyoshu.ExecutionHistory(gyoshu.History(pawl.ParseMarkers(string(data))))
 		gyoshu.WithBlock(string(data), "X", "text")
 	})
 }
