@@ -87,7 +87,10 @@ func (e *Engine) resume(ctx context.Context, w work, ref pawl.AttemptRef, key pa
 	if st == nil {
 		st = &pawl.StepState{}
 	}
-	told := pawl.Resume{Attempt: ref.Attempt, Rejected: st.Rejected, Prescribed: e.mirror.prescribed(ctx, e.state, e.plan.Plan, w.step.ID)}
+	told := pawl.Resume{Attempt: ref.Attempt, Rejected: st.Rejected}
+	if w.step.Agent != nil { // who else is told anything was tried before
+		told.Prescribed = e.mirror.prescribed(ctx, e.state, e.plan.Plan, w.step.ID)
+	}
 	var t *pawl.Try
 	if w.index < 0 {
 		t, told.Progress = &st.Try, st.Progress

@@ -23,8 +23,9 @@ type Reading struct {
 	Updated  time.Time         `json:"updated_at,omitzero"` // the last activity
 	Position pawl.Position     `json:"position"`
 	Percent  int               `json:"progress_percent"`
-	Next     string            `json:"next,omitempty"`   // the resume point, in words
-	Prompt   string            `json:"prompt,omitempty"` // the system's own continuation prompt, where it has one
+	Next     string            `json:"next,omitempty"`     // the resume point, in words
+	Prompt   string            `json:"prompt,omitempty"`   // the system's own continuation prompt, where it has one
+	Snapshot any               `json:"snapshot,omitempty"` // what the system's own planner is told, in its words, where it has one
 	Phases   []Phase           `json:"phases"`
 	Gates    []Gate            `json:"gates,omitempty"`
 	Memories []pawl.Memory     `json:"memories,omitempty"`

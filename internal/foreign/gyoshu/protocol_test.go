@@ -12,7 +12,6 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
-	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/gyoshu"
 )
 
@@ -27,56 +26,6 @@ func TestIsStage(t *testing.T) {
 		if gyoshu.IsStage(bad) {
 			t.Errorf("%q is one", bad)
 		}
-	}
-}
-
-func TestReadEnvelope(t *testing.T) {
-	t.Parallel()
-	e, issues, err := gyoshu.ReadEnvelope([]byte(`{"stageId":"S02_clean_tides","goal":"Fill the gaps in the tide table","inputs":{"tides":"tides.csv","ports":"data/ports.csv","old":"S01_load_tides/x.csv"},
-		"outputs":{"clean":"clean.parquet"},"maxDurationSec":300,"dependencies":["S01_load_tides"],"retryable":false}`))
-	if err != nil || len(issues) > 0 || e.Retryable || !e.CheckpointAfter || e.Seconds != 300 {
-		t.Fatalf("%+v, %v, %v", e, issues, err)
-	}
-	no := false
-	want := pawl.Step{ID: "S02_clean_tides", Goal: "Fill the gaps in the tide table", Needs: []pawl.StepID{"S01_load_tides"}, Idempotent: &no,
-		Timeout: pawl.Duration(5 * time.Minute), Grace: pawl.Duration(30 * time.Second),
-		Inputs:  []string{"reports/tides/run-1/S01_load_tides/x.csv", "data/ports.csv", "reports/tides/run-1/S01_load_tides/tides.csv"},
-		Outputs: []string{"reports/tides/run-1/S02_clean_tides/clean.parquet"}}
-	slices.Sort(want.Inputs)
-	step := e.Step("tides", "run-1")
-	slices.Sort(step.Inputs)
-	if diff := cmp.Diff(want, step); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	e, issues, err = gyoshu.ReadEnvelope([]byte(`{"stageId":"S02_eda","goal":"short","maxDurationSec":20,"outputs":{"x":"../../etc/passwd"},"dependencies":["S02_eda"]}`))
-	if err != nil || len(issues) != 5 {
-		t.Errorf("%q, %v", issues, err)
-	}
-	if step := e.Step("tides", "run-1"); len(step.Outputs) > 0 {
-		t.Errorf("it leads out of the project: %v", step.Outputs)
-	}
-	if e, issues, _ := gyoshu.ReadEnvelope([]byte(`{"stageId":"S02_look_around","goal":"Look around in the data"}`)); e.Seconds != 240 || !e.Retryable || len(issues) > 0 {
-		t.Errorf("defaults: %+v %v", e, issues)
-	}
-	if _, _, err := gyoshu.ReadEnvelope([]byte(`[]`)); err == nil {
-		t.Error("a list is an envelope")
-	}
-}
-
-func TestEnvelopeOf(t *testing.T) {
-	t.Parallel()
-	p := foreigntest.Plan(t, "name: tides\nsteps:\n  - {id: fetch, run: x}\n  - {id: Clean-2, goal: Fill the gaps in the table, run: x, timeout: 5m, inputs: [a/t.csv], outputs: [b/t.csv, c/t.csv], idempotent: false}\n")
-	e, err := gyoshu.EnvelopeOf(p, "Clean-2")
-	want := gyoshu.Envelope{Stage: "S02_run_clean", Goal: "Fill the gaps in the table", Seconds: 300, Needs: []string{"S01_run_fetch"},
-		Inputs: map[string]string{"t": "a/t.csv"}, Outputs: map[string]string{"t": "b/t.csv", "t_2": "c/t.csv"}, CheckpointAfter: true}
-	if diff := cmp.Diff(want, e); diff != "" || err != nil || len(e.Issues()) > 0 {
-		t.Errorf("%v %v: -want +got\n%s", err, e.Issues(), diff)
-	}
-	if e, _ := gyoshu.EnvelopeOf(p, "fetch"); e.Seconds != 600 || !slices.Equal(e.Issues(), []string{"goal: it has 5 characters, not 10 to 200"}) {
-		t.Errorf("%+v %v", e, e.Issues())
-	}
-	if _, err := gyoshu.EnvelopeOf(p, "none"); err == nil {
-		t.Error("a step that is not there has an envelope")
 	}
 }
 
@@ -242,7 +191,6 @@ func FuzzProtocol(f *testing.F) {
 	for _, file := range wanted(f, tides) {
 		f.Add(file.Data)
 	}
-	f.Add([]byte(`{"stageId":"S01_a_b","goal":"a goal of ten","inputs":{"a":"S01_a_b/x"},"outputs":{"b":"../x"},"dependencies":["S00_a_b"]}`))
 	f.Add([]byte(`{"lockId":"u","pid":1,"hostname":"h","acquiredAt":"2026-03-02T12:00:00Z"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if l, err := gyoshu.ReadLoop(data); err == nil {
@@ -255,14 +203,6 @@ func FuzzProtocol(f *testing.F) {
 		}
 		if l, err := gyoshu.ReadLock(data); err == nil {
 			l.Held(noon, "here", func(int64) (bool, int64) { return true, 1 })
-		}
-		if e, _, err := gyoshu.ReadEnvelope(data); err == nil {
-			step := e.Step("t", "r")
-			for _, p := range append(step.Inputs, step.Outputs...) {
-				if gyoshu.CheckPath(p) != "" {
-					t.Errorf("it leads elsewhere: %q", p)
-				}
-			}
 		}
 		gyoshu.WithBlock(string(data), "X", "text")
 	})

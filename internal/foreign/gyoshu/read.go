@@ -19,7 +19,7 @@ const stillAtIt = 10 * time.Minute
 func read(r *research, run string, w foreign.World) (foreign.Reading, []pawl.Finding) {
 	run = cmp.Or(run, r.newest)
 	q := r.queues[run]
-	res := resume(r.records, r.title, run, w)
+	res := resume(r.records, run, w)
 	entry := r.front().run(run)
 	native := ""
 	if entry != nil {
@@ -38,6 +38,7 @@ func read(r *research, run string, w foreign.World) (foreign.Reading, []pawl.Fin
 	r.readLoop(&out, run)
 	r.readResume(&out, res)
 	r.readTakeUp(&out, run, res, w)
+	out.Snapshot = r.snapshot(run, native == "completed", res, w)
 	r.readMarkers(&out, run)
 	r.readSaved(&out, run, w)
 	r.askUnread(&out, run)
@@ -110,24 +111,27 @@ func (r *research) readLoop(out *foreign.Reading, run string) {
 }
 
 // readResume says from where it may go on, by Gyoshu's rule.
-func (r *research) readResume(out *foreign.Reading, res Resumption) {
-	if !res.Found {
-		out.Resume = res.Issues[0]
-		out.Next = res.Next
+func (r *research) readResume(out *foreign.Reading, res resumption) {
+	if out.Native == "completed" {
+		out.Resume = "it is completed"
 		return
 	}
-	c := res.Checkpoint
-	out.Resume = "resumable from checkpoint " + c.ID + " (" + c.Stage + ")"
-	if res.Warning != "" {
-		out.Resume += "; " + res.Warning
+	if res.base == nil {
+		out.Resume, out.Next = res.issue, res.next
+		return
+	}
+	stage := res.base.Manifest.Stage
+	out.Resume = "resumable from checkpoint " + res.base.ID + " (" + stage + ")"
+	if warning := res.base.warning(); warning != "" {
+		out.Resume += "; " + warning
 	}
 	switch {
-	case res.Next == "":
-		out.Next = "what comes after " + c.Stage
-	case strings.HasSuffix(res.Next, "_"):
-		out.Next = following(out.Phases[0].Steps, c.Stage)
+	case res.next == "":
+		out.Next = "what comes after " + stage
+	case strings.HasSuffix(res.next, "_"):
+		out.Next = following(out.Phases[0].Steps, stage)
 	default:
-		out.Next = res.Next + ", which was begun and cut off"
+		out.Next = res.next + ", which was begun and cut off"
 	}
 }
 

@@ -16,6 +16,7 @@ type takeUp struct {
 	base      *Manifest
 	trust     Trust
 	warning   string // of how far that is trusted
+	passed    []passed
 	objective string // of the loop
 	world     foreign.World
 }
@@ -24,6 +25,7 @@ type takeUp struct {
 const (
 	longestCell    = 16 << 10
 	mostArtifacts  = 20
+	mostPassed     = 5
 	largestChecked = 1 << 30 // that is hashed before each stage
 )
 
@@ -31,6 +33,9 @@ const (
 func (t takeUp) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Gyoshu goes on from checkpoint %q (stage %s).\n", t.base.CheckpointID, t.base.Stage)
+	for _, p := range t.passed[:min(len(t.passed), mostPassed)] {
+		fmt.Fprintf(&b, "The newer checkpoint %q was passed over: %.300s.\n", p.ID, p.why)
+	}
 	for _, line := range []string{t.warning, titled("The objective of its loop: ", t.objective)} {
 		if line != "" {
 			b.WriteString(line + "\n")
@@ -93,19 +98,21 @@ func (a Artifact) found(trust Trust, w foreign.World) (what string, good bool) {
 
 // readTakeUp tells the first stage that is not done how it is gone on with: from the checkpoint, else behind the notebook's
 // last cell.
-func (r *research) readTakeUp(out *foreign.Reading, run string, res Resumption, w foreign.World) {
+func (r *research) readTakeUp(out *foreign.Reading, run string, res resumption, w foreign.World) {
 	text := ""
 	switch {
-	case res.Found:
-		t := takeUp{base: res.base.Manifest, trust: res.base.From.Trust(), warning: res.Warning, world: w}
+	case out.Native == "completed":
+		return
+	case res.base != nil:
+		t := takeUp{base: res.base.Manifest, trust: res.base.trust(), warning: res.base.warning(), passed: res.passed, world: w}
 		if l := r.loopOf(run); l != nil {
 			t.objective = l.Next
 		}
 		text = t.text()
-		out.Prompt = strings.Join(res.Cell, "\n")
+		out.Prompt = strings.Join(Rehydrate(t.base, t.trust), "\n")
 	case r.notebook != nil && len(r.notebook.Cells) > 0:
 		last := r.notebook.Cells[len(r.notebook.Cells)-1]
-		text = fmt.Sprintf("%s. Gyoshu then goes on behind the last cell of %q, which is %q.", res.Issues[0], notebookPath(r.title), last.ID)
+		text = fmt.Sprintf("%s. Gyoshu then goes on behind the last cell of %q, which is %q.", res.issue, notebookPath(r.title), last.ID)
 	}
 	steps := out.Phases[0].Steps
 	if i := slices.IndexFunc(steps, func(s foreign.Step) bool { return s.Status != pawl.Done }); i >= 0 && text != "" {

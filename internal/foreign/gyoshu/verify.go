@@ -149,13 +149,16 @@ func (r *research) examineFront() []pawl.Finding {
 
 // examineResume says from where the newest run would be resumed.
 func (r *research) examineResume(w foreign.World) pawl.Finding {
-	res := resume(r.records, r.title, r.newest, w)
-	if !res.Found {
-		return pawl.Finding{Level: pawl.Warn, Where: r.title, What: res.Issues[0]}
+	if e := r.front().run(r.newest); e != nil && e.Status == "completed" {
+		return pawl.Finding{Level: pawl.OK, Where: r.title, What: "run " + r.newest + " is completed"}
 	}
-	what := "run " + res.Run + " is resumable from checkpoint " + res.Checkpoint.ID
-	if res.Next != "" {
-		what += "; next is " + res.Next
+	res := resume(r.records, r.newest, w)
+	if res.base == nil {
+		return pawl.Finding{Level: pawl.Warn, Where: r.title, What: res.issue}
 	}
-	return pawl.Finding{Level: pawl.OK, Where: r.title, What: what, Evidence: res.Warning}
+	what := "run " + r.newest + " is resumable from checkpoint " + res.base.ID
+	if res.next != "" {
+		what += "; next is " + res.next
+	}
+	return pawl.Finding{Level: pawl.OK, Where: r.title, What: what, Evidence: res.base.warning()}
 }
