@@ -132,7 +132,7 @@ func (f *ForeignFolder) Verify() []pawl.Finding {
 			findings = append(findings, found)
 		}
 	}
-	return findings
+	return append(findings, examineLocks(f.codec, f.files)...)
 }
 
 // Meets says whether a step in the folder meets a criterion of its own, and by what that is known.

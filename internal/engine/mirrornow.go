@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"pawl"
 	"pawl/internal/foreign"
@@ -114,6 +115,10 @@ func (m *Mirror) put(p *project.Project, run *pawl.State, over func(foreign.File
 		var files foreign.Files
 		if files, err = readToWrite(run, m.Dir, m.Codec); err != nil {
 			return nil, err
+		}
+		if err = m.unlocked(files, run); err != nil {
+			time.Sleep(lockPause)
+			continue
 		}
 		if written, err = over(files); err != nil {
 			return nil, err

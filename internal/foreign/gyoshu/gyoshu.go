@@ -29,6 +29,7 @@ var (
 	_ foreign.Owner   = codec{}
 	_ foreign.Pruner  = codec{}
 	_ foreign.Refuser = codec{}
+	_ foreign.Locker  = codec{}
 
 	_ foreign.Prescriber = codec{}
 )

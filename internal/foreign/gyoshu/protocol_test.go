@@ -81,43 +81,63 @@ func TestReadQueue(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	t.Parallel()
+	locker := gyoshu.New().(foreign.Locker)
+	held := func(text string, later time.Duration, host string, alive bool, started int64) (bool, string) {
+		return locker.Held(foreign.File{Data: []byte(text), Changed: noon}, foreign.Host{Now: noon.Add(later), Name: host,
+			Process: func(pid int64) (bool, int64) { return alive && pid == 4711, started }})
+	}
 	text := fmt.Sprintf(`{"lockId":"u","pid":4711,"processStartTime":900,"hostname":"here","acquiredAt":"%s"}`, noon.Format(time.RFC3339))
-	l, err := gyoshu.ReadLock([]byte(text))
-	if err != nil || l != (gyoshu.Lock{ID: "u", PID: 4711, Started: 900, Host: "here", Acquired: noon}) {
-		t.Fatalf("%+v, %v", l, err)
-	}
-	process := func(alive bool, started int64) gyoshu.Process {
-		return func(int64) (bool, int64) { return alive, started }
-	}
 	for _, c := range []struct {
-		after time.Duration
-		host  string
-		p     gyoshu.Process
-		held  bool
+		after   time.Duration
+		host    string
+		alive   bool
+		started int64
+		held    bool
 	}{
-		{time.Hour, "here", process(true, 900), true},    // age proves nothing
-		{time.Second, "here", process(true, 901), false}, // another one with its number
-		{time.Hour, "here", process(true, 0), true},
-		{time.Second, "here", process(false, 0), true},
-		{61 * time.Second, "here", process(false, 0), false},
-		{4 * time.Minute, "there", process(false, 0), true},
-		{6 * time.Minute, "there", process(true, 900), false},
+		{time.Hour, "here", true, 900, true},    // age proves nothing
+		{time.Second, "here", true, 901, false}, // another one with its number
+		{time.Hour, "here", true, 0, true},
+		{time.Second, "here", false, 0, true},
+		{61 * time.Second, "here", false, 0, false},
+		{4 * time.Minute, "there", false, 0, true},
+		{6 * time.Minute, "there", true, 900, false},
 	} {
-		if held, why := l.Held(noon.Add(c.after), c.host, c.p); held != c.held {
+		if held, why := held(text, c.after, c.host, c.alive, c.started); held != c.held {
 			t.Errorf("%s later on %s: held %v, %s", c.after, c.host, held, why)
 		}
 	}
-	for _, none := range []string{"", "{", "{}", `{"lockId":"u","pid":0}`} {
-		if _, err := gyoshu.ReadLock([]byte(none)); err == nil {
-			t.Errorf("%q is a lock", none)
+	for _, none := range []string{"", "{", "{}", `{"lockId":"u","pid":0}`} { // to the original such a one is held for ever
+		now, why := held(none, 30*time.Second, "here", true, 0)
+		if later, _ := held(none, 2*time.Minute, "here", true, 0); !now || later || why != "it cannot be read" {
+			t.Errorf("%q: %v, later %v, %s", none, now, later, why)
 		}
 	}
-	// to the original an empty lock is held for ever
-	if !gyoshu.BrokenHeld(noon, noon.Add(-30*time.Second)) || gyoshu.BrokenHeld(noon, noon.Add(-2*time.Minute)) {
-		t.Error("a lock that cannot be read is held for a minute")
-	}
-	if id := gyoshu.ShortID("nb:tides"); len(id) != 12 || gyoshu.LockPaths("tides", "r", "s")["notebook"] != "locks/notebook/"+id+".lock" {
-		t.Errorf("%s %v", id, gyoshu.LockPaths("tides", "r", "s"))
+}
+
+// TestLocksLieOutside: where the sessions' locks lie of a research that is there, and of one that is written.
+func TestLocksLieOutside(t *testing.T) {
+	t.Parallel()
+	locker := gyoshu.New().(foreign.Locker)
+	for _, c := range []struct{ system, name, value, dir string }{
+		{"linux", "GYOSHU_RUNTIME_DIR", "/run/g", "/run/g/"}, {"linux", "GYOSHU_RUNTIME_DIR", "no/path", "/home/u/.cache/gyoshu/runtime/"},
+		{"linux", "XDG_RUNTIME_DIR", "/run/u", "/run/u/gyoshu/"}, {"darwin", "", "", "/home/u/Library/Caches/gyoshu/runtime/"},
+	} {
+		home := foreign.Home{Dir: "/home/u", System: c.system, Getenv: func(name string) string {
+			if name == c.name {
+				return c.value
+			}
+			return ""
+		}}
+		all := locker.Locks(wanted(t, tides), nil, home)
+		for _, want := range []string{"locks/notebook/b2e8b2109688.lock", "locks/report/4fc01032d197.lock", "locks/queue/6145336f065f.lock", "c7061e92b119/session.lock"} {
+			if !slices.Contains(all, c.dir+want) {
+				t.Errorf("%s is not among %q", c.dir+want, all)
+			}
+		}
+		of := locker.Locks(nil, &pawl.State{Name: title, Run: lastRun}, home)
+		if want := []string{c.dir + "locks/notebook/b2e8b2109688.lock", c.dir + "locks/report/4fc01032d197.lock", c.dir + "locks/queue/6145336f065f.lock"}; !slices.Equal(of, want) {
+			t.Errorf("of a run %q, want %q", of, want)
+		}
 	}
 }
 
@@ -201,9 +221,7 @@ func FuzzProtocol(f *testing.F) {
 				q.IsStale(j, noon)
 			}
 		}
-		if l, err := gyoshu.ReadLock(data); err == nil {
-			l.Held(noon, "here", func(int64) (bool, int64) { return true, 1 })
-		}
+		gyoshu.New().(foreign.Locker).Held(foreign.File{Data: data}, foreign.Host{Now: noon, Name: "here", Process: func(int64) (bool, int64) { return true, 1 }})
 		gyoshu.WithBlock(string(data), "X", "text")
 	})
 }
