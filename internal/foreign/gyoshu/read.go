@@ -44,7 +44,11 @@ func read(r *research, run string, w foreign.World) (foreign.Reading, []pawl.Fin
 	r.askUnread(&out, run)
 	out.Status = r.status(&out, native)
 	out.Position, out.Percent = position(r.title, steps, native == "completed")
-	return out, slices.DeleteFunc(r.examine(w), func(f pawl.Finding) bool { return f.Level == pawl.OK })
+	found := slices.DeleteFunc(r.examine(w), func(f pawl.Finding) bool { return f.Level == pawl.OK })
+	if res.base != nil && native != "completed" {
+		found = append(found, res.base.drift()...)
+	}
+	return out, found
 }
 
 // status returns where the run stands, as far as files can tell: one that is not ended is interrupted, unless something of

@@ -71,8 +71,8 @@ func (r Request) manifest() *Manifest {
 	if r.Status != Interrupted {
 		m.Trust = trust
 	}
-	m.Python.Path = cmp.Or(m.Python.Path, "unknown")
-	m.Python.Platform = cmp.Or(m.Python.Platform, "unknown")
+	m.Python.Path = cmp.Or(m.Python.Path, unknown)
+	m.Python.Platform = cmp.Or(m.Python.Platform, unknown)
 	m.Rehydration = Rehydration{Mode: ArtifactsOnly, Source: Rehydrate(m, trust)}
 	return m
 }

@@ -2,6 +2,7 @@ package gyoshu
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -208,7 +209,24 @@ func (s *stageState) step(r *research, q *Queue, base int, runStatus string) for
 	for _, j := range s.jobs {
 		s.addJob(&step, q, j, r.now)
 	}
+	if step.Status != pawl.Done {
+		limit(&step)
+	}
 	return step
+}
+
+// Gyoshu's limits of a stage that says nothing else: no file of its keeps what a stage was given.
+const (
+	usualStage   = 240 * time.Second
+	graceOfStage = 30 * time.Second
+	splitStage   = 180 * time.Second
+)
+
+// limit gives a stage that is not done its limits, and says so to who carries it out.
+func limit(step *foreign.Step) {
+	step.Timeout, step.Grace = pawl.Duration(usualStage), pawl.Duration(graceOfStage)
+	step.Facts = map[string]string{"limit": fmt.Sprintf("%.0f s and %.0f s more; work of more than %.0f s is to be split, so that what is finished stays",
+		usualStage.Seconds(), graceOfStage.Seconds(), splitStage.Seconds())}
 }
 
 func (s *stageState) finish(step *foreign.Step) {

@@ -48,6 +48,9 @@ func (t takeUp) text() string {
 	} else {
 		b.WriteString("Bring back what it left first. The cell for that is too long to stand here: it is in `prompt` of `pawl import gyoshu --dry-run --json`.\n")
 	}
+	if cell := strings.Join(driftCell(t.base.Python), "\n"); cell != "" && len(cell) <= longestCell {
+		b.WriteString("This one says where the session differs from the checkpoint's:\n\n```python\n" + cell + "\n```\n\n")
+	}
 	b.WriteString(artifacts + "Then carry out the stage.")
 	return b.String()
 }
@@ -151,8 +154,10 @@ func (r *research) wanted(run string, known []foreign.Step) []foreign.Step {
 	if len(known) > 0 {
 		next = NextStage(known[len(known)-1].Name)
 	}
-	return []foreign.Step{{ID: pawl.StepID(next + "next_objective"), Name: next + "next_objective", Goal: goal, Status: pawl.Pending,
-		Where: loopPath(r.title), Why: "the loop wants it, and no stage of it has begun"}}
+	step := foreign.Step{ID: pawl.StepID(next + "next_objective"), Name: next + "next_objective", Goal: goal, Status: pawl.Pending,
+		Where: loopPath(r.title), Why: "the loop wants it, and no stage of it has begun"}
+	limit(&step)
+	return []foreign.Step{step}
 }
 
 // Prescribes says how a stage of a mirrored run is gone on with, from the checkpoint of the one that was finished last. Nothing

@@ -1,6 +1,7 @@
 package gyoshu_test
 
 import (
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -147,5 +148,53 @@ func TestObjectiveIsWork(t *testing.T) {
 		if got := strings.Join(open, ", "); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
+	}
+}
+
+// TestStagesHaveTheirLimits: what is not done may last as long as Gyoshu lets a stage last that says nothing else.
+func TestStagesHaveTheirLimits(t *testing.T) {
+	t.Parallel()
+	r, _ := gyoshu.New().(foreign.Witness).ReadIn(wanted(t, tides), world(t, tides))
+	plan := foreign.PlanOf(r, "claude")
+	for _, id := range []pawl.StepID{"S04_check_model", "S05_write_report"} {
+		s := plan.Step(id)
+		if s.Timeout != pawl.Duration(4*time.Minute) || s.Grace != pawl.Duration(30*time.Second) {
+			t.Errorf("%s: %v, %v", id, s.Timeout, s.Grace)
+		}
+		says(t, s.Agent.Prompt, "240 s", "split")
+	}
+	if s := plan.Step("S01_load_tides"); s.Timeout != 0 || s.Grace != 0 {
+		t.Errorf("it is done: %+v", s)
+	}
+}
+
+// TestEnvironmentDriftIsTold: by pawl, where the platform is another; by the session that goes on, where its packages are.
+func TestEnvironmentDriftIsTold(t *testing.T) {
+	t.Parallel()
+	r := request("a", "S01_load_data", 0)
+	r.Python = gyoshu.Python{Path: "/opt/py/bin/python3", Platform: "sunos", Packages: []string{"no-such-thing==1.2", `od"d`, "pip=={x}"}}
+	files := append(saved(t, nil, r), foreign.File{Path: "reports/dunes/auto/loop-state.json", Data: []byte(`{"runId":"run-1","nextObjective":"Fit it"}`)})
+	read, found := gyoshu.New().Read(files, noon.Add(time.Hour))
+	if !slices.ContainsFunc(found, func(f pawl.Finding) bool {
+		return f.Level == pawl.Warn && strings.HasPrefix(f.What, `environment drift: checkpoint a was made on "sunos", and this is `)
+	}) {
+		t.Errorf("%+v", found)
+	}
+	text := step(t, read, "S02_next_objective").Resume
+	_, cell, _ := strings.Cut(text, "differs from the checkpoint's:\n\n```python\n")
+	cell, _, _ = strings.Cut(cell, "```")
+	out, err := exec.CommandContext(t.Context(), "python3", "-c", cell).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, out, text)
+	}
+	says(t, string(out), "[WARNING] environment drift: no-such-thing was 1.2, and is not there\n",
+		"[WARNING] environment drift: python was /opt/py/bin/python3, and is /", "[WARNING] environment drift: platform was sunos, and is ")
+	if strings.Contains(string(out), `od"d`) {
+		t.Errorf("of what names no version nothing is known:\n%s", out)
+	}
+	r.Python = gyoshu.Python{Path: "python3", Platform: "unknown"}
+	unknown, found := gyoshu.New().Read(append(saved(t, nil, r), files[len(files)-1]), noon.Add(time.Hour))
+	if text := step(t, unknown, "S02_next_objective").Resume; strings.Contains(text, "drift") || slices.ContainsFunc(found, func(f pawl.Finding) bool { return strings.Contains(f.What, "drift") }) {
+		t.Errorf("nobody knows what it ran in: %s\n%+v", text, found)
 	}
 }
