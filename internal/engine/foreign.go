@@ -120,6 +120,7 @@ func (f *ForeignFolder) Verify() []pawl.Finding {
 	_, findings := f.Read("")
 	all.Find(findings...)
 	all.Find(f.codec.Verify(f.files, f.world)...)
+	all.Find(examineLocks(f.codec, f.files)...)
 	return all.Found()
 }
 

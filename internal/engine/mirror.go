@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"pawl"
 	"pawl/internal/config"
@@ -68,6 +69,10 @@ func (m *Mirror) put(p *project.Project, run *pawl.State, over func(foreign.File
 		var files foreign.Files
 		if files, err = readToWrite(run, m.Dir, m.Codec); err != nil {
 			break
+		}
+		if err = m.unlocked(files, run); err != nil {
+			time.Sleep(lockPause)
+			continue
 		}
 		var made, landed []foreign.File
 		if made, err = over(files); err != nil {

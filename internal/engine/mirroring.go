@@ -187,3 +187,15 @@ func (m *mirror) write(v foreign.View) error {
 		return err
 	})
 }
+
+// prescribed is what the other system prescribes before a step is carried out; empty: nothing.
+func (m *mirror) prescribed(ctx context.Context, state *pawl.State, plan *pawl.Plan, step pawl.StepID) string {
+	if m == nil {
+		return ""
+	}
+	p, prescribes := m.Codec.(foreign.Prescriber)
+	if !prescribes {
+		return ""
+	}
+	return p.Prescribes(state, plan, worldOf(ctx, m.project.Root, nil), step)
+}

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -203,14 +202,4 @@ func sessionsOf(s *pawl.State, reader pawl.SessionID) []brief.Session {
 		}
 	}
 	return told
-}
-
-// NativeSession returns the newest session of an agent in a run, by the agent's own id, which its native resume takes.
-func NativeSession(s *pawl.State, agent string) (string, error) {
-	for _, x := range s.SessionsByTime() {
-		if x.Session.Agent() == agent && x.Session.Parent() == "" {
-			return x.Session.Native(), nil
-		}
-	}
-	return "", fmt.Errorf("run %s has no session of %s", s.Run, agent)
 }

@@ -133,6 +133,12 @@ type Listener interface {
 	Answers(files Files, v View) []pawl.GateAnswered
 }
 
+// Prescriber is a codec of a system that prescribes what is to be done before its work is gone on with.
+type Prescriber interface {
+	// Prescribes returns what who carries out a step is told of that; empty: nothing is prescribed.
+	Prescribes(run *pawl.State, plan *pawl.Plan, w World, step pawl.StepID) string
+}
+
 // Archivist is a codec that keeps what it replaced in files that it does not read.
 type Archivist interface {
 	// Archived are patterns of these files.

@@ -24,8 +24,9 @@ type Reading struct {
 	Updated  time.Time         `json:"updated_at,omitzero"` // the last activity
 	Position pawl.Position     `json:"position"`
 	Percent  int               `json:"progress_percent"`
-	Next     string            `json:"next,omitempty"`   // the resume point, in words
-	Prompt   string            `json:"prompt,omitempty"` // the system's own continuation prompt, where it has one
+	Next     string            `json:"next,omitempty"`     // the resume point, in words
+	Prompt   string            `json:"prompt,omitempty"`   // the system's own continuation prompt, where it has one
+	Snapshot any               `json:"snapshot,omitempty"` // what the system's own planner is told, in its words, where it has one
 	Phases   []Phase           `json:"phases"`
 	Gates    []Gate            `json:"gates,omitempty"`
 	Memories []pawl.Memory     `json:"memories,omitempty"`
@@ -96,6 +97,8 @@ type Step struct {
 	Summary  string            `json:"summary,omitempty"`
 	Why      string            `json:"why,omitempty"` // it failed, is blocked or was cut off
 	Attempts int               `json:"attempts,omitempty"`
+	Timeout  pawl.Duration     `json:"timeout,omitempty"` // that its system gives one that is not done
+	Grace    pawl.Duration     `json:"grace,omitempty"`
 	Claims   []Claim           `json:"claims,omitempty"` // files that it says it made
 	Commits  []Commit          `json:"commits,omitempty"`
 	Items    []Item            `json:"items,omitempty"`

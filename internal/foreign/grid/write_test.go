@@ -447,7 +447,7 @@ func TestPlansStandWhereTheDocumentHasThem(t *testing.T) {
 		t.Fatalf("%+v %+v", plan, second)
 	}
 	r, _ := grid.Codec.Read(s.wanted(), s.Now)
-	if got := step(t, r, "02"); got.Wave != 2 || got.Where != ".grid/plans/blog-block-02.md" {
+	if got := foreigntest.Step(t, r, "02"); got.Wave != 2 || got.Where != ".grid/plans/blog-block-02.md" {
 		t.Errorf("%+v", got)
 	}
 	s.disk = append(foreigntest.Without(foreigntest.Without(s.disk, master.Path), second.Path), foreign.File{Path: master.Path, Data: []byte("mine")}, foreign.File{Path: second.Path, Data: []byte("mine")})

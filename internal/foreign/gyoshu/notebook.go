@@ -33,6 +33,7 @@ type Cell struct {
 // Pointer is the checkpoint that a cell speaks of.
 type Pointer struct {
 	ID, Stage, Manifest string
+	Reason              string
 	CutShort            bool // it was taken in the middle of its stage
 }
 
@@ -115,7 +116,7 @@ func (c *Cell) readPointer(v *splice.JSON) {
 	comment, isComment := strings.CutPrefix(first, "# ")
 	m, ok := pawl.ParseMarker(comment, 1)
 	if isComment && ok && m.Type == "CHECKPOINT" {
-		c.Pointer = Pointer{ID: m.Attributes["id"], Stage: m.Attributes["stage"], Manifest: m.Attributes["manifest"],
+		c.Pointer = Pointer{ID: m.Attributes["id"], Stage: m.Attributes["stage"], Manifest: m.Attributes["manifest"], Reason: m.Attributes["reason"],
 			CutShort: m.Subtype != nil && *m.Subtype == "emergency"}
 	}
 	if c.Kind == "checkpoint" && c.Pointer.ID == "" {

@@ -411,3 +411,30 @@ func TestNextIsWhatIsNotDone(t *testing.T) {
 		}
 	}
 }
+
+// TestPromise: the last word of a run's loop is told; that it is blocked is a blocker, once.
+func TestPromise(t *testing.T) {
+	t.Parallel()
+	const front = `{"cell_type":"raw","source":"---\ngyoshu:\n  runs:\n    - id: run-1\n      started: 2026-03-01T00:00:00Z\n      status: in_progress\n    - id: run-2\n      started: 2026-03-02T00:00:00Z\n      status: in_progress\n---"}`
+	cell := func(day, text string) string {
+		return `,{"cell_type":"code","source":"","metadata":{"gyoshu":{"lastUpdated":"2026-03-0` + day + `T01:00:00Z"}},"outputs":[{"output_type":"stream","name":"stdout","text":"` + text + `"}]}`
+	}
+	for _, c := range []struct {
+		cells, promise string
+		blockers       int
+	}{
+		{cell("2", `<promise>GYOSHU_AUTO_COMPLETE</promise>`), "COMPLETE", 0},
+		{cell("2", `it ends: <Promise>\n gyoshu_auto_budget_exhausted\n</promise> so`), "BUDGET_EXHAUSTED", 0},
+		{cell("2", `<promise>GYOSHU_AUTO_COMPLETE</promise>`) + cell("2", `<promise>BLOCKED</promise>`), "BLOCKED", 1},
+		{cell("2", `<promise>BLOCKED</promise> then <promise>COMPLETE</promise>`), "COMPLETE", 0},
+		{cell("2", `<promise>COMPLETE</promise> then <promise>COMP`), "COMPLETE", 0},
+		{cell("2", `<promise>BLOCKED</promise>`) + cell("2", `nothing`), "BLOCKED", 1},
+		{cell("1", `<promise>BLOCKED</promise>`), "", 0}, // another run's
+		{cell("2", `<promise>SOMETHING</promise>`), "", 0},
+	} {
+		r, _ := gyoshu.New().Read(foreign.Files{{Path: "notebooks/t.ipynb", Data: []byte(`{"cells":[` + front + c.cells + `]}`)}}, noon)
+		if r.ID != "run-2" || r.Facts["promise"] != c.promise || len(r.Blockers) != c.blockers {
+			t.Errorf("%s: run %s, %q, %+v", c.cells, r.ID, r.Facts["promise"], r.Blockers)
+		}
+	}
+}
