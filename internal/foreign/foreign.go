@@ -26,6 +26,7 @@ type File struct {
 	Changed time.Time      // when it was last written; zero where that is not known
 	Was     []byte         // not nil: it is a database; Data has tables of it as SQL text, and these are they as they were read
 	Parts   []sqldump.Part // of a database, which were read
+	Named   bool           // somebody named it, and no other file is read
 	Broken  string         // of what is written: the path of the file that it is a copy of, which could not be read and is made anew
 }
 
@@ -185,8 +186,9 @@ type World struct {
 	// Run returns what the project's own journal says of one of its runs. Nil, or no state: it knows none of that name.
 	Run func(id string) (*pawl.State, *pawl.Plan)
 
-	// Scan counts the project's files, but for those that are ignored, and those that changed since. Nil: nobody knows.
-	Scan func(since time.Time) doubt.Census
+	// Scan counts the project's files but these, those that are ignored and what others made, and those that changed since. Nil:
+	// nobody knows.
+	Scan func(since time.Time, but ...string) doubt.Census
 }
 
 // View is what a codec is told when it writes.
