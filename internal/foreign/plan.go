@@ -126,6 +126,11 @@ func (s Step) Checks(system, place string, one bool) map[string]string {
 	return checks
 }
 
+// Asks reports whether a check is one of Checks: it asks what the system's own files say of the step, and proves no more.
+func Asks(system, command string) bool {
+	return strings.HasPrefix(command, "pawl verify --as "+system+" --step ")
+}
+
 // quoted returns a text as one word for a shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 

@@ -96,7 +96,8 @@ func (r *reader) toDo(id pawl.StepID) string {
 	case stepRoundtable:
 		return "Make the final design" + of + " of those in memory/reports/designs/, as the person chose, and write it to memory/reports/final_design.json."
 	case stepImplementation:
-		return "Carry out memory/reports/final_design.json" + of + "."
+		return "Carry out memory/reports/final_design.json" + of + ". Name its tasks in memory/state/execution.json, as " +
+			`{"tasks":[{"id":"task-001"}]}` + ", and say what became of each in memory/tasks/{id}/output.json, with its status."
 	case stepVerification:
 		return "Verify the work" + of + " against memory/reports/demand.json, and write what you found to memory/reports/verification.json."
 	}
@@ -249,7 +250,7 @@ func (r *reader) taskStep(t *task) foreign.Step {
 	}
 	s.Goal = cmp.Or(t.first("goal", "description", "objective", "summary"), t.name,
 		"Do task "+t.id+" of workflow "+r.name()+", as memory/reports/final_design.json has it.") +
-		"\nWrite what became of it to " + outputOf(t.id) + "."
+		"\nWrite what became of it to " + t.out + ", with its task_id, and as its status pre_complete, blocked or failed."
 	if t.status == pawl.AwaitsGate {
 		s.Status = pawl.Pending
 		r.out.Blockers = append(r.out.Blockers, t.blocker())

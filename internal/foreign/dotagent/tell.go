@@ -18,6 +18,9 @@ func (r *reader) tell() {
 	at := r.current()
 	r.reconfirm(at)
 	for p := requirements; p < beyond; p++ {
+		for i := range r.steps[p] {
+			r.steps[p][i].Criteria = r.criteria(r.steps[p][i])
+		}
 		r.out.Phases = append(r.out.Phases, foreign.Phase{Name: p.String(), Steps: r.steps[p]})
 	}
 	r.out.Name, r.out.ID, r.out.Goal = r.name(), r.flow.id, oneLine(r.goal())

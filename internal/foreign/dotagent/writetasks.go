@@ -248,7 +248,7 @@ func (m *mirror) makeOutputs() {
 	elsewhere := m.elsewhere()
 	for _, k := range m.tasks() {
 		name, err := foreign.Inside(outputOf(string(k.ID)))
-		if f := m.file(name); err != nil || !k.done() || elsewhere[k.ID] || f != nil && (!isOurs(f.Data) || !f.Changed.Before(k.state.Started)) {
+		if f := m.file(name); err != nil || !k.done() || k.leaves() || elsewhere[k.ID] || f != nil && (!isOurs(f.Data) || !f.Changed.Before(k.state.Started)) {
 			continue
 		}
 		if _, itself := k.state.Outputs[name]; itself {

@@ -254,7 +254,7 @@ func (w *writer) proofs(e *editor, k *work) []string {
 
 // asksUs reports whether a check asks what the task's own files say.
 func (w *writer) asksUs(k *work, check string) bool {
-	return strings.HasPrefix(k.Accept[check], "pawl verify --as "+System+" --step ")
+	return foreign.Asks(System, k.Accept[check])
 }
 
 // evidence says by what it is known that a criterion is met.
