@@ -177,6 +177,9 @@ type World struct {
 	// Run returns what the project's own journal says of one of its runs. Nil, or no state: it knows none of that name.
 	Run func(id string) (*pawl.State, *pawl.Plan)
 
+	// Items are those of the step that Meets is asked of, as the run knows them that asks. Nil: no run does.
+	Items []Item
+
 	// Scan counts the project's files, but for those that are ignored, and those that changed since. Nil: nobody knows.
 	Scan func(since time.Time) doubt.Census
 }

@@ -239,7 +239,7 @@ func (w *writer) criteria(e *editor, k *work) {
 
 // proofs returns the criteria that the step's checks stand for. One check may stand for all that a checkpoint has.
 func (w *writer) proofs(e *editor, k *work) []string {
-	names := slices.Sorted(maps.Keys(k.Accept))
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(k.Accept)), func(name string) bool { return name == allSubtasks && w.asksUs(k, name) })
 	if !w.asksUs(k, foreign.AllCriteria) || len(names) > 1 {
 		return names
 	}
