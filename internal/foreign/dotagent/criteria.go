@@ -98,7 +98,7 @@ func (r *reader) meetsTasks() (bool, string) {
 
 // criteria returns what a step is to leave that is not done.
 func (r *reader) criteria(s foreign.Step) map[string]bool {
-	if s.Status == pawl.Done || s.Status == pawl.Skipped {
+	if s.Gate != nil || s.Status == pawl.Done || s.Status == pawl.Skipped {
 		return nil
 	}
 	return map[string]bool{r.criterion(s): false}

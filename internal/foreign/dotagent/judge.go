@@ -17,12 +17,14 @@ const (
 	stepRequirements   pawl.StepID = "requirements"
 	stepArchitects     pawl.StepID = "architects"
 	stepRoundtable     pawl.StepID = "roundtable"
+	stepDemandIsGood   pawl.StepID = "approve-requirements"
+	stepDesignIsGood   pawl.StepID = "approve-design"
 	stepImplementation pawl.StepID = "implementation"
 	stepVerification   pawl.StepID = "verification"
 	stepReflection     pawl.StepID = "reflection"
 )
 
-var stepIDs = []pawl.StepID{stepRequirements, stepArchitects, stepRoundtable, stepImplementation, stepVerification, stepReflection}
+var stepIDs = []pawl.StepID{stepRequirements, stepArchitects, stepRoundtable, stepImplementation, stepVerification, stepReflection, stepDemandIsGood, stepDesignIsGood}
 
 // judge goes through the phases, and says of each whether it is done. One that is said to be done, and is not, is alone in
 // that: the later ones keep what they have.
@@ -43,7 +45,7 @@ func (r *reader) untouched(p phase) []foreign.Step {
 	if p == architecture {
 		return []foreign.Step{r.step(p, stepArchitects), r.step(p, stepRoundtable)}
 	}
-	return []foreign.Step{r.step(p, stepIDs[p+1])}
+	return []foreign.Step{r.step(p, stepsOf(p)[0])}
 }
 
 // phase judges a phase, and reports whether it is done. late says that one before it is not.
@@ -94,7 +96,7 @@ func (r *reader) toDo(id pawl.StepID) string {
 	case stepArchitects:
 		return "Design a solution" + of + " for memory/reports/demand.json: write each design to a file of its own in memory/reports/designs/."
 	case stepRoundtable:
-		return "Make the final design" + of + " of those in memory/reports/designs/, as the person chose, and write it to memory/reports/final_design.json."
+		return "Make the final design" + of + " of those in memory/reports/designs/, as the person chose (pawl brief says what they answered), and write it to memory/reports/final_design.json."
 	case stepImplementation:
 		return "Carry out memory/reports/final_design.json" + of + ". Name its tasks in memory/state/execution.json, as " +
 			`{"tasks":[{"id":"task-001"}]}` + ", and say what became of each in memory/tasks/{id}/output.json, with its status."

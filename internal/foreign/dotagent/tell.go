@@ -16,6 +16,7 @@ import (
 // tell gives out what was found, in pawl's words.
 func (r *reader) tell() {
 	at := r.current()
+	r.askLater()
 	r.reconfirm(at)
 	for p := requirements; p < beyond; p++ {
 		for i := range r.steps[p] {
@@ -39,6 +40,28 @@ func (r *reader) tell() {
 	}
 }
 
+// askLater has a person asked, once it is there, for what they are to approve, the requirements and the designs, where that is
+// still to be made and was not approved before.
+func (r *reader) askLater() {
+	ask := func(p phase, id pawl.StepID, what string) {
+		first, rest := r.steps[p][0], r.steps[p][1:]
+		if _, approved := r.flow.approved[p]; approved || first.Status == pawl.Done {
+			return
+		}
+		gate := foreign.Step{ID: id, Name: "Approval", Status: pawl.Pending, Needs: []pawl.StepID{first.ID}, Gate: &pawl.GateAction{Type: pawl.HumanVerify, Ask: what}}
+		for i := range rest {
+			rest[i].Needs = []pawl.StepID{id}
+		}
+		r.steps[p] = slices.Concat([]foreign.Step{first, gate}, rest)
+	}
+	ask(requirements, stepDemandIsGood, r.askDemand())
+	ask(architecture, stepDesignIsGood, "Which design of workflow "+r.name()+" in memory/reports/designs/ is it to be? Approve them with its name as the message.")
+}
+
+func (r *reader) askDemand() string {
+	return "Are the requirements of workflow " + r.name() + " in memory/reports/demand.json approved?"
+}
+
 // reconfirm asks again whether the requirements are approved, where the workflow died between their being written and
 // that being said: they are not worked out again.
 func (r *reader) reconfirm(at phase) {
@@ -48,7 +71,7 @@ func (r *reader) reconfirm(at phase) {
 		return
 	}
 	g := pawl.Gate{
-		Step: first.ID, Type: pawl.HumanVerify, Ask: "Are the requirements of workflow " + r.name() + " in memory/reports/demand.json approved?", Opened: r.flow.updated,
+		Step: first.ID, Type: pawl.HumanVerify, Ask: r.askDemand(), Opened: r.flow.updated,
 	}
 	g.ID = g.Identify()
 	first.Status, first.Why = pawl.AwaitsGate, "the requirements wait for a person's approval"
