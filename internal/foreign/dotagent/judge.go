@@ -257,6 +257,13 @@ func (r *reader) taskStep(t *task) foreign.Step {
 		s.Status = pawl.Pending
 		r.out.Blockers = append(r.out.Blockers, t.blocker())
 	}
+	if t.exhausted {
+		g := pawl.Gate{Step: s.ID, Type: pawl.HumanVerify, Opened: newest(t.started, r.flow.updated),
+			Ask: fmt.Sprintf("Task %s of workflow %s was tried %d times, which is all that dotagent allows. Is it tried again?", t.id, r.name(), t.attempts)}
+		g.ID = g.Identify()
+		s.Status = pawl.AwaitsGate
+		r.out.Gates = append(r.out.Gates, foreign.Gate{Gate: g})
+	}
 	if f := r.outputFile(t); s.Status == pawl.Done && s.Ended.IsZero() && f != nil && !f.Changed.After(r.world.Now) {
 		s.Ended = f.Changed.UTC() // nothing else tells
 	}
