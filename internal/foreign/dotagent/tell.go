@@ -266,22 +266,46 @@ func archives(files foreign.Files) []string {
 		}
 	}
 	slices.SortFunc(all, func(a, b string) int {
-		return cmp.Or(cmp.Compare(stampOf(a), stampOf(b)), cmp.Compare(a, b))
+		return cmp.Or(stampOf(a).Compare(stampOf(b)), cmp.Compare(a, b))
 	})
 	return all
 }
 
-// stampOf returns the time in the name of an archive as pawl writes it, "" where it has none.
-func stampOf(folder string) string {
-	_, stamp, _ := cutLast(path.Base(folder), "_")
-	if at, err := time.Parse(stampForm, stamp); err != nil || at.Format(stampForm) != stamp {
-		return ""
+// stampOf returns the time in the name of an archive, behind the workflow's id, zero where it has none.
+func stampOf(folder string) time.Time {
+	id, stamp, _ := cutLast(path.Base(folder), "_")
+	if _, date, two := cutLast(id, "_"); two && !strings.Contains(stamp, "T") {
+		if at := stampIn(date + "_" + stamp); !at.IsZero() {
+			return at
+		}
 	}
-	return stamp
+	return stampIn(stamp)
 }
 
-// stampForm is how the name of an archive says its time.
+// stampForm is how the name of an archive says its time, as pawl writes it. Others write it as they like: the document names no form.
 const stampForm = "20060102T150405Z"
+
+var stampForms = []string{
+	stampForm, time.RFC3339, "2006-01-02T15-04-05Z07:00", "2006-01-02T15-04-05", "2006-01-02T15:04:05", "20060102T150405", "20060102-150405", "20060102150405",
+	"20060102_150405", "2006-01-02_15-04-05", "2006-01-02_15:04:05", "2006-01-02", "20060102",
+}
+
+// stampIn reads a time in any of the forms, or as seconds or milliseconds since 1970.
+func stampIn(text string) time.Time {
+	for _, form := range stampForms {
+		if at, err := time.Parse(form, text); err == nil && at.Year() >= 2000 {
+			return at.UTC()
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err == nil && len(text) == 10:
+		return time.Unix(n, 0).UTC()
+	case err == nil && len(text) == 13:
+		return time.UnixMilli(n).UTC()
+	}
+	return time.Time{}
+}
 
 func cutLast(s, sep string) (before, after string, found bool) {
 	i := strings.LastIndex(s, sep)
