@@ -21,10 +21,7 @@ func (codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
 		return []pawl.Finding{{Level: pawl.Bad, What: "there is no state of dotagent here", Where: phasePath}}
 	}
 	v := &verifier{reader: r}
-	v.outputs()
-	v.times()
-	v.progression()
-	v.writes()
+	v.validate()
 	v.tasks()
 	v.archives()
 	v.others()
@@ -34,6 +31,14 @@ func (codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
 		}
 	}
 	return v.found
+}
+
+// validate makes the four validations of the document.
+func (v *verifier) validate() {
+	v.outputs()
+	v.times()
+	v.progression()
+	v.writes()
 }
 
 type verifier struct {
