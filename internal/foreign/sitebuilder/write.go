@@ -43,6 +43,7 @@ type writer struct {
 	made   map[string]bool          // the same
 	boxes  map[string]*box          // by name
 	works  []*work
+	all    []*work // beside them those of others, of which there is a checkpoint
 	eol    string // of Markdown that is made
 	found  bool   // there is a team already
 }

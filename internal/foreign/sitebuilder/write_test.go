@@ -559,6 +559,23 @@ func TestFinishedIsWhole(t *testing.T) {
 	}
 }
 
+// TestStatusIsOfAllAgents: STATUS.md sums up all checkpoints that there are, also of tasks that the run has none of. Rows that
+// others keep of their agents stay.
+func TestStatusIsOfAllAgents(t *testing.T) {
+	t.Parallel()
+	files := one("technical-T040.json", `{"agent": "technical", "task_id": "T040", "status": "complete", "progress_percent": 100, "updated_at": "2026-03-02T09:00:00Z"}`,
+		"polish-T090.json", `{"agent": "polish", "task_id": "T090", "task_title": "Shine", "status": "in_progress", "progress_percent": 40, "updated_at": "2026-03-02T09:30:00Z"}`,
+		"content-T001.json", `{"agent": "content", "task_id": "T001", "status": "blocked", "updated_at": "2026-03-02T09:40:00Z"}`)
+	files = append(files, foreign.File{Path: base + "progress/STATUS.md",
+		Data: []byte("# Orchestration Status\n\n## Active Agents\n\n| Agent | Status | Current Task | Last Checkpoint |\n|---|---|---|---|\n| Content (Harper) | Ready | Of their own | — |\n")})
+	s := newTeller(t, foreigntest.Plan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x}]}]\n"), files)
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	s.write()
+	s.has("progress/STATUS.md", "| Migration (Riley) | Active | T060 |", "| Technical (Devon) | Completed | — | 2026-03-02T09:00:00Z |", "| Polish (Quinn) | In Progress | T090 Shine | 2026-03-02T09:30:00Z |",
+		"| Content (Harper) | Ready | Of their own | — |", "| technical | T040 | 100% | 2026-03-02T09:00:00Z | complete |", "| polish | T090 | 40% | 2026-03-02T09:30:00Z | in_progress |",
+		"| content | T001 | 0% | 2026-03-02T09:40:00Z | blocked |")
+}
+
 // TestNothingIsCompleteThatNobodyCalledSo: the end of a task completes no subtask; what its agent's checkpoint says stays.
 func TestNothingIsCompleteThatNobodyCalledSo(t *testing.T) {
 	t.Parallel()
