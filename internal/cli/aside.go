@@ -22,11 +22,18 @@ func (a *app) afresh(ctx context.Context, codec foreign.Codec, dir string, folde
 	if q.Ask == "" || o.yes || a.json || !a.hasPerson() {
 		return false, nil
 	}
-	yes, err := a.ask(q.Ask, q.Yes)
+	yes, err := a.askOf(folder, q)
 	if err != nil || !q.Afresh(yes) {
 		return false, err
 	}
 	return true, a.setAside(ctx, codec, dir, folder)
+}
+
+// askOf asks what a system asks of its files. They are told first what was found, and what is wrong with it.
+func (a *app) askOf(folder *engine.ForeignFolder, q foreign.Question) (bool, error) {
+	fmt.Fprint(a.Out, q.Tell)
+	a.printWorst(folder.Verify())
+	return a.ask(q.Ask, q.Yes)
 }
 
 // setAside moves another system's state to its own archive, and tells of an unfinished run that does its work all the same.
@@ -83,7 +90,7 @@ func (a *app) otherWork(ctx context.Context, p *project.Project, plan *pawl.Plan
 			Err: fmt.Errorf("workflow %s of %s is unfinished here: go on with it, or say --new to archive it and start afresh", cmp.Or(q.Workflow, "(unknown)"), system),
 		}
 	}
-	yes, err := a.ask(q.Ask, q.Yes)
+	yes, err := a.askOf(folder, q)
 	if err != nil || q.Afresh(yes) {
 		return false, err
 	}

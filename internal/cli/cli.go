@@ -38,6 +38,7 @@ type app struct {
 	parts   Parts
 	folder  string // -C
 	json    bool
+	told    []pawl.Finding // that printWorst has printed
 }
 
 // Parts are the adapters that main wires in.

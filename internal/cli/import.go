@@ -308,10 +308,11 @@ func pending(r foreign.Reading) []pawl.StepID {
 	return ids
 }
 
-// printWorst prints the findings that are not good.
+// printWorst prints the findings that are not good, each once.
 func (a *app) printWorst(findings []pawl.Finding) {
 	for _, f := range findings {
-		if f.Level != pawl.OK {
+		if f.Level != pawl.OK && !slices.Contains(a.told, f) {
+			a.told = append(a.told, f)
 			a.printFinding(f)
 		}
 	}

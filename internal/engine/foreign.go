@@ -124,13 +124,21 @@ func (f *ForeignFolder) Verify() []pawl.Finding {
 	return all.Found()
 }
 
-// Meets says whether a step in the folder meets a criterion of its own, and by what that is known.
-func (f *ForeignFolder) Meets(step pawl.StepID, criterion string) (bool, string, error) {
+// Meets says whether a step in the folder meets a criterion of its own, and by what that is known. by is the
+// attempt that asks, whose items of the step count; nil: none does.
+func (f *ForeignFolder) Meets(by *Inside, step pawl.StepID, criterion string) (bool, string, error) {
 	prover, ok := f.codec.(foreign.Prover)
 	if !ok {
 		return false, "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("the steps of %s have no criteria of their own", f.codec.System())}
 	}
-	met, why := prover.Meets(f.files, f.world, step, criterion)
+	world := f.world
+	if by != nil && by.Attempt.Step == step && world.Run != nil {
+		if s, _ := world.Run(string(by.Run)); s != nil && s.Steps[step] != nil {
+			world.Items = namedItems(s.Steps[step])
+		}
+		world.Items = append(world.Items, by.items()...)
+	}
+	met, why := prover.Meets(f.files, world, step, criterion)
 	return met, why, nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/foreign"
 )
 
 // Inside is an attempt as the processes know it that belong to it: by their environment.
@@ -45,6 +46,21 @@ func (i *Inside) Tell(line pawl.Line) error {
 		return usage("", "that is %d bytes; at most %d are taken: put what is long into a file, and name it", len(data), maxLineTaken)
 	}
 	return disk.AppendLine(i.events, data)
+}
+
+// items returns the items that the attempt has told of, which the engine may not have journaled yet.
+func (i *Inside) items() []foreign.Item {
+	data, err := os.ReadFile(i.events)
+	if err != nil {
+		return nil // nothing was told
+	}
+	var items []foreign.Item
+	for text := range bytes.Lines(data) {
+		if line, err := pawl.ParseLine(text); err == nil && line.Item != nil {
+			items = append(items, foreign.Item{ID: string(line.Item.Item), Status: line.Item.Status})
+		}
+	}
+	return items
 }
 
 // Ask opens a gate for the step, or for its item, and returns the gate.

@@ -14,6 +14,7 @@ type Asker interface {
 // Question is asked before what was found is gone on with.
 type Question struct {
 	Workflow string // its own id
+	Tell     string // what is told before, in lines
 	Ask      string // without the answers to choose from
 	Yes      bool   // the answer of one who only presses return
 	Fresh    bool   // yes means that all begins afresh, and no that it goes on; else it is the other way round

@@ -189,6 +189,9 @@ type World struct {
 	// Scan counts the project's files but these, those that are ignored and what others made, and those that changed since. Nil:
 	// nobody knows.
 	Scan func(since time.Time, but ...string) doubt.Census
+
+	// Items are those of the step that Meets is asked of, as the run knows them that asks. Nil: no run does.
+	Items []Item
 }
 
 // View is what a codec is told when it writes.

@@ -52,6 +52,9 @@ func (r Reading) Dense() bool { return r.Count() > denseFrom }
 
 func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName, dense bool) pawl.Step {
 	step := pawl.Step{ID: s.ID, Name: Plain(s.Name), Needs: s.Needs, Agent: &pawl.AgentAction{Use: agent, Prompt: Plain(promptOf(s, dense))}, Timeout: s.Timeout, Grace: s.Grace}
+	if s.Gate != nil {
+		step.Agent, step.Gate = nil, s.Gate
+	}
 	for by, least := range s.Minimum {
 		if by = Plain(by); by != "" && !s.finished() {
 			if step.Review == nil {
@@ -89,6 +92,11 @@ func (s Step) Checks(system, place string, one bool) map[string]string {
 		}
 	}
 	return checks
+}
+
+// Asks reports whether a check is one of Checks: it asks what the system's own files say of the step, and proves no more.
+func Asks(system, command string) bool {
+	return strings.HasPrefix(command, "pawl verify --as "+system+" --step ")
 }
 
 // quoted returns a text as one word for a shell.

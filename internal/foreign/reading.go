@@ -87,6 +87,7 @@ type Step struct {
 	ID       pawl.StepID       `json:"id"`
 	Name     string            `json:"name,omitempty"`
 	Goal     string            `json:"goal,omitempty"` // or the prompt that it is done by
+	Gate     *pawl.GateAction  `json:"gate,omitempty"` // a person is asked, and nothing else is done
 	Needs    []pawl.StepID     `json:"needs,omitempty"`
 	Wave     int               `json:"wave,omitempty"`
 	Status   pawl.StepStatus   `json:"status"`

@@ -78,7 +78,7 @@ func (m *mirror) archive(folder string, f *foreign.File) {
 // prune lets go of the oldest archives: of those only whose names say when they were made, and that hold nothing but
 // the state.
 func (m *mirror) prune() {
-	all := slices.DeleteFunc(archives(m.files()), func(folder string) bool { return stampOf(folder) == "" || m.others(folder) })
+	all := slices.DeleteFunc(archives(m.files()), func(folder string) bool { return stampOf(folder).IsZero() || m.others(folder) })
 	for len(all) > keptArchives {
 		for _, f := range m.files().Match(all[0] + "/*") {
 			m.put(f.Path, nil)

@@ -1,6 +1,7 @@
 package dotagent
 
 import (
+	"slices"
 	"time"
 
 	"pawl"
@@ -13,10 +14,17 @@ func (codec) Question(files foreign.Files, w foreign.World) foreign.Question {
 	switch {
 	case r.out.Name == "" || r.file(phasePath) == nil && r.file(phasePath+".tmp") == nil || r.out.Status == pawl.StatusCompleted:
 		return foreign.Question{}
-	case r.flow.lost:
-		return foreign.Question{Workflow: r.out.ID, Ask: "State appears corrupted. Start fresh?", Fresh: true}
+	case r.flow.lost || invalid(r):
+		return foreign.Question{Workflow: r.out.ID, Tell: r.out.Prompt, Ask: "State appears corrupted. Start fresh?", Fresh: true}
 	}
-	return foreign.Question{Workflow: r.out.ID, Ask: "Resume workflow from " + r.current().String() + "?", Yes: true}
+	return foreign.Question{Workflow: r.out.ID, Tell: r.out.Prompt, Ask: "Resume workflow from " + r.current().String() + "?", Yes: true}
+}
+
+// invalid reports whether one of the document's validations found a fault. What is only suspect is told, and no more.
+func invalid(r *reader) bool {
+	v := &verifier{reader: r}
+	v.validate()
+	return slices.ContainsFunc(v.found.Found(), func(f pawl.Finding) bool { return f.Level == pawl.Bad })
 }
 
 // Aside archives the state, so that a fresh start finds none. Reports, outputs and what was learned stay where they are: a

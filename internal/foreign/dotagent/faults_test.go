@@ -187,10 +187,17 @@ func TestQuestions(t *testing.T) {
 		"complete":         {},
 		"implementation":   {Workflow: "wf-shop", Ask: "Resume workflow from IMPLEMENTATION?", Yes: true},
 		"between_complete": {Workflow: "wf-shop", Ask: "Resume workflow from ARCHITECTURE?", Yes: true},
+		"missing_report":   {Workflow: "wf-shop", Ask: "State appears corrupted. Start fresh?", Fresh: true},
+		"out_of_order":     {Workflow: "wf-shop", Ask: "State appears corrupted. Start fresh?", Fresh: true},
+		"unsafe":           {Workflow: "wf-shop", Ask: "Resume workflow from ARCHITECTURE?", Yes: true}, // suspect, and no proof
 		"corrupted":        {Ask: "State appears corrupted. Start fresh?", Fresh: true},
 	} {
 		files, w := unpacked(t, archives(t)["testdata/read/"+fixture+".txtar"])
 		got := dotagent.Codec.(foreign.Asker).Question(files, w)
+		if tells := strings.HasPrefix(got.Tell, "Resuming workflow ") && strings.Contains(got.Tell, "\nCompleted: "); tells != (got.Ask != "") {
+			t.Errorf("%s tells %q", fixture, got.Tell)
+		}
+		got.Tell = ""
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: -want +got\n%s", fixture, diff)
 		}

@@ -17,12 +17,14 @@ const (
 	stepRequirements   pawl.StepID = "requirements"
 	stepArchitects     pawl.StepID = "architects"
 	stepRoundtable     pawl.StepID = "roundtable"
+	stepDemandIsGood   pawl.StepID = "approve-requirements"
+	stepDesignIsGood   pawl.StepID = "approve-design"
 	stepImplementation pawl.StepID = "implementation"
 	stepVerification   pawl.StepID = "verification"
 	stepReflection     pawl.StepID = "reflection"
 )
 
-var stepIDs = []pawl.StepID{stepRequirements, stepArchitects, stepRoundtable, stepImplementation, stepVerification, stepReflection}
+var stepIDs = []pawl.StepID{stepRequirements, stepArchitects, stepRoundtable, stepImplementation, stepVerification, stepReflection, stepDemandIsGood, stepDesignIsGood}
 
 // judge goes through the phases, and says of each whether it is done. One that is said to be done, and is not, is alone in
 // that: the later ones keep what they have.
@@ -43,7 +45,7 @@ func (r *reader) untouched(p phase) []foreign.Step {
 	if p == architecture {
 		return []foreign.Step{r.step(p, stepArchitects), r.step(p, stepRoundtable)}
 	}
-	return []foreign.Step{r.step(p, stepIDs[p+1])}
+	return []foreign.Step{r.step(p, stepsOf(p)[0])}
 }
 
 // phase judges a phase, and reports whether it is done. late says that one before it is not.
@@ -94,9 +96,10 @@ func (r *reader) toDo(id pawl.StepID) string {
 	case stepArchitects:
 		return "Design a solution" + of + " for memory/reports/demand.json: write each design to a file of its own in memory/reports/designs/."
 	case stepRoundtable:
-		return "Make the final design" + of + " of those in memory/reports/designs/, as the person chose, and write it to memory/reports/final_design.json."
+		return "Make the final design" + of + " of those in memory/reports/designs/, as the person chose (pawl brief says what they answered), and write it to memory/reports/final_design.json."
 	case stepImplementation:
-		return "Carry out memory/reports/final_design.json" + of + "."
+		return "Carry out memory/reports/final_design.json" + of + ". Name its tasks in memory/state/execution.json, as " +
+			`{"tasks":[{"id":"task-001"}]}` + ", and say what became of each in memory/tasks/{id}/output.json, with its status."
 	case stepVerification:
 		return "Verify the work" + of + " against memory/reports/demand.json, and write what you found to memory/reports/verification.json."
 	}
@@ -249,10 +252,17 @@ func (r *reader) taskStep(t *task) foreign.Step {
 	}
 	s.Goal = cmp.Or(t.first("goal", "description", "objective", "summary"), t.name,
 		"Do task "+t.id+" of workflow "+r.name()+", as memory/reports/final_design.json has it.") +
-		"\nWrite what became of it to " + outputOf(t.id) + "."
+		"\nWrite what became of it to " + t.out + ", with its task_id, and as its status pre_complete, blocked or failed."
 	if t.status == pawl.AwaitsGate {
 		s.Status = pawl.Pending
 		r.out.Blockers = append(r.out.Blockers, t.blocker())
+	}
+	if t.exhausted {
+		g := pawl.Gate{Step: s.ID, Type: pawl.HumanVerify, Opened: newest(t.started, r.flow.updated),
+			Ask: fmt.Sprintf("Task %s of workflow %s was tried %d times, which is all that dotagent allows. Is it tried again?", t.id, r.name(), t.attempts)}
+		g.ID = g.Identify()
+		s.Status = pawl.AwaitsGate
+		r.out.Gates = append(r.out.Gates, foreign.Gate{Gate: g})
 	}
 	if f := r.outputFile(t); s.Status == pawl.Done && s.Ended.IsZero() && f != nil && !f.Changed.After(r.world.Now) {
 		s.Ended = f.Changed.UTC() // nothing else tells

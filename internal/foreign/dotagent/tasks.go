@@ -59,12 +59,12 @@ func (l *lines) at(offset int) int {
 // taskStatus returns pawl's word for a status of a task; pre-complete and verified tasks are both done, as far as their
 // outputs are there.
 func taskStatus(word string) pawl.StepStatus {
-	switch strings.ToLower(strings.ReplaceAll(strings.TrimSpace(word), "-", "_")) {
+	switch strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(strings.TrimSpace(word))) {
 	case "", "pending", "ready", "not_started", "queued":
 		return pawl.Pending
 	case "running", "in_progress", "active", "spawned":
 		return pawl.Running
-	case "pre_complete", "verified", "complete", "completed", "done", "success":
+	case "pre_complete", "probably_complete", "verified", "complete", "completed", "done", "success":
 		return pawl.Done
 	case "blocked":
 		return pawl.AwaitsGate
@@ -233,7 +233,7 @@ func (r *reader) judgeTask(t *task) {
 			r.warn(t.where(), "task %s is pending, and has an output already: it is of an attempt that did not count", t.id)
 		}
 	}
-	if t.attempts >= mostTries && (t.orphan || t.status == pawl.GaveUp) {
+	if t.attempts >= mostTries && t.status != pawl.Done && t.status != pawl.Skipped {
 		t.exhausted = true
 		t.reason = joined(t.reason, fmt.Sprintf("tried %d times, which is all that dotagent allows", t.attempts))
 	}

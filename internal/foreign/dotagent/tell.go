@@ -16,8 +16,12 @@ import (
 // tell gives out what was found, in pawl's words.
 func (r *reader) tell() {
 	at := r.current()
+	r.askLater()
 	r.reconfirm(at)
 	for p := requirements; p < beyond; p++ {
+		for i := range r.steps[p] {
+			r.steps[p][i].Criteria = r.criteria(r.steps[p][i])
+		}
 		r.out.Phases = append(r.out.Phases, foreign.Phase{Name: p.String(), Steps: r.steps[p]})
 	}
 	r.out.Name, r.out.ID, r.out.Goal = r.name(), r.flow.id, oneLine(r.goal())
@@ -36,6 +40,28 @@ func (r *reader) tell() {
 	}
 }
 
+// askLater has a person asked, once it is there, for what they are to approve, the requirements and the designs, where that is
+// still to be made and was not approved before.
+func (r *reader) askLater() {
+	ask := func(p phase, id pawl.StepID, what string) {
+		first, rest := r.steps[p][0], r.steps[p][1:]
+		if _, approved := r.flow.approved[p]; approved || first.Status == pawl.Done {
+			return
+		}
+		gate := foreign.Step{ID: id, Name: "Approval", Status: pawl.Pending, Needs: []pawl.StepID{first.ID}, Gate: &pawl.GateAction{Type: pawl.HumanVerify, Ask: what}}
+		for i := range rest {
+			rest[i].Needs = []pawl.StepID{id}
+		}
+		r.steps[p] = slices.Concat([]foreign.Step{first, gate}, rest)
+	}
+	ask(requirements, stepDemandIsGood, r.askDemand())
+	ask(architecture, stepDesignIsGood, "Which design of workflow "+r.name()+" in memory/reports/designs/ is it to be? Approve them with its name as the message.")
+}
+
+func (r *reader) askDemand() string {
+	return "Are the requirements of workflow " + r.name() + " in memory/reports/demand.json approved?"
+}
+
 // reconfirm asks again whether the requirements are approved, where the workflow died between their being written and
 // that being said: they are not worked out again.
 func (r *reader) reconfirm(at phase) {
@@ -45,7 +71,7 @@ func (r *reader) reconfirm(at phase) {
 		return
 	}
 	g := pawl.Gate{
-		Step: first.ID, Type: pawl.HumanVerify, Ask: "Are the requirements of workflow " + r.name() + " in memory/reports/demand.json approved?", Opened: r.flow.updated,
+		Step: first.ID, Type: pawl.HumanVerify, Ask: r.askDemand(), Opened: r.flow.updated,
 	}
 	g.ID = g.Identify()
 	first.Status, first.Why = pawl.AwaitsGate, "the requirements wait for a person's approval"
@@ -240,22 +266,46 @@ func archives(files foreign.Files) []string {
 		}
 	}
 	slices.SortFunc(all, func(a, b string) int {
-		return cmp.Or(cmp.Compare(stampOf(a), stampOf(b)), cmp.Compare(a, b))
+		return cmp.Or(stampOf(a).Compare(stampOf(b)), cmp.Compare(a, b))
 	})
 	return all
 }
 
-// stampOf returns the time in the name of an archive as pawl writes it, "" where it has none.
-func stampOf(folder string) string {
-	_, stamp, _ := cutLast(path.Base(folder), "_")
-	if at, err := time.Parse(stampForm, stamp); err != nil || at.Format(stampForm) != stamp {
-		return ""
+// stampOf returns the time in the name of an archive, behind the workflow's id, zero where it has none.
+func stampOf(folder string) time.Time {
+	id, stamp, _ := cutLast(path.Base(folder), "_")
+	if _, date, two := cutLast(id, "_"); two && !strings.Contains(stamp, "T") {
+		if at := stampIn(date + "_" + stamp); !at.IsZero() {
+			return at
+		}
 	}
-	return stamp
+	return stampIn(stamp)
 }
 
-// stampForm is how the name of an archive says its time.
+// stampForm is how the name of an archive says its time, as pawl writes it. Others write it as they like: the document names no form.
 const stampForm = "20060102T150405Z"
+
+var stampForms = []string{
+	stampForm, time.RFC3339, "2006-01-02T15-04-05Z07:00", "2006-01-02T15-04-05", "2006-01-02T15:04:05", "20060102T150405", "20060102-150405", "20060102150405",
+	"20060102_150405", "2006-01-02_15-04-05", "2006-01-02_15:04:05", "2006-01-02", "20060102",
+}
+
+// stampIn reads a time in any of the forms, or as seconds or milliseconds since 1970.
+func stampIn(text string) time.Time {
+	for _, form := range stampForms {
+		if at, err := time.Parse(form, text); err == nil && at.Year() >= 2000 {
+			return at.UTC()
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err == nil && len(text) == 10:
+		return time.Unix(n, 0).UTC()
+	case err == nil && len(text) == 13:
+		return time.UnixMilli(n).UTC()
+	}
+	return time.Time{}
+}
 
 func cutLast(s, sep string) (before, after string, found bool) {
 	i := strings.LastIndex(s, sep)

@@ -21,15 +21,20 @@ func (codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
 		return []pawl.Finding{{Level: pawl.Bad, What: "there is no state of dotagent here", Where: phasePath}}
 	}
 	v := &verifier{reader: r}
-	v.outputs()
-	v.times()
-	v.progression()
-	v.writes()
+	v.validate()
 	v.tasks()
 	v.archives()
 	v.others()
 	v.found.Find(r.Found()...)
 	return v.found.Found()
+}
+
+// validate makes the four validations of the document.
+func (v *verifier) validate() {
+	v.outputs()
+	v.times()
+	v.progression()
+	v.writes()
 }
 
 type verifier struct {

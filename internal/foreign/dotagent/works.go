@@ -78,8 +78,16 @@ func (m *mirror) unplanned() []pawl.StepID {
 
 // checked reports whether acceptance checks of a finished step passed, as the plan has them.
 func (k *work) checked() bool {
-	return k.done() && len(k.Accept) > 0 && k.state.Accept == pawl.AcceptOf(k.Step)
+	return k.done() && len(k.checksOf()) > 0 && k.state.Accept == pawl.AcceptOf(k.Step)
 }
+
+// checksOf returns the names of the acceptance checks that prove more than that its agent left what it was to leave.
+func (k *work) checksOf() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(k.Accept)), func(name string) bool { return foreign.Asks(System, k.Accept[name]) })
+}
+
+// leaves reports whether the agent of a step was to leave its report or output itself, and did: pawl writes none in its place.
+func (k *work) leaves() bool { return k.done() && len(k.checksOf()) < len(k.Accept) }
 
 func (k *work) done() bool { return k.state != nil && k.state.Status == pawl.Done }
 

@@ -262,6 +262,31 @@ func TestFiveArchivesAreKept(t *testing.T) {
 	}
 }
 
+// TestArchivesOfOthersAreLetGoOfToo: the document names no form for the time in an archive's name.
+func TestArchivesOfOthersAreLetGoOfToo(t *testing.T) {
+	t.Parallel()
+	files, _ := unpacked(t, archives(t)["testdata/read/implementation.txtar"])
+	for _, name := range []string{ // the oldest first
+		"wf-old_20251201_100000", "wf-old_2025-12-02T10:00:00Z", "wf_old_2025-12-03T10-00-00Z", "wf_old_2025-12-04_10-00-00", "wf-old_1764842400", "wf-old_1764928800000",
+		"wf-old_2025-12-07", "wf-old_20251208T100000Z", "wf-old_2025-12-09T10:00:00.123+01:00", "wf-old_v2", "wf-old_12", "wf-old_99999999_100000",
+	} {
+		files = append(files, foreign.File{Path: "memory/state/.archive/" + name + "/phase.json", Data: []byte("{}")})
+	}
+	s := begin(t, shopPlan, files)
+	s.write(pawl.StatusActive)
+	var left []string
+	for _, f := range s.disk {
+		if name, in := strings.CutPrefix(f.Path, "memory/state/.archive/wf-old_"); in {
+			left = append(left, strings.TrimSuffix(name, "/phase.json"))
+		}
+	}
+	slices.Sort(left)
+	want := []string{"12", "1764928800000", "2025-12-07", "2025-12-09T10:00:00.123+01:00", "20251208T100000Z", "99999999_100000", "v2"} // and the one that was made
+	if diff := gocmp.Diff(want, left); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 // TestArchivesLieInTheArchive: a workflow whose id is a path is archived below the archive nevertheless.
 func TestArchivesLieInTheArchive(t *testing.T) {
 	t.Parallel()

@@ -46,7 +46,7 @@ type checkOut struct {
 func (m *mirror) makeReports() {
 	for _, e := range m.completed() {
 		p := phaseNamed(e.Phase)
-		if p == implementation || e.Output != m.own(p) && e.Output != p.report() {
+		if p == implementation || slices.ContainsFunc(m.in(p), (*work).leaves) || e.Output != m.own(p) && e.Output != p.report() {
 			continue
 		}
 		if f := m.file(e.Output); f == nil || isOurs(f.Data) {
@@ -127,7 +127,7 @@ func (k *work) checks() []checkOut {
 		hashes[name] = c.SHA256
 	}
 	var all []checkOut
-	for _, name := range slices.Sorted(maps.Keys(k.Accept)) {
+	for _, name := range k.checksOf() {
 		all = append(all, checkOut{Step: string(k.ID), Check: name, Command: k.Accept[name], Passed: instant(k.state.Ended), Outputs: hashes})
 	}
 	return all

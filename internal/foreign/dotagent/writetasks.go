@@ -180,7 +180,7 @@ func (k *work) merge(text []byte, old place, t taskOut, at []string) []byte {
 	field := func(name string) []string { return append(slices.Clone(at), name) }
 	begunHere := k.state != nil && k.state.Attempts > 0
 	want := taskStatus(t.Status)
-	differs := taskStatus(old.text("status")) != want && (begunHere || want != pawl.Pending)
+	differs := taskStatus(old.text("status")) != want && (begunHere || want != pawl.Pending && want != pawl.AwaitsGate)
 	if differs {
 		text = set(text, t.Status, field("status")...)
 	}
@@ -197,7 +197,7 @@ func (k *work) merge(text []byte, old place, t taskOut, at []string) []byte {
 func (k *work) mergeTry(text []byte, old place, t taskOut, field func(string) []string) []byte {
 	attempts, started := max(old.number("attempts"), t.Attempts), k.began().Truncate(time.Millisecond)
 	before, _, ok := foreign.ParseTime(old.text("started_at"))
-	if ok && started.After(before) {
+	if !ok || started.After(before) {
 		attempts = max(attempts, old.number("attempts")+1)
 	}
 	if attempts != old.number("attempts") {
@@ -248,7 +248,7 @@ func (m *mirror) makeOutputs() {
 	elsewhere := m.elsewhere()
 	for _, k := range m.tasks() {
 		name, err := foreign.Inside(outputOf(string(k.ID)))
-		if f := m.file(name); err != nil || !k.done() || elsewhere[k.ID] || f != nil && (!isOurs(f.Data) || !f.Changed.Before(k.state.Started)) {
+		if f := m.file(name); err != nil || !k.done() || k.leaves() || elsewhere[k.ID] || f != nil && (!isOurs(f.Data) || !f.Changed.Before(k.state.Started)) {
 			continue
 		}
 		if _, itself := k.state.Outputs[name]; itself {

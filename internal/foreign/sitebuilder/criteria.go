@@ -64,6 +64,10 @@ func (r *reader) proves(j *job, name string) (bool, string) {
 		return n >= total, fmt.Sprintf("of the files that are claimed %d are there, of %d that are wanted", n, total)
 	}
 	point := r.pointOf(j)
+	if name == allSubtasks && j.hasSubtasks() {
+		total, done := r.calledComplete(j)
+		return done >= total, fmt.Sprintf("%d of %d are: that is, as %s or the items of its step say (pawl progress --item ID)", done, total, point)
+	}
 	if j.point != nil {
 		for raw, met := range j.point.criteria {
 			if met && foreign.Plain(raw) == name {
@@ -72,6 +76,40 @@ func (r *reader) proves(j *job, name string) (bool, string) {
 		}
 	}
 	return false, fmt.Sprintf("%s does not say so: once it is so, have acceptance_criteria_met be true there for %q", point, name)
+}
+
+// allSubtasks is the criterion of a task that has subtasks.
+const allSubtasks = "all subtasks are complete"
+
+// hasSubtasks reports whether a task consists of more than itself.
+func (j *job) hasSubtasks() bool {
+	if j.point == nil {
+		return false
+	}
+	total, _ := j.point.counts()
+	return total > 1 || len(j.point.items) > 0
+}
+
+// calledComplete returns how many subtasks there are, and how many its checkpoint calls complete, or the run does that asks:
+// its own items say so before the checkpoint does. One whose output is not there is not complete.
+func (r *reader) calledComplete(j *job) (total, done int) {
+	called := map[pawl.ItemID]bool{}
+	for _, item := range r.world.Items {
+		called[pawl.ItemIDOf(item.ID)] = item.Status == pawl.ItemIsDone // the last word counts
+	}
+	maps.DeleteFunc(called, func(_ pawl.ItemID, is bool) bool { return !is })
+	total, done = j.point.counts()
+	for _, item := range r.items(j) {
+		id := pawl.ItemIDOf(item.ID)
+		switch says := meaning(item.Native) == complete; {
+		case says && item.Status != pawl.ItemIsDone:
+			done--
+		case !says && called[id]:
+			done++
+		}
+		delete(called, id)
+	}
+	return total, min(done+len(called), total)
 }
 
 // fileOf returns the file whose being there is a criterion.
@@ -99,7 +137,7 @@ func counted(criterion string) (int, bool) {
 func (t *task) attested(criterion string) bool {
 	_, file := t.fileOf(criterion)
 	_, count := counted(criterion)
-	return !file && !count
+	return !file && !count && criterion != allSubtasks
 }
 
 // countFiles returns how many of the files that a task claims are there.
@@ -140,23 +178,35 @@ func (r *reader) pointOf(j *job) string {
 
 // attestation tells an agent where to say what is met.
 func (r *reader) attestation(j *job) string {
-	if j.finished() || !slices.ContainsFunc(slices.Collect(maps.Keys(j.step.Criteria)), j.entry.attested) {
+	if j.finished() {
 		return ""
 	}
-	return fmt.Sprintf("\n\nWhat is met of its criteria, say in %s, in acceptance_criteria_met, by their names: the task is not taken for done before.", r.pointOf(j))
+	text := ""
+	if met, there := j.step.Criteria[allSubtasks]; there && !met {
+		text = fmt.Sprintf("\n\nOf each subtask, once it is complete, say so in %s, or with pawl progress --item ID: the task is not taken for done before.", r.pointOf(j))
+	}
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(j.step.Criteria)), j.entry.attested) {
+		return text
+	}
+	return text + fmt.Sprintf("\n\nWhat is met of its criteria, say in %s, in acceptance_criteria_met, by their names: the task is not taken for done before.", r.pointOf(j))
 }
 
 // criteria returns what a task is to meet, and whether its checkpoint says that it does: what that names itself, or else
-// what the registry has; and the files that are to be there in any case.
+// what the registry has; and its subtasks, and the files that are to be there, in any case.
 func (r *reader) criteria(j *job) map[string]bool {
 	all := map[string]bool{}
 	if j.point != nil {
 		maps.Copy(all, j.point.criteria)
 	}
+	named := len(all) > 0
+	if j.hasSubtasks() {
+		total, done := r.calledComplete(j)
+		all[allSubtasks] = done >= total
+	}
 	if j.entry == nil {
 		return all
 	}
-	if len(all) == 0 {
+	if !named {
 		for _, text := range slices.Concat(j.entry.criteria, j.entry.checks) {
 			all[oneLine(text)] = false
 		}

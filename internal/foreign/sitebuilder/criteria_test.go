@@ -49,7 +49,7 @@ func TestCriteria(t *testing.T) {
 	if got, want := checks["links_work"], `pawl verify --as sitebuilder --step T001 --criterion='links_work' -- 'a folder'\''s'`; got != want {
 		t.Errorf("%s", got)
 	}
-	if len(checks) != 8 || s.Criteria["gone.md is there"] || !s.Criteria["a.md is there"] {
+	if len(checks) != 9 || s.Criteria["gone.md is there"] || !s.Criteria["a.md is there"] {
 		t.Errorf("%d %v", len(checks), s.Criteria)
 	}
 	plan := foreign.PlanOf(r, "claude").Step("T001")

@@ -206,7 +206,7 @@ func (r *reader) describe(j *job) {
 	s.Where = r.whereOf(j)
 	s.Goal = j.goal()
 	s.Criteria = r.criteria(j)
-	s.Goal += r.attestation(j)
+	s.Goal += r.attestation(j) + r.inbox(j)
 	if j.entry != nil {
 		maps.Copy(s.Facts, j.entry.facts)
 		s.Minimum = j.entry.minimum
@@ -235,6 +235,7 @@ func (r *reader) describe(j *job) {
 	c.describe(s.Facts)
 	j.effort(s.Facts)
 	r.block(j)
+	r.ask(j)
 }
 
 func (r *reader) whereOf(j *job) string {

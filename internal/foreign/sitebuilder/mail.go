@@ -45,6 +45,23 @@ func orSomebody(owner string) string {
 	return owner
 }
 
+// inbox tells an agent what waits in its inbox: before it is dispatched that is to be empty.
+func (r *reader) inbox(j *job) string {
+	if j.agent == "" || j.finished() {
+		return ""
+	}
+	file, text := r.message("inbox-"+j.agent), ""
+	for _, m := range r.messages {
+		if m.file == file && m.open(r.now) {
+			text += "\n- " + strings.TrimSuffix(strings.TrimSpace(m.id+" "+m.subject+": "+m.body), ":")
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf("\n\nMessages wait in the inbox of %s, %s. Heed them first, and acknowledge each there:", j.agent, file) + text
+}
+
 // mail tells of messages that wait: before an agent is dispatched its inbox is to be empty.
 func (r *reader) mail() {
 	inbox := r.base + "messages/inbox-"

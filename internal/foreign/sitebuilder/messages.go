@@ -1,6 +1,7 @@
 package sitebuilder
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 
 // message is one of an inbox, an outbox or the broadcasts.
 type message struct {
-	id, from, to, kind, priority, native, task, subject string
+	id, from, to, kind, priority, native, task, subject, body string
 
 	at, expires time.Time
 	file        string
@@ -63,7 +64,7 @@ func (r *reader) readMessages() {
 // messagesIn returns the messages of a file: each begins with a heading that is its id.
 func (r *reader) messagesIn(f *foreign.File) []message {
 	var all []message
-	subject := false
+	within := false // a message
 	for _, s := range splice.Sections(splice.Lines(f.Data)) {
 		lead := splice.Join(s.Lead())
 		switch {
@@ -74,10 +75,13 @@ func (r *reader) messagesIn(f *foreign.File) []message {
 					r.readField(&m, key, value, l.Number)
 				}
 			}
-			all, subject = append(all, m), true
-		case subject && strings.EqualFold(s.Title, "Subject"):
-			all[len(all)-1].subject = oneLine(lead)
-			subject = false
+			all, within = append(all, m), true
+		case within && strings.EqualFold(s.Title, "Subject"):
+			last := &all[len(all)-1]
+			last.subject = cmp.Or(last.subject, oneLine(lead))
+		case within && strings.EqualFold(s.Title, "Body"):
+			last := &all[len(all)-1]
+			last.body = cmp.Or(last.body, splice.Clip(oneLine(lead), maxText))
 		}
 	}
 	return all

@@ -350,7 +350,7 @@ func TestResumeRule(t *testing.T) {
 		{`{"status":"in_progress","updated_at":"2026-03-02T10:00:00Z","resumable":true,"subtasks":{"total":3,"completed":1,"items":[{"id":"b","status":"pending"}]},"resume_instructions":"take b"}`,
 			"task T1 is resumable", "/dispatch-sitebuilder content T1 --resume\n\nTask T1\n\ntake b\n\nSubtasks that are not complete: b\n\n1 of 3 subtasks are complete.\n"},
 		{`{"status":"in_progress","updated_at":"2026-03-02T10:39:00Z"}`, "still at work: content was heard of at 2026-03-02T10:39:00Z; wait until 2026-03-02T10:49:00Z", ""},
-		{`{"status":"in_progress","resumable":false}`, "task T1 says that it cannot be resumed, and is not complete", ""},
+		{`{"status":"in_progress","resumable":false}`, "task T1 says that it cannot be resumed, and is not complete", "/dispatch-sitebuilder content T1\n\nTask T1\n"},
 		{`{"status":"blocked","errors":["x"]}`, "task T1 is blocked: what blocks it is to be cleared first", ""},
 		{`{"status":"complete","resumable":false,"acceptance_criteria_met":{"good":true,"fast":false}}`, "task T1 says that it is complete, and is not: only what is not met is dispatched",
 			"/dispatch-sitebuilder content T1\n\nTask T1\n\nIt is complete but for what follows. Do only that, and leave the rest as it is:\n- fast\n"},
@@ -364,6 +364,26 @@ func TestResumeRule(t *testing.T) {
 	r, _ := read(t, one("content-T1.json", `{"status":"in_progress","updated_at":"2026-03-02T08:00:00Z"}`, "content-T2.json", `{"status":"in_progress","updated_at":"2026-03-02T09:00:00Z"}`))
 	if r.Position.StepID != "T2" {
 		t.Errorf("the latest is resumed: %s", r.Position.StepID)
+	}
+}
+
+// TestAPersonIsAskedFirst: before a task is gone on with that is not to be resumed, or that somebody may be at work on.
+func TestAPersonIsAskedFirst(t *testing.T) {
+	t.Parallel()
+	for checkpoint, asks := range map[string]string{
+		`{"status":"in_progress","updated_at":"2026-03-02T10:39:00Z"}`:                                     "its agent was heard of at 2026-03-02T10:39:00Z",
+		`{"status":"in_progress","updated_at":"2026-03-02T10:39:00Z","resumable":false}`:                   "its agent was heard of",
+		`{"status":"in_progress","updated_at":"2026-03-02T08:39:00Z","resumable":false}`:                   "says that it is not to be resumed. Is it",
+		`{"status":"blocked","errors":["x"],"resumable":false,"resume_instructions":"ask\nHarper"}`:        "says that it is not to be resumed (ask Harper)",
+		`{"status":"in_progress","updated_at":"2026-03-02T08:39:00Z"}`:                                     "",
+		`{"status":"complete","resumable":false}`:                                                          "",
+		`{"status":"complete","resumable":false,"acceptance_criteria_met":{"good":true,"fast":false}}`:     "", // see TestUnmetCriteriaAreNotDone
+		`{"status":"blocked","resumable":false,"errors":[{"type":"skipped","message":"a person did so"}]}`: "",
+	} {
+		r, _ := read(t, one("content-T1.json", checkpoint))
+		if asked := len(r.Gates) == 1 && r.Gates[0].Step == "T1" && r.Gates[0].Answer == ""; asked != (asks != "") || asked && !strings.Contains(r.Gates[0].Ask, asks) {
+			t.Errorf("%s: %+v", checkpoint, r.Gates)
+		}
 	}
 }
 

@@ -283,10 +283,36 @@ func (j *job) mayResume(now time.Time) string {
 		return "task " + j.task + " says that it is complete, and is not: only what is not met is dispatched"
 	case j.status == blocked:
 		return "task " + j.task + " is blocked: what blocks it is to be cleared first"
-	case c.resumable != nil && !*c.resumable:
-		return "task " + j.task + " says that it cannot be resumed, and is not complete: it is dispatched with what is known of it"
+	case j.forbids():
+		return "task " + j.task + " says that it cannot be resumed, and is not complete: a person is asked before it is dispatched"
 	}
 	return "task " + j.task + " is resumable"
+}
+
+// forbids reports whether a job that is not complete says that it is not to be resumed.
+func (j *job) forbids() bool {
+	return j.point != nil && j.status != complete && !j.finished() && j.point.resumable != nil && !*j.point.resumable
+}
+
+// ask has a person asked before a job is gone on with that is not to be resumed by its own word, or that somebody was heard of at
+// a moment ago: two agents are not to be at the same task.
+func (r *reader) ask(j *job) {
+	what := fmt.Sprintf("Task %s of %s", j.task, cmp.Or(j.agent, "nobody"))
+	switch {
+	case j.step.Status == pawl.Running:
+		what += fmt.Sprintf(": its agent was heard of at %s. Is nobody at work on it any more?", stamp(j.point.activity(r.now)))
+	case j.forbids():
+		what += " says that it is not to be resumed"
+		if text := oneLine(j.point.instructions); text != "" {
+			what += " (" + splice.Clip(text, maxText) + ")"
+		}
+		what += ". Is it gone on with all the same?"
+	default:
+		return
+	}
+	g := pawl.Gate{Step: j.id, Type: pawl.HumanVerify, Ask: what, Opened: j.point.activity(r.now)}
+	g.ID = g.Identify()
+	r.out.Gates = append(r.out.Gates, foreign.Gate{Gate: g})
 }
 
 // prompt returns what its agent is to be told.
@@ -297,7 +323,10 @@ func (j *job) prompt() string {
 		fmt.Fprintf(&b, "%s\n\n%s\n", command, j.goal())
 		return b.String()
 	}
-	fmt.Fprintf(&b, "%s --resume\n\n%s\n", command, j.goal())
+	if !j.forbids() {
+		command += " --resume"
+	}
+	fmt.Fprintf(&b, "%s\n\n%s\n", command, j.goal())
 	if j.step.Resume != "" {
 		fmt.Fprintf(&b, "\n%s\n", j.step.Resume)
 	}

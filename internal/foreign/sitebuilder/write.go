@@ -43,6 +43,7 @@ type writer struct {
 	made   map[string]bool          // the same
 	boxes  map[string]*box          // by name
 	works  []*work
+	all    []*work // beside them those of others, of which there is a checkpoint
 	eol    string // of Markdown that is made
 	found  bool   // there is a team already
 }
@@ -203,9 +204,11 @@ func (w *writer) blockers(id pawl.StepID) (open, cleared []pawl.Blocker) {
 	return open, cleared
 }
 
-// asFound reports whether nothing has happened to a task but what its team's files say themselves, outside of a checkpoint.
+// asFound reports whether nothing has happened to a task but what its team's files say themselves, outside of a checkpoint. Of
+// one that is imported that is so too as long as a person is only asked whether it is gone on with.
 func (w *writer) asFound(k *work, open, cleared []pawl.Blocker) bool {
-	if st := k.state; st != nil && (st.Status != pawl.Pending || st.Attempts > 0) || len(cleared) > 0 {
+	asked := k.state != nil && k.state.Status == pawl.AwaitsGate && k.Gate == nil && w.State.Imported == System
+	if st := k.state; st != nil && (st.Status != pawl.Pending && !asked || st.Attempts > 0) || len(cleared) > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(open, func(b pawl.Blocker) bool { return b.Text != k.untold && !theirs.MatchString(b.Text) })

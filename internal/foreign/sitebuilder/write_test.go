@@ -402,10 +402,13 @@ func TestWhatAnAgentSaysStays(t *testing.T) {
 func TestFinishedIsWhole(t *testing.T) {
 	t.Parallel()
 	s := imported(t, team(t))
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, s.done("T060", 1))
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	s.write()
+	s.files = edited(t, s.files, points+"migration-T060.json", `"completed": 19`, `"completed": 27`) // as its agent says
+	s.Tell(pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone}, pawl.ItemNamed{Step: "T060", Item: "leaflet-21", Status: pawl.ItemIsDone}, s.done("T060", 1))
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `{"id": "leaflet-21", "status": "complete", "output": null}`, `"completed": 29`, `"29_files_created": true`, `"next_to_process": null`)
-	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": "checked by pawl at 2026-03-02T10:52:00Z: passed"`, `"frontmatter_valid": "attested by @migration, and checked by nobody else"`)
+	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": "checked by pawl at 2026-03-02T10:54:00Z: passed"`, `"frontmatter_valid": "attested by @migration, and checked by nobody else"`)
 	r, _ := read(t, s.files)
 	if got := foreigntest.Step(t, r, "T060"); got.Status != pawl.Done {
 		t.Errorf("%s: %s", got.Status, got.Why)
@@ -414,6 +417,51 @@ func TestFinishedIsWhole(t *testing.T) {
 	s.write()
 	if strings.Contains(string(s.files.Find(points+"migration-T060.json").Data), "acceptance_evidence") {
 		t.Error("it is to be done again, and what was found of it before still stands")
+	}
+}
+
+// TestStatusIsOfAllAgents: STATUS.md sums up all checkpoints that there are, also of tasks that the run has none of. Rows that
+// others keep of their agents stay.
+func TestStatusIsOfAllAgents(t *testing.T) {
+	t.Parallel()
+	files := one("technical-T040.json", `{"agent": "technical", "task_id": "T040", "status": "complete", "progress_percent": 100, "updated_at": "2026-03-02T09:00:00Z"}`,
+		"polish-T090.json", `{"agent": "polish", "task_id": "T090", "task_title": "Shine", "status": "in_progress", "progress_percent": 40, "updated_at": "2026-03-02T09:30:00Z"}`,
+		"content-T001.json", `{"agent": "content", "task_id": "T001", "status": "blocked", "updated_at": "2026-03-02T09:40:00Z"}`)
+	files = append(files, foreign.File{Path: base + "progress/STATUS.md",
+		Data: []byte("# Orchestration Status\n\n## Active Agents\n\n| Agent | Status | Current Task | Last Checkpoint |\n|---|---|---|---|\n| Content (Harper) | Ready | Of their own | — |\n")})
+	s := newTeller(t, foreigntest.Plan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x}]}]\n"), files)
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	s.write()
+	s.has("progress/STATUS.md", "| Migration (Riley) | Active | T060 |", "| Technical (Devon) | Completed | — | 2026-03-02T09:00:00Z |", "| Polish (Quinn) | In Progress | T090 Shine | 2026-03-02T09:30:00Z |",
+		"| Content (Harper) | Ready | Of their own | — |", "| technical | T040 | 100% | 2026-03-02T09:00:00Z | complete |", "| polish | T090 | 40% | 2026-03-02T09:30:00Z | in_progress |",
+		"| content | T001 | 0% | 2026-03-02T09:40:00Z | blocked |")
+}
+
+// TestNothingIsCompleteThatNobodyCalledSo: the end of a task completes no subtask; what its agent's checkpoint says stays.
+func TestNothingIsCompleteThatNobodyCalledSo(t *testing.T) {
+	t.Parallel()
+	s := imported(t, one("content-T001.json", `{"agent": "content", "task_id": "T001", "status": "in_progress", "subtasks": {"total": 4, "completed": 1, "items": [
+		{"id": "p1", "status": "complete"}, {"id": "p2", "status": "failed"}, {"id": "p3", "status": "pending"}, {"id": "p4", "status": "pending"}]}}`))
+	if check := s.Plan.Step("T001").Accept["all subtasks are complete"]; check != "pawl verify --as sitebuilder --step T001 --criterion='all subtasks are complete'" {
+		t.Errorf("%q of %v", check, s.Plan.Step("T001").Accept)
+	}
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)})
+	s.write()
+	s.files = edited(t, s.files, points+"content-T001.json", `"p3", "status": "pending"`, `"p3", "status": "complete"`)
+	s.Tell(pawl.StepDone{Step: "T001", Attempt: 1, Token: ref("T001", 1).Token})
+	s.write()
+	s.has("progress/checkpoints/content-T001.json", `"completed": 2`, `{"id": "p2", "status": "failed"}`, `{"id": "p3", "status": "complete"}`, `{"id": "p4", "status": "pending"}`)
+	if met, why := sitebuilder.Codec.(foreign.Prover).Meets(s.files, world(), "T001", "all subtasks are complete"); met || !strings.Contains(why, "2 of 4 are") {
+		t.Errorf("%v %s", met, why)
+	}
+	w := world()
+	w.Items = []foreign.Item{{ID: "p2", Status: pawl.ItemIsDone}, {ID: "p4", Status: pawl.ItemIsDone}}
+	if met, why := sitebuilder.Codec.(foreign.Prover).Meets(s.files, w, "T001", "all subtasks are complete"); !met {
+		t.Error(why)
+	}
+	w.Items = append(w.Items, foreign.Item{ID: "p4", Status: pawl.ItemFailed})
+	if met, why := sitebuilder.Codec.(foreign.Prover).Meets(s.files, w, "T001", "all subtasks are complete"); met || !strings.Contains(why, "3 of 4 are") {
+		t.Errorf("%v %s", met, why)
 	}
 }
 

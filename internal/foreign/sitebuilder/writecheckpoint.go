@@ -239,7 +239,7 @@ func (w *writer) criteria(e *editor, k *work) {
 
 // proofs returns the criteria that the step's checks stand for. One check may stand for all that a checkpoint has.
 func (w *writer) proofs(e *editor, k *work) []string {
-	names := slices.Sorted(maps.Keys(k.Accept))
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(k.Accept)), func(name string) bool { return name == allSubtasks && w.asksUs(k, name) })
 	if !w.asksUs(k, foreign.AllCriteria) || len(names) > 1 {
 		return names
 	}
@@ -254,7 +254,7 @@ func (w *writer) proofs(e *editor, k *work) []string {
 
 // asksUs reports whether a check asks what the task's own files say.
 func (w *writer) asksUs(k *work, check string) bool {
-	return strings.HasPrefix(k.Accept[check], "pawl verify --as "+System+" --step ")
+	return foreign.Asks(System, k.Accept[check])
 }
 
 // evidence says by what it is known that a criterion is met.

@@ -22,14 +22,15 @@ type listed struct {
 	Output *string `json:"output"`
 }
 
-// items returns a step's subtasks. Those of a finished step are finished.
-func (w *writer) items(k *work) []foreign.Item {
+// items returns a step's subtasks. What the checkpoint of an agent's own calls complete is, though the run was not told so.
+func (w *writer) items(e *editor, k *work) []foreign.Item {
 	if w.Items == nil {
 		return nil
 	}
 	items := slices.Clone(w.Items(k.ID))
+	called := calledIn(e, k)
 	for i := range items {
-		if k.word == complete {
+		if called[pawl.ItemIDOf(items[i].ID)] {
 			items[i].Status = pawl.ItemIsDone
 		}
 		if name := items[i].Name; name != "" && string(pawl.ItemIDOf(name)) == items[i].ID {
@@ -40,6 +41,20 @@ func (w *writer) items(k *work) []foreign.Item {
 		}
 	}
 	return items
+}
+
+// calledIn returns the subtasks that an agent's checkpoint calls complete; of a work list only the run knows.
+func calledIn(e *editor, k *work) map[pawl.ItemID]bool {
+	called := map[pawl.ItemID]bool{}
+	if k.Foreach != nil {
+		return called
+	}
+	for _, entry := range entries(e) {
+		if meaning(entry.Get("status").Text()) == complete {
+			called[pawl.ItemIDOf(scalar(cmp.Or(entry.Get("id"), entry)))] = true
+		}
+	}
+	return called
 }
 
 // outputsOf returns the files that a finished item of a work list has made, those that are named without a pattern.
@@ -68,7 +83,7 @@ func (w *writer) listed(item foreign.Item) listed {
 // subtasks brings counts and list up to date, and reports whether they have changed. A list may be a sample: then the
 // counts move by what has changed in it.
 func (w *writer) subtasks(e *editor, k *work) bool {
-	items := w.items(k)
+	items := w.items(e, k)
 	if len(items) == 0 && e.at("subtasks") == nil {
 		if e.made {
 			e.set(struct {
@@ -142,11 +157,6 @@ func (w *writer) mark(e *editor, k *work, items []foreign.Item) (more int) {
 			k.made = append(k.made, item.Outputs...)
 		}
 	}
-	if k.word == complete { // also those that the run does not know
-		for i := range entries(e) {
-			more += markOne(e, strconv.Itoa(i), foreign.Item{Status: pawl.ItemIsDone})
-		}
-	}
 	return more
 }
 
@@ -190,8 +200,8 @@ func (w *writer) count(e *editor, k *work, items []foreign.Item, whole bool, don
 			}
 		}
 	}
-	if k.word == complete {
-		done = total
+	if k.word == complete && total == 1 && len(items)+len(entries(e)) == 0 {
+		done = 1 // the task itself
 	}
 	e.set(total, "subtasks", "total")
 	e.set(min(max(done, 0), total), "subtasks", "completed")
@@ -203,7 +213,7 @@ func (w *writer) count(e *editor, k *work, items []foreign.Item, whole bool, don
 // context says what was done last and what comes next.
 func (w *writer) context(e *editor, k *work) {
 	last, next := "", ""
-	for _, item := range w.items(k) {
+	for _, item := range w.items(e, k) {
 		switch {
 		case item.Status == pawl.ItemIsDone:
 			last = item.ID

@@ -57,12 +57,13 @@ func (w *writer) entry(k *work, was *splice.Value) *splice.Value {
 	return splice.MapOf(pairs...)
 }
 
-// status brings STATUS.md up to date: the rows of the run's agents, and the table of checkpoints. When something in it has
+// status brings STATUS.md up to date: the rows of the run's agents, and of those that have none, and the table of checkpoints. When something in it has
 // changed so does the time that it was updated at; the rest is not pawl's.
 func (w *writer) status() {
 	if !slices.ContainsFunc(w.works, func(k *work) bool { return k.touched }) {
 		return
 	}
+	w.all = w.everybody()
 	name := w.place.status()
 	before := w.data(name)
 	data := before
@@ -74,6 +75,29 @@ func (w *writer) status() {
 	if string(data) != string(before) {
 		w.put(name, withField(data, "Last Updated", stamp(w.State.Updated), nil))
 	}
+}
+
+// everybody returns the works of the run, and beside them those of others that have a checkpoint, which says where they stand.
+func (w *writer) everybody() []*work {
+	all := slices.Clone(w.works)
+	known := map[[2]string]bool{}
+	for _, k := range w.works {
+		known[[2]string{k.agent, k.task}] = true
+	}
+	for _, j := range w.reader.jobs {
+		k := &work{Step: &pawl.Step{ID: j.id}, agent: j.agent, task: j.task}
+		e := edit(w.data(w.pathOf(k)))
+		if e != nil && !known[[2]string{j.agent, j.task}] {
+			k.Name = e.says("task_title")
+			all = append(all, k)
+		}
+	}
+	for _, k := range all {
+		if e := edit(w.data(w.pathOf(k))); e != nil && k.word == unknown {
+			k.word = meaning(e.says("status"))
+		}
+	}
+	return all
 }
 
 // withField replaces the value of a line "**Key**: value" among the first ones, where it is as expected.
@@ -111,13 +135,14 @@ func (w *writer) overall(data []byte) []byte {
 // agentStanding is what a row says of an agent.
 type agentStanding struct {
 	status, task, last string
+	ours               bool // the run has worked for it
 }
 
-// standings returns where the agents stand that the run has worked for, and their names in order.
+// standings returns where the agents stand that the run has worked for, or that have a checkpoint, and their names in order.
 func (w *writer) standings() (map[string]agentStanding, []string) {
 	by := map[string][]*work{}
 	var order []string
-	for _, k := range w.works {
+	for _, k := range w.all {
 		if by[k.agent] == nil {
 			order = append(order, k.agent)
 		}
@@ -125,8 +150,10 @@ func (w *writer) standings() (map[string]agentStanding, []string) {
 	}
 	all := map[string]agentStanding{}
 	for agent, works := range by {
-		if slices.ContainsFunc(works, func(k *work) bool { return k.touched }) {
-			all[agent] = w.agentStanding(works)
+		s := w.agentStanding(works)
+		s.ours = slices.ContainsFunc(works, func(k *work) bool { return k.touched })
+		if s.ours || slices.ContainsFunc(works, func(k *work) bool { return w.file(w.pathOf(k)) != nil }) {
+			all[agent] = s
 		}
 	}
 	return all, slices.DeleteFunc(order, func(agent string) bool { _, ok := all[agent]; return !ok })
@@ -176,7 +203,8 @@ func (w *writer) updated(k *work) string {
 	return ""
 }
 
-// agentRows changes the rows of agents that stand otherwise, and adds those that are not there.
+// agentRows changes the rows of the run's agents that stand otherwise, and adds those of agents that have none: what others say
+// of theirs stays.
 func (w *writer) agentRows(data []byte) []byte {
 	standings, order := w.standings()
 	for _, s := range splice.Sections(splice.Lines(data)) {
@@ -188,7 +216,7 @@ func (w *writer) agentRows(data []byte) []byte {
 		column := columnsOf(rows)
 		for _, row := range rows[1:] {
 			agent := ownerOf(column.cell(row, "agent"), order)
-			if now, ok := standings[agent]; ok {
+			if now := standings[agent]; now.ours {
 				edits = append(edits, changeRow(row, column, now)...)
 			}
 			delete(standings, agent)
@@ -313,7 +341,8 @@ func behind(data []byte, l splice.Line, text string) splice.Edit {
 
 const checkpointHead = "| Agent | Task | Progress | Last Update | Status |\n|-------|------|----------|-------------|--------|\n"
 
-// checkpointTable brings the document's table "Active Checkpoints" up to date: a row for each task of the run. Times are
+// checkpointTable brings the document's table "Active Checkpoints" up to date: a row for each task of the run, and for each that
+// has a checkpoint. Times are
 // absolute: "2 min ago" is wrong in a minute.
 func (w *writer) checkpointTable(data []byte) []byte {
 	for _, s := range splice.Sections(splice.Lines(data)) {
@@ -334,7 +363,7 @@ func (w *writer) checkpointTable(data []byte) []byte {
 			}
 		}
 		var edits []splice.Edit
-		for _, k := range w.works {
+		for _, k := range w.all {
 			row, there := at[[2]string{oneLine(k.agent), oneLine(k.task)}]
 			if text, cells := w.row(k); there && !slices.Equal(row.Cells, cells) {
 				edits = append(edits, splice.Edit{From: row.Line.From, To: row.Line.To, Text: text})
@@ -348,7 +377,7 @@ func (w *writer) checkpointTable(data []byte) []byte {
 // rows returns the rows of the tasks that a table does not have.
 func (w *writer) rows(there map[[2]string]splice.Row) string {
 	var b strings.Builder
-	for _, k := range w.works {
+	for _, k := range w.all {
 		if _, ok := there[[2]string{oneLine(k.agent), oneLine(k.task)}]; !ok {
 			text, _ := w.row(k)
 			b.WriteString(text + "\n")
