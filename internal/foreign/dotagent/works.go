@@ -83,6 +83,28 @@ func (k *work) checked() bool {
 
 func (k *work) done() bool { return k.state != nil && k.state.Status == pawl.Done }
 
+// skipped reports whether a step was skipped that does something.
+func (k *work) skipped() bool {
+	return k.Gate == nil && k.state != nil && k.state.Status == pawl.Skipped
+}
+
+// passedOver returns the steps of a phase that were skipped, and isPartial for it, or isSkipped where no other one was done.
+func (m *mirror) passedOver(p phase) (status string, skipped []*work) {
+	status = isSkipped
+	for _, k := range m.in(p) {
+		switch {
+		case k.skipped():
+			skipped = append(skipped, k)
+		case k.Gate == nil:
+			status = isPartial
+		}
+	}
+	if skipped == nil {
+		return "", nil
+	}
+	return status, skipped
+}
+
 // in returns the steps of a phase.
 func (m *mirror) in(p phase) []*work {
 	var all []*work
@@ -136,7 +158,12 @@ func (m *mirror) completed() []entry {
 				at = newest(at, k.state.Ended)
 			}
 		}
-		done = append(done, entry{p.String(), instant(at), m.left(p)})
+		e := entry{Phase: p.String(), Completed: instant(at), Output: m.left(p)}
+		status, skipped := m.passedOver(p)
+		for _, k := range skipped {
+			e.Status, e.Skipped = status, append(e.Skipped, string(k.ID))
+		}
+		done = append(done, e)
 	}
 	return done
 }

@@ -181,11 +181,14 @@ func flowIn(f *foreign.File, now time.Time) workflow {
 	return r.flow
 }
 
-// entry is a phase that is done, as phase.json has it.
+// entry is a phase that is over, as phase.json has it. What was skipped of it is said in keys of pawl's own: dotagent has no
+// word for it.
 type entry struct {
-	Phase     string `json:"phase"`
-	Completed string `json:"completed_at"`
-	Output    string `json:"output"`
+	Phase     string   `json:"phase"`
+	Completed string   `json:"completed_at"`
+	Output    string   `json:"output"`
+	Status    string   `json:"status,omitempty"`
+	Skipped   []string `json:"skipped,omitempty"`
 }
 
 // approval is what a person approved, as phase.json has it.
@@ -265,6 +268,26 @@ func (m *mirror) withCompleted(text []byte) []byte {
 	for _, e := range want {
 		if !flow.has(phaseNamed(e.Phase)) {
 			text = appended(text, e, "completed_phases")
+		} else {
+			text = withSkipped(text, e)
+		}
+	}
+	return text
+}
+
+// withSkipped says in phase.json of a phase that stands there what was skipped of it.
+func withSkipped(text []byte, e entry) []byte {
+	root, err := splice.ReadJSON(text)
+	if err != nil {
+		return text
+	}
+	for i, c := range (place{JSON: root}).list("completed_phases") {
+		switch at := []string{"completed_phases", number(i)}; {
+		case !c.Is(splice.JSONObject) || phaseNamed(c.first("phase", "name")) != phaseNamed(e.Phase) || slices.Equal(c.texts("skipped"), e.Skipped):
+		case e.Skipped == nil:
+			text = removed(removed(text, append(at, "status")...), append(at, "skipped")...)
+		default:
+			text = set(set(text, e.Status, append(at, "status")...), e.Skipped, append(at, "skipped")...)
 		}
 	}
 	return text
