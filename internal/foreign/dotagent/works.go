@@ -131,6 +131,9 @@ func (m *mirror) standing() (phase, string) {
 	status := isRunning
 	switch m.Status {
 	case pawl.StatusCompleted:
+		if len(m.beyond) > 0 {
+			return implementation, isRunning
+		}
 		return m.last(), isComplete
 	case pawl.StatusFailed:
 		status = isFailed
@@ -147,7 +150,7 @@ func (m *mirror) standing() (phase, string) {
 // that the plan has no steps of is done as far as the plan goes: the plan says what is asked for, and how.
 func (m *mirror) completed() []entry {
 	current, status := m.standing()
-	if status == isComplete || m.allDone(current) {
+	if status == isComplete || m.allDone(current) && len(m.beyond) == 0 {
 		current++
 	}
 	done := []entry{}

@@ -32,7 +32,7 @@ func (codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 	m.makeReports()
 	m.makeExecution()
 	m.makePhase()
-	if v.Status != pawl.StatusCompleted {
+	if v.Status != pawl.StatusCompleted || len(m.beyond) > 0 {
 		return m.changed()
 	}
 	last := m.changed() // stands on disk as it will in the archive, whenever it dies
@@ -48,6 +48,7 @@ type mirror struct {
 	there  map[string]*foreign.File // as they are with what was changed
 	made   []string                 // paths, in the order in which they are to be written
 	works  []*work
+	beyond []string // see Beyond
 }
 
 func newMirror(files foreign.Files, v foreign.View) *mirror {
@@ -60,7 +61,27 @@ func newMirror(files foreign.Files, v foreign.View) *mirror {
 		m.Plan = &pawl.Plan{}
 	}
 	m.number()
+	m.survey(files)
 	return m
+}
+
+// Beyond returns the tasks of the workflow that execution.json names, and the run does not know.
+func (codec) Beyond(files foreign.Files, v foreign.View) ([]string, string) {
+	return newMirror(files, v).beyond, executionPath
+}
+
+// survey looks for tasks that the run does not know, once it is completed.
+func (m *mirror) survey(files foreign.Files) {
+	if m.State == nil || m.Status != pawl.StatusCompleted || m.file(phasePath) == nil || !m.mine() {
+		return
+	}
+	for _, t := range read(files, foreign.World{Now: m.Now}).tasks {
+		known := slices.ContainsFunc(m.works, func(k *work) bool { return k.ID == t.step })
+		over := t.status == pawl.Done || t.status == pawl.Skipped || t.output != nil && taskStatus(t.output.status) == pawl.Done
+		if !known && !over && t.id != restOf {
+			m.beyond = append(m.beyond, t.id)
+		}
+	}
 }
 
 func (m *mirror) file(name string) *foreign.File { return m.there[name] }

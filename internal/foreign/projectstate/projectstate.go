@@ -30,6 +30,8 @@ var (
 	_ foreign.Tabular = codec{}
 	_ foreign.Chooser = codec{}
 	_ foreign.Refuser = codec{}
+
+	_ foreign.Surveyor = codec{}
 )
 
 // System returns its name.
