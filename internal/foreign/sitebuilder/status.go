@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl"
 	"pawl/internal/foreign/splice"
 )
 
@@ -13,6 +14,7 @@ type board struct {
 	overall string
 	agents  []agentRow
 	streams []streamRow
+	tasks   []job // of the table "Active Checkpoints": whose each is
 }
 
 // agentRow is an agent's row of the table "Active Agents".
@@ -64,6 +66,8 @@ func (r *reader) readStatus() {
 			r.readAgents(f.Path, splice.Table(s.Lead()))
 		case "stream progress":
 			r.readStreams(splice.Table(s.Lead()))
+		case "active checkpoints":
+			r.readOwners(splice.Table(s.Lead()))
 		}
 	}
 }
@@ -114,6 +118,27 @@ func (r *reader) readStreams(rows []splice.Row) {
 			r.fact("stream."+strings.ToLower(s.name), strings.Trim(column.cell(row, "progress")+" "+s.native, " "))
 		}
 	}
+}
+
+// readOwners reads whose each task is, where that is an agent's name as a file's name has it.
+func (r *reader) readOwners(rows []splice.Row) {
+	column := columnsOf(rows)
+	for _, row := range rows[min(1, len(rows)):] {
+		j := job{agent: column.cell(row, "agent"), task: column.cell(row, "task")}
+		if j.agent != "" && j.task != "" && !strings.ContainsAny(j.agent, `-/\ `) {
+			r.board.tasks = append(r.board.tasks, j)
+		}
+	}
+}
+
+// owned returns the task of a step, and whose it is, as the table has it; nil where it does not.
+func (b *board) owned(id pawl.StepID) *job {
+	for i, j := range b.tasks {
+		if pawl.StepIDOf(j.task) == id || pawl.StepIDOf(j.agent+"-"+j.task) == id {
+			return &b.tasks[i]
+		}
+	}
+	return nil
 }
 
 // columns are the places of a table's titles, in lower case.

@@ -129,7 +129,7 @@ func (w *writer) assign() {
 	planned := map[pawl.StepID]bool{}
 	add := func(s *pawl.Step, phase string) {
 		k := &work{Step: s, agent: agentOf(phase), task: string(s.ID), state: w.State.Steps[s.ID]}
-		if j := byID[s.ID]; j != nil {
+		if j := cmp.Or(byID[s.ID], w.reader.board.owned(s.ID)); j != nil {
 			k.agent, k.task, k.entry, k.untold = cmp.Or(j.agent, k.agent), j.task, j.entry, j.untold()
 		}
 		w.works = append(w.works, k)

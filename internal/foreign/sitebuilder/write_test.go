@@ -528,3 +528,35 @@ func TestAStreamStays(t *testing.T) {
 		t.Errorf("afterwards there are the tasks %v, want %v", tasks, want)
 	}
 }
+
+// TestEscalationsAreNumberedOnward: an id that any file of the team has is not given to something else.
+func TestEscalationsAreNumberedOnward(t *testing.T) {
+	t.Parallel()
+	const status = "# Status\n\n## Stream Progress\n\n| Stream | Tasks | Complete | In Progress | Blocked | Status |\n|---|---|---|---|---|---|\n" +
+		"| COMMUNITY | 4 | 2 | 0 | 2 | Blocked by ESC-001/003 |\n| MIGRATION | 9 | 8 | 1 | 0 | going on |\n\n## Escalations\n\n- ESC-001 Stripe: PENDING\n- ESC-002 EmbedSocial: PENDING\n"
+	s := imported(t, foreign.Files{{Path: base + "progress/STATUS.md", Data: []byte(status)}})
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("MIGRATION", 1)},
+		pawl.AttemptEnded{AttemptRef: ref("MIGRATION", 1), Outcome: pawl.Failed, Final: true, Why: "x"}, pawl.StepFailed{Step: "MIGRATION", Why: "no tries are left"})
+	s.write()
+	s.has("messages/human-escalations.md", "### ESC-004: FAILED: no tries are left")
+}
+
+// TestAnAgentOutlivesItsFile: whose a task is stands in the table too; a checkpoint that is gone is not made anew as another's.
+func TestAnAgentOutlivesItsFile(t *testing.T) {
+	t.Parallel()
+	s := imported(t, one(
+		"community-T201.json", `{"agent": "community", "task_id": "T201", "status": "in_progress", "progress_percent": 20}`,
+		"content-T1.json", `{"agent": "content", "task_id": "T1", "status": "in_progress", "progress_percent": 20}`))
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
+	s.write()
+	s.has("progress/STATUS.md", "| community | T201 |")
+	s.files = slices.DeleteFunc(s.files, func(f foreign.File) bool { return f.Path == points+"community-T201.json" })
+	s.Tell(s.done("T1", 1))
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T201", 1)}, s.done("T201", 1))
+	s.write()
+	s.has("progress/checkpoints/community-T201-complete.json", `"agent": "community"`)
+	s.has("progress/STATUS.md", "| community | T201 | 100% |", "| Community (Morgan) | Completed |")
+	if strings.Contains(string(s.files.Find(base+"progress/STATUS.md").Data), "itebuilder |") {
+		t.Errorf("there is another agent:\n%s", s.files.Find(base+"progress/STATUS.md").Data)
+	}
+}
