@@ -118,7 +118,7 @@ func (s *streamRow) word() word {
 		return complete
 	case s.blocked > 0:
 		return blocked
-	case s.counted && (s.doing > 0 || s.complete > 0):
+	case s.counted && (s.active > 0 || s.complete > 0):
 		return inProgress
 	}
 	return meaning(s.native)

@@ -1,6 +1,7 @@
 package sitebuilder
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -26,10 +27,37 @@ type agentRow struct {
 
 // streamRow is a stream's row of the table "Stream Progress".
 type streamRow struct {
-	name, native                    string
-	tasks, complete, doing, blocked int
-	counted                         bool
-	line                            int
+	name, native                     string
+	tasks, complete, active, blocked int
+	counted                          bool
+	doing                            string // what its agent is at
+	line                             int
+}
+
+// percent returns how much of a stream is done, as far as its counts say.
+func (s *streamRow) percent() int {
+	switch {
+	case s.word() == complete:
+		return 100
+	case s.tasks > 0:
+		return min(100*s.complete/s.tasks, 99)
+	}
+	return 0
+}
+
+// told says to who goes on with a stream what STATUS.md says of it.
+func (s *streamRow) told() string {
+	text := ""
+	if s.counted {
+		text = fmt.Sprintf("\nOf it %d of %d tasks are complete, %d in progress and %d blocked.", s.complete, s.tasks, s.active, s.blocked)
+	}
+	if s.native != "" {
+		text += "\nIts status: " + oneLine(s.native)
+	}
+	if s.doing != "" {
+		text += "\nIts current task: " + oneLine(s.doing)
+	}
+	return text
 }
 
 // agent returns the agent of a row: "Migration (Riley)" is migration.
@@ -110,7 +138,7 @@ func (r *reader) readStreams(rows []splice.Row) {
 		if s.tasks, err = strconv.Atoi(column.cell(row, "tasks")); err == nil {
 			s.counted = true
 			s.complete, _ = strconv.Atoi(column.cell(row, "complete")) // not a number: none
-			s.doing, _ = strconv.Atoi(column.cell(row, "in progress"))
+			s.active, _ = strconv.Atoi(column.cell(row, "in progress"))
 			s.blocked, _ = strconv.Atoi(column.cell(row, "blocked"))
 		}
 		if s.name != "" {

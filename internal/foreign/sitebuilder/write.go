@@ -53,7 +53,8 @@ type work struct {
 	agent, task string
 	entry       *task
 	state       *pawl.StepState
-	untold      string // by what its team calls it blocked, without a checkpoint
+	untold      string     // by what its team calls it blocked, without a checkpoint
+	stream      *streamRow // of STATUS.md that it is, nil for none
 
 	word     word // as its checkpoint is to say
 	percent  int
@@ -131,6 +132,9 @@ func (w *writer) assign() {
 		k := &work{Step: s, agent: agentOf(phase), task: string(s.ID), state: w.State.Steps[s.ID]}
 		if j := cmp.Or(byID[s.ID], w.reader.board.owned(s.ID)); j != nil {
 			k.agent, k.task, k.entry, k.untold = cmp.Or(j.agent, k.agent), j.task, j.entry, j.untold()
+		}
+		if i := slices.IndexFunc(w.reader.board.streams, func(s streamRow) bool { return s.name == k.task }); i >= 0 {
+			k.stream = &w.reader.board.streams[i]
 		}
 		w.works = append(w.works, k)
 	}

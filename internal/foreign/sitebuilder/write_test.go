@@ -512,7 +512,7 @@ func TestAStreamStays(t *testing.T) {
 	s.files = foreigntest.With(s.files, sitebuilder.Codec.Write(s.files, s.view()))
 	s.Tell(s.done("WEB-SITE", 1))
 	s.files = foreigntest.With(s.files, sitebuilder.Codec.Write(s.files, s.view()))
-	s.has("progress/STATUS.md", "| Community (Morgan) | Blocked | Payment/form integration | — |\n| Web-site (Quinn) | Completed |", "| community | COMMUNITY | 0% | — | blocked |")
+	s.has("progress/STATUS.md", "| Community (Morgan) | Blocked | Payment/form integration | — |\n| Web-site (Quinn) | Completed |", "| community | COMMUNITY | 50% | — | blocked |")
 	s.has("progress/checkpoints/web_site-WEB-SITE-complete.json", `"status": "complete"`)
 	for _, f := range s.files {
 		if strings.Contains(strings.ToLower(f.Path), "community") {
@@ -559,4 +559,28 @@ func TestAnAgentOutlivesItsFile(t *testing.T) {
 	if strings.Contains(string(s.files.Find(base+"progress/STATUS.md").Data), "itebuilder |") {
 		t.Errorf("there is another agent:\n%s", s.files.Find(base+"progress/STATUS.md").Data)
 	}
+}
+
+const streams = "# Status\n\n## Stream Progress\n\n| Stream | Tasks | Complete | In Progress | Blocked | Status |\n|---|---|---|---|---|---|\n" +
+	"| MIGRATION | 9 | 8 | 1 | 0 | going on |\n| TECHNICAL | 6 | 6 | 0 | 0 | ✅ **Complete** |\n\n## Active Agents\n\n" +
+	"| Agent | Status | Current Task | Last Checkpoint |\n|---|---|---|---|\n" +
+	"| Migration (Riley) | Active | Fungi image cataloguing | — |\n| Technical (Devon) | ✅ Completed | All deliverables | 2026-03-01T16:30:00Z |\n"
+
+// TestAStreamsRowIsNotForgotten: what STATUS.md says of a stream reaches who goes on with it, and stays there.
+func TestAStreamsRowIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	s := imported(t, foreign.Files{{Path: base + "progress/STATUS.md", Data: []byte(streams)}})
+	prompt := s.Plan.Step("MIGRATION").Agent.Prompt
+	for _, want := range []string{"Fungi image cataloguing", "8 of 9 tasks", "1 in progress", "going on"} {
+		if !strings.Contains(prompt, want) {
+			t.Errorf("the prompt does not say %q: %s", want, prompt)
+		}
+	}
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("MIGRATION", 1)})
+	s.write()
+	s.has("progress/STATUS.md", "| Migration (Riley) | Active | Fungi image cataloguing |", "| migration | MIGRATION | 88% |", "| technical | TECHNICAL | 100% | — | complete |")
+	s.Tell(s.done("MIGRATION", 1))
+	s.write()
+	s.has("progress/STATUS.md", "| Migration (Riley) | Completed | Fungi image cataloguing |", "| migration | MIGRATION | 100% |",
+		"| MIGRATION | 9 | 9 | 0 | 0 | Complete |\n| TECHNICAL | 6 | 6 | 0 | 0 | ✅ **Complete** |")
 }

@@ -130,6 +130,9 @@ func (w *writer) fill(e *editor, k *work, open, cleared []pawl.Blocker) {
 // percentOf returns the progress: by the counts, where there are some. One that another way of rounding gives stays.
 func (w *writer) percentOf(e *editor, k *work) int {
 	was, total := e.number("progress_percent"), e.number("subtasks", "total")
+	if e.made && k.stream != nil {
+		was = max(was, k.stream.percent())
+	}
 	now := was
 	switch p := k.state.Progress; {
 	case k.word == complete:
