@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pawl"
@@ -205,6 +206,22 @@ func (w *writer) blockers(id pawl.StepID) (open, cleared []pawl.Blocker) {
 		}
 	}
 	return open, cleared
+}
+
+// untouched reports whether nothing has happened to a task but what its checkpoint says: then its time stays, which would be a
+// sign of life.
+func (w *writer) untouched(k *work, e *editor, open, cleared []pawl.Blocker) bool {
+	if e.made || k.state.Status != pawl.Pending || k.state.Attempts > 0 || len(cleared) > 0 || ours(e) {
+		return false
+	}
+	told := map[string]bool{blockedByNothing: true, withoutMessage: true}
+	if list := e.at("errors"); list != nil {
+		for i := range list.Items {
+			at := strconv.Itoa(i)
+			told[oneLine(cmp.Or(e.says("errors", at, "message"), e.says("errors", at, "type")))] = true
+		}
+	}
+	return !slices.ContainsFunc(open, func(b pawl.Blocker) bool { return !told[oneLine(b.Text)] && !theirs.MatchString(b.Text) })
 }
 
 // asFound reports whether nothing has happened to a task but what its team's files say themselves, outside of a checkpoint.

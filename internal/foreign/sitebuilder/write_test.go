@@ -584,3 +584,34 @@ func TestAStreamsRowIsNotForgotten(t *testing.T) {
 	s.has("progress/STATUS.md", "| Migration (Riley) | Completed | Fungi image cataloguing |", "| migration | MIGRATION | 100% |",
 		"| MIGRATION | 9 | 9 | 0 | 0 | Complete |\n| TECHNICAL | 6 | 6 | 0 | 0 | ✅ **Complete** |")
 }
+
+// TestAnUntouchedTaskGivesNoSignOfLife: a blocked task that the run has not worked on keeps its time, whatever is said of others.
+func TestAnUntouchedTaskGivesNoSignOfLife(t *testing.T) {
+	t.Parallel()
+	blocked := `{"agent": "community", "task_id": "T201", "status": "blocked", "progress_percent": 20, "updated_at": "2026-03-01T08:00:00Z",
+  "errors": [{"type": "missing_account", "message": "no Stripe account", "blocking": true}],
+  "acceptance_criteria_met": {"forms work": false},
+  "heartbeat": {"last_beat": "2026-03-01T08:00:00Z", "status": "alive"}}`
+	s := imported(t, one("community-T201.json", blocked, "content-T1.json", `{"agent": "content", "task_id": "T1", "status": "in_progress", "progress_percent": 20}`))
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
+	s.write()
+	s.Tell(s.done("T1", 1))
+	s.write()
+	s.has("progress/checkpoints/community-T201.json", `"updated_at": "2026-03-01T08:00:00Z"`)
+	s.has("progress/STATUS.md", "| community | T201 | 20% | 2026-03-01T08:00:00Z | blocked |")
+}
+
+// TestNobodyLivesAfterADeath: once engine, supervisor and agent are dead, nothing is called active or alive.
+func TestNobodyLivesAfterADeath(t *testing.T) {
+	t.Parallel()
+	s := imported(t, one("content-T1.json", `{"agent": "content", "task_id": "T1", "status": "in_progress", "progress_percent": 20}`))
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
+	s.write()
+	s.has("progress/checkpoints/content-T1.json", `"alive"`)
+	s.has("progress/STATUS.md", "| Content (Harper) | Active |")
+	v := s.view()
+	v.Status = pawl.StatusInterrupted
+	s.files = with(s.files, sitebuilder.Codec.Write(s.files, v))
+	s.has("progress/checkpoints/content-T1.json", `"stopped"`, `"status": "in_progress"`)
+	s.has("progress/STATUS.md", "| Content (Harper) | In Progress |")
+}

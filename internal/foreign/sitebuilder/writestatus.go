@@ -144,7 +144,7 @@ func (w *writer) agentStanding(works []*work) agentStanding {
 		switch {
 		case k.word == unknown && !k.state.Finished():
 			now, status = 2, "Idle"
-		case len(k.state.Live()) > 0:
+		case len(w.live(k)) > 0:
 			now, status = 5, "Active"
 		case k.word == blocked:
 			now, status = 4, "Blocked"
@@ -277,7 +277,8 @@ func (c columns) row(n int, values map[string]string) string {
 func changeRow(row splice.Row, column columns, now agentStanding) []splice.Edit {
 	var edits []splice.Edit
 	set := func(title, text string) { edits = append(edits, column.edit(row, title, text)...) }
-	if meaning(column.cell(row, "status")) != meaning(now.status) {
+	was := column.cell(row, "status")
+	if meaning(was) != meaning(now.status) || strings.EqualFold(was, "Active") && now.status != "Active" { // nobody is at work
 		set("status", now.status)
 	}
 	if now.task != "—" && (!now.stream || column.cell(row, "current task") == "") {
