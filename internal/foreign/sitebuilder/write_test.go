@@ -611,7 +611,7 @@ func TestNobodyLivesAfterADeath(t *testing.T) {
 	s.has("progress/STATUS.md", "| Content (Harper) | Active |")
 	v := s.view()
 	v.Status = pawl.StatusInterrupted
-	s.files = with(s.files, sitebuilder.Codec.Write(s.files, v))
+	s.files = foreigntest.With(s.files, sitebuilder.Codec.Write(s.files, v))
 	s.has("progress/checkpoints/content-T1.json", `"stopped"`, `"status": "in_progress"`)
 	s.has("progress/STATUS.md", "| Content (Harper) | In Progress |")
 }
