@@ -97,6 +97,10 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if o.dry {
 		return a.printReading(reported(root, folder, place, reading, findings))
 	}
+	if there := folder.Projects(); o.project == "" && len(there) > 1 && !atWork(reading) {
+		return usageError("pawl import "+system+" --project ID, with one of "+strings.Join(there, ", "),
+			"of the %d projects here none is active: say which one it is to be", len(there))
+	}
 	if afresh, err := a.afresh(ctx, codec, dir, folder, o); err != nil || afresh {
 		return err
 	}
@@ -125,6 +129,11 @@ func (a *app) codecFor(system, project string) (foreign.Codec, error) {
 		return nil, usageError("", "--project: the files of %s hold one project", system)
 	}
 	return chooser.Choose(project), nil
+}
+
+// atWork reports whether somebody is at work on what was read, or was cut off.
+func atWork(r foreign.Reading) bool {
+	return r.Status == pawl.StatusActive || r.Status == pawl.StatusInterrupted
 }
 
 // reported returns what a dry run says of a reading of the project at root.

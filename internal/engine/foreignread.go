@@ -106,6 +106,7 @@ func (r *foreignReader) link(path, name string) {
 
 var (
 	errLinked     = errors.New("it is a symbolic link, and links are not followed")
+	errNoDatabase = errors.New("it is called a database, and does not begin as one of SQLite's does")
 	errNotRegular = errors.New("it is no regular file")
 )
 
@@ -114,6 +115,10 @@ func (r *foreignReader) take(path, name string) {
 	switch file, err := r.read(path, name); {
 	case err != nil:
 		r.findings = append(r.findings, notRead(name, err))
+	case file.Was == nil && len(file.Data) > 0 && sqlitefile.Named(name):
+		found := notRead(name, errNoDatabase)
+		found.Level = pawl.Warn // it may be somebody else's
+		r.findings = append(r.findings, found)
 	case file.Was == nil || len(file.Was) > 0:
 		r.files = append(r.files, file)
 	}
@@ -130,7 +135,7 @@ func (r *foreignReader) only(at foreignPlace) error {
 	switch _, err := os.Lstat(path); {
 	case !errors.Is(err, fs.ErrNotExist):
 		if file, err = r.read(path, name); err == nil && file.Was == nil && sqlitefile.Named(name) {
-			err = errors.New("it is called a database, and does not begin as one of SQLite's does")
+			err = errNoDatabase
 		}
 		if err != nil {
 			r.findings = append(r.findings, notRead(name, err))

@@ -55,5 +55,5 @@ func (m *mirror) notes() []string {
 	if m == nil {
 		return nil
 	}
-	return slices.Concat(slices.Sorted(maps.Values(m.refused)), m.aside)
+	return slices.Concat(slices.Sorted(maps.Values(m.refused)), m.aside, m.beyond)
 }

@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +27,7 @@ type mirror struct {
 	idle    sync.WaitGroup
 	refused map[pawl.GateAnswered]string // answers in the files that were not taken, and why: whoever writes at the time
 	aside   []string                     // see MadeAnew: the same
+	beyond  []string                     // see the function: the same
 	store   *snapshot.Store              // nil: there is none
 	when    time.Time                    // when it was written last; this and what follows: Run's goroutine only
 	why     foreign.Moment               // the weightiest since; empty: it is written
@@ -182,7 +185,10 @@ func (m *mirror) view(ctx context.Context, state *pawl.State, plan *pawl.Plan, w
 
 func (m *mirror) write(v foreign.View) error {
 	return m.project.Mirroring(func() error {
-		written, err := m.put(m.project, v.State, func(files foreign.Files) ([]foreign.File, error) { return m.Codec.Write(files, v), nil })
+		written, err := m.put(m.project, v.State, func(files foreign.Files) ([]foreign.File, error) {
+			m.beyond = beyond(m.Codec, files, v)
+			return m.Codec.Write(files, v), nil
+		})
 		m.aside = append(m.aside, MadeAnew(written)...)
 		return err
 	})
@@ -198,4 +204,18 @@ func (m *mirror) prescribed(ctx context.Context, state *pawl.State, plan *pawl.P
 		return ""
 	}
 	return p.Prescribes(state, plan, worldOf(ctx, m.project.Root, nil), step)
+}
+
+// beyond says of a run that is completed which tasks others have added to its system's files, that it has not done.
+func beyond(codec foreign.Codec, files foreign.Files, v foreign.View) []string {
+	s, looks := codec.(foreign.Surveyor)
+	if !looks || v.Status != pawl.StatusCompleted {
+		return nil
+	}
+	tasks, file := s.Beyond(files, v)
+	if len(tasks) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s names tasks that this run does not know, and is not complete: %s; pawl import %s goes on with them",
+		file, strings.Join(tasks, ", "), codec.System())}
 }

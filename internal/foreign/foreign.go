@@ -140,6 +140,13 @@ type Prescriber interface {
 	Prescribes(run *pawl.State, plan *pawl.Plan, w World, step pawl.StepID) string
 }
 
+// Surveyor is a codec of a system whose files may name tasks that the run has no step for, because somebody added them.
+type Surveyor interface {
+	// Beyond returns those that are not done, by their own names, and the file that names them. A run that is completed does not
+	// complete their project.
+	Beyond(files Files, v View) (tasks []string, file string)
+}
+
 // Archivist is a codec that keeps what it replaced in files that it does not read.
 type Archivist interface {
 	// Archived are patterns of these files.

@@ -25,6 +25,8 @@ type codec struct{}
 var (
 	_ foreign.Witness = codec{}
 	_ foreign.Asker   = codec{}
+
+	_ foreign.Surveyor = codec{}
 )
 
 func (codec) System() string { return System }

@@ -32,6 +32,8 @@ type completed struct {
 	when   time.Time
 	output string // a path that may be looked for
 	odd    bool   // it names an output that may not
+	status string // isSkipped or isPartial where steps were skipped, as pawl writes it
+	skips  []string
 }
 
 // has reports whether a phase is said to be done.
@@ -158,6 +160,7 @@ func (r *reader) readCompleted(e place) {
 		r.warn(e.where(), "a completed phase has a name that is not known")
 		return
 	}
+	c.status, c.skips = e.text("status"), e.texts("skipped")
 	if name := e.text("output"); name != "" {
 		c.output = r.inside(e, name)
 		c.odd = c.output == ""

@@ -37,6 +37,18 @@ func (r *reader) judge() {
 		}
 		done := r.phase(p, open)
 		open = open || !done
+		r.passOver(p)
+	}
+}
+
+// passOver has the steps of a phase that is over be skipped which it says were, and not done.
+func (r *reader) passOver(p phase) {
+	c := r.flow.entry(p)
+	for i := range r.steps[p] {
+		s := &r.steps[p][i]
+		if c != nil && s.Status == pawl.Done && r.task(string(s.ID)) == nil && (c.status == isSkipped || slices.Contains(c.skips, string(s.ID))) {
+			s.Status, s.Native, s.Claims = pawl.Skipped, isSkipped, nil
+		}
 	}
 }
 

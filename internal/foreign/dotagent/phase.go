@@ -70,6 +70,8 @@ const (
 	isComplete = "complete"
 	isFailed   = "failed"
 	isVerified = "verified" // of tasks, and of what was verified
+	isSkipped  = "skipped"  // of tasks, and of phases of which nothing was done
+	isPartial  = "partial"  // of phases of which something was skipped
 )
 
 // phaseStatus returns dotagent's word for a status, "" for one that it does not know.

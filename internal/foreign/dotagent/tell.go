@@ -45,7 +45,7 @@ func (r *reader) tell() {
 func (r *reader) askLater() {
 	ask := func(p phase, id pawl.StepID, what string) {
 		first, rest := r.steps[p][0], r.steps[p][1:]
-		if _, approved := r.flow.approved[p]; approved || first.Status == pawl.Done {
+		if _, approved := r.flow.approved[p]; approved || first.Status == pawl.Done || first.Status == pawl.Skipped {
 			return
 		}
 		gate := foreign.Step{ID: id, Name: "Approval", Status: pawl.Pending, Needs: []pawl.StepID{first.ID}, Gate: &pawl.GateAction{Type: pawl.HumanVerify, Ask: what}}

@@ -91,6 +91,28 @@ func (k *work) leaves() bool { return k.done() && len(k.checksOf()) < len(k.Acce
 
 func (k *work) done() bool { return k.state != nil && k.state.Status == pawl.Done }
 
+// skipped reports whether a step was skipped that does something.
+func (k *work) skipped() bool {
+	return k.Gate == nil && k.state != nil && k.state.Status == pawl.Skipped
+}
+
+// passedOver returns the steps of a phase that were skipped, and isPartial for it, or isSkipped where no other one was done.
+func (m *mirror) passedOver(p phase) (status string, skipped []*work) {
+	status = isSkipped
+	for _, k := range m.in(p) {
+		switch {
+		case k.skipped():
+			skipped = append(skipped, k)
+		case k.Gate == nil:
+			status = isPartial
+		}
+	}
+	if skipped == nil {
+		return "", nil
+	}
+	return status, skipped
+}
+
 // in returns the steps of a phase.
 func (m *mirror) in(p phase) []*work {
 	var all []*work
@@ -117,6 +139,9 @@ func (m *mirror) standing() (phase, string) {
 	status := isRunning
 	switch m.Status {
 	case pawl.StatusCompleted:
+		if len(m.beyond) > 0 {
+			return implementation, isRunning
+		}
 		return m.last(), isComplete
 	case pawl.StatusFailed:
 		status = isFailed
@@ -133,7 +158,7 @@ func (m *mirror) standing() (phase, string) {
 // that the plan has no steps of is done as far as the plan goes: the plan says what is asked for, and how.
 func (m *mirror) completed() []entry {
 	current, status := m.standing()
-	if status == isComplete || m.allDone(current) {
+	if status == isComplete || m.allDone(current) && len(m.beyond) == 0 {
 		current++
 	}
 	done := []entry{}
@@ -144,7 +169,12 @@ func (m *mirror) completed() []entry {
 				at = newest(at, k.state.Ended)
 			}
 		}
-		done = append(done, entry{p.String(), instant(at), m.left(p)})
+		e := entry{Phase: p.String(), Completed: instant(at), Output: m.left(p)}
+		status, skipped := m.passedOver(p)
+		for _, k := range skipped {
+			e.Status, e.Skipped = status, append(e.Skipped, string(k.ID))
+		}
+		done = append(done, e)
 	}
 	return done
 }

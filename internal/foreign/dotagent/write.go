@@ -32,7 +32,7 @@ func (codec) Write(files foreign.Files, v foreign.View) []foreign.File {
 	m.makeReports()
 	m.makeExecution()
 	m.makePhase()
-	if v.Status != pawl.StatusCompleted {
+	if v.Status != pawl.StatusCompleted || len(m.beyond) > 0 {
 		return m.changed()
 	}
 	last := m.changed() // stands on disk as it will in the archive, whenever it dies
@@ -48,6 +48,7 @@ type mirror struct {
 	there  map[string]*foreign.File // as they are with what was changed
 	made   []string                 // paths, in the order in which they are to be written
 	works  []*work
+	beyond []string // see Beyond
 }
 
 func newMirror(files foreign.Files, v foreign.View) *mirror {
@@ -60,7 +61,27 @@ func newMirror(files foreign.Files, v foreign.View) *mirror {
 		m.Plan = &pawl.Plan{}
 	}
 	m.number()
+	m.survey(files)
 	return m
+}
+
+// Beyond returns the tasks of the workflow that execution.json names, and the run does not know.
+func (codec) Beyond(files foreign.Files, v foreign.View) ([]string, string) {
+	return newMirror(files, v).beyond, executionPath
+}
+
+// survey looks for tasks that the run does not know, once it is completed.
+func (m *mirror) survey(files foreign.Files) {
+	if m.State == nil || m.Status != pawl.StatusCompleted || m.file(phasePath) == nil || !m.mine() {
+		return
+	}
+	for _, t := range read(files, foreign.World{Now: m.Now}).tasks {
+		known := slices.ContainsFunc(m.works, func(k *work) bool { return k.ID == t.step })
+		over := t.status == pawl.Done || t.status == pawl.Skipped || t.output != nil && taskStatus(t.output.status) == pawl.Done
+		if !known && !over && t.id != restOf {
+			m.beyond = append(m.beyond, t.id)
+		}
+	}
 }
 
 func (m *mirror) file(name string) *foreign.File { return m.there[name] }
@@ -181,11 +202,14 @@ func flowIn(f *foreign.File, now time.Time) workflow {
 	return r.flow
 }
 
-// entry is a phase that is done, as phase.json has it.
+// entry is a phase that is over, as phase.json has it. What was skipped of it is said in keys of pawl's own: dotagent has no
+// word for it.
 type entry struct {
-	Phase     string `json:"phase"`
-	Completed string `json:"completed_at"`
-	Output    string `json:"output"`
+	Phase     string   `json:"phase"`
+	Completed string   `json:"completed_at"`
+	Output    string   `json:"output"`
+	Status    string   `json:"status,omitempty"`
+	Skipped   []string `json:"skipped,omitempty"`
 }
 
 // approval is what a person approved, as phase.json has it.
@@ -265,6 +289,26 @@ func (m *mirror) withCompleted(text []byte) []byte {
 	for _, e := range want {
 		if !flow.has(phaseNamed(e.Phase)) {
 			text = appended(text, e, "completed_phases")
+		} else {
+			text = withSkipped(text, e)
+		}
+	}
+	return text
+}
+
+// withSkipped says in phase.json of a phase that stands there what was skipped of it.
+func withSkipped(text []byte, e entry) []byte {
+	root, err := splice.ReadJSON(text)
+	if err != nil {
+		return text
+	}
+	for i, c := range (place{JSON: root}).list("completed_phases") {
+		switch at := []string{"completed_phases", number(i)}; {
+		case !c.Is(splice.JSONObject) || phaseNamed(c.first("phase", "name")) != phaseNamed(e.Phase) || slices.Equal(c.texts("skipped"), e.Skipped):
+		case e.Skipped == nil:
+			text = removed(removed(text, append(at, "status")...), append(at, "skipped")...)
+		default:
+			text = set(set(text, e.Status, append(at, "status")...), e.Skipped, append(at, "skipped")...)
 		}
 	}
 	return text

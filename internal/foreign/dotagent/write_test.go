@@ -490,3 +490,53 @@ func TestCreatedIsNotModified(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsSkippedIsNotComplete: nobody is told that a skipped step was done, neither by its phase nor by the phase's
+// report, and who reads the files again skips it too.
+func TestWhatIsSkippedIsNotComplete(t *testing.T) {
+	t.Parallel()
+	s := begin(t, strings.ReplaceAll(shopPlan, "designers", "architects"), nil)
+	s.start("pm", 1)
+	s.put("memory/reports/demand.json", `{"goal":"tea"}`)
+	s.finish("pm", 1, "memory/reports/demand.json")
+	s.Say(pawl.StepSkipped{Step: "architects", Why: "there is one design"}, pawl.StepSkipped{Step: "choose"}, pawl.StepSkipped{Step: "final", Why: "no time"})
+	s.start("task-001", 1)
+	s.finish("task-001", 1)
+	s.Say(pawl.StepSkipped{Step: "task-002", Why: "not needed"})
+	s.write(pawl.StatusActive)
+	for name, want := range map[string][]string{
+		"memory/state/phase.json": {
+			`{"phase":"REQUIREMENTS","completed_at":"2026-03-10T09:03:00.000Z","output":"memory/reports/demand.json"}`,
+			`"output":"memory/reports/final_design.json","status":"skipped","skipped":["architects","final"]}`,
+			`"output":"memory/state/execution.json","status":"partial","skipped":["task-002"]}`,
+		},
+		"memory/reports/final_design.json": {`"status":"skipped","summary":"no step of this phase was done: architects was skipped (there is one design), final was skipped (no time)"`},
+		"memory/state/execution.json":      {`"id":"task-002","status":"skipped"`, `"failure_reason":"skipped: not needed"`},
+	} {
+		for _, part := range want {
+			if !strings.Contains(s.get(name), part) {
+				t.Errorf("%s does not say %s:\n%s", name, part, s.get(name))
+			}
+		}
+	}
+	r, _ := dotagent.Codec.Read(s.disk, s.Now)
+	for _, step := range append(r.Phases[1].Steps, r.Phases[2].Steps[1]) {
+		if step.Status != pawl.Skipped {
+			t.Errorf("%s is read as %s", step.ID, step.Status)
+		}
+	}
+	s.Say(pawl.StepReopened{Step: "final"})
+	s.start("final", 1)
+	s.finish("final", 1)
+	s.write(pawl.StatusActive)
+	if text := s.get("memory/state/phase.json"); !strings.Contains(text, `"status":"partial","skipped":["architects"]`) {
+		t.Errorf("one of the two is done: %s", text)
+	}
+	s.Say(pawl.StepReopened{Step: "architects"})
+	s.start("architects", 1)
+	s.finish("architects", 1)
+	s.write(pawl.StatusActive)
+	if text := s.get("memory/state/phase.json"); strings.Contains(text, "architects") || !strings.Contains(text, `"skipped":["task-002"]`) {
+		t.Errorf("both are done: %s", text)
+	}
+}

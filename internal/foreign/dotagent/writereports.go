@@ -78,6 +78,9 @@ func (m *mirror) report(p phase) []byte {
 		steps = m.in(implementation)
 		r.Summary = "the plan says how it is done"
 	}
+	if status, skipped := m.passedOver(p); skipped != nil {
+		r.Status, r.Summary = status, saying(status, skipped)
+	}
 	for _, k := range steps {
 		s := stepOut{ID: string(k.ID), Name: oneLine(k.Name), Status: k.word(), Outputs: []string{}}
 		if len(m.in(p)) > 0 && k.state != nil {
@@ -92,6 +95,23 @@ func (m *mirror) report(p phase) []byte {
 		r.Steps = append(r.Steps, s)
 	}
 	return compact(r)
+}
+
+// saying returns the summary of a phase of which steps were skipped.
+func saying(status string, skipped []*work) string {
+	var which []string
+	for _, k := range skipped {
+		why := string(k.ID) + " was skipped"
+		if k.state.Why != "" {
+			why += " (" + k.state.Why + ")"
+		}
+		which = append(which, why)
+	}
+	all := strings.Join(which, ", ")
+	if status == isSkipped {
+		return oneLine("no step of this phase was done: " + all)
+	}
+	return oneLine("a part of this phase was not done: " + all)
 }
 
 // verified says in the report of the verification what was proven, and no more: the acceptance checks that passed. The word

@@ -101,8 +101,11 @@ func (m *mirror) task(k *work) taskOut {
 	if k.done() {
 		t.Completed = instant(k.state.Ended)
 	}
-	if k.state.Status == pawl.GaveUp {
+	switch k.state.Status {
+	case pawl.GaveUp:
 		t.Reason = oneLine(cmp.Or(k.state.Why, t.Error))
+	case pawl.Skipped:
+		t.Reason = oneLine("skipped: " + k.state.Why)
 	}
 	return t
 }
@@ -183,6 +186,9 @@ func (k *work) merge(text []byte, old place, t taskOut, at []string) []byte {
 	differs := taskStatus(old.text("status")) != want && (begunHere || want != pawl.Pending && want != pawl.AwaitsGate)
 	if differs {
 		text = set(text, t.Status, field("status")...)
+	}
+	if differs && want == pawl.Skipped {
+		text = set(text, t.Reason, field("failure_reason")...)
 	}
 	if begunHere {
 		text = k.mergeTry(text, old, t, field)

@@ -12,19 +12,23 @@ import (
 )
 
 // lists returns the tasks that are completed and pending, as JSON. Those that are there stay where they stand, also tasks
-// that the plan does not have.
+// that the plan does not have. What was skipped is neither.
 func (w *writer) lists() map[string]string {
-	completed, pending := []string{}, []string{}
+	completed, pending, skipped := []string{}, []string{}, []string{}
 	for _, s := range w.Plan.Steps() {
-		if name := w.nameOf(s.ID); w.State.Steps[s.ID].Finished() {
-			completed = append(completed, name)
-		} else {
+		name, st := w.nameOf(s.ID), w.State.Steps[s.ID]
+		switch {
+		case !st.Finished():
 			pending = append(pending, name)
+		case st.Status == pawl.Done || w.known(name, pawl.Skipped):
+			completed = append(completed, name)
+		default:
+			skipped = append(skipped, name)
 		}
 	}
 	return map[string]string{
-		"completed_tasks": w.list("completed_tasks", completed, pending),
-		"pending_tasks":   w.list("pending_tasks", pending, completed),
+		"completed_tasks": w.list("completed_tasks", completed, slices.Concat(pending, skipped)),
+		"pending_tasks":   w.list("pending_tasks", pending, slices.Concat(completed, skipped)),
 	}
 }
 
@@ -106,8 +110,11 @@ func (w *writer) metadata(lists map[string]string) string {
 		}
 		name, said := w.nameOf(s.ID), map[pawl.StepStatus]string{pawl.Done: "success", pawl.GaveUp: "failure", pawl.Skipped: "skipped"}[st.Status]
 		if old := m.text; st.Status == pawl.GaveUp || !w.known(name, st.Status) {
-			if m.set(said, "task_results", name, "outcome"); string(old) != string(m.text) {
+			if m.set(said, "task_results", name, "outcome"); string(old) != string(m.text) && st.Status != pawl.Skipped {
 				m.set(w.agentOf(s), "task_owners", name)
+			}
+			if st.Status == pawl.Skipped && st.Why != "" {
+				m.set(clip(st.Why, 500), "task_results", name, "summary")
 			}
 		}
 	}

@@ -8,6 +8,7 @@
 package projectstate
 
 import (
+	"slices"
 	"time"
 
 	"pawl"
@@ -30,6 +31,8 @@ var (
 	_ foreign.Tabular = codec{}
 	_ foreign.Chooser = codec{}
 	_ foreign.Refuser = codec{}
+
+	_ foreign.Surveyor = codec{}
 )
 
 // System returns its name.
@@ -91,7 +94,9 @@ func (codec) Choose(project string) foreign.Codec { return codec{project: projec
 func (codec) Projects(files foreign.Files) []string {
 	var ids []string
 	for _, e := range newReader(files, foreign.World{}).entries {
-		ids = append(ids, e.project)
+		if !slices.Contains(ids, e.project) {
+			ids = append(ids, e.project)
+		}
 	}
 	return ids
 }

@@ -56,7 +56,7 @@ func TestReadProgram(t *testing.T) {
 	if !r.Updated.Equal(time.Date(2026, 2, 28, 10, 30, 0, 250_000_000, time.UTC)) {
 		t.Error(r.Updated)
 	}
-	finds(t, findings, pawl.Warn, "project "+second+" (paused) is here too, and is not read")
+	finds(t, findings, pawl.Warn, "project "+second+" (paused) is here too, and is not imported with it")
 	if len(worst(findings)) != 2 {
 		t.Error(findings)
 	}

@@ -276,7 +276,7 @@ func (r *reader) pick(project string) *entry {
 	}
 	for _, e := range r.entries {
 		if e != best && (project == "" || best == nil) {
-			r.find(pawl.Warn, e.where(), "pawl import projectstate --project "+e.project, "project %s (%s) is here too, and is not read", e.project, e.native)
+			r.find(pawl.Warn, e.where(), "pawl import projectstate --project "+e.project, "project %s (%s) is here too, and is not imported with it", e.project, e.native)
 		}
 	}
 	return best

@@ -69,10 +69,16 @@ func (r *reader) steps(e *entry) ([]foreign.Step, int) {
 			s.Ended = history.finished[name]
 			s.Status, s.Why = outcome(e.ofTask("task_results", name, "outcome"))
 			s.Summary = clip(e.ofTask("task_results", name, "summary"), 500)
+			if s.Status == pawl.Skipped {
+				s.Ended, s.Agent, s.Summary, s.Why = time.Time{}, "", "", s.Summary
+			}
 		}
 		steps = append(steps, s)
 	}
 	for _, name := range e.completed {
+		add(name, pawl.Done)
+	}
+	for _, name := range e.skipped() {
 		add(name, pawl.Done)
 	}
 	if e.task != "" && !e.finished() {
@@ -93,6 +99,22 @@ func (r *reader) steps(e *entry) ([]foreign.Step, int) {
 // finished reports whether the current task is among those that are finished.
 func (e *entry) finished() bool { return slices.Contains(e.completed, e.task) }
 
+// skipped returns the tasks that stand in no list, because they were skipped.
+func (e *entry) skipped() []string {
+	results := e.meta.Get("task_results")
+	if !results.Is(splice.JSONObject) {
+		return nil
+	}
+	var ids []string
+	for _, m := range results.Members {
+		said, _ := outcome(e.ofTask("task_results", m.Key, "outcome"))
+		if said == pawl.Skipped && m.Key != e.task && !slices.Contains(e.pending, m.Key) {
+			ids = append(ids, m.Key)
+		}
+	}
+	return ids
+}
+
 // ofTask returns what metadata has of a task.
 func (e *entry) ofTask(path ...string) string {
 	v := e.meta.Get(path...)
@@ -107,6 +129,8 @@ func outcome(said string) (pawl.StepStatus, string) {
 	switch word(said) {
 	case "failed", "failure", "fail", "error", "aborted", "cancelled", "canceled", "timeout", "blocked":
 		return pawl.GaveUp, "its outcome is " + said
+	case "skipped":
+		return pawl.Skipped, ""
 	}
 	return pawl.Done, ""
 }
@@ -195,7 +219,7 @@ func (r *reader) position(out *foreign.Reading, steps []foreign.Step, current in
 	p := pawl.Position{Phase: 1, PhaseTotal: 1, PhaseName: out.Phases[0].Name, StepTotal: len(steps)}
 	done := 0
 	for i, s := range steps {
-		if s.Status == pawl.Done {
+		if s.Status == pawl.Done || s.Status == pawl.Skipped {
 			done++
 		} else if current < 0 {
 			current = i

@@ -139,7 +139,7 @@ func why(what, reason string) string {
 // nameOf returns a step's id as the table has it.
 func (w *writer) nameOf(id pawl.StepID) string {
 	if w.entry != nil {
-		for _, name := range slices.Concat(w.entry.completed, w.entry.pending, []string{w.entry.task}) {
+		for _, name := range slices.Concat(w.entry.completed, w.entry.pending, []string{w.entry.task}, w.entry.skipped()) {
 			if name != "" && pawl.StepIDOf(name) == id {
 				return name
 			}

@@ -155,11 +155,38 @@ func (w *writer) status() string {
 	case pawl.StatusPaused, pawl.StatusStopped:
 		return "paused"
 	case pawl.StatusCompleted:
+		if len(w.beyond()) > 0 {
+			return "active"
+		}
 		return "completed"
 	case pawl.StatusFailed:
 		return "failed"
 	}
 	return "active"
+}
+
+// Beyond returns the pending tasks of the project that the run does not know.
+func (c codec) Beyond(files foreign.Files, v foreign.View) ([]string, string) {
+	w := newWriter(files, v, c.projectOf(v.State))
+	if w.source == nil {
+		return nil, ""
+	}
+	return w.beyond(), w.source.Path
+}
+
+// beyond returns the pending tasks that are no steps of the run, and the current one where it is none.
+func (w *writer) beyond() []string {
+	if w.entry == nil {
+		return nil
+	}
+	open := slices.Clone(w.entry.pending)
+	if w.entry.task != "" && !w.entry.finished() && !slices.Contains(open, w.entry.task) {
+		open = append(open, w.entry.task)
+	}
+	return slices.DeleteFunc(open, func(name string) bool {
+		id := pawl.StepIDOf(name)
+		return w.State.Steps[id] != nil || w.Plan.Step(id) != nil || slices.Contains(w.entry.completed, name)
+	})
 }
 
 // state writes the row. It reports false where that is as the run found it: as long as nothing has happened in the run.

@@ -584,3 +584,37 @@ func FuzzWrite(f *testing.F) {
 		}
 	})
 }
+
+// What is skipped is completed by nobody: it is in neither list, has no owner, and is read again as skipped.
+func TestWhatIsSkippedIsNotCompleted(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, fixture(t, "program.sql"), first)
+	s.done("08", "read_tides")
+	s.Tell(pawl.StepSkipped{Step: "write_tables", Why: "made by hand"})
+	row := s.write()
+	says(t, row, "completed_tasks", `["08", "read_tides"]`, "last_action", "Skipped write_tables: made by hand")
+	meta, _ := row.Get("metadata")
+	if want := `"write_tables": {"outcome": "skipped", "summary": "made by hand"}`; !strings.Contains(meta.Text, want) {
+		t.Errorf("it does not say %s: %s", want, meta.Text)
+	}
+	if strings.Contains(meta.Text, `"write_tables": "claude"`) {
+		t.Errorf("it has an owner: %s", meta.Text)
+	}
+	for _, row := range sqldump.Read(s.files[0].Data).Table("project_state_transactions").Rows {
+		if change, _ := row.Get("change_type"); change.Text == "record_task_completion" && strings.Contains(payload(row), "write_tables") {
+			t.Errorf("the history has it completed: %s", payload(row))
+		}
+	}
+	r, _ := read(t, s.files, world())
+	for _, step := range r.Phases[0].Steps {
+		if step.ID == "write_tables" && step.Status == pawl.Skipped && step.Why == "made by hand" {
+			return
+		}
+	}
+	t.Errorf("read back: %+v", r.Phases[0].Steps)
+}
+
+func payload(row *sqldump.Row) string {
+	v, _ := row.Get("payload")
+	return v.Text
+}

@@ -118,7 +118,7 @@ func (s *streamRow) word() word {
 		return complete
 	case s.blocked > 0:
 		return blocked
-	case s.counted && (s.doing > 0 || s.complete > 0):
+	case s.counted && (s.active > 0 || s.complete > 0):
 		return inProgress
 	}
 	return meaning(s.native)
@@ -306,7 +306,10 @@ func (j *job) untold() string {
 	return blockedByNothing
 }
 
-const blockedByNothing = "it is blocked, and does not say by what"
+const (
+	blockedByNothing = "it is blocked, and does not say by what"
+	withoutMessage   = "an error without a message"
+)
 
 // block says what keeps a job from going on.
 func (r *reader) block(j *job) {
@@ -317,7 +320,7 @@ func (r *reader) block(j *job) {
 	all := !slices.ContainsFunc(j.point.errors, func(f fault) bool { return f.blocking })
 	for _, f := range j.point.errors {
 		if f.blocking || all {
-			found = append(found, pawl.Blocker{Text: cmp.Or(f.message, f.kind, "an error without a message"), Step: j.id, Needs: j.point.instructions, Opened: f.at})
+			found = append(found, pawl.Blocker{Text: cmp.Or(f.message, f.kind, withoutMessage), Step: j.id, Needs: j.point.instructions, Opened: f.at})
 		}
 	}
 	if len(found) == 0 {

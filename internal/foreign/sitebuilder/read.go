@@ -176,7 +176,11 @@ func (r *reader) fromBoard() {
 	}
 	for i := range r.board.streams {
 		if s := &r.board.streams[i]; !known[s.name] {
-			r.jobs = append(r.jobs, &job{agent: agentNamed(s.name), task: s.name, stream: s})
+			j := &job{agent: agentNamed(s.name), task: s.name, stream: s}
+			if i := slices.IndexFunc(r.board.agents, func(a agentRow) bool { return a.agent() == j.agent }); i >= 0 {
+				s.doing = r.board.agents[i].task
+			}
+			r.jobs = append(r.jobs, j)
 		}
 	}
 }

@@ -21,6 +21,9 @@ func (j *job) goal() string {
 	if title := j.title(); title != "" {
 		b.WriteString(": " + title)
 	}
+	if j.stream != nil && !j.finished() {
+		b.WriteString(j.stream.told())
+	}
 	if left := j.left(); len(left) > 0 {
 		b.WriteString("\n\nIt is complete but for what follows. Do only that, and leave the rest as it is:\n")
 		for _, what := range left {
@@ -192,8 +195,8 @@ func (j *job) percent() int {
 		return 100
 	case j.point != nil:
 		return min(j.point.progress(), 99)
-	case j.stream != nil && j.stream.tasks > 0:
-		return min(100*j.stream.complete/j.stream.tasks, 99)
+	case j.stream != nil:
+		return min(j.stream.percent(), 99)
 	}
 	return 0
 }

@@ -1,10 +1,12 @@
 package sitebuilder
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"pawl"
 	"pawl/internal/foreign/splice"
 )
 
@@ -13,6 +15,7 @@ type board struct {
 	overall string
 	agents  []agentRow
 	streams []streamRow
+	tasks   []job // of the table "Active Checkpoints": whose each is
 }
 
 // agentRow is an agent's row of the table "Active Agents".
@@ -24,10 +27,37 @@ type agentRow struct {
 
 // streamRow is a stream's row of the table "Stream Progress".
 type streamRow struct {
-	name, native                    string
-	tasks, complete, doing, blocked int
-	counted                         bool
-	line                            int
+	name, native                     string
+	tasks, complete, active, blocked int
+	counted                          bool
+	doing                            string // what its agent is at
+	line                             int
+}
+
+// percent returns how much of a stream is done, as far as its counts say.
+func (s *streamRow) percent() int {
+	switch {
+	case s.word() == complete:
+		return 100
+	case s.tasks > 0:
+		return min(100*s.complete/s.tasks, 99)
+	}
+	return 0
+}
+
+// told says to who goes on with a stream what STATUS.md says of it.
+func (s *streamRow) told() string {
+	text := ""
+	if s.counted {
+		text = fmt.Sprintf("\nOf it %d of %d tasks are complete, %d in progress and %d blocked.", s.complete, s.tasks, s.active, s.blocked)
+	}
+	if s.native != "" {
+		text += "\nIts status: " + oneLine(s.native)
+	}
+	if s.doing != "" {
+		text += "\nIts current task: " + oneLine(s.doing)
+	}
+	return text
 }
 
 // agent returns the agent of a row: "Migration (Riley)" is migration.
@@ -64,6 +94,8 @@ func (r *reader) readStatus() {
 			r.readAgents(f.Path, splice.Table(s.Lead()))
 		case "stream progress":
 			r.readStreams(splice.Table(s.Lead()))
+		case "active checkpoints":
+			r.readOwners(splice.Table(s.Lead()))
 		}
 	}
 }
@@ -106,7 +138,7 @@ func (r *reader) readStreams(rows []splice.Row) {
 		if s.tasks, err = strconv.Atoi(column.cell(row, "tasks")); err == nil {
 			s.counted = true
 			s.complete, _ = strconv.Atoi(column.cell(row, "complete")) // not a number: none
-			s.doing, _ = strconv.Atoi(column.cell(row, "in progress"))
+			s.active, _ = strconv.Atoi(column.cell(row, "in progress"))
 			s.blocked, _ = strconv.Atoi(column.cell(row, "blocked"))
 		}
 		if s.name != "" {
@@ -114,6 +146,27 @@ func (r *reader) readStreams(rows []splice.Row) {
 			r.fact("stream."+strings.ToLower(s.name), strings.Trim(column.cell(row, "progress")+" "+s.native, " "))
 		}
 	}
+}
+
+// readOwners reads whose each task is, where that is an agent's name as a file's name has it.
+func (r *reader) readOwners(rows []splice.Row) {
+	column := columnsOf(rows)
+	for _, row := range rows[min(1, len(rows)):] {
+		j := job{agent: column.cell(row, "agent"), task: column.cell(row, "task")}
+		if j.agent != "" && j.task != "" && !strings.ContainsAny(j.agent, `-/\ `) {
+			r.board.tasks = append(r.board.tasks, j)
+		}
+	}
+}
+
+// owned returns the task of a step, and whose it is, as the table has it; nil where it does not.
+func (b *board) owned(id pawl.StepID) *job {
+	for i, j := range b.tasks {
+		if pawl.StepIDOf(j.task) == id || pawl.StepIDOf(j.agent+"-"+j.task) == id {
+			return &b.tasks[i]
+		}
+	}
+	return nil
 }
 
 // columns are the places of a table's titles, in lower case.

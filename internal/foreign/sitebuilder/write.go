@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pawl"
@@ -44,8 +45,8 @@ type writer struct {
 	boxes  map[string]*box          // by name
 	works  []*work
 	all    []*work // beside them those of others, of which there is a checkpoint
-	eol    string // of Markdown that is made
-	found  bool   // there is a team already
+	eol    string  // of Markdown that is made
+	found  bool    // there is a team already
 }
 
 // work is a step of a run, as a task of an agent.
@@ -54,7 +55,8 @@ type work struct {
 	agent, task string
 	entry       *task
 	state       *pawl.StepState
-	untold      string // by what its team calls it blocked, without a checkpoint
+	untold      string     // by what its team calls it blocked, without a checkpoint
+	stream      *streamRow // of STATUS.md that it is, nil for none
 
 	word     word // as its checkpoint is to say
 	percent  int
@@ -130,8 +132,11 @@ func (w *writer) assign() {
 	planned := map[pawl.StepID]bool{}
 	add := func(s *pawl.Step, phase string) {
 		k := &work{Step: s, agent: agentOf(phase), task: string(s.ID), state: w.State.Steps[s.ID]}
-		if j := byID[s.ID]; j != nil {
+		if j := cmp.Or(byID[s.ID], w.reader.board.owned(s.ID)); j != nil {
 			k.agent, k.task, k.entry, k.untold = cmp.Or(j.agent, k.agent), j.task, j.entry, j.untold()
+		}
+		if i := slices.IndexFunc(w.reader.board.streams, func(s streamRow) bool { return s.name == k.task }); i >= 0 {
+			k.stream = &w.reader.board.streams[i]
 		}
 		w.works = append(w.works, k)
 	}
@@ -202,6 +207,22 @@ func (w *writer) blockers(id pawl.StepID) (open, cleared []pawl.Blocker) {
 		}
 	}
 	return open, cleared
+}
+
+// untouched reports whether nothing has happened to a task but what its checkpoint says: then its time stays, which would be a
+// sign of life.
+func (w *writer) untouched(k *work, e *editor, open, cleared []pawl.Blocker) bool {
+	if e.made || k.state.Status != pawl.Pending || k.state.Attempts > 0 || len(cleared) > 0 || ours(e) {
+		return false
+	}
+	told := map[string]bool{blockedByNothing: true, withoutMessage: true}
+	if list := e.at("errors"); list != nil {
+		for i := range list.Items {
+			at := strconv.Itoa(i)
+			told[oneLine(cmp.Or(e.says("errors", at, "message"), e.says("errors", at, "type")))] = true
+		}
+	}
+	return !slices.ContainsFunc(open, func(b pawl.Blocker) bool { return !told[oneLine(b.Text)] && !theirs.MatchString(b.Text) })
 }
 
 // asFound reports whether nothing has happened to a task but what its team's files say themselves, outside of a checkpoint. Of

@@ -560,7 +560,7 @@ func TestAStreamStays(t *testing.T) {
 	s.files = foreigntest.With(s.files, sitebuilder.Codec.Write(s.files, s.view()))
 	s.Tell(s.done("WEB-SITE", 1))
 	s.files = foreigntest.With(s.files, sitebuilder.Codec.Write(s.files, s.view()))
-	s.has("progress/STATUS.md", "| Community (Morgan) | Blocked | Payment/form integration | — |\n| Web-site (Quinn) | Completed |", "| community | COMMUNITY | 0% | — | blocked |")
+	s.has("progress/STATUS.md", "| Community (Morgan) | Blocked | Payment/form integration | — |\n| Web-site (Quinn) | Completed |", "| community | COMMUNITY | 50% | — | blocked |")
 	s.has("progress/checkpoints/web_site-WEB-SITE-complete.json", `"status": "complete"`)
 	for _, f := range s.files {
 		if strings.Contains(strings.ToLower(f.Path), "community") {
@@ -575,4 +575,91 @@ func TestAStreamStays(t *testing.T) {
 	if want := []pawl.StepID{"WEB-SITE", "COMMUNITY"}; !slices.Equal(tasks, want) {
 		t.Errorf("afterwards there are the tasks %v, want %v", tasks, want)
 	}
+}
+
+// TestEscalationsAreNumberedOnward: an id that any file of the team has is not given to something else.
+func TestEscalationsAreNumberedOnward(t *testing.T) {
+	t.Parallel()
+	const status = "# Status\n\n## Stream Progress\n\n| Stream | Tasks | Complete | In Progress | Blocked | Status |\n|---|---|---|---|---|---|\n" +
+		"| COMMUNITY | 4 | 2 | 0 | 2 | Blocked by ESC-001/003 |\n| MIGRATION | 9 | 8 | 1 | 0 | going on |\n\n## Escalations\n\n- ESC-001 Stripe: PENDING\n- ESC-002 EmbedSocial: PENDING\n"
+	s := imported(t, foreign.Files{{Path: base + "progress/STATUS.md", Data: []byte(status)}})
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("MIGRATION", 1)},
+		pawl.AttemptEnded{AttemptRef: ref("MIGRATION", 1), Outcome: pawl.Failed, Final: true, Why: "x"}, pawl.StepFailed{Step: "MIGRATION", Why: "no tries are left"})
+	s.write()
+	s.has("messages/human-escalations.md", "### ESC-004: FAILED: no tries are left")
+}
+
+// TestAnAgentOutlivesItsFile: whose a task is stands in the table too; a checkpoint that is gone is not made anew as another's.
+func TestAnAgentOutlivesItsFile(t *testing.T) {
+	t.Parallel()
+	s := imported(t, one(
+		"community-T201.json", `{"agent": "community", "task_id": "T201", "status": "in_progress", "progress_percent": 20}`,
+		"content-T1.json", `{"agent": "content", "task_id": "T1", "status": "in_progress", "progress_percent": 20}`))
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
+	s.write()
+	s.has("progress/STATUS.md", "| community | T201 |")
+	s.files = slices.DeleteFunc(s.files, func(f foreign.File) bool { return f.Path == points+"community-T201.json" })
+	s.Tell(s.done("T1", 1))
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T201", 1)}, s.done("T201", 1))
+	s.write()
+	s.has("progress/checkpoints/community-T201-complete.json", `"agent": "community"`)
+	s.has("progress/STATUS.md", "| community | T201 | 100% |", "| Community (Morgan) | Completed |")
+	if strings.Contains(string(s.files.Find(base+"progress/STATUS.md").Data), "itebuilder |") {
+		t.Errorf("there is another agent:\n%s", s.files.Find(base+"progress/STATUS.md").Data)
+	}
+}
+
+const streams = "# Status\n\n## Stream Progress\n\n| Stream | Tasks | Complete | In Progress | Blocked | Status |\n|---|---|---|---|---|---|\n" +
+	"| MIGRATION | 9 | 8 | 1 | 0 | going on |\n| TECHNICAL | 6 | 6 | 0 | 0 | ✅ **Complete** |\n\n## Active Agents\n\n" +
+	"| Agent | Status | Current Task | Last Checkpoint |\n|---|---|---|---|\n" +
+	"| Migration (Riley) | Active | Fungi image cataloguing | — |\n| Technical (Devon) | ✅ Completed | All deliverables | 2026-03-01T16:30:00Z |\n"
+
+// TestAStreamsRowIsNotForgotten: what STATUS.md says of a stream reaches who goes on with it, and stays there.
+func TestAStreamsRowIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	s := imported(t, foreign.Files{{Path: base + "progress/STATUS.md", Data: []byte(streams)}})
+	prompt := s.Plan.Step("MIGRATION").Agent.Prompt
+	for _, want := range []string{"Fungi image cataloguing", "8 of 9 tasks", "1 in progress", "going on"} {
+		if !strings.Contains(prompt, want) {
+			t.Errorf("the prompt does not say %q: %s", want, prompt)
+		}
+	}
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("MIGRATION", 1)})
+	s.write()
+	s.has("progress/STATUS.md", "| Migration (Riley) | Active | Fungi image cataloguing |", "| migration | MIGRATION | 88% |", "| technical | TECHNICAL | 100% | — | complete |")
+	s.Tell(s.done("MIGRATION", 1))
+	s.write()
+	s.has("progress/STATUS.md", "| Migration (Riley) | Completed | Fungi image cataloguing |", "| migration | MIGRATION | 100% |",
+		"| MIGRATION | 9 | 9 | 0 | 0 | Complete |\n| TECHNICAL | 6 | 6 | 0 | 0 | ✅ **Complete** |")
+}
+
+// TestAnUntouchedTaskGivesNoSignOfLife: a blocked task that the run has not worked on keeps its time, whatever is said of others.
+func TestAnUntouchedTaskGivesNoSignOfLife(t *testing.T) {
+	t.Parallel()
+	blocked := `{"agent": "community", "task_id": "T201", "status": "blocked", "progress_percent": 20, "updated_at": "2026-03-01T08:00:00Z",
+  "errors": [{"type": "missing_account", "message": "no Stripe account", "blocking": true}],
+  "acceptance_criteria_met": {"forms work": false},
+  "heartbeat": {"last_beat": "2026-03-01T08:00:00Z", "status": "alive"}}`
+	s := imported(t, one("community-T201.json", blocked, "content-T1.json", `{"agent": "content", "task_id": "T1", "status": "in_progress", "progress_percent": 20}`))
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
+	s.write()
+	s.Tell(s.done("T1", 1))
+	s.write()
+	s.has("progress/checkpoints/community-T201.json", `"updated_at": "2026-03-01T08:00:00Z"`)
+	s.has("progress/STATUS.md", "| community | T201 | 20% | 2026-03-01T08:00:00Z | blocked |")
+}
+
+// TestNobodyLivesAfterADeath: once engine, supervisor and agent are dead, nothing is called active or alive.
+func TestNobodyLivesAfterADeath(t *testing.T) {
+	t.Parallel()
+	s := imported(t, one("content-T1.json", `{"agent": "content", "task_id": "T1", "status": "in_progress", "progress_percent": 20}`))
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
+	s.write()
+	s.has("progress/checkpoints/content-T1.json", `"alive"`)
+	s.has("progress/STATUS.md", "| Content (Harper) | Active |")
+	v := s.view()
+	v.Status = pawl.StatusInterrupted
+	s.files = foreigntest.With(s.files, sitebuilder.Codec.Write(s.files, v))
+	s.has("progress/checkpoints/content-T1.json", `"stopped"`, `"status": "in_progress"`)
+	s.has("progress/STATUS.md", "| Content (Harper) | In Progress |")
 }

@@ -42,11 +42,12 @@ func (w *writer) checkpoint(k *work) {
 		data = base.Data
 	}
 	e := w.begin(k, name, data)
+	still := w.untouched(k, e, open, cleared)
 	w.fill(e, k, open, cleared)
-	if e.changed {
+	if e.changed && !still {
 		e.set(stamp(w.State.Updated), "updated_at")
 	}
-	k.touched = e.changed || st.Attempts > 0 || len(cleared) > 0 || ours(e)
+	k.touched = e.changed && !still || st.Attempts > 0 || len(cleared) > 0 || ours(e)
 	k.percent = e.number("progress_percent")
 	w.put(name, e.text)
 	if k.word == complete && name == current {
@@ -54,12 +55,20 @@ func (w *writer) checkpoint(k *work) {
 	}
 }
 
+// live returns the attempts that are at work on a task; of a run that nobody works on none is, whatever the journal still has.
+func (w *writer) live(k *work) []*pawl.AttemptState {
+	if w.Status == pawl.StatusInterrupted {
+		return nil
+	}
+	return k.state.Live()
+}
+
 // standing returns what a step's checkpoint is to say of it. It knows no other words.
 func (w *writer) standing(k *work, open []pawl.Blocker) word {
 	switch st := k.state; {
 	case st.Status == pawl.Done:
 		return complete
-	case st.Status == pawl.GaveUp, st.Status == pawl.Skipped, st.Status == pawl.AwaitsGate, len(open) > 0 && len(st.Live()) == 0:
+	case st.Status == pawl.GaveUp, st.Status == pawl.Skipped, st.Status == pawl.AwaitsGate, len(open) > 0 && len(w.live(k)) == 0:
 		return blocked
 	}
 	return inProgress
@@ -130,6 +139,9 @@ func (w *writer) fill(e *editor, k *work, open, cleared []pawl.Blocker) {
 // percentOf returns the progress: by the counts, where there are some. One that another way of rounding gives stays.
 func (w *writer) percentOf(e *editor, k *work) int {
 	was, total := e.number("progress_percent"), e.number("subtasks", "total")
+	if e.made && k.stream != nil {
+		was = max(was, k.stream.percent())
+	}
 	now := was
 	switch p := k.state.Progress; {
 	case k.word == complete:
@@ -201,7 +213,7 @@ func (w *writer) claim(e *editor, key string, known map[string]bool, names []str
 
 // leftBehind returns what was begun of a step that nobody works on now.
 func (w *writer) leftBehind(k *work) foreign.Partial {
-	if w.Partial == nil || k.word == complete || k.state.Attempts == 0 || len(k.state.Live()) > 0 {
+	if w.Partial == nil || k.word == complete || k.state.Attempts == 0 || len(w.live(k)) > 0 {
 		return foreign.Partial{}
 	}
 	if p := w.Partial(k.ID); p != nil {
@@ -228,7 +240,7 @@ func (w *writer) criteria(e *editor, k *work) {
 			e.set(w.evidence(k, name), "acceptance_evidence", name)
 		case last != nil && len(last.Unmet) > 0 && !failed && k.Accept[name] != "":
 			e.set(true, "acceptance_criteria_met", name)
-		case was == nil, failed && len(k.state.Live()) == 0:
+		case was == nil, failed && len(w.live(k)) == 0:
 			e.set(false, "acceptance_criteria_met", name)
 		}
 	}
@@ -318,7 +330,7 @@ func (w *writer) goOn(e *editor, k *work, open []pawl.Blocker) string {
 
 // heartbeat says when the work was last seen alive.
 func (w *writer) heartbeat(e *editor, k *work) {
-	live := k.state.Live()
+	live := w.live(k)
 	if len(live) == 0 {
 		if e.says("heartbeat", "status") == "alive" {
 			e.set("stopped", "heartbeat", "status")
@@ -339,7 +351,7 @@ func (w *writer) heartbeat(e *editor, k *work) {
 
 // effort says what the work took beside what it was estimated at.
 func (w *writer) effort(e *editor, k *work) {
-	if k.state.Seconds <= 0 || len(k.state.Live()) > 0 {
+	if k.state.Seconds <= 0 || len(w.live(k)) > 0 {
 		return
 	}
 	e.set(hours(k.state.Seconds), "effort", "actual_hours")

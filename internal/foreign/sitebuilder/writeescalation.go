@@ -33,7 +33,7 @@ func (w *writer) escalate() {
 	said := w.reader.asked
 	var edits []splice.Edit
 	var more strings.Builder
-	last := lastNumber(said)
+	last := 0
 	for _, k := range w.works {
 		if k.state == nil || k.imported {
 			continue
@@ -52,6 +52,9 @@ func (w *writer) escalate() {
 			}
 		}
 		for _, a := range wanted {
+			if last == 0 {
+				last = w.lastNumber()
+			}
 			last++
 			more.WriteString(a.entry(last, k.task))
 		}
@@ -69,11 +72,22 @@ func (w *writer) escalate() {
 	}
 }
 
-func lastNumber(said []escalation) int {
+// numbered is one escalation, or several: ESC-001/003.
+var numbered = pattern.New(`\bESC-(\d{1,6}(?:/\d{1,6})*)`)
+
+// lastNumber returns the last number that any file of the team has for an escalation: agents write of some that stand in no list.
+func (w *writer) lastNumber() int {
 	last := 0
-	for _, e := range said {
-		n, _ := strconv.Atoi(strings.TrimPrefix(e.id, "ESC-"))
-		last = max(last, n)
+	for name, f := range w.there {
+		if !strings.HasPrefix(name, w.base) {
+			continue
+		}
+		for _, m := range numbered.FindAllSubmatch(f.Data, -1) {
+			for number := range strings.SplitSeq(string(m[1]), "/") {
+				n, _ := strconv.Atoi(number)
+				last = max(last, n)
+			}
+		}
 	}
 	return last
 }

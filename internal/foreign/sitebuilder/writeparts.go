@@ -314,7 +314,7 @@ func (w *writer) faults(k *work, open []pawl.Blocker) []told {
 	case st.Finished():
 	case st.Status == pawl.GaveUp:
 		add(typeAttempt, cmp.Or(st.Why, "it failed"), st.Ended, true)
-	case last != nil && last.Why != "" && len(st.Live()) == 0 && len(open) == 0:
+	case last != nil && last.Why != "" && len(w.live(k)) == 0 && len(open) == 0:
 		add(typeAttempt, last.Why, st.Ended, false)
 	}
 	return all

@@ -71,7 +71,7 @@ func (w *writer) status() {
 		data = []byte(strings.ReplaceAll("# Orchestration Status\n\n**Last Updated**: -\n**Overall Progress**: 0% (0/"+strconv.Itoa(len(w.works))+" tasks)\n\n---\n\n"+
 			"## Active Agents\n\n| Agent | Status | Current Task | Last Checkpoint |\n|-------|--------|--------------|-----------------|\n", "\n", w.eol))
 	}
-	data = w.overall(w.checkpointTable(w.agentRows(data)))
+	data = w.overall(w.checkpointTable(w.agentRows(w.streamRows(data))))
 	if string(data) != string(before) {
 		w.put(name, withField(data, "Last Updated", stamp(w.State.Updated), nil))
 	}
@@ -136,6 +136,7 @@ func (w *writer) overall(data []byte) []byte {
 type agentStanding struct {
 	status, task, last string
 	ours               bool // the run has worked for it
+	stream             bool // the task is all that the agent has, and its row may say which part of it
 }
 
 // standings returns where the agents stand that the run has worked for, or that have a checkpoint, and their names in order.
@@ -170,7 +171,7 @@ func (w *writer) agentStanding(works []*work) agentStanding {
 		switch {
 		case k.word == unknown && !k.state.Finished():
 			now, status = 2, "Idle"
-		case len(k.state.Live()) > 0:
+		case len(w.live(k)) > 0:
 			now, status = 5, "Active"
 		case k.word == blocked:
 			now, status = 4, "Blocked"
@@ -178,7 +179,7 @@ func (w *writer) agentStanding(works []*work) agentStanding {
 			now, status = 3, "In Progress"
 		}
 		if now > weight {
-			weight, s.status, s.task = now, status, "—"
+			weight, s.status, s.task, s.stream = now, status, "—", k.stream != nil
 			if now > 2 {
 				s.task = strings.TrimSpace(k.task + " " + oneLine(k.Name))
 				if k.Name == k.task {
@@ -236,6 +237,35 @@ func (w *writer) agentRows(data []byte) []byte {
 	return data
 }
 
+// streamRows says of streams that the run has finished that they are complete.
+func (w *writer) streamRows(data []byte) []byte {
+	var edits []splice.Edit
+	for _, s := range splice.Sections(splice.Lines(data)) {
+		rows := splice.Table(s.Lead())
+		if !strings.EqualFold(s.Title, "Stream Progress") || !hasTitles(rows, "stream") {
+			continue
+		}
+		column := columnsOf(rows)
+		for _, row := range rows[1:] {
+			if !w.finished(strings.Trim(column.cell(row, "stream"), "* ")) {
+				continue
+			}
+			for title, text := range map[string]string{"complete": column.cell(row, "tasks"), "in progress": "0", "blocked": "0", "progress": "100%"} {
+				edits = append(edits, column.edit(row, title, text)...)
+			}
+			if meaning(column.cell(row, "status")) != complete {
+				edits = append(edits, column.edit(row, "status", "Complete")...)
+			}
+		}
+	}
+	return splice.Apply(data, edits)
+}
+
+// finished reports whether the run has finished a task.
+func (w *writer) finished(task string) bool {
+	return slices.ContainsFunc(w.works, func(k *work) bool { return k.task == task && k.touched && !k.imported && k.word == complete })
+}
+
 // ownerOf returns which of the agents a row is of: that of its whole cell, else of its first word.
 func ownerOf(cell string, agents []string) string {
 	for _, agent := range agents {
@@ -274,23 +304,28 @@ func (c columns) row(n int, values map[string]string) string {
 // idle or complete.
 func changeRow(row splice.Row, column columns, now agentStanding) []splice.Edit {
 	var edits []splice.Edit
-	set := func(title, text string) {
-		if i, ok := column[title]; ok && i < len(row.Cells) && row.Cells[i] != text {
-			if from, to, ok := cellAt(row.Line, i); ok {
-				edits = append(edits, splice.Edit{From: from, To: to, Text: text})
-			}
-		}
-	}
-	if meaning(column.cell(row, "status")) != meaning(now.status) {
+	set := func(title, text string) { edits = append(edits, column.edit(row, title, text)...) }
+	was := column.cell(row, "status")
+	if meaning(was) != meaning(now.status) || strings.EqualFold(was, "Active") && now.status != "Active" { // nobody is at work
 		set("status", now.status)
 	}
-	if now.task != "—" {
+	if now.task != "—" && (!now.stream || column.cell(row, "current task") == "") {
 		set("current task", inTable(now.task))
 	}
 	if now.last != "—" {
 		set("last checkpoint", now.last)
 	}
 	return edits
+}
+
+// edit returns the edit, if there is one, by which a row says something in a column.
+func (c columns) edit(row splice.Row, title, text string) []splice.Edit {
+	if i, ok := c[title]; ok && text != "" && i < len(row.Cells) && row.Cells[i] != text {
+		if from, to, ok := cellAt(row.Line, i); ok {
+			return []splice.Edit{{From: from, To: to, Text: text}}
+		}
+	}
+	return nil
 }
 
 // cellAt returns where the text of a row's cell stands in the file.
@@ -389,6 +424,9 @@ func (w *writer) rows(there map[[2]string]splice.Row) string {
 // row returns a task's row, and its cells.
 func (w *writer) row(k *work) (text string, cells []string) {
 	progress, at, status := "0%", "—", cmp.Or(string(k.word), "not started")
+	if k.stream != nil {
+		progress = strconv.Itoa(k.stream.percent()) + "%"
+	}
 	if e := edit(w.data(w.pathOf(k))); e != nil {
 		progress, status = strconv.Itoa(e.number("progress_percent"))+"%", cmp.Or(oneLine(e.says("status")), status)
 		if up, _, _ := foreign.ParseTime(e.says("updated_at")); !up.IsZero() {
