@@ -40,7 +40,7 @@ func (a *app) importCommand() *cobra.Command {
 			return a.importFrom(c.Context(), args[0], optional(args, 1), o)
 		},
 	}
-	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what is found: run, position, work that is left, findings")
+	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what is found: run, position, work that is left, the newest checkpoints, findings")
 	c.Flags().BoolVar(&o.fresh, "fresh", false, "do not go on with it: set its state aside, in its own archive")
 	c.Flags().BoolVar(&o.yes, "yes", false, "do not ask on a terminal what its system asks: go on with it")
 	c.MarkFlagsMutuallyExclusive("dry-run", "fresh")
@@ -351,9 +351,39 @@ func (a *app) printReading(r importReport) error {
 	if err := table(a.Out, []string{"PHASE", "STEP", "STATUS", "ITEMS", "NAME"}, rows); err != nil {
 		return err
 	}
+	if err := a.printSaved(r.Saved); err != nil {
+		return err
+	}
 	fmt.Fprintf(a.Out, "\n%s, %s, %s, %s\n", count(len(r.Gates), "gate"), count(len(r.Memories), "thing")+" learned", count(len(r.Made), "decision"), count(len(r.Blockers), "blocker"))
 	a.printWorst(r.Findings)
 	return a.printOthers(r.Others)
+}
+
+// mostSaved is how many of another system's checkpoints are listed.
+const mostSaved = 20
+
+// printSaved lists the newest checkpoints that another system took, the oldest first.
+func (a *app) printSaved(saved []foreign.Checkpoint) error {
+	if len(saved) == 0 {
+		return nil
+	}
+	fmt.Fprintln(a.Out)
+	if more := len(saved) - mostSaved; more > 0 {
+		fmt.Fprintf(a.Out, "%s before these\n", count(more, "checkpoint"))
+		saved = saved[more:]
+	}
+	var rows [][]string
+	for _, c := range saved {
+		at, valid := "", "valid"
+		if !c.Time.IsZero() {
+			at = stamp(c.Time)
+		}
+		if !c.Valid {
+			valid = "not valid"
+		}
+		rows = append(rows, []string{oneLine(c.ID), string(c.Step), cmp.Or(c.Native, string(c.Kind)), at, valid})
+	}
+	return table(a.Out, []string{"CHECKPOINT", "STEP", "KIND", "TIME", "FOUND"}, rows)
 }
 
 func (a *app) printOthers(others []otherReport) error {

@@ -43,7 +43,7 @@ func prune(files foreign.Files, records []*Record, keep int, w foreign.World) []
 
 // good reports whether work can go on from a checkpoint.
 func (r *Record) good(w foreign.World) bool {
-	return r.Loads() && !r.Manifest.Status.unsafe() && len(r.Manifest.Issues(r.From.Trust(), w)) == 0
+	return r.Loads() && !r.Manifest.Status.unsafe() && len(r.faults(w)) == 0
 }
 
 // below returns the files in a folder, as ones to be removed.

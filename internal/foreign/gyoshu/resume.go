@@ -35,7 +35,7 @@ func resume(records []*Record, run string, w foreign.World) resumption {
 			continue
 		}
 		m := r.Manifest
-		switch issues := m.Issues(r.From.Trust(), w); {
+		switch issues := r.faults(w); {
 		case len(issues) > 0:
 			res.passed = append(res.passed, passed{r, strings.Join(issues, "; ")})
 		case m.Status.unsafe():

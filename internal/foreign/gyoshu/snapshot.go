@@ -44,7 +44,7 @@ func (r *Record) last(w foreign.World) *LastCheckpoint {
 		l.Validation = "invalid_sha256"
 	case m.Status.unsafe() && len(m.Artifacts) == 0:
 		l.Validation = "emergency_no_artifacts"
-	case len(m.Issues(r.From.Trust(), w)) > 0:
+	case len(r.faults(w)) > 0:
 		l.Validation = "invalid_artifacts"
 	}
 	return l

@@ -128,7 +128,7 @@ func (r *Record) issues(w foreign.World) []string {
 	if !r.Loads() && !onlyOdd {
 		return []string{"Manifest failed to parse or validate"}
 	}
-	return r.Manifest.Issues(r.From.Trust(), w)
+	return r.faults(w)
 }
 
 // orphans returns the checkpoints of a run that cells speak of and that have no manifest.

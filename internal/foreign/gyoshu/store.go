@@ -21,6 +21,17 @@ type Record struct {
 // Loads reports whether Gyoshu sees the checkpoint at all.
 func (r *Record) Loads() bool { return r.Manifest != nil && len(r.Problems) == 0 }
 
+// faults says what is wrong with a checkpoint that Gyoshu loads: with the names of its folders, and with its manifest.
+func (r *Record) faults(w foreign.World) []string {
+	var faults []string
+	for _, n := range []struct{ name, lies, says string }{{"runId", r.Run, r.Manifest.Run}, {"checkpointId", r.ID, r.Manifest.CheckpointID}} {
+		if issue := CheckSegment(n.name, n.lies); issue != "" && n.lies != n.says {
+			faults = append(faults, issue)
+		}
+	}
+	return append(faults, r.Manifest.Issues(r.From.Trust(), w)...)
+}
+
 // Records returns the checkpoints of a title, of one run or with "" of all: those that Gyoshu loads, the newest first and
 // of the same time those first that come last by id, then the others by path. With "" for a title it returns those of all.
 func Records(files foreign.Files, title, run string) []*Record {

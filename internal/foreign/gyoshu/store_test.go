@@ -363,3 +363,25 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("nothing: %+v", s)
 	}
 }
+
+// TestFoldersHaveSafeNames: a checkpoint that lies in a folder whose name leads elsewhere, or is a device's, is no base, whatever
+// its manifest says of itself.
+func TestFoldersHaveSafeNames(t *testing.T) {
+	t.Parallel()
+	good := saved(t, nil, request("a", "S01_load_data", 0))
+	data := good.Find("reports/dunes/checkpoints/run-1/a/checkpoint.json").Data
+	for place, want := range map[string]string{
+		"run-1/CON": "checkpointId contains Windows reserved name: CON", "run-1/..x": "Invalid checkpointId: contains path traversal characters",
+		"NUL/a": "runId contains Windows reserved name: NUL", "a./a": "Invalid runId: ends with a dot or a space",
+	} {
+		files := foreign.Files{{Path: "reports/dunes/checkpoints/" + place + "/checkpoint.json", Data: data}}
+		found := gyoshu.New().Verify(files, foreign.World{Now: noon.Add(time.Hour)})
+		if !slices.ContainsFunc(found, func(f pawl.Finding) bool { return f.Level == pawl.Bad && f.What == want && f.Where == files[0].Path }) {
+			t.Errorf("%s: %+v", place, found)
+		}
+		r, s := resumed(t, files, "dunes", "", foreign.World{})
+		if s.Resumable || s.Last.Validation == "valid" || r.Saved[0].Valid || r.Phases[0].Steps[0].Status == pawl.Done {
+			t.Errorf("%s: %+v %+v", place, s, r)
+		}
+	}
+}

@@ -19,14 +19,15 @@ type takeUp struct {
 	passed    []passed
 	objective string // of the loop
 	world     foreign.World
+	most      int64 // bytes that are hashed for it; 0: all
 }
 
-// Limits of what is told, in bytes, artifacts and bytes.
+// Limits of what is told.
 const (
-	longestCell    = 16 << 10
-	mostArtifacts  = 20
-	mostPassed     = 5
-	largestChecked = 1 << 30 // that is hashed before each stage
+	longestCell   = 16 << 10 // bytes
+	mostArtifacts = 20
+	mostPassed    = 5
+	mostChecked   = 256 << 20 // bytes that are hashed before each stage
 )
 
 // text returns what is told, with the cell in it where that is not too long.
@@ -67,8 +68,12 @@ func (t takeUp) artifacts() (held *Manifest, told string) {
 	m := *t.base
 	m.Artifacts = nil
 	var b strings.Builder
+	w, size := t.world, int64(0)
 	for i, a := range t.base.Artifacts {
-		found, good := a.found(t.trust, t.world)
+		if size += a.Size; t.most > 0 && size > t.most {
+			w.Hash = nil
+		}
+		found, good := a.found(t.trust, w)
 		if good {
 			m.Artifacts = append(m.Artifacts, a)
 		}
@@ -84,9 +89,6 @@ func (t takeUp) artifacts() (held *Manifest, told string) {
 
 // found says how an artifact was found, and whether there is nothing against it.
 func (a Artifact) found(trust Trust, w foreign.World) (what string, good bool) {
-	if a.Size > largestChecked {
-		w.Hash = nil
-	}
 	if issue := a.issue(trust, w); issue != "" {
 		return issue + "; it is not loaded", false
 	}
@@ -172,5 +174,5 @@ func (codec) Prescribes(state *pawl.State, plan *pawl.Plan, w foreign.World, ste
 	if m.imported(last) {
 		return ""
 	}
-	return takeUp{base: m.request(m.idOf(last), last, state.Steps[last].Ended).manifest(), trust: Local, objective: m.objective(step), world: w}.text()
+	return takeUp{base: m.request(m.idOf(last), last, state.Steps[last].Ended).manifest(), trust: Local, objective: m.objective(step), world: w, most: mostChecked}.text()
 }

@@ -79,6 +79,26 @@ func TestMirrorPrescribes(t *testing.T) {
 	}
 }
 
+// TestMuchIsNotHashedBeforeEachStage: what is larger than can be looked at before each stage is told to be so, and loaded.
+func TestMuchIsNotHashedBeforeEachStage(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	many, looked := pawl.Outputs{}, map[string]bool{}
+	for _, name := range []string{"out/a.csv", "out/b.csv", "out/c.csv"} {
+		many[name] = pawl.Content{SHA256: csv["out/tides.csv"].SHA256, Size: 200 << 20}
+	}
+	s.start("S01_load_tides", 1)
+	s.done("S01_load_tides", 1, many)
+	text := gyoshu.New().(foreign.Prescriber).Prescribes(s.State, s.Plan, foreign.World{Hash: func(name string) (string, int64, error) {
+		looked[name] = true
+		return csv["out/tides.csv"].SHA256, 200 << 20, nil
+	}}, "clean-2")
+	says(t, text, `c = pd.read_csv("out/c.csv")`, `"out/a.csv": as it was saved`, `"out/b.csv": nobody looked at it`, `"out/c.csv": nobody looked at it`)
+	if len(looked) != 1 {
+		t.Errorf("%v", looked)
+	}
+}
+
 // TestTheCellFits: a cell that is too long for a prompt stays out of it.
 func TestTheCellFits(t *testing.T) {
 	t.Parallel()

@@ -32,7 +32,7 @@ func (r *research) examineRecord(rec *Record, w foreign.World) []pawl.Finding {
 	}
 	m := rec.Manifest
 	f.examineTwins(m)
-	issues := m.Issues(rec.From.Trust(), w)
+	issues := rec.faults(w)
 	for _, issue := range issues {
 		f.bad(0, "%s", issue)
 	}
