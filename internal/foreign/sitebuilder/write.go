@@ -44,8 +44,8 @@ type writer struct {
 	boxes  map[string]*box          // by name
 	works  []*work
 	all    []*work // beside them those of others, of which there is a checkpoint
-	eol    string // of Markdown that is made
-	found  bool   // there is a team already
+	eol    string  // of Markdown that is made
+	found  bool    // there is a team already
 }
 
 // work is a step of a run, as a task of an agent.
