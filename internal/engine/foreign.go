@@ -52,6 +52,12 @@ func OpenForeign(ctx context.Context, p *project.Project, codec foreign.Codec, d
 	return f, nil
 }
 
+// Silence says after how long without a sign of life nobody is taken to be at work any more, and after how long the work is
+// taken to stand still; 0: as the codec has it.
+func (f *ForeignFolder) Silence(quiet, stalled time.Duration) {
+	f.world.Quiet, f.world.Stalled = quiet, stalled
+}
+
 // saidOnce returns what says what the journal of a run says, and reads each once; nothing, where there is none that can be read.
 func saidOnce(ctx context.Context, p *project.Project) func(string) (*pawl.State, *pawl.Plan) {
 	known := map[string]*Run{}
