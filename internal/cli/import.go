@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/foreign"
 	"pawl/internal/project"
@@ -286,7 +288,13 @@ func (a *app) openForeign(ctx context.Context, codec foreign.Codec, dir string) 
 	if err != nil || !filepath.IsLocal(pathIn(p, dir)) {
 		p = nil
 	}
-	return engine.OpenForeign(ctx, p, codec, dir)
+	folder, err := engine.OpenForeign(ctx, p, codec, dir)
+	if err != nil || p == nil {
+		return folder, err
+	}
+	c, err := config.Read(p.Config())
+	folder.Silence(time.Duration(c.Warning), time.Duration(c.Stalled))
+	return folder, err
 }
 
 func othersIn(folder *engine.ForeignFolder, places []string) []otherReport {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"pawl"
 	"pawl/internal/foreign"
@@ -41,6 +42,12 @@ func OpenForeign(ctx context.Context, p *project.Project, codec foreign.Codec, d
 		f.world.Unread = append(f.world.Unread, unread.Where)
 	}
 	return f, nil
+}
+
+// Silence says after how long without a sign of life nobody is taken to be at work any more, and after how long the work is
+// taken to stand still; 0: as the codec has it.
+func (f *ForeignFolder) Silence(quiet, stalled time.Duration) {
+	f.world.Quiet, f.world.Stalled = quiet, stalled
 }
 
 // saidOnce returns what says what the journal of a run says, and reads each once; nothing, where there is none that can be read.

@@ -197,6 +197,10 @@ type World struct {
 	// nobody knows.
 	Scan func(since time.Time, but ...string) doubt.Census
 
+	// Quiet is after how long without a sign of life nobody is taken to be at work any more, Stalled after how long the work is
+	// taken to stand still. Zero: as the codec has it.
+	Quiet, Stalled time.Duration
+
 	// Items are those of the step that Meets is asked of, as the run knows them that asks. Nil: no run does.
 	Items []Item
 }

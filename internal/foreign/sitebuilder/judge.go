@@ -95,7 +95,7 @@ func (r *reader) weigh(j *job) {
 		j.unmet = j.lacking()
 	}
 	j.missing = r.notThere(j)
-	j.step.Status = j.standing(r.now)
+	j.step.Status = j.standing(r.clock)
 }
 
 // said returns what is said of a job, and what that means: by its checkpoint, else by the registry, else by its stream's row.
@@ -166,15 +166,15 @@ func (r *reader) notThere(j *job) []string {
 	return missing
 }
 
-// standing returns a job's status in pawl's words: nobody is at work on it who was not heard of for ten minutes.
-func (j *job) standing(now time.Time) pawl.StepStatus {
+// standing returns a job's status in pawl's words: nobody is at work on it who was not heard of for as long as the clock says.
+func (j *job) standing(at clock) pawl.StepStatus {
 	switch j.status {
 	case complete:
 		if len(j.unmet) == 0 && len(j.missing) == 0 {
 			return pawl.Done
 		}
 	case inProgress:
-		if j.point != nil && j.point.fresh(now) {
+		if j.point != nil && j.point.fresh(at) {
 			return pawl.Running
 		}
 	case inReview:
@@ -195,9 +195,9 @@ func (j *job) skipped() bool {
 }
 
 // fresh reports whether somebody is at work on it as far as the document's rule tells.
-func (c *checkpoint) fresh(now time.Time) bool {
-	last := c.activity(now)
-	return !last.IsZero() && now.Sub(last) <= quietAfter
+func (c *checkpoint) fresh(at clock) bool {
+	last := c.activity(at.now)
+	return !last.IsZero() && at.now.Sub(last) <= at.quiet
 }
 
 // describe says the rest of a job.
@@ -225,7 +225,7 @@ func (r *reader) describe(j *job) {
 	for _, name := range slices.Concat(c.created, c.modified) {
 		s.Claims = append(s.Claims, foreign.Claim{Path: name})
 	}
-	s.Why, s.Resume = j.why(r.now), j.goOn()
+	s.Why, s.Resume = j.why(r.clock), j.goOn()
 	if s.Status != pawl.Done && j.status != notStarted {
 		s.Partial = &foreign.Partial{Created: c.created, Modified: c.modified, Last: c.last}
 	}

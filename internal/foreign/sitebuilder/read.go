@@ -21,6 +21,7 @@ type reader struct {
 	index map[string]int // path → where it is among them
 	world foreign.World
 	now   time.Time
+	clock clock
 	out   foreign.Reading
 
 	board    board
@@ -71,6 +72,7 @@ func newReader(files foreign.Files, w foreign.World) *reader {
 	for i, f := range files {
 		r.index[f.Path] = i
 	}
+	r.clock = clock{w.Now, cmp.Or(w.Quiet, quietAfter), cmp.Or(w.Stalled, stalledAfter)}
 	r.out.System, r.out.Facts = System, map[string]string{}
 	return r
 }

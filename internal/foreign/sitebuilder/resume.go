@@ -50,7 +50,7 @@ func (j *job) left() []string {
 }
 
 // why says why a job is not done.
-func (j *job) why(now time.Time) string {
+func (j *job) why(at clock) string {
 	switch c := j.point; {
 	case j.status == complete && len(j.left()) > 0:
 		return "it says that it is complete, and is not: " + strings.Join(j.left(), "; ")
@@ -61,21 +61,21 @@ func (j *job) why(now time.Time) string {
 		}
 		return "blocked: " + cmp.Or(strings.Join(all, "; "), "it does not say by what")
 	case j.status == inProgress:
-		return c.silence(now)
+		return c.silence(at)
 	}
 	return ""
 }
 
 // silence says for how long nothing was heard of a task; empty where somebody is at work.
-func (c *checkpoint) silence(now time.Time) string {
-	last := c.activity(now)
+func (c *checkpoint) silence(at clock) string {
+	last := c.activity(at.now)
 	if last.IsZero() {
 		return "nothing says when its agent was last at work"
 	}
-	switch age := now.Sub(last); {
-	case age > stalledAfter:
+	switch age := at.now.Sub(last); {
+	case age > at.stalled:
 		return fmt.Sprintf("stalled: nothing was heard of its agent since %s", stamp(last))
-	case age > quietAfter:
+	case age > at.quiet:
 		return fmt.Sprintf("timed out: nothing was heard of its agent since %s", stamp(last))
 	}
 	return ""
@@ -265,13 +265,13 @@ func (r *reader) position(next *job, total int) {
 	at := slices.Index(r.jobs, next)
 	r.out.Position = pawl.Position{Phase: 1, PhaseTotal: 1, PhaseName: System, Step: at + 1, StepTotal: total, StepID: next.id, StepName: next.title(),
 		Item: next.step.Done, ItemTotal: next.step.Total}
-	r.out.Resume = next.mayResume(r.now)
+	r.out.Resume = next.mayResume(r.clock)
 	r.out.Next = strings.TrimSpace(fmt.Sprintf("%s of %s. %s", next.task, cmp.Or(next.agent, "nobody yet"), oneLine(next.step.Resume)))
 	r.out.Prompt = next.prompt()
 }
 
 // mayResume says whether a job may be dispatched, and how.
-func (j *job) mayResume(now time.Time) string {
+func (j *job) mayResume(at clock) string {
 	c := j.point
 	switch {
 	case c == nil && j.status == blocked:
@@ -281,7 +281,7 @@ func (j *job) mayResume(now time.Time) string {
 	case c == nil:
 		return "task " + j.task + " may be dispatched: nobody has begun it"
 	case j.step.Status == pawl.Running:
-		return fmt.Sprintf("still at work: %s was heard of at %s; wait until %s", j.agent, stamp(c.activity(now)), stamp(c.activity(now).Add(quietAfter)))
+		return fmt.Sprintf("still at work: %s was heard of at %s; wait until %s", j.agent, stamp(c.activity(at.now)), stamp(c.activity(at.now).Add(at.quiet)))
 	case len(j.left()) > 0:
 		return "task " + j.task + " says that it is complete, and is not: only what is not met is dispatched"
 	case j.status == blocked:

@@ -73,7 +73,13 @@ func (codec) Unfinished(files foreign.Files, w foreign.World, plan *pawl.Plan) (
 	return "", ""
 }
 
-// The scale by which an agent's silence is judged. The original has three that differ.
+// clock is the time, with the scale by which an agent's silence is judged.
+type clock struct {
+	now            time.Time
+	quiet, stalled time.Duration
+}
+
+// The scale where a project's settings say nothing. The original has three that differ.
 const (
 	quietAfter   = 10 * time.Minute
 	stalledAfter = 30 * time.Minute

@@ -65,11 +65,11 @@ func (v *verifier) status(j *job) {
 	case word == blocked && len(c.errors) == 0:
 		v.fault(pawl.Bad, c, "say by what, in errors", "task %s is blocked, and does not say by what", j.task)
 	case word == blocked:
-		v.fault(pawl.Warn, c, "clear its errors, then: "+resume(j), "%s", "task "+j.task+" is "+j.why(v.now))
+		v.fault(pawl.Warn, c, "clear its errors, then: "+resume(j), "%s", "task "+j.task+" is "+j.why(v.clock))
 	case word == inProgress && c.resumable != nil && !*c.resumable:
 		v.fault(pawl.Bad, c, "", "task %s is not complete, and says that it cannot be resumed", j.task)
-	case word == inProgress && c.silence(v.now) != "":
-		v.fault(pawl.Warn, c, resume(j), "task %s: %s", j.task, c.silence(v.now))
+	case word == inProgress && c.silence(v.clock) != "":
+		v.fault(pawl.Warn, c, resume(j), "task %s: %s", j.task, c.silence(v.clock))
 	}
 }
 

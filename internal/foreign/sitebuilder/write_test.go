@@ -420,6 +420,18 @@ func TestFinishedIsWhole(t *testing.T) {
 	}
 }
 
+// TestNobodyEstimated: a plan's default is no estimate.
+func TestNobodyEstimated(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, foreigntest.Plan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x}]}]\n"), nil)
+	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.StepDone{Step: "T060", Attempt: 1, Token: ref("T060", 1).Token, Stats: &pawl.AttemptStats{Seconds: 5400}})
+	s.write()
+	s.has("progress/checkpoints/migration-T060.json", `"actual_hours": 1.5`)
+	if strings.Contains(string(s.files.Find(points+"migration-T060.json").Data), "estimated_hours") {
+		t.Error("it has an estimate, which nobody made")
+	}
+}
+
 // TestStatusIsOfAllAgents: STATUS.md sums up all checkpoints that there are, also of tasks that the run has none of. Rows that
 // others keep of their agents stay.
 func TestStatusIsOfAllAgents(t *testing.T) {

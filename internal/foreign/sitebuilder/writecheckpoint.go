@@ -355,10 +355,21 @@ func (w *writer) effort(e *editor, k *work) {
 		return
 	}
 	e.set(hours(k.state.Seconds), "effort", "actual_hours")
-	if k.Estimate > 0 {
-		e.set(hours(time.Duration(k.Estimate).Seconds()), "effort", "estimated_hours")
+	if estimate := k.estimated(); estimate > 0 {
+		e.set(estimate, "effort", "estimated_hours")
 	}
 	e.set(k.state.Attempts, "effort", "attempts")
+}
+
+// estimated returns the hours that the registry or the plan estimates; 0 where nobody did: the plan's default is no estimate.
+func (k *work) estimated() float64 {
+	if k.entry != nil && sizes[k.entry.estimate] > 0 {
+		return sizes[k.entry.estimate]
+	}
+	if k.Estimate == pawl.Duration(pawl.DefaultEstimate) {
+		return 0
+	}
+	return hours(time.Duration(k.Estimate).Seconds())
 }
 
 // archive keeps a complete checkpoint. What was in the archive of an earlier completion is kept by its time.
