@@ -157,8 +157,11 @@ func didYouMean(c *cobra.Command, name string) string {
 	return c.CommandPath() + " --help"
 }
 
-// wrongUsage adds to an error how the command is used.
+// wrongUsage adds to an error how the command is used, unless it says itself what to do.
 func wrongUsage(c *cobra.Command, err error) error {
+	if pawl.HintOf(err) != "" {
+		return err
+	}
 	return usageError(c.CommandPath()+" --help", "%v; usage: %s", err, c.UseLine())
 }
 

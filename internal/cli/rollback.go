@@ -27,7 +27,12 @@ func (a *app) rollbackCommand() *cobra.Command {
 			"brought back, as pawl restore does. Cut off, pawl rollback goes on where it was: what is proven to be undone is not\n" +
 			"undone again.",
 		Example: "  pawl rollback --to build --dry-run\n  pawl rollback --to 3f2a91c0 --yes\n  pawl rollback",
-		Args:    cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("pawl checkpoints", "the checkpoint is named by --to: pawl rollback --to %s", args[0])
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.travel(c.Context(), func(t *traveller) error {
 				target, err := a.rollbackTarget(c.Context(), t, o.to)

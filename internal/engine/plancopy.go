@@ -44,8 +44,9 @@ func planOf(home string, state *pawl.State) (*pawl.Plan, error) {
 	if state.Plan.Revision == 0 {
 		return &pawl.Plan{Name: state.Name}, nil
 	}
+	hint := "pawl recover " + string(state.Run)
 	damaged := func(format string, args ...any) error {
-		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf(format, args...), Hint: "pawl recover " + string(state.Run)}
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf(format, args...), Hint: hint}
 	}
 	path := filepath.Join(home, filepath.Base(state.Plan.File))
 	data, err := os.ReadFile(path)
@@ -53,6 +54,9 @@ func planOf(home string, state *pawl.State) (*pawl.Plan, error) {
 		return nil, damaged("the plan as it was run: %w", err)
 	}
 	if sum := hash(data); sum != state.Plan.SHA256 {
+		if state.Plan.Source == "" {
+			hint += " --plan FILE --accept, with the changed plan as a FILE of your own: what you change there later is taken over too"
+		}
 		return nil, damaged("%s is not the plan that the journal names (sha256 %.12s, recorded %.12s)", path, sum, state.Plan.SHA256)
 	}
 	return pawl.ReadPlan(path, data)
