@@ -240,7 +240,7 @@ func (w *writer) add(t *sqldump.Table, values map[string]sqldump.Value) {
 	for _, column := range []string{"last_updated", "updated_at"} {
 		values[column] = sqldump.TextOf(likeTime(w.State.Updated, w.model("")))
 	}
-	if slices.Contains(t.Columns, "id") {
+	if t.Gives("id") {
 		values["id"] = w.nextID(t)
 	}
 	var row []sqldump.Pair
@@ -254,12 +254,14 @@ func (w *writer) add(t *sqldump.Table, values map[string]sqldump.Value) {
 	w.source.Append(t, row)
 }
 
-// nextID returns the id of a new row, and lets the sequence count it.
+// nextID returns the id of a new row, and lets the sequence count it. A row without one gets the next one of its database.
 func (w *writer) nextID(t *sqldump.Table) sqldump.Value {
 	last := 0
 	for _, row := range t.Rows {
 		if id, err := strconv.Atoi(text(row, "id")); err == nil {
 			last = max(last, id)
+		} else {
+			last++
 		}
 	}
 	for _, c := range w.source.Counters {

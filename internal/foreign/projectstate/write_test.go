@@ -363,6 +363,22 @@ func TestANewRow(t *testing.T) {
 	says(t, s.write(), "status", "active", "last_updated", "2026-02-28 12:03:00.000000", "created_at", "2026-02-28 12:01:00.000000")
 }
 
+// Where the rows leave their id to the database, a new one does too; one that has to name it takes none that the database gave.
+func TestANewRowIsCountedAsTheOthers(t *testing.T) {
+	t.Parallel()
+	const made = "CREATE TABLE project_state (id INTEGER PRIMARY KEY, project_id VARCHAR(36) NOT NULL UNIQUE, status VARCHAR(50) NOT NULL);\n"
+	const row = "INSERT INTO project_state (project_id, status) VALUES ('" + first + "', 'active');\n"
+	for dump, want := range map[string]string{
+		made + row: "", made + row + "INSERT INTO project_state VALUES (2, '" + second + "', 'active');\n": "3",
+	} {
+		s := newTeller(t, foreign.Files{{Path: "dump.sql", Data: []byte(dump)}}, "")
+		got := s.write()
+		if v, named := got.Get("id"); v.Text != want || named != (want != "") {
+			t.Errorf("the id is %q, want %q, in\n%s", v.Text, want, s.files[0].Data)
+		}
+	}
+}
+
 // Before anything happens to an imported project, its file stays as it was found.
 func TestNothingHappenedYet(t *testing.T) {
 	t.Parallel()

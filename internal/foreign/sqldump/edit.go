@@ -107,6 +107,10 @@ func (t *Table) Takes(column string) bool {
 	return slices.Contains(t.Columns, column) && (!copied || slices.Contains(t.last.columns, column))
 }
 
+// Gives reports whether the statement that a row is added behind says itself what stands in a column. What it leaves out, a
+// database puts in.
+func (t *Table) Gives(column string) bool { return t.last != nil && slices.Contains(t.last.columns, column) }
+
 // insert adds a text at a place, behind what was added there before.
 func (d *Dump) insert(at int, text string) {
 	d.edits = append(d.edits, splice.Edit{From: at, To: at, Text: text})
