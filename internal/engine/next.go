@@ -358,7 +358,7 @@ func (d *decider) end() {
 		case g.Halts() && g.Answer != nil && g.Answer.Answer != pawl.Approved:
 			why := "the " + g.Budget + " budget was not raised"
 			if g.Purpose == pawl.ForRebuilt {
-				why = strings.TrimSuffix("what was rebuilt is not right: "+g.Answer.Why, ": ")
+				why = strings.TrimSuffix("a person says that it is not to be gone on with: "+g.Answer.Why, ": ")
 			}
 			d.add(action{do: fail, why: why})
 			return

@@ -413,3 +413,82 @@ func TestWhatIsWrong(t *testing.T) {
 	}
 	run(t, db, "ROLLBACK")
 }
+
+// TestATextHoldsWhatIsLoaded: a text is read as SQLite loads it, also where rows give way to others of their key; and what is
+// changed in one of its rows, or added, is there when it is loaded again.
+func TestATextHoldsWhatIsLoaded(t *testing.T) {
+	t.Parallel()
+	const tables = "CREATE TABLE t (id INTEGER PRIMARY KEY, p TEXT UNIQUE, s TEXT, n TEXT);\nINSERT INTO t (p, s) VALUES ('a', 'active'), ('b', 'paused');\n" +
+		"INSERT INTO t (id, p, s) VALUES (7, 'd', 'active');\n"
+	for _, text := range []string{
+		"INSERT INTO t (p, s) VALUES ('a', 'failed') ON CONFLICT DO NOTHING;",
+		"INSERT INTO t (p, s) VALUES ('a', 'failed'), ('c', 'active') ON CONFLICT (p) DO NOTHING;",
+		"INSERT OR IGNORE INTO t (p, s) VALUES ('a', 'failed');",
+		"INSERT OR REPLACE INTO t (p, s) VALUES ('a', 'failed');",
+		"REPLACE INTO t (p, n) VALUES ('b', 'new');",
+		"INSERT INTO t (p, s) VALUES ('a', 'failed') ON CONFLICT (p) DO UPDATE SET s = 'completed';",
+		"INSERT INTO t (p, s, n) VALUES ('a', 'failed', 'x'), ('b', 'failed', 'y') ON CONFLICT (p) DO UPDATE SET s = EXCLUDED.s, n = excluded.n;",
+		"INSERT INTO t (p, s) VALUES ('a', 'failed') ON CONFLICT (p) DO UPDATE SET p = EXCLUDED.p, s = EXCLUDED.s;\n" +
+			"INSERT INTO t (p, s) VALUES ('a', 'done') ON CONFLICT (p) DO UPDATE SET s = EXCLUDED.s;",
+		"INSERT INTO t VALUES (7, 'z', 'failed', NULL), (8, 'y', 'failed', NULL) ON CONFLICT DO NOTHING;",
+		"INSERT INTO t (p, s) VALUES (NULL, 'failed'), (NULL, 'failed') ON CONFLICT DO NOTHING;",
+	} {
+		read := sqldump.Read([]byte(tables + text))
+		if len(read.Problems) > 0 {
+			t.Errorf("%s: %v", text, read.Problems)
+		}
+		same := func() {
+			t.Helper()
+			text := string(read.Bytes())
+			_, db := made(t, text)
+			if diff := cmp.Diff(loaded(t, db), rowsOf(sqldump.Read([]byte(text)))); diff != "" {
+				t.Errorf("%s: %s", text, diff)
+			}
+		}
+		same()
+		for _, row := range read.Table("t").Rows {
+			read.Set(row, "s", sqldump.TextOf("changed"))
+		}
+		same()
+		read.Append(read.Table("t"), []sqldump.Pair{{Column: "p", Value: sqldump.TextOf("mine")}, {Column: "s", Value: sqldump.TextOf("mine")}})
+		same()
+		for p, rest := range rowsOf(sqldump.Read(read.Bytes())) {
+			if (p == "mine") == strings.HasPrefix(rest, "changed ") {
+				t.Errorf("%s: %s has %s", read.Bytes(), p, rest)
+			}
+		}
+	}
+}
+
+// loaded returns what SQLite has, by p.
+func loaded(t *testing.T, db *sql.DB) map[string]string {
+	t.Helper()
+	rows, err := db.Query("SELECT coalesce(p, 'none'), coalesce(s, '-') || ' ' || coalesce(n, '-') FROM t ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	all := map[string]string{}
+	for rows.Next() {
+		var p, rest string
+		if err := rows.Scan(&p, &rest); err != nil {
+			t.Fatal(err)
+		}
+		all[p] += rest
+	}
+	return all
+}
+
+func rowsOf(d *sqldump.Dump) map[string]string {
+	all := map[string]string{}
+	said := func(row *sqldump.Row, column, none string) string {
+		if v, _ := row.Get(column); v.Kind != sqldump.Null {
+			return v.Text
+		}
+		return none
+	}
+	for _, row := range d.Table("t").Rows {
+		all[said(row, "p", "none")] += said(row, "s", "-") + " " + said(row, "n", "-")
+	}
+	return all
+}

@@ -214,9 +214,26 @@ func TestAnUnknownStatusIsAsked(t *testing.T) {
 		t.Error(r.Status, r.Native)
 	}
 	finds(t, findings, pawl.Bad, `status "Thinking" is none of`)
-	if len(r.Gates) != 3 || r.Gates[0].Step != r.Position.StepID || !strings.Contains(r.Gates[0].Ask, `"Thinking"`) || r.Gates[0].Answer != "" || !strings.HasSuffix(r.Resume, "a person looks first") {
+	if len(r.Gates) != 3 || r.Gates[0].Purpose != pawl.ForRebuilt || !strings.Contains(r.Gates[0].Ask, `"Thinking"`) || r.Gates[0].Answer != "" || !strings.HasSuffix(r.Resume, "a person looks first") {
 		t.Errorf("%+v %s", r.Gates, r.Resume)
 	}
+}
+
+// A project that failed is not gone on with before a person has looked, whatever of it is left; meanwhile its row stays as it is.
+func TestAFailedProjectIsAsked(t *testing.T) {
+	t.Parallel()
+	files := fixture(t, "inserts.sql", "'active'", "'failed'")
+	r, _ := read(t, files, world())
+	if g := r.Gates[0]; r.Status != pawl.StatusFailed || g.Purpose != pawl.ForRebuilt || !g.Halts() || !strings.Contains(g.Ask, `is "failed", and its last action is "It's half done". May it be gone on with?`) {
+		t.Errorf("%s %+v", r.Status, r.Gates)
+	}
+	s := newTeller(t, files, first)
+	gate := r.Gates[0].Gate
+	gate.ID = gate.Identify()
+	s.Tell(pawl.GateOpened{Gate: gate})
+	says(t, s.write(), "status", "failed")
+	s.Tell(pawl.GateAnswered{Gate: gate.ID, Answer: pawl.Approved})
+	says(t, s.write(), "status", "active")
 }
 
 // Times without a zone are UTC, those of the future count for nothing, and what happened lately may still go on.

@@ -72,6 +72,9 @@ func (s *source) problems() []pawl.Finding {
 		if p.Cut {
 			f.Level, f.Hint = pawl.Bad, "bring back a whole copy of it"
 		}
+		if p.Unsure {
+			f.Level, f.Hint = pawl.Bad, "load it into a database, and name that or a new dump of it"
+		}
 		if sqldump.IsUTF16(s.Data) {
 			f.Hint = "iconv -f UTF-16 -t UTF-8 " + s.Path
 		}
@@ -80,9 +83,10 @@ func (s *source) problems() []pawl.Finding {
 	return found
 }
 
-// cut reports whether the file breaks off.
-func (s *source) cut() bool {
-	return slices.ContainsFunc(s.Problems, func(p sqldump.Problem) bool { return p.Cut })
+// doubtful returns why it is not known what is there once the file is loaded: it breaks off, or changes its rows in ways that
+// are not followed.
+func (s *source) doubtful() []pawl.Finding {
+	return slices.DeleteFunc(s.problems(), func(f pawl.Finding) bool { return f.Level != pawl.Bad })
 }
 
 // reader reads files, and notes what is odd about them.

@@ -91,8 +91,8 @@ func (w *writer) choose(r *reader, files foreign.Files) {
 	w.source = &source{File: made, Dump: sqldump.Read([]byte(schemaOf(made)))}
 }
 
-// Refuses says what breaks off, or has no room for the run's row: what is not read to its end is not written into, nor is a new
-// row made beside it, for the old one may be in what is missing.
+// Refuses says what breaks off, changes its rows later on, or has no room for the run's row: what is not known as it will be
+// loaded is not written into, nor is a new row made beside it, for the old one may be in what is missing.
 func (c codec) Refuses(files foreign.Files, run *pawl.State) []pawl.Finding {
 	return newWriter(files, foreign.View{State: run, Now: run.Updated}, c.projectOf(run)).refuses()
 }
@@ -104,13 +104,11 @@ func (w *writer) refuses() []pawl.Finding {
 	}
 	look := []*source{w.source}
 	if w.entry == nil {
-		look = append(look, w.others...)
+		look = append(look, slices.DeleteFunc(slices.Clone(w.others), func(s *source) bool { return s == w.source })...)
 	}
 	var found []pawl.Finding
 	for _, s := range look {
-		if s.cut() {
-			found = append(found, s.problems()...)
-		}
+		found = append(found, s.doubtful()...)
 	}
 	if gone := w.entry == nil && w.State.Imported == System && w.State.ImportedAs == w.project; gone && len(found) == 0 && len(w.others) > 0 {
 		found = append(found, pawl.Finding{Level: pawl.Bad, Where: w.others[0].Path, Hint: "bring back a whole copy of it",
@@ -145,8 +143,12 @@ func orNull(said string, most int) sqldump.Value {
 	return sqldump.TextOf(clip(said, most))
 }
 
-// status returns the run's status in the table's words. A run that waits for a person, or was cut off, is to be gone on with.
+// status returns the run's status in the table's words. A run that waits for a person, or was cut off, is to be gone on with; as
+// long as it is asked whether it may be, it is what it was.
 func (w *writer) status() string {
+	if w.entry != nil && slices.ContainsFunc(w.State.OpenGates(), func(g *pawl.GateState) bool { return g.Purpose == pawl.ForRebuilt }) {
+		return w.entry.native
+	}
 	switch w.Status {
 	case pawl.StatusPaused, pawl.StatusStopped:
 		return "paused"

@@ -30,7 +30,7 @@ func (d *Dump) Set(row *Row, column string, v Value) bool {
 			return c.Value == v
 		}
 		if c.Value != v {
-			d.replace(c.from, c.to, d.written(v, c.from, row.in.copied))
+			d.replace(c.from, c.to, d.written(v, c.from, c.copied))
 			c.Value = v
 		}
 		return true
@@ -109,7 +109,9 @@ func (t *Table) Takes(column string) bool {
 
 // Gives reports whether the statement that a row is added behind says itself what stands in a column. What it leaves out, a
 // database puts in.
-func (t *Table) Gives(column string) bool { return t.last != nil && slices.Contains(t.last.columns, column) }
+func (t *Table) Gives(column string) bool {
+	return t.last != nil && slices.Contains(t.last.columns, column)
+}
 
 // insert adds a text at a place, behind what was added there before.
 func (d *Dump) insert(at int, text string) {
