@@ -139,6 +139,7 @@ func (r *foreignReader) only(at foreignPlace) error {
 	case sqlitefile.Named(name):
 		file.Was = []byte{}
 	}
+	file.Named = true
 	r.files = append(r.files, file)
 	return nil
 }

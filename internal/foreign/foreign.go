@@ -26,6 +26,7 @@ type File struct {
 	Changed time.Time      // when it was last written; zero where that is not known
 	Was     []byte         // not nil: it is a database; Data has tables of it as SQL text, and these are they as they were read
 	Parts   []sqldump.Part // of a database, which were read
+	Named   bool           // somebody named it, and no other file is read
 	Broken  string         // of what is written: the path of the file that it is a copy of, which could not be read and is made anew
 }
 

@@ -44,6 +44,7 @@ type writer struct {
 	entry   *entry    // the row as it is, nil where there is none
 	others  []*source // all that there are
 	project string
+	taken   string // where source is nil: the file that would be made, and is something else
 }
 
 func newWriter(files foreign.Files, v foreign.View, project string) *writer {
@@ -69,8 +70,8 @@ func (w *writer) choose(r *reader, files foreign.Files) {
 	}
 	for _, s := range r.sources {
 		t := s.Table(statesTable)
-		if t == nil || !t.Takes("project_id") || !t.Takes("status") || s.Was == nil && len(t.Rows) == 0 {
-			continue // a text that only makes the table is no dump: somebody's migration
+		if t == nil || !t.Takes("project_id") || !t.Takes("status") || s.Was == nil && len(t.Rows) == 0 && !s.Named {
+			continue // a text that only makes the table is no dump, unless somebody says so: somebody's migration
 		}
 		if w.source == nil || s.Was != nil && w.source.Was == nil {
 			w.source = s
@@ -83,8 +84,9 @@ func (w *writer) choose(r *reader, files foreign.Files) {
 	for _, f := range files {
 		if len(f.Data) == 0 {
 			made = f
-		} else if f.Path == made.Path {
-			return // something else is called so
+		} else if f.Path == made.Path || f.Named {
+			w.taken = f.Path // by something else
+			return
 		}
 	}
 	made.Data = nil
@@ -99,7 +101,7 @@ func (c codec) Refuses(files foreign.Files, run *pawl.State) []pawl.Finding {
 
 func (w *writer) refuses() []pawl.Finding {
 	if w.source == nil {
-		return []pawl.Finding{{Level: pawl.Bad, Where: newDump, What: "it is no dump with rows of " + statesTable + ", and is not written over",
+		return []pawl.Finding{{Level: pawl.Bad, Where: w.taken, What: "it is no dump with rows of " + statesTable + ", and is not written over",
 			Hint: "bring back a copy of it, or move it out of the way"}}
 	}
 	look := []*source{w.source}

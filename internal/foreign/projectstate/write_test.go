@@ -529,6 +529,35 @@ func TestTheRowThatIsLoadedCounts(t *testing.T) {
 	}
 }
 
+// Whoever names a file has the run's row in that file, or is told why not: never in another one.
+func TestTheFileThatIsNamedIsWritten(t *testing.T) {
+	t.Parallel()
+	made, _, _ := strings.Cut(string(fixture(t, "inserts.sql")[0].Data), "INSERT INTO project_state ")
+	for data, refused := range map[string]string{
+		made: "", "": "", "-- mine\n": "it is no dump with rows of project_state",
+		made + "COPY project_state FROM stdin WITH (FORMAT csv);\n1,x\n\\.\n": "a COPY with options is not taken in",
+		made + "INSERT INTO project_state SELECT * FROM old;\n":               "rows that are not given by VALUES are not taken in",
+		made + "INSERT INTO project_state SET status = 'active';\n":           "rows that are not given by VALUES are not taken in",
+	} {
+		s := newTeller(t, foreign.Files{{Path: "dump.sql", Data: []byte(data), Named: true}}, "")
+		out := projectstate.Codec.Write(s.files, s.view(true))
+		refuses := projectstate.Codec.(foreign.Refuser).Refuses(s.files, s.State)
+		if refused == "" && (len(out) != 1 || out[0].Path != "dump.sql" || len(refuses) > 0) {
+			t.Errorf("%q: %+v %+v", data, out, refuses)
+		}
+		if refused != "" && (len(out) > 0 || len(refuses) != 1 || !strings.Contains(refuses[0].What, refused) || !strings.HasPrefix(refuses[0].Where, "dump.sql")) {
+			t.Errorf("%q: %+v %+v", data, out, refuses)
+		}
+		if data == made && len(out) == 1 {
+			s.files = out
+			says(t, s.row(), "status", "active", "current_task_id", "08")
+			if _, named := s.row().Get("id"); named {
+				t.Errorf("its sequence does not count %s", out[0].Data)
+			}
+		}
+	}
+}
+
 // FuzzWrite writes a run into any text. What was there is still there, and it is written once.
 func FuzzWrite(f *testing.F) {
 	for _, name := range []string{"program.sql", "document.sql", "inserts.sql"} {
