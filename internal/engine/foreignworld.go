@@ -59,7 +59,7 @@ func worldOf(ctx context.Context, dir string, commits []foreign.Commit) foreign.
 			return err == nil
 		},
 		Hash: hashedOnce(dir),
-		Scan: func(since time.Time) doubt.Census { return census(ctx, dir, since) },
+		Scan: func(since time.Time, but ...string) doubt.Census { return census(ctx, dir, since, but...) },
 	}
 	if commits != nil {
 		w.Commit = func(hash string) bool {

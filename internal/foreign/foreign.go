@@ -186,8 +186,9 @@ type World struct {
 	// Run returns what the project's own journal says of one of its runs. Nil, or no state: it knows none of that name.
 	Run func(id string) (*pawl.State, *pawl.Plan)
 
-	// Scan counts the project's files, but for those that are ignored, and those that changed since. Nil: nobody knows.
-	Scan func(since time.Time) doubt.Census
+	// Scan counts the project's files but these, those that are ignored and what others made, and those that changed since. Nil:
+	// nobody knows.
+	Scan func(since time.Time, but ...string) doubt.Census
 }
 
 // View is what a codec is told when it writes.
