@@ -157,6 +157,9 @@ func (a *app) sayExamined(r *engine.Run, change *engine.Change, x *engine.Examin
 	if len(x.Verdicts) == 0 {
 		fmt.Fprintln(a.Out, "  nothing is in doubt")
 	}
+	if r.State.ImportNext != "" && !begun(r.State) {
+		fmt.Fprintf(a.Out, "  imported from %s: %s\n", r.State.Imported, r.State.ImportNext)
+	}
 	fmt.Fprintln(a.Out, "\nWould run:")
 	for _, s := range steps {
 		if s.Runs {
@@ -164,6 +167,16 @@ func (a *app) sayExamined(r *engine.Run, change *engine.Change, x *engine.Examin
 		}
 	}
 	return nil
+}
+
+// begun reports whether an attempt of any step was made.
+func begun(s *pawl.State) bool {
+	for _, st := range s.Steps {
+		if st.Attempts > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // sayFindings prints findings; unless all are wanted, only those that a person should know.

@@ -129,7 +129,7 @@ func promptOf(s Step, dense bool) string {
 		return b.String()
 	}
 	if p := s.Partial; p != nil {
-		fmt.Fprintf(&b, "\nIt was begun and not finished. Last action: %s\n", cmp.Or(p.Last, "not known"))
+		fmt.Fprintf(&b, "\nIt was begun, and nothing proves that it is finished. Last action: %s\n", cmp.Or(p.Last, "not known"))
 		list(&b, "Files made", p.Created)
 		list(&b, "Files changed", p.Modified)
 	}

@@ -36,7 +36,11 @@ func (r *reader) reading(e *entry) foreign.Reading {
 	r.saved(&out, e)
 	r.resume(&out, e, index >= 0 && steps[index].Partial != nil)
 	if r.world.Scan != nil {
-		out.Prompt = r.prompt(&out, e, r.census(e))
+		c := r.census(e)
+		out.Prompt = r.prompt(&out, e, c)
+		if _, known := statusOf(e.native); index >= 0 && known && !r.nobody(e) && out.Status == pawl.StatusInterrupted {
+			r.judge(&out, e, &steps[index], c)
+		}
 	}
 	return out
 }
