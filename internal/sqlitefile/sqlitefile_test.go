@@ -414,6 +414,39 @@ func TestWhatIsWrong(t *testing.T) {
 	run(t, db, "ROLLBACK")
 }
 
+// TestAllOrNothing: where one of several changes cannot be made, in whichever table, none of them is there, nor is a table that was
+// to be made; and nobody is kept waiting for the rest.
+func TestAllOrNothing(t *testing.T) {
+	t.Parallel()
+	path, db := made(t, table, "INSERT INTO T (id, j) VALUES (1, 'a'), (2, 'b')", "CREATE TABLE u (n INTEGER CHECK (n < 5))", "INSERT INTO u VALUES (1)")
+	parts := []sqldump.Part{{Table: "t"}, {Table: "u"}, {Table: "v"}}
+	was, err := sqlitefile.Dump(path, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, changes := range map[string][]string{
+		"the last table":       {"'a'", "'changed'", `INTO "u" VALUES(1)`, `INTO "u" VALUES(9)`},
+		"a row that is added":  {"'a'", "'changed'", `INTO "u" VALUES(1);`, `INTO "u" VALUES(1);` + "\n" + `INSERT INTO "u" VALUES(9);`},
+		"the last row":         {"'a'", "'changed'", "VALUES(2,", "VALUES(1,"},
+		"a table that is made": {"'a'", "'changed'", `INTO "u" VALUES(1);`, `INTO "u" VALUES(2);` + "\nCREATE TABLE v (n INTEGER CHECK (n < 5));\nINSERT INTO v VALUES (9);"},
+	} {
+		now := string(was)
+		for i := 0; i < len(changes); i += 2 {
+			if !strings.Contains(now, changes[i]) {
+				t.Fatalf("%s: no %s in %s", name, changes[i], now)
+			}
+			now = strings.Replace(now, changes[i], changes[i+1], 1)
+		}
+		if err := sqlitefile.Apply(path, parts, was, []byte(now)); err == nil {
+			t.Errorf("%s: it was written:\n%s", name, now)
+		}
+		if after, err := sqlitefile.Dump(path, parts); err != nil || string(after) != string(was) {
+			t.Fatalf("%s: half of it is there, %v:\n%s", name, err, after)
+		}
+		run(t, db, "UPDATE u SET n = n") // it is not locked
+	}
+}
+
 // TestATextHoldsWhatIsLoaded: a text is read as SQLite loads it, also where rows give way to others of their key; and what is
 // changed in one of its rows, or added, is there when it is loaded again.
 func TestATextHoldsWhatIsLoaded(t *testing.T) {
