@@ -98,8 +98,6 @@ type Step struct {
 	Summary  string            `json:"summary,omitempty"`
 	Why      string            `json:"why,omitempty"` // it failed, is blocked or was cut off
 	Attempts int               `json:"attempts,omitempty"`
-	Timeout  pawl.Duration     `json:"timeout,omitempty"` // that its system gives one that is not done
-	Grace    pawl.Duration     `json:"grace,omitempty"`
 	Claims   []Claim           `json:"claims,omitempty"` // files that it says it made
 	Commits  []Commit          `json:"commits,omitempty"`
 	Items    []Item            `json:"items,omitempty"`

@@ -172,19 +172,15 @@ func TestObjectiveIsWork(t *testing.T) {
 	}
 }
 
-// TestStagesHaveTheirLimits: what is not done may last as long as Gyoshu lets a stage last that says nothing else.
+// TestStagesHaveTheirLimits: who carries out what is not done is told how long Gyoshu lets a stage last that says nothing else.
 func TestStagesHaveTheirLimits(t *testing.T) {
 	t.Parallel()
 	r, _ := gyoshu.New().(foreign.Witness).ReadIn(wanted(t, tides), world(t, tides))
 	plan := foreign.PlanOf(r, "claude")
 	for _, id := range []pawl.StepID{"S04_check_model", "S05_write_report"} {
-		s := plan.Step(id)
-		if s.Timeout != pawl.Duration(4*time.Minute) || s.Grace != pawl.Duration(30*time.Second) {
-			t.Errorf("%s: %v, %v", id, s.Timeout, s.Grace)
-		}
-		says(t, s.Agent.Prompt, "240 s", "split")
+		says(t, plan.Step(id).Agent.Prompt, "240 s", "split")
 	}
-	if s := plan.Step("S01_load_tides"); s.Timeout != 0 || s.Grace != 0 {
+	if s := plan.Step("S01_load_tides"); strings.Contains(s.Agent.Prompt, "240 s") {
 		t.Errorf("it is done: %+v", s)
 	}
 }
