@@ -27,10 +27,11 @@ func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
 	if err != nil {
 		return err
 	}
-	folder, err := a.openForeign(ctx, codec, dir)
+	folder, place, err := a.foreignAt(ctx, codec, dir)
 	if err != nil {
 		return err
 	}
+	folder = folder.At(place)
 	if o.step == "" {
 		return a.printFindings(folder.Verify(), "faults found")
 	}

@@ -106,10 +106,13 @@ func ReadRun(files foreign.Files, title, run string, w foreign.World) (foreign.R
 	return read(newResearch(files, title, w), run, w)
 }
 
-// Verify validates all checkpoints of all researches, and what else is known of them.
-func (codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
+// Verify validates all checkpoints of all researches, or of the one that is named, and what else is known of them.
+func (c codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
 	var found []pawl.Finding
 	for _, title := range titles(files) {
+		if c.title != "" && title != c.title {
+			continue
+		}
 		r := newResearch(files, title, w)
 		found = append(found, r.examine(w)...)
 		found = append(found, r.examineResume(w))
