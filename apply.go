@@ -80,7 +80,7 @@ func (s *State) applyRun(e Event, payload Payload) error {
 	case RunContinued:
 		return s.turn(StatusActive, "")
 	case RunImported:
-		s.Imported, s.ImportedAs, s.ImportPath, s.ImportPlace, s.ImportSeq = p.System, p.ID, p.Path, p.Place, e.Seq
+		s.Imported, s.ImportedAs, s.ImportPath, s.ImportPlace, s.ImportNext, s.ImportSeq = p.System, p.ID, p.Path, p.Place, p.Next, e.Seq
 	case RunMirrored:
 		if s.Mirror = &p; p.System == "" {
 			s.Mirror = nil

@@ -193,6 +193,8 @@ type Resume struct {
 	Rejected  string      `json:"rejected,omitempty"`   // why a person wants it done again
 	Answers   []Told      `json:"answers,omitempty"`
 
+	Prescribed string `json:"prescribed,omitempty"` // by the system whose files are kept up to date, before its work is gone on with
+
 	Conversation *Conversation `json:"conversation,omitempty"` // an agent's, that can go on
 }
 

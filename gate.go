@@ -48,7 +48,7 @@ const (
 	ForStart    Purpose = "start"    // hands_on: start this step?
 	ForRepeat   Purpose = "repeat"   // a step that is not idempotent was lost: run it again?
 	ForImported Purpose = "imported" // another system asked it of its work: what is rejected is asked again once it is done again
-	ForRebuilt  Purpose = "rebuilt"  // what is imported was rebuilt, and nobody recorded it so: go on from there?
+	ForRebuilt  Purpose = "rebuilt"  // what is imported was rebuilt, failed, or is in doubt as a whole: go on from there?
 	ForUndo     Purpose = "undo"     // finished work could not be undone, or nobody knows: retry, skip or stop?
 )
 

@@ -22,7 +22,7 @@ var rooms = map[string][]string{
 	"adapters": {"words", "tools"},
 	"engine":   {"words", "tools"},
 	"skins":    {"words", "tools", "engine"},
-	"durable":  {"words", "pawl/internal/journal", "pawl/internal/project"},
+	"durable":  {"words", "pawl/internal/journal", "pawl/internal/project", "pawl/internal/random"},
 	"main":     {"words", "tools", "adapters", "engine", "skins", "durable"},
 	"tests":    {"words", "tools", "adapters", "engine", "skins", "durable", "tests"},
 }
@@ -53,6 +53,7 @@ var roomOf = map[string]string{
 	"pawl/internal/pattern":                      "tools",
 	"pawl/internal/planschema":                   "tools",
 	"pawl/internal/project":                      "tools",
+	"pawl/internal/random":                       "tools",
 	"pawl/internal/recovery":                     "tools",
 	"pawl/internal/redact":                       "tools",
 	"pawl/internal/schema":                       "tools",

@@ -9,16 +9,14 @@ import (
 // MaxPlanSize is the size in bytes of the largest plan that is read.
 const MaxPlanSize = strict.MaxSize
 
-// PlanErrors is everything that is wrong with a plan, by position.
+// PlanErrors is everything that is wrong with a plan, by position: what [ReadPlan] found, for those who ask with [errors.As].
+// It has its name here because package strict, which finds such faults in any file, can be imported within this module only.
 type PlanErrors = strict.Faults
-
-// PlanError is one thing that is wrong with a plan.
-type PlanError = strict.Fault
 
 // ReadPlan reads a plan strictly and fills in the defaults, except for the parallel of the plan, which stays 0 and means
 // the number of processors, and that of a step, where 0 means the plan's. Name is the file's, for messages.
 //
-// The error is an [Error] of KindUsage around a [PlanErrors] with all that is wrong with the file by itself. What takes a
+// The error is an [Error] of KindUsage around [*PlanErrors] with all that is wrong with the file by itself. What takes a
 // look at the disk (lists that are missing, links that lead out of the project) is checked when the plan is run.
 func ReadPlan(name string, data []byte) (*Plan, error) {
 	var file planFile

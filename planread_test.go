@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pawl"
+	"pawl/internal/strict"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files of the plan reader")
@@ -78,7 +79,7 @@ func TestBadPlans(t *testing.T) {
 			t.Errorf("kind %s, hint %q", pawl.KindOf(err), pawl.HintOf(err))
 		}
 		list, ok := errors.AsType[*pawl.PlanErrors](err)
-		if !ok || !slices.IsSortedFunc(list.Faults, func(a, b pawl.PlanError) int {
+		if !ok || !slices.IsSortedFunc(list.Faults, func(a, b strict.Fault) int {
 			return 1000*(a.Line-b.Line) + a.Column - b.Column
 		}) {
 			t.Errorf("not a sorted list of errors: %v", err)

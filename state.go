@@ -38,6 +38,7 @@ type State struct {
 	ImportedAs  string                 `json:"imported_as,omitempty"`  // what that system called it
 	ImportPath  string                 `json:"import_path,omitempty"`  // where that system's files were
 	ImportPlace string                 `json:"import_place,omitempty"` // below that, where there may be several
+	ImportNext  string                 `json:"import_next,omitempty"`  // where it said to go on
 	ImportSeq   Seq                    `json:"import_seq,omitempty"`   // of the event that says so
 	Mirror      *RunMirrored           `json:"mirror,omitempty"`       // whose files are kept up to date
 	Rollback    *RollbackState         `json:"rollback,omitempty"`     // one that has not ended: until then nothing is started

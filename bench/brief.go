@@ -12,6 +12,7 @@ import (
 
 	"pawl"
 	"pawl/internal/brief"
+	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/journal"
 	"pawl/internal/project"
@@ -93,7 +94,7 @@ func (b *bench) briefedRun(events int) (*project.Project, pawl.RunID, error) {
 	if err := errors.Join(b.append(log, said), log.Close()); err != nil {
 		return nil, "", err
 	}
-	_, err = engine.CheckpointNow(b, p, run, engine.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "for the measurement")
+	_, err = engine.CheckpointNow(b, p, run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "for the measurement")
 	return p, run, err
 }
 

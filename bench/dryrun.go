@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/project"
 )
@@ -54,7 +55,7 @@ func (b *bench) dryParts(p *project.Project, r *engine.Run, rounds int) (lines [
 	}{
 		{"comparing plan, inputs and outputs", func() error { _, err := engine.Consider(p, r); return err }},
 		{"gathering, validating, judging", func() error {
-			_, err := engine.Examine(b, p, r, change, engine.Snapshots{}, nil)
+			_, err := engine.Examine(b, p, r, change, config.Snapshots{}, nil)
 			return err
 		}},
 	} {

@@ -3,8 +3,6 @@ package durable
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +15,7 @@ import (
 	"pawl"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/random"
 )
 
 // errOver means that fn has returned, so that none of its steps may begin any more.
@@ -139,7 +138,7 @@ func (r *run) create(p *project.Project, before []pawl.RunID) ([]pawl.Payload, e
 			now = last.Add(time.Second)
 		}
 	}
-	r.id, r.state = pawl.NewRunID(r.name, now, randomHex(2)), pawl.NewState()
+	r.id, r.state = pawl.NewRunID(r.name, now, random.Hex(2)), pawl.NewState()
 	var err error
 	if r.log, err = journal.Create(p.Runs(), r.id); err != nil {
 		return nil, err
@@ -229,10 +228,4 @@ func (r *run) cache() error {
 		r.state.Apply(event)
 	}
 	return r.log.SaveState(r.state)
-}
-
-func randomHex(bytes int) string {
-	b := make([]byte, bytes)
-	rand.Read(b) // never fails, says crypto/rand
-	return hex.EncodeToString(b)
 }

@@ -203,6 +203,48 @@ func TestHookDiesAnywhere(t *testing.T) {
 	}
 }
 
+// TestHookDiesBeforeItHasTold kills the hook of a session's start at every call that changes the disk, where an earlier session
+// has left something in doubt. Of that the session is told, or else, although it goes on, the next one.
+func TestHookDiesBeforeItHasTold(t *testing.T) {
+	h := newHooked(t)
+	h.call("claude", "gone", "PreToolUse", map[string]any{"tool_input": map[string]any{"command": "make roses"}, "tool_use_id": "t9"})
+	h.call("claude", "gone", "SessionEnd", nil)
+	h.calm()
+	h.copy(h.dir, h.saved)
+	for n := 1; ; n++ {
+		h.copy(h.saved, h.dir)
+		calls := h.path("calls")
+		told, dead := h.call("claude", "one", "SessionStart", nil, fmt.Sprintf("%s=die:%d", disk.FaultVar, n), disk.FaultOnly+"=hook", disk.FaultCount+"="+calls)
+		h.calm()
+		h.call("claude", "one", "Stop", map[string]any{"last_assistant_message": "planted"})
+		again, _ := h.call("codex", "two", "SessionStart", nil)
+		h.calm()
+		if !strings.Contains(told+again, "make roses") || !dead && strings.Contains(again, "make roses") {
+			t.Fatalf("at call %d (killed: %v): told %q, the next session %q", n, dead, told, again)
+		}
+		if !dead {
+			t.Logf("killed at each of %d calls", n-1)
+			return
+		}
+	}
+}
+
+// call has one hook called, and returns what it printed, and whether it was killed.
+func (h *attended) call(agent, id, event string, set map[string]any, fault ...string) (string, bool) {
+	h.Helper()
+	payload, err := (&agentstest.Agent{Name: agent, Session: id, Dir: h.path("project")}).Payload(event, "", set)
+	if err != nil {
+		h.Fatal(err)
+	}
+	cmd := exec.Command(h.binary, "hook", agent)
+	cmd.Dir, cmd.Env, cmd.Stdin = h.path("project"), append(append(os.Environ(), "HOME="+h.dir), fault...), bytes.NewReader(payload)
+	out, err := cmd.Output()
+	if err != nil && !killedBy(err) {
+		h.Fatal(err)
+	}
+	return string(out), err != nil
+}
+
 // audit has another session begin, which must be told of what has no outcome, and work, and checks the project.
 func (h *attended) audit(types []pawl.EventType) {
 	h.Helper()

@@ -46,7 +46,7 @@ func secretTexts(t *testing.T) (texts, secrets []string) {
 	}
 	for line := range strings.Lines(string(corpus)) {
 		kind, text, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		if ok && !strings.HasPrefix(kind, "#") && !strings.Contains(text, "never1closed") { // what follows would close it
+		if ok && !strings.HasPrefix(kind, "#") {
 			add(strings.NewReplacer("⏎", "\n", "␛", "\x1b", "·", "").Replace(text))
 		}
 	}

@@ -101,9 +101,9 @@ func hooked(args []string) (done bool, code int) {
 	case len(args) < 2 || strings.HasPrefix(args[1], "-"):
 		return false, 0
 	case args[0] == hook.Verb:
-		hook.Run(ctx, args[1], os.Stdin, os.Stdout, hook.Config{Environ: os.Environ(), Version: version(), Snapshots: cli.Snapshots})
+		hook.Run(ctx, args[1], os.Stdin, os.Stdout, hook.Config{Environ: os.Environ(), Version: version()})
 	default:
-		hook.Keep(ctx, args[1], cli.Snapshots)
+		hook.Keep(ctx, args[1])
 	}
 	return true, 0
 }

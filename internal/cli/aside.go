@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -86,7 +87,7 @@ func (a *app) otherWork(ctx context.Context, p *project.Project, plan *pawl.Plan
 	if !a.hasPerson() {
 		return false, &pawl.Error{
 			Kind: pawl.KindUsage, Hint: "pawl import " + system + ", or --new",
-			Err: fmt.Errorf("workflow %s of %s is unfinished here: go on with it, or say --new to archive it and start afresh", orText(q.Workflow, "(unknown)"), system),
+			Err: fmt.Errorf("workflow %s of %s is unfinished here: go on with it, or say --new to archive it and start afresh", cmp.Or(q.Workflow, "(unknown)"), system),
 		}
 	}
 	yes, err := a.askOf(folder, q)
@@ -104,7 +105,7 @@ func notOver(ctx context.Context, p *project.Project, m *engine.Mirror, folder *
 		return nil
 	}
 	system := m.Codec.System()
-	last := engine.Mirrors(ctx, p, plan.Name, m.Said(p))
+	last := engine.LastMirrored(ctx, p, plan.Name, m.Said(p))
 	hint := fmt.Sprintf("pawl import %s%s, or a folder of its own: --mirror %s=PATH", system, folderArgument(p, m), system)
 	if last != nil && m.ChangedSince([]foreign.File{{Path: file}}, last.Updated) == "" {
 		if last.Ended() || fresh {
@@ -129,7 +130,7 @@ func folderArgument(p *project.Project, m *engine.Mirror) string {
 // goOnWith makes a run of another system's workflow, where none was made of it yet, and carries it on.
 func (a *app) goOnWith(ctx context.Context, p *project.Project, m *engine.Mirror, folder *engine.ForeignFolder, o runOptions) error {
 	reading, findings := folder.Read("")
-	reading = seenFrom(p.Root, m.Dir, reading)
+	reading = inProject(p.Root, m.Dir, reading)
 	run, err := a.madeOf(ctx, reading, m.Dir, firstPlace(folder))
 	if err != nil {
 		return err

@@ -65,10 +65,9 @@ func (a *app) verify(ctx context.Context, repair bool) ([]pawl.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	var cfg engine.Snapshots // what is to be kept plays no part in what is there
 	var findings []pawl.Finding
 	if repair {
-		if findings, err = engine.RepairSnapshots(ctx, p, cfg); err != nil {
+		if findings, err = engine.RepairSnapshots(ctx, p); err != nil {
 			return nil, err
 		}
 	}
@@ -76,7 +75,7 @@ func (a *app) verify(ctx context.Context, repair bool) ([]pawl.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept, err := engine.VerifySnapshots(ctx, p, cfg)
+	kept, err := engine.VerifySnapshots(ctx, p)
 	return slices.Concat(findings, runs, kept), err
 }
 

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -168,10 +169,7 @@ func (a *app) jsonFlag(c *cobra.Command) *cobra.Command {
 
 // here returns the folder that the user stands in, -C considered.
 func (a *app) here() (string, error) {
-	if a.folder != "" {
-		return a.folder, nil
-	}
-	return os.Getwd()
+	return filepath.Abs(a.folder)
 }
 
 // project returns the project that the user stands in.
@@ -250,23 +248,13 @@ func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
 	}
 	return engine.Config{
 		Project: p, Executors: a.parts.Executors, Parallel: c.Parallel, OutputCap: int64(c.OutputCap), PIDNamespace: c.PIDNamespace,
-		Snapshots: snapshotsOf(c),
+		Snapshots: c.Snapshots,
 		MirrorOf:  a.mirrorOf(p, ""),
 		Watchdog: engine.Watchdog{
 			Heartbeat: time.Duration(c.Heartbeat), Warning: time.Duration(c.Warning), Stalled: time.Duration(c.Stalled),
 		},
 		Adviser: a.parts.Adviser(c.Evaluator, p.Root),
 	}, nil
-}
-
-// Snapshots returns how a project keeps the content of its workspace, as its settings say.
-func Snapshots(p *project.Project) (engine.Snapshots, error) {
-	c, err := config.Read(p.Config())
-	return snapshotsOf(c), err
-}
-
-func snapshotsOf(c config.Config) engine.Snapshots {
-	return engine.Snapshots{Quota: int64(c.Snapshots.Quota), Ignore: c.Snapshots.Ignore, Off: c.Snapshots.Off}
 }
 
 // printJSON prints a typed value.

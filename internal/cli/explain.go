@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -68,7 +69,7 @@ func (a *app) printExplained(list []engine.Explained) error {
 		fmt.Fprintf(a.Out, "%s  attempt %d of %s: %s: %s\n", x.Time.UTC().Format("2006-01-02 15:04:05"), x.Attempt, ref.Name(), x.Outcome, x.Why)
 		for _, f := range x.Found {
 			if f.Level != pawl.OK {
-				fmt.Fprintf(a.Out, "  found    %s: %s\n", orText(f.Where, "run"), f.What)
+				fmt.Fprintf(a.Out, "  found    %s: %s\n", cmp.Or(f.Where, "run"), f.What)
 			}
 		}
 		for _, reason := range x.Verdict.Reasons {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/foreign"
 	"pawl/internal/project"
@@ -48,23 +50,24 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 			return err
 		}
 	}
-	m := engine.Mirror{Codec: codec, Dir: dir}
+	m, err := (&engine.Mirror{Codec: codec, Dir: dir}).Of(p, r.State)
+	if err != nil {
+		return err
+	}
 	if !over {
-		if err := a.notOverOthers(ctx, p, m, r, "pawl export "+system+" ANOTHER-FOLDER, or --over"); err != nil {
+		if err := a.notOverOthers(ctx, p, *m, r, "pawl export "+system+" ANOTHER-FOLDER, or --over"); err != nil {
 			return err
 		}
 	}
-	cfg, err := Snapshots(p)
+	c, err := config.Read(p.Config())
 	if err != nil {
 		return err
 	}
 	holder, alive := p.EngineHolder()
-	written, err := engine.Export(ctx, p, r, m, cfg, alive && holder.Run == r.State.Run, dry)
+	written, err := engine.Export(ctx, p, r, *m, c.Snapshots, alive && holder.Run == r.State.Run, dry)
+	a.sayNotes(r.Notes)
 	if err != nil {
 		return err
-	}
-	if !dry {
-		a.sayNotes(engine.MadeAnew(written))
 	}
 	names := left(written)
 	if a.json {
@@ -102,7 +105,7 @@ func othersWorkflow(p *project.Project, m engine.Mirror, folder *engine.ForeignF
 	if q.Ask == "" || isRunOf(p, q.Workflow) || s.Imported == m.Codec.System() && s.ImportedAs == q.Workflow {
 		return ""
 	}
-	return "workflow " + orText(q.Workflow, "(unknown)")
+	return "workflow " + cmp.Or(q.Workflow, "(unknown)")
 }
 
 // itsOwn reports whether a run has the files of a folder kept up to date, or was made of what is unfinished there.
@@ -112,8 +115,9 @@ func itsOwn(p *project.Project, m engine.Mirror, folder *engine.ForeignFolder, r
 		return true
 	}
 	_, file := folder.Unfinished(r.Plan)
-	_, madeOf := folder.At(s.ImportPlace).Unfinished(r.Plan)
-	return s.Imported == m.Codec.System() && s.ImportPath == pathIn(p, m.Dir) && file == madeOf
+	place, is := folder.MadeAt(p, s)
+	_, madeOf := folder.At(place).Unfinished(r.Plan)
+	return is && file == madeOf
 }
 
 // left names the files of a writing that are there after it, each once: some are written only to be archived.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,19 +70,12 @@ type otherReport struct {
 }
 
 func (a *app) importFrom(ctx context.Context, system, path string, o importOptions) error {
-	codec, err := a.codec(system)
+	codec, err := a.codecFor(system, o.project)
 	if err != nil {
 		return err
 	}
 	if agents := pawl.AgentNames[:len(pawl.AgentNames)-1]; !slices.Contains(agents, pawl.AgentName(o.agent)) { // without AnyCommand
 		return usageError("", "--agent: no agent %q: use %s", o.agent, joined(agents))
-	}
-	if o.project != "" {
-		chooser, several := codec.(foreign.Chooser)
-		if !several {
-			return usageError("", "--project: the files of %s hold one project", system)
-		}
-		codec = chooser.Choose(o.project)
 	}
 	dir, err := a.foreignDir(path)
 	if err != nil {
@@ -93,29 +87,17 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	}
 	reading, findings := folder.Read(place)
 	if reading.Name == "" && len(reading.Phases) == 0 {
-		if there := folder.Projects(); o.project != "" && len(there) > 0 {
-			return noSuchProject(system, o.project, there)
-		}
-		return a.nothingRead(system, dir, findings)
+		return a.nothingRead(system, dir, o.project, folder.Projects(), findings)
 	}
-	root, err := a.here()
-	if p, inside := a.project(); inside == nil {
-		root, err = p.Root, nil
-	}
+	root, err := a.foreignPlace("")
 	if err != nil {
 		return err
 	}
 	if place == "" {
-		reading = seenFrom(root, dir, reading)
+		reading = inProject(root, dir, reading)
 	}
 	if o.dry {
-		reading, found := engine.Prove(root, reading)
-		findings = append(findings, found...)
-		report := importReport{Reading: reading, Pending: pending(reading), Findings: append([]pawl.Finding{}, findings...)}
-		if places := folder.Places(); place == "" && len(places) > 1 {
-			report.Others = othersIn(folder, places[1:])
-		}
-		return a.printReading(report)
+		return a.printReading(reported(root, folder, place, reading, findings))
 	}
 	if afresh, err := a.afresh(ctx, codec, dir, folder, o); err != nil || afresh {
 		return err
@@ -123,7 +105,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if place != "" {
 		dir = root
 	}
-	made, err := a.makeRun(ctx, reading, findings, dir, orText(place, firstPlace(folder)), o.agent)
+	made, err := a.makeRun(ctx, reading, findings, dir, cmp.Or(place, firstPlace(folder)), o.agent)
 	if err != nil {
 		return err
 	}
@@ -134,13 +116,36 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	return nil
 }
 
-func noSuchProject(system, name string, there []string) error {
-	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no project %s; there are %s", name, strings.Join(there, ", ")),
-		Hint: "pawl import " + system + " --project " + there[0]}
+// codecFor returns the codec of a system, of one of the projects that its files hold where one is named.
+func (a *app) codecFor(system, project string) (foreign.Codec, error) {
+	codec, err := a.codec(system)
+	if err != nil || project == "" {
+		return codec, err
+	}
+	chooser, several := codec.(foreign.Chooser)
+	if !several {
+		return nil, usageError("", "--project: the files of %s hold one project", system)
+	}
+	return chooser.Choose(project), nil
 }
 
-// nothingRead says why nothing was read: there is nothing, or it could not be.
-func (a *app) nothingRead(system, dir string, findings []pawl.Finding) error {
+// reported returns what a dry run says of a reading of the project at root.
+func reported(root string, folder *engine.ForeignFolder, place string, reading foreign.Reading, findings []pawl.Finding) importReport {
+	reading, found := engine.Prove(root, reading)
+	report := importReport{Reading: reading, Pending: pending(reading), Findings: slices.Concat([]pawl.Finding{}, findings, found)}
+	if places := folder.Places(); place == "" && len(places) > 1 {
+		report.Others = othersIn(folder, places[1:])
+	}
+	return report
+}
+
+// nothingRead says why nothing was read: there is no such project among those that are there, there is nothing, or it could not
+// be read.
+func (a *app) nothingRead(system, dir, project string, there []string, findings []pawl.Finding) error {
+	if project != "" && len(there) > 0 {
+		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no project %s; there are %s", project, strings.Join(there, ", ")),
+			Hint: "pawl import " + system + " --project " + there[0]}
+	}
 	a.printWorst(findings)
 	for _, f := range findings {
 		if f.Level == pawl.Bad {
@@ -150,8 +155,8 @@ func (a *app) nothingRead(system, dir string, findings []pawl.Finding) error {
 	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no files of %s in %s", system, dir), Hint: "pawl import " + system + " PATH"}
 }
 
-// seenFrom returns the reading of a folder as the project sees it, where that lies in the project.
-func seenFrom(root, dir string, reading foreign.Reading) foreign.Reading {
+// inProject returns the reading of a folder as the project sees it, where that lies in the project.
+func inProject(root, dir string, reading foreign.Reading) foreign.Reading {
 	info, err := os.Stat(dir)
 	rel, relErr := filepath.Rel(root, dir)
 	if err != nil || relErr != nil || !info.IsDir() || rel == "." || !filepath.IsLocal(rel) {
@@ -181,7 +186,7 @@ func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []p
 	}
 	_, provable := codec.(foreign.Prover)
 	if reading.Status == pawl.StatusActive {
-		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: orText(reading.Resume, "somebody may still be at work on it"), Where: pathIn(p, dir),
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: cmp.Or(reading.Resume, "somebody may still be at work on it"), Where: pathIn(p, dir),
 			Hint: "see that nobody is, before pawl resume"})
 	}
 	made, err := engine.Import(ctx, p, me(), engine.Importing{
@@ -325,7 +330,7 @@ func (a *app) printReading(r importReport) error {
 	if a.json {
 		return a.printJSON(r)
 	}
-	fmt.Fprintf(a.Out, "%s  %s (%s)  %d%%, %d of %s done\n", orText(r.Name, r.System), r.Status, orText(r.Native, "no status of its own"), r.Percent,
+	fmt.Fprintf(a.Out, "%s  %s (%s)  %d%%, %d of %s done\n", cmp.Or(r.Name, r.System), r.Status, cmp.Or(r.Native, "no status of its own"), r.Percent,
 		r.Count()-len(pending(r.Reading)), count(r.Count(), "step"))
 	for _, line := range [][2]string{{"goal", r.Goal}, {"resume", r.Resume}, {"next", r.Next}} {
 		if line[1] != "" {
@@ -338,7 +343,7 @@ func (a *app) printReading(r importReport) error {
 	var rows [][]string
 	for _, phase := range r.Phases {
 		for _, s := range phase.Steps {
-			rows = append(rows, []string{phase.Name, string(s.ID), string(s.Status), number(len(s.Items)), oneLine(orText(s.Name, s.Goal))})
+			rows = append(rows, []string{phase.Name, string(s.ID), string(s.Status), number(len(s.Items)), oneLine(cmp.Or(s.Name, s.Goal))})
 		}
 	}
 	fmt.Fprintln(a.Out)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -142,7 +143,7 @@ func (l *live) end(state *pawl.State, plan *pawl.Plan, err error) {
 		l.screen.draw(nil)
 	}
 	if err == nil {
-		fmt.Fprintf(l.a.Out, "run %s completed in %s; running time %s\n", state.Run, orText(seconds(state.Updated.Sub(state.Created).Seconds()), "0s"), orText(seconds(state.Spent.Seconds), "0s"))
+		fmt.Fprintf(l.a.Out, "run %s completed in %s; running time %s\n", state.Run, cmp.Or(seconds(state.Updated.Sub(state.Created).Seconds()), "0s"), cmp.Or(seconds(state.Spent.Seconds), "0s"))
 		return
 	}
 	if pawl.KindOf(err) == pawl.KindAtGate {
@@ -205,7 +206,7 @@ func (l *live) line(e pawl.Event) string {
 }
 
 func (l *live) doneLine(p pawl.StepDone) string {
-	note := orText(p.Adopted, p.Summary)
+	note := cmp.Or(p.Adopted, p.Summary)
 	if p.Save != nil && p.Save.Unsaved() != "" {
 		note = noSnapshot(note, p.Save.Unsaved())
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/foreign"
 	"pawl/internal/project"
@@ -39,7 +40,7 @@ func (m *mirrorFlag) Type() string { return "string" }
 func (a *app) mirrorOf(p *project.Project, flag mirrorFlag) func(*pawl.State) *engine.Mirror {
 	return func(s *pawl.State) *engine.Mirror {
 		named := cmp.Or(string(flag), s.Mirror.String())
-		m, err := a.parts.Codecs.Mirror(p, named)
+		m, err := a.parts.Codecs.MirrorOf(p, s, named)
 		if err != nil {
 			a.sayNotes([]string{"the files of " + named + " are not kept up to date: " + err.Error()})
 			return nil
@@ -51,9 +52,9 @@ func (a *app) mirrorOf(p *project.Project, flag mirrorFlag) func(*pawl.State) *e
 // refreshMirror has another system's files say how a run stands that has them kept up to date, and that no engine works on.
 func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *engine.Run) {
 	r.Notes = nil // they were said
-	cfg, err := Snapshots(p)
+	c, err := config.Read(p.Config())
 	if err == nil {
-		err = a.parts.Codecs.Refresh(ctx, p, r, cfg)
+		err = a.parts.Codecs.Refresh(ctx, p, r, c.Snapshots)
 	}
 	a.sayNotes(r.Notes)
 	if err != nil {

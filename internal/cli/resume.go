@@ -60,23 +60,8 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		return err
 	}
 	defer r.Log.Close()
-	if r.State.Kind == pawl.SessionRun {
-		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s is a session: it has no plan to resume", r.State.Run), Hint: "pawl runs"}
-	}
-	if err := errors.Join(engine.CutShort(p, r), engine.NoRollback(r.State)); err != nil {
-		return err
-	}
-	if mirror != nil {
-		system := mirror.Codec.System()
-		if err := a.notOverOthers(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", system)); err != nil {
-			return err
-		}
-	}
-	change, err := engine.Consider(p, r)
+	change, err := a.considered(ctx, p, r, mirror)
 	if err != nil {
-		return err
-	}
-	if err := resumable(r, change); err != nil {
 		return err
 	}
 	cfg, err := a.engineConfig(p)
@@ -99,6 +84,31 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	return a.carryOn(ctx, p, engineStart{why: "resume", parallel: o.parallel, mirror: o.mirror, adopt: change, examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
 		return engine.Open(ctx, cfg, r.State.Run)
 	}})
+}
+
+// considered returns what has changed since a run was left, where it can be gone on with; mirror is the one that it is to have,
+// nil for none or the one that it had.
+func (a *app) considered(ctx context.Context, p *project.Project, r *engine.Run, mirror *engine.Mirror) (*engine.Change, error) {
+	if r.State.Kind == pawl.SessionRun {
+		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s is a session: it has no plan to resume", r.State.Run), Hint: "pawl runs"}
+	}
+	if err := errors.Join(engine.CutShort(p, r), engine.NoRollback(r.State)); err != nil {
+		return nil, err
+	}
+	if mirror != nil {
+		mirror, err := mirror.Of(p, r.State)
+		if err != nil {
+			return nil, err
+		}
+		if err := a.notOverOthers(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", mirror.Codec.System())); err != nil {
+			return nil, err
+		}
+	}
+	change, err := engine.Consider(p, r)
+	if err != nil {
+		return nil, err
+	}
+	return change, resumable(r, change)
 }
 
 // agreedToGoOn asks a person before finished work runs again, and before going on where that is unsafe.
@@ -147,6 +157,9 @@ func (a *app) sayExamined(r *engine.Run, change *engine.Change, x *engine.Examin
 	if len(x.Verdicts) == 0 {
 		fmt.Fprintln(a.Out, "  nothing is in doubt")
 	}
+	if r.State.ImportNext != "" && !begun(r.State) {
+		fmt.Fprintf(a.Out, "  imported from %s: %s\n", r.State.Imported, r.State.ImportNext)
+	}
 	fmt.Fprintln(a.Out, "\nWould run:")
 	for _, s := range steps {
 		if s.Runs {
@@ -154,6 +167,16 @@ func (a *app) sayExamined(r *engine.Run, change *engine.Change, x *engine.Examin
 		}
 	}
 	return nil
+}
+
+// begun reports whether an attempt of any step was made.
+func begun(s *pawl.State) bool {
+	for _, st := range s.Steps {
+		if st.Attempts > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // sayFindings prints findings; unless all are wanted, only those that a person should know.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -66,7 +67,7 @@ func (a *app) prune(ctx context.Context, t *traveller, keep int, dry bool) error
 		return a.printJSON(report)
 	}
 	for _, g := range report.Gone {
-		fmt.Fprintf(a.Out, "%s  %-17s %s  (%s)\n", g.Checkpoint, g.Kind, orText(string(g.Step), "-"), g.Run)
+		fmt.Fprintf(a.Out, "%s  %-17s %s  (%s)\n", g.Checkpoint, g.Kind, cmp.Or(string(g.Step), "-"), g.Run)
 	}
 	if dry {
 		fmt.Fprintf(a.Out, "would go: %s; would stay: %d; at most %s would be freed\n", count(len(report.Gone), "snapshot"), report.Kept, inBytes(report.Freed))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -123,14 +124,14 @@ func statsOf(p *project.Project, r *engine.Run) statsReport {
 
 func (a *app) printStats(r statsReport) error {
 	fmt.Fprintf(a.Out, "%s\nwall time %s, running time %s, of it lost %s; attempts %d, retries %d, engine deaths %d",
-		r.Run, seconds(r.Wall), orText(seconds(r.Running), "0s"), orText(seconds(r.Lost), "0s"), r.Attempts, r.Retries, r.Deaths)
+		r.Run, seconds(r.Wall), cmp.Or(seconds(r.Running), "0s"), cmp.Or(seconds(r.Lost), "0s"), r.Attempts, r.Retries, r.Deaths)
 	if r.Usage != (pawl.Usage{}) {
 		fmt.Fprintf(a.Out, "; $%.2f, %d tokens", r.Usage.USD, r.Usage.Tokens)
 	}
 	fmt.Fprint(a.Out, "\n\n")
 	rows := make([][]string, 0, len(r.Steps))
 	for _, s := range r.Steps {
-		rows = append(rows, []string{string(s.ID), seconds(s.Estimate), orText(seconds(s.Actual), "0.0s"), fmt.Sprint(s.Attempts), number(s.Items), seconds(s.Lost)})
+		rows = append(rows, []string{string(s.ID), seconds(s.Estimate), cmp.Or(seconds(s.Actual), "0.0s"), fmt.Sprint(s.Attempts), number(s.Items), seconds(s.Lost)})
 	}
 	return table(a.Out, []string{"STEP", "ESTIMATE", "ACTUAL", "ATTEMPTS", "ITEMS", "LOST"}, rows)
 }
@@ -179,7 +180,7 @@ func runStatsOf(ctx context.Context, p *project.Project, run pawl.RunID) (runSta
 
 func (a *app) printAllStats(r allReport) error {
 	row := func(name, status, done string, t totals) []string {
-		return []string{name, status, done, number(t.Sessions), orText(seconds(t.Running), "0s"), seconds(t.Lost), number(t.Attempts), number(t.Retries), number(t.Deaths), costOf(t.Usage)}
+		return []string{name, status, done, number(t.Sessions), cmp.Or(seconds(t.Running), "0s"), seconds(t.Lost), number(t.Attempts), number(t.Retries), number(t.Deaths), costOf(t.Usage)}
 	}
 	rows := [][]string{}
 	for _, one := range r.Runs {

@@ -87,6 +87,8 @@ func (a *app) statusCommand() *cobra.Command {
 		report.Sessions, report.Doubts = sessionsOf(r.State), doubtsOf(ctx, p, r.State)
 		if report.Status == pawl.StatusInterrupted {
 			a.refreshViews(p, r)
+		}
+		if report.Status == pawl.StatusInterrupted || engine.Behind(p, r.State) {
 			a.refreshMirror(ctx, p, r)
 		}
 		if a.json {
@@ -231,22 +233,27 @@ func pointer(t time.Time) *time.Time {
 	return &t
 }
 
+func printPosition(w io.Writer, pos pawl.Position) {
+	if pos.Complete || pos.StepTotal == 0 {
+		return
+	}
+	fmt.Fprintf(w, "position  phase %d of %d (%s), step %d of %d (%s)", pos.Phase, pos.PhaseTotal, pos.PhaseName, pos.Step, pos.StepTotal, pos.StepID)
+	if pos.WaveTotal > 0 {
+		fmt.Fprintf(w, ", wave %d of %d", pos.Wave, pos.WaveTotal)
+	}
+	if pos.ItemTotal > 0 {
+		fmt.Fprintf(w, ", item %d of %d", pos.Item, pos.ItemTotal)
+	}
+	fmt.Fprintln(w)
+}
+
 func printStatus(w io.Writer, r statusReport) error {
 	fmt.Fprintf(w, "%s  %s  %d%%\n", r.Run, statusText(r), r.Percent)
 	if r.Goal != "" {
 		fmt.Fprintf(w, "goal      %s\n", r.Goal)
 	}
-	if pos := r.Position; !pos.Complete && pos.StepTotal > 0 {
-		fmt.Fprintf(w, "position  phase %d of %d (%s), step %d of %d (%s)", pos.Phase, pos.PhaseTotal, pos.PhaseName, pos.Step, pos.StepTotal, pos.StepID)
-		if pos.WaveTotal > 0 {
-			fmt.Fprintf(w, ", wave %d of %d", pos.Wave, pos.WaveTotal)
-		}
-		if pos.ItemTotal > 0 {
-			fmt.Fprintf(w, ", item %d of %d", pos.Item, pos.ItemTotal)
-		}
-		fmt.Fprintln(w)
-	}
-	fmt.Fprintf(w, "activity  %s, running time %s\n", r.Updated.UTC().Format("2006-01-02 15:04:05 UTC"), orText(seconds(r.Seconds), "0s"))
+	printPosition(w, r.Position)
+	fmt.Fprintf(w, "activity  %s, running time %s\n", r.Updated.UTC().Format("2006-01-02 15:04:05 UTC"), cmp.Or(seconds(r.Seconds), "0s"))
 	if len(r.Steps) > 0 || r.Kind != pawl.SessionRun {
 		fmt.Fprintln(w)
 		if err := stepTable(w, r.Steps); err != nil {
@@ -298,7 +305,7 @@ func stepTable(w io.Writer, steps []stepReport) error {
 				items += fmt.Sprintf(" (%d failed)", s.Items.Failed)
 			}
 		}
-		note := orText(s.Why, s.Summary)
+		note := cmp.Or(s.Why, s.Summary)
 		if s.Status == pawl.Running && s.Progress != nil {
 			note = s.Progress.Text
 		}
@@ -314,13 +321,6 @@ func stepTable(w io.Writer, steps []stepReport) error {
 func noSnapshot(note, why string) string {
 	why, _, _ = strings.Cut(why, "\n")
 	return strings.TrimPrefix(note+"; snapshot: none ("+why+")", "; ")
-}
-
-func orText(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 func number(n int) string {
@@ -410,7 +410,7 @@ func (a *app) runs(ctx context.Context, all, archived bool) error {
 	}
 	rows := make([][]string, 0, len(reports))
 	for _, r := range reports {
-		rows = append(rows, []string{string(r.Run), string(r.Status), fmt.Sprintf("%d%%", r.Percent), stamp(r.Updated), orText(r.Error, r.Project)})
+		rows = append(rows, []string{string(r.Run), string(r.Status), fmt.Sprintf("%d%%", r.Percent), stamp(r.Updated), cmp.Or(r.Error, r.Project)})
 	}
 	return table(a.Out, []string{"RUN", "STATUS", "DONE", "LAST ACTIVITY (UTC)", "PROJECT"}, rows)
 }

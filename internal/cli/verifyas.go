@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -34,7 +35,7 @@ func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
 		return a.printFindings(folder.Verify(), "faults found")
 	}
 	met, why, err := folder.Meets(inside(), pawl.StepID(o.step), o.criterion)
-	what := orText(o.criterion, "its criteria")
+	what := cmp.Or(o.criterion, "its criteria")
 	switch {
 	case err != nil:
 		return err

@@ -57,10 +57,12 @@ func KindOf(file string) FileKind {
 	kind := kindByName(name)
 	folders := strings.Split(strings.ToLower(path.Dir(file)), "/")
 	switch {
-	case in(folders, testFolders), kind == Source && in(folders, specFolders):
+	case in(folders, testFolders), slices.ContainsFunc(folders, holdsTests), kind == Source && in(folders, specFolders):
 		return Test
 	case kind == Source && isTest(name), strings.HasSuffix(name, ".snap"), name == "pytest.ini":
 		return Test
+	case kind == Docs && path.Ext(name) == ".txt" && path.Base(path.Dir(file)) == "requirements":
+		return Settings
 	case kind != "":
 		return kind
 	case in(folders, docsFolders):
@@ -70,6 +72,15 @@ func KindOf(file string) FileKind {
 	}
 	return Other
 }
+
+// holdsTests reports whether a folder's name is made of its tests' kind and "tests": Foo.Tests, unit_tests, unittests.
+func holdsTests(folder string) bool {
+	before, ok := strings.CutSuffix(folder, "tests")
+	return ok && (strings.HasSuffix(before, ".") || contains(testKinds, strings.TrimRight(before[strings.LastIndex(before, ".")+1:], "_-")))
+}
+
+// testKinds are the kinds of tests that folders are named after.
+const testKinds = "unit integration functional acceptance system smoke"
 
 func in(folders []string, names string) bool {
 	return slices.ContainsFunc(strings.Fields(names), func(name string) bool { return slices.Contains(folders, name) })
@@ -110,10 +121,11 @@ const (
 	docsNames          = `readme license licence copying notice authors contributors changelog changes history contributing security todo news`
 	settingsExtensions = `
 		yaml yml json json5 jsonc toml ini cfg conf config properties env lock xml plist gradle cmake tf tfvars hcl nix bzl mk mod sum work
-		editorconfig service desktop csproj fsproj vbproj sln gemspec cabal podspec`
+		editorconfig service desktop csproj fsproj vbproj sln gemspec cabal podspec
+		bazel props targets`
 	settingsNames = `
 		makefile gnumakefile dockerfile containerfile vagrantfile jenkinsfile procfile gemfile rakefile podfile fastfile brewfile justfile
-		pipfile build workspace cmakelists.txt robots.txt constraints.txt codeowners .eslintrc.js .prettierrc.js setup.py conftest.cfg
+		pipfile build workspace meson.build meson_options.txt meson.options conanfile.txt conanfile.py cmakelists.txt robots.txt constraints.txt codeowners .eslintrc.js .prettierrc.js setup.py conftest.cfg
 		build.gradle build.gradle.kts settings.gradle settings.gradle.kts build.sbt mix.exs package.swift gulpfile.js gruntfile.js`
 )
 

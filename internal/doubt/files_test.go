@@ -16,19 +16,21 @@ func TestKindOf(t *testing.T) {
 			src/a.test.ts src/a.spec.tsx a.test.mjs src/__tests__/a.js src/__snapshots__/a.snap a.js.snap a.cy.ts e2e/login.ts cypress/x.js
 			src/test/java/a/B.java FooTest.java FooTests.cs FooIT.java FooSpec.scala TestFoo.java HTTPClientTest.java FooTests.swift
 			spec/models/user_spec.rb user_test.rb spec/spec_helper.rb x_unittest.cc test_x.c foo-test.el test/runtests.jl src/tests.rs
-			tests/it.rs a_test.exs a_test.dart run.bats t/basic.t login.feature cmd/testdata/script/a.txtar test-utils.R FooSpec.hs test.py`,
+			tests/it.rs a_test.exs a_test.dart run.bats t/basic.t login.feature cmd/testdata/script/a.txtar test-utils.R FooSpec.hs test.py
+			Foo.Tests/Bar.cs Foo.UnitTests/Bar.cs unittests/a.py unit_tests/a.py integration-tests/a.go`,
 		doubt.Source: `
 			main.go a/b/util.py latest.py contest.py attest.go greatest.js protest.rb fastest.ts Testimony.java Testimonials.jsx inspect.py
 			src/lib.rs index.html style.css query.sql notebook.ipynb api.proto Latest.java Manifest.swift testing.go UNIT.c docs/example.go
-			AUDIT.java specimen.py exhibit.cs Suspect.java edit.go spectrum.js`,
+			AUDIT.java specimen.py exhibit.cs Suspect.java edit.go spectrum.js contests/a.py Foo.Contests/Bar.cs`,
 		doubt.Docs: `
 			README README.md docs/guide.rst latest.txt contest.md LICENSE CHANGELOG notes.txt docs/figure.png docs/spec/format.md man/pawl
 			specs/design.md testimonials.md license.txt`,
 		doubt.Settings: `
 			go.mod go.sum package.json tsconfig.json .gitignore .eslintrc.js vite.config.ts requirements.txt requirements-dev.txt Makefile
 			Dockerfile Dockerfile.dev .github/workflows/ci.yml pyproject.toml Cargo.lock .env .env.local CMakeLists.txt main.tf pom.xml
-			.github/CODEOWNERS spec/openapi.yaml k8s/deploy.yaml setup.cfg setup.py build.gradle.kts`,
-		doubt.Other: `image.png data.csv bin/tool a.out model.bin latest contest audio.wav tested attestation/blob`,
+			.github/CODEOWNERS spec/openapi.yaml k8s/deploy.yaml setup.cfg setup.py build.gradle.kts
+			BUILD.bazel a/WORKSPACE.bazel MODULE.bazel meson.build meson_options.txt Directory.Build.props x.targets requirements/dev.txt conanfile.txt conanfile.py`,
+		doubt.Other: `image.png data.csv bin/tool a.out model.bin latest contest audio.wav tested attestation/blob requirements/dev.png`,
 	} {
 		for _, path := range strings.Fields(paths) {
 			if got := doubt.KindOf(path); got != kind {

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/content"
+	"pawl/internal/random"
 	"pawl/internal/recovery"
 	"pawl/internal/supervise"
 )
@@ -418,12 +417,6 @@ func clearChecks(dir string) error {
 	return err
 }
 
-func newToken() pawl.Token { return pawl.Token(randomHex(8)) }
+func newToken() pawl.Token { return pawl.Token(random.Hex(8)) }
 
-func newCheckpointID() pawl.CheckpointID { return pawl.CheckpointID(randomHex(4)) }
-
-func randomHex(bytes int) string {
-	b := make([]byte, bytes)
-	rand.Read(b) // never fails, says crypto/rand
-	return hex.EncodeToString(b)
-}
+func newCheckpointID() pawl.CheckpointID { return pawl.CheckpointID(random.Hex(4)) }

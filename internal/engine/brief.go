@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/brief"
+	"pawl/internal/config"
 	"pawl/internal/project"
 	"pawl/internal/recovery"
 	"pawl/internal/redact"
@@ -22,7 +23,7 @@ type Briefing struct {
 	brief.Options
 	Since     string           // the checkpoint that the reader knows. Defaults to the run's last good one.
 	Inside    *pawl.AttemptRef // the attempt that asks. Defaults to none.
-	Snapshots Snapshots
+	Snapshots config.Snapshots
 	Patience  time.Duration // for looking at files, and for hashing them. Defaults to 2s each.
 
 	Findings []pawl.Finding              // what somebody else has found out

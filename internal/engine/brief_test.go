@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/brief"
+	"pawl/internal/config"
 	"pawl/internal/content"
 	"pawl/internal/journal"
 	"pawl/internal/project"
@@ -87,7 +88,7 @@ func (w *told) step(id pawl.StepID, outputs ...string) {
 
 func (w *told) checkpoint() {
 	w.Helper()
-	if _, err := CheckpointNow(w.Context(), w.p, w.run, Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "test"); err != nil {
+	if _, err := CheckpointNow(w.Context(), w.p, w.run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "test"); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -117,9 +118,9 @@ func endingOf(x *pawl.Exit) string {
 	case pawl.ReasonTimeout, pawl.ReasonStalled:
 		return fmt.Sprintf("ended by pawl's watchdog after %s (%s); nobody refused anything", after, x.Why)
 	case pawl.ReasonAbort:
-		return fmt.Sprintf("ended on request after %s (%s); that is no verdict on its work", after, orElse(x.Why, "no reason given"))
+		return fmt.Sprintf("ended on request after %s (%s); that is no verdict on its work", after, cmp.Or(x.Why, "no reason given"))
 	}
-	return fmt.Sprintf("ended by pawl after %s (%s); nobody refused anything", after, orElse(x.Why, string(x.Reason)))
+	return fmt.Sprintf("ended by pawl after %s (%s); nobody refused anything", after, cmp.Or(x.Why, string(x.Reason)))
 }
 
 func resultText(r *pawl.Result, err error) string {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"pawl/internal/doubt"
@@ -15,11 +16,22 @@ import (
 // mostCounted is how many files a census looks at.
 const mostCounted = 200_000
 
-// census counts a project's files, and those that changed since. What git or .pawlignore ignores does not count, links are
-// not followed, and what vanishes meanwhile was not there. It is evidence, not proof: what cannot be read is not counted.
-func census(ctx context.Context, root string, since time.Time) doubt.Census {
-	c := counter{Census: doubt.Census{Since: since}, now: time.Now()}
-	rules, err := ignore.Load(ctx, root, ignore.Options{})
+// others are the folders of what others made, or a program makes again, unless a .pawlignore brings them back.
+var others = []string{
+	"node_modules/", "bower_components/", "jspm_packages/", ".yarn/", ".pnpm-store/", ".venv/", "venv/", "virtualenv/", "site-packages/",
+	"__pycache__/", ".tox/", ".nox/", "*.egg-info/", ".mypy_cache/", ".pytest_cache/", ".ruff_cache/", "vendor/", "third_party/", "Pods/",
+	".gradle/", ".terraform/", ".next/", ".nuxt/", ".svelte-kit/", ".dart_tool/", ".bundle/",
+}
+
+// marks are the files that a virtual environment, or a program's cache, has in its folder.
+var marks = []string{"pyvenv.cfg", "CACHEDIR.TAG"}
+
+// census counts a project's files but these, and those that changed since. What git or .pawlignore ignores, and what others
+// made, does not count, links are not followed, and what vanishes meanwhile was not there. It is evidence, not proof: what
+// cannot be read is not counted.
+func census(ctx context.Context, root string, since time.Time, but ...string) doubt.Census {
+	c := counter{Census: doubt.Census{Since: since}, now: time.Now(), but: but}
+	rules, err := ignore.Load(ctx, root, ignore.Options{Defaults: others})
 	if err != nil {
 		return c.Census
 	}
@@ -30,11 +42,12 @@ func census(ctx context.Context, root string, since time.Time) doubt.Census {
 type counter struct {
 	doubt.Census
 	now time.Time
+	but []string
 }
 
 func (c *counter) folder(ctx context.Context, full, name string, rules *ignore.Rules) {
 	entries, err := os.ReadDir(full)
-	if err != nil && len(entries) == 0 || ctx.Err() != nil {
+	if err != nil && len(entries) == 0 || ctx.Err() != nil || name != "" && slices.ContainsFunc(entries, isMark) {
 		return
 	}
 	for _, e := range entries {
@@ -44,13 +57,15 @@ func (c *counter) folder(ctx context.Context, full, name string, rules *ignore.R
 		case e.IsDir():
 			below := filepath.Join(full, e.Name())
 			c.folder(ctx, below, path, rules.In(e.Name(), patternsIn(below, ignore.GitFile), patternsIn(below, ignore.PawlFile)))
-		case e.Type().IsRegular():
+		case e.Type().IsRegular() && !slices.Contains(c.but, path):
 			if info, err := e.Info(); err == nil {
 				c.Add(path, info.ModTime(), c.now)
 			}
 		}
 	}
 }
+
+func isMark(e fs.DirEntry) bool { return slices.Contains(marks, e.Name()) }
 
 // patternsIn returns what a folder's own file of patterns holds, nil where it has none that is read.
 func patternsIn(folder, name string) []byte {

@@ -8,16 +8,10 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
 )
-
-// Snapshots says how a project keeps the content of its workspace.
-type Snapshots struct {
-	Quota  int64    // bytes on disk. Defaults to snapshot.DefaultQuota.
-	Ignore []string // patterns asked before every .pawlignore. Defaults to none.
-	Off    bool     // none are taken while a plan runs
-}
 
 // secrets are patterns of files that are made to hold secrets. They are in no snapshot unless a .pawlignore brings them
 // back, or git has them anyway.
@@ -27,8 +21,8 @@ var secrets = []string{
 }
 
 // OpenSnapshots opens the project's snapshots.
-func OpenSnapshots(ctx context.Context, p *project.Project, cfg Snapshots) (*snapshot.Store, error) {
-	return snapshot.Open(ctx, snapshot.Config{Root: p.Root, Dir: p.Snapshots(), Patterns: cfg.Ignore, Defaults: secrets, Quota: cfg.Quota})
+func OpenSnapshots(ctx context.Context, p *project.Project, cfg config.Snapshots) (*snapshot.Store, error) {
+	return snapshot.Open(ctx, snapshot.Config{Root: p.Root, Dir: p.Snapshots(), Patterns: cfg.Ignore, Defaults: secrets, Quota: int64(cfg.Quota)})
 }
 
 // keeper takes the run's checkpoints. Whatever goes wrong with a snapshot is no fault of the work: the checkpoint then
@@ -40,7 +34,7 @@ type keeper struct {
 	why     string
 }
 
-func openKeeper(ctx context.Context, p *project.Project, run pawl.RunID, cfg Snapshots) *keeper {
+func openKeeper(ctx context.Context, p *project.Project, run pawl.RunID, cfg config.Snapshots) *keeper {
 	k := &keeper{project: p, run: run}
 	if cfg.Off {
 		k.why = "switched off in .pawl/config.yaml"

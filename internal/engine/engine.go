@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/journal"
 	"pawl/internal/project"
 )
@@ -40,7 +41,7 @@ type Config struct {
 	OutputCap int64 // bytes kept of each output file. Defaults to pawl.DefaultOutputCap.
 
 	PIDNamespace bool // attempts run in PID namespaces of their own.
-	Snapshots    Snapshots
+	Snapshots    config.Snapshots
 	Adviser      Adviser // asked where the rules of recovery leave something open. Defaults to nobody.
 
 	MirrorOf func(*pawl.State) *Mirror // which other system's files are kept up to date for a run. Defaults to none.

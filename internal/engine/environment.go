@@ -84,13 +84,13 @@ func (e *Engine) idempotencyKey(w work, key pawl.Key) string {
 // imported was begun elsewhere: there is always something, and an agent that begins is briefed.
 func (e *Engine) resume(ctx context.Context, w work, ref pawl.AttemptRef, key pawl.Key) (string, error) {
 	st, imported := e.state.Steps[w.step.ID], e.state.Imported != ""
-	if st == nil && !imported {
-		return "", nil
-	}
 	if st == nil {
 		st = &pawl.StepState{}
 	}
 	told := pawl.Resume{Attempt: ref.Attempt, Rejected: st.Rejected}
+	if w.step.Agent != nil { // who else is told anything was tried before
+		told.Prescribed = e.mirror.prescribed(ctx, e.state, e.plan.Plan, w.step.ID)
+	}
 	var t *pawl.Try
 	if w.index < 0 {
 		t, told.Progress = &st.Try, st.Progress
@@ -113,7 +113,7 @@ func (e *Engine) resume(ctx context.Context, w work, ref pawl.AttemptRef, key pa
 			told.Answers = append(told.Answers, pawl.Told{Ask: g.Ask, Answer: g.Answer.Answer, Option: g.Answer.Option, Why: g.Answer.Why})
 		}
 	}
-	if ref.Attempt == 1 && !imported && told.Rejected == "" && len(told.Answers) == 0 {
+	if ref.Attempt == 1 && !imported && told.Rejected == "" && told.Prescribed == "" && len(told.Answers) == 0 {
 		return "", nil
 	}
 	return encodeResume(told)

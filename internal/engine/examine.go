@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/content"
 	"pawl/internal/pattern"
 	"pawl/internal/project"
@@ -44,7 +46,7 @@ func (x *Examination) Unsafe() []pawl.Finding {
 
 // Examine gathers what is there, validates it and judges what is in doubt. It changes nothing and starts nothing:
 // acceptance checks are not run, so a verdict may be better once they are.
-func Examine(ctx context.Context, p *project.Project, r *Run, change *Change, cfg Snapshots, notices []string) (*Examination, error) {
+func Examine(ctx context.Context, p *project.Project, r *Run, change *Change, cfg config.Snapshots, notices []string) (*Examination, error) {
 	facts, err := gatherFacts(ctx, p, r, change, cfg)
 	if err != nil {
 		return nil, err
@@ -58,7 +60,7 @@ func Examine(ctx context.Context, p *project.Project, r *Run, change *Change, cf
 }
 
 // gatherFacts looks at the world. What cannot be looked at becomes a fact that says so.
-func gatherFacts(ctx context.Context, p *project.Project, r *Run, change *Change, cfg Snapshots) (recovery.Facts, error) {
+func gatherFacts(ctx context.Context, p *project.Project, r *Run, change *Change, cfg config.Snapshots) (recovery.Facts, error) {
 	s := r.State
 	f := recovery.Facts{
 		Now: time.Now().UTC(), Run: s.Run, Last: s.Updated, Events: int(s.Seq), Misfits: s.Misfits,
@@ -236,7 +238,7 @@ func git(ctx context.Context, root string, args ...string) (string, error) {
 }
 
 // lastRecord finds the newest good checkpoint's snapshot. Where it is lost, it says why, and finds the one before.
-func lastRecord(ctx context.Context, p *project.Project, s *pawl.State, cfg Snapshots) (record *snapshot.Record, lost string, instead *pawl.Checkpoint) {
+func lastRecord(ctx context.Context, p *project.Project, s *pawl.State, cfg config.Snapshots) (record *snapshot.Record, lost string, instead *pawl.Checkpoint) {
 	if s.LastGood == nil {
 		return nil, "", nil
 	}
@@ -251,7 +253,7 @@ func lastRecord(ctx context.Context, p *project.Project, s *pawl.State, cfg Snap
 }
 
 // recordBefore finds the newest good checkpoint of the run that still has a snapshot, nil where there is none to be had.
-func recordBefore(ctx context.Context, p *project.Project, s *pawl.State, cfg Snapshots) (*snapshot.Record, *pawl.Checkpoint) {
+func recordBefore(ctx context.Context, p *project.Project, s *pawl.State, cfg config.Snapshots) (*snapshot.Record, *pawl.Checkpoint) {
 	store, err := OpenSnapshots(ctx, p, cfg)
 	if err != nil {
 		return nil, nil
@@ -290,9 +292,9 @@ func gitFacts(ctx context.Context, p *project.Project, record *snapshot.Record) 
 }
 
 // recordOf finds the commit record of a checkpoint, or says why there is none.
-func recordOf(ctx context.Context, p *project.Project, cfg Snapshots, c *pawl.Checkpoint) (snapshot.Record, error) {
+func recordOf(ctx context.Context, p *project.Project, cfg config.Snapshots, c *pawl.Checkpoint) (snapshot.Record, error) {
 	if c.Snapshot == nil || c.Snapshot.Record == "" {
-		return snapshot.Record{}, errors.New(orElse(c.Unsaved(), "it was taken without files"))
+		return snapshot.Record{}, errors.New(cmp.Or(c.Unsaved(), "it was taken without files"))
 	}
 	if _, err := os.Stat(p.Snapshots()); err != nil {
 		return snapshot.Record{}, err

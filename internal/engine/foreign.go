@@ -3,19 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"pawl"
-	"pawl/internal/doubt"
 	"pawl/internal/foreign"
 	"pawl/internal/project"
-	"pawl/internal/snapshot"
 )
 
 // ForeignFolder is a folder with another system's files, as they were read, with what git and the disk know of it.
@@ -35,17 +28,16 @@ func OpenForeign(ctx context.Context, p *project.Project, codec foreign.Codec, d
 	if err != nil {
 		return nil, err
 	}
-	at := dir
-	dir = worldAt(dir, codec)
-	commits, err := commitsIn(ctx, dir)
+	of := placeOf(dir, codec).speaksOf()
+	commits, err := commitsIn(ctx, of)
 	if err != nil {
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: "which commits there are could not be found out: " + err.Error()})
 	}
-	world := worldOf(ctx, dir, commits)
+	world := worldOf(ctx, of, commits)
 	if p != nil {
 		world.Run = saidOnce(ctx, p)
 	}
-	f := &ForeignFolder{codec: codec, dir: at, files: files, world: world, commits: commits, findings: findings}
+	f := &ForeignFolder{codec: codec, dir: dir, files: files, world: world, commits: commits, findings: findings}
 	for _, unread := range f.Unread() {
 		f.world.Unread = append(f.world.Unread, unread.Where)
 	}
@@ -115,14 +107,13 @@ func (f *ForeignFolder) Prune(keep int) ([]foreign.File, error) {
 	return p.Prune(f.files, keep, f.world)
 }
 
-// Write writes files where the folder's were read; what somebody else has changed since ends it with ErrChanged. Of a project
+// Write writes files where the folder's were read; what somebody else has changed since ends it with foreign.ErrChanged. Of a project
 // (nil: there is none) no other pawl writes such files meanwhile.
 func (f *ForeignFolder) Write(p *project.Project, files []foreign.File) error {
-	write := func() error { return WriteForeign(f.dir, f.codec, f.files, files) }
-	if p == nil {
-		return write()
-	}
-	return p.Mirroring(write)
+	return mirroring(p, func() error {
+		_, err := WriteForeign(f.dir, f.codec, f.files, files)
+		return err
+	})
 }
 
 // Unread returns what says of files that they are there and could not be read.
@@ -132,13 +123,12 @@ func (f *ForeignFolder) Unread() []pawl.Finding {
 
 // Verify is the system's own validation, with what cannot be read.
 func (f *ForeignFolder) Verify() []pawl.Finding {
+	var all foreign.Findings
 	_, findings := f.Read("")
-	for _, found := range f.codec.Verify(f.files, f.world) {
-		if !slices.Contains(findings, found) {
-			findings = append(findings, found)
-		}
-	}
-	return findings
+	all.Find(findings...)
+	all.Find(f.codec.Verify(f.files, f.world)...)
+	all.Find(examineLocks(f.codec, f.files)...)
+	return all.Found()
 }
 
 // Meets says whether a step in the folder meets a criterion of its own, and by what that is known. by is the
@@ -159,6 +149,25 @@ func (f *ForeignFolder) Meets(by *Inside, step pawl.StepID, criterion string) (b
 	return met, why, nil
 }
 
+// Question returns what the system would ask before it goes on with what is there; nothing, where it does not ask.
+func (f *ForeignFolder) Question() foreign.Question {
+	asker, asks := f.codec.(foreign.Asker)
+	if !asks {
+		return foreign.Question{}
+	}
+	return asker.Question(f.files, f.world)
+}
+
+// Unfinished returns what is unfinished in the folder that a run of a plan would write over, and the file that says so;
+// empty where nothing is.
+func (f *ForeignFolder) Unfinished(plan *pawl.Plan) (what, file string) {
+	owner, ok := f.codec.(foreign.Owner)
+	if !ok {
+		return "", ""
+	}
+	return owner.Unfinished(f.files, f.world, plan)
+}
+
 func readBy(codec foreign.Codec, files foreign.Files, w foreign.World, commits []foreign.Commit) (foreign.Reading, []pawl.Finding) {
 	switch c := codec.(type) {
 	case foreign.Historian:
@@ -167,129 +176,4 @@ func readBy(codec foreign.Codec, files foreign.Files, w foreign.World, commits [
 		return c.ReadIn(files, w)
 	}
 	return codec.Read(files, w.Now)
-}
-
-// manyCommits is how far back the commits are looked at that other systems name.
-const manyCommits = 2000
-
-// commitsIn returns the commits that HEAD of the repository that a folder lies in builds on; nil: there is no repository.
-func commitsIn(ctx context.Context, dir string) ([]foreign.Commit, error) {
-	head, err := snapshot.HeadOf(ctx, dir)
-	if err != nil || head == nil {
-		return nil, err
-	}
-	found, err := snapshot.CommitsOf(ctx, dir, time.Time{}, manyCommits)
-	commits := []foreign.Commit{}
-	for _, c := range found {
-		commits = append(commits, foreign.Commit{Hash: c.Hash, Message: c.Subject, Time: c.Time})
-	}
-	return commits, err
-}
-
-// unknownIn returns a function that reports whether the repository that a folder lies in knows no such commit. It asks git
-// only once it is called.
-func unknownIn(ctx context.Context, dir string) func(string) bool {
-	known := sync.OnceValue(func() func(string) bool {
-		commits, err := commitsIn(ctx, dir)
-		if err != nil {
-			return nil
-		}
-		return worldOf(ctx, dir, commits).Commit
-	})
-	return func(hash string) bool {
-		return known() != nil && !known()(hash) && !gitHas(ctx, dir, hash) && ctx.Err() == nil
-	}
-}
-
-// worldAt returns the folder that files speak of: the one that they lie in, or the project that a single file lies in.
-func worldAt(path string, codec foreign.Codec) string {
-	dir, only := placeOf(path, codec)
-	for above := dir; only != "" && filepath.Dir(above) != above; above = filepath.Dir(above) {
-		if info, err := os.Stat(filepath.Join(above, project.Folder)); err == nil && info.IsDir() {
-			return above
-		}
-	}
-	return dir
-}
-
-// worldOf is what a system's validation may ask of a folder and of git.
-func worldOf(ctx context.Context, dir string, commits []foreign.Commit) foreign.World {
-	w := foreign.World{
-		Now: time.Now().UTC(),
-		Exists: func(name string) bool {
-			full, err := within(dir, name)
-			if err != nil {
-				return false
-			}
-			_, err = os.Lstat(full)
-			return err == nil
-		},
-		Hash: hashedOnce(dir),
-		Scan: func(since time.Time) doubt.Census { return census(ctx, dir, since) },
-	}
-	if commits != nil {
-		w.Commit = func(hash string) bool {
-			for _, known := range commits {
-				if hash != "" && strings.HasPrefix(known.Hash, hash) {
-					return true
-				}
-			}
-			return false
-		}
-	}
-	return w
-}
-
-// within returns the path of a name below a folder, links above it followed: ErrOutside where they lead out.
-func within(dir, name string) (string, error) {
-	if !filepath.IsLocal(filepath.FromSlash(name)) {
-		return "", foreign.ErrOutside
-	}
-	full := filepath.Join(dir, filepath.FromSlash(name))
-	above, err := filepath.EvalSymlinks(filepath.Dir(full))
-	if err != nil {
-		return "", err
-	}
-	root, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return "", err
-	}
-	if rel, err := filepath.Rel(root, above); err != nil || !filepath.IsLocal(rel) {
-		return "", foreign.ErrOutside
-	}
-	return filepath.Join(above, filepath.Base(full)), nil
-}
-
-// hashedOnce looks at each file once, however often it is asked for: what several checkpoints name is the same to all.
-func hashedOnce(dir string) func(string) (string, int64, error) {
-	type found struct {
-		sum  string
-		size int64
-		err  error
-	}
-	known := map[string]found{}
-	return func(name string) (string, int64, error) {
-		f, ok := known[name]
-		if !ok {
-			f.sum, f.size, f.err = hashIn(dir, name)
-			known[name] = f
-		}
-		return f.sum, f.size, f.err
-	}
-}
-
-func hashIn(dir, name string) (string, int64, error) {
-	full, err := within(dir, name)
-	if err != nil {
-		return "", 0, err
-	}
-	info, err := os.Lstat(full)
-	if err != nil {
-		return "", 0, err
-	}
-	if info.Mode()&fs.ModeSymlink != 0 {
-		return "", 0, foreign.ErrLink
-	}
-	sum, err := contentHash(full, info)
-	return sum, info.Size(), err
 }

@@ -42,11 +42,11 @@ func TestWriteForeignStaysInItsPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"../a.md", "/tmp/a.md", "a/../b.md", "./a.md", "a//b.md", ".git/hooks/x", "x/.pawl/project.json", "link/a.md", "link"} {
-		if err := WriteForeign(dir, grid.Codec, nil, []foreign.File{{Path: name, Data: []byte("x")}}); err == nil {
+		if _, err := WriteForeign(dir, grid.Codec, nil, []foreign.File{{Path: name, Data: []byte("x")}}); err == nil {
 			t.Errorf("%s was written", name)
 		}
 	}
-	if err := WriteForeign(dir, grid.Codec, nil, []foreign.File{{Path: ".grid/new/a.md", Data: []byte("x")}}); err != nil {
+	if _, err := WriteForeign(dir, grid.Codec, nil, []foreign.File{{Path: ".grid/new/a.md", Data: []byte("x")}}); err != nil {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
@@ -66,14 +66,14 @@ func TestWriteForeignLosesNothing(t *testing.T) {
 	read := foreign.Files{{Path: "same.md", Data: []byte("a")}, {Path: "changed.md", Data: []byte("a")}, {Path: "gone.md", Data: []byte("a")}}
 	for name, free := range map[string]bool{"same.md": true, "new.md": true, "changed.md": false, "made.md": false, "gone.md": false} {
 		for _, data := range [][]byte{[]byte("ours"), nil} {
-			err := WriteForeign(dir, grid.Codec, read, []foreign.File{{Path: name, Data: data}})
-			if free && data != nil && err != nil || !free && !errors.Is(err, ErrChanged) {
+			_, err := WriteForeign(dir, grid.Codec, read, []foreign.File{{Path: name, Data: data}})
+			if free && data != nil && err != nil || !free && !errors.Is(err, foreign.ErrChanged) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
 	twice := []foreign.File{{Path: "twice.md", Data: []byte("a")}, {Path: "twice.md", Data: []byte("b")}, {Path: "twice.md"}, {Path: "twice.md", Data: []byte("c")}}
-	if err := WriteForeign(dir, grid.Codec, read, twice); err != nil {
+	if _, err := WriteForeign(dir, grid.Codec, read, twice); err != nil {
 		t.Errorf("what it wrote itself it takes for another's: %v", err)
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, "changed.md")); err != nil || string(data) != "theirs" {
@@ -99,7 +99,7 @@ func TestAFolderIsWrittenAsItWasRead(t *testing.T) {
 	}
 	write("theirs")
 	for _, data := range [][]byte{[]byte("ours"), nil} {
-		if err := folder.Write(nil, []foreign.File{{Path: ".grid/STATE.md", Data: data}}); !errors.Is(err, ErrChanged) {
+		if err := folder.Write(nil, []foreign.File{{Path: ".grid/STATE.md", Data: data}}); !errors.Is(err, foreign.ErrChanged) {
 			t.Errorf("written over: %v", err)
 		}
 	}
@@ -117,5 +117,34 @@ func TestAFolderIsWrittenAsItWasRead(t *testing.T) {
 	}
 	if data, err := os.ReadFile(path); err != nil || string(data) != "ours over and again" {
 		t.Errorf("%s, %v", data, err)
+	}
+}
+
+// TestWhatWasSetAsideIsTold: where somebody else was faster, what was set aside before that is told, and what was not made
+// anew then is not.
+func TestWhatWasSetAsideIsTold(t *testing.T) {
+	t.Parallel()
+	for faster, told := range map[string]int{"b.md": 1, "a.md": 0} {
+		dir := t.TempDir()
+		write := func(name, text string) {
+			path := filepath.Join(dir, ".grid", name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("a.md", "broken")
+		write("b.md", "first")
+		m := &Mirror{Codec: grid.Codec, Dir: dir}
+		written, err := m.put(nil, &pawl.State{}, func(read foreign.Files) ([]foreign.File, error) {
+			made := []foreign.File{{Path: ".grid/b.md", Data: []byte("ours")}}
+			if string(read.Find(".grid/a.md").Data) == "broken" {
+				made = append([]foreign.File{{Path: ".grid/a.md.kept", Data: []byte("broken"), Broken: ".grid/a.md"}, {Path: ".grid/a.md", Data: []byte("ours")}}, made...)
+				write(faster, "theirs")
+			}
+			return made, nil
+		})
+		if notes := MadeAnew(written); err != nil || len(notes) != told {
+			t.Errorf("%s is changed meanwhile: %q, %v", faster, notes, err)
+		}
 	}
 }

@@ -32,8 +32,8 @@ func ReadForeign(dir string, codec foreign.Codec) (foreign.Files, []pawl.Finding
 func readFor(run *pawl.State, dir string, codec foreign.Codec) (foreign.Files, []pawl.Finding, error) {
 	r := foreignReader{run: run, dir: dir, codec: codec, wants: codec.Wants()}
 	var err error
-	if root, only := placeOf(dir, codec); only != "" {
-		err = r.only(root, only)
+	if at := placeOf(dir, codec); at.only != "" {
+		err = r.only(at)
 	} else {
 		err = filepath.WalkDir(dir, r.visit)
 	}
@@ -119,22 +119,10 @@ func (r *foreignReader) take(path, name string) {
 	}
 }
 
-// placeOf returns the folder that a path means, and the one file in it, where it means one: only systems whose files hold
-// tables are given single files, there or not.
-func placeOf(path string, codec foreign.Codec) (dir, only string) {
-	if _, tabular := codec.(foreign.Tabular); !tabular {
-		return path, ""
-	}
-	info, err := os.Stat(path)
-	if err == nil && info.Mode().IsRegular() || errors.Is(err, fs.ErrNotExist) && foreign.Wanted(codec.Wants(), filepath.Base(path)) {
-		return filepath.Dir(path), filepath.Base(path)
-	}
-	return path, ""
-}
-
 // only reads one file alone.
-func (r *foreignReader) only(root, name string) error {
-	path, err := inside(root, name)
+func (r *foreignReader) only(at foreignPlace) error {
+	name := at.only
+	path, err := inside(at.dir, name)
 	if err != nil {
 		return err
 	}
@@ -151,6 +139,7 @@ func (r *foreignReader) only(root, name string) error {
 	case sqlitefile.Named(name):
 		file.Was = []byte{}
 	}
+	file.Named = true
 	r.files = append(r.files, file)
 	return nil
 }

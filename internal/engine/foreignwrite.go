@@ -19,45 +19,52 @@ import (
 // WriteForeign writes files of a codec's system where ReadForeign read them, each whole and durably; one without data is
 // removed, a folder (its path ends in a slash) only where nothing is left in it. In a database what differs is changed, all
 // at once. Where a path leads out of the folder, or through a link, nothing is written. What somebody else has changed since
-// it was read ends it with ErrChanged, and stays as it is.
-func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []foreign.File) error {
-	dir, _ = placeOf(dir, codec)
-	if err := notOurs(dir); err != nil {
-		return err
+// it was read ends it with foreign.ErrChanged, and stays as it is. It returns what was written, with an error what was
+// before that.
+func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []foreign.File) ([]foreign.File, error) {
+	at := placeOf(dir, codec)
+	if err := notOurs(at.dir); err != nil {
+		return nil, err
 	}
 	paths := make([]string, len(files))
 	for i, f := range files {
 		var err error
-		if paths[i], err = inside(dir, f.Path); err != nil {
-			return err
+		if paths[i], err = inside(at.dir, f.Path); err != nil {
+			return nil, err
 		}
 	}
 	for i, f := range files {
 		if f.Was == nil && !strings.HasSuffix(f.Path, "/") {
 			if err := unchanged(paths[i], expected(read, files[:i], f.Path), f); err != nil {
-				return err
+				return files[:i], err
 			}
 		}
 		if err := writeForeign(paths[i], f); err != nil {
-			return err
+			return files[:i], err
 		}
 	}
-	return nil
+	return files, nil
+}
+
+// mirroring runs write while no other pawl writes another system's files in a project; nil: they are in none.
+func mirroring(p *project.Project, write func() error) error {
+	if p == nil {
+		return write()
+	}
+	return p.Mirroring(write)
 }
 
 // MadeAnew says of files that were written which could not be read before, and where they are kept now, one line each.
 func MadeAnew(written []foreign.File) []string {
 	var notes []string
-	for _, f := range written {
-		if f.Broken != "" && f.Data != nil {
+	for i, f := range written {
+		anew := slices.ContainsFunc(written[i:], func(later foreign.File) bool { return later.Path == f.Broken })
+		if anew && f.Data != nil {
 			notes = append(notes, fmt.Sprintf("%s could not be read, and was made anew: it is kept as %s", f.Broken, f.Path))
 		}
 	}
 	return notes
 }
-
-// ErrChanged means that somebody else has changed a file since it was read.
-var ErrChanged = errors.New("somebody else has changed it meanwhile")
 
 // expected returns how a file is to be found, after it was read and some were written; nil: it is not to be there.
 func expected(read foreign.Files, written []foreign.File, name string) []byte {
@@ -81,7 +88,7 @@ func unchanged(path string, want []byte, f foreign.File) error {
 	case err == nil && f.Data != nil && bytes.Equal(data, f.Data):
 		return nil
 	case err == nil || errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("write %s: %w", path, ErrChanged)
+		return fmt.Errorf("write %s: %w", path, foreign.ErrChanged)
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
@@ -41,7 +42,7 @@ func act(do, name string) error {
 		_, err := SetAside(ctx, p, Archiving{Runs: []pawl.RunID{pawl.RunID(name)}, Keep: 0, Delete: true})
 		return err
 	}
-	store, err := OpenSnapshots(ctx, p, Snapshots{})
+	store, err := OpenSnapshots(ctx, p, config.Snapshots{})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/content"
 	"pawl/internal/journal"
 	"pawl/internal/project"
@@ -51,7 +52,7 @@ func begun(t *testing.T) (*project.Project, pawl.RunID, pawl.CheckpointID) {
 	_, err = log.Append(ctx, 1, events...)
 	must(err)
 	must(log.Close())
-	saved, err := CheckpointNow(ctx, p, run, Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "")
+	saved, err := CheckpointNow(ctx, p, run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "")
 	must(err)
 	must(os.WriteFile(filepath.Join(root, "file"), []byte("now"), 0o600))
 	return p, run, saved.ID
@@ -92,7 +93,7 @@ func TestForkDoesAgainWhatTheSnapshotMayLack(t *testing.T) {
 		p, run, _ := begun(t)
 		file := filepath.Join(p.Root, "file")
 		write(t, file, "then")
-		store, err := OpenSnapshots(t.Context(), p, Snapshots{})
+		store, err := OpenSnapshots(t.Context(), p, config.Snapshots{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"pawl/internal/foreign"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/random"
 )
 
 // Importing says what a run is made of.
@@ -144,7 +145,7 @@ func (m *importer) planFile() ([]byte, error) {
 	if len(plan.Steps()) == 0 {
 		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("import %s: no work was found in %s", m.System, m.Path), Hint: "pawl import " + m.System + " --dry-run"}
 	}
-	m.run = pawl.NewRunID(plan.Name, time.Now(), randomHex(2))
+	m.run = pawl.NewRunID(plan.Name, time.Now(), random.Hex(2))
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func (m *importer) check(plan *pawl.Plan) {
 		}
 	}
 	for _, step := range plan.Steps() {
-		step.Accept = read[step.ID].Checks(m.System, seenFrom(step.Dir, m.Path), m.Dense())
+		step.Accept = read[step.ID].Checks(m.System, pathFrom(step.Dir, m.Path), m.Dense())
 	}
 }
 
@@ -231,8 +232,8 @@ func first(phases []foreign.Phase, n int) []foreign.Phase {
 	return phases
 }
 
-// seenFrom returns a path in the project as a step sees it that works in a folder; empty where it is the project itself.
-func seenFrom(dir, path string) string {
+// pathFrom returns a path in the project as a step sees it that works in a folder; empty where it is the project itself.
+func pathFrom(dir, path string) string {
 	if path == "." {
 		return ""
 	}
@@ -330,7 +331,7 @@ func (m *importer) step(s *foreign.Step) error {
 	}
 	outputs := m.proven[s.ID]
 	if s.Status == pawl.Skipped {
-		return m.say(s.Ended, pawl.StepSkipped{Step: s.ID, Why: orElse(s.Why, "skipped in "+m.System)})
+		return m.say(s.Ended, pawl.StepSkipped{Step: s.ID, Why: cmp.Or(s.Why, "skipped in "+m.System)})
 	}
 	planned := m.plan.byID[s.ID]
 	needs := given(m.plan.needs[s.ID], m.state)

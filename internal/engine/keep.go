@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
@@ -52,7 +53,7 @@ const (
 
 // Keep takes the checkpoints that hooks want, until none was wanted for a while, or ctx ends. One process does so in a
 // project; a second one returns at once. Between two checkpoints it rests, the longer the longer one takes.
-func Keep(ctx context.Context, p *project.Project, cfg Snapshots) error {
+func Keep(ctx context.Context, p *project.Project, cfg config.Snapshots) error {
 	for {
 		lock, err := p.LockKeeper()
 		if err != nil {
@@ -68,7 +69,7 @@ func Keep(ctx context.Context, p *project.Project, cfg Snapshots) error {
 	}
 }
 
-func keep(ctx context.Context, p *project.Project, cfg Snapshots) error {
+func keep(ctx context.Context, p *project.Project, cfg config.Snapshots) error {
 	store, err := OpenSnapshots(ctx, p, cfg)
 	if err != nil {
 		return err

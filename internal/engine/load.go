@@ -17,6 +17,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/random"
 )
 
 // Run is a run as it stands: its journal, folded, and its plan.
@@ -50,6 +51,7 @@ func loadFrom(ctx context.Context, p *project.Project, folder string, run pawl.R
 	return r, nil
 }
 
+// hash returns the SHA-256 of some bytes, in hex.
 func hash(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
@@ -82,7 +84,7 @@ func Create(ctx context.Context, p *project.Project, n New) (pawl.RunID, error) 
 }
 
 func create(ctx context.Context, p *project.Project, n New) (pawl.RunID, error) {
-	run := pawl.NewRunID(n.Plan.Name, time.Now(), randomHex(2))
+	run := pawl.NewRunID(n.Plan.Name, time.Now(), random.Hex(2))
 	if err := disk.MakeFolders(p.RunDir(run)); err != nil {
 		return "", err
 	}
@@ -187,7 +189,7 @@ func current(ctx context.Context, p *project.Project, runs []pawl.RunID) (pawl.R
 		return holder.Run, nil
 	}
 	unfinished, err := firstUnfinished(ctx, p, runs, isNoSession)
-	return pawl.RunID(orElse(string(unfinished), string(runs[0]))), err
+	return pawl.RunID(cmp.Or(string(unfinished), string(runs[0]))), err
 }
 
 // Unfinished returns the newest unfinished run of the plan that the user keeps at source, empty where there is none.

@@ -2,214 +2,40 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
-	"maps"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"sync"
 	"time"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/foreign"
-	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
-	"pawl/internal/supervise"
 )
 
 // Mirror is another system whose files are kept up to date.
 type Mirror struct {
 	Codec foreign.Codec
 	Dir   string // the folder that it lives in or, of a system whose files hold tables, one file; absolute
+
+	place string // of one of several in that folder, where it was named; else the run's own, or the first
 }
 
 // Said is what the journal says of the mirror.
 func (m *Mirror) Said(p *project.Project) pawl.RunMirrored {
 	said := pawl.RunMirrored{System: m.Codec.System()}
-	if rel, err := filepath.Rel(p.Root, m.Dir); err == nil && rel != "." {
+	if rel, err := filepath.Rel(p.Root, filepath.Join(m.Dir, filepath.FromSlash(m.place))); err == nil && rel != "." {
 		said.Path = filepath.ToSlash(rel)
 	}
 	return said
 }
 
-// said is what the journal says of the mirror; nil where there is none.
-func (m *mirror) said() *pawl.RunMirrored {
-	if m == nil {
-		return nil
-	}
-	said := m.Said(m.project)
-	return &said
-}
-
-// mirrorEvery is how often a mirror is written at most while a run goes on.
-const mirrorEvery = 500 * time.Millisecond
-
-// mirror writes another system's files off the critical path: the newest state, whatever came meanwhile.
-type mirror struct {
-	Mirror
-	project *project.Project
-	log     *journal.Log
-	mu      sync.Mutex // guards busy and took
-	busy    bool
-	took    time.Duration // to write it last
-	idle    sync.WaitGroup
-	refused map[pawl.GateAnswered]string // answers in the files that were not taken, and why: whoever writes at the time
-	aside   []string                     // see MadeAnew: the same
-	store   *snapshot.Store              // nil: there is none
-	when    time.Time                    // when it was written last; this and what follows: Run's goroutine only
-	why     foreign.Moment               // the weightiest since; empty: it is written
-	ended   []pawl.StepID                // steps that ended since
-	again   <-chan time.Time             // when what was put off is to be written; nil: nothing was
-	begun   bool                         // by Run: before that, and without it, it is written at the end only
-}
-
-func newMirror(m *Mirror, p *project.Project, log *journal.Log, store *snapshot.Store) *mirror {
-	if m == nil {
-		return nil
-	}
-	return &mirror{Mirror: *m, project: p, log: log, store: store, refused: map[pawl.GateAnswered]string{}}
-}
-
-// changed has the files written, or puts that off where it was just done: see due.
-func (m *mirror) changed(ctx context.Context, state *pawl.State, plan *pawl.Plan, events []pawl.Event) {
-	if m == nil {
-		return
-	}
-	for _, event := range events {
-		m.note(event)
-	}
-	if m.why == "" || m.again != nil || !m.begun {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if left := m.pause() - time.Since(m.when); m.busy || left > 0 {
-		m.again = time.After(max(left, mirrorEvery/10))
-		return
-	}
-	m.busy, m.when = true, time.Now()
-	now, why := state.Clone(), m.moment(state, plan)
-	ctx = context.WithoutCancel(ctx) // half of what is known would be told as all; the end waits for it
-	m.idle.Go(func() {
-		start := time.Now()
-		m.hear(ctx, now, plan)
-		_ = m.write(m.view(ctx, now, plan, why, true)) // it is tried again when more happens, and told at the end
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.busy, m.took = false, time.Since(start)
-	})
-}
-
-// begin takes up what people wrote into the files, and has them written from here on. What takes a change over or brings files
-// back before, or instead, meets no mirror at work.
-func (m *mirror) begin(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
-	if m != nil {
-		m.hear(ctx, state, plan)
-		m.begun = true
-	}
-}
-
-// pause is how long after one writing the next one may begin: where looking at the files takes long, that is not all that
-// is done. mu is held.
-func (m *mirror) pause() time.Duration { return max(mirrorEvery, 10*m.took) }
-
-// due says when what was put off is to be written; never, where nothing was.
-func (m *mirror) due() <-chan time.Time {
-	if m == nil {
-		return nil
-	}
-	return m.again
-}
-
-// catchUp has written what was put off.
-func (m *mirror) catchUp(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
-	m.again = nil
-	m.changed(ctx, state, plan, nil)
-}
-
-// note takes in what an event is to a mirror.
-func (m *mirror) note(event pawl.Event) {
-	why := moments[event.Type]
-	m.why = foreign.Weightier(m.why, why)
-	var ended struct{ Step pawl.StepID }
-	if why == foreign.StepEnded && json.Unmarshal(event.Data, &ended) == nil {
-		m.ended = append(m.ended, ended.Step)
-	}
-}
-
-// moment returns the weightiest since the last writing, and begins anew: the end of a step may be that of its wave, and of
-// its phase.
-func (m *mirror) moment(state *pawl.State, plan *pawl.Plan) foreign.Moment {
-	why, ended := m.why, m.ended
-	m.why, m.ended = "", nil
-	if plan == nil || why != foreign.StepEnded {
-		return why
-	}
-	for i, phase := range plan.Phases {
-		for _, wave := range plan.Waves(i) {
-			if finishedAll(state, wave) && slices.ContainsFunc(ended, func(id pawl.StepID) bool { return slices.Contains(wave, id) }) {
-				why = foreign.Weightier(why, foreign.WaveEnded)
-			}
-		}
-		var all []pawl.StepID
-		for _, step := range phase.Steps {
-			all = append(all, step.ID)
-		}
-		if why == foreign.WaveEnded && finishedAll(state, all) && slices.ContainsFunc(ended, func(id pawl.StepID) bool { return slices.Contains(all, id) }) {
-			why = foreign.PhaseEnded
-		}
-	}
-	return why
-}
-
-func finishedAll(state *pawl.State, steps []pawl.StepID) bool {
-	return !slices.ContainsFunc(steps, func(id pawl.StepID) bool { return !state.Steps[id].Finished() })
-}
-
-// moments are the events that a mirror is written for.
-var moments = map[pawl.EventType]foreign.Moment{
-	(pawl.EngineStarted{}).Event(): foreign.Began, (pawl.AttemptStarted{}).Event(): foreign.StepBegan, (pawl.StepDone{}).Event(): foreign.StepEnded,
-	(pawl.StepFailed{}).Event(): foreign.StepEnded, (pawl.StepSkipped{}).Event(): foreign.StepEnded, (pawl.StepReopened{}).Event(): foreign.StepBegan,
-	(pawl.ItemDone{}).Event(): foreign.ItemEnded, (pawl.ItemNamed{}).Event(): foreign.ItemEnded, (pawl.AttemptEnded{}).Event(): foreign.Interrupted,
-	(pawl.GateOpened{}).Event(): foreign.GateOpened, (pawl.GateAnswered{}).Event(): foreign.GateClosed, (pawl.MemoryLearned{}).Event(): foreign.Learned,
-	(pawl.DecisionMade{}).Event(): foreign.Learned, (pawl.BlockerOpened{}).Event(): foreign.Learned, (pawl.BlockerCleared{}).Event(): foreign.Learned,
-	(pawl.Progressed{}).Event(): foreign.Beat, (pawl.Heartbeat{}).Event(): foreign.Beat, (pawl.CheckpointSaved{}).Event(): foreign.Beat,
-	(pawl.RunEnded{}).Event(): foreign.RunEnded, (pawl.EngineStopped{}).Event(): foreign.Interrupted,
-}
-
-// close writes the files as they are to be at the end. What could not be written is no fault of the run.
-func (m *mirror) close(ctx context.Context, state *pawl.State, plan *pawl.Plan) error {
-	if m == nil {
-		return nil
-	}
-	m.idle.Wait()
-	why := foreign.Interrupted
-	if state.Ended() {
-		why = foreign.RunEnded
-	}
-	return m.write(m.view(ctx, state, plan, why, anyAlive(m.project, state)))
-}
-
-func (m *mirror) view(ctx context.Context, state *pawl.State, plan *pawl.Plan, why foreign.Moment, engine bool) foreign.View {
-	return viewOf(ctx, m.project, &Run{Log: m.log, State: state, Plan: plan}, m.Codec, m.store, why, engine)
-}
-
-// tries is how often what others change at the same time is read again, to be written.
-const tries = 5
-
-func (m *mirror) write(v foreign.View) error {
-	return m.project.Mirroring(func() error {
-		written, err := m.put(m.project, v.State, func(files foreign.Files) ([]foreign.File, error) { return m.Codec.Write(files, v), nil })
-		m.aside = append(m.aside, MadeAnew(written)...)
-		return err
-	})
-}
-
 // mirrorOver returns the files of another system that differ from how they are to be for a run that no engine of ours works
 // on, over those that were read; engine says whether another one does. A run whose attempts live on under their supervisors
 // is as active as with one: nobody is to begin their work again.
-func mirrorOver(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg Snapshots, why foreign.Moment, engine bool, files foreign.Files) []foreign.File {
+func mirrorOver(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg config.Snapshots, why foreign.Moment, engine bool, files foreign.Files) []foreign.File {
 	var store *snapshot.Store
 	if _, err := os.Stat(p.Snapshots()); err == nil {
 		if store, err = OpenSnapshots(ctx, p, cfg); err == nil {
@@ -220,73 +46,69 @@ func mirrorOver(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg S
 	return m.Codec.Write(files, viewOf(ctx, p, r, m.Codec, store, why, engine))
 }
 
-// anyAlive reports whether an attempt of a run is still at work.
-func anyAlive(p *project.Project, s *pawl.State) bool {
-	return slices.ContainsFunc(s.Live(), func(live *pawl.AttemptState) bool {
-		status, err := supervise.Probe(p.AttemptDir(live.AttemptRef, s.Run))
-		return err == nil && status.State == supervise.Live
+// refresh is Codecs.Refresh for a run that no engine works on, while no other pawl writes such files.
+func (m *Mirror) refresh(ctx context.Context, p *project.Project, r *Run, cfg config.Snapshots) error {
+	written, err := m.put(p, r.State, func(files foreign.Files) ([]foreign.File, error) {
+		written := mirrorOver(ctx, p, r, *m, cfg, lastMoment(r.State), false, files)
+		if theirs := m.theirs(p, r.State, files, written); theirs != "" {
+			return nil, fmt.Errorf("%s was changed by somebody else since it was last written for run %s, and stays as it is", theirs, r.State.Run)
+		}
+		return written, nil
 	})
+	r.Notes = append(r.Notes, MadeAnew(written)...)
+	return err
 }
 
-// viewOf returns what a codec is told of a run. engine says whether one works on it.
-func viewOf(ctx context.Context, p *project.Project, r *Run, codec foreign.Codec, store *snapshot.Store, why foreign.Moment, engine bool) foreign.View {
-	begun := begunWork{project: p, run: r, store: store, own: codec.Wants()}
-	if a, keeps := codec.(foreign.Archivist); keeps {
-		begun.own = slices.Concat(begun.own, a.Archived())
+// tries is how often what others change at the same time is read again, to be written.
+const tries = 5
+
+// put writes what over makes of the files that were read, and again where somebody else was faster. It returns all that
+// it wrote by then, with an error too.
+func (m *Mirror) put(p *project.Project, run *pawl.State, over func(foreign.Files) ([]foreign.File, error)) (written []foreign.File, err error) {
+	for range tries {
+		var files foreign.Files
+		if files, err = readToWrite(run, m.Dir, m.Codec); err != nil {
+			break
+		}
+		if err = m.unlocked(files, run); err != nil {
+			time.Sleep(lockPause)
+			continue
+		}
+		var made, landed []foreign.File
+		if made, err = over(files); err != nil {
+			break
+		}
+		_ = m.remember(p, run, files, made) // a cache
+		landed, err = WriteForeign(m.Dir, m.Codec, files, made)
+		written = append(written, landed...)
+		if !errors.Is(err, foreign.ErrChanged) {
+			break
+		}
 	}
-	v := foreign.View{
-		Now: time.Now().UTC(), Root: p.Root, State: r.State, Plan: r.Plan, Status: r.State.StatusNow(engine), Checkpoint: r.State.LastSave, Why: why,
-		Items:   func(id pawl.StepID) []foreign.Item { return itemsOf(r, id) },
-		Partial: func(id pawl.StepID) *foreign.Partial { return begun.of(ctx, id) },
-		Existed: begun.existed,
-		Unknown: unknownIn(ctx, p.Root),
-	}
-	remembered, err := p.Memories()
 	if err != nil {
-		return v // what was learned is not told: the file says itself what is wrong with it
+		m.fell(p, run, err)
 	}
-	for _, m := range remembered {
-		v.Memories = append(v.Memories, m.Memory)
-	}
-	return v
+	return written, err
 }
 
-// itemsOf returns the items of a step, those of its work list and those that it named itself.
-func itemsOf(r *Run, id pawl.StepID) []foreign.Item {
-	st := r.State.Steps[id]
-	if st == nil {
-		return nil
-	}
-	var items []foreign.Item
-	if st.Items != nil {
-		values, err := listedValues(r.Log, st.Items)
-		if err != nil {
-			return nil
-		}
-		for i, value := range values {
-			item := foreign.Item{ID: string(pawl.ItemIDOf(value)), Name: value, Status: pawl.ItemPending}
-			if _, failed := st.Items.Failed[i]; failed {
-				item.Status = pawl.ItemFailed
-			} else if st.Items.Done.At(i) > 0 {
-				item.Status = pawl.ItemIsDone
-			} else if t := st.Items.Tries[i]; t != nil && t.Live != nil {
-				item.Status = pawl.ItemRunning
-			}
-			items = append(items, item)
+// LastMirrored returns the newest run of a plan's name that has the files of a system at a path kept up to date, archived or
+// not; nil where there is none. Runs that cannot be read are none.
+func LastMirrored(ctx context.Context, p *project.Project, name string, m pawl.RunMirrored) *pawl.State {
+	var newest *pawl.State
+	look := func(s *pawl.State, err error) {
+		if err == nil && s.Name == name && s.Mirror != nil && *s.Mirror == m && (newest == nil || s.Updated.After(newest.Updated)) {
+			newest = s
 		}
 	}
-	return append(items, namedItems(st)...)
+	runs, _ := Runs(p)
+	for _, run := range runs {
+		look(loadState(ctx, p, run))
+	}
+	archived, _ := Archived(p)
+	for _, run := range archived {
+		if r, err := LoadArchived(ctx, p, run); err == nil {
+			look(r.State, r.Log.Close())
+		}
+	}
+	return newest
 }
-
-func namedItems(st *pawl.StepState) []foreign.Item {
-	var items []foreign.Item
-	for _, id := range sortedKeys(st.Named) {
-		n := st.Named[id]
-		if n.Status != pawl.ItemDropped {
-			items = append(items, foreign.Item{ID: string(id), Name: n.Title, Status: n.Status, Commit: n.Commit, Outputs: n.Outputs})
-		}
-	}
-	return items
-}
-
-func sortedKeys[K ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

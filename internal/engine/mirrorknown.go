@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -18,14 +16,10 @@ import (
 // known is what pawl last found in the files that it keeps up to date for a run, and what it wrote then: a cache in the run's
 // folder, made before the files are written, so that a death in between makes nobody else of pawl.
 type known struct {
-	Mirror string              `json:"mirror"` // SYSTEM or SYSTEM=PATH
-	Files  map[string][]string `json:"files"`  // SHA-256 in hex of what may be in each without another having changed it
+	Mirror string              `json:"mirror"`           // SYSTEM or SYSTEM=PATH
+	Files  map[string][]string `json:"files"`            // SHA-256 in hex of what may be in each without another having changed it
+	Behind string              `json:"behind,omitempty"` // why they are not as they are to be
 	at     time.Time           // when it was made
-}
-
-func hashOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }
 
 // remember makes what is known of a mirror that was read, and is to be written; nothing, where it is not the run's own.
@@ -36,7 +30,7 @@ func (m *Mirror) remember(p *project.Project, run *pawl.State, read foreign.File
 	k := known{Mirror: run.Mirror.String(), Files: map[string][]string{}}
 	for _, f := range slices.Concat(read, written) {
 		if f.Data != nil && f.Was == nil {
-			k.Files[f.Path] = append(k.Files[f.Path], hashOf(f.Data))
+			k.Files[f.Path] = append(k.Files[f.Path], hash(f.Data))
 		}
 	}
 	data, err := json.Marshal(k)
@@ -44,6 +38,30 @@ func (m *Mirror) remember(p *project.Project, run *pawl.State, read foreign.File
 		return err
 	}
 	return disk.Put(p.MirrorFile(run.Run), data)
+}
+
+// fell keeps in mind that the mirror of a run could not be written; until it is, it is behind.
+func (m *Mirror) fell(p *project.Project, run *pawl.State, why error) {
+	if run.Mirror == nil || *run.Mirror != m.Said(p) {
+		return
+	}
+	k := knownOf(p, run)
+	if k == nil {
+		k = &known{Mirror: run.Mirror.String()}
+	}
+	k.Behind = why.Error()
+	if data, err := json.Marshal(k); err == nil {
+		_ = disk.Put(p.MirrorFile(run.Run), data) // it was told already
+	}
+}
+
+// Behind reports whether the files that are kept up to date for a run could not be written last.
+func Behind(p *project.Project, run *pawl.State) bool {
+	if run.Mirror == nil {
+		return false
+	}
+	k := knownOf(p, run)
+	return k != nil && k.Behind != ""
 }
 
 // knownOf returns what is known of the mirror of a run; nil: nothing is.
@@ -77,7 +95,7 @@ func (m *Mirror) theirs(p *project.Project, run *pawl.State, read foreign.Files,
 			if m.ChangedSince([]foreign.File{f}, k.at) != "" {
 				return f.Path
 			}
-		case !slices.Contains(append(k.Files[f.Path], hashOf(f.Data)), hashOf(there.Data)):
+		case !slices.Contains(append(k.Files[f.Path], hash(f.Data)), hash(there.Data)):
 			return f.Path
 		}
 	}
@@ -95,12 +113,9 @@ const ownChange = time.Minute
 // ChangedSince returns the first of some of the files that was changed since pawl last did something; empty: none was. A
 // database is changed where its log is.
 func (m *Mirror) ChangedSince(files []foreign.File, last time.Time) string {
-	dir := m.Dir
-	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
-		dir = filepath.Dir(dir)
-	}
+	at := placeOf(m.Dir, m.Codec)
 	for _, f := range files {
-		path := filepath.Join(dir, filepath.FromSlash(f.Path))
+		path := filepath.Join(at.dir, filepath.FromSlash(f.Path))
 		for _, name := range []string{path, path + "-wal"} {
 			if info, err := os.Lstat(name); err == nil && info.ModTime().After(last.Add(ownChange)) {
 				return f.Path

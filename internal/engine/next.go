@@ -49,7 +49,7 @@ func next(plan *outline, s *pawl.State, now time.Time, slots int) []action {
 	if s.Ended() {
 		return nil
 	}
-	d := &decider{plan: plan, state: s, now: now, free: slots - len(s.Live())}
+	d := newDecider(plan, s, now, slots)
 	if s.Status == pawl.StatusStopped {
 		return d.stopLive()
 	}
@@ -73,9 +73,30 @@ type decider struct {
 	state   *pawl.State
 	now     time.Time
 	free    int
+	asking  map[question]bool    // by the gates that are open
+	blocked map[pawl.StepID]bool // "": all
+	behind  map[pawl.StepID]bool // whether a step and all before it are finished, as far as it was asked
 	actions []action
 	retry   time.Time // when the first retry is due, zero for none
 	expiry  time.Time // when the first open gate expires, zero for none
+}
+
+func newDecider(plan *outline, s *pawl.State, now time.Time, slots int) *decider {
+	d := &decider{plan: plan, state: s, now: now, free: slots - len(s.Live()), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}, behind: map[pawl.StepID]bool{}}
+	for _, g := range s.OpenGates() {
+		d.asking[question{g.Purpose, g.Budget, g.Step}] = true
+	}
+	for _, b := range s.OpenBlockers() {
+		d.blocked[b.Step] = true
+	}
+	return d
+}
+
+// question is what a gate asks, and of what.
+type question struct {
+	purpose pawl.Purpose
+	budget  string
+	step    pawl.StepID
 }
 
 func (d *decider) add(a action) { d.actions = append(d.actions, a) }
@@ -95,156 +116,9 @@ func (d *decider) stopLive() []action {
 	return []action{{do: stopLive, why: d.state.Why}}
 }
 
-// gates answers what the mode answers, expires what is due and acts upon answers that nobody has acted upon yet.
-func (d *decider) gates() {
-	for i := range d.state.Gates {
-		g := &d.state.Gates[i]
-		switch {
-		case g.Open():
-			d.openGate(g)
-		case !g.Settled && g.Withdrawn == "":
-			d.closedGate(g)
-		case g.Purpose == pawl.ForImported:
-			d.askAgain(g)
-		}
-	}
-}
-
-func (d *decider) openGate(g *pawl.GateState) {
-	if reply, ok := d.automatic(g); ok {
-		d.add(action{do: answer, gate: g.Gate, reply: reply})
-		return
-	}
-	if g.Expires.IsZero() {
-		return
-	}
-	if d.now.Before(g.Expires) {
-		d.expiry = earlier(d.expiry, g.Expires)
-		return
-	}
-	if g.Default != "" {
-		d.add(action{do: answer, gate: g.Gate, reply: pawl.GateAnswered{Answer: pawl.Chosen, Option: g.Default, Why: "expired", Auto: true}})
-		return
-	}
-	d.add(action{do: expire, gate: g.Gate})
-}
-
-// automatic gives the answer that autopilot gives: a human_verify whose checks pass is approved, a decision takes its
-// default; anything else is for a person.
-func (d *decider) automatic(g *pawl.GateState) (pawl.GateAnswered, bool) {
-	if d.state.Mode != pawl.Autopilot || g.Purpose != "" {
-		return pawl.GateAnswered{}, false
-	}
-	switch {
-	case g.Type == pawl.HumanVerify && len(g.Checks) > 0 && pawl.Passed(g.Checks):
-		return pawl.GateAnswered{Answer: pawl.Approved, Why: "autopilot: all checks pass", Auto: true}, true
-	case g.Type == pawl.DecisionFor && g.Default != "":
-		return pawl.GateAnswered{Answer: pawl.Chosen, Option: g.Default, Why: "autopilot: the default", Auto: true}, true
-	}
-	return pawl.GateAnswered{}, false
-}
-
-func (d *decider) closedGate(g *pawl.GateState) {
-	step := d.plan.byID[g.Step]
-	switch {
-	case g.Expired:
-		d.giveUpGate(g, step, "its gate expired: "+g.Ask)
-	case g.Answer.Answer == pawl.Refused:
-		d.giveUpGate(g, step, "refused: "+g.Answer.Why)
-	case step == nil:
-		// the run's own gate, or a person's: its answer is in the state
-	case g.Purpose == pawl.ForImported:
-		if g.Answer.Answer == pawl.Rejected && len(d.state.Steps[step.ID].Live()) == 0 {
-			d.add(action{do: reopen, steps: []pawl.StepID{step.ID}, why: g.Answer.Why})
-		}
-	case step.Gate != nil && g.Purpose == "":
-		d.gateStep(g, step)
-	case g.Answer.Answer == pawl.Rejected && g.Purpose != "":
-		d.add(action{do: giveUp, step: step, index: -1, why: "not to be run: " + g.Answer.Why})
-	}
-}
-
-// askAgain opens an imported gate anew once what was rejected has been done again.
-func (d *decider) askAgain(g *pawl.GateState) {
-	step, st := d.plan.byID[g.Step], d.state.Steps[g.Step]
-	if step == nil || st == nil || st.Status != pawl.Done || g.Answer == nil || g.Answer.Answer != pawl.Rejected || d.state.Gate(g.ID) != g {
-		return
-	}
-	again := g.Gate
-	again.Opened, again.Expires = time.Time{}, time.Time{}
-	d.add(action{do: open, step: step, index: -1, gate: again})
-}
-
 // finished reports whether a step needs no more work, and no person is asked about what was done of it.
 func (d *decider) finished(id pawl.StepID) bool {
-	return d.state.Steps[id].Finished() && !d.asked(pawl.ForImported, "", id)
-}
-
-func (d *decider) giveUpGate(g *pawl.GateState, step *pawl.Step, why string) {
-	if step != nil && !d.state.Steps[step.ID].Finished() && len(d.state.Steps[step.ID].Live()) == 0 {
-		d.add(action{do: giveUp, step: step, index: -1, why: why})
-	} else if step == nil && len(d.state.Live()) == 0 {
-		d.add(action{do: fail, why: why})
-	}
-}
-
-func (d *decider) gateStep(g *pawl.GateState, step *pawl.Step) {
-	if d.state.Steps[step.ID].Finished() {
-		return
-	}
-	if g.Answer.Answer != pawl.Rejected {
-		d.add(action{do: finish, step: step, index: -1, gate: g.Gate})
-		return
-	}
-	again := append(slices.Clone(d.plan.needs[step.ID]), step.ID)
-	d.add(action{do: reopen, steps: again, why: g.Answer.Why})
-}
-
-// budget asks once for each budget that is used up.
-func (d *decider) budget() {
-	b, spent := d.plan.Budget, d.state.Spent
-	for _, use := range []struct {
-		name        string
-		used, limit float64
-		show        func(float64) string
-	}{
-		{"time", spent.Seconds, time.Duration(b.Time).Seconds(), func(v float64) string {
-			return time.Duration(v * float64(time.Second)).Round(time.Second).String()
-		}},
-		{"usd", spent.Usage.USD, b.USD, func(v float64) string { return fmt.Sprintf("$%.2f", v) }},
-		{"tokens", float64(spent.Usage.Tokens), float64(b.Tokens), func(v float64) string { return fmt.Sprintf("%.0f", v) }},
-	} {
-		allowed := use.limit * float64(1+spent.Granted[use.name])
-		if use.limit > 0 && use.used >= allowed && !d.asked(pawl.ForBudget, use.name, "") {
-			ask := fmt.Sprintf("The %s budget is used up (%s of %s). Go on with %s more?", use.name, use.show(use.used), use.show(allowed), use.show(use.limit))
-			d.add(action{do: spend, why: use.show(use.used), gate: pawl.Gate{Type: pawl.HumanVerify, Purpose: pawl.ForBudget, Budget: use.name, Ask: ask}})
-		}
-	}
-}
-
-// asked reports whether a gate for this purpose is open.
-func (d *decider) asked(purpose pawl.Purpose, budget string, step pawl.StepID) bool {
-	for _, g := range d.state.OpenGates() {
-		if g.Purpose == purpose && g.Budget == budget && g.Step == step {
-			return true
-		}
-	}
-	return false
-}
-
-// mayStart reports whether anything new may be started at all.
-func (d *decider) mayStart() bool {
-	for _, g := range d.state.Gates {
-		if g.Halts() && (g.Open() || g.Answer != nil && g.Answer.Answer != pawl.Approved) {
-			return false
-		}
-	}
-	for _, b := range d.state.OpenBlockers() {
-		if b.Step == "" {
-			return false
-		}
-	}
-	return true
+	return d.state.Steps[id].Finished() && !d.asking[question{purpose: pawl.ForImported, step: id}]
 }
 
 // staleNeeds reopens finished steps whose needs were done again since and gave something else.
@@ -290,13 +164,19 @@ func (d *decider) steps() {
 }
 
 func (d *decider) ready(step *pawl.Step) bool {
-	for _, need := range d.plan.needs[step.ID] {
-		if !d.finished(need) {
-			return false
+	return !d.blocked[step.ID] && d.settled(d.plan.needs[step.ID])
+}
+
+// settled reports whether steps are finished, and all before them: one that was skipped, or was finished when the run was made
+// of another system's files, may stand behind one that is open.
+func (d *decider) settled(steps []pawl.StepID) bool {
+	for _, id := range steps {
+		is, known := d.behind[id]
+		if !known {
+			is = d.finished(id) && d.settled(d.plan.needs[id])
+			d.behind[id] = is
 		}
-	}
-	for _, b := range d.state.OpenBlockers() {
-		if b.Step == step.ID {
+		if !is {
 			return false
 		}
 	}
@@ -478,7 +358,7 @@ func (d *decider) end() {
 		case g.Halts() && g.Answer != nil && g.Answer.Answer != pawl.Approved:
 			why := "the " + g.Budget + " budget was not raised"
 			if g.Purpose == pawl.ForRebuilt {
-				why = strings.TrimSuffix("what was rebuilt is not right: "+g.Answer.Why, ": ")
+				why = strings.TrimSuffix("a person says that it is not to be gone on with: "+g.Answer.Why, ": ")
 			}
 			d.add(action{do: fail, why: why})
 			return

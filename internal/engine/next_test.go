@@ -133,6 +133,29 @@ phases:
 	w.want(8, "")
 }
 
+// TestNextWaitsForAllBefore: what is open waits for all that is open before it, also where a step lies in between that was
+// skipped, was found finished when the run was made, or stands on something that is done again.
+func TestNextWaitsForAllBefore(t *testing.T) {
+	for name, between := range map[string]func(*world){
+		"skipped": func(w *world) { w.say(pawl.StepSkipped{Step: "b"}, pawl.StepSkipped{Step: "c"}) },
+		"imported": func(w *world) {
+			w.say(pawl.StepDone{Step: "b", Adopted: "imported"}, pawl.StepDone{Step: "c", Adopted: "imported"})
+		},
+		"done again": func(w *world) {
+			w.done("a")
+			w.done("b")
+			w.done("c")
+			w.say(pawl.StepReopened{Step: "a", Why: "again", Asked: true})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "name: p\nsteps:\n  - {id: a, run: ':'}\n  - {id: b, run: ':'}\n  - {id: c, run: ':'}\n  - {id: d, run: ':'}\n")
+			between(w)
+			w.want(8, "start a")
+		})
+	}
+}
+
 func TestNextRetries(t *testing.T) {
 	w := newWorld(t, `
 name: p

@@ -14,7 +14,8 @@ import (
 )
 
 // begunWork finds what was begun of a run's steps and not finished: what differs from the last checkpoint before a step
-// began. Its own files another system writes itself, and what other steps finished since is theirs.
+// began. Its own files another system writes itself, and what other steps finished since is theirs. Where others were at work
+// at the same time it is only what the step declares.
 type begunWork struct {
 	project *project.Project
 	run     *Run
@@ -33,7 +34,7 @@ func (b begunWork) of(ctx context.Context, id pawl.StepID) *foreign.Partial {
 		p.Last = st.Progress.Text
 	}
 	changes, err := b.changes(ctx, st)
-	if err != nil {
+	if err != nil || b.beside(id) {
 		p.Created = b.declared(id)
 		return p
 	}
@@ -50,6 +51,18 @@ func (b begunWork) of(ctx context.Context, id pawl.StepID) *foreign.Partial {
 		}
 	}
 	return p
+}
+
+// beside reports whether other steps were at work at the same time as one: nobody knows then whose a change is.
+func (b begunWork) beside(id pawl.StepID) bool {
+	st := b.run.State.Steps[id]
+	for other, o := range b.run.State.Steps {
+		before := !o.Ended.IsZero() && !o.Ended.After(st.Started) || !st.Ended.IsZero() && !o.Started.Before(st.Ended)
+		if other != id && o.Attempts > 0 && !before {
+			return true
+		}
+	}
+	return false
 }
 
 var errNoBase = errors.New("no snapshot was taken before the step began")

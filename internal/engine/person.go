@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,7 +112,7 @@ func Choose(id pawl.GateID, option, why string) Act {
 func answers(reply pawl.GateAnswered, g *pawl.GateState) error {
 	switch decision := g.Type == pawl.DecisionFor; {
 	case reply.Answer == pawl.Approved && decision:
-		return usage(Answers(g)[0], "gate %s asks for a decision: %s", g.ID, orElse(strings.Join(g.Options, ", "), g.Ask))
+		return usage(Answers(g)[0], "gate %s asks for a decision: %s", g.ID, cmp.Or(strings.Join(g.Options, ", "), g.Ask))
 	case reply.Answer == pawl.Chosen && !decision:
 		return usage("pawl approve "+string(g.ID), "gate %s is a %s: it is approved or rejected", g.ID, g.Type)
 	case reply.Answer == pawl.Chosen && reply.Option == "", reply.Answer == pawl.Chosen && len(g.Options) > 0 && !slices.Contains(g.Options, reply.Option):
@@ -270,7 +271,7 @@ func Pause(why string) Act {
 // Stop has nothing new started and running attempts ended. Without a live engine, EndLive does the ending.
 func Stop(why string) Act {
 	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
-		return unlessEnded(r.State, pawl.RunStopped{Why: orElse(why, "stopped by a person")})
+		return unlessEnded(r.State, pawl.RunStopped{Why: cmp.Or(why, "stopped by a person")})
 	}
 }
 
@@ -298,7 +299,7 @@ func Retry(id pawl.StepID, why string) Act {
 		if err != nil {
 			return nil, err
 		}
-		again := pawl.StepReopened{Step: id, Why: orElse(why, "retried by a person"), Asked: true}
+		again := pawl.StepReopened{Step: id, Why: cmp.Or(why, "retried by a person"), Asked: true}
 		again.Keep = st != nil && st.Items != nil && st.Status != pawl.Done
 		return append(withdrawn(r.State, id, "is to be done again"), reopening(r.State, again)...), nil
 	}

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/random"
 	"pawl/internal/recovery"
 	"pawl/internal/snapshot"
 )
@@ -21,7 +23,7 @@ type Recovering struct {
 	Run       string // a name, or the beginning of one. Defaults to the newest run that is damaged or lost.
 	Plan      string // the file of its plan. Defaults to the one beside the journal, else to the project's that fits.
 	Trust     recovery.Confidence
-	Snapshots Snapshots
+	Snapshots config.Snapshots
 	Version   string // of this program
 	Person    string // who accepts
 }
@@ -137,7 +139,7 @@ func (r *Recovery) fromNothing(ctx context.Context, records *savedRecords, o Rec
 	if plan.Plan == nil {
 		return &pawl.Error{Kind: pawl.KindNothing, Err: errors.New("no run is left here, and no plan was found"), Hint: "pawl recover --plan FILE"}
 	}
-	run := pawl.NewRunID(plan.Name, time.Now(), randomHex(2))
+	run := pawl.NewRunID(plan.Name, time.Now(), random.Hex(2))
 	r.New, r.plan = true, plan
 	return r.consider(ctx, run, records, o)
 }
@@ -194,7 +196,7 @@ type savedRecords struct {
 }
 
 // recordsOf opens the snapshots, if there are any. A store that cannot be read is no evidence, and no reason to stop.
-func recordsOf(ctx context.Context, p *project.Project, cfg Snapshots) (*savedRecords, error) {
+func recordsOf(ctx context.Context, p *project.Project, cfg config.Snapshots) (*savedRecords, error) {
 	if _, err := os.Stat(p.Snapshots()); err != nil {
 		return &savedRecords{}, nil
 	}

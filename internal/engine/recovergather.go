@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/content"
 	"pawl/internal/journal"
 	"pawl/internal/project"
@@ -397,7 +398,7 @@ func onlySaved(ctx context.Context, p *project.Project, name string) (pawl.RunID
 	if err != nil {
 		return "", err
 	}
-	records, err := recordsOf(ctx, p, Snapshots{})
+	records, err := recordsOf(ctx, p, config.Snapshots{})
 	if err != nil {
 		return "", err
 	}

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -62,10 +61,12 @@ type Welcome struct {
 	Doubts []DoubtfulOperation // what it was told of operations in doubt
 	Runs   []pawl.RunID        // other runs in which some of them are
 	Unread []pawl.Finding      // other runs of which it is not known
+
+	places []elsewhere // where they are in doubt
 }
 
 // BeginSession journals that a session began, reconciles what earlier ones left in doubt, and returns what the session is
-// to be told: all of it, or where the session only goes on, what is new to it.
+// to be told: all of it, or where the session only goes on, what is new to it. Once it was told, see Welcome.Told.
 func BeginSession(ctx context.Context, p *project.Project, run pawl.RunID, began pawl.SessionBegan, b Briefing) (Welcome, error) {
 	r, err := Load(ctx, p, run)
 	if err != nil {
@@ -86,7 +87,7 @@ func BeginSession(ctx context.Context, p *project.Project, run pawl.RunID, began
 	if began.Session.Parent() != "" {
 		return w, nil // a subagent is told what to do by its parent
 	}
-	if err := w.judge(ctx, p, r, by, b.Redact); err != nil {
+	if err := w.judge(ctx, p, r); err != nil {
 		return w, err
 	}
 	if remembered, err := p.Memories(); nothing && (err != nil || len(remembered) == 0) {
@@ -107,31 +108,37 @@ func saying(payloads ...pawl.Payload) Act {
 	return func(*project.Project, *Run) ([]pawl.Payload, error) { return payloads, nil }
 }
 
-// judge finds out what is in doubt, in the session's run and elsewhere, and journals there what the session is told of it.
-func (w *Welcome) judge(ctx context.Context, p *project.Project, r *Run, by pawl.Author, redact func(string) string) error {
+// judge finds out what is in doubt, in the session's run and elsewhere.
+func (w *Welcome) judge(ctx context.Context, p *project.Project, r *Run) error {
 	others, err := doubtsElsewhere(ctx, p, r.State.Run)
 	if err != nil {
 		return err
 	}
-	w.Doubts = Reconcile(ctx, p, allDoubts(r.State, others))
-	told := pawl.SessionIDOf(by.Name, by.Session, "")
-	own := elsewhere{run: r.State.Run, doubts: r.State.InDoubt(SessionGone)}
-	if err := r.perform(ctx, p, by, judged(told, own.of(w.Doubts), redact)); err != nil {
-		return err
-	}
-	w.Unread = unread(others)
+	w.Doubts, w.Unread = Reconcile(ctx, p, allDoubts(r.State, others)), unread(others)
+	w.places = append(others, elsewhere{run: r.State.Run, doubts: r.State.InDoubt(SessionGone)})
 	for _, e := range others {
+		if len(e.doubts) > 0 {
+			w.Runs = append(w.Runs, e.run)
+		}
+	}
+	return nil
+}
+
+// Told journals what the session was told of operations in doubt, each in its run. Before that nobody counts as told: where
+// it dies, the next session is told again.
+func (w *Welcome) Told(ctx context.Context, p *project.Project, by pawl.Author, redact func(string) string) error {
+	told := pawl.SessionIDOf(by.Name, by.Session, "")
+	for _, e := range w.places {
 		if len(e.doubts) == 0 {
 			continue
 		}
-		other, err := Perform(ctx, p, e.run, by, judged(told, e.of(w.Doubts), redact))
+		r, err := Perform(ctx, p, e.run, by, judged(told, e.of(w.Doubts), redact))
+		if err == nil {
+			err = r.Log.Close()
+		}
 		if err != nil {
 			return err
 		}
-		if err := other.Log.Close(); err != nil {
-			return err
-		}
-		w.Runs = append(w.Runs, e.run)
 	}
 	return nil
 }
@@ -195,14 +202,4 @@ func sessionsOf(s *pawl.State, reader pawl.SessionID) []brief.Session {
 		}
 	}
 	return told
-}
-
-// NativeSession returns the newest session of an agent in a run, by the agent's own id, which its native resume takes.
-func NativeSession(s *pawl.State, agent string) (string, error) {
-	for _, x := range s.SessionsByTime() {
-		if x.Session.Agent() == agent && x.Session.Parent() == "" {
-			return x.Session.Native(), nil
-		}
-	}
-	return "", fmt.Errorf("run %s has no session of %s", s.Run, agent)
 }

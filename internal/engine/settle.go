@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -195,9 +196,9 @@ func endOf(ev evidence) pawl.AttemptEnded {
 	case ev.exit == nil:
 		return lostEnd(ev)
 	case ev.exit.Reason == pawl.ReasonAbort || ev.exit.Reason == pawl.ReasonOutdated:
-		return ended(pawl.Aborted, ev.exit.Reason, orElse(ev.exit.Why, "ended on request"))
+		return ended(pawl.Aborted, ev.exit.Reason, cmp.Or(ev.exit.Why, "ended on request"))
 	case ev.exit.Reason != pawl.ReasonExited:
-		return ended(pawl.Failed, ev.exit.Reason, orElse(ev.exit.Why, string(ev.exit.Reason)))
+		return ended(pawl.Failed, ev.exit.Reason, cmp.Or(ev.exit.Why, string(ev.exit.Reason)))
 	case ev.resultErr != nil:
 		return ended(pawl.Failed, pawl.ReasonError, ev.resultErr.Error())
 	case ev.result != nil && ev.result.Status != pawl.ResultDone:
@@ -235,7 +236,7 @@ func resultVerdict(r *pawl.Result) pawl.AttemptEnded {
 	outcome := map[pawl.ResultStatus]pawl.Outcome{
 		pawl.ResultFailed: pawl.Failed, pawl.ResultBlocked: pawl.Blocked, pawl.ResultWaiting: pawl.WaitsFor,
 	}[r.Status]
-	end := ended(outcome, pawl.ReasonExited, orElse(r.Summary, "it says that it is "+string(r.Status)))
+	end := ended(outcome, pawl.ReasonExited, cmp.Or(r.Summary, "it says that it is "+string(r.Status)))
 	end.Summary, end.Blockers = r.Summary, r.Blockers
 	return end
 }
@@ -244,19 +245,12 @@ func ended(outcome pawl.Outcome, reason pawl.EndReason, why string) pawl.Attempt
 	return pawl.AttemptEnded{Outcome: outcome, Reason: reason, Why: why}
 }
 
-func orElse(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
-}
-
 func exitText(x *pawl.Exit) string {
 	switch {
 	case x.Signal != "":
 		return "ended by " + x.Signal
 	case x.Exit == nil:
-		return orElse(x.Why, "did not start")
+		return cmp.Or(x.Why, "did not start")
 	}
 	return fmt.Sprintf("exit code %d", *x.Exit)
 }
@@ -419,7 +413,7 @@ func (e *Engine) askedGate(ctx context.Context, ref pawl.AttemptRef, r *pawl.Res
 			return g.ID
 		}
 	}
-	gate := pawl.GateAction{Type: pawl.HumanAction, Ask: orElse(r.Summary, "Step "+ref.Name()+" waits, and does not say for what.")}.Gate(ref.Step, ref.Item, time.Time{})
+	gate := pawl.GateAction{Type: pawl.HumanAction, Ask: cmp.Or(r.Summary, "Step "+ref.Name()+" waits, and does not say for what.")}.Gate(ref.Step, ref.Item, time.Time{})
 	e.sayGate(ctx, gate)
 	return gate.ID
 }

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/random"
 	"pawl/internal/snapshot"
 	"pawl/internal/snapshot/pack"
 )
@@ -26,7 +28,7 @@ type SavedCheckpoint struct {
 
 // CheckpointNow takes a checkpoint that somebody asks for, and journals it. A checkpoint without a snapshot is an error
 // here.
-func CheckpointNow(ctx context.Context, p *project.Project, run pawl.RunID, cfg Snapshots, by pawl.Author, why string) (SavedCheckpoint, error) {
+func CheckpointNow(ctx context.Context, p *project.Project, run pawl.RunID, cfg config.Snapshots, by pawl.Author, why string) (SavedCheckpoint, error) {
 	store, err := OpenSnapshots(ctx, p, cfg)
 	if err != nil {
 		return SavedCheckpoint{}, err
@@ -118,7 +120,7 @@ func isNoSession(s *pawl.State) bool { return s.Kind != pawl.SessionRun }
 // createSession makes a run without a plan.
 func createSession(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
 	const name = "session"
-	run := pawl.NewRunID(name, time.Now(), randomHex(2))
+	run := pawl.NewRunID(name, time.Now(), random.Hex(2))
 	log, err := journal.Create(p.Runs(), run)
 	if err != nil {
 		return "", err
@@ -161,6 +163,15 @@ func Checkpoints(ctx context.Context, p *project.Project, store *snapshot.Store,
 	return all, nil
 }
 
+// allCheckpoints lists those of all runs.
+func allCheckpoints(ctx context.Context, p *project.Project, store *snapshot.Store) ([]SavedCheckpoint, error) {
+	runs, err := AllRuns(p)
+	if err != nil {
+		return nil, err
+	}
+	return Checkpoints(ctx, p, store, runs...)
+}
+
 // Latest is the name of the newest checkpoint with a snapshot.
 const Latest = "latest"
 
@@ -168,11 +179,7 @@ const Latest = "latest"
 // name for its newest one: in the current run, or where that has none, in any. By the last two an emergency checkpoint is
 // meant only where there is no other: it is what was there when something was cut off.
 func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Store, name string) (SavedCheckpoint, error) {
-	runs, err := AllRuns(p)
-	if err != nil {
-		return SavedCheckpoint{}, err
-	}
-	all, err := Checkpoints(ctx, p, store, runs...)
+	all, err := allCheckpoints(ctx, p, store)
 	if err != nil {
 		return SavedCheckpoint{}, err
 	}
@@ -238,11 +245,7 @@ func newest(all []SavedCheckpoint, fits func(SavedCheckpoint) bool) []SavedCheck
 
 // GoodBefore returns the newest good checkpoint with a snapshot before this one; without an id there is none.
 func GoodBefore(ctx context.Context, p *project.Project, store *snapshot.Store, c SavedCheckpoint) (SavedCheckpoint, error) {
-	runs, err := AllRuns(p)
-	if err != nil {
-		return SavedCheckpoint{}, err
-	}
-	all, err := Checkpoints(ctx, p, store, runs...)
+	all, err := allCheckpoints(ctx, p, store)
 	if err != nil {
 		return SavedCheckpoint{}, err
 	}

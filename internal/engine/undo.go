@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,7 +133,7 @@ func undoVerdict(ref pawl.UndoRef, status supervise.Status, words string, swept 
 	}
 	why := exitText(x)
 	if x.Reason != pawl.ReasonExited {
-		why = orElse(x.Why, string(x.Reason))
+		why = cmp.Or(x.Why, string(x.Reason))
 	}
 	if words != "" {
 		why += ": " + words

@@ -12,13 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
 )
 
 // VerifySnapshots checks the content of every snapshot, and compares the snapshots with what the journals say of them.
 // It changes nothing.
-func VerifySnapshots(ctx context.Context, p *project.Project, cfg Snapshots) ([]pawl.Finding, error) {
+func VerifySnapshots(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
 	if _, err := os.Stat(p.Snapshots()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -26,7 +27,7 @@ func VerifySnapshots(ctx context.Context, p *project.Project, cfg Snapshots) ([]
 	if err := b.read(ctx); err != nil { // before the store: a checkpoint is journaled after its snapshot is there
 		return nil, err
 	}
-	store, err := OpenSnapshots(ctx, p, cfg)
+	store, err := OpenSnapshots(ctx, p, config.Snapshots{}) // what is to be kept plays no part in what is there
 	if err == nil {
 		var findings []pawl.Finding
 		findings, err = b.verify(ctx, store)
@@ -163,11 +164,11 @@ func (b *books) unnamed(records []snapshot.Record) []pawl.Finding {
 
 // RepairSnapshots mends what can be mended of the store, and says what it did and which checkpoints it could not save.
 // Those whose snapshots are gone are journaled so. No journal is mended.
-func RepairSnapshots(ctx context.Context, p *project.Project, cfg Snapshots) ([]pawl.Finding, error) {
+func RepairSnapshots(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
 	if _, err := os.Stat(p.Snapshots()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	store, err := OpenSnapshots(ctx, p, cfg)
+	store, err := OpenSnapshots(ctx, p, config.Snapshots{}) // what is to be kept plays no part in what is there
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ type File struct {
 	Changed time.Time      // when it was last written; zero where that is not known
 	Was     []byte         // not nil: it is a database; Data has tables of it as SQL text, and these are they as they were read
 	Parts   []sqldump.Part // of a database, which were read
+	Named   bool           // somebody named it, and no other file is read
 	Broken  string         // of what is written: the path of the file that it is a copy of, which could not be read and is made anew
 }
 
@@ -133,6 +134,12 @@ type Listener interface {
 	Answers(files Files, v View) []pawl.GateAnswered
 }
 
+// Prescriber is a codec of a system that prescribes what is to be done before its work is gone on with.
+type Prescriber interface {
+	// Prescribes returns what who carries out a step is told of that; empty: nothing is prescribed.
+	Prescribes(run *pawl.State, plan *pawl.Plan, w World, step pawl.StepID) string
+}
+
 // Archivist is a codec that keeps what it replaced in files that it does not read.
 type Archivist interface {
 	// Archived are patterns of these files.
@@ -159,6 +166,8 @@ var (
 	ErrLink = errors.New("it is a symbolic link")
 	// ErrOutside means that a link above a path leads out of the project.
 	ErrOutside = errors.New("it leads out of the project")
+	// ErrChanged means that somebody else has changed a file, or the tables of a database, since they were read.
+	ErrChanged = errors.New("somebody else has changed it meanwhile")
 )
 
 // World is what a validation may ask of the world beyond the files that it was given. Paths are relative to the project's
@@ -181,11 +190,12 @@ type World struct {
 	// taken to stand still. Zero: as the codec has it.
 	Quiet, Stalled time.Duration
 
+	// Scan counts the project's files but these, those that are ignored and what others made, and those that changed since. Nil:
+	// nobody knows.
+	Scan func(since time.Time, but ...string) doubt.Census
+
 	// Items are those of the step that Meets is asked of, as the run knows them that asks. Nil: no run does.
 	Items []Item
-
-	// Scan counts the project's files, but for those that are ignored, and those that changed since. Nil: nobody knows.
-	Scan func(since time.Time) doubt.Census
 }
 
 // View is what a codec is told when it writes.
@@ -203,6 +213,9 @@ type View struct {
 
 	// Unknown reports whether git knows no such commit. Where there is no git, nobody knows, and it does not.
 	Unknown func(commit string) bool
+
+	// Commits returns those that were made between two times and that HEAD builds on, the oldest first, with their files.
+	Commits func(from, until time.Time) []Commit
 
 	// Existed says whether something was at a path before a step began, and whether that is known.
 	Existed func(step pawl.StepID, path string) (existed, known bool)

@@ -14,7 +14,7 @@ import (
 // PlanOf returns the plan that carries on what was read: each step is an agent's, told what the other system says of it.
 // Steps of one wave may run side by side.
 func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
-	plan := &pawl.Plan{Version: 1, Name: PlanName(r), Goal: Plain(r.Goal), Mode: r.Mode}
+	plan := &pawl.Plan{Version: 1, Name: PlanName(r), Goal: Plain(r.Goal), Mode: r.Mode, Budget: r.Budget}
 	if plan.Mode == "" {
 		plan.Mode = pawl.Guided
 	}
@@ -37,42 +37,7 @@ func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
 			plan.Phases = append(plan.Phases, p)
 		}
 	}
-	waitForOpen(plan, r)
 	return plan
-}
-
-// waitForOpen has what is open wait for all that is open before it, also where what was found finished lies in between.
-func waitForOpen(plan *pawl.Plan, r Reading) {
-	finished := map[pawl.StepID]bool{}
-	for _, phase := range r.Phases {
-		for _, s := range phase.Steps {
-			finished[s.ID] = s.finished()
-		}
-	}
-	open := map[pawl.StepID][]pawl.StepID{} // finished step → what is open before it
-	for _, phase := range plan.Phases {
-		for i := range phase.Steps {
-			s := &phase.Steps[i]
-			needs := s.Needs
-			if needs == nil && i > 0 {
-				needs = []pawl.StepID{phase.Steps[i-1].ID}
-			}
-			var before []pawl.StepID
-			for _, id := range needs {
-				if !finished[id] {
-					before = append(before, id)
-				}
-				before = append(before, open[id]...)
-			}
-			before = slices.Compact(slices.Sorted(slices.Values(before)))
-			switch {
-			case finished[s.ID]:
-				open[s.ID] = before
-			case slices.ContainsFunc(before, func(id pawl.StepID) bool { return !slices.Contains(needs, id) }):
-				s.Needs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(needs, before))))
-			}
-		}
-	}
 }
 
 // PlanName returns what the plan is called.
@@ -86,7 +51,7 @@ const denseFrom = 2000
 func (r Reading) Dense() bool { return r.Count() > denseFrom }
 
 func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName, dense bool) pawl.Step {
-	step := pawl.Step{ID: s.ID, Name: Plain(s.Name), Needs: s.Needs, Agent: &pawl.AgentAction{Use: agent, Prompt: Plain(promptOf(s, dense))}}
+	step := pawl.Step{ID: s.ID, Name: Plain(s.Name), Needs: s.Needs, Agent: &pawl.AgentAction{Use: agent, Prompt: Plain(promptOf(s, dense))}, Timeout: s.Timeout, Grace: s.Grace}
 	if s.Gate != nil {
 		step.Agent, step.Gate = nil, s.Gate
 	}
@@ -172,7 +137,7 @@ func promptOf(s Step, dense bool) string {
 		return b.String()
 	}
 	if p := s.Partial; p != nil {
-		fmt.Fprintf(&b, "\nIt was begun and not finished. Last action: %s\n", cmp.Or(p.Last, "not known"))
+		fmt.Fprintf(&b, "\nIt was begun, and nothing proves that it is finished. Last action: %s\n", cmp.Or(p.Last, "not known"))
 		list(&b, "Files made", p.Created)
 		list(&b, "Files changed", p.Modified)
 	}

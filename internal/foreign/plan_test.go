@@ -2,7 +2,6 @@ package foreign_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -29,23 +28,6 @@ func TestManyStepsAreDense(t *testing.T) {
 	}
 	if prompt := plan.Step("s7").Agent.Prompt; prompt != "Make it\nDone already, not to be done again: x\nStill to be done: y; z\n" {
 		t.Errorf("%s", prompt)
-	}
-}
-
-// TestOpenWaitsForOpen: a step that is open waits for one that is open before it, though those in between were found finished.
-func TestOpenWaitsForOpen(t *testing.T) {
-	t.Parallel()
-	step := func(id pawl.StepID, status pawl.StepStatus, needs ...pawl.StepID) foreign.Step {
-		return foreign.Step{ID: id, Status: status, Needs: append([]pawl.StepID{}, needs...)}
-	}
-	plan := foreign.PlanOf(foreign.Reading{System: "x", Phases: []foreign.Phase{
-		{Steps: []foreign.Step{step("1", pawl.Pending), step("2", pawl.Done, "1"), step("3", pawl.Done, "2"), step("free", pawl.Pending)}},
-		{Steps: []foreign.Step{step("4", pawl.Pending, "3"), step("5", pawl.Pending, "4")}},
-	}}, "claude")
-	for id, want := range map[pawl.StepID][]pawl.StepID{"2": nil, "free": {}, "4": {"1", "3"}, "5": nil} {
-		if got := plan.Step(id).Needs; !slices.Equal(got, want) {
-			t.Errorf("%s needs %v, want %v", id, got, want)
-		}
 	}
 }
 

@@ -19,12 +19,14 @@ type Reading struct {
 	Native   string            `json:"native_status,omitempty"`
 	Resume   string            `json:"resume,omitempty"` // by the system's own rule: may it be resumed, or why not
 	Mode     pawl.Mode         `json:"mode,omitempty"`
+	Budget   pawl.Budget       `json:"budget,omitzero"`
 	Created  time.Time         `json:"created_at,omitzero"`
 	Updated  time.Time         `json:"updated_at,omitzero"` // the last activity
 	Position pawl.Position     `json:"position"`
 	Percent  int               `json:"progress_percent"`
-	Next     string            `json:"next,omitempty"`   // the resume point, in words
-	Prompt   string            `json:"prompt,omitempty"` // the system's own continuation prompt, where it has one
+	Next     string            `json:"next,omitempty"`     // the resume point, in words
+	Prompt   string            `json:"prompt,omitempty"`   // the system's own continuation prompt, where it has one
+	Snapshot any               `json:"snapshot,omitempty"` // what the system's own planner is told, in its words, where it has one
 	Phases   []Phase           `json:"phases"`
 	Gates    []Gate            `json:"gates,omitempty"`
 	Memories []pawl.Memory     `json:"memories,omitempty"`
@@ -96,6 +98,8 @@ type Step struct {
 	Summary  string            `json:"summary,omitempty"`
 	Why      string            `json:"why,omitempty"` // it failed, is blocked or was cut off
 	Attempts int               `json:"attempts,omitempty"`
+	Timeout  pawl.Duration     `json:"timeout,omitempty"` // that its system gives one that is not done
+	Grace    pawl.Duration     `json:"grace,omitempty"`
 	Claims   []Claim           `json:"claims,omitempty"` // files that it says it made
 	Commits  []Commit          `json:"commits,omitempty"`
 	Items    []Item            `json:"items,omitempty"`

@@ -14,6 +14,7 @@ import (
 
 	"pawl"
 	"pawl/internal/agents"
+	"pawl/internal/config"
 	"pawl/internal/disk"
 	"pawl/internal/engine"
 	"pawl/internal/ledger"
@@ -185,12 +186,12 @@ func (c *call) want(kind pawl.CheckpointKind, why string) error {
 }
 
 // snapshots returns how snapshots are kept. Settings that cannot be read are noted, and count as none.
-func (c *call) snapshots() engine.Snapshots {
-	cfg, err := c.Snapshots(c.project)
+func (c *call) snapshots() config.Snapshots {
+	cfg, err := config.Read(c.project.Config())
 	if err != nil {
 		c.note(err)
 	}
-	return cfg
+	return cfg.Snapshots
 }
 
 // tasks returns what is new on the agent's task list. A task is known by its title: agents count from 1 in each session.

@@ -34,9 +34,8 @@ const (
 
 // Config is what hooks are told by main.
 type Config struct {
-	Environ   []string
-	Version   string
-	Snapshots func(*project.Project) (engine.Snapshots, error) // as the project's settings say
+	Environ []string
+	Version string
 }
 
 // How long an agent waits for us, at most.
@@ -72,6 +71,10 @@ func Run(ctx context.Context, agent string, in io.Reader, out io.Writer, cfg Con
 	}
 	if _, err := out.Write(c.answer(ctx, in)); err != nil {
 		noteHere(ctx, cfg, fmt.Errorf("answer: %w", err))
+		return
+	}
+	if err := c.told(ctx); err != nil {
+		c.note(err)
 	}
 }
 
@@ -84,7 +87,9 @@ type call struct {
 	session pawl.SessionID
 	kept    *kept // what is kept of the session
 
-	stranger bool // the session's run has not heard of it
+	stranger bool            // the session's run has not heard of it
+	welcome  *engine.Welcome // what it is told at its beginning
+	answered bool            // what is printed is the answer
 }
 
 // said is what an agent said, and of what project. No project: nothing is to be done.
@@ -112,7 +117,19 @@ func (c *call) answer(ctx context.Context, in io.Reader) []byte {
 	if answer == nil {
 		return c.dialect.Nothing()
 	}
+	c.answered = true
 	return answer
+}
+
+// told journals what the session was told, once that is printed.
+func (c *call) told(ctx context.Context) error {
+	if !c.answered || c.welcome == nil {
+		return nil
+	}
+	_, err := within(ctx, usualLimit, func(ctx context.Context) (any, error) {
+		return nil, c.welcome.Told(ctx, c.project, c.by(), c.redact.Text)
+	})
+	return err
 }
 
 // within returns what a deed returns, unless it takes too long, as it does where a lock is not given back or a disk hangs.

@@ -44,6 +44,7 @@ func (c *call) start(ctx context.Context) ([]byte, error) {
 	if c.event.Source != "compact" { // there was one before it
 		err = errors.Join(err, c.want(pawl.CheckpointTool, "a session of "+c.dialect.Name+" began"))
 	}
+	c.welcome = &w
 	return c.dialect.Add(c.event, besides(w.Others)+w.Brief), err
 }
 

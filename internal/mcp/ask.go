@@ -31,6 +31,7 @@ type askOut struct {
 	Why      string        `json:"why,omitempty" jsonschema:"what the person says to it"`
 	Answers  []string      `json:"answers,omitempty" jsonschema:"the commands by which a person closes the gate"`
 	Next     string        `json:"next" jsonschema:"what you do now"`
+	Notes    notes         `json:"notes,omitempty" jsonschema:"what your person should know; the question stands all the same"`
 }
 
 // ask opens a gate, or finds the one that asks the same. Where the client can ask its person, that person is asked there
@@ -86,7 +87,7 @@ func (in askIn) action() (pawl.GateAction, error) {
 // standing says how a question stands now, and what whoever asked does next.
 func (s *Server) standing(q *question) (answer[askOut], error) {
 	g := q.gate
-	out := askOut{Gate: g.ID, Run: q.run, State: "open", Type: g.Type, Question: g.Ask}
+	out := askOut{Gate: g.ID, Run: q.run, State: "open", Type: g.Type, Question: g.Ask, Notes: q.notes}
 	if g.Answer != nil {
 		out.State, out.Answer, out.Option, out.Why = "answered", g.Answer.Answer, g.Answer.Option, g.Answer.Why
 		out.Next = "go on by that"
@@ -121,5 +122,5 @@ func (a askOut) String() string {
 			said += " (" + a.Why + ")"
 		}
 	}
-	return said + ". Now: " + a.Next
+	return said + ". Now: " + a.Next + a.Notes.String()
 }

@@ -34,7 +34,7 @@ func (s *Server) block(ctx context.Context, c call, in blockIn) (answer[blockOut
 	if out.Blocker > 0 {
 		text += fmt.Sprintf("; once it is cleared, a person says `pawl unblock %d`", out.Blocker)
 	}
-	return answer[blockOut]{text: text, data: out}, err
+	return answer[blockOut]{text: text + at.Notes.String(), data: out}, err
 }
 
 // numberOf returns the number that a blocker was given.

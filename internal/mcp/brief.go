@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/brief"
+	"pawl/internal/config"
 	"pawl/internal/engine"
 )
 
@@ -40,9 +41,12 @@ func (d *desk) briefOf(ctx context.Context, client *sdk.Implementation, in brief
 	if err != nil {
 		return brief.Brief{}, err
 	}
-	b := engine.Briefing{Options: brief.Options{For: audienceOf(client), Budget: in.Budget}, Since: in.Since, Session: d.here(ctx, p).session}
-	if b.Snapshots, err = snapshots(p); err != nil {
+	c, err := config.Read(p.Config())
+	if err != nil {
 		return brief.Brief{}, err
+	}
+	b := engine.Briefing{
+		Options: brief.Options{For: audienceOf(client), Budget: in.Budget}, Since: in.Since, Session: d.here(ctx, p).session, Snapshots: c.Snapshots,
 	}
 	if step := d.step; step != nil && in.Run == "" && step.Attempt.Attempt > 0 {
 		b.Inside = &step.Attempt

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/snapshot"
 )
@@ -33,13 +34,18 @@ func (s *Server) checkpoint(ctx context.Context, c call, in checkpointIn) (answe
 	if err != nil {
 		return answer[checkpointOut]{}, err
 	}
+	p, r, err := s.open(ctx, string(saved.Run))
+	if err != nil {
+		return answer[checkpointOut]{}, err
+	}
+	s.refresh(ctx, p, r)
 	out := checkpointOut{
-		recorded: recorded{Run: saved.Run}, Checkpoint: saved.ID,
+		recorded: recorded{Run: saved.Run, Notes: s.notes(r)}, Checkpoint: saved.ID,
 		Files: saved.Snapshot.Files, Bytes: saved.Snapshot.Bytes, LeftOut: saved.Snapshot.LeftOut,
 	}
 	text := fmt.Sprintf("checkpoint %s of run %s: %d files, %d bytes, %d left out; a person brings it back with `pawl restore %s`",
 		out.Checkpoint, out.Run, out.Files, out.Bytes, out.LeftOut, out.Checkpoint)
-	return answer[checkpointOut]{text: text, data: out}, nil
+	return answer[checkpointOut]{text: text + out.Notes.String(), data: out}, r.Log.Close()
 }
 
 // save takes a checkpoint, in a project that is made where there is none.
@@ -48,7 +54,7 @@ func (d *desk) save(ctx context.Context, by pawl.Author, why string) (engine.Sav
 	if err != nil {
 		return engine.SavedCheckpoint{}, err
 	}
-	keep, err := snapshots(p)
+	c, err := config.Read(p.Config())
 	if err != nil {
 		return engine.SavedCheckpoint{}, err
 	}
@@ -56,7 +62,7 @@ func (d *desk) save(ctx context.Context, by pawl.Author, why string) (engine.Sav
 	if err != nil {
 		return engine.SavedCheckpoint{}, err
 	}
-	saved, err := engine.CheckpointNow(ctx, p, run, keep, by, why)
+	saved, err := engine.CheckpointNow(ctx, p, run, c.Snapshots, by, why)
 	if errors.Is(err, snapshot.ErrQuota) {
 		err = &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl prune"}
 	}

@@ -21,5 +21,5 @@ func (s *Server) decide(ctx context.Context, c call, in decideIn) (answer[record
 	}
 	d := pawl.Decision{Choice: in.Choice, Question: in.Question, Options: in.Options, Why: in.Why, By: c.by.Name}
 	at, err := s.record(ctx, c.by, pawl.Line{Decide: &d}, engine.Decide(d), nil)
-	return answer[recorded]{text: "decision " + at.String(), data: at}, err
+	return answer[recorded]{text: "decision " + at.String() + at.Notes.String(), data: at}, err
 }

@@ -2,8 +2,6 @@ package mcp
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"os"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/project"
+	"pawl/internal/random"
 	"pawl/internal/redact"
 )
 
@@ -30,7 +29,7 @@ type desk struct {
 }
 
 func newDesk(c Config) *desk {
-	d := &desk{folder: c.Folder, version: c.Version, session: "mcp-" + randomHex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER"), codecs: c.Codecs}
+	d := &desk{folder: c.Folder, version: c.Version, session: "mcp-" + random.Hex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER"), codecs: c.Codecs}
 	d.step = engine.InsideOf(func(name string) string { return variable(c.Environ, name) })
 	if d.step != nil && d.step.Project != "" {
 		d.folder = d.step.Project
@@ -47,12 +46,6 @@ func variable(environ []string, name string) string {
 		}
 	}
 	return value
-}
-
-func randomHex(bytes int) string {
-	data := make([]byte, bytes)
-	rand.Read(data) // never fails
-	return hex.EncodeToString(data)
 }
 
 func (d *desk) project() (*project.Project, error) { return project.Find(d.folder) }
@@ -127,17 +120,47 @@ func (d *desk) perform(ctx context.Context, by pawl.Author, act engine.Act) (*en
 	return d.act(ctx, p, run, by, act)
 }
 
-// act does something to a run, and has the files of another system say so that are kept up to date for it: where they cannot
-// be, the next command says why.
+// act does something to a run, and has the files of another system say so.
 func (d *desk) act(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Author, act engine.Act) (*engine.Run, error) {
 	r, err := engine.Perform(ctx, p, run, by, act)
 	if err != nil {
 		return nil, err
 	}
-	if cfg, err := snapshots(p); err == nil {
-		_ = d.codecs.Refresh(ctx, p, r, cfg)
-	}
+	d.refresh(ctx, p, r)
 	return r, nil
+}
+
+// refresh has the files of another system say how a run stands that are kept up to date for it: where they cannot be, the
+// run's notes say why.
+func (d *desk) refresh(ctx context.Context, p *project.Project, r *engine.Run) {
+	c, err := config.Read(p.Config())
+	if err == nil {
+		err = d.codecs.Refresh(ctx, p, r, c.Snapshots)
+	}
+	if err != nil {
+		r.Notes = append(r.Notes, err.Error())
+	}
+}
+
+// notes are what people should know of a call, one line each, that is no fault of it.
+type notes []string
+
+// notes returns what an answer says of a run's.
+func (d *desk) notes(r *engine.Run) notes {
+	var said notes
+	for _, note := range r.Notes {
+		said = append(said, d.words(note))
+	}
+	return said
+}
+
+// String says them below what else is answered.
+func (n notes) String() string {
+	said := ""
+	for _, note := range n {
+		said += "\nnote: " + note
+	}
+	return said
 }
 
 func (d *desk) runToTell(ctx context.Context, p *project.Project) (pawl.RunID, error) {
@@ -145,12 +168,6 @@ func (d *desk) runToTell(ctx context.Context, p *project.Project) (pawl.RunID, e
 		return at.run, nil
 	}
 	return engine.RunToTell(ctx, p, d.version)
-}
-
-// snapshots returns how the project keeps its files.
-func snapshots(p *project.Project) (engine.Snapshots, error) {
-	c, err := config.Read(p.Config())
-	return engine.Snapshots{Quota: int64(c.Snapshots.Quota), Ignore: c.Snapshots.Ignore, Off: c.Snapshots.Off}, err
 }
 
 // maxWords is how much of a text of others an answer has room for, in bytes.

@@ -94,7 +94,7 @@ func (s *Server) settle(ctx context.Context, c call, q *question, content map[st
 	if err != nil {
 		return err
 	}
-	q.gate = r.State.Gate(q.gate.ID)
+	q.gate, q.notes = r.State.Gate(q.gate.ID), s.notes(r)
 	return r.Log.Close()
 }
 

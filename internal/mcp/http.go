@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pawl"
+	"pawl/internal/random"
 )
 
 // HTTP says how a server is reached by HTTP.
@@ -63,7 +64,7 @@ func (h HTTP) token() (token, note string, err error) {
 		token, err = readToken(h.TokenFile)
 		return token, "", err
 	}
-	token = randomHex(32)
+	token = random.Hex(32)
 	return token, "pawl: token " + token + "\n", nil
 }
 

@@ -40,5 +40,5 @@ func (s *Server) learn(ctx context.Context, c call, in learnIn) (answer[learnOut
 	if out.Known {
 		text = "known already"
 	}
-	return answer[learnOut]{text: text, data: out}, err
+	return answer[learnOut]{text: text + at.Notes.String(), data: out}, err
 }

@@ -36,7 +36,7 @@ func (s *Server) progress(ctx context.Context, c call, in progressIn) (answer[pr
 	}
 	at, err := s.record(ctx, c.by, line, act, nil)
 	out.recorded = at
-	return answer[progressOut]{text: "progress " + at.String(), data: out}, err
+	return answer[progressOut]{text: "progress " + at.String() + at.Notes.String(), data: out}, err
 }
 
 // item is the progress as that of an item. Outside of any step the agent itself is the item that it does not name.

@@ -16,6 +16,7 @@ type question struct {
 	run    pawl.RunID
 	gate   *pawl.GateState
 	fresh  bool // it was opened just now: nobody can have answered it
+	notes  notes
 }
 
 // question opens the gate that an action is, unless it is open, or was answered and is not to be asked again. Who comes
@@ -59,7 +60,7 @@ func (d *desk) askOutside(ctx context.Context, by pawl.Author, q *question, id p
 	if err != nil {
 		return err
 	}
-	q.run, q.gate = r.State.Run, r.State.Gate(id)
+	q.run, q.gate, q.notes = r.State.Run, r.State.Gate(id), d.notes(r)
 	return r.Log.Close()
 }
 

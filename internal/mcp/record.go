@@ -12,6 +12,8 @@ type recorded struct {
 	Run  pawl.RunID  `json:"run" jsonschema:"the run in whose journal it stands"`
 	Step pawl.StepID `json:"step,omitempty" jsonschema:"the step that said it, where this server belongs to one"`
 	Seq  pawl.Seq    `json:"seq,omitempty" jsonschema:"the last event of that journal; left out inside a step, whose engine journals what it says"`
+
+	Notes notes `json:"notes,omitempty" jsonschema:"what your person should know; it stands all the same"`
 }
 
 // String says so in words.
@@ -35,5 +37,5 @@ func (d *desk) record(ctx context.Context, by pawl.Author, line pawl.Line, act e
 	if look != nil {
 		look(r)
 	}
-	return recorded{Run: r.State.Run, Seq: r.State.Seq}, r.Log.Close()
+	return recorded{Run: r.State.Run, Seq: r.State.Seq, Notes: d.notes(r)}, r.Log.Close()
 }

@@ -146,7 +146,7 @@ func valueAt(text string, at int) assigned {
 	}
 	slashes := run(text, open, 4, func(c byte) bool { return c == '\\' }) - open
 	if mark := open + slashes; mark < len(text) && quote(text[mark]) {
-		if end := closing(text, mark, slashes); end > 0 {
+		if end := closing(text, mark, slashes); end > 0 && !opens(text, mark+1, end, end+slashes+1) {
 			return assigned{text: text[mark+1 : end], from: mark + 1, quoted: true}
 		}
 		at = mark + 1 // never closed: cut off
@@ -173,6 +173,12 @@ func closing(text string, open, slashes int) int {
 		}
 	}
 	return 0
+}
+
+// opens reports whether the quote that ends a value of several words rather opens the next text, or is an apostrophe: a word
+// follows it at once. Then the value's own was never closed.
+func opens(text string, from, end, behind int) bool {
+	return behind < len(text) && wordByte(text[behind]) && strings.ContainsAny(text[from:end], " \t")
 }
 
 // bareByte is what a value without quotes is made of.

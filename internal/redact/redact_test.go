@@ -68,7 +68,7 @@ func TestSecretsGoEverywhere(t *testing.T) {
 	r := redact.New(nil)
 	var texts, wants []string
 	for _, e := range examples(t) {
-		if strings.Contains(e.text, "cut") || strings.Contains(e.text, "never") {
+		if strings.Contains(e.text, "cut") {
 			continue // what is cut off ends where its text ends
 		}
 		texts, wants = append(texts, e.text), append(wants, e.want)

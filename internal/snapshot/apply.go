@@ -3,8 +3,6 @@ package snapshot
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/disk"
+	"pawl/internal/random"
 	"pawl/internal/snapshot/pack"
 )
 
@@ -302,7 +301,7 @@ func (a *applier) write(fd int, c Change, known map[string]stamp) error {
 	if err := a.unchanged(fd, c.Path, c.Old); err != nil {
 		return err
 	}
-	temp := temporary + randomName()
+	temp := temporary + random.Hex(8)
 	if err := a.make(fd, temp, c, known); err != nil {
 		return err
 	}
@@ -311,12 +310,6 @@ func (a *applier) write(fd int, c Change, known map[string]stamp) error {
 		_ = unix.Unlinkat(fd, temp, 0) // else the next restore removes it
 	}
 	return err
-}
-
-func randomName() string {
-	var b [8]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
 }
 
 // make makes a new file or link, or nothing.

@@ -113,7 +113,7 @@ func TestTracked(t *testing.T) {
 func TestSomeonesTrackedFilesWereIgnored(t *testing.T) {
 	t.Parallel()
 	for _, above := range []string{"", "project"} { // the workspace is the repository, or a folder of it
-		t.Run("in "+or(above, "the top"), func(t *testing.T) {
+		t.Run("in top"+above, func(t *testing.T) {
 			t.Parallel()
 			top, err := filepath.EvalSymlinks(t.TempDir())
 			if err != nil {

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -114,7 +115,7 @@ func (v *verifier) entry(path string, e Entry) []int {
 	if found, known := v.found[e.ID]; known {
 		return found
 	}
-	found := v.object(or(path, "."), e.ID)
+	found := v.object(cmp.Or(path, "."), e.ID)
 	if len(found) == 0 {
 		found = v.inside(path, e)
 	}
@@ -127,7 +128,7 @@ func (v *verifier) inside(path string, e Entry) (found []int) {
 	case Folder:
 		entries, err := v.store.tree(e.ID)
 		if err != nil {
-			return v.fault(or(path, "."), err.Error())
+			return v.fault(cmp.Or(path, "."), err.Error())
 		}
 		for _, below := range entries {
 			found = merge(found, v.entry(join(path, below.Name), below))

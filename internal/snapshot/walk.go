@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,7 +94,7 @@ func (w *walk) run(rules *ignore.Rules) (Entry, error) {
 			each := worker{walk: w, dirents: make([]byte, 64<<10)}
 			for f := w.pop(); f != nil; f = w.pop() {
 				if err := each.visit(f); err != nil {
-					w.fail(fmt.Errorf("%s: %w", or(f.path, "."), err))
+					w.fail(fmt.Errorf("%s: %w", cmp.Or(f.path, "."), err))
 				}
 			}
 		})
@@ -102,13 +103,6 @@ func (w *walk) run(rules *ignore.Rules) (Entry, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return top.tree, w.err
-}
-
-func or(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 func (w *walk) push(folders ...*folder) {
@@ -151,7 +145,7 @@ func (w *walk) leave(path, why string) {
 
 // visit looks at a folder's own names and hands its folders on.
 func (w *worker) visit(f *folder) error {
-	fd, err := openBelow(w.root, or(f.path, "."), unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := openBelow(w.root, cmp.Or(f.path, "."), unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return w.lose(f, err)
 	}

@@ -3,7 +3,7 @@
 //
 // It goes through SQLite alone, because others may have the database open: what stands in the log beside it is read, and a
 // change is one transaction, there as a whole or not at all, and durable. The file is never replaced. Where somebody else
-// changed anything in the tables since they were read, nothing is written, and the error is ErrChanged.
+// changed anything in the tables since they were read, nothing is written, and the error is foreign.ErrChanged.
 package sqlitefile
 
 import (
@@ -23,11 +23,9 @@ import (
 	"github.com/ncruces/go-sqlite3"
 	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
 
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/sqldump"
 )
-
-// ErrChanged means that somebody else changed the tables since they were read.
-var ErrChanged = errors.New("somebody else changed it meanwhile")
 
 // Most is how large the tables of a database may be that are read, in bytes of SQL text.
 const Most = 64 << 20
@@ -219,7 +217,7 @@ func Apply(path string, parts []sqldump.Part, was, now []byte) (err error) {
 	return tx.Commit()
 }
 
-// unchanged returns ErrChanged unless the tables are as they were, and those that are to be made are not there.
+// unchanged returns foreign.ErrChanged unless the tables are as they were, and those that are to be made are not there.
 func unchanged(tx *sql.Tx, parts []sqldump.Part, was []byte, now *sqldump.Dump) error {
 	var looked []sqldump.Part
 	for _, t := range now.Tables {
@@ -231,7 +229,7 @@ func unchanged(tx *sql.Tx, parts []sqldump.Part, was []byte, now *sqldump.Dump) 
 	}
 	there, err := dumpAll(tx, looked)
 	if err == nil && !bytes.Equal(there, was) {
-		return ErrChanged
+		return foreign.ErrChanged
 	}
 	return err
 }

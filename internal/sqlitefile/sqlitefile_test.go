@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl"
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/sqldump"
 	"pawl/internal/sqlitefile"
 )
@@ -180,7 +181,7 @@ func TestSomebodyElseWasFaster(t *testing.T) {
 	run(t, db, "UPDATE t SET r = 1 WHERE id = 2")
 	theirs := dump(t, path)
 	err := sqlitefile.Apply(path, nil, []byte(was), []byte(strings.ReplaceAll(was, "'a'", "'b'")))
-	if !errors.Is(err, sqlitefile.ErrChanged) {
+	if !errors.Is(err, foreign.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
 	if diff := cmp.Diff(theirs, dump(t, path)); diff != "" {
@@ -203,7 +204,7 @@ func TestSomebodyElseWasFasterWithRows(t *testing.T) {
 		was := dump(t, path)
 		run(t, db, c.theirs)
 		theirs := dump(t, path)
-		if err := sqlitefile.Apply(path, nil, []byte(was), []byte(was+c.mine+";\n")); !errors.Is(err, sqlitefile.ErrChanged) {
+		if err := sqlitefile.Apply(path, nil, []byte(was), []byte(was+c.mine+";\n")); !errors.Is(err, foreign.ErrChanged) {
 			t.Errorf("%s: got %v", name, err)
 		}
 		if diff := cmp.Diff(theirs, dump(t, path)); diff != "" {
@@ -249,7 +250,7 @@ func TestRowsThatAreTheSame(t *testing.T) {
 	path, _ := made(t, "CREATE TABLE t (n)", "INSERT INTO t VALUES (1), (1)")
 	was := dump(t, path)
 	err := sqlitefile.Apply(path, nil, []byte(was), []byte(strings.Replace(was, "(1)", "(2)", 1)))
-	if err == nil || errors.Is(err, sqlitefile.ErrChanged) || !strings.Contains(err.Error(), "2 rows") {
+	if err == nil || errors.Is(err, foreign.ErrChanged) || !strings.Contains(err.Error(), "2 rows") {
 		t.Errorf("got %v", err)
 	}
 	if diff := cmp.Diff(was, dump(t, path)); diff != "" {
@@ -287,7 +288,7 @@ func TestWritersWait(t *testing.T) {
 				switch err := sqlitefile.Apply(path, nil, []byte(was), []byte(strings.Replace(was, "("+n+")", "("+next(n)+")", 1))); {
 				case err == nil:
 					wrote++
-				case !errors.Is(err, sqlitefile.ErrChanged):
+				case !errors.Is(err, foreign.ErrChanged):
 					t.Error(err)
 					return
 				}
@@ -378,7 +379,7 @@ func TestParts(t *testing.T) {
 		t.Errorf("%s, %v", all, err)
 	}
 	run(t, db, "INSERT INTO t VALUES ('r', 'mine', 7)")
-	if err := sqlitefile.Apply(path, parts, text, []byte(now)); !errors.Is(err, sqlitefile.ErrChanged) {
+	if err := sqlitefile.Apply(path, parts, text, []byte(now)); !errors.Is(err, foreign.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -411,4 +412,83 @@ func TestWhatIsWrong(t *testing.T) {
 		}
 	}
 	run(t, db, "ROLLBACK")
+}
+
+// TestATextHoldsWhatIsLoaded: a text is read as SQLite loads it, also where rows give way to others of their key; and what is
+// changed in one of its rows, or added, is there when it is loaded again.
+func TestATextHoldsWhatIsLoaded(t *testing.T) {
+	t.Parallel()
+	const tables = "CREATE TABLE t (id INTEGER PRIMARY KEY, p TEXT UNIQUE, s TEXT, n TEXT);\nINSERT INTO t (p, s) VALUES ('a', 'active'), ('b', 'paused');\n" +
+		"INSERT INTO t (id, p, s) VALUES (7, 'd', 'active');\n"
+	for _, text := range []string{
+		"INSERT INTO t (p, s) VALUES ('a', 'failed') ON CONFLICT DO NOTHING;",
+		"INSERT INTO t (p, s) VALUES ('a', 'failed'), ('c', 'active') ON CONFLICT (p) DO NOTHING;",
+		"INSERT OR IGNORE INTO t (p, s) VALUES ('a', 'failed');",
+		"INSERT OR REPLACE INTO t (p, s) VALUES ('a', 'failed');",
+		"REPLACE INTO t (p, n) VALUES ('b', 'new');",
+		"INSERT INTO t (p, s) VALUES ('a', 'failed') ON CONFLICT (p) DO UPDATE SET s = 'completed';",
+		"INSERT INTO t (p, s, n) VALUES ('a', 'failed', 'x'), ('b', 'failed', 'y') ON CONFLICT (p) DO UPDATE SET s = EXCLUDED.s, n = excluded.n;",
+		"INSERT INTO t (p, s) VALUES ('a', 'failed') ON CONFLICT (p) DO UPDATE SET p = EXCLUDED.p, s = EXCLUDED.s;\n" +
+			"INSERT INTO t (p, s) VALUES ('a', 'done') ON CONFLICT (p) DO UPDATE SET s = EXCLUDED.s;",
+		"INSERT INTO t VALUES (7, 'z', 'failed', NULL), (8, 'y', 'failed', NULL) ON CONFLICT DO NOTHING;",
+		"INSERT INTO t (p, s) VALUES (NULL, 'failed'), (NULL, 'failed') ON CONFLICT DO NOTHING;",
+	} {
+		read := sqldump.Read([]byte(tables + text))
+		if len(read.Problems) > 0 {
+			t.Errorf("%s: %v", text, read.Problems)
+		}
+		same := func() {
+			t.Helper()
+			text := string(read.Bytes())
+			_, db := made(t, text)
+			if diff := cmp.Diff(loaded(t, db), rowsOf(sqldump.Read([]byte(text)))); diff != "" {
+				t.Errorf("%s: %s", text, diff)
+			}
+		}
+		same()
+		for _, row := range read.Table("t").Rows {
+			read.Set(row, "s", sqldump.TextOf("changed"))
+		}
+		same()
+		read.Append(read.Table("t"), []sqldump.Pair{{Column: "p", Value: sqldump.TextOf("mine")}, {Column: "s", Value: sqldump.TextOf("mine")}})
+		same()
+		for p, rest := range rowsOf(sqldump.Read(read.Bytes())) {
+			if (p == "mine") == strings.HasPrefix(rest, "changed ") {
+				t.Errorf("%s: %s has %s", read.Bytes(), p, rest)
+			}
+		}
+	}
+}
+
+// loaded returns what SQLite has, by p.
+func loaded(t *testing.T, db *sql.DB) map[string]string {
+	t.Helper()
+	rows, err := db.Query("SELECT coalesce(p, 'none'), coalesce(s, '-') || ' ' || coalesce(n, '-') FROM t ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	all := map[string]string{}
+	for rows.Next() {
+		var p, rest string
+		if err := rows.Scan(&p, &rest); err != nil {
+			t.Fatal(err)
+		}
+		all[p] += rest
+	}
+	return all
+}
+
+func rowsOf(d *sqldump.Dump) map[string]string {
+	all := map[string]string{}
+	said := func(row *sqldump.Row, column, none string) string {
+		if v, _ := row.Get(column); v.Kind != sqldump.Null {
+			return v.Text
+		}
+		return none
+	}
+	for _, row := range d.Table("t").Rows {
+		all[said(row, "p", "none")] += said(row, "s", "-") + " " + said(row, "n", "-")
+	}
+	return all
 }

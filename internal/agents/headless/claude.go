@@ -1,6 +1,7 @@
 package headless
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -53,7 +54,7 @@ func (s *Stream) claudeSystem(m message) {
 	case "init":
 		s.named(m.text("session_id"))
 	case "permission_denied":
-		s.refused(orText(s.what(m.text("tool_use_id")), m.text("tool_name")))
+		s.refused(cmp.Or(s.what(m.text("tool_use_id")), m.text("tool_name")))
 	}
 }
 
@@ -115,13 +116,13 @@ func (s *Stream) claudeResult(m message) {
 	}
 	s.ended = m.text("subtype") == "success" && !m.is("is_error")
 	if s.ended {
-		s.words = orText(m.text("result"), s.words)
+		s.words = cmp.Or(m.text("result"), s.words)
 		return
 	}
 	why := m.text("result")
 	for _, e := range m.list("errors") {
 		text, _ := e.value.(string)
-		why = orText(why, text)
+		why = cmp.Or(why, text)
 	}
 	switch reason := m.text("terminal_reason"); {
 	case reason == "budget_exhausted", m.text("subtype") == "error_max_budget_usd":
@@ -129,7 +130,7 @@ func (s *Stream) claudeResult(m message) {
 	case reason == "prompt_too_long":
 		s.trouble = trouble{how: Full, why: why}
 	default:
-		s.fails(orText(why, orText(reason, m.text("subtype"))), int(m.number("api_error_status")))
+		s.fails(cmp.Or(why, cmp.Or(reason, m.text("subtype"))), int(m.number("api_error_status")))
 	}
 }
 
@@ -139,11 +140,4 @@ func clock(seconds float64) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(int64(seconds), 0)
-}
-
-func orText(text, otherwise string) string {
-	if text != "" {
-		return text
-	}
-	return otherwise
 }

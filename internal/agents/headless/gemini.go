@@ -1,6 +1,7 @@
 package headless
 
 import (
+	"cmp"
 	"strings"
 
 	"pawl"
@@ -74,6 +75,6 @@ func (s *Stream) geminiResult(m message) {
 	s.usage.Tokens = max(0, stats.count("input_tokens", "output_tokens")-stats.count("cached"))
 	s.ended = m.text("status") == "success"
 	if !s.ended {
-		s.fails(orText(m.text("error", "message"), m.text("error", "type")), 0)
+		s.fails(cmp.Or(m.text("error", "message"), m.text("error", "type")), 0)
 	}
 }

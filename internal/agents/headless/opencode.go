@@ -1,6 +1,7 @@
 package headless
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -39,7 +40,7 @@ func openCodeSays(s *Stream, m message) {
 		s.usage.Tokens += part.at("tokens").count("input", "output", "reasoning") + part.at("tokens", "cache").count("write")
 	case "error":
 		data := m.at("error", "data")
-		s.fails(orText(data.text("message"), m.text("error", "name")), int(data.number("statusCode")))
+		s.fails(cmp.Or(data.text("message"), m.text("error", "name")), int(data.number("statusCode")))
 		if m.text("error", "name") == "ContextOverflowError" {
 			s.trouble.how = Full
 		}

@@ -28,6 +28,9 @@ func (t Task) Begin(brief string, told *pawl.Resume) string {
 		if past := t.past(*told); past != "" || told.Attempt > 1 {
 			parts = append(parts, "This was tried before. "+past)
 		}
+		if told.Prescribed != "" {
+			parts = append(parts, told.Prescribed)
+		}
 	}
 	if brief != "" {
 		parts = slices.Concat([]string{strings.TrimSpace(brief), "Your task:"}, parts)
@@ -37,7 +40,8 @@ func (t Task) Begin(brief string, told *pawl.Resume) string {
 
 // Continue returns the prompt that goes on with the session of an earlier attempt.
 func (t Task) Continue(told pawl.Resume) string {
-	return t.past(told) + "\n\n" + carryOn + "\n\n" + t.terms() + "\n"
+	parts := slices.DeleteFunc([]string{t.past(told), told.Prescribed, carryOn, t.terms()}, func(part string) bool { return part == "" })
+	return strings.Join(parts, "\n\n") + "\n"
 }
 
 // GoOn returns the prompt that goes on with a session of the same attempt, after what happened.

@@ -89,3 +89,15 @@ func TestExpand(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// TestPrescribedIsTold in a new session and in one that goes on; by itself it is no word of an earlier attempt.
+func TestPrescribedIsTold(t *testing.T) {
+	t.Parallel()
+	told := pawl.Resume{Attempt: 1, Prescribed: "Execute this cell."}
+	if text := (headless.Task{Prompt: "Do it."}).Begin("", &told); !strings.Contains(text, "\n\nExecute this cell.\n") || strings.Contains(text, "tried before") {
+		t.Errorf("%s", text)
+	}
+	if text := (headless.Task{}).Continue(told); !strings.HasPrefix(text, "Execute this cell.\n\nCarry on") {
+		t.Errorf("%s", text)
+	}
+}

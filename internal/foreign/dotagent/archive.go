@@ -29,7 +29,7 @@ func (m *mirror) aside(now time.Time, done bool) {
 		if root, err := splice.ReadJSON(f.Data); err == nil {
 			p := place{JSON: root}
 			id = p.text("workflow_id")
-			if said, _, ok := parseTime(p.text("last_updated")); ok && !said.After(now) {
+			if said, _, ok := foreign.ParseTime(p.text("last_updated")); ok && !said.After(now) {
 				at = said
 			}
 		} else {

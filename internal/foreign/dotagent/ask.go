@@ -24,7 +24,7 @@ func (codec) Question(files foreign.Files, w foreign.World) foreign.Question {
 func invalid(r *reader) bool {
 	v := &verifier{reader: r}
 	v.validate()
-	return slices.ContainsFunc(v.found, func(f pawl.Finding) bool { return f.Level == pawl.Bad })
+	return slices.ContainsFunc(v.found.Found(), func(f pawl.Finding) bool { return f.Level == pawl.Bad })
 }
 
 // Aside archives the state, so that a fresh start finds none. Reports, outputs and what was learned stay where they are: a

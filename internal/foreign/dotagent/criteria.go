@@ -78,7 +78,7 @@ func (r *reader) meetsPhase(p phase, id pawl.StepID, since time.Time) (bool, str
 			return true, "it is"
 		}
 	}
-	for _, f := range slices.Backward(r.findings) {
+	for _, f := range slices.Backward(r.Found()) {
 		if file, _, _ := strings.Cut(f.Where, ":"); file == p.report() || file == phasePath && strings.Contains(f.What, p.String()) {
 			return false, f.Where + ": " + f.What
 		}

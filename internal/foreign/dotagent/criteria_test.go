@@ -10,6 +10,7 @@ import (
 	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/dotagent"
+	"pawl/internal/foreign/foreigntest"
 )
 
 // TestAStepIsDoneWhenItsFilesSaySo: what an agent is to leave is a criterion of its step, and met only by that.
@@ -51,7 +52,7 @@ func TestAStepIsDoneWhenItsFilesSaySo(t *testing.T) {
 	} {
 		before := slices.Concat(state, test.before)
 		r, _ := dotagent.Codec.(foreign.Witness).ReadIn(before, worldOf(before))
-		criteria := slices.Collect(maps.Keys(stepOf(t, r, test.step).Criteria))
+		criteria := slices.Collect(maps.Keys(foreigntest.Step(t, r, test.step).Criteria))
 		if len(criteria) != 1 {
 			t.Errorf("%s: criteria %v", name, criteria)
 			continue

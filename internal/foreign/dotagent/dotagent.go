@@ -56,7 +56,7 @@ func (c codec) Read(files foreign.Files, now time.Time) (foreign.Reading, []pawl
 // ReadIn reads the workflow that stands in memory/state, or what the reports alone show of one.
 func (codec) ReadIn(files foreign.Files, w foreign.World) (foreign.Reading, []pawl.Finding) {
 	r := read(files, w)
-	return r.out, r.findings
+	return r.out, r.Found()
 }
 
 // week is the age at which a state is ancient: a person is warned, and may set it aside.

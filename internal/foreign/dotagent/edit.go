@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
 )
 
@@ -17,7 +18,7 @@ func set(text []byte, value any, path ...string) []byte {
 
 // setTime sets a time, unless the one that stands there is the same to the millisecond.
 func setTime(text []byte, at time.Time, path ...string) []byte {
-	old, _, ok := parseTime(textAt(text, path...))
+	old, _, ok := foreign.ParseTime(textAt(text, path...))
 	if ok && old.Truncate(time.Millisecond).Equal(at.Truncate(time.Millisecond)) {
 		return text
 	}

@@ -11,6 +11,7 @@ import (
 	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/dotagent"
+	"pawl/internal/foreign/foreigntest"
 )
 
 // TestADeathBetweenPhasesIsAResume: dotagent goes on with what is in progress only, and leaves complete between two phases.
@@ -21,7 +22,7 @@ func TestADeathBetweenPhasesIsAResume(t *testing.T) {
 		"failed": "resumable: IMPLEMENTATION failed, and is tried again",
 	} {
 		r, findings := reading(t, fixture)
-		if r.Resume != want || stepOf(t, r, "requirements").Status != pawl.Done || !finds(findings, "with which dotagent begins afresh") {
+		if r.Resume != want || foreigntest.Step(t, r, "requirements").Status != pawl.Done || !finds(findings, "with which dotagent begins afresh") {
 			t.Errorf("%s: %s %v", fixture, r.Resume, findings)
 		}
 	}
@@ -41,7 +42,7 @@ func TestTheStatusBelongsToNoPhase(t *testing.T) {
 func TestDesignsAreShownAgain(t *testing.T) {
 	t.Parallel()
 	r, _ := reading(t, "architecture_designs")
-	if s := stepOf(t, r, "architects"); s.Status != pawl.Done {
+	if s := foreigntest.Step(t, r, "architects"); s.Status != pawl.Done {
 		t.Errorf("the architects would be called again: %+v", s)
 	}
 	g := r.Gates[0]
@@ -49,7 +50,7 @@ func TestDesignsAreShownAgain(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	r, _ = reading(t, "architecture_approved")
-	if s := stepOf(t, r, "roundtable"); s.Status != pawl.Pending || slices.ContainsFunc(r.Gates, func(g foreign.Gate) bool { return g.Answer == "" }) {
+	if s := foreigntest.Step(t, r, "roundtable"); s.Status != pawl.Pending || slices.ContainsFunc(r.Gates, func(g foreign.Gate) bool { return g.Answer == "" }) {
 		t.Errorf("it is asked what was answered: %+v", s)
 	}
 }
@@ -85,7 +86,7 @@ func TestAncientGoesByTheLastActivity(t *testing.T) {
 func TestOneMissingReportIsOnePhase(t *testing.T) {
 	t.Parallel()
 	r, findings := reading(t, "missing_report")
-	if stepOf(t, r, "roundtable").Status != pawl.Pending || stepOf(t, r, "requirements").Status != pawl.Done || stepOf(t, r, "task-001").Status != pawl.Done {
+	if foreigntest.Step(t, r, "roundtable").Status != pawl.Pending || foreigntest.Step(t, r, "requirements").Status != pawl.Done || foreigntest.Step(t, r, "task-001").Status != pawl.Done {
 		t.Errorf("%+v", r.Phases)
 	}
 	if !finds(findings, "memory/state/phase.json:1: ARCHITECTURE is said to be done, but memory/reports/final_design.json is not there") {
@@ -97,15 +98,15 @@ func TestOneMissingReportIsOnePhase(t *testing.T) {
 func TestReportsOfOlderWorkflowsDoNotCount(t *testing.T) {
 	t.Parallel()
 	for fixture, step := range map[string]pawl.StepID{"requirements_stale": "requirements", "verification_stale": "verification", "reflection": "reflection"} {
-		if r, _ := reading(t, fixture); stepOf(t, r, step).Status != pawl.Pending {
-			t.Errorf("%s: %+v", fixture, stepOf(t, r, step))
+		if r, _ := reading(t, fixture); foreigntest.Step(t, r, step).Status != pawl.Pending {
+			t.Errorf("%s: %+v", fixture, foreigntest.Step(t, r, step))
 		}
 	}
 	other := foreign.Files{
 		{Path: "memory/state/phase.json", Data: []byte(`{"workflow_id":"w","current_phase":"REQUIREMENTS","phase_status":"in_progress"}`)},
 		{Path: "memory/reports/demand.json", Data: []byte(`{"workflow_id":"v","goal":"x"}`)},
 	}
-	if r, findings := dotagent.Codec.Read(other, now); stepOf(t, r, "requirements").Status != pawl.Pending || !finds(findings, "it is of workflow v") {
+	if r, findings := dotagent.Codec.Read(other, now); foreigntest.Step(t, r, "requirements").Status != pawl.Pending || !finds(findings, "it is of workflow v") {
 		t.Errorf("%+v %v", r, findings)
 	}
 }
@@ -114,12 +115,12 @@ func TestReportsOfOlderWorkflowsDoNotCount(t *testing.T) {
 func TestAFailedVerificationIsNoReasonToGoOn(t *testing.T) {
 	t.Parallel()
 	r, _ := reading(t, "verification_failed")
-	if s := stepOf(t, r, "verification"); s.Status != pawl.GaveUp || r.Position.PhaseName != "VERIFICATION" {
+	if s := foreigntest.Step(t, r, "verification"); s.Status != pawl.GaveUp || r.Position.PhaseName != "VERIFICATION" {
 		t.Errorf("%+v", s)
 	}
 	for _, text := range []string{`{"passed":false}`, `{"verdict":"Rejected"}`, `{"success":false,"status":"done"}`} {
 		files := foreign.Files{{Path: "memory/reports/demand.json", Data: []byte(text)}}
-		if r, _ := dotagent.Codec.Read(files, now); stepOf(t, r, "requirements").Status == pawl.Done {
+		if r, _ := dotagent.Codec.Read(files, now); foreigntest.Step(t, r, "requirements").Status == pawl.Done {
 			t.Errorf("%s is believed", text)
 		}
 	}
@@ -130,11 +131,11 @@ func TestOutputsAreEvidence(t *testing.T) {
 	t.Parallel()
 	r, _ := reading(t, "outputs")
 	for _, id := range []pawl.StepID{"task-001", "task-002", "task-003", "task-004", "task-005"} {
-		if s := stepOf(t, r, id); s.Status == pawl.Done {
+		if s := foreigntest.Step(t, r, id); s.Status == pawl.Done {
 			t.Errorf("%+v", s)
 		}
 	}
-	if s := stepOf(t, r, "task-006"); s.Status != pawl.Done {
+	if s := foreigntest.Step(t, r, "task-006"); s.Status != pawl.Done {
 		t.Errorf("%+v", s)
 	}
 }
@@ -265,7 +266,7 @@ func TestVerifyTellsTimesInNoOrder(t *testing.T) {
 func TestReadsWithoutLoss(t *testing.T) {
 	t.Parallel()
 	r, _ := reading(t, "odd")
-	if r.Facts["phase.json team"] != `{"pm": "A"}` || stepOf(t, r, "08").Attempts != 3 || r.ID != "8" {
+	if r.Facts["phase.json team"] != `{"pm": "A"}` || foreigntest.Step(t, r, "08").Attempts != 3 || r.ID != "8" {
 		t.Errorf("%+v", r)
 	}
 	r, _ = reading(t, "implementation")
@@ -273,11 +274,11 @@ func TestReadsWithoutLoss(t *testing.T) {
 		!strings.HasPrefix(r.Prompt, "Resuming workflow wf-shop from IMPLEMENTATION phase\nLast activity: 2026-03-09T11:30:00Z\nCompleted: REQUIREMENTS, ARCHITECTURE\n") {
 		t.Errorf("%+v", r)
 	}
-	if s := stepOf(t, r, "requirements"); !s.Ended.Equal(time.Date(2026, 3, 8, 10, 0, 0, 0, time.UTC)) || s.Claims[0].Path != "memory/reports/demand.json" {
+	if s := foreigntest.Step(t, r, "requirements"); !s.Ended.Equal(time.Date(2026, 3, 8, 10, 0, 0, 0, time.UTC)) || s.Claims[0].Path != "memory/reports/demand.json" {
 		t.Errorf("%+v", s)
 	}
 	r, _ = reading(t, "scenario1_exhausted")
-	if s := stepOf(t, r, "task-001"); s.Resume != "retry with scope_reduction" || s.Facts["context_added"] != "the log; the contract" {
+	if s := foreigntest.Step(t, r, "task-001"); s.Resume != "retry with scope_reduction" || s.Facts["context_added"] != "the log; the contract" {
 		t.Errorf("%+v", s)
 	}
 }
@@ -291,8 +292,8 @@ func TestATaskOfAPhaseThatIsDoneIsBelieved(t *testing.T) {
 			{Path: "memory/state/phase.json", Data: []byte(`{"workflow_id":"w","current_phase":"IMPLEMENTATION","phase_status":"in_progress","completed_phases":[` + completed + `]}`)},
 			{Path: "memory/state/execution.json", Data: []byte(`{"tasks":[{"id":"task-001","status":"verified"}]}`)},
 		}
-		if r, _ := dotagent.Codec.Read(files, now); stepOf(t, r, "task-001").Status != want {
-			t.Errorf("%s: %+v", completed, stepOf(t, r, "task-001"))
+		if r, _ := dotagent.Codec.Read(files, now); foreigntest.Step(t, r, "task-001").Status != want {
+			t.Errorf("%s: %+v", completed, foreigntest.Step(t, r, "task-001"))
 		}
 	}
 }

@@ -86,8 +86,8 @@ func (r *reader) readTorn(f *foreign.File) {
 	r.flow.current = phaseNamed(said["current_phase"])
 	r.flow.word = oneLine(said["phase_status"])
 	r.flow.status = phaseStatus(r.flow.word)
-	r.flow.started, _, _ = parseTime(said["started_at"])
-	r.flow.updated, _, _ = parseTime(said["last_updated"])
+	r.flow.started, _, _ = foreign.ParseTime(said["started_at"])
+	r.flow.updated, _, _ = foreign.ParseTime(said["last_updated"])
 	if r.flow.started.After(r.world.Now.Add(skew)) {
 		r.flow.started = time.Time{}
 	}

@@ -12,6 +12,7 @@ import (
 	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/dotagent"
+	"pawl/internal/foreign/foreigntest"
 )
 
 // FuzzRead reads folders of any content, given as an archive. Nothing may panic, what is read is plain data, and no path
@@ -85,17 +86,11 @@ func addFixtures(f *testing.F) {
 	}
 }
 
-// folder returns the files of an archive that the codec asks for, each path once. (The parser of txtar panics on some
-// inputs.)
+// folder returns the files of an archive that the codec asks for, the longer ones older.
 func folder(data []byte) foreign.Files {
-	var files foreign.Files
-	_, rest, _ := strings.Cut("\n"+string(data), "\n-- ")
-	for part := range strings.SplitSeq(rest, "\n-- ") {
-		name, text, _ := strings.Cut(part, "\n")
-		name = strings.TrimSuffix(strings.TrimSuffix(name, "\r"), " --")
-		if clean, err := foreign.Inside(name); err == nil && files.Find(clean) == nil && foreign.Wanted(dotagent.Codec.Wants(), clean) {
-			files = append(files, foreign.File{Path: clean, Data: []byte(text), Changed: now.Add(-time.Duration(len(text)) * time.Hour)})
-		}
+	files := foreigntest.Wanted(dotagent.Codec, foreigntest.Unpack(data))
+	for i, f := range files {
+		files[i].Changed = now.Add(-time.Duration(len(f.Data)) * time.Hour)
 	}
 	return files
 }

@@ -83,10 +83,7 @@ func (p place) texts(path ...string) []string {
 
 // where names file and line.
 func (p place) where() string {
-	if p.JSON == nil {
-		return p.file
-	}
-	return p.file + ":" + strconv.Itoa(p.Line())
+	return foreign.Where(p.file, p.Line())
 }
 
 // clean returns a text as one can print it: valid, and without control characters other than line ends.
@@ -112,10 +109,7 @@ func oneLine(text string) string {
 // find adds a finding at a place, and returns it.
 func (r *reader) find(level pawl.Level, where, hint, format string, args ...any) pawl.Finding {
 	f := pawl.Finding{Level: level, Where: where, What: fmt.Sprintf(format, args...), Hint: hint}
-	if !r.told[f] {
-		r.told[f] = true
-		r.findings = append(r.findings, f)
-	}
+	r.Find(f)
 	return f
 }
 
@@ -141,7 +135,7 @@ func (r *reader) parse(f *foreign.File) (place, bool) {
 		if wrong, ok := errors.AsType[*splice.JSONError](err); ok {
 			line = wrong.Line
 		}
-		r.cutOff(r.bad(f.Path+":"+strconv.Itoa(line), "it is no JSON: %v", err))
+		r.cutOff(r.bad(foreign.Where(f.Path, line), "it is no JSON: %v", err))
 		return place{file: f.Path}, false
 	}
 	p := place{f.Path, root}

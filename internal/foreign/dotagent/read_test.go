@@ -49,19 +49,6 @@ func reading(t *testing.T, name string) (foreign.Reading, []pawl.Finding) {
 	return dotagent.Codec.(foreign.Witness).ReadIn(files, w)
 }
 
-func stepOf(t *testing.T, r foreign.Reading, id pawl.StepID) foreign.Step {
-	t.Helper()
-	for _, p := range r.Phases {
-		for _, s := range p.Steps {
-			if s.ID == id {
-				return s
-			}
-		}
-	}
-	t.Fatalf("there is no step %s", id)
-	return foreign.Step{}
-}
-
 func finds(findings []pawl.Finding, text string) bool {
 	return slices.ContainsFunc(findings, func(f pawl.Finding) bool { return strings.Contains(f.Where+": "+f.What, text) })
 }

@@ -13,21 +13,20 @@ import (
 
 // reader reads one workflow.
 type reader struct {
-	files    foreign.Files
-	byPath   map[string]*foreign.File
-	world    foreign.World
-	out      foreign.Reading
-	findings []pawl.Finding
-	told     map[pawl.Finding]bool
-	cut      []pawl.Finding // those of writes that were cut off
-	odd      []pawl.Finding // those of times that cannot be
-	flow     workflow
-	tasks    []*task
-	byID     map[string]*task
-	used     ids
-	lines    lines            // of execution.json
-	outputs  map[string]bool  // where tasks have their outputs
-	steps    [][]foreign.Step // by phase
+	foreign.Findings
+	files   foreign.Files
+	byPath  map[string]*foreign.File
+	world   foreign.World
+	out     foreign.Reading
+	cut     []pawl.Finding // those of writes that were cut off
+	odd     []pawl.Finding // those of times that cannot be
+	flow    workflow
+	tasks   []*task
+	byID    map[string]*task
+	used    ids
+	lines   lines            // of execution.json
+	outputs map[string]bool  // where tasks have their outputs
+	steps   [][]foreign.Step // by phase
 }
 
 func read(files foreign.Files, w foreign.World) *reader {
@@ -48,7 +47,7 @@ func read(files foreign.Files, w foreign.World) *reader {
 }
 
 func newReader(files foreign.Files, w foreign.World) *reader {
-	r := &reader{files: files, world: w, byPath: make(map[string]*foreign.File, len(files)), told: map[pawl.Finding]bool{},
+	r := &reader{files: files, world: w, byPath: make(map[string]*foreign.File, len(files)),
 		byID: map[string]*task{}, used: newIDs(), outputs: map[string]bool{}, steps: make([][]foreign.Step, len(words))}
 	for i := range files {
 		r.byPath[files[i].Path] = &files[i]

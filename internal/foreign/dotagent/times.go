@@ -3,30 +3,9 @@ package dotagent
 import (
 	"fmt"
 	"time"
+
+	"pawl/internal/foreign"
 )
-
-// zoned and naive are the forms of times that are read.
-var (
-	zoned = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02T15:04Z07:00"}
-	naive = []string{"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"}
-)
-
-// parseTime reads a time, one without a zone as UTC.
-func parseTime(text string) (at time.Time, hasZone, ok bool) {
-	for _, form := range zoned {
-		if at, err := time.Parse(form, text); err == nil {
-			return at.UTC(), true, sane(at)
-		}
-	}
-	for _, form := range naive {
-		if at, err := time.Parse(form, text); err == nil {
-			return at, false, sane(at)
-		}
-	}
-	return time.Time{}, false, false
-}
-
-func sane(at time.Time) bool { return at.UTC().Year() >= 1 && at.UTC().Year() <= 9999 }
 
 // time reads the time behind a key, and tells what is odd about it. One that has not come yet says nothing.
 func (r *reader) time(p place, key string) time.Time {
@@ -34,7 +13,7 @@ func (r *reader) time(p place, key string) time.Time {
 	if text == "" {
 		return time.Time{}
 	}
-	at, hasZone, ok := parseTime(text)
+	at, hasZone, ok := foreign.ParseTime(text)
 	where := func() string { return p.at(key).where() }
 	switch {
 	case !ok:

@@ -25,12 +25,8 @@ func (codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
 	v.tasks()
 	v.archives()
 	v.others()
-	for _, f := range r.findings {
-		if !slices.Contains(v.found, f) {
-			v.found = append(v.found, f)
-		}
-	}
-	return v.found
+	v.found.Find(r.Found()...)
+	return v.found.Found()
 }
 
 // validate makes the four validations of the document.
@@ -43,15 +39,7 @@ func (v *verifier) validate() {
 
 type verifier struct {
 	*reader
-	found []pawl.Finding
-}
-
-// check notes the faults of one validation or, where there are none, that it is met.
-func (v *verifier) check(met string, faults []pawl.Finding) {
-	if len(faults) == 0 {
-		faults = []pawl.Finding{{Level: pawl.OK, What: met}}
-	}
-	v.found = append(v.found, faults...)
+	found foreign.Findings
 }
 
 func fault(level pawl.Level, where, format string, args ...any) pawl.Finding {
@@ -86,7 +74,7 @@ func (v *verifier) outputs() {
 			look(t.output.where(), c.Path, "the output of task "+t.id)
 		}
 	}
-	v.check(fmt.Sprintf("all %d files that phases and tasks name are there", n), faults)
+	v.found.Check(fmt.Sprintf("all %d files that phases and tasks name are there", n), faults)
 }
 
 // times looks whether what comes after something else is later. Times of the future are told where they are read.
@@ -112,7 +100,7 @@ func (v *verifier) times() {
 		}
 	}
 	faults = append(faults, v.odd...)
-	v.check("the times can be: none has not come yet, the last one is less than a week old", faults)
+	v.found.Check("the times can be: none has not come yet, the last one is less than a week old", faults)
 }
 
 // progression looks whether the phases that are done are the first of the five, in their order.
@@ -127,7 +115,7 @@ func (v *verifier) progression() {
 	if at := v.current(); at < beyond && v.flow.current != unknown && v.flow.current > at {
 		faults = append(faults, fault(pawl.Bad, v.flow.place.at("current_phase").where(), "%s is said to be worked on, and %s is not done", v.flow.current, at))
 	}
-	v.check("the phases that are done are the first ones, in their order", faults)
+	v.found.Check("the phases that are done are the first ones, in their order", faults)
 }
 
 // writes looks for writes that were cut off.
@@ -136,7 +124,7 @@ func (v *verifier) writes() {
 	if v.file(executionPath+".tmp") != nil {
 		faults = append(faults, fault(pawl.Warn, executionPath+".tmp", "it was to replace execution.json, and never did; execution.json counts"))
 	}
-	v.check("no write was cut off", faults)
+	v.found.Check("no write was cut off", faults)
 }
 
 // tasks looks for tasks that were tried too often, and for needs that are none.
@@ -154,7 +142,7 @@ func (v *verifier) tasks() {
 			}
 		}
 	}
-	v.check(fmt.Sprintf("%s, none of them tried more than %d times", of(known[pawl.Done], len(v.reader.tasks), "tasks are done"), mostTries), faults)
+	v.found.Check(fmt.Sprintf("%s, none of them tried more than %d times", of(known[pawl.Done], len(v.reader.tasks), "tasks are done"), mostTries), faults)
 }
 
 // archives looks at the archives, and whether there are too many.
@@ -169,7 +157,7 @@ func (v *verifier) archives() {
 	if len(all) > keptArchives {
 		faults = append(faults, fault(pawl.Warn, strings.TrimSuffix(archiveFolder, "/"), "there are %d archives; %d are to be kept", len(all), keptArchives))
 	}
-	v.check(fmt.Sprintf("%d workflows are archived", len(all)), faults)
+	v.found.Check(fmt.Sprintf("%d workflows are archived", len(all)), faults)
 }
 
 // others reads what nothing else reads, as far as to say whether it is JSON.

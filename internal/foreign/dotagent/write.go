@@ -274,7 +274,7 @@ func (m *mirror) withCompleted(text []byte) []byte {
 func (m *mirror) withApprovals(text []byte) []byte {
 	flow := m.flow()
 	for _, a := range m.approved() {
-		at, _, _ := parseTime(a.Approved)
+		at, _, _ := foreign.ParseTime(a.Approved)
 		if known, there := flow.approved[phaseNamed(a.Phase)]; there && !known.Before(at.Truncate(time.Millisecond)) {
 			continue
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/dotagent"
-	"pawl/internal/foreign/foreigntest"
 )
 
 const shopPlan = `
@@ -44,129 +42,10 @@ phases:
       - {id: look-back, run: "true"}
 `
 
-// story is a run as it goes on, with the folder that its mirror keeps.
-type story struct {
-	*foreigntest.Run
-	disk foreign.Files
-}
-
 const shopRun = "shop-20260310-090000-abcd"
-
-func begin(t *testing.T, plan string, disk foreign.Files) *story {
-	t.Helper()
-	p := foreigntest.Plan(t, plan)
-	s := &story{foreigntest.New(t, p, now.Add(-3*time.Hour)), slices.Clone(disk)}
-	s.Say(pawl.RunCreated{Format: 1, Run: shopRun, Kind: pawl.PlanRun, Name: p.Name}, pawl.RunPlanned{Revision: 1, Steps: len(p.Steps()), Mode: p.Mode})
-	return s
-}
-
-// start and finish say that a step's attempt began, and that it is done.
-func (s *story) start(id pawl.StepID, attempt int) {
-	s.T.Helper()
-	s.Say(pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: id, Attempt: attempt, Token: pawl.Token(fmt.Sprintf("%s-%d", id, attempt))}})
-}
-
-func (s *story) finish(id pawl.StepID, attempt int, outputs ...string) {
-	s.T.Helper()
-	done := pawl.StepDone{Step: id, Attempt: attempt, Token: pawl.Token(fmt.Sprintf("%s-%d", id, attempt)), Summary: "done: " + string(id)}
-	if step := s.Plan.Step(id); step != nil {
-		done.Accept = pawl.AcceptOf(step)
-	}
-	for _, name := range outputs {
-		if done.Outputs == nil {
-			done.Outputs = pawl.Outputs{}
-		}
-		done.Outputs[name] = pawl.Content{SHA256: strings.Repeat("ab", 32), Size: 3}
-	}
-	s.Say(done)
-}
-
-func (s *story) view(status pawl.RunStatus) foreign.View {
-	return foreign.View{Now: s.Now, Root: "/project", State: s.State, Plan: s.Plan, Status: status, Why: foreign.StepEnded}
-}
-
-// put changes a file on disk.
-func (s *story) put(name, data string) {
-	s.disk = append(without(s.disk, name), foreign.File{Path: name, Data: []byte(data), Changed: s.Now})
-}
-
-func (s *story) get(name string) string {
-	if f := s.disk.Find(name); f != nil {
-		return string(f.Data)
-	}
-	return ""
-}
-
-func without(files foreign.Files, name string) foreign.Files {
-	return slices.DeleteFunc(slices.Clone(files), func(f foreign.File) bool { return f.Path == name })
-}
-
-// store does with a folder what was written says.
-func store(disk foreign.Files, out []foreign.File, at time.Time) foreign.Files {
-	for _, f := range out {
-		disk = without(disk, f.Path)
-		if f.Data != nil {
-			disk = append(disk, foreign.File{Path: f.Path, Data: f.Data, Changed: at})
-		}
-	}
-	return disk
-}
-
-// write has the codec write, and checks that nothing is left to write then, that a death between any two files leaves
-// what can be read and gone on with, and that the whole is without a fault.
-func (s *story) write(status pawl.RunStatus) []foreign.File {
-	s.T.Helper()
-	v := s.view(status)
-	out := dotagent.Codec.Write(s.disk, v)
-	for n := range out {
-		cut := store(s.disk, out[:n], s.Now)
-		s.readable(cut, fmt.Sprintf("%d of %d files", n, len(out)))
-		again := store(cut, dotagent.Codec.Write(cut, v), s.Now)
-		if diff := gocmp.Diff(texts(store(s.disk, out, s.Now)), texts(again)); diff != "" {
-			s.T.Errorf("written again after %d of %d files: -want +got\n%s", n, len(out), diff)
-		}
-	}
-	s.disk = store(s.disk, out, s.Now)
-	s.readable(s.disk, "all")
-	for _, f := range dotagent.Codec.Write(s.disk, v) {
-		s.T.Errorf("%s would be written again:\n%s", f.Path, f.Data)
-	}
-	return out
-}
 
 // updated is the time of the last change, which is that of another one where a change is written in two goes.
 var updated = regexp.MustCompile(`"last_updated":"[^"]*"`)
-
-func texts(files foreign.Files) map[string]string {
-	all := map[string]string{}
-	for _, f := range files {
-		all[f.Path] = updated.ReplaceAllString(string(f.Data), "")
-	}
-	return all
-}
-
-// readable checks that a folder has no fault for a reader.
-func (s *story) readable(files foreign.Files, what string) {
-	s.T.Helper()
-	_, findings := dotagent.Codec.Read(files, s.Now)
-	for _, f := range findings {
-		if f.Level == pawl.Bad {
-			s.T.Errorf("%s: %+v", what, f)
-		}
-	}
-}
-
-func names(files []foreign.File) []string {
-	list := []string{}
-	for _, f := range files {
-		name := f.Path
-		if f.Data == nil {
-			name = "-" + name
-		}
-		list = append(list, name)
-	}
-	return list
-}
 
 // TestWriteARun follows a run through the five phases, and compares what was written at each moment with a golden.
 func TestWriteARun(t *testing.T) {
@@ -220,48 +99,6 @@ func TestWriteARun(t *testing.T) {
 	s.Say(pawl.EngineStopped{})
 	tell("the engine stopped", pawl.StatusCompleted)
 	golden(t, "testdata/run.golden", b.String())
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(name, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s: -want +got\n%s", name, diff)
-	}
-}
-
-// imported is a run that was made of the files of a fixture, as `pawl import` makes it, and its folder.
-func imported(t *testing.T, fixture string) *story {
-	t.Helper()
-	a := archives(t)["testdata/read/"+fixture+".txtar"]
-	if a == nil {
-		t.Fatalf("there is no fixture %s", fixture)
-	}
-	files, w := unpacked(t, a)
-	r, _ := dotagent.Codec.(foreign.Witness).ReadIn(files, w)
-	data, err := pawl.WritePlan(foreign.PlanOf(r, pawl.ClaudeCode))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := begin(t, string(data), files)
-	for _, p := range r.Phases {
-		for _, step := range p.Steps {
-			if step.Status == pawl.Done {
-				s.Say(pawl.StepDone{Step: step.ID, Adopted: "imported"})
-			}
-		}
-	}
-	s.Say(pawl.RunImported{System: dotagent.System, Name: r.Name})
-	return s
 }
 
 // TestNothingChangedNothingIsWritten: a run that was made of a folder, and did nothing yet, leaves it as it is, to the byte.

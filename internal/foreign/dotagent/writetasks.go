@@ -196,7 +196,7 @@ func (k *work) merge(text []byte, old place, t taskOut, at []string) []byte {
 // mergeTry changes what an attempt changes.
 func (k *work) mergeTry(text []byte, old place, t taskOut, field func(string) []string) []byte {
 	attempts, started := max(old.number("attempts"), t.Attempts), k.began().Truncate(time.Millisecond)
-	before, _, ok := parseTime(old.text("started_at"))
+	before, _, ok := foreign.ParseTime(old.text("started_at"))
 	if !ok || started.After(before) {
 		attempts = max(attempts, old.number("attempts")+1)
 	}

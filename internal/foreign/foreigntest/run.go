@@ -1,4 +1,4 @@
-// Package foreigntest tells codecs' tests of runs, event by event.
+// Package foreigntest tells codecs' tests of runs, event by event, and does with files what a disk would.
 package foreigntest
 
 import (

@@ -42,7 +42,7 @@ func (c codec) Answers(files foreign.Files, v foreign.View) []pawl.GateAnswered 
 	if f == nil {
 		return nil
 	}
-	r := &reader{told: map[pawl.Finding]bool{}, now: w.Now}
+	r := &reader{now: w.Now}
 	there, _, _ := r.front(f, true)
 	said, shown := there.at("user_response").Says(), there.at("checkpoint_details", "gate").Says()
 	if said == "" {

@@ -60,8 +60,12 @@ func (r *reader) readCheckpoint() {
 	}
 	p := &checkpointRead{native: c.text("type"), block: c.block("block"), name: c.text("thread_name"), answer: c.text("user_response")}
 	r.point = p
-	if p.native == "" {
+	switch {
+	case p.native == "":
 		r.warn(f.Path, c.root.Line, "the checkpoint has no type; it was taken for a human_verify", "")
+	case gateType(p.native) == "" && p.native != sessionDeath && p.native != failureType:
+		r.warn(f.Path, c.at("type").LineOf(), splice.Quote(p.native)+" is no type of a checkpoint; a person is asked as by human_verify", "")
+		p.native = string(pawl.HumanVerify)
 	}
 	r.named(c.text("cluster"))
 	p.block = cmp.Or(p.block, r.state.block)

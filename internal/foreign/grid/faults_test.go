@@ -2,6 +2,7 @@ package grid_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/grid"
 	"pawl/internal/foreign/splice"
 )
@@ -33,19 +35,6 @@ func steps(r foreign.Reading) []string {
 		}
 	}
 	return all
-}
-
-func step(t *testing.T, r foreign.Reading, id pawl.StepID) foreign.Step {
-	t.Helper()
-	for _, phase := range r.Phases {
-		for _, s := range phase.Steps {
-			if s.ID == id {
-				return s
-			}
-		}
-	}
-	t.Fatalf("there is no step %s among %v", id, steps(r))
-	return foreign.Step{}
 }
 
 func has(findings []pawl.Finding, what string) bool {
@@ -80,14 +69,14 @@ func TestATornSummaryProvesNothing(t *testing.T) {
 		files := folder(".grid/STATE.md", interrupted, ".grid/phases/01-a/01-PLAN.md", "---\nid: 01\n---\n", name, data)
 		r, findings := grid.Codec.Read(files, now)
 		at := slices.IndexFunc(findings, func(f pawl.Finding) bool { return strings.Contains(f.What, "a summary that proves nothing") })
-		if s := step(t, r, "01"); want == "" {
+		if s := foreigntest.Step(t, r, "01"); want == "" {
 			if at >= 0 || s.Status != pawl.Done {
 				t.Errorf("%q: %s, %v", data, s.Status, findings)
 			}
 		} else if at < 0 || findings[at].Where != want || s.Status != pawl.Pending || !strings.Contains(s.Resume, "Look first") {
 			t.Errorf("%q: %s, %v", data, s.Status, findings)
 		}
-		if r, _ := grid.Codec.Read(append(files, folder(".grid/01-SUMMARY.md", "---\nstatus: complete\n---\n")...), now); step(t, r, "01").Status != pawl.Done {
+		if r, _ := grid.Codec.Read(append(files, folder(".grid/01-SUMMARY.md", "---\nstatus: complete\n---\n")...), now); foreigntest.Step(t, r, "01").Status != pawl.Done {
 			t.Errorf("%q: the summary beside it does not count", data)
 		}
 	}
@@ -145,17 +134,17 @@ func TestIDsAreTakenAsWritten(t *testing.T) {
 		t.Error(findings)
 	}
 	var threads []string
-	for _, item := range step(t, r, "08").Items {
+	for _, item := range foreigntest.Step(t, r, "08").Items {
 		threads = append(threads, item.ID+" "+item.Commit)
 	}
 	if diff := cmp.Diff([]string{"08.1 0e12345", "08.2 1234567", "08.3 "}, threads); diff != "" {
 		t.Error(diff)
 	}
 	var hashes []string
-	for _, c := range step(t, r, "10").Commits {
+	for _, c := range foreigntest.Step(t, r, "10").Commits {
 		hashes = append(hashes, c.Hash)
 	}
-	if diff := cmp.Diff([]string{"1234567", "0e12345", "0012345"}, hashes); diff != "" || step(t, r, "09").Status != pawl.Done {
+	if diff := cmp.Diff([]string{"1234567", "0e12345", "0012345"}, hashes); diff != "" || foreigntest.Step(t, r, "09").Status != pawl.Done {
 		t.Error(diff)
 	}
 }
@@ -169,8 +158,8 @@ func TestBrokenYAMLIsReadLineByLine(t *testing.T) {
 		if len(findings) == 0 || findings[0].Where == "" || !strings.HasPrefix(findings[0].Where, ".grid/CHECKPOINT.md:") {
 			t.Errorf("%s: %v", line, findings)
 		}
-		if !strings.HasPrefix(r.Next, "go on with thread 03.2") || step(t, r, "03").Items[0].Status != pawl.ItemIsDone {
-			t.Errorf("%s: %s, %v", line, r.Next, step(t, r, "03"))
+		if !strings.HasPrefix(r.Next, "go on with thread 03.2") || foreigntest.Step(t, r, "03").Items[0].Status != pawl.ItemIsDone {
+			t.Errorf("%s: %s, %v", line, r.Next, foreigntest.Step(t, r, "03"))
 		}
 	}
 }
@@ -198,7 +187,7 @@ func TestCommitsOfEveryTypeCount(t *testing.T) {
 		"aaaa003 2026-01-23T15:50:00Z docs(02): add block summary\naaaa002 2026-01-23T15:49:00Z test(02): check the store\naaaa001 2026-01-23T15:48:00Z chore(02)!: set up the store\n")
 	r, _ := grid.Codec.(foreign.Historian).ReadHistory(folder(".grid/STATE.md", strings.Replace(interrupted, "block: 3", "block: 2", 1)), log, now)
 	var threads []string
-	for _, item := range step(t, r, "02").Items {
+	for _, item := range foreigntest.Step(t, r, "02").Items {
 		threads = append(threads, item.ID+" "+item.Name+" "+item.Commit)
 	}
 	if diff := cmp.Diff([]string{"02.1 set up the store aaaa001", "02.2 check the store aaaa002", "02.3  "}, threads); diff != "" {
@@ -266,7 +255,7 @@ func TestAnyPrefixOfAWriteIsRead(t *testing.T) {
 		for n := range out {
 			s.disk = slices.Clone(before)
 			for _, f := range out[:n] {
-				s.disk = without(s.disk, f.Path)
+				s.disk = foreigntest.Without(s.disk, f.Path)
 				if f.Data != nil {
 					s.disk = append(s.disk, f)
 				}
@@ -477,5 +466,105 @@ func TestClustersFurtherDownAreLeftAlone(t *testing.T) {
 		if !strings.HasPrefix(f.Path, "packages/api/.grid/") {
 			t.Errorf("%s was written", f.Path)
 		}
+	}
+}
+
+// A cluster below clusters has all that the first one has: plans, summaries in the folders of phases, settings and an archive.
+func TestAClusterBelowClustersIsReadWhole(t *testing.T) {
+	t.Parallel()
+	files := wanted(folder(
+		".grid/STATE.md", interrupted, ".grid/clusters/docs/STATE.md", interrupted,
+		".grid/clusters/docs/plans/docs-block-02.md", "---\nname: Write\n---\n",
+		".grid/clusters/docs/phases/01-a/01-SUMMARY.md", "---\nstatus: complete\n---\n",
+		".grid/clusters/docs/phases/03-c/03-PLAN.md", "---\nname: Print\n---\n",
+		".grid/clusters/docs/config.json", `{"model_tier": "quality"}`,
+	))
+	r, _ := grid.Codec.(foreign.Plural).At(".grid/clusters/docs").Read(files, now)
+	if diff := cmp.Diff([]string{"01 done", "02 pending", "03 running", "04 pending"}, steps(r)); diff != "" {
+		t.Error(diff)
+	}
+	if foreigntest.Step(t, r, "02").Name != "Write" || r.Facts["config.model_tier"] != "quality" {
+		t.Error(r.Facts, foreigntest.Step(t, r, "02"))
+	}
+	first, _ := grid.Codec.Read(files, now)
+	if diff := cmp.Diff([]string{"03 running"}, steps(first)); len(first.Phases) > 0 && diff == "" {
+		t.Error("the first cluster has taken what is another one's")
+	}
+	if first.Facts["config.model_tier"] != "" {
+		t.Error(first.Facts)
+	}
+	if w := grid.Codec.(foreign.Archivist).Archived(); !foreign.Wanted(w, ".grid/clusters/docs/archive/run/STATE.md") {
+		t.Error(w)
+	}
+}
+
+// A wave is complete before the next one begins, whatever the plans of its blocks need beside that; and what the master plan
+// says of waves holds for plans that say nothing of theirs. Waves may be counted anew in every phase.
+func TestAWaveIsCompleteBeforeTheNext(t *testing.T) {
+	t.Parallel()
+	plan := func(wave, more string) string { return "---\nwave: " + wave + "\n" + more + "---\n" }
+	for name, files := range map[string]foreign.Files{
+		"01[] 02[] 03[01 02] 04[03]": folder(
+			".grid/plans/c-block-01.md", plan("1", "depends_on: []\n"), ".grid/plans/c-block-02.md", plan("1", "depends_on: []\n"),
+			".grid/plans/c-block-03.md", plan("2", "depends_on: [\"01\"]\n"), ".grid/plans/c-block-04.md", plan("3", "depends_on: []\n")),
+		"01[] 02[01] 03[02 01]": folder(
+			".grid/plans/c-block-01.md", plan("1", ""), ".grid/plans/c-block-02.md", plan("2", ""), ".grid/plans/c-block-03.md", plan("3", "depends_on: [2, 1]\n")),
+		"01[] 02[01]": folder(
+			".grid/plans/c-PLAN-SUMMARY.md", "---\nwave_structure:\n  1: [\"01\"]\n  2: [\"02\"]\n---\n",
+			".grid/plans/c-block-01.md", "---\ndepends_on: []\n---\n", ".grid/plans/c-block-02.md", "---\ndepends_on: []\n---\n"),
+		"01[] 02[01] 03[] 04[03]": folder(
+			".grid/plans/c-block-01.md", plan("1", "phase: 1\n"), ".grid/plans/c-block-02.md", plan("2", "phase: 1\n"),
+			".grid/plans/c-block-03.md", plan("1", "phase: 2\n"), ".grid/plans/c-block-04.md", plan("2", "phase: 2\n")),
+	} {
+		r, findings := grid.Codec.Read(append(files, folder(".grid/STATE.md", "---\ncluster: c\nstatus: interrupted\nposition: {phase: 1}\n---\n")...), now)
+		var got []string
+		for _, phase := range r.Phases {
+			for _, s := range phase.Steps {
+				got = append(got, fmt.Sprint(s.ID, s.Needs))
+			}
+		}
+		if strings.Join(got, " ") != name {
+			t.Errorf("%v, not %s", got, name)
+		}
+		if len(findings) > 0 {
+			t.Error(findings)
+		}
+	}
+}
+
+// A limit in dollars that is to be enforced is the plan's budget. One that is not, or in another currency, stays a fact.
+func TestAHardLimitIsTheBudget(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]float64{
+		`{"budget_limit": 5, "currency": "USD", "enforcement": "hard"}`:       5,
+		`{"budget_limit": "2.50", "currency": "usd", "enforcement": "Hard"}`:  2.5,
+		`{"budget_limit": 5, "currency": "USD", "enforcement": "soft"}`:       0,
+		`{"budget_limit": 5, "currency": "EUR", "enforcement": "hard"}`:       0,
+		`{"budget_limit": 5, "enforcement": "hard"}`:                          0,
+		`{"budget_limit": null, "currency": "USD", "enforcement": "hard"}`:    0,
+		`{"budget_limit": -5, "currency": "USD", "enforcement": "hard"}`:      0,
+		`{"budget_limit": "NaN", "currency": "USD", "enforcement": "hard"}`:   0,
+		`{"budget_limit": "1e400", "currency": "USD", "enforcement": "hard"}`: 0,
+	} {
+		for _, name := range []string{"budget.json", "config.json"} {
+			r, findings := grid.Codec.Read(folder(".grid/STATE.md", interrupted, ".grid/"+name, data), now)
+			if got := foreign.PlanOf(r, "claude").Budget; got != (pawl.Budget{USD: want}) {
+				t.Errorf("%s: %+v", data, got)
+			}
+			if told := has(findings, "no limit of pawl's"); told != (want == 0 && !strings.Contains(data, "soft") && !strings.Contains(data, "null")) {
+				t.Errorf("%s: %v", data, findings)
+			}
+		}
+	}
+}
+
+// What a refinement swarm wrote down is a fact, and goes along where the files are copied. Pictures are not read.
+func TestRefinementIsAFact(t *testing.T) {
+	t.Parallel()
+	files := wanted(folder(".grid/STATE.md", interrupted, ".grid/refinement/e2e/login.md", "# Login\n", ".grid/refinement/personas/mia.md", "# Mia\n",
+		".grid/refinement/e2e/run.json", "{}", ".grid/refinement/screenshots/home.png", "\x89PNG"))
+	r, _ := grid.Codec.Read(files, now)
+	if got := r.Facts["refinement"]; got != "refinement/e2e/login.md; refinement/e2e/run.json; refinement/personas/mia.md" {
+		t.Error(got)
 	}
 }

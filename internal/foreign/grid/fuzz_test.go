@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/grid"
 )
 
@@ -66,7 +67,7 @@ func FuzzWrite(f *testing.F) {
 			if !strings.Contains("/"+file.Path, "/.grid/") && !strings.HasSuffix(file.Path, "-SUMMARY.md") {
 				t.Fatalf("%s was written", file.Path)
 			}
-			s.disk = without(s.disk, file.Path)
+			s.disk = foreigntest.Without(s.disk, file.Path)
 			if file.Data != nil {
 				s.disk = append(s.disk, file)
 			}
@@ -95,23 +96,19 @@ func addFixtures(f *testing.F) {
 	f.Add([]byte("-- .grid/WARMTH.md --\n---\ngotchas:\n- \"x\n@ -\n\n## Fragile Areas\n* y\n"))
 }
 
-// unpacked returns the files of an archive, each path once, and the lines of git.log as commits. (The parser of txtar
-// panics on some inputs.)
+// unpacked returns the files of an archive, and the lines of git.log as commits.
 func unpacked(data []byte) (foreign.Files, []foreign.Commit) {
-	var files foreign.Files
+	files := foreigntest.Unpack(data)
 	var log []foreign.Commit
-	_, rest, _ := strings.Cut("\n"+string(data), "\n-- ")
-	for part := range strings.SplitSeq(rest, "\n-- ") {
-		name, text, _ := strings.Cut(part, "\n")
-		name = strings.TrimSuffix(strings.TrimSuffix(name, "\r"), " --")
-		if name == "git.log" {
-			for line := range strings.Lines(text) {
-				hash, message, _ := strings.Cut(strings.TrimSpace(line), " ")
-				log = append(log, foreign.Commit{Hash: hash, Message: message, Time: now, Files: []string{message}})
-			}
-		} else if name, err := foreign.Inside(name); err == nil && files.Find(name) == nil {
-			files = append(files, foreign.File{Path: name, Data: []byte(text), Changed: now})
+	if f := files.Find("git.log"); f != nil {
+		for line := range strings.Lines(string(f.Data)) {
+			hash, message, _ := strings.Cut(strings.TrimSpace(line), " ")
+			log = append(log, foreign.Commit{Hash: hash, Message: message, Time: now, Files: []string{message}})
 		}
+	}
+	files = foreigntest.Without(files, "git.log")
+	for i := range files {
+		files[i].Changed = now
 	}
 	return files, log
 }

@@ -40,17 +40,23 @@ func (c codec) Unfinished(files foreign.Files, w foreign.World, _ *pawl.Plan) (w
 	return "", ""
 }
 
-// Wants returns the patterns of its files: those of any folder .grid, and summaries that lie beside it.
+// Wants returns the patterns of its files: those of any folder .grid, of the clusters below it, and summaries that lie beside it.
 func (codec) Wants() []string {
-	return []string{
-		"**/.grid/*.md", "**/.grid/*.json", "**/.grid/STATE.md.tmp", "**/.grid/plans/*.md", "**/.grid/phases/*/*.md",
-		"**/.grid/clusters/*/*.md", "**/.grid/debug/*.md", "**/.grid/debug/*/session.md", "**/.grid/daemon/*/task.txt",
-		"**/.grid/archive/*/WARMTH.md", "*-SUMMARY.md",
-	}
+	return append(inClusters("*.md", "*.json", "STATE.md.tmp", "plans/*.md", "phases/*/*.md", "debug/*.md", "debug/*/session.md",
+		"daemon/*/task.txt", "refinement/*/*.md", "refinement/*/*.json", "archive/*/WARMTH.md"), "*-SUMMARY.md")
 }
 
-// Archived returns the pattern of what was replaced.
-func (codec) Archived() []string { return []string{"**/.grid/archive/*/*"} }
+// Archived returns the patterns of what was replaced.
+func (codec) Archived() []string { return inClusters("archive/*/*") }
+
+// inClusters returns the patterns of what lies in the folder of a cluster, wherever that is.
+func inClusters(patterns ...string) []string {
+	var all []string
+	for _, pattern := range patterns {
+		all = append(all, "**/.grid/"+pattern, "**/.grid/clusters/*/"+pattern)
+	}
+	return all
+}
 
 // Read reads without git: what was done after the last file was written is not known then.
 func (c codec) Read(files foreign.Files, now time.Time) (foreign.Reading, []pawl.Finding) {
@@ -72,7 +78,7 @@ func (codec) At(place string) foreign.Codec { return codec{at: place} }
 // ReadHistory reads one cluster; where it is not named, the others are findings.
 func (c codec) ReadHistory(files foreign.Files, log []foreign.Commit, now time.Time) (foreign.Reading, []pawl.Finding) {
 	r := read(files, c.at, log, now)
-	return r.out, r.findings
+	return r.out, r.Found()
 }
 
 // tenMinutes is the age at which The Grid takes a session for dead, where it shows no sign of life.

@@ -23,16 +23,11 @@ var clusterFolder = pattern.New(`^clusters/[^/]+/`)
 func places(files foreign.Files) []place {
 	seen := map[place]bool{}
 	for _, f := range files {
-		at := strings.Index("/"+f.Path, "/.grid/")
-		if at < 0 {
-			if summaryName.MatchString(f.Path) {
-				seen[place{grid: ".grid/"}] = true
-			}
-			continue
+		if p := placeOf(f.Path); p.grid != "" {
+			seen[p] = true
+		} else if summaryName.MatchString(f.Path) {
+			seen[place{grid: ".grid/"}] = true
 		}
-		p := place{root: f.Path[:at], grid: f.Path[:at] + ".grid/"}
-		p.grid += clusterFolder.FindString(f.Path[len(p.grid):])
-		seen[p] = true
 	}
 	var all []place
 	for p := range seen {
@@ -42,6 +37,17 @@ func places(files foreign.Files) []place {
 		return cmp.Or(cmp.Compare(strings.Count(a.grid, "/"), strings.Count(b.grid, "/")), cmp.Compare(a.grid, b.grid))
 	})
 	return all
+}
+
+// placeOf returns the place that a path lies in; none where that is none of a cluster's.
+func placeOf(name string) place {
+	at := strings.Index("/"+name, "/.grid/")
+	if at < 0 {
+		return place{}
+	}
+	p := place{root: name[:at], grid: name[:at] + ".grid/"}
+	p.grid += clusterFolder.FindString(name[len(p.grid):])
+	return p
 }
 
 // placed returns the place with a name, without one all; none where there is none.
@@ -82,6 +88,7 @@ const (
 	summaryFile
 	debugFile
 	taskFile
+	refinementFile
 )
 
 // classify returns what a file is about.
@@ -101,6 +108,8 @@ func (p place) classify(name string) about {
 		return about{kind: debugFile}
 	case strings.HasPrefix(rest, "daemon/"):
 		return about{kind: taskFile}
+	case strings.HasPrefix(rest, "refinement/"):
+		return about{kind: refinementFile}
 	}
 	if m := phasesFolder.FindStringSubmatch(rest); m != nil {
 		return classifyPhase(m[1], m[2])

@@ -2,7 +2,7 @@ package grid
 
 import (
 	"cmp"
-	"maps"
+	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -26,7 +26,6 @@ func (r *reader) readPlans() {
 			}
 		}
 	}
-	r.needsOfWaves()
 }
 
 // sorted returns the files below a folder of the cluster's, by path.
@@ -75,7 +74,12 @@ func (r *reader) planFields(b *block, c record) {
 	if name := c.text("name"); name != "" {
 		b.Name = name
 	}
-	b.Wave = c.number("wave")
+	if wave := c.number("wave"); wave > 0 {
+		if b.Wave > 0 && b.Wave != wave {
+			r.warn(c.file, c.at("wave").LineOf(), fmt.Sprintf("the master plan has block %s in wave %d; what its own plan says counts", b.id, b.Wave), "")
+		}
+		b.Wave = wave
+	}
 	if needs := c.texts("depends_on"); needs != nil || c.at("depends_on") != nil {
 		b.Needs = []pawl.StepID{}
 		for _, need := range needs {
@@ -86,7 +90,7 @@ func (r *reader) planFields(b *block, c record) {
 		b.phase = phase
 	}
 	if v := c.at("files_modified"); v != nil { // a fact too, for who does it
-		b.named, b.namedAt = r.paths(c.file, v.Line, v.Texts()), where(c.file, v.Line)
+		b.named, b.namedAt = r.paths(c.file, v.Line, v.Texts()), foreign.Where(c.file, v.Line)
 	}
 	c.rest(b.facts(), "plan")
 }
@@ -231,21 +235,30 @@ func (r *reader) inWave(wave int, ids []string) {
 	}
 }
 
-// needsOfWaves gives the blocks of a wave, where their plans say no needs, those of the wave before.
+// needsOfWaves has the blocks of a wave need all those of the wave before it in their phase, beside what their plans say.
 func (r *reader) needsOfWaves() {
-	waves := map[int][]pawl.StepID{}
+	type wave struct{ phase, number int }
+	waves := map[wave][]pawl.StepID{}
 	for _, b := range r.order() {
-		waves[b.Wave] = append(waves[b.Wave], b.ID)
+		if b.Wave > 0 {
+			waves[wave{b.phase, b.Wave}] = append(waves[wave{b.phase, b.Wave}], b.ID)
+		}
 	}
-	numbers := slices.Sorted(maps.Keys(waves))
 	for _, b := range r.blocks {
-		if b.Wave == 0 || b.Needs != nil {
+		if b.Wave == 0 {
 			continue
 		}
-		b.Needs = []pawl.StepID{}
-		if i, _ := slices.BinarySearch(numbers, b.Wave); i > 0 && numbers[i-1] > 0 {
-			b.Needs = slices.Clone(waves[numbers[i-1]])
+		before := wave{b.phase, b.Wave - 1}
+		for before.number > 0 && waves[before] == nil { // plans may leave a number out
+			before.number--
 		}
+		needs := append([]pawl.StepID{}, b.Needs...)
+		for _, id := range waves[before] {
+			if !slices.Contains(b.Needs, id) {
+				needs = append(needs, id)
+			}
+		}
+		b.Needs = needs
 	}
 }
 

@@ -128,7 +128,7 @@ func (r *reader) proseBlocks(f *foreign.File, phase int, lines []splice.Line) {
 		if phase > 0 {
 			b.phase = phase
 		}
-		r.proseClaim(b, m[2], said, where(f.Path, l.Number))
+		r.proseClaim(b, m[2], said, foreign.Where(f.Path, l.Number))
 	}
 }
 
@@ -143,7 +143,7 @@ func (r *reader) proseClaim(b *block, mark, said, at string) {
 	status := stepStatus(word, markStatus(mark))
 	if status == pawl.Done {
 		b.Why = "only STATE.md says so; there is no " + b.id + "-SUMMARY.md"
-		r.find(pawl.Finding{Level: pawl.Warn, What: "block " + b.id + " is said to be complete, but has no summary", Where: at,
+		r.Find(pawl.Finding{Level: pawl.Warn, What: "block " + b.id + " is said to be complete, but has no summary", Where: at,
 			Evidence: said, Hint: "look whether its work is there"})
 	}
 	b.Status, b.Native = status, said

@@ -16,12 +16,11 @@ import (
 // reader gathers what the files of one cluster say.
 type reader struct {
 	place
-	files    foreign.Files
-	log      []foreign.Commit // the newest first
-	now      time.Time
-	out      foreign.Reading
-	findings []pawl.Finding
-	told     map[pawl.Finding]bool
+	foreign.Findings
+	files foreign.Files
+	log   []foreign.Commit // the newest first
+	now   time.Time
+	out   foreign.Reading
 
 	blocks  map[string]*block
 	phases  map[int]string // number → name
@@ -62,7 +61,7 @@ func (b *block) complete() bool { return b.Status == pawl.Done }
 // read reads the cluster at a place among files, without one the first.
 func read(files foreign.Files, at string, log []foreign.Commit, now time.Time) *reader {
 	r := &reader{
-		files: files, log: log, now: now, told: map[pawl.Finding]bool{},
+		files: files, log: log, now: now,
 		blocks: map[string]*block{}, phases: map[int]string{}, learned: map[pawl.Memory]bool{},
 	}
 	r.out.System, r.out.Facts = "grid", map[string]string{}
@@ -83,7 +82,7 @@ func (r *reader) others(all []place) {
 	var names []string
 	for _, p := range all {
 		names = append(names, p.name())
-		r.find(pawl.Finding{Level: pawl.Warn, What: "there is another cluster here; it was not read", Where: p.name(), Hint: "pawl import grid " + p.name()})
+		r.Find(pawl.Finding{Level: pawl.Warn, What: "there is another cluster here; it was not read", Where: p.name(), Hint: "pawl import grid " + p.name()})
 	}
 	if len(names) > 0 {
 		r.out.Facts["other_clusters"] = strings.Join(names, "; ")
@@ -104,6 +103,8 @@ func (r *reader) readFiles() {
 	r.readWarmth("LEARNINGS.md")
 	r.readSettings("config.json", "config")
 	r.readSettings("budget.json", "budget")
+	r.readBudget("config")
+	r.readBudget("budget")
 	r.readSessions()
 	r.readHistory()
 }
@@ -172,21 +173,25 @@ func (r *reader) learn(kind pawl.MemoryKind, text string) {
 	}
 }
 
-// readSessions counts what is kept of debug sessions and daemons, which pawl leaves as it is.
+// readSessions names what is kept of debug sessions, daemons and refinement, which pawl leaves as it is.
 func (r *reader) readSessions() {
-	var debug, tasks []string
+	var debug, tasks, refined []string
 	for _, f := range r.files {
 		switch r.classify(f.Path).kind {
 		case debugFile:
 			debug = append(debug, strings.TrimPrefix(f.Path, r.grid))
+		case refinementFile:
+			refined = append(refined, strings.TrimPrefix(f.Path, r.grid))
 		case taskFile:
 			tasks = append(tasks, path.Base(path.Dir(f.Path))+": "+firstLine(string(f.Data)))
 		}
 	}
 	slices.Sort(debug)
 	slices.Sort(tasks)
+	slices.Sort(refined)
 	r.fact("debug_sessions", strings.Join(debug, "; "))
 	r.fact("daemon_tasks", strings.Join(tasks, "; "))
+	r.fact("refinement", strings.Join(refined, "; "))
 }
 
 // maxText is how much of a text is kept, in bytes.

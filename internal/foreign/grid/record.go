@@ -153,22 +153,6 @@ func (c record) keep(facts map[string]string, name string, v *splice.Value) {
 	}
 }
 
-// where returns the place of a finding.
-func where(file string, line int) string {
-	if line <= 0 {
-		return file
-	}
-	return file + ":" + strconv.Itoa(line)
-}
-
 func (r *reader) warn(file string, line int, what, hint string) {
-	r.find(pawl.Finding{Level: pawl.Warn, What: what, Where: where(file, line), Hint: hint})
-}
-
-// find notes a finding once.
-func (r *reader) find(f pawl.Finding) {
-	if !r.told[f] {
-		r.told[f] = true
-		r.findings = append(r.findings, f)
-	}
+	r.Find(pawl.Finding{Level: pawl.Warn, What: what, Where: foreign.Where(file, line), Hint: hint})
 }

@@ -26,6 +26,7 @@ func (r *reader) judge() {
 		b.sortThreads()
 	}
 	r.placeBlocks()
+	r.needsOfWaves()
 	r.judgeStatus()
 	if r.died() {
 		r.lostSession()

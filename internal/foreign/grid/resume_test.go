@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pawl"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/grid"
 )
 
@@ -38,8 +39,8 @@ func TestResumePoints(t *testing.T) {
 	for _, tt := range tests {
 		r, findings := grid.Codec.Read(folder(".grid/STATE.md", state, ".grid/CHECKPOINT.md", "---\n"+tt.checkpoint+threads+"---\n",
 			".grid/01-SUMMARY.md", "---\nblock: 01\n---\n"), now)
-		if r.Next != tt.next || r.Status != tt.status || step(t, r, "02").Status != tt.step || r.Position.StepID != "02" || len(findings) > 0 {
-			t.Errorf("%s: %q, %s, %s, %v", tt.name, r.Next, r.Status, step(t, r, "02").Status, findings)
+		if r.Next != tt.next || r.Status != tt.status || foreigntest.Step(t, r, "02").Status != tt.step || r.Position.StepID != "02" || len(findings) > 0 {
+			t.Errorf("%s: %q, %s, %s, %v", tt.name, r.Next, r.Status, foreigntest.Step(t, r, "02").Status, findings)
 		}
 	}
 	for complete, next := range map[string]string{

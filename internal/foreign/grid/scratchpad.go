@@ -1,12 +1,7 @@
 package grid
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 
 	"pawl/internal/foreign/splice"
@@ -51,40 +46,4 @@ func lastEntry(lines []splice.Line) string {
 		text = strings.ToValidUTF8(text[:mostOfEntry], "") + "…"
 	}
 	return text
-}
-
-// readSettings keeps the settings of a JSON file as facts.
-func (r *reader) readSettings(name, prefix string) {
-	f := r.file(name)
-	if f == nil {
-		return
-	}
-	var settings map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(f.Data, []byte("\uFEFF"))))
-	decoder.UseNumber()
-	if err := decoder.Decode(&settings); err != nil {
-		r.warn(f.Path, 0, "this is no JSON: "+err.Error(), "")
-		return
-	}
-	r.flatten(prefix, settings)
-}
-
-func (r *reader) flatten(name string, value any) {
-	const longest = 500 // of a name: what is nested deeper is no setting
-	if len(name) > longest {
-		return
-	}
-	switch value := value.(type) {
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(value)) {
-			r.flatten(name+"."+key, value[key])
-		}
-	case []any:
-		for i, item := range value {
-			r.flatten(name+"."+strconv.Itoa(i+1), item)
-		}
-	case nil:
-	default:
-		r.fact(name, fmt.Sprint(value))
-	}
 }

@@ -44,7 +44,7 @@ func (r *reader) readState() {
 	r.state.shape = r.shapeOf(f)
 	switch r.state.shape {
 	case "":
-		r.find(pawl.Finding{Level: pawl.Bad, What: "this is no state: neither YAML with a position nor the headings of The Grid", Where: f.Path,
+		r.Find(pawl.Finding{Level: pawl.Bad, What: "this is no state: neither YAML with a position nor the headings of The Grid", Where: f.Path,
 			Hint: "it was rebuilt from the summaries; look at it before you go on"})
 	case proseShape:
 		r.readProse(f)
@@ -60,7 +60,7 @@ func (r *reader) shapeOf(f *foreign.File) string {
 	if isProse(f.Data) {
 		return proseShape
 	}
-	quiet := &reader{told: map[pawl.Finding]bool{}, now: r.now}
+	quiet := &reader{now: r.now}
 	c, _, ok := quiet.front(f, true)
 	_, _, _, fenced := splice.Front(f.Data)
 	switch {
@@ -169,7 +169,6 @@ func (r *reader) readWaves() {
 			r.inWave(blockNumber(m[1]), blocksIn(splice.Join(s.Lead())))
 		}
 	}
-	r.needsOfWaves()
 }
 
 // pending returns the blocks that are not complete: those that are named anywhere and, where the state numbers them

@@ -51,7 +51,7 @@ func (r *reader) readSummary(f *foreign.File, a about) {
 		r.warn(f.Path, max(len(splice.Lines(f.Data)), 1), "block "+b.id+" has a summary that proves nothing: "+why, "write it to its end, or remove it")
 		return
 	}
-	b.summary, b.Where, b.Resume = f.Path, where(f.Path, 1), ""
+	b.summary, b.Where, b.Resume = f.Path, foreign.Where(f.Path, 1), ""
 	c, body, _ := r.front(f, false)
 	b.Status, b.Native = stepStatus(c.text("status"), pawl.Done), c.text("status")
 	b.Ended = c.time("completed_at")

@@ -2,7 +2,6 @@ package grid
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"pawl"
@@ -12,7 +11,7 @@ import (
 
 // Verify makes the document's five validations, each of which is one finding that is ok or as many as there are faults:
 // the state can be read, claimed commits and files exist, there is one checkpoint at most, and every pending block has a
-// plan. What was odd in reading comes behind.
+// plan. What cannot be, is missing or was odd in reading comes behind.
 func (c codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
 	r := read(files, c.at, nil, w.Now)
 	if len(r.out.Phases) == 0 && r.state.file == nil && r.point == nil {
@@ -24,26 +23,15 @@ func (c codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
 	v.claims()
 	v.checkpoints()
 	v.plans()
-	for _, f := range r.findings {
-		if !slices.Contains(v.found, f) {
-			v.found = append(v.found, f)
-		}
-	}
-	return v.found
+	v.schema()
+	v.found.Find(r.Found()...)
+	return v.found.Found()
 }
 
 type verifier struct {
 	*reader
 	world foreign.World
-	found []pawl.Finding
-}
-
-// check notes the faults of one validation or, where there are none, that it is met.
-func (v *verifier) check(met string, faults []pawl.Finding) {
-	if len(faults) == 0 {
-		faults = []pawl.Finding{{Level: pawl.OK, What: met}}
-	}
-	v.found = append(v.found, faults...)
+	found foreign.Findings
 }
 
 func (v *verifier) state() {
@@ -52,7 +40,7 @@ func (v *verifier) state() {
 		faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "STATE.md is missing or cannot be read", Where: v.grid + "STATE.md",
 			Hint: "pawl import grid rebuilds it from the summaries and git"})
 	}
-	v.check("STATE.md can be read ("+v.reader.state.shape+")", faults)
+	v.found.Check("STATE.md can be read ("+v.reader.state.shape+")", faults)
 }
 
 // commits checks those that summaries and the checkpoint claim.
@@ -75,7 +63,7 @@ func (v *verifier) commits() {
 	}
 	if v.world.Commit == nil {
 		if len(hashes) > 0 {
-			v.check("", []pawl.Finding{{Level: pawl.Warn, What: fmt.Sprintf("%d commits are claimed, but there is no git to look into", len(hashes))}})
+			v.found.Check("", []pawl.Finding{{Level: pawl.Warn, What: fmt.Sprintf("%d commits are claimed, but there is no git to look into", len(hashes))}})
 		}
 		return
 	}
@@ -85,7 +73,7 @@ func (v *verifier) commits() {
 			faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "the claimed commit " + splice.Quote(hash) + " does not exist", Where: claimed[hash]})
 		}
 	}
-	v.check(fmt.Sprintf("all %d claimed commits exist", len(hashes)), faults)
+	v.found.Check(fmt.Sprintf("all %d claimed commits exist", len(hashes)), faults)
 }
 
 // threadWhere returns the file that names a block's threads.
@@ -109,8 +97,8 @@ func (v *verifier) claims() {
 		}
 		unmade = append(unmade, v.unmade(b)...)
 	}
-	v.check(fmt.Sprintf("all %d claimed files exist", len(seen)), faults)
-	v.found = append(v.found, unmade...)
+	v.found.Check(fmt.Sprintf("all %d claimed files exist", len(seen)), faults)
+	v.found.Find(unmade...)
 }
 
 // unmade says which files a complete block was to change by its plan that are not there.
@@ -144,7 +132,7 @@ func (v *verifier) checkpoints() {
 	for _, f := range all[min(1, len(all)):] {
 		faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "there is more than one checkpoint", Where: f.Path, Evidence: all[0].Path, Hint: "archive one of them"})
 	}
-	v.check("there is no second checkpoint", faults)
+	v.found.Check("there is no second checkpoint", faults)
 }
 
 func (v *verifier) plans() {
@@ -155,5 +143,5 @@ func (v *verifier) plans() {
 			faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "block " + b.id + " is pending and has no plan", Where: v.grid + "plans/"})
 		}
 	}
-	v.check(fmt.Sprintf("all %d pending blocks have a plan", len(open)), faults)
+	v.found.Check(fmt.Sprintf("all %d pending blocks have a plan", len(open)), faults)
 }

@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/grid"
 )
 
@@ -37,7 +38,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 		"ok all 2 pending blocks have a plan",
 	}
 	with := func(path, data string) foreign.Files {
-		return append(without(files, path), foreign.File{Path: path, Data: []byte(data), Changed: now})
+		return append(foreigntest.Without(files, path), foreign.File{Path: path, Data: []byte(data), Changed: now})
 	}
 	tests := []struct {
 		name  string
@@ -47,7 +48,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 		want  string
 	}{
 		{"good", files, world(), 0, good[0]},
-		{"no state", without(files, ".grid/STATE.md"), world(), 0, "bad STATE.md is missing or cannot be read"},
+		{"no state", foreigntest.Without(files, ".grid/STATE.md"), world(), 0, "bad STATE.md is missing or cannot be read"},
 		{"torn state", with(".grid/STATE.md", "---\nclu"), world(), 0, "bad STATE.md is missing or cannot be read"},
 		{"a commit is missing", files, world("def456"), 1, `bad the claimed commit "def456" does not exist`},
 		{"no git", files, foreign.World{Exists: world().Exists}, 1, "warn 3 commits are claimed, but there is no git to look into"},
@@ -55,7 +56,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 		{"a file that a plan names is missing", with(".grid/plans/blog-block-01.md", "---\nid: 01\nfiles_modified: [src/*.go, gone.txt]\n---\n"), world("gone.txt", "src/*.go"), 3,
 			"warn block 01 is complete, but its plan names a file that does not exist: gone.txt"},
 		{"two checkpoints", with(".grid/phases/01-foundation/CHECKPOINT.md", "---\ntype: failure\n---\n"), world(), 3, "bad there is more than one checkpoint"},
-		{"a plan is missing", without(files, ".grid/plans/blog-block-02.md"), world(), 4, "bad block 02 is pending and has no plan"},
+		{"a plan is missing", foreigntest.Without(files, ".grid/plans/blog-block-02.md"), world(), 4, "bad block 02 is pending and has no plan"},
 		{"no project", nil, world(), 0, "bad there is no state of The Grid here"},
 	}
 	for _, tt := range tests {
@@ -74,8 +75,44 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 	}
 }
 
-func without(files foreign.Files, path string) foreign.Files {
-	return slices.DeleteFunc(slices.Clone(files), func(f foreign.File) bool { return f.Path == path })
+// TestVerifyNamesWhatCannotBe: numbers out of their range, what the document requires and is not there, and a checkpoint of no
+// known type.
+func TestVerifyNamesWhatCannotBe(t *testing.T) {
+	t.Parallel()
+	got := verify(folder(
+		".grid/STATE.md", `---
+cluster: c
+status: interrupted
+position: {phase: 1, phase_total: 1, block: 7, block_total: 3, wave: 9, wave_total: 3, thread: 9, thread_total: 2}
+progress_percent: 900
+energy_remaining: -5
+---
+`, ".grid/CHECKPOINT.md", "---\ntype: bananas\nblock: \"01\"\nprogress: {blocks_complete: 4, blocks_total: 3}\n---\n"), world())
+	for _, want := range []string{
+		"there is no session_id, which the document requires", "there is no created_at, which the document requires", "there is no updated_at, which the document requires",
+		"position.block cannot be 7 of 3", "position.wave cannot be 9 of 3", "position.thread cannot be 9 of 2", "progress_percent cannot be 900",
+		"energy_remaining cannot be -5", `"bananas" is no type of a checkpoint; a person is asked as by human_verify`,
+		"there is no timestamp, which the document requires", "there is no thread_name, which the document requires", "progress.blocks_complete cannot be 4 of 3",
+	} {
+		if !slices.Contains(got, "warn "+want) {
+			t.Errorf("nothing says: %s", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(strings.Join(got, "\n"))
+	}
+}
+
+// TestACheckpointOfNoTypeAsksAPerson: what nobody knows is not gone on from.
+func TestACheckpointOfNoTypeAsksAPerson(t *testing.T) {
+	t.Parallel()
+	r, findings := grid.Codec.Read(folder(".grid/STATE.md", interrupted, ".grid/CHECKPOINT.md", "---\ntype: bananas\nblock: \"01\"\nthread: 2\n---\n"), now)
+	if len(r.Gates) != 1 || r.Gates[0].Type != pawl.HumanVerify || r.Gates[0].Step != "01" || r.Status != pawl.StatusWaiting || foreigntest.Step(t, r, "01").Status != pawl.AwaitsGate {
+		t.Errorf("%+v %s %s", r.Gates, r.Status, foreigntest.Step(t, r, "01").Status)
+	}
+	if !has(findings, `"bananas" is no type of a checkpoint`) {
+		t.Error(findings)
+	}
 }
 
 // TestVerifyNeverLooksOutside: whatever a file claims, no path is looked for outside of the project.

@@ -64,7 +64,7 @@ func (w *writer) number() {
 // which waves they say. Where they do not say that of all, who wrote its state knows better than pawl, to which every block
 // that needs another one is a wave.
 func (w *writer) plannedWaves(files foreign.Files) {
-	r := &reader{place: w.place, files: files, now: w.Now, told: map[pawl.Finding]bool{}, blocks: map[string]*block{}, phases: map[int]string{}}
+	r := &reader{place: w.place, files: files, now: w.Now, blocks: map[string]*block{}, phases: map[int]string{}}
 	r.out.Facts = map[string]string{}
 	r.readPlans()
 	last, said := 0, 0

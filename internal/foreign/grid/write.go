@@ -76,6 +76,8 @@ type writer struct {
 	theirWaves bool // the cluster was imported, and its plans do not say which block is in which wave
 	left       bool // the cluster was imported, and it has plans of blocks that the run does not know
 
+	lived time.Time // of a cluster that was imported, when its state says that it last changed before; zero where it does not
+
 	order []string       // paths that were written, in that order
 	gone  []foreign.File // to be removed
 }
@@ -86,7 +88,10 @@ func newWriter(files foreign.Files, at string, v foreign.View) *writer {
 	for _, f := range files {
 		w.there[f.Path] = &f
 	}
-	if found := placed(files, at); len(found) > 0 && (at != "" || found[0].root == "") {
+	switch found := placed(files, at); {
+	case at != "":
+		w.place = placeOf(at + "/")
+	case len(found) > 0 && found[0].root == "":
 		w.place = found[0] // never that of a folder further down, unless it was named
 	}
 	if w.Plan == nil {
@@ -95,6 +100,7 @@ func newWriter(files foreign.Files, at string, v foreign.View) *writer {
 	w.number()
 	if v.State.Imported == "grid" {
 		w.plannedWaves(files)
+		w.lived = lastUpdated(files, w.place, v.State.Created)
 	}
 	w.cluster = cmp.Or(w.nameThere(), v.State.Name)
 	return w
@@ -106,7 +112,7 @@ func (w *writer) nameThere() string {
 	if f == nil {
 		return ""
 	}
-	r := &reader{files: foreign.Files{*f}, place: w.place, now: w.Now, told: map[pawl.Finding]bool{}, blocks: map[string]*block{}, phases: map[int]string{}}
+	r := &reader{files: foreign.Files{*f}, place: w.place, now: w.Now, blocks: map[string]*block{}, phases: map[int]string{}}
 	r.out.Facts = map[string]string{}
 	r.readState()
 	return r.out.Name

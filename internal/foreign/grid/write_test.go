@@ -65,7 +65,7 @@ func (s *story) write(why foreign.Moment, status pawl.RunStatus) []foreign.File 
 	v := s.view(why, status)
 	out := grid.Codec.Write(s.wanted(), v)
 	for _, f := range out {
-		s.disk = without(s.disk, f.Path)
+		s.disk = foreigntest.Without(s.disk, f.Path)
 		if f.Data != nil {
 			s.disk = append(s.disk, foreign.File{Path: f.Path, Data: f.Data, Changed: s.Now})
 		}
@@ -159,7 +159,7 @@ func TestMirrorOfARun(t *testing.T) {
 	s.Say(pawl.GateAnswered{Gate: s.State.Gates[0].ID, Step: "look", Answer: pawl.Approved})
 	at(foreign.GateClosed, pawl.StatusInterrupted)
 	s.Say(pawl.StepDone{Step: "look"}, pawl.RunEnded{Status: pawl.StatusCompleted})
-	s.disk = append(without(s.disk, ".grid/SCRATCHPAD.md"), foreign.File{Path: ".grid/SCRATCHPAD.md", Data: []byte("# Scratchpad\n- the toggle flickers\n")})
+	s.disk = append(foreigntest.Without(s.disk, ".grid/SCRATCHPAD.md"), foreign.File{Path: ".grid/SCRATCHPAD.md", Data: []byte("# Scratchpad\n- the toggle flickers\n")})
 	at(foreign.RunEnded, pawl.StatusCompleted)
 	at(foreign.Exported, pawl.StatusCompleted)
 	golden(t, filepath.Join("testdata", "write", "run.txtar"), txtar.Format(a))
@@ -318,7 +318,7 @@ func TestPlanOfABlock(t *testing.T) {
 	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1})
 	s.write(foreign.Began, pawl.StatusActive)
 	edited := []byte(string(s.disk.Find(".grid/plans/blog-block-02.md").Data) + "Mind the gap.\n")
-	s.disk = append(without(s.disk, ".grid/plans/blog-block-02.md"), foreign.File{Path: ".grid/plans/blog-block-02.md", Data: edited})
+	s.disk = append(foreigntest.Without(s.disk, ".grid/plans/blog-block-02.md"), foreign.File{Path: ".grid/plans/blog-block-02.md", Data: edited})
 
 	for _, id := range []pawl.StepID{"setup", "layout", "posts"} {
 		s.Plan.Step(id).Run = "echo ```"
@@ -404,7 +404,7 @@ func TestATornSummaryIsReplaced(t *testing.T) {
 	s.write(foreign.StepEnded, pawl.StatusActive)
 	kept := s.disk.Match(".grid/archive/*/01-SUMMARY-*.md")
 	r, findings := grid.Codec.Read(s.wanted(), s.Now)
-	if len(kept) != 1 || string(kept[0].Data) != torn || has(findings, "proves nothing") || step(t, r, "01").Status != pawl.Done {
+	if len(kept) != 1 || string(kept[0].Data) != torn || has(findings, "proves nothing") || foreigntest.Step(t, r, "01").Status != pawl.Done {
 		t.Errorf("%v %v\n%s", kept, findings, s.disk.Find(name).Data)
 	}
 }
@@ -429,5 +429,31 @@ func TestTotalsAreOfTheBlocksThatThereAre(t *testing.T) {
 	}
 	if state := string(s.disk.Find(".grid/STATE.md").Data); !strings.Contains(state, "\n  block: 8\n  block_total: 3\n") {
 		t.Error(state)
+	}
+}
+
+// TestPlansStandWhereTheDocumentHasThem: beside the plans of the blocks there is the master plan with its waves, and in the
+// folder of each block's phase a copy of its plan. What somebody changed stays.
+func TestPlansStandWhereTheDocumentHasThem(t *testing.T) {
+	t.Parallel()
+	s := begin(t, blogPlan, nil)
+	s.write(foreign.Began, pawl.StatusActive)
+	master := s.disk.Find(".grid/plans/blog-PLAN-SUMMARY.md")
+	if master == nil || !strings.Contains(string(master.Data), "wave_structure:\n  \"1\": [\"01\"]\n  \"2\": [\"02\", \"03\"]\n  \"3\": [\"04\"]\n") {
+		t.Fatalf("%+v", master)
+	}
+	plan, second := s.disk.Find(".grid/plans/blog-block-02.md"), s.disk.Find(".grid/phases/02-layout-dark-mode/02-PLAN.md")
+	if plan == nil || second == nil || string(plan.Data) != string(second.Data) {
+		t.Fatalf("%+v %+v", plan, second)
+	}
+	r, _ := grid.Codec.Read(s.wanted(), s.Now)
+	if got := foreigntest.Step(t, r, "02"); got.Wave != 2 || got.Where != ".grid/plans/blog-block-02.md" {
+		t.Errorf("%+v", got)
+	}
+	s.disk = append(foreigntest.Without(foreigntest.Without(s.disk, master.Path), second.Path), foreign.File{Path: master.Path, Data: []byte("mine")}, foreign.File{Path: second.Path, Data: []byte("mine")})
+	for _, f := range s.write(foreign.Exported, pawl.StatusInterrupted) {
+		if f.Path == master.Path || f.Path == second.Path {
+			t.Error(f.Path)
+		}
 	}
 }

@@ -27,7 +27,7 @@ func (w *writer) checkpoint() {
 		w.put("CHECKPOINT.md", fresh(w.checkpointFields(want), ""))
 		return
 	}
-	r := &reader{told: map[pawl.Finding]bool{}, now: w.Now}
+	r := &reader{now: w.Now}
 	there, _, _ := r.front(f, true)
 	if w.sameCheckpoint(there, want) {
 		w.merge("CHECKPOINT.md", w.checkpointNews(there, want), func() []byte { return fresh(w.checkpointFields(want), "") })
@@ -38,10 +38,10 @@ func (w *writer) checkpoint() {
 }
 
 func (w *writer) archiveCheckpoint(f *foreign.File) {
-	r := &reader{told: map[pawl.Finding]bool{}, now: w.Now}
+	r := &reader{now: w.Now}
 	there, _, _ := r.front(f, true)
 	what := pawl.SlugOf(cmp.Or(there.at("type").Says(), "checkpoint"))
-	at, _, _ := parseTime(there.at("timestamp").Says(), w.Now)
+	at, _, _ := foreign.ParseTimeIn(there.at("timestamp").Says(), w.Now.Location())
 	w.archive(f, what, at)
 }
 
@@ -71,7 +71,7 @@ func (w *writer) wanted() *asking {
 	case pawl.StatusWaiting:
 		return w.askingBlocker()
 	}
-	a := &asking{native: sessionDeath, block: w.at(), at: w.State.Updated}
+	a := &asking{native: sessionDeath, block: w.at(), at: w.updated()}
 	if w.Checkpoint != nil && w.Checkpoint.Kind == pawl.CheckpointEmergency && !w.Checkpoint.Time.IsZero() {
 		a.at = w.Checkpoint.Time
 	}
@@ -128,10 +128,10 @@ func sameAnswer(g *pawl.GateState, said string) bool {
 }
 
 func (w *writer) askingFailure() *asking {
-	a := &asking{native: failureType, at: w.State.Updated, await: "User to choose: try it again, go back, or do it by hand"}
+	a := &asking{native: failureType, at: w.updated(), await: "User to choose: try it again, go back, or do it by hand"}
 	for _, k := range w.works {
 		if k.state != nil && k.state.Status == pawl.GaveUp {
-			a.block, a.at = k, firstKnown(k.state.Ended, w.State.Updated)
+			a.block, a.at = k, firstKnown(k.state.Ended, w.updated())
 			break
 		}
 	}
@@ -141,7 +141,7 @@ func (w *writer) askingFailure() *asking {
 
 // askingBlocker returns what is needed where no gate is open: a blocker cleared, or a review.
 func (w *writer) askingBlocker() *asking {
-	a := &asking{native: string(pawl.HumanAction), block: w.at(), at: w.State.Updated}
+	a := &asking{native: string(pawl.HumanAction), block: w.at(), at: w.updated()}
 	if open := w.State.OpenBlockers(); len(open) > 0 {
 		b := open[0]
 		a.block, a.at = cmp.Or(w.byStep[b.Step], a.block), firstKnown(b.Opened, a.at)

@@ -188,7 +188,7 @@ func (w *writer) scratchpad() {
 			continue
 		}
 		said, rest, _ := strings.Cut(strings.TrimPrefix(l.Text, beatLead), ",")
-		written, _, _ := parseTime(said, w.Now)
+		written, _, _ := foreign.ParseTimeIn(said, w.Now.Location())
 		if quiet || ","+rest != at && f.Changed.Sub(written).Abs() < ownWrite {
 			w.put("SCRATCHPAD.md", splice.Apply(f.Data, []splice.Edit{{From: l.From, To: l.To, Text: text}}))
 		}

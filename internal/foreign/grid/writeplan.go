@@ -7,14 +7,17 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pawl"
 	"pawl/internal/foreign/splice"
 )
 
-// plans gives every block that is to be done a plan, where it has none. One that pawl wrote and nobody changed follows the
+// plans gives every block that is to be done a plan, where it has none, with a copy in the folder of its phase, and all of them
+// a master plan. One that pawl wrote and nobody changed follows the
 // run's plan; any other is somebody's own, and so are the blocks of a run that was imported.
 func (w *writer) plans() {
 	if w.State.Imported == "grid" {
@@ -22,15 +25,60 @@ func (w *writer) plans() {
 	}
 	there := w.layout()
 	for _, k := range w.works {
+		if k.phase == 0 || k.finished() {
+			continue
+		}
+		plan := w.newPlan(k)
 		f := there.plans[k.block]
 		switch {
-		case k.phase == 0 || k.finished():
 		case f == nil:
-			w.put("plans/"+slug(w.cluster)+"-block-"+k.block+".md", w.newPlan(k))
+			w.put("plans/"+slug(w.cluster)+"-block-"+k.block+".md", plan)
 		case sealed(f.Data):
-			w.putAt(f.Path, w.newPlan(k))
+			w.putAt(f.Path, plan)
+		default:
+			plan = f.Data
 		}
+		w.keepPlan(there.planCopy(k), plan)
 	}
+	if w.waveAll > 0 {
+		w.keepPlan("plans/"+slug(w.cluster)+planSummary, w.masterPlan())
+	}
+}
+
+// keepPlan writes a plan where there is none, or one that nobody changed.
+func (w *writer) keepPlan(name string, plan []byte) {
+	if f := w.file(name); name != "" && (f == nil || sealed(f.Data)) {
+		w.put(name, plan)
+	}
+}
+
+// planCopy returns where the copy of a block's plan lies: in the folder of its phase. Where summaries lie flat there is none.
+func (l layout) planCopy(k *work) string {
+	folder, record := path.Split(l.path(k))
+	if folder == "" {
+		return ""
+	}
+	return folder + strings.TrimSuffix(record, "SUMMARY.md") + "PLAN.md"
+}
+
+// masterPlan returns the plan of all blocks: in which waves they are.
+func (w *writer) masterPlan() []byte {
+	waves := splice.MapOf()
+	for n := 1; n <= w.waveAll; n++ {
+		blocks := splice.ListOf()
+		blocks.Inline = true
+		for _, k := range w.works {
+			if k.wave == n && k.phase > 0 {
+				blocks.Items = append(blocks.Items, splice.Text(k.block))
+			}
+		}
+		waves.Pairs = append(waves.Pairs, pair(strconv.Itoa(n), blocks))
+	}
+	want := splice.MapOf(pair("cluster", splice.Word(w.cluster)), pair("wave_structure", waves))
+	if w.Plan.Goal != "" {
+		want.Pairs = append(want.Pairs, pair("goal", splice.Text(oneLine(w.Plan.Goal))))
+	}
+	return seal(fresh(want, "\n# Plan: "+oneLine(w.cluster)+"\n"))
 }
 
 func (w *writer) newPlan(k *work) []byte {

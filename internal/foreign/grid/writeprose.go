@@ -183,7 +183,7 @@ func (p *proseWriter) activity(text string) string {
 		was, dash, what = text[:at[0]], text[at[0]:at[1]], text[at[1]:]
 	}
 	if what == p.did || p.did == "" {
-		if old, _, ok := parseTime(was, p.Now); !ok || !old.Before(p.State.Updated.AddDate(0, 0, -1)) && was >= day {
+		if old, _, ok := foreign.ParseTimeIn(was, p.Now.Location()); !ok || !old.Before(p.State.Updated.AddDate(0, 0, -1)) && was >= day {
 			return text
 		}
 	}

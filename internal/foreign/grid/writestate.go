@@ -11,6 +11,7 @@ import (
 	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
+	"pawl/internal/pattern"
 )
 
 // state keeps STATE.md, in the shape that it has.
@@ -26,7 +27,7 @@ func (w *writer) state() {
 	}
 	var there record
 	if f != nil {
-		r := &reader{told: map[pawl.Finding]bool{}, now: w.Now}
+		r := &reader{now: w.Now}
 		there, _, _ = r.front(f, true)
 		if r.shapeOf(f) == "" {
 			w.archive(f, "STATE", time.Time{})
@@ -65,13 +66,13 @@ func (w *writer) stateFields(there record) *splice.Value {
 		add("cluster", splice.Word(w.cluster))
 	}
 	if !said("session_id") {
-		add("session_id", splice.Text(stamp(w.State.Created)+"-"+pawl.SlugOf(w.cluster)))
+		add("session_id", splice.Text(stamp(w.created(there))+"-"+pawl.SlugOf(w.cluster)))
 	}
 	if status := w.statusWord(); runStatus(there.at("status").Says()) != runStatus(status) || !said("status") {
 		add("status", splice.Word(status))
 	}
 	if !said("created_at") {
-		add("created_at", splice.Text(stamp(w.State.Created)))
+		add("created_at", splice.Text(stamp(w.created(there))))
 	}
 	if at := w.updated(); w.newer(there.at("updated_at").Says(), at) {
 		add("updated_at", splice.Text(stamp(at)))
@@ -81,6 +82,9 @@ func (w *writer) stateFields(there record) *splice.Value {
 		add("progress_percent", splice.Number(w.State.Percent(w.Plan)))
 	}
 	if energy, limited := w.energy(); limited || !said("energy_remaining") {
+		if left, err := strconv.Atoi(there.at("energy_remaining").Says()); err == nil && w.State.Imported == "grid" {
+			energy = min(energy, max(left, 0)) // of what others have spent the budget knows nothing
+		}
 		add("energy_remaining", splice.Number(energy))
 	}
 	if mode := cmp.Or(w.Plan.Mode, w.State.Mode); mode != "" {
@@ -110,17 +114,39 @@ func (w *writer) statusWord() string {
 	return "interrupted"
 }
 
-// updated returns when something last happened: the newest event, or now for a sign of life.
+// updated returns when something last happened: the newest event, or now for a sign of life. That a cluster was imported is
+// nothing that happened in it.
 func (w *writer) updated() time.Time {
-	if w.Why == foreign.Beat {
+	switch {
+	case w.Why == foreign.Beat:
 		return w.Now
+	case w.State.Seq == w.State.ImportSeq:
+		return firstKnown(w.lived, w.State.Updated)
 	}
 	return w.State.Updated
 }
 
+// created returns when the work began, where STATE.md does not say it: of what was imported not when that was, but what the
+// name of its session says, or at the latest when its state last changed before.
+func (w *writer) created(there record) time.Time {
+	named, _, _ := foreign.ParseTimeIn(sessionTime.FindString(there.at("session_id").Says()), w.Now.Location())
+	return firstKnown(named, w.lived, w.State.Created)
+}
+
+// sessionTime is what the name of a session begins with: 2026-01-23T14:30:00Z-blog.
+var sessionTime = pattern.New(`^\d{4}-\d\d-\d\dT[\d:.]+Z`)
+
+// lastUpdated returns when a cluster's state says that it last changed, as far as that was before a time.
+func lastUpdated(files foreign.Files, at place, before time.Time) time.Time {
+	r := &reader{files: files, place: at, now: before, blocks: map[string]*block{}, phases: map[int]string{}}
+	r.out.Facts = map[string]string{}
+	r.readState()
+	return r.state.updated
+}
+
 // newer reports whether a time is later than what a file says, to the second; a time in the future counts for nothing.
 func (w *writer) newer(said string, at time.Time) bool {
-	old, _, ok := parseTime(said, w.Now)
+	old, _, ok := foreign.ParseTimeIn(said, w.Now.Location())
 	return !ok || old.After(w.Now.Add(skew)) || at.Truncate(time.Second).After(old)
 }
 

@@ -52,7 +52,7 @@ func (w *writer) layout() layout {
 		if a.phase != "" && a.block != "" {
 			l.folders[a.block] = a.phase
 		}
-		if a.kind == planFile && l.plans[a.block] == nil {
+		if a.kind == planFile && (l.plans[a.block] == nil || a.phase == "") { // rather than its copy
 			l.plans[a.block] = w.there[name]
 		}
 		if a.kind != summaryFile {
@@ -81,12 +81,12 @@ func (l layout) path(k *work) string {
 // keepSummary leaves a record as it is, unless it does not say that the block is complete, or the block was done again
 // since.
 func (w *writer) keepSummary(k *work, f *foreign.File) {
-	r := &reader{told: map[pawl.Finding]bool{}, now: w.Now}
+	r := &reader{now: w.Now}
 	c, _, ok := r.front(f, false)
 	if !ok {
 		return
 	}
-	at, _, dated := parseTime(c.at("completed_at").Says(), w.Now)
+	at, _, dated := foreign.ParseTimeIn(c.at("completed_at").Says(), w.Now.Location())
 	again := dated && !k.state.Started.IsZero() && at.Before(k.state.Started)
 	if stepStatus(c.at("status").Says(), pawl.Done) == pawl.Done && !again {
 		return
@@ -116,7 +116,7 @@ func (w *writer) newSummary(k *work, lessons []pawl.Memory) []byte {
 	threads := w.threads(k)
 	want := splice.MapOf(
 		pair("cluster", splice.Word(w.cluster)), pair("block", splice.Text(k.block)), pair("status", splice.Word("complete")),
-		pair("completed_at", splice.Text(stamp(k.ended(w.Now)))), pair("commits", commitList(threads)), pair("artifacts_created", w.artifactList(k)),
+		pair("completed_at", splice.Text(stamp(k.ended(w.Now)))), pair("commits", w.commitList(k, threads)), pair("artifacts_created", w.artifactList(k)),
 	)
 	if learned := categoryFields(lessons); len(learned.Pairs) > 0 {
 		want.Pairs = append(want.Pairs, pair("lessons_learned", learned))
@@ -124,14 +124,38 @@ func (w *writer) newSummary(k *work, lessons []pawl.Memory) []byte {
 	return fresh(want, w.summaryText(k, threads))
 }
 
-func commitList(threads []thread) *splice.Value {
+// commitList names the commits of a block: those that its threads named, and those that were made while it was at work and
+// name it in their scope.
+func (w *writer) commitList(k *work, threads []thread) *splice.Value {
 	list := splice.ListOf()
+	add := func(hash, message string, files []string) {
+		list.Items = append(list.Items, splice.MapOf(pair("hash", splice.Text(hash)), pair("message", splice.Text(message)), pair("files", inlineList(files))))
+	}
 	for _, t := range threads {
 		if t.Commit != "" {
-			list.Items = append(list.Items, splice.MapOf(pair("hash", splice.Text(t.Commit)), pair("message", splice.Text(t.Name)), pair("files", inlineList(t.Outputs))))
+			add(t.Commit, t.Name, t.Outputs)
+		}
+	}
+	for _, c := range w.committed(k) {
+		if !slices.ContainsFunc(threads, func(t thread) bool { return t.Commit != "" && strings.HasPrefix(c.Hash, t.Commit) }) {
+			for i, name := range c.Files {
+				c.Files[i] = strings.TrimPrefix(name, w.root)
+			}
+			add(c.Hash, c.Message, c.Files)
 		}
 	}
 	return list
+}
+
+// committed returns the commits that were made while a block was at work and name it in their scope.
+func (w *writer) committed(k *work) []foreign.Commit {
+	if w.Commits == nil || k.state.Started.IsZero() || k.state.Ended.IsZero() {
+		return nil
+	}
+	return slices.DeleteFunc(w.Commits(k.state.Started, k.state.Ended), func(c foreign.Commit) bool {
+		m := subject.FindStringSubmatch(firstLine(c.Message))
+		return m == nil || blockID(m[2]) != k.block
+	})
 }
 
 // artifactList names the outputs, which pawl has seen and hashed.
@@ -178,7 +202,7 @@ func (w *writer) waves() {
 			return // somebody keeps it in a shape of their own
 		}
 	}
-	list, at := splice.ListOf(), 0
+	list, complete := splice.ListOf(), 0
 	inWave := map[int][]*work{}
 	for _, k := range w.works {
 		if k.phase > 0 {
@@ -186,31 +210,37 @@ func (w *writer) waves() {
 		}
 	}
 	for n := 1; n <= w.waveAll; n++ {
-		blocks, done, begun := splice.ListOf(), 0, false
-		blocks.Inline = true
-		for _, k := range inWave[n] {
-			blocks.Items = append(blocks.Items, splice.Text(k.block))
-			begun = begun || k.begun() || k.done()
-			if k.finished() {
-				done++
-			}
-		}
-		if len(blocks.Items) == 0 { // plans may leave a number out
+		if len(inWave[n]) == 0 { // plans may leave a number out
 			continue
 		}
-		status := "pending"
-		switch {
-		case done == len(blocks.Items):
-			status = "complete"
-			if at == len(list.Items) {
-				at++
-			}
-		case begun:
-			status = "active"
+		status, blocks := waveOf(inWave[n])
+		if status == "complete" && complete == len(list.Items) {
+			complete++
 		}
 		list.Items = append(list.Items, splice.MapOf(pair("wave", splice.Number(n)), pair("status", splice.Word(status)), pair("blocks", blocks)))
 	}
-	want := splice.MapOf(pair("cluster", splice.Word(w.cluster)), pair("waves_complete", splice.Number(at)),
+	want := splice.MapOf(pair("cluster", splice.Word(w.cluster)), pair("waves_complete", splice.Number(complete)),
 		pair("wave_total", splice.Number(w.waveAll)), pair("waves", list))
 	w.merge("WAVE_STATUS.md", want, func() []byte { return fresh(want, "\n# Wave Status\n") })
+}
+
+// waveOf returns where a wave stands, and its blocks.
+func waveOf(works []*work) (status string, blocks *splice.Value) {
+	blocks = splice.ListOf()
+	blocks.Inline = true
+	done, begun := 0, false
+	for _, k := range works {
+		blocks.Items = append(blocks.Items, splice.Text(k.block))
+		begun = begun || k.begun() || k.done()
+		if k.finished() {
+			done++
+		}
+	}
+	switch {
+	case done == len(works):
+		return "complete", blocks
+	case begun:
+		return "active", blocks
+	}
+	return "pending", blocks
 }

@@ -36,7 +36,7 @@ func (w *writer) warmth() {
 func (w *writer) known(f *foreign.File) map[pawl.Memory]bool {
 	name := path.Base(f.Path)
 	r := &reader{files: foreign.Files{{Path: name, Data: f.Data}}, now: w.Now,
-		told: map[pawl.Finding]bool{}, learned: map[pawl.Memory]bool{}}
+		learned: map[pawl.Memory]bool{}}
 	r.out.Facts = map[string]string{}
 	r.readWarmth(name)
 	known := map[pawl.Memory]bool{}

@@ -3,9 +3,9 @@ package gyoshu
 import (
 	"errors"
 	"fmt"
-	"strconv"
 
 	"pawl"
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
 )
 
@@ -17,11 +17,7 @@ type findings struct {
 
 // add adds a finding at a line; 0 for the file as a whole.
 func (f *findings) add(level pawl.Level, line int, what, hint string) {
-	where := f.path
-	if line > 0 {
-		where += ":" + strconv.Itoa(line)
-	}
-	f.list = append(f.list, pawl.Finding{Level: level, What: what, Where: where, Hint: hint})
+	f.list = append(f.list, pawl.Finding{Level: level, What: what, Where: foreign.Where(f.path, line), Hint: hint})
 }
 
 func (f *findings) bad(line int, format string, args ...any) {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"pawl/internal/foreign"
 )
 
 // FrontMatter is what the first cell of a notebook says of the research.
@@ -115,7 +117,7 @@ func (f *field) text(key string) string {
 }
 
 func (f *field) time(key string) time.Time {
-	at, _ := parseTime(f.text(key))
+	at, _, _ := foreign.ParseTime(f.text(key))
 	return at
 }
 

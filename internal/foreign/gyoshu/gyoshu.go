@@ -29,6 +29,9 @@ var (
 	_ foreign.Owner   = codec{}
 	_ foreign.Pruner  = codec{}
 	_ foreign.Refuser = codec{}
+	_ foreign.Locker  = codec{}
+
+	_ foreign.Prescriber = codec{}
 )
 
 // System returns its name.

@@ -4,9 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"time"
 
+	"pawl"
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
 )
 
@@ -28,15 +32,12 @@ func ReadLock(data []byte) (Lock, error) {
 	l := Lock{ID: root.Get("lockId").Text(), Host: root.Get("hostname").Text()}
 	l.PID, _ = root.Get("pid").Int()
 	l.Started, _ = root.Get("processStartTime").Int()
-	l.Acquired, _ = parseTime(root.Get("acquiredAt").Text())
+	l.Acquired, _, _ = foreign.ParseTime(root.Get("acquiredAt").Text())
 	if l.ID == "" || l.PID <= 0 {
 		return l, errors.New("a lock names its lockId and its pid")
 	}
 	return l, nil
 }
-
-// Process says whether a process of this machine is there, and at which tick since the boot it began; 0: unknown.
-type Process func(pid int64) (alive bool, started int64)
 
 // Ages from which Gyoshu gives a lock up, where its owner is gone, and where nobody here can know.
 const (
@@ -44,42 +45,89 @@ const (
 	foreignLock = 5 * time.Minute
 )
 
-// Held says whether somebody holds a lock, as far as can be known, and why. Age alone proves nothing: a process that is
-// there and is the one that took the lock holds it, however long ago that was.
-func (l Lock) Held(now time.Time, host string, process Process) (held bool, why string) {
-	age := now.Sub(l.Acquired)
-	if l.Host != host {
-		return age <= foreignLock, "it was taken on " + l.Host + ", where nobody here can look"
+// Held says whether somebody holds a lock, as far as can be known. Age alone proves nothing: a process that is there and is the
+// one that took the lock holds it, however long ago that was. For one that cannot be read Gyoshu waits for ever; whoever wrote it
+// has died on the way, or is at it this moment.
+func (codec) Held(lock foreign.File, on foreign.Host) (held bool, why string) {
+	l, err := ReadLock(lock.Data)
+	if err != nil {
+		return on.Now.Sub(lock.Changed) <= staleLock, "it cannot be read"
 	}
-	alive, started := process(l.PID)
+	age := on.Now.Sub(l.Acquired)
+	if l.Host != on.Name {
+		return age <= foreignLock, "it was taken on " + strconv.Quote(l.Host) + ", where nobody here can look"
+	}
+	process := "its process " + strconv.FormatInt(l.PID, 10)
+	alive, started := on.Process(l.PID)
 	switch {
 	case alive && l.Started != 0 && started != 0 && l.Started != started:
-		return false, "its process is gone, and another one has its number"
+		return false, process + " is gone, and another one has its number"
 	case alive:
-		return true, "its process is there"
+		return true, process + " is there"
 	}
-	return age <= staleLock, "its process is gone"
+	return age <= staleLock, process + " is gone"
 }
 
-// BrokenHeld says whether a lock file that cannot be read is held. Gyoshu waits for such a one for ever; whoever wrote it
-// has died on the way, or is at it this moment.
-func BrokenHeld(now, changed time.Time) bool { return now.Sub(changed) <= staleLock }
+// Locks returns the locks of notebook, report and queue of a run's research; without a run those of all researches that are
+// there, and of their sessions.
+func (codec) Locks(files foreign.Files, run *pawl.State, home foreign.Home) []string {
+	dir := runtimeDir(home)
+	if run != nil {
+		return locksOf(dir, titleOf(run.Name), []string{string(run.Run), run.ImportedAs})
+	}
+	var all []string
+	for _, title := range titles(files) {
+		r := newResearch(files, title, foreign.World{})
+		all = append(all, locksOf(dir, title, r.runs())...)
+		for _, session := range r.sessions() {
+			all = append(all, filepath.Join(dir, shortID(session), "session.lock"))
+		}
+	}
+	return all
+}
 
-// ShortID returns the 12 hexadecimal digits that an id has in the names of locks and sockets.
-func ShortID(id string) string {
+func locksOf(dir, title string, runs []string) []string {
+	lock := func(kind, id string) string { return filepath.Join(dir, "locks", kind, shortID(id)+".lock") }
+	locks := []string{lock("notebook", "nb:"+title), lock("report", "rpt:"+title)}
+	for _, run := range runs {
+		if run != "" {
+			locks = append(locks, lock("queue", "q:"+title+":"+run))
+		}
+	}
+	return locks
+}
+
+// sessions returns the sessions that the files of a research name.
+func (r *research) sessions() []string {
+	var ids []string
+	if r.loop != nil {
+		ids = append(ids, r.loop.Session)
+	}
+	for _, rec := range r.records {
+		if rec.Manifest != nil {
+			ids = append(ids, rec.Manifest.Session)
+		}
+	}
+	slices.Sort(ids)
+	return slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return id == "" })
+}
+
+// runtimeDir returns the folder for what does not outlive a session.
+func runtimeDir(home foreign.Home) string {
+	if dir := home.Getenv("GYOSHU_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		return dir
+	}
+	if dir := home.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "gyoshu")
+	}
+	if home.System == "darwin" {
+		return filepath.Join(home.Dir, "Library", "Caches", "gyoshu", "runtime")
+	}
+	return filepath.Join(home.Dir, ".cache", "gyoshu", "runtime")
+}
+
+// shortID returns the 12 hexadecimal digits that an id has in the names of locks and sockets.
+func shortID(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])[:12]
-}
-
-// Paths of locks below the folder for what does not outlive a session.
-func sessionLock(session string) string { return path.Join(ShortID(session), "session.lock") }
-
-// LockPaths returns where, below the folder for what does not outlive a session, the locks of a research lie.
-func LockPaths(title, run, session string) map[string]string {
-	return map[string]string{
-		"notebook": path.Join("locks", "notebook", ShortID("nb:"+title)+".lock"),
-		"report":   path.Join("locks", "report", ShortID("rpt:"+title)+".lock"),
-		"queue":    path.Join("locks", "queue", ShortID("q:"+title+":"+run)+".lock"),
-		"session":  sessionLock(session),
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
 )
 
@@ -125,7 +126,7 @@ func (l *Loop) Exceeded(now time.Time) []string {
 }
 
 func (b Budgets) minutes(now time.Time) int64 {
-	started, _ := parseTime(b.Started)
+	started, _, _ := foreign.ParseTime(b.Started)
 	if started.IsZero() {
 		return 0
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
 )
 
@@ -107,7 +108,7 @@ func (s Status) unsafe() bool { return s != Saved }
 
 // Time returns when the checkpoint was taken; zero where the manifest does not say.
 func (m *Manifest) Time() time.Time {
-	at, _ := parseTime(m.Created)
+	at, _, _ := foreign.ParseTime(m.Created)
 	return at
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
 )
 
@@ -32,6 +33,7 @@ type Cell struct {
 // Pointer is the checkpoint that a cell speaks of.
 type Pointer struct {
 	ID, Stage, Manifest string
+	Reason              string
 	CutShort            bool // it was taken in the middle of its stage
 }
 
@@ -72,7 +74,7 @@ func cellOf(v *splice.JSON) Cell {
 		json:   v,
 	}
 	for _, key := range []string{"createdAt", "lastUpdated"} {
-		if at, _ := parseTime(v.Get("metadata", "gyoshu", key).Text()); !at.IsZero() {
+		if at, _, _ := foreign.ParseTime(v.Get("metadata", "gyoshu", key).Text()); !at.IsZero() {
 			c.Time = at
 		}
 	}
@@ -114,7 +116,7 @@ func (c *Cell) readPointer(v *splice.JSON) {
 	comment, isComment := strings.CutPrefix(first, "# ")
 	m, ok := pawl.ParseMarker(comment, 1)
 	if isComment && ok && m.Type == "CHECKPOINT" {
-		c.Pointer = Pointer{ID: m.Attributes["id"], Stage: m.Attributes["stage"], Manifest: m.Attributes["manifest"],
+		c.Pointer = Pointer{ID: m.Attributes["id"], Stage: m.Attributes["stage"], Manifest: m.Attributes["manifest"], Reason: m.Attributes["reason"],
 			CutShort: m.Subtype != nil && *m.Subtype == "emergency"}
 	}
 	if c.Kind == "checkpoint" && c.Pointer.ID == "" {

@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"pawl"
-	"pawl/internal/foreign/foreigntest"
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/gyoshu"
 )
 
@@ -27,56 +26,6 @@ func TestIsStage(t *testing.T) {
 		if gyoshu.IsStage(bad) {
 			t.Errorf("%q is one", bad)
 		}
-	}
-}
-
-func TestReadEnvelope(t *testing.T) {
-	t.Parallel()
-	e, issues, err := gyoshu.ReadEnvelope([]byte(`{"stageId":"S02_clean_tides","goal":"Fill the gaps in the tide table","inputs":{"tides":"tides.csv","ports":"data/ports.csv","old":"S01_load_tides/x.csv"},
-		"outputs":{"clean":"clean.parquet"},"maxDurationSec":300,"dependencies":["S01_load_tides"],"retryable":false}`))
-	if err != nil || len(issues) > 0 || e.Retryable || !e.CheckpointAfter || e.Seconds != 300 {
-		t.Fatalf("%+v, %v, %v", e, issues, err)
-	}
-	no := false
-	want := pawl.Step{ID: "S02_clean_tides", Goal: "Fill the gaps in the tide table", Needs: []pawl.StepID{"S01_load_tides"}, Idempotent: &no,
-		Timeout: pawl.Duration(5 * time.Minute), Grace: pawl.Duration(30 * time.Second),
-		Inputs:  []string{"reports/tides/run-1/S01_load_tides/x.csv", "data/ports.csv", "reports/tides/run-1/S01_load_tides/tides.csv"},
-		Outputs: []string{"reports/tides/run-1/S02_clean_tides/clean.parquet"}}
-	slices.Sort(want.Inputs)
-	step := e.Step("tides", "run-1")
-	slices.Sort(step.Inputs)
-	if diff := cmp.Diff(want, step); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	e, issues, err = gyoshu.ReadEnvelope([]byte(`{"stageId":"S02_eda","goal":"short","maxDurationSec":20,"outputs":{"x":"../../etc/passwd"},"dependencies":["S02_eda"]}`))
-	if err != nil || len(issues) != 5 {
-		t.Errorf("%q, %v", issues, err)
-	}
-	if step := e.Step("tides", "run-1"); len(step.Outputs) > 0 {
-		t.Errorf("it leads out of the project: %v", step.Outputs)
-	}
-	if e, issues, _ := gyoshu.ReadEnvelope([]byte(`{"stageId":"S02_look_around","goal":"Look around in the data"}`)); e.Seconds != 240 || !e.Retryable || len(issues) > 0 {
-		t.Errorf("defaults: %+v %v", e, issues)
-	}
-	if _, _, err := gyoshu.ReadEnvelope([]byte(`[]`)); err == nil {
-		t.Error("a list is an envelope")
-	}
-}
-
-func TestEnvelopeOf(t *testing.T) {
-	t.Parallel()
-	p := foreigntest.Plan(t, "name: tides\nsteps:\n  - {id: fetch, run: x}\n  - {id: Clean-2, goal: Fill the gaps in the table, run: x, timeout: 5m, inputs: [a/t.csv], outputs: [b/t.csv, c/t.csv], idempotent: false}\n")
-	e, err := gyoshu.EnvelopeOf(p, "Clean-2")
-	want := gyoshu.Envelope{Stage: "S02_run_clean", Goal: "Fill the gaps in the table", Seconds: 300, Needs: []string{"S01_run_fetch"},
-		Inputs: map[string]string{"t": "a/t.csv"}, Outputs: map[string]string{"t": "b/t.csv", "t_2": "c/t.csv"}, CheckpointAfter: true}
-	if diff := cmp.Diff(want, e); diff != "" || err != nil || len(e.Issues()) > 0 {
-		t.Errorf("%v %v: -want +got\n%s", err, e.Issues(), diff)
-	}
-	if e, _ := gyoshu.EnvelopeOf(p, "fetch"); e.Seconds != 600 || !slices.Equal(e.Issues(), []string{"goal: it has 5 characters, not 10 to 200"}) {
-		t.Errorf("%+v %v", e, e.Issues())
-	}
-	if _, err := gyoshu.EnvelopeOf(p, "none"); err == nil {
-		t.Error("a step that is not there has an envelope")
 	}
 }
 
@@ -132,64 +81,106 @@ func TestReadQueue(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	t.Parallel()
+	locker := gyoshu.New().(foreign.Locker)
+	held := func(text string, later time.Duration, host string, alive bool, started int64) (bool, string) {
+		return locker.Held(foreign.File{Data: []byte(text), Changed: noon}, foreign.Host{Now: noon.Add(later), Name: host,
+			Process: func(pid int64) (bool, int64) { return alive && pid == 4711, started }})
+	}
 	text := fmt.Sprintf(`{"lockId":"u","pid":4711,"processStartTime":900,"hostname":"here","acquiredAt":"%s"}`, noon.Format(time.RFC3339))
-	l, err := gyoshu.ReadLock([]byte(text))
-	if err != nil || l != (gyoshu.Lock{ID: "u", PID: 4711, Started: 900, Host: "here", Acquired: noon}) {
-		t.Fatalf("%+v, %v", l, err)
-	}
-	process := func(alive bool, started int64) gyoshu.Process {
-		return func(int64) (bool, int64) { return alive, started }
-	}
 	for _, c := range []struct {
-		after time.Duration
-		host  string
-		p     gyoshu.Process
-		held  bool
+		after   time.Duration
+		host    string
+		alive   bool
+		started int64
+		held    bool
 	}{
-		{time.Hour, "here", process(true, 900), true},    // age proves nothing
-		{time.Second, "here", process(true, 901), false}, // another one with its number
-		{time.Hour, "here", process(true, 0), true},
-		{time.Second, "here", process(false, 0), true},
-		{61 * time.Second, "here", process(false, 0), false},
-		{4 * time.Minute, "there", process(false, 0), true},
-		{6 * time.Minute, "there", process(true, 900), false},
+		{time.Hour, "here", true, 900, true},    // age proves nothing
+		{time.Second, "here", true, 901, false}, // another one with its number
+		{time.Hour, "here", true, 0, true},
+		{time.Second, "here", false, 0, true},
+		{61 * time.Second, "here", false, 0, false},
+		{4 * time.Minute, "there", false, 0, true},
+		{6 * time.Minute, "there", true, 900, false},
 	} {
-		if held, why := l.Held(noon.Add(c.after), c.host, c.p); held != c.held {
+		if held, why := held(text, c.after, c.host, c.alive, c.started); held != c.held {
 			t.Errorf("%s later on %s: held %v, %s", c.after, c.host, held, why)
 		}
 	}
-	for _, none := range []string{"", "{", "{}", `{"lockId":"u","pid":0}`} {
-		if _, err := gyoshu.ReadLock([]byte(none)); err == nil {
-			t.Errorf("%q is a lock", none)
+	for _, none := range []string{"", "{", "{}", `{"lockId":"u","pid":0}`} { // to the original such a one is held for ever
+		now, why := held(none, 30*time.Second, "here", true, 0)
+		if later, _ := held(none, 2*time.Minute, "here", true, 0); !now || later || why != "it cannot be read" {
+			t.Errorf("%q: %v, later %v, %s", none, now, later, why)
 		}
-	}
-	// to the original an empty lock is held for ever
-	if !gyoshu.BrokenHeld(noon, noon.Add(-30*time.Second)) || gyoshu.BrokenHeld(noon, noon.Add(-2*time.Minute)) {
-		t.Error("a lock that cannot be read is held for a minute")
-	}
-	if id := gyoshu.ShortID("nb:tides"); len(id) != 12 || gyoshu.LockPaths("tides", "r", "s")["notebook"] != "locks/notebook/"+id+".lock" {
-		t.Errorf("%s %v", id, gyoshu.LockPaths("tides", "r", "s"))
 	}
 }
 
-func TestHistory(t *testing.T) {
+// TestLocksLieOutside: where the sessions' locks lie of a research that is there, and of one that is written.
+func TestLocksLieOutside(t *testing.T) {
 	t.Parallel()
-	runs := gyoshu.History(pawl.ParseMarkers("[STAGE:begin:id=S01_a_b]\n[STAGE:end:id=S01_a_b:status=success:duration=70.9s] ok\n[STAGE:end:id=S02_c_d:status=interrupted]\n" +
-		"[STAGE:end:id=S02_c_d:status=success:duration=3s]\n[STAGE:end:id=S03_e_f:status=failed]\n[STAGE:end]\n[STAGE:progress:id=x]"))
-	want := []gyoshu.StageRun{{Stage: "S01_a_b", Status: "completed", Duration: "70.9s"}, {Stage: "S02_c_d", Status: "interrupted"},
-		{Stage: "S02_c_d", Status: "completed", Duration: "3s", Resumed: true}, {Stage: "S03_e_f", Status: "failed"}, {Stage: "unknown", Status: "completed"}}
-	if diff := cmp.Diff(want, runs, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	text := gyoshu.ExecutionHistory(runs)
-	for _, line := range []string{"## Execution History", "| Stage | Status | Duration |", "| S01_a_b | ✅ completed | 70.9s |", "| S02_c_d | ⚠️ interrupted | - |",
-		"| S03_e_f | ❌ failed | - |", "*Note: 1 stage(s) were interrupted, 1 were resumed.*"} {
-		if !strings.Contains(text, line+"\n") {
-			t.Errorf("%s is missing in\n%s", line, text)
+	locker := gyoshu.New().(foreign.Locker)
+	for _, c := range []struct{ system, name, value, dir string }{
+		{"linux", "GYOSHU_RUNTIME_DIR", "/run/g", "/run/g/"}, {"linux", "GYOSHU_RUNTIME_DIR", "no/path", "/home/u/.cache/gyoshu/runtime/"},
+		{"linux", "XDG_RUNTIME_DIR", "/run/u", "/run/u/gyoshu/"}, {"darwin", "", "", "/home/u/Library/Caches/gyoshu/runtime/"},
+	} {
+		home := foreign.Home{Dir: "/home/u", System: c.system, Getenv: func(name string) string {
+			if name == c.name {
+				return c.value
+			}
+			return ""
+		}}
+		all := locker.Locks(wanted(t, tides), nil, home)
+		for _, want := range []string{"locks/notebook/b2e8b2109688.lock", "locks/report/4fc01032d197.lock", "locks/queue/6145336f065f.lock", "c7061e92b119/session.lock"} {
+			if !slices.Contains(all, c.dir+want) {
+				t.Errorf("%s is not among %q", c.dir+want, all)
+			}
+		}
+		of := locker.Locks(nil, &pawl.State{Name: title, Run: lastRun}, home)
+		if want := []string{c.dir + "locks/notebook/b2e8b2109688.lock", c.dir + "locks/report/4fc01032d197.lock", c.dir + "locks/queue/6145336f065f.lock"}; !slices.Equal(of, want) {
+			t.Errorf("of a run %q, want %q", of, want)
 		}
 	}
-	if text := gyoshu.ExecutionHistory(runs[:1]); strings.Contains(text, "Note") {
-		t.Errorf("nothing was interrupted:\n%s", text)
+}
+
+// TestHistory: what the report says of stages that were cut off is what happened to them.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		tell func(*teller)
+		row  string
+		note string // empty: there is none
+	}{
+		{"at once", func(s *teller) { s.done("S01_load_tides", 1, nil) }, "✅ completed | 12.3s", ""},
+		{"cut off", func(s *teller) { s.cut("S01_load_tides", 1, "0badcafe") }, "⚠️ interrupted | 240s", "1 stage(s) were interrupted, 0 were resumed."},
+		{"given up when it was cut off", func(s *teller) {
+			s.cut("S01_load_tides", 1, "0badcafe")
+			s.Tell(pawl.StepFailed{Step: "S01_load_tides", Why: "timeout"})
+		}, "❌ failed | 240s", "1 stage(s) were interrupted, 0 were resumed."},
+		{"cut off twice", func(s *teller) {
+			s.cut("S01_load_tides", 1, "0badcafe")
+			s.start("S01_load_tides", 2)
+			s.cut("S01_load_tides", 2, "1badcafe")
+		}, "⚠️ interrupted | 480s", "1 stage(s) were interrupted, 1 were resumed."},
+		{"resumed, and given up", func(s *teller) {
+			s.cut("S01_load_tides", 1, "0badcafe")
+			s.start("S01_load_tides", 2)
+			s.Tell(pawl.AttemptEnded{AttemptRef: ref("S01_load_tides", 2), Outcome: pawl.Failed, Reason: pawl.ReasonExited, Stats: &pawl.AttemptStats{Seconds: 60}},
+				pawl.StepFailed{Step: "S01_load_tides", Why: "it fails"})
+		}, "❌ failed | 300s", "1 stage(s) were interrupted, 1 were resumed."},
+		{"resumed", func(s *teller) {
+			s.cut("S01_load_tides", 1, "0badcafe")
+			s.start("S01_load_tides", 2)
+			s.done("S01_load_tides", 2, nil)
+		}, "✅ completed | 252.3s", "1 stage(s) were interrupted, 1 were resumed."},
+	} {
+		s := newTeller(t)
+		s.start("S01_load_tides", 1)
+		c.tell(s)
+		s.write(foreign.Exported)
+		report := string(s.files.Find("reports/tide-levels/README.md").Data)
+		if !strings.Contains(report, "| S01_load_tides | "+c.row+" |\n") || c.note != "" && !strings.Contains(report, "\n*Note: "+c.note+"*\n") || c.note == "" && strings.Contains(report, "Note") {
+			t.Errorf("%s:\n%s", c.name, report)
+		}
 	}
 }
 
@@ -220,7 +211,6 @@ func FuzzProtocol(f *testing.F) {
 	for _, file := range wanted(f, tides) {
 		f.Add(file.Data)
 	}
-	f.Add([]byte(`{"stageId":"S01_a_b","goal":"a goal of ten","inputs":{"a":"S01_a_b/x"},"outputs":{"b":"../x"},"dependencies":["S00_a_b"]}`))
 	f.Add([]byte(`{"lockId":"u","pid":1,"hostname":"h","acquiredAt":"2026-03-02T12:00:00Z"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if l, err := gyoshu.ReadLoop(data); err == nil {
@@ -231,18 +221,7 @@ func FuzzProtocol(f *testing.F) {
 				q.IsStale(j, noon)
 			}
 		}
-		if l, err := gyoshu.ReadLock(data); err == nil {
-			l.Held(noon, "here", func(int64) (bool, int64) { return true, 1 })
-		}
-		if e, _, err := gyoshu.ReadEnvelope(data); err == nil {
-			step := e.Step("t", "r")
-			for _, p := range append(step.Inputs, step.Outputs...) {
-				if gyoshu.CheckPath(p) != "" {
-					t.Errorf("it leads elsewhere: %q", p)
-				}
-			}
-		}
-		gyoshu.ExecutionHistory(gyoshu.History(pawl.ParseMarkers(string(data))))
+		gyoshu.New().(foreign.Locker).Held(foreign.File{Data: data}, foreign.Host{Now: noon, Name: "here", Process: func(int64) (bool, int64) { return true, 1 }})
 		gyoshu.WithBlock(string(data), "X", "text")
 	})
 }

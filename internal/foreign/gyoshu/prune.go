@@ -9,30 +9,9 @@ import (
 	"pawl/internal/foreign"
 )
 
-// DefaultKeep is how many checkpoints of a run Gyoshu keeps.
-const DefaultKeep = 5
-
-// Pruned is what goes of a run's checkpoints, and what stays.
-type Pruned struct {
-	IDs   []string       `json:"prunedIds"`
-	Kept  int            `json:"kept"`
-	Files []foreign.File `json:"-"` // to be removed
-}
-
-// Prune lets go of a run's checkpoints beyond the newest that are to be kept. The last good one always stays, and what was
-// taken since. Of those that Gyoshu cannot load, which it never removes, all go that lie beside a good one.
-func Prune(files foreign.Files, title, run string, keep int, p Provenance, w foreign.World) (Pruned, error) {
-	if keep < 1 {
-		return Pruned{}, fmt.Errorf("keep %d checkpoints: at least 1 must stay", keep)
-	}
-	records := Records(files, title, run)
-	for _, r := range records {
-		r.From = p
-	}
-	return prune(files, records, keep, w), nil
-}
-
-// Prune lets go of old checkpoints of all runs of all researches.
+// Prune lets go of checkpoints of all runs of all researches, of each beyond the newest that are to be kept. The last good one
+// always stays, and what was taken since. Of those that Gyoshu cannot load, which it never removes, all go that lie beside a
+// good one.
 func (codec) Prune(files foreign.Files, keep int, w foreign.World) ([]foreign.File, error) {
 	if keep < 1 {
 		return nil, fmt.Errorf("keep %d checkpoints: at least 1 must stay", keep)
@@ -42,27 +21,24 @@ func (codec) Prune(files foreign.Files, keep int, w foreign.World) ([]foreign.Fi
 		r := newResearch(files, title, w)
 		for _, run := range r.runs() {
 			of := slices.DeleteFunc(slices.Clone(r.records), func(rec *Record) bool { return rec.Run != run })
-			gone = append(gone, prune(files, of, keep, w).Files...)
+			gone = append(gone, prune(files, of, keep, w)...)
 		}
 	}
 	return gone, nil
 }
 
 // prune is Prune of a run's checkpoints.
-func prune(files foreign.Files, records []*Record, keep int, w foreign.World) Pruned {
+func prune(files foreign.Files, records []*Record, keep int, w foreign.World) []foreign.File {
 	good := slices.IndexFunc(records, func(r *Record) bool { return r.good(w) })
-	result := Pruned{IDs: []string{}}
+	var gone []foreign.File
 	for i, r := range slices.Backward(records) {
-		loads := r.Loads()
-		if good < 0 || i <= good || loads && i < keep {
-			result.Kept++
+		if good < 0 || i <= good || r.Loads() && i < keep {
 			continue
 		}
-		result.IDs = append(result.IDs, r.ID)
 		folder := path.Dir(r.Path)
-		result.Files = append(result.Files, append(below(files, folder), foreign.File{Path: folder + "/"})...)
+		gone = append(append(gone, below(files, folder)...), foreign.File{Path: folder + "/"})
 	}
-	return result
+	return gone
 }
 
 // good reports whether work can go on from a checkpoint.

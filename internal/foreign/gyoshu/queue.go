@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
 )
 
@@ -59,7 +60,7 @@ func ReadQueue(data []byte) (*Queue, error) {
 func jobOf(v *splice.JSON) Job {
 	text := func(key string) string { return v.Get(key).Text() }
 	at := func(key string) time.Time {
-		at, _ := parseTime(text(key))
+		at, _, _ := foreign.ParseTime(text(key))
 		return at
 	}
 	attempt, _ := v.Get("attempt").Int()

@@ -6,6 +6,7 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/gyoshu"
 )
 
@@ -105,7 +106,7 @@ func FuzzQueue(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for at, view := range views {
 			files := foreign.Files{{Path: name, Data: data}}
-			files = with(files, gyoshu.New().Write(files, view))
+			files = foreigntest.With(files, gyoshu.New().Write(files, view))
 			if again := gyoshu.New().Write(files, view); len(again) > 0 {
 				t.Errorf("%s: written again, %s differs\n%s", at, again[0].Path, again[0].Data)
 			}

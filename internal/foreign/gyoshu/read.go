@@ -19,7 +19,7 @@ const stillAtIt = 10 * time.Minute
 func read(r *research, run string, w foreign.World) (foreign.Reading, []pawl.Finding) {
 	run = cmp.Or(run, r.newest)
 	q := r.queues[run]
-	res := resume(r.records, r.title, run, w)
+	res := resume(r.records, run, w)
 	entry := r.front().run(run)
 	native := ""
 	if entry != nil {
@@ -31,17 +31,24 @@ func read(r *research, run string, w foreign.World) (foreign.Reading, []pawl.Fin
 	for _, s := range stages {
 		steps = append(steps, s.step(r, q, base(stages), native))
 	}
+	steps = append(steps, r.wanted(run, steps)...)
 	out.Phases = []foreign.Phase{{Name: r.title, Steps: steps}}
 	out.Updated = r.activity(run)
 	r.readFront(&out, entry)
 	r.readLoop(&out, run)
 	r.readResume(&out, res)
+	r.readTakeUp(&out, run, res, w)
+	out.Snapshot = r.snapshot(run, native == "completed", res, w)
 	r.readMarkers(&out, run)
 	r.readSaved(&out, run, w)
 	r.askUnread(&out, run)
 	out.Status = r.status(&out, native)
 	out.Position, out.Percent = position(r.title, steps, native == "completed")
-	return out, slices.DeleteFunc(r.examine(w), func(f pawl.Finding) bool { return f.Level == pawl.OK })
+	found := slices.DeleteFunc(r.examine(w), func(f pawl.Finding) bool { return f.Level == pawl.OK })
+	if res.base != nil && native != "completed" {
+		found = append(found, res.base.drift()...)
+	}
+	return out, found
 }
 
 // status returns where the run stands, as far as files can tell: one that is not ended is interrupted, unless something of
@@ -83,8 +90,8 @@ func fact(out *foreign.Reading, name, text string) {
 
 // readLoop takes in the state of the loop, where it is that of this run.
 func (r *research) readLoop(out *foreign.Reading, run string) {
-	l := r.loop
-	if l == nil || l.Run != "" && l.Run != run {
+	l := r.loopOf(run)
+	if l == nil {
 		return
 	}
 	if l.Active {
@@ -108,25 +115,27 @@ func (r *research) readLoop(out *foreign.Reading, run string) {
 }
 
 // readResume says from where it may go on, by Gyoshu's rule.
-func (r *research) readResume(out *foreign.Reading, res Resumption) {
-	if !res.Found {
-		out.Resume = res.Issues[0]
-		out.Next = res.Next
+func (r *research) readResume(out *foreign.Reading, res resumption) {
+	if out.Native == "completed" {
+		out.Resume = "it is completed"
 		return
 	}
-	c := res.Checkpoint
-	out.Resume = "resumable from checkpoint " + c.ID + " (" + c.Stage + ")"
-	if res.Warning != "" {
-		out.Resume += "; " + res.Warning
+	if res.base == nil {
+		out.Resume, out.Next = res.issue, res.next
+		return
 	}
-	out.Prompt = strings.Join(res.Cell, "\n")
+	stage := res.base.Manifest.Stage
+	out.Resume = "resumable from checkpoint " + res.base.ID + " (" + stage + ")"
+	if warning := res.base.warning(); warning != "" {
+		out.Resume += "; " + warning
+	}
 	switch {
-	case res.Next == "":
-		out.Next = "what comes after " + c.Stage
-	case strings.HasSuffix(res.Next, "_"):
-		out.Next = following(out.Phases[0].Steps, c.Stage)
+	case res.next == "":
+		out.Next = "what comes after " + stage
+	case strings.HasSuffix(res.next, "_"):
+		out.Next = following(out.Phases[0].Steps, stage)
 	default:
-		out.Next = res.Next + ", which was begun and cut off"
+		out.Next = res.next + ", which was begun and cut off"
 	}
 }
 

@@ -11,19 +11,9 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/gyoshu"
 )
-
-func step(t *testing.T, r foreign.Reading, id pawl.StepID) foreign.Step {
-	t.Helper()
-	for _, s := range r.Phases[0].Steps {
-		if s.ID == id {
-			return s
-		}
-	}
-	t.Fatalf("there is no step %s", id)
-	return foreign.Step{}
-}
 
 func TestRead(t *testing.T) {
 	t.Parallel()
@@ -45,14 +35,14 @@ func TestRead(t *testing.T) {
 	if r.Position != (pawl.Position{Phase: 1, PhaseTotal: 1, PhaseName: title, Step: 6, StepTotal: 7, StepID: "S04_check_model", StepName: "S04_check_model"}) || r.Percent != 71 {
 		t.Errorf("%+v %d", r.Position, r.Percent)
 	}
-	s := step(t, r, "S01_load_tides")
+	s := foreigntest.Step(t, r, "S01_load_tides")
 	if s.Attempts != 1 || s.Native != "saved" || len(s.Claims) != 1 || s.Claims[0].Size != 32 || s.Started.IsZero() {
 		t.Errorf("%+v", s)
 	}
-	if s := step(t, r, "S02_eda"); s.Summary != "checkpoint ckpt-short-stage, which Gyoshu cannot load" {
+	if s := foreigntest.Step(t, r, "S02_eda"); s.Summary != "checkpoint ckpt-short-stage, which Gyoshu cannot load" {
 		t.Errorf("%+v", s)
 	}
-	cut := step(t, r, "S04_check_model")
+	cut := foreigntest.Step(t, r, "S04_check_model")
 	if cut.Native != "interrupted" || cut.Partial.Last != "fold 2" || !strings.Contains(cut.Why, "timeout") || cut.Items[0].Status != pawl.ItemPending {
 		t.Errorf("%+v", cut)
 	}
@@ -117,7 +107,7 @@ func TestReadFirstRun(t *testing.T) {
 	if r.Status != pawl.StatusCompleted || !r.Position.Complete || r.Percent != 100 || len(r.Phases[0].Steps) != 2 || r.Mode != pawl.Guided {
 		t.Errorf("%+v", r)
 	}
-	if s := step(t, r, "S02_plot_tides"); s.Status != pawl.Done || s.Native != "success" {
+	if s := foreigntest.Step(t, r, "S02_plot_tides"); s.Status != pawl.Done || s.Native != "success" {
 		t.Errorf("%+v", s)
 	}
 }
@@ -134,7 +124,7 @@ func TestMarkersAreHints(t *testing.T) {
 	} {
 		nb := `{"cells":[{"cell_type":"code","source":"","outputs":[{"output_type":"stream","name":"stdout","text":"` + output + `"}]}]}`
 		r, _ := gyoshu.New().Read(foreign.Files{{Path: "notebooks/t.ipynb", Data: []byte(nb)}}, noon)
-		s := step(t, r, "S01_a_b")
+		s := foreigntest.Step(t, r, "S01_a_b")
 		if got := string(s.Status) + " " + s.Native + " " + s.Why; got != want {
 			t.Errorf("%s: %s, want %s", output, got, want)
 		}
@@ -367,7 +357,7 @@ func TestUnreadCheckpointsStayInThePlan(t *testing.T) {
 				t.Errorf("it is no finding: %+v", found)
 			}
 			if c.known {
-				if s := step(t, r, "S01_load_tides"); s.Status == pawl.Done || !strings.Contains(s.Why, "cannot be read") {
+				if s := foreigntest.Step(t, r, "S01_load_tides"); s.Status == pawl.Done || !strings.Contains(s.Why, "cannot be read") {
 					t.Errorf("%+v", s)
 				}
 			}
@@ -387,7 +377,7 @@ func TestKeysThatComeTwiceAreTold(t *testing.T) {
 	file := files.Find(manifest)
 	file.Data = []byte(strings.Replace(string(file.Data), "{\n", "{\n  \"stageId\": \"S09_other_stage\",\n", 1))
 	r, found := gyoshu.New().Read(files, noon)
-	step(t, r, "S01_load_tides")
+	foreigntest.Step(t, r, "S01_load_tides")
 	if !slices.ContainsFunc(found, func(f pawl.Finding) bool {
 		return f.Level == pawl.Warn && f.What == `the key "stageId" comes twice; this one counts` && strings.HasPrefix(f.Where, manifest+":")
 	}) {
@@ -418,6 +408,33 @@ func TestNextIsWhatIsNotDone(t *testing.T) {
 		r, _ := gyoshu.New().Read(saved(t, files, request("ckpt-again", "S01_load_again", 3)), noon.Add(time.Hour))
 		if r.Next != want {
 			t.Errorf("%s, want %s", r.Next, want)
+		}
+	}
+}
+
+// TestPromise: the last word of a run's loop is told; that it is blocked is a blocker, once.
+func TestPromise(t *testing.T) {
+	t.Parallel()
+	const front = `{"cell_type":"raw","source":"---\ngyoshu:\n  runs:\n    - id: run-1\n      started: 2026-03-01T00:00:00Z\n      status: in_progress\n    - id: run-2\n      started: 2026-03-02T00:00:00Z\n      status: in_progress\n---"}`
+	cell := func(day, text string) string {
+		return `,{"cell_type":"code","source":"","metadata":{"gyoshu":{"lastUpdated":"2026-03-0` + day + `T01:00:00Z"}},"outputs":[{"output_type":"stream","name":"stdout","text":"` + text + `"}]}`
+	}
+	for _, c := range []struct {
+		cells, promise string
+		blockers       int
+	}{
+		{cell("2", `<promise>GYOSHU_AUTO_COMPLETE</promise>`), "COMPLETE", 0},
+		{cell("2", `it ends: <Promise>\n gyoshu_auto_budget_exhausted\n</promise> so`), "BUDGET_EXHAUSTED", 0},
+		{cell("2", `<promise>GYOSHU_AUTO_COMPLETE</promise>`) + cell("2", `<promise>BLOCKED</promise>`), "BLOCKED", 1},
+		{cell("2", `<promise>BLOCKED</promise> then <promise>COMPLETE</promise>`), "COMPLETE", 0},
+		{cell("2", `<promise>COMPLETE</promise> then <promise>COMP`), "COMPLETE", 0},
+		{cell("2", `<promise>BLOCKED</promise>`) + cell("2", `nothing`), "BLOCKED", 1},
+		{cell("1", `<promise>BLOCKED</promise>`), "", 0}, // another run's
+		{cell("2", `<promise>SOMETHING</promise>`), "", 0},
+	} {
+		r, _ := gyoshu.New().Read(foreign.Files{{Path: "notebooks/t.ipynb", Data: []byte(`{"cells":[` + front + c.cells + `]}`)}}, noon)
+		if r.ID != "run-2" || r.Facts["promise"] != c.promise || len(r.Blockers) != c.blockers {
+			t.Errorf("%s: run %s, %q, %+v", c.cells, r.ID, r.Facts["promise"], r.Blockers)
 		}
 	}
 }

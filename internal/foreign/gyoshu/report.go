@@ -1,69 +1,39 @@
 package gyoshu
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
-
-	"pawl"
 )
 
-// StageRun is a stage that was carried out, as a report lists it.
-type StageRun struct {
-	Stage    string
-	Status   string // completed, interrupted, failed
-	Duration string
-	Resumed  bool // it was interrupted before, and gone on with
+// stageRun is a stage that was carried out, as a report lists it.
+type stageRun struct {
+	stage       string
+	status      string // completed, interrupted, failed
+	duration    string // empty: nobody knows
+	interrupted bool   // at least once
+	resumed     bool   // at least once since
 }
 
-// History returns the stages that markers speak of the end of, in their order. A failed stage is told as failed.
-func History(markers []pawl.Marker) []StageRun {
-	var runs []StageRun
-	cut := map[string]bool{}
-	for _, m := range markers {
-		if m.Type != "STAGE" || m.Subtype == nil || *m.Subtype != "end" {
-			continue
-		}
-		r := StageRun{Stage: m.Attributes["id"], Status: "completed", Duration: m.Attributes["duration"]}
-		if r.Stage == "" {
-			r.Stage = "unknown"
-		}
-		if status := m.Attributes["status"]; status == "interrupted" || status == "failed" {
-			r.Status = status
-		}
-		r.Resumed = cut[r.Stage]
-		cut[r.Stage] = r.Status == "interrupted"
-		runs = append(runs, r)
-	}
-	return runs
-}
-
-// ExecutionHistory returns the section of a report that lists stages, without the marks around it.
-func ExecutionHistory(runs []StageRun) string {
+// executionHistory returns the section of a report that lists stages, without the marks around it.
+func executionHistory(runs []stageRun) string {
 	signs := map[string]string{"completed": "✅", "interrupted": "⚠️", "failed": "❌"}
 	var b strings.Builder
 	b.WriteString("## Execution History\n\n| Stage | Status | Duration |\n|-------|--------|----------|\n")
-	interrupted, resumed := map[string]bool{}, 0
+	interrupted, resumed := 0, 0
 	for _, r := range runs {
-		duration := r.Duration
-		if duration == "" {
-			duration = "-"
+		fmt.Fprintf(&b, "| %s | %s %s | %s |\n", r.stage, signs[r.status], r.status, cmp.Or(r.duration, "-"))
+		if r.interrupted {
+			interrupted++
 		}
-		fmt.Fprintf(&b, "| %s | %s %s | %s |\n", inTable(r.Stage), signs[r.Status], r.Status, inTable(duration))
-		if r.Status == "interrupted" || r.Resumed {
-			interrupted[r.Stage] = true
-		}
-		if r.Resumed {
+		if r.resumed {
 			resumed++
 		}
 	}
-	if len(interrupted) > 0 {
-		fmt.Fprintf(&b, "\n*Note: %d stage(s) were interrupted, %d were resumed.*\n", len(interrupted), resumed)
+	if interrupted > 0 {
+		fmt.Fprintf(&b, "\n*Note: %d stage(s) were interrupted, %d were resumed.*\n", interrupted, resumed)
 	}
 	return b.String()
-}
-
-func inTable(s string) string {
-	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
 }
 
 // historyBlock is the name of the marks around the section.

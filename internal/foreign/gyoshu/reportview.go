@@ -20,25 +20,25 @@ func (m *mirror) sayHistory() {
 	if len(runs) == 0 || file == nil && m.Why != foreign.RunEnded && m.Why != foreign.Exported {
 		return
 	}
-	m.put(foreign.File{Path: name, Data: []byte(WithBlock(report, historyBlock, ExecutionHistory(runs)))})
+	m.put(foreign.File{Path: name, Data: []byte(WithBlock(report, historyBlock, executionHistory(runs)))})
 }
 
 // history returns the stages that were carried out, or cut off, in the plan's order.
-func (m *mirror) history() []StageRun {
-	var runs []StageRun
+func (m *mirror) history() []stageRun {
+	var runs []stageRun
 	for _, id := range m.steps {
 		st := m.State.Steps[id]
 		if st == nil || st.Attempts == 0 && st.Status != pawl.Done {
 			continue
 		}
-		r := StageRun{Stage: m.stages[id], Duration: seconds(st.Seconds), Resumed: st.CutShort > 0}
+		r := stageRun{stage: m.stages[id], duration: seconds(st.Seconds), interrupted: st.CutShort > 0, resumed: st.CutShort > stillCut(st)}
 		switch {
 		case st.Status == pawl.Done:
-			r.Status = "completed"
+			r.status = "completed"
 		case st.Status == pawl.GaveUp:
-			r.Status = "failed"
-		case st.Try.Live == nil && st.Try.Last != nil && st.Try.Last.CutShort():
-			r.Status, r.Resumed = "interrupted", false
+			r.status = "failed"
+		case wasCut(st.Try):
+			r.status = "interrupted"
 		default:
 			continue
 		}
@@ -46,6 +46,25 @@ func (m *mirror) history() []StageRun {
 	}
 	return runs
 }
+
+// stillCut returns how many tries of a step, its own or those of its items, ended by being cut off and were not gone on with.
+func stillCut(st *pawl.StepState) int {
+	n := 0
+	if st.Status != pawl.Done && wasCut(st.Try) {
+		n++
+	}
+	if st.Items == nil {
+		return n
+	}
+	for i, t := range st.Items.Tries {
+		if st.Items.Done.At(i) == 0 && wasCut(*t) {
+			n++
+		}
+	}
+	return n
+}
+
+func wasCut(t pawl.Try) bool { return t.Last != nil && t.Live == nil && t.Last.CutShort() }
 
 // seconds writes a duration as Gyoshu's markers do: 45s, 70.9s.
 func seconds(s float64) string {

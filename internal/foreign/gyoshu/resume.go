@@ -6,54 +6,40 @@ import (
 	"pawl/internal/foreign"
 )
 
-// Resumption is from where a research may go on, and how.
-type Resumption struct {
-	Found      bool     `json:"found"`
-	Title      string   `json:"reportTitle"`
-	Run        string   `json:"runId,omitempty"`
-	Checkpoint *Entry   `json:"checkpoint,omitempty"`
-	Cell       []string `json:"rehydrationCells,omitempty"` // see Rehydrate
-	Next       string   `json:"nextStageId,omitempty"`      // how the next stage's id begins; all of it where it was begun; empty: nobody knows
-	Searched   int      `json:"searchedCount"`
-	Warning    string   `json:"trustWarning,omitempty"`
-	Issues     []string `json:"validationIssues,omitempty"`
-	Passed     []Passed `json:"passedOver,omitempty"` // newer checkpoints, each with the reason why it is not the one
+// resumption is from where a run may go on, and how.
+type resumption struct {
+	base     *Record // nil: there is nothing to go on from
+	next     string  // how the next stage's id begins; all of it where it was begun; empty: nobody knows
+	searched int     // checkpoints that Gyoshu loads
+	issue    string  // why there is no base
+	passed   []passed
 }
 
-// Passed is a checkpoint that nothing is resumed from.
-type Passed struct {
-	Entry
-	Why string `json:"why"`
+// passed is a newer checkpoint that nothing is resumed from.
+type passed struct {
+	*Record
+	why string
 }
 
-// Resume finds the newest checkpoint of a title that is valid, of one run or with "" of all. One that was taken in the
-// middle of a stage is no base, whatever it holds: it only says which stage was begun, and that stage is the next.
-func Resume(files foreign.Files, title, run string, p Provenance, w foreign.World) Resumption {
-	records := Records(files, title, run)
-	for _, r := range records {
-		r.From = p
-	}
-	return resume(records, title, run, w)
-}
-
-// resume is Resume of a title's checkpoints, of which those of other runs are passed over.
-func resume(records []*Record, title, run string, w foreign.World) Resumption {
-	res := Resumption{Title: title, Run: run}
+// resume finds the newest checkpoint of a run that is valid. One that was taken in the middle of a stage is no base, whatever
+// it holds: it only says which stage was begun, and that stage is the next.
+func resume(records []*Record, run string, w foreign.World) resumption {
+	var res resumption
 	begun := ""
 	for _, r := range records {
-		if !r.Loads() || run != "" && r.Run != run {
+		if !r.Loads() || r.Run != run {
 			continue
 		}
-		res.Searched++
-		if res.Found {
+		res.searched++
+		if res.base != nil {
 			continue
 		}
 		m := r.Manifest
 		switch issues := m.Issues(r.From.Trust(), w); {
 		case len(issues) > 0:
-			res.Passed = append(res.Passed, Passed{r.entry(), strings.Join(issues, "; ")})
+			res.passed = append(res.passed, passed{r, strings.Join(issues, "; ")})
 		case m.Status.unsafe():
-			res.Passed = append(res.Passed, Passed{r.entry(), "it was taken in the middle of its stage (" + string(m.Reason) + ")"})
+			res.passed = append(res.passed, passed{r, "it was taken in the middle of its stage (" + string(m.Reason) + ")"})
 			if begun == "" {
 				begun = m.Stage
 			}
@@ -61,27 +47,24 @@ func resume(records []*Record, title, run string, w foreign.World) Resumption {
 			res.take(r, begun)
 		}
 	}
-	if !res.Found {
-		res.Next, res.Issues = begun, []string{res.none(begun)}
+	if res.base == nil {
+		res.next, res.issue = begun, res.none(begun)
 	}
 	return res
 }
 
 // take goes on from a checkpoint; begun is the stage that was cut off since.
-func (res *Resumption) take(r *Record, begun string) {
-	entry := r.entry()
-	res.Found, res.Checkpoint, res.Run = true, &entry, r.Manifest.Run
-	res.Cell = Rehydrate(r.Manifest, r.From.Trust())
-	res.Warning = r.From.warning(r.Manifest.Trust)
-	if res.Next = NextStage(entry.Stage); begun != "" && begun != entry.Stage {
-		res.Next = begun
+func (res *resumption) take(r *Record, begun string) {
+	res.base = r
+	if res.next = NextStage(r.Manifest.Stage); begun != "" && begun != r.Manifest.Stage {
+		res.next = begun
 	}
 }
 
 // none says why there is nothing to go on from.
-func (res *Resumption) none(begun string) string {
+func (res *resumption) none(begun string) string {
 	switch {
-	case res.Searched == 0:
+	case res.searched == 0:
 		return "No checkpoints exist for this research/run"
 	case begun != "":
 		return "Only emergency checkpoints are valid: there is nothing to go back to, and stage " + begun + " begins again"

@@ -16,16 +16,14 @@ import (
 // Request is what a checkpoint is to be made of.
 type Request struct {
 	Title, Run string
-	ID         string // Defaults to one made of the time, for SaveEmergency
+	ID         string
 	Session    string
 	Stage      string // the one that was finished, or that was cut off
 	Status     Status // Defaults to saved
 	Reason     Reason // of one that is not saved
 	Trust      Trust  // of one that is saved. Defaults to local
-	Executions int64
 	Python     Python
 	Artifacts  []Artifact // by hashes that whoever asks took himself
-	Mode       Mode       // Defaults to artifacts_only
 	Now        time.Time
 }
 
@@ -34,20 +32,6 @@ type Request struct {
 // written, and so is an id that is taken.
 func Save(files foreign.Files, r Request) ([]foreign.File, error) {
 	r.Status = cmp.Or(r.Status, Saved)
-	return r.files(files, false)
-}
-
-// SaveEmergency returns the files of a checkpoint in the middle of a stage. It speaks of no artifacts. Where the notebook
-// cannot be read, there is none in it either, and the manifest names a cell that is not there.
-func SaveEmergency(files foreign.Files, r Request) ([]foreign.File, error) {
-	r.Status, r.Artifacts = Interrupted, nil
-	r.ID = cmp.Or(r.ID, "ckpt-emergency-"+stamp(r.Now, r.Title, r.Run, r.Stage))
-	r.Session = cmp.Or(r.Session, "unknown-session")
-	return r.files(files, true)
-}
-
-// files makes the files; alone says that the manifest is wanted even where the notebook cannot have its cell.
-func (r Request) files(files foreign.Files, alone bool) ([]foreign.File, error) {
 	m := r.manifest()
 	if err := m.check(); err != nil {
 		return nil, err
@@ -56,21 +40,15 @@ func (r Request) files(files foreign.Files, alone bool) ([]foreign.File, error) 
 	if files.Find(place) != nil {
 		return nil, fmt.Errorf("save checkpoint %s: there is one already", r.ID)
 	}
-	var made []foreign.File
 	var old []byte
 	if notebook := files.Find(m.Notebook.Path); notebook != nil {
 		old = notebook.Data
 	}
 	notebook, err := withCell(old, newCheckpointCell(m))
-	switch {
-	case err == nil:
-		made = append(made, foreign.File{Path: m.Notebook.Path, Data: notebook})
-	case !alone:
+	if err != nil {
 		return nil, fmt.Errorf("save checkpoint %s: %s: %w", r.ID, m.Notebook.Path, err)
-	default:
-		m.Notebook.Cell = "ckpt-emergency-" + stamp(r.Now, "cell", r.Title, r.Run, r.ID)
 	}
-	return append(made, foreign.File{Path: place, Data: m.Encode()}), nil
+	return []foreign.File{{Path: m.Notebook.Path, Data: notebook}, {Path: place, Data: m.Encode()}}, nil
 }
 
 func (r Request) manifest() *Manifest {
@@ -82,7 +60,6 @@ func (r Request) manifest() *Manifest {
 		Stage:        r.Stage,
 		Status:       r.Status,
 		Created:      instantOf(r.Now),
-		Executions:   r.Executions,
 		Notebook:     NotebookRef{Path: notebookPath(r.Title), Cell: "ckpt-" + stamp(r.Now, "cell", r.Title, r.Run, r.ID)},
 		Python:       r.Python,
 		Artifacts:    r.Artifacts,
@@ -94,9 +71,9 @@ func (r Request) manifest() *Manifest {
 	if r.Status != Interrupted {
 		m.Trust = trust
 	}
-	m.Python.Path = cmp.Or(m.Python.Path, "unknown")
-	m.Python.Platform = cmp.Or(m.Python.Platform, "unknown")
-	m.Rehydration = Rehydration{Mode: cmp.Or(r.Mode, ArtifactsOnly), Source: Rehydrate(m, trust)}
+	m.Python.Path = cmp.Or(m.Python.Path, unknown)
+	m.Python.Platform = cmp.Or(m.Python.Platform, unknown)
+	m.Rehydration = Rehydration{Mode: ArtifactsOnly, Source: Rehydrate(m, trust)}
 	return m
 }
 

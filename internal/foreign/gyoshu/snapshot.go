@@ -5,7 +5,7 @@ import "pawl/internal/foreign"
 // Snapshot is what Gyoshu's planner is told of a run's checkpoints.
 type Snapshot struct {
 	Last      *LastCheckpoint `json:"lastCheckpoint,omitempty"`
-	Resumable bool            `json:"resumable"`      // there is a valid one to go on from
+	Resumable bool            `json:"resumable"`      // the run has not ended, and there is a valid one to go on from
 	From      string          `json:"from,omitempty"` // that one
 }
 
@@ -18,20 +18,22 @@ type LastCheckpoint struct {
 	Validation string `json:"validationStatus"` // valid, invalid_sha256, invalid_artifacts, emergency_no_artifacts, parse_error
 }
 
-// SnapshotOf returns the snapshot of a run. The newest checkpoint is the newest by its time, not by the order of a folder.
-func SnapshotOf(files foreign.Files, title, run string, p Provenance, w foreign.World) Snapshot {
+// snapshot returns the snapshot of a run. The newest checkpoint is the newest by its time, not by the order of a folder.
+func (r *research) snapshot(run string, ended bool, res resumption, w foreign.World) Snapshot {
 	var s Snapshot
-	records := Records(files, title, run)
-	if len(records) > 0 {
-		s.Last = records[0].last(p, w)
+	for _, rec := range r.records {
+		if rec.Run == run {
+			s.Last = rec.last(w)
+			break
+		}
 	}
-	if res := Resume(files, title, run, p, w); res.Found {
-		s.Resumable, s.From = true, res.Checkpoint.ID
+	if res.base != nil && !ended {
+		s.Resumable, s.From = true, res.base.ID
 	}
 	return s
 }
 
-func (r *Record) last(p Provenance, w foreign.World) *LastCheckpoint {
+func (r *Record) last(w foreign.World) *LastCheckpoint {
 	if !r.Loads() {
 		return &LastCheckpoint{ID: r.ID, Stage: "unknown", Status: "unknown", Validation: "parse_error"}
 	}
@@ -42,7 +44,7 @@ func (r *Record) last(p Provenance, w foreign.World) *LastCheckpoint {
 		l.Validation = "invalid_sha256"
 	case m.Status.unsafe() && len(m.Artifacts) == 0:
 		l.Validation = "emergency_no_artifacts"
-	case len(m.Issues(p.Trust(), w)) > 0:
+	case len(m.Issues(r.From.Trust(), w)) > 0:
 		l.Validation = "invalid_artifacts"
 	}
 	return l

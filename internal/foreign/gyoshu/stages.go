@@ -2,6 +2,7 @@ package gyoshu
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -25,6 +26,8 @@ type stageState struct {
 	why          string  // it is not
 	unread       *Record // one of which nothing can be understood
 	gone         bool    // a cell speaks of a checkpoint whose manifest is not there, or not any more
+	cell         Pointer // of a checkpoint in the middle of it that has no manifest
+	goal         string
 	jobs         []Job
 }
 
@@ -55,7 +58,14 @@ func (r *research) stages(run string, w foreign.World, q *Queue) []*stageState {
 		}
 	}
 	for _, p := range r.orphans(run) {
-		at(p.Stage).gone = true
+		if p.CutShort {
+			at(p.Stage).cell = p
+		} else {
+			at(p.Stage).gone = true
+		}
+	}
+	if stage, goal := r.objective(run); stage != "" {
+		at(stage).goal = goal
 	}
 	if q != nil {
 		for _, j := range q.Jobs {
@@ -133,7 +143,7 @@ func (r *research) orphans(run string) []Pointer {
 	var found []Pointer
 	for _, c := range r.notebook.Cells {
 		rec, ok := placeOf(c.Pointer.Manifest)
-		if ok && rec.Title == r.title && rec.Run == run && !known[rec.Path] && c.Pointer.Stage != "" && !c.Pointer.CutShort {
+		if ok && rec.Title == r.title && rec.Run == run && !known[rec.Path] && c.Pointer.Stage != "" {
 			found = append(found, c.Pointer)
 		}
 	}
@@ -161,7 +171,7 @@ func (s *stageState) before(number int) bool {
 // gone, is a hint: it is believed where a valid checkpoint of a later stage, of number base, or the record of a completed
 // run stands behind it. Of a checkpoint that is there and cannot be read nothing is believed.
 func (s *stageState) step(r *research, q *Queue, base int, runStatus string) foreign.Step {
-	step := foreign.Step{ID: pawl.StepIDOf(s.id), Name: s.id, Status: pawl.Pending, Native: s.marker, Started: s.begun, Ended: s.ended,
+	step := foreign.Step{ID: pawl.StepIDOf(s.id), Name: s.id, Goal: s.goal, Status: pawl.Pending, Native: s.marker, Started: s.begun, Ended: s.ended,
 		Attempts: s.begins, Where: s.line}
 	switch {
 	case s.good != nil:
@@ -170,7 +180,12 @@ func (s *stageState) step(r *research, q *Queue, base int, runStatus string) for
 		step.Status = pawl.Done
 		step.Summary = "its own checkpoint is not there; what comes after it says that it was finished"
 	case s.cut != nil:
-		s.interrupt(&step)
+		m := s.cut.Manifest
+		step.Native, step.Ended = string(m.Status), m.Time()
+		s.interrupt(&step, string(m.Reason), "checkpoint "+m.CheckpointID)
+	case s.cell.ID != "":
+		step.Native = string(Interrupted)
+		s.interrupt(&step, s.cell.Reason, "the cell of checkpoint "+s.cell.ID)
 	case s.marker == "failed":
 		step.Status, step.Why = pawl.GaveUp, "a marker says that it failed"
 	case s.marker == "success":
@@ -194,7 +209,24 @@ func (s *stageState) step(r *research, q *Queue, base int, runStatus string) for
 	for _, j := range s.jobs {
 		s.addJob(&step, q, j, r.now)
 	}
+	if step.Status != pawl.Done {
+		limit(&step)
+	}
 	return step
+}
+
+// Gyoshu's limits of a stage that says nothing else: no file of its keeps what a stage was given.
+const (
+	usualStage   = 240 * time.Second
+	graceOfStage = 30 * time.Second
+	splitStage   = 180 * time.Second
+)
+
+// limit gives a stage that is not done its limits, and says so to who carries it out.
+func limit(step *foreign.Step) {
+	step.Timeout, step.Grace = pawl.Duration(usualStage), pawl.Duration(graceOfStage)
+	step.Facts = map[string]string{"limit": fmt.Sprintf("%.0f s and %.0f s more; work of more than %.0f s is to be split, so that what is finished stays",
+		usualStage.Seconds(), graceOfStage.Seconds(), splitStage.Seconds())}
 }
 
 func (s *stageState) finish(step *foreign.Step) {
@@ -210,10 +242,8 @@ func (s *stageState) finish(step *foreign.Step) {
 	step.Claims = m.claims()
 }
 
-func (s *stageState) interrupt(step *foreign.Step) {
-	m := s.cut.Manifest
-	step.Native, step.Ended = string(m.Status), m.Time()
-	step.Why = "it was cut off (" + string(m.Reason) + "), as checkpoint " + m.CheckpointID + " says"
+func (s *stageState) interrupt(step *foreign.Step, reason, by string) {
+	step.Why = "it was cut off (" + cmp.Or(reason, "it is not said why") + "), as " + by + " says"
 	step.Partial = s.partial()
 	step.Resume = "the same stage begins again: a checkpoint in the middle of one is no base"
 }

@@ -25,20 +25,5 @@ func isInstant(s string) bool {
 	return err == nil
 }
 
-// parseTime returns the time that a text names, and whether it names a zone. One without is taken for UTC. It is zero where
-// the text is no time.
-func parseTime(s string) (at time.Time, zoned bool) {
-	s = strings.TrimSpace(s)
-	if at, err := time.Parse(time.RFC3339, s); err == nil {
-		return at.UTC(), true
-	}
-	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
-		if at, err := time.Parse(layout, s); err == nil {
-			return at, false
-		}
-	}
-	return time.Time{}, false
-}
-
 // instantOf returns a time as Gyoshu writes it: UTC, in milliseconds.
 func instantOf(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -13,28 +13,30 @@ type Provenance string
 // Where a checkpoint can come from.
 const (
 	MadeHere  Provenance = "made here"  // a run of this project wrote it: its journal says the same
-	FoundHere Provenance = "found here" // it lies in this project, and somebody else wrote it
-	BroughtIn Provenance = "brought in" // it came from elsewhere: a copy, an archive, a download
+	FoundHere Provenance = "found here" // somebody else wrote it
 )
 
 // Trust returns how far a checkpoint of this provenance is trusted.
 func (p Provenance) Trust() Trust {
-	switch p {
-	case MadeHere:
+	if p == MadeHere {
 		return Local
-	case FoundHere:
-		return Imported
 	}
-	return Untrusted
+	return Imported
 }
 
-// warning returns Gyoshu's words of caution before a checkpoint is resumed from: for its provenance, and where the
-// manifest itself asks for more of it. A manifest can cast doubt on itself, but not take it away.
-func (p Provenance) warning(claimed Trust) string {
-	trust := p.Trust()
+// trust returns how far a checkpoint is trusted to be resumed from: by its provenance, and no further than its manifest says. A
+// manifest can cast doubt on itself, but not take it away.
+func (r *Record) trust() Trust {
+	trust, claimed := r.From.Trust(), r.Manifest.Trust
 	if claimed == Untrusted || trust == Local && claimed == Imported {
-		trust = claimed
+		return claimed
 	}
+	return trust
+}
+
+// warning returns Gyoshu's words of caution before a checkpoint is resumed from.
+func (r *Record) warning() string {
+	trust := r.trust()
 	if trust == Local {
 		return ""
 	}

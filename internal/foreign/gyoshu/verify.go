@@ -103,6 +103,8 @@ func (r *research) examineCells() []pawl.Finding {
 		rec, ok := placeOf(c.Pointer.Manifest)
 		if !ok || CheckPath(c.Pointer.Manifest) != "" {
 			f.warn(c.Line(), "a cell speaks of a manifest at %q, where none can be", c.Pointer.Manifest)
+		} else if !known[rec.Path] && c.Pointer.CutShort {
+			f.add(pawl.OK, c.Line(), fmt.Sprintf("a cell says that stage %s was cut off (%s); without a manifest nothing goes on behind it", c.Pointer.Stage, c.Pointer.Reason), "")
 		} else if !known[rec.Path] {
 			f.warn(c.Line(), "a cell speaks of checkpoint %s of run %s, and there is no manifest: it was not finished, or it was let go of", rec.ID, rec.Run)
 		}
@@ -147,13 +149,16 @@ func (r *research) examineFront() []pawl.Finding {
 
 // examineResume says from where the newest run would be resumed.
 func (r *research) examineResume(w foreign.World) pawl.Finding {
-	res := resume(r.records, r.title, r.newest, w)
-	if !res.Found {
-		return pawl.Finding{Level: pawl.Warn, Where: r.title, What: res.Issues[0]}
+	if e := r.front().run(r.newest); e != nil && e.Status == "completed" {
+		return pawl.Finding{Level: pawl.OK, Where: r.title, What: "run " + r.newest + " is completed"}
 	}
-	what := "run " + res.Run + " is resumable from checkpoint " + res.Checkpoint.ID
-	if res.Next != "" {
-		what += "; next is " + res.Next
+	res := resume(r.records, r.newest, w)
+	if res.base == nil {
+		return pawl.Finding{Level: pawl.Warn, Where: r.title, What: res.issue}
 	}
-	return pawl.Finding{Level: pawl.OK, Where: r.title, What: what, Evidence: res.Warning}
+	what := "run " + r.newest + " is resumable from checkpoint " + res.base.ID
+	if res.next != "" {
+		what += "; next is " + res.next
+	}
+	return pawl.Finding{Level: pawl.OK, Where: r.title, What: what, Evidence: res.base.warning()}
 }

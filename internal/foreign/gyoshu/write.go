@@ -207,7 +207,7 @@ func (m *mirror) save(r Request) {
 	if r.Now = r.Now.Truncate(time.Millisecond); !r.Now.After(m.latest) {
 		r.Now = m.latest.Add(time.Millisecond)
 	}
-	files, err := r.files(m.files, false)
+	files, err := Save(m.files, r)
 	if err == nil { // else it is there already, its notebook is broken, or has a name that Gyoshu could not load
 		m.put(files...)
 		m.latest = r.Now

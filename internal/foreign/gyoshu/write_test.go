@@ -3,7 +3,6 @@ package gyoshu_test
 import (
 	"bytes"
 	"encoding/json"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -28,85 +27,6 @@ steps:
 `
 
 const tideRun = "tide-levels-20260302-120000-ab12"
-
-// teller tells a run's events, a minute apart.
-type teller struct {
-	*foreigntest.Run
-	files foreign.Files
-}
-
-func newTeller(t testing.TB) *teller {
-	s := &teller{Run: foreigntest.New(t, foreigntest.Plan(t, tidePlan), noon)}
-	s.Tell(pawl.RunCreated{Format: 1, Run: tideRun, Kind: pawl.PlanRun, Name: "tide-levels"},
-		pawl.RunPlanned{Revision: 1, File: "plan.yaml", Steps: 4, Goal: "Predict tides"}, pawl.EngineStarted{Epoch: 1, PID: 1, Why: "run"})
-	return s
-}
-
-func ref(step pawl.StepID, attempt int) pawl.AttemptRef {
-	return pawl.AttemptRef{Step: step, Attempt: attempt, Token: pawl.Token(step) + pawl.Token(rune('0'+attempt))}
-}
-
-func (s *teller) start(step pawl.StepID, attempt int) {
-	s.T.Helper()
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref(step, attempt)})
-}
-
-func (s *teller) done(step pawl.StepID, attempt int, outputs pawl.Outputs) {
-	s.T.Helper()
-	s.Tell(pawl.StepDone{Step: step, Attempt: attempt, Token: ref(step, attempt).Token, Outputs: outputs, Stats: &pawl.AttemptStats{Seconds: 12.34}})
-}
-
-// cut ends an attempt by its limit, with the checkpoint that this takes.
-func (s *teller) cut(step pawl.StepID, attempt int, id pawl.CheckpointID) {
-	s.T.Helper()
-	s.Tell(pawl.AttemptEnded{AttemptRef: ref(step, attempt), Outcome: pawl.Failed, Reason: pawl.ReasonTimeout, Stats: &pawl.AttemptStats{Seconds: 240}},
-		pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: id, Kind: pawl.CheckpointEmergency, Step: step}})
-}
-
-func (s *teller) view(why foreign.Moment) foreign.View {
-	return foreign.View{Now: noon.Add(24 * time.Hour), State: s.State, Plan: s.Plan, Status: s.State.StatusNow(true), Checkpoint: s.State.LastSave, Why: why}
-}
-
-// write writes the mirror, which written again does not change, and returns what was written.
-func (s *teller) write(why foreign.Moment) []string {
-	s.T.Helper()
-	before := slices.Clone(s.files)
-	made := gyoshu.New().Write(s.files, s.view(why))
-	var paths []string
-	for _, f := range made {
-		paths = append(paths, f.Path)
-		if old := before.Find(f.Path); old != nil && strings.HasSuffix(f.Path, "checkpoint.json") {
-			s.T.Errorf("%s is written a second time", f.Path)
-		}
-	}
-	s.files = with(s.files, made)
-	if again := gyoshu.New().Write(s.files, s.view(why)); len(again) > 0 {
-		s.T.Errorf("%s: written again, %s differs", why, again[0].Path)
-	}
-	return paths
-}
-
-// wouldResume is what Gyoshu itself would make of the files: the newest checkpoint, whatever it is, and the number behind it.
-func (s *teller) wouldResume() (id, stage string) {
-	s.T.Helper()
-	newest := ""
-	for _, f := range s.files {
-		if !strings.HasSuffix(f.Path, "/checkpoint.json") {
-			continue
-		}
-		var m struct{ CheckpointID, StageID, CreatedAt string }
-		if err := json.Unmarshal(f.Data, &m); err != nil {
-			s.T.Fatal(err)
-		}
-		if m.CreatedAt == newest {
-			s.T.Errorf("two checkpoints were made at %s", newest)
-		}
-		if m.CreatedAt > newest {
-			newest, id, stage = m.CreatedAt, m.CheckpointID, m.StageID
-		}
-	}
-	return id, stage
-}
 
 var csv = pawl.Outputs{"out/tides.csv": {SHA256: strings.Repeat("ab", 32), Size: 7}, "out/all": {SHA256: strings.Repeat("cd", 32), Size: 9, Files: 3},
 	"../x": {SHA256: strings.Repeat("ef", 32)}}
@@ -171,62 +91,6 @@ func TestWriteARun(t *testing.T) {
 	s.check()
 }
 
-func (s *teller) manifest(prefix string) *gyoshu.Manifest {
-	s.T.Helper()
-	for _, r := range gyoshu.Records(s.files, "", "") {
-		if strings.HasPrefix(r.ID, prefix) && r.Loads() {
-			return r.Manifest
-		}
-	}
-	s.T.Fatalf("there is no manifest %s…", prefix)
-	return nil
-}
-
-// check has all manifests checked by the checkers, and reads what was written.
-func (s *teller) check() {
-	t, ok := s.T.(*testing.T)
-	if !ok {
-		return
-	}
-	root := t.TempDir()
-	store(t, root, s.files)
-	var paths []string
-	for _, f := range s.files {
-		if strings.HasSuffix(f.Path, "checkpoint.json") {
-			paths = append(paths, filepath.Join(root, f.Path))
-		}
-	}
-	for _, c := range checkers {
-		for file, good := range checked(t, c, paths...) {
-			if !good {
-				t.Errorf("%s refuses %s", c[0], file)
-			}
-		}
-	}
-	r, found := gyoshu.New().Read(s.files, noon.Add(24*time.Hour))
-	if r.Status != pawl.StatusCompleted || r.Percent != 100 || r.ID != tideRun || r.Goal != "Predict tides" || len(r.Phases[0].Steps) != 4 {
-		t.Errorf("%+v", r)
-	}
-	for _, f := range found {
-		if f.Level == pawl.Bad {
-			t.Errorf("%+v", f)
-		}
-	}
-	if m := s.manifest("ckpt-000008"); len(m.Artifacts) != 1 || m.Artifacts[0] != (gyoshu.Artifact{Path: "out/tides.csv", SHA256: strings.Repeat("ab", 32), Size: 7}) {
-		t.Errorf("artifacts %+v", m.Artifacts)
-	}
-}
-
-// tideView is a moment of a run of the fixture's research.
-func tideView(t testing.TB) foreign.View {
-	s := newTeller(t)
-	s.start("S01_load_tides", 1)
-	s.done("S01_load_tides", 1, csv)
-	s.start("clean-2", 1)
-	s.cut("clean-2", 1, "1badcafe")
-	return s.view(foreign.Interrupted)
-}
-
 // TestWriteBesideOthers: of the files of a research that is there, only what pawl has to say changes.
 func TestWriteBesideOthers(t *testing.T) {
 	t.Parallel()
@@ -241,7 +105,7 @@ func TestWriteBesideOthers(t *testing.T) {
 	if diff := cmp.Diff(want, paths); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	after := with(files, made)
+	after := foreigntest.With(files, made)
 	changedLines(t, files, after, "reports/tide-levels/auto/loop-state.json",
 		"-  \"iteration\": 4,", "+  \"iteration\": 1,", "-  \"runId\": \"run-20260302-101500\",", "+  \"runId\": \""+tideRun+"\",",
 		"-  \"researchSessionID\": \"ses_tides\",", "+  \"researchSessionID\": \""+tideRun+"\",",
@@ -260,22 +124,6 @@ func TestWriteBesideOthers(t *testing.T) {
 	n, err := gyoshu.ReadNotebook(now)
 	if err != nil || len(n.Front.Runs) != 3 || n.Front.Runs[2].ID != tideRun || n.Front.Runs[1].Notes != "second try: more ports" || n.Front.Goal != "Predict tides within 5 cm" {
 		t.Errorf("%v %+v", err, n.Front)
-	}
-}
-
-// changedLines compares the lines that a file lost and gained with those wanted.
-func changedLines(t *testing.T, before, after foreign.Files, name string, want ...string) {
-	t.Helper()
-	old, now := strings.Split(string(before.Find(name).Data), "\n"), strings.Split(string(after.Find(name).Data), "\n")
-	var got []string
-	for i := range max(len(old), len(now)) {
-		if i < len(old) && i < len(now) && old[i] == now[i] {
-			continue
-		}
-		got = append(got, "-"+old[i], "+"+now[i])
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s: -want +got\n%s", name, diff)
 	}
 }
 
@@ -355,7 +203,7 @@ func TestStageNames(t *testing.T) {
 		s.start(step.ID, 1)
 		s.done(step.ID, 1, nil)
 	}
-	s.files = with(nil, gyoshu.New().Write(nil, s.view(foreign.Exported)))
+	s.files = foreigntest.With(nil, gyoshu.New().Write(nil, s.view(foreign.Exported)))
 	seen := map[string]bool{}
 	for _, r := range gyoshu.Records(s.files, "", "") {
 		if !r.Loads() || seen[r.Manifest.Stage] {
@@ -413,7 +261,7 @@ func FuzzWrite(f *testing.F) {
 				t.Errorf("it writes %q", file.Path)
 			}
 		}
-		if again := gyoshu.New().Write(with(odd, made), view); len(again) > 0 {
+		if again := gyoshu.New().Write(foreigntest.With(odd, made), view); len(again) > 0 {
 			t.Errorf("written again, %s differs\n%s", again[0].Path, again[0].Data)
 		}
 	})

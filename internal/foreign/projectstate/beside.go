@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/sqldump"
 )
 
@@ -23,7 +24,7 @@ func (w *writer) snapshots() {
 	}
 	last := w.State.Created
 	for _, row := range sameProject(w.source, snapshotsTable, w.project) {
-		if at, _, _ := parseTime(text(row, "snapshot_at")); at.After(last) {
+		if at, _, _ := foreign.ParseTime(text(row, "snapshot_at")); at.After(last) {
 			last = at
 		}
 	}
@@ -62,7 +63,7 @@ func (w *writer) projectRow(row *sqldump.Row) {
 	}
 	for _, column := range []string{"last_activity", "last_activity_at", "last_active_at", "last_updated", "updated_at"} {
 		v, there := row.Get(column)
-		if at, _, ok := parseTime(v.Text); there && (v.Kind == sqldump.Null || v.Kind == sqldump.Text && ok && w.State.Updated.After(at)) {
+		if at, _, ok := foreign.ParseTime(v.Text); there && (v.Kind == sqldump.Null || v.Kind == sqldump.Text && ok && w.State.Updated.After(at)) {
 			w.source.Set(row, column, sqldump.TextOf(likeTime(w.State.Updated.Truncate(time.Microsecond), w.model(v.Text))))
 		}
 	}

@@ -51,7 +51,7 @@ func world(there ...string) foreign.World {
 		Exists: func(path string) bool {
 			return strings.Contains(" "+strings.Join(there, " ")+" ", " "+path+" ")
 		},
-		Scan: func(since time.Time) doubt.Census {
+		Scan: func(since time.Time, _ ...string) doubt.Census {
 			c := doubt.Census{Since: since}
 			for i, name := range there {
 				c.Add(name, noon.Add(-time.Duration(i)*time.Hour), noon)

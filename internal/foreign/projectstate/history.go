@@ -31,7 +31,7 @@ func (r *reader) history(e *entry) history {
 	for _, s := range r.sources {
 		for _, row := range sameProject(s, historyTable, e.project) {
 			t := transaction{Row: row, id: text(row, "id"), change: text(row, "change_type")}
-			t.at, _, _ = parseTime(text(row, "occurred_at")) // one without a time is the oldest
+			t.at, _, _ = foreign.ParseTime(text(row, "occurred_at")) // one without a time is the oldest
 			t.payload, t.before = object(text(row, "payload")), object(text(row, "previous_state"))
 			h.transactions = append(h.transactions, t)
 		}

@@ -106,7 +106,7 @@ func (c codec) ReadIn(files foreign.Files, w foreign.World) (foreign.Reading, []
 	r := newReader(files, w)
 	e := r.pick(c.project)
 	if e == nil {
-		return foreign.Reading{System: System}, r.findings
+		return foreign.Reading{System: System}, r.Found()
 	}
-	return r.reading(e), r.findings
+	return r.reading(e), r.Found()
 }

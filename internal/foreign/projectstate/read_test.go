@@ -3,6 +3,7 @@ package projectstate_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl"
+	"pawl/internal/doubt"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/projectstate"
 )
@@ -42,7 +44,7 @@ func TestReadProgram(t *testing.T) {
 	if p := steps[2].Partial; p == nil || p.Last != "Created file src/tables.py" || len(p.Created) != 1 || p.Created[0] != "src/tables.py" {
 		t.Errorf("%+v", p)
 	}
-	if r.Percent != 50 || r.Position.StepID != "write_tables" || r.Next != "continue task write_tables as backend_dev: Created file src/tables.py" {
+	if r.Percent != 50 || r.Position.StepID != "write_tables" || r.Next != "continue task write_tables as backend_dev: Created file src/tables.py (named-file)" {
 		t.Errorf("%d%% %+v %s", r.Percent, r.Position, r.Next)
 	}
 	if r.Facts["metadata note"] != "it's late" || r.Facts["metadata tests_passing"] != "true" || r.Facts["phase"] != "implementation" {
@@ -159,7 +161,7 @@ func TestAFailedTaskIsNotDone(t *testing.T) {
 
 func TestGates(t *testing.T) {
 	t.Parallel()
-	r, findings := read(t, fixture(t, "inserts.sql"), world())
+	r, findings := read(t, fixture(t, "inserts.sql"), world("a.py"))
 	if len(r.Gates) != 2 || r.Gates[0].Ask != "The third identical failure" || r.Gates[0].Native != "loop_detected" || r.Gates[0].Answer != "" || r.Gates[0].Step != "refactor" ||
 		r.Gates[1].Answer != "approved" || r.Gates[1].Step != "" {
 		t.Errorf("%+v", r.Gates)
@@ -214,9 +216,26 @@ func TestAnUnknownStatusIsAsked(t *testing.T) {
 		t.Error(r.Status, r.Native)
 	}
 	finds(t, findings, pawl.Bad, `status "Thinking" is none of`)
-	if len(r.Gates) != 3 || r.Gates[0].Step != r.Position.StepID || !strings.Contains(r.Gates[0].Ask, `"Thinking"`) || r.Gates[0].Answer != "" || !strings.HasSuffix(r.Resume, "a person looks first") {
+	if len(r.Gates) != 3 || r.Gates[0].Purpose != pawl.ForRebuilt || !strings.Contains(r.Gates[0].Ask, `"Thinking"`) || r.Gates[0].Answer != "" || !strings.HasSuffix(r.Resume, "a person looks first") {
 		t.Errorf("%+v %s", r.Gates, r.Resume)
 	}
+}
+
+// A project that failed is not gone on with before a person has looked, whatever of it is left; meanwhile its row stays as it is.
+func TestAFailedProjectIsAsked(t *testing.T) {
+	t.Parallel()
+	files := fixture(t, "inserts.sql", "'active'", "'failed'")
+	r, _ := read(t, files, world())
+	if g := r.Gates[0]; r.Status != pawl.StatusFailed || g.Purpose != pawl.ForRebuilt || !g.Halts() || !strings.Contains(g.Ask, `is "failed", and its last action is "It's half done". May it be gone on with?`) {
+		t.Errorf("%s %+v", r.Status, r.Gates)
+	}
+	s := newTeller(t, files, first)
+	gate := r.Gates[0].Gate
+	gate.ID = gate.Identify()
+	s.Tell(pawl.GateOpened{Gate: gate})
+	says(t, s.write(), "status", "failed")
+	s.Tell(pawl.GateAnswered{Gate: gate.ID, Answer: pawl.Approved})
+	says(t, s.write(), "status", "active")
 }
 
 // Times without a zone are UTC, those of the future count for nothing, and what happened lately may still go on.
@@ -262,6 +281,55 @@ func TestThePromptsFactsHold(t *testing.T) {
 	} {
 		if !strings.Contains(r.Prompt, want) {
 			t.Errorf("no %q in\n%s", want, r.Prompt)
+		}
+	}
+}
+
+// TestTheCurrentTaskIsJudged: by the rules of the decision's guide, whatever the last action says and whichever files changed.
+func TestTheCurrentTaskIsJudged(t *testing.T) {
+	t.Parallel()
+	many := func(n int) []string {
+		var names []string
+		for i := range n {
+			names = append(names, fmt.Sprintf("f%d.py", i))
+		}
+		return names
+	}
+	for _, c := range []struct {
+		action, updated string
+		files           []string // changed at noon
+		word            pawl.VerdictWord
+		rule            string
+	}{
+		{"Created file src/tables.py", "10:00", []string{"src/tables.py"}, pawl.Continue, "named-file"},
+		{"Created file src/tables.py", "10:00", many(60), pawl.Restart, "named-file-missing"},
+		{"Working on tables", "10:00", []string{"a.py"}, pawl.Restart, "unclear"},
+		{"Working on tables", "10:00", many(51), pawl.HumanReview, "extensive-change"},
+		{"Working on tables", "10:00", nil, pawl.HumanReview, "no-recent-change"},
+		{"Created file src/tables.py", "10:00", nil, pawl.HumanReview, "no-recent-change"},
+		{"Completed refactor", "10:00", []string{"src/tables.py"}, pawl.HumanReview, "said-done"},
+		{"Working on tables", "25:00", []string{"a.py"}, pawl.HumanReview, "no-time"},
+	} {
+		w := world(c.files...)
+		w.Scan = func(since time.Time, _ ...string) doubt.Census {
+			census := doubt.Census{Since: since}
+			for _, name := range c.files {
+				census.Add(name, noon, noon)
+			}
+			return census
+		}
+		r, _ := read(t, fixture(t, "inserts.sql", "It''s half done", c.action, "28T10:00", "28T"+c.updated, "'pending'", "'denied'"), w)
+		if want := fmt.Sprintf("%s (%s): ", c.word, c.rule); !strings.HasPrefix(r.Facts["verdict"], want) || !strings.Contains(r.Next, "("+c.rule+")") {
+			t.Errorf("%s, %d files: %q, next %q, want %s", c.action, len(c.files), r.Facts["verdict"], r.Next, want)
+		}
+		asked := slices.ContainsFunc(r.Gates, func(g foreign.Gate) bool { return g.Purpose == pawl.ForStart && g.Step == "refactor" })
+		if prompt := foreign.PlanOf(r, "claude").Steps()[0].Agent.Prompt; asked != (c.word == pawl.HumanReview) || strings.Contains(prompt, "To go on: ") == asked {
+			t.Errorf("%s: asked is %v; the agent is told %q", c.rule, asked, prompt)
+		}
+	}
+	for _, status := range []string{"paused", "failed", "completed"} {
+		if r, _ := read(t, fixture(t, "inserts.sql", "'active'", "'"+status+"'"), world()); r.Facts["verdict"] != "" {
+			t.Errorf("%s: %s", status, r.Facts["verdict"])
 		}
 	}
 }

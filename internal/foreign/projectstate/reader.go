@@ -72,6 +72,9 @@ func (s *source) problems() []pawl.Finding {
 		if p.Cut {
 			f.Level, f.Hint = pawl.Bad, "bring back a whole copy of it"
 		}
+		if p.Unsure {
+			f.Level, f.Hint = pawl.Bad, "load it into a database, and name that or a new dump of it"
+		}
 		if sqldump.IsUTF16(s.Data) {
 			f.Hint = "iconv -f UTF-16 -t UTF-8 " + s.Path
 		}
@@ -80,27 +83,27 @@ func (s *source) problems() []pawl.Finding {
 	return found
 }
 
-// cut reports whether the file breaks off.
-func (s *source) cut() bool {
-	return slices.ContainsFunc(s.Problems, func(p sqldump.Problem) bool { return p.Cut })
+// doubtful returns why it is not known what is there once the file is loaded: it breaks off, or changes its rows in ways that
+// are not followed.
+func (s *source) doubtful() []pawl.Finding {
+	return slices.DeleteFunc(s.problems(), func(f pawl.Finding) bool { return f.Level != pawl.Bad })
 }
 
 // reader reads files, and notes what is odd about them.
 type reader struct {
-	world    foreign.World
-	sources  []*source
-	entries  []*entry // the one that counts of each project
-	findings []pawl.Finding
-	known    map[pawl.Finding]bool // the findings
-	naive    map[string]bool       // files whose times have no zone
+	foreign.Findings
+	world   foreign.World
+	sources []*source
+	entries []*entry        // the one that counts of each project
+	naive   map[string]bool // files whose times have no zone
 }
 
 func newReader(files foreign.Files, w foreign.World) *reader {
-	r := &reader{world: w, known: map[pawl.Finding]bool{}, naive: map[string]bool{}}
+	r := &reader{world: w, naive: map[string]bool{}}
 	for _, f := range files {
 		if s := (&source{File: f, Dump: sqldump.Read(f.Data, tables...)}); s.ours() {
 			r.sources = append(r.sources, s)
-			r.findings = append(r.findings, s.problems()...)
+			r.Find(s.problems()...)
 		}
 	}
 	r.readEntries()
@@ -109,10 +112,7 @@ func newReader(files foreign.Files, w foreign.World) *reader {
 
 func (r *reader) find(level pawl.Level, where, hint, format string, args ...any) {
 	f := pawl.Finding{Level: level, Where: where, Hint: hint, What: fmt.Sprintf(format, args...)}
-	if !r.known[f] {
-		r.known[f] = true
-		r.findings = append(r.findings, f)
-	}
+	r.Find(f)
 }
 
 func (r *reader) warn(where, format string, args ...any) {
@@ -183,7 +183,7 @@ func (r *reader) entry(s *source, row *sqldump.Row) *entry {
 // time reads a time. One of the future counts for nothing.
 func (r *reader) time(e *entry, row *sqldump.Row, columns ...string) time.Time {
 	written := text(row, columns...)
-	at, zoned, ok := parseTime(written)
+	at, zoned, ok := foreign.ParseTime(written)
 	switch {
 	case written == "":
 	case !ok:

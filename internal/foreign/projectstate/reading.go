@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/doubt"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
 )
@@ -35,9 +36,22 @@ func (r *reader) reading(e *entry) foreign.Reading {
 	r.saved(&out, e)
 	r.resume(&out, e, index >= 0 && steps[index].Partial != nil)
 	if r.world.Scan != nil {
-		out.Prompt = r.prompt(&out, e, r.world.Scan(e.updated.Add(-recent)))
+		c := r.census(e)
+		out.Prompt = r.prompt(&out, e, c)
+		if _, known := statusOf(e.native); index >= 0 && known && !r.nobody(e) && out.Status == pawl.StatusInterrupted {
+			r.judge(&out, e, &steps[index], c)
+		}
 	}
 	return out
+}
+
+// census counts the project's files without those that the tables are in: whoever keeps these up to date changes them.
+func (r *reader) census(e *entry) doubt.Census {
+	var own []string
+	for _, s := range r.sources {
+		own = append(own, s.Path, s.Path+"-wal", s.Path+"-shm", s.Path+"-journal")
+	}
+	return r.world.Scan(e.updated.Add(-recent), own...)
 }
 
 // steps returns the finished tasks, the current one and those that are left, and which is the current one, -1 for none.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
 	"pawl/internal/foreign/sqldump"
 )
@@ -48,7 +49,7 @@ func jsonOf(c sqldump.Cell) string {
 			return c.Text
 		}
 	case strings.HasSuffix(c.Column, "_at") || c.Column == "last_updated":
-		if at, _, ok := parseTime(c.Text); ok {
+		if at, _, ok := foreign.ParseTime(c.Text); ok {
 			return spaced(at.Format("2006-01-02T15:04:05.000000+00:00"))
 		}
 	}

@@ -31,7 +31,7 @@ func (c codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
 			r.verifyEntry(e)
 		}
 	}
-	return r.findings
+	return r.Found()
 }
 
 func (r *reader) verifyTable(s *source, t *sqldump.Table) {
@@ -70,7 +70,7 @@ func (r *reader) verifyOrphans(s *source) {
 }
 
 func (r *reader) verifyEntry(e *entry) {
-	before := len(r.findings)
+	before := len(r.Found())
 	status := r.status(e)
 	working := status == pawl.StatusActive || status == pawl.StatusInterrupted
 	switch {
@@ -97,7 +97,7 @@ func (r *reader) verifyEntry(e *entry) {
 		r.bad(e.where(), "the last action %s %s, which is not there", verb, file)
 	}
 	r.verifyRollbacks(e)
-	if !slices.ContainsFunc(r.findings[before:], func(f pawl.Finding) bool { return f.Level == pawl.Bad }) {
+	if !slices.ContainsFunc(r.Found()[before:], func(f pawl.Finding) bool { return f.Level == pawl.Bad }) {
 		r.find(pawl.OK, e.where(), "", "project %s is %s, with %d tasks completed and %d pending", e.project, e.native, len(e.completed), len(e.pending))
 	}
 }
@@ -110,7 +110,7 @@ func (r *reader) verifyRollbacks(e *entry) {
 		if t.change != "rollback_state" || !v.Is(splice.JSONString) {
 			continue
 		}
-		at, _, ok := parseTime(v.Text())
+		at, _, ok := foreign.ParseTime(v.Text())
 		if !ok {
 			continue
 		}

@@ -44,6 +44,7 @@ type writer struct {
 	entry   *entry    // the row as it is, nil where there is none
 	others  []*source // all that there are
 	project string
+	taken   string // where source is nil: the file that would be made, and is something else
 }
 
 func newWriter(files foreign.Files, v foreign.View, project string) *writer {
@@ -69,8 +70,8 @@ func (w *writer) choose(r *reader, files foreign.Files) {
 	}
 	for _, s := range r.sources {
 		t := s.Table(statesTable)
-		if t == nil || !t.Takes("project_id") || !t.Takes("status") || s.Was == nil && len(t.Rows) == 0 {
-			continue // a text that only makes the table is no dump: somebody's migration
+		if t == nil || !t.Takes("project_id") || !t.Takes("status") || s.Was == nil && len(t.Rows) == 0 && !s.Named {
+			continue // a text that only makes the table is no dump, unless somebody says so: somebody's migration
 		}
 		if w.source == nil || s.Was != nil && w.source.Was == nil {
 			w.source = s
@@ -83,34 +84,33 @@ func (w *writer) choose(r *reader, files foreign.Files) {
 	for _, f := range files {
 		if len(f.Data) == 0 {
 			made = f
-		} else if f.Path == made.Path {
-			return // something else is called so
+		} else if f.Path == made.Path || f.Named {
+			w.taken = f.Path // by something else
+			return
 		}
 	}
 	made.Data = nil
 	w.source = &source{File: made, Dump: sqldump.Read([]byte(schemaOf(made)))}
 }
 
-// Refuses says what breaks off, or has no room for the run's row: what is not read to its end is not written into, nor is a new
-// row made beside it, for the old one may be in what is missing.
+// Refuses says what breaks off, changes its rows later on, or has no room for the run's row: what is not known as it will be
+// loaded is not written into, nor is a new row made beside it, for the old one may be in what is missing.
 func (c codec) Refuses(files foreign.Files, run *pawl.State) []pawl.Finding {
 	return newWriter(files, foreign.View{State: run, Now: run.Updated}, c.projectOf(run)).refuses()
 }
 
 func (w *writer) refuses() []pawl.Finding {
 	if w.source == nil {
-		return []pawl.Finding{{Level: pawl.Bad, Where: newDump, What: "it is no dump with rows of " + statesTable + ", and is not written over",
+		return []pawl.Finding{{Level: pawl.Bad, Where: w.taken, What: "it is no dump with rows of " + statesTable + ", and is not written over",
 			Hint: "bring back a copy of it, or move it out of the way"}}
 	}
 	look := []*source{w.source}
 	if w.entry == nil {
-		look = append(look, w.others...)
+		look = append(look, slices.DeleteFunc(slices.Clone(w.others), func(s *source) bool { return s == w.source })...)
 	}
 	var found []pawl.Finding
 	for _, s := range look {
-		if s.cut() {
-			found = append(found, s.problems()...)
-		}
+		found = append(found, s.doubtful()...)
 	}
 	if gone := w.entry == nil && w.State.Imported == System && w.State.ImportedAs == w.project; gone && len(found) == 0 && len(w.others) > 0 {
 		found = append(found, pawl.Finding{Level: pawl.Bad, Where: w.others[0].Path, Hint: "bring back a whole copy of it",
@@ -145,8 +145,12 @@ func orNull(said string, most int) sqldump.Value {
 	return sqldump.TextOf(clip(said, most))
 }
 
-// status returns the run's status in the table's words. A run that waits for a person, or was cut off, is to be gone on with.
+// status returns the run's status in the table's words. A run that waits for a person, or was cut off, is to be gone on with; as
+// long as it is asked whether it may be, it is what it was.
 func (w *writer) status() string {
+	if w.entry != nil && slices.ContainsFunc(w.State.OpenGates(), func(g *pawl.GateState) bool { return g.Purpose == pawl.ForRebuilt }) {
+		return w.entry.native
+	}
 	switch w.Status {
 	case pawl.StatusPaused, pawl.StatusStopped:
 		return "paused"
@@ -220,7 +224,7 @@ func (w *writer) stamp() {
 
 // model returns how times are written: as the one that is there, or any other of the table, or as a file of this kind has it.
 func (w *writer) model(there string) string {
-	if _, _, ok := parseTime(there); ok {
+	if _, _, ok := foreign.ParseTime(there); ok {
 		return there
 	}
 	for _, row := range w.source.Table(statesTable).Rows {
@@ -240,7 +244,7 @@ func (w *writer) add(t *sqldump.Table, values map[string]sqldump.Value) {
 	for _, column := range []string{"last_updated", "updated_at"} {
 		values[column] = sqldump.TextOf(likeTime(w.State.Updated, w.model("")))
 	}
-	if slices.Contains(t.Columns, "id") {
+	if t.Gives("id") {
 		values["id"] = w.nextID(t)
 	}
 	var row []sqldump.Pair
@@ -254,12 +258,14 @@ func (w *writer) add(t *sqldump.Table, values map[string]sqldump.Value) {
 	w.source.Append(t, row)
 }
 
-// nextID returns the id of a new row, and lets the sequence count it.
+// nextID returns the id of a new row, and lets the sequence count it. A row without one gets the next one of its database.
 func (w *writer) nextID(t *sqldump.Table) sqldump.Value {
 	last := 0
 	for _, row := range t.Rows {
 		if id, err := strconv.Atoi(text(row, "id")); err == nil {
 			last = max(last, id)
+		} else {
+			last++
 		}
 	}
 	for _, c := range w.source.Counters {

@@ -169,7 +169,7 @@ func TestNoTaskIsLeftToNobody(t *testing.T) {
 		tell()
 		s.write()
 		r, _ := read(t, s.files, foreign.World{Now: s.State.Updated})
-		if len(r.Gates) > 0 {
+		if asks := len(r.Gates) > 0; asks != s.State.Ended() {
 			t.Errorf("after %d: %+v", s.State.Seq, r.Gates)
 		}
 		for _, f := range projectstate.Codec.Verify(s.files, foreign.World{Now: s.State.Updated}) {
@@ -363,6 +363,22 @@ func TestANewRow(t *testing.T) {
 	says(t, s.write(), "status", "active", "last_updated", "2026-02-28 12:03:00.000000", "created_at", "2026-02-28 12:01:00.000000")
 }
 
+// Where the rows leave their id to the database, a new one does too; one that has to name it takes none that the database gave.
+func TestANewRowIsCountedAsTheOthers(t *testing.T) {
+	t.Parallel()
+	const made = "CREATE TABLE project_state (id INTEGER PRIMARY KEY, project_id VARCHAR(36) NOT NULL UNIQUE, status VARCHAR(50) NOT NULL);\n"
+	const row = "INSERT INTO project_state (project_id, status) VALUES ('" + first + "', 'active');\n"
+	for dump, want := range map[string]string{
+		made + row: "", made + row + "INSERT INTO project_state VALUES (2, '" + second + "', 'active');\n": "3",
+	} {
+		s := newTeller(t, foreign.Files{{Path: "dump.sql", Data: []byte(dump)}}, "")
+		got := s.write()
+		if v, named := got.Get("id"); v.Text != want || named != (want != "") {
+			t.Errorf("the id is %q, want %q, in\n%s", v.Text, want, s.files[0].Data)
+		}
+	}
+}
+
 // Before anything happens to an imported project, its file stays as it was found.
 func TestNothingHappenedYet(t *testing.T) {
 	t.Parallel()
@@ -453,6 +469,91 @@ func TestWhatIsNotWrittenInto(t *testing.T) {
 		}
 		if refuses := projectstate.Codec.(foreign.Refuser).Refuses(s.files, s.State); len(refuses) == 0 || refuses[0].Level != pawl.Bad || !strings.HasPrefix(refuses[0].Where, "project_state.sql") {
 			t.Errorf("%s: %+v", name, refuses)
+		}
+	}
+}
+
+// A text that changes its rows later on, or does not give them as they are, is not written into, and it is said in which line.
+func TestWhatIsChangedLaterIsNotWritten(t *testing.T) {
+	t.Parallel()
+	whole := string(fixture(t, "inserts.sql")[0].Data)
+	for _, later := range []string{
+		"UPDATE project_state SET status = 'completed';", "DELETE FROM gates;", "INSERT INTO project_state SELECT * FROM old;",
+		"INSERT INTO project_state (project_id, status) VALUES ('" + first + "', 'x') ON CONFLICT (project_id) DO UPDATE SET status = lower(EXCLUDED.status);",
+	} {
+		line := fmt.Sprintf("dump.sql:%d", strings.Count(whole, "\n")+1)
+		files := foreign.Files{{Path: "dump.sql", Data: []byte(whole + later + "\n")}}
+		for _, of := range []string{first, ""} { // there already, and new
+			s := newTeller(t, files, of)
+			s.done("08")
+			if out := projectstate.Codec.Write(s.files, s.view(true)); len(out) > 0 {
+				t.Errorf("%s: written:\n%s", later, cmp.Diff(whole+later+"\n", string(out[0].Data)))
+			}
+			refuses := projectstate.Codec.(foreign.Refuser).Refuses(s.files, s.State)
+			if len(refuses) != 1 || refuses[0].Level != pawl.Bad || refuses[0].Where != line || !strings.HasPrefix(refuses[0].Hint, "load it into a database") {
+				t.Errorf("%s: %+v", later, refuses)
+			}
+		}
+		r, findings := read(t, files, world())
+		finds(t, findings, pawl.Bad, "")
+		finds(t, projectstate.Codec.Verify(files, world()), pawl.Bad, "")
+		if g := r.Gates[0]; g.Purpose != pawl.ForRebuilt || !strings.Contains(g.Ask, line) || g.Answer != "" {
+			t.Errorf("%s: nobody is asked: %+v", later, g)
+		}
+	}
+}
+
+// Of rows of one key that which is loaded is read, and written.
+func TestTheRowThatIsLoadedCounts(t *testing.T) {
+	t.Parallel()
+	const made = "CREATE TABLE project_state (id INTEGER PRIMARY KEY, project_id VARCHAR(36) UNIQUE, current_task_id TEXT, current_agent_id TEXT, last_action TEXT, status TEXT, metadata TEXT);\n"
+	const row = "INSERT INTO project_state (project_id, current_task_id, current_agent_id, status) VALUES ('" + first + "', '08', '%s', '%s')"
+	for end, want := range map[string]string{
+		"ON CONFLICT (project_id) DO NOTHING": "active a", "ON CONFLICT (project_id) DO UPDATE SET status = EXCLUDED.status": "paused a",
+		"ON CONFLICT (project_id) DO UPDATE SET status = 'completed', current_agent_id = EXCLUDED.current_agent_id": "completed b",
+	} {
+		files := foreign.Files{{Path: "dump.sql", Data: fmt.Appendf(nil, made+row+";\n"+row+" %s;\n", "a", "active", "b", "paused", end)}}
+		r, findings := read(t, files, world())
+		if got := r.Native + " " + r.Facts["agent"]; got != want || len(worst(findings)) > 0 {
+			t.Errorf("%s: %s, want %s, %v", end, got, want, worst(findings))
+		}
+		for _, f := range projectstate.Codec.Verify(files, world()) {
+			if f.Level == pawl.Bad && want != "completed b" {
+				t.Errorf("%s: %v", end, f)
+			}
+		}
+		s := newTeller(t, files, first)
+		s.done("08")
+		s.Tell(pawl.RunPaused{Why: "on holiday"})
+		says(t, s.write(), "status", "paused", "current_task_id", "read_tides", "last_action", "Paused: on holiday")
+	}
+}
+
+// Whoever names a file has the run's row in that file, or is told why not: never in another one.
+func TestTheFileThatIsNamedIsWritten(t *testing.T) {
+	t.Parallel()
+	made, _, _ := strings.Cut(string(fixture(t, "inserts.sql")[0].Data), "INSERT INTO project_state ")
+	for data, refused := range map[string]string{
+		made: "", "": "", "-- mine\n": "it is no dump with rows of project_state",
+		made + "COPY project_state FROM stdin WITH (FORMAT csv);\n1,x\n\\.\n": "a COPY with options is not taken in",
+		made + "INSERT INTO project_state SELECT * FROM old;\n":               "rows that are not given by VALUES are not taken in",
+		made + "INSERT INTO project_state SET status = 'active';\n":           "rows that are not given by VALUES are not taken in",
+	} {
+		s := newTeller(t, foreign.Files{{Path: "dump.sql", Data: []byte(data), Named: true}}, "")
+		out := projectstate.Codec.Write(s.files, s.view(true))
+		refuses := projectstate.Codec.(foreign.Refuser).Refuses(s.files, s.State)
+		if refused == "" && (len(out) != 1 || out[0].Path != "dump.sql" || len(refuses) > 0) {
+			t.Errorf("%q: %+v %+v", data, out, refuses)
+		}
+		if refused != "" && (len(out) > 0 || len(refuses) != 1 || !strings.Contains(refuses[0].What, refused) || !strings.HasPrefix(refuses[0].Where, "dump.sql")) {
+			t.Errorf("%q: %+v %+v", data, out, refuses)
+		}
+		if data == made && len(out) == 1 {
+			s.files = out
+			says(t, s.row(), "status", "active", "current_task_id", "08")
+			if _, named := s.row().Get("id"); named {
+				t.Errorf("its sequence does not count %s", out[0].Data)
+			}
 		}
 	}
 }

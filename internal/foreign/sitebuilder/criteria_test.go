@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/sitebuilder"
 )
 
@@ -43,7 +44,7 @@ func TestCriteria(t *testing.T) {
 		t.Errorf("all: %v, %s", met, why)
 	}
 	r, _ := sitebuilder.Codec.(foreign.Witness).ReadIn(files, w)
-	s := step(t, r, "T001")
+	s := foreigntest.Step(t, r, "T001")
 	checks := s.Checks("sitebuilder", "a folder's", false)
 	if got, want := checks["links_work"], `pawl verify --as sitebuilder --step T001 --criterion='links_work' -- 'a folder'\''s'`; got != want {
 		t.Errorf("%s", got)
@@ -61,15 +62,15 @@ func TestCriteria(t *testing.T) {
 func TestCriteriaOfTheRegistry(t *testing.T) {
 	t.Parallel()
 	r, _ := read(t, team(t))
-	if got := step(t, r, "T001").Checks("sitebuilder", "", false); got["links_work"] == "" || got["It says who we are"] != "" || got["site/index.html is there"] == "" {
+	if got := foreigntest.Step(t, r, "T001").Checks("sitebuilder", "", false); got["links_work"] == "" || got["It says who we are"] != "" || got["site/index.html is there"] == "" {
 		t.Errorf("%v", got)
 	}
-	if got := step(t, r, "T040").Checks("sitebuilder", "", false); got != nil {
+	if got := foreigntest.Step(t, r, "T040").Checks("sitebuilder", "", false); got != nil {
 		t.Errorf("it is done, and to be checked: %v", got)
 	}
 	files := foreign.Files{*team(t).Find(base + "tasks/TASK-REGISTRY.md")}
 	r, _ = read(t, files)
-	s := step(t, r, "T001")
+	s := foreigntest.Step(t, r, "T001")
 	for _, name := range []string{"It says who we are", "It links to all others", "It has a head with: title, date", "HTML is valid", "site/index.html is there"} {
 		if s.Checks("sitebuilder", "", false)[name] == "" {
 			t.Errorf("nobody checks %q: %v", name, s.Criteria)

@@ -8,6 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"pawl"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/sitebuilder"
 )
 
@@ -28,7 +29,7 @@ func TestTheDocumentsBlocks(t *testing.T) {
 			t.Parallel()
 			files := one("migration-T070.json", string(f.Data))
 			r, findings := read(t, files)
-			got := step(t, r, "T070")
+			got := foreigntest.Step(t, r, "T070")
 			if !strings.HasSuffix(base, string(got.Status)) || len(findings) > 0 {
 				t.Errorf("%s: %s %+v", got.Status, got.Why, findings)
 			}

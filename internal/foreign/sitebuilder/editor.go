@@ -3,6 +3,7 @@ package sitebuilder
 import (
 	"time"
 
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
 )
 
@@ -77,7 +78,7 @@ func (e *editor) take(next []byte, err error) {
 
 // setTime sets a time, unless the same second stands there in whatever form.
 func (e *editor) setTime(at time.Time, path ...string) {
-	if was, _ := parseTime(e.says(path...)); !at.IsZero() && was.Unix() != at.Unix() {
+	if was, _, _ := foreign.ParseTime(e.says(path...)); !at.IsZero() && was.Unix() != at.Unix() {
 		e.set(stamp(at), path...)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/sitebuilder"
 )
 
@@ -61,19 +62,6 @@ func read(t testing.TB, files foreign.Files) (foreign.Reading, []pawl.Finding) {
 	return sitebuilder.Codec.Read(files, now)
 }
 
-func step(t testing.TB, r foreign.Reading, id pawl.StepID) foreign.Step {
-	t.Helper()
-	for _, phase := range r.Phases {
-		for _, s := range phase.Steps {
-			if s.ID == id {
-				return s
-			}
-		}
-	}
-	t.Fatalf("there is no step %s", id)
-	return foreign.Step{}
-}
-
 // found reports whether a finding has these texts in what it says and where.
 func found(findings []pawl.Finding, level pawl.Level, where, what string) bool {
 	return slices.ContainsFunc(findings, func(f pawl.Finding) bool {
@@ -88,19 +76,6 @@ func want(t testing.TB, findings []pawl.Finding, level pawl.Level, where, what s
 	}
 }
 
-// with returns files with others written over them.
-func with(files foreign.Files, written []foreign.File) foreign.Files {
-	all := slices.Clone(files)
-	for _, f := range written {
-		if old := all.Find(f.Path); old != nil {
-			*old = f
-		} else {
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
 // edited returns files one of which has a text replaced.
 func edited(t testing.TB, files foreign.Files, name, from, to string) foreign.Files {
 	t.Helper()
@@ -108,5 +83,5 @@ func edited(t testing.TB, files foreign.Files, name, from, to string) foreign.Fi
 	if f == nil || !strings.Contains(string(f.Data), from) {
 		t.Fatalf("%s does not say %q", path.Base(name), from)
 	}
-	return with(files, []foreign.File{{Path: name, Data: []byte(strings.Replace(string(f.Data), from, to, 1))}})
+	return foreigntest.With(files, []foreign.File{{Path: name, Data: []byte(strings.Replace(string(f.Data), from, to, 1))}})
 }

@@ -62,25 +62,15 @@ func FuzzWrite(f *testing.F) {
 				t.Fatalf("%s is no JSON:\n%s", m.Path, m.Data)
 			}
 		}
-		if again := sitebuilder.Codec.Write(with(files, made), s.view()); len(again) > 0 {
-			t.Fatalf("written again, %s differs:\n%s\n%s", again[0].Path, with(files, made).Find(again[0].Path).Data, again[0].Data)
+		if again := sitebuilder.Codec.Write(foreigntest.With(files, made), s.view()); len(again) > 0 {
+			t.Fatalf("written again, %s differs:\n%s\n%s", again[0].Path, foreigntest.With(files, made).Find(again[0].Path).Data, again[0].Data)
 		}
 	})
 }
 
-// unpacked returns the files of an archive that the codec asks for, each path once. (The parser of txtar panics on some
-// inputs.)
+// unpacked returns the files of an archive that the codec asks for.
 func unpacked(data []byte) foreign.Files {
-	var files foreign.Files
-	_, rest, _ := strings.Cut("\n"+string(data), "\n-- ")
-	for part := range strings.SplitSeq(rest, "\n-- ") {
-		name, text, _ := strings.Cut(part, "\n")
-		name, err := foreign.Inside(strings.TrimSuffix(strings.TrimSuffix(name, "\r"), " --"))
-		if err == nil && foreign.Wanted(sitebuilder.Codec.Wants(), name) && files.Find(name) == nil {
-			files = append(files, foreign.File{Path: name, Data: []byte(text)})
-		}
-	}
-	return files
+	return foreigntest.Wanted(sitebuilder.Codec, foreigntest.Unpack(data))
 }
 
 func addFixture(f *testing.F) {

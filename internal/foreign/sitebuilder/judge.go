@@ -241,11 +241,11 @@ func (r *reader) describe(j *job) {
 func (r *reader) whereOf(j *job) string {
 	switch {
 	case j.point != nil:
-		return where(j.point.file, j.point.line)
+		return foreign.Where(j.point.file, j.point.line)
 	case j.entry != nil:
-		return where(r.registry(), j.entry.line)
+		return foreign.Where(r.registry(), j.entry.line)
 	}
-	return where(r.status(), j.stream.line)
+	return foreign.Where(r.status(), j.stream.line)
 }
 
 // items returns a job's subtasks. One whose output is claimed and not there is not done.

@@ -104,7 +104,7 @@ func (r *reader) readField(m *message, key, value string, line int) {
 	case "Timestamp":
 		m.at = r.time(m.file, line, value)
 	case "Expires":
-		m.expires, _ = parseTime(value) // "until acknowledged" is no time
+		m.expires, _, _ = foreign.ParseTime(value) // "until acknowledged" is no time
 	}
 }
 

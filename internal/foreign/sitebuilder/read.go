@@ -16,14 +16,13 @@ import (
 // reader gathers what the files of one team say.
 type reader struct {
 	place
-	files    foreign.Files
-	index    map[string]int // path → where it is among them
-	world    foreign.World
-	now      time.Time
-	clock    clock
-	out      foreign.Reading
-	findings []pawl.Finding
-	told     map[pawl.Finding]bool
+	foreign.Findings
+	files foreign.Files
+	index map[string]int // path → where it is among them
+	world foreign.World
+	now   time.Time
+	clock clock
+	out   foreign.Reading
 
 	board    board
 	tasks    []*task // of the registry
@@ -56,7 +55,7 @@ func read(files foreign.Files, w foreign.World) *reader {
 	}
 	r.place = all[0]
 	for _, p := range all[1:] {
-		r.find(pawl.Finding{Level: pawl.Warn, What: "there is another team here; it was not read", Where: strings.TrimSuffix(p.base, "/"),
+		r.Find(pawl.Finding{Level: pawl.Warn, What: "there is another team here; it was not read", Where: strings.TrimSuffix(p.base, "/"),
 			Hint: "pawl import sitebuilder " + strings.TrimSuffix(p.root, "/")})
 	}
 	r.readRegistry()
@@ -69,7 +68,7 @@ func read(files foreign.Files, w foreign.World) *reader {
 }
 
 func newReader(files foreign.Files, w foreign.World) *reader {
-	r := &reader{files: files, index: make(map[string]int, len(files)), world: w, now: w.Now, told: map[pawl.Finding]bool{}}
+	r := &reader{files: files, index: make(map[string]int, len(files)), world: w, now: w.Now}
 	for i, f := range files {
 		r.index[f.Path] = i
 	}
@@ -205,7 +204,7 @@ func (r *reader) identify() {
 
 // time reads a time, and notes what is odd about it.
 func (r *reader) time(file string, line int, text string) time.Time {
-	at, zoned := parseTime(text)
+	at, zoned, _ := foreign.ParseTime(text)
 	switch {
 	case at.IsZero():
 		r.warn(file, line, "this is no time: "+splice.Quote(text), "write it as "+stamp(r.now))
@@ -227,27 +226,11 @@ func (r *reader) fact(name, text string) {
 }
 
 func (r *reader) warn(file string, line int, what, hint string) {
-	r.find(pawl.Finding{Level: pawl.Warn, What: what, Where: where(file, line), Hint: hint})
+	r.Find(pawl.Finding{Level: pawl.Warn, What: what, Where: foreign.Where(file, line), Hint: hint})
 }
 
 func (r *reader) bad(file string, line int, what, hint string) {
-	r.find(pawl.Finding{Level: pawl.Bad, What: what, Where: where(file, line), Hint: hint})
-}
-
-// find notes a finding once.
-func (r *reader) find(f pawl.Finding) {
-	if !r.told[f] {
-		r.told[f] = true
-		r.findings = append(r.findings, f)
-	}
-}
-
-// where returns the place of a finding.
-func where(file string, line int) string {
-	if line <= 0 {
-		return file
-	}
-	return file + ":" + strconv.Itoa(line)
+	r.Find(pawl.Finding{Level: pawl.Bad, What: what, Where: foreign.Where(file, line), Hint: hint})
 }
 
 func orNone(text string) string { return cmp.Or(text, "without a status") }

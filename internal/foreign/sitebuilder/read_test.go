@@ -12,6 +12,7 @@ import (
 
 	"pawl"
 	"pawl/internal/foreign"
+	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/sitebuilder"
 )
 
@@ -39,7 +40,7 @@ func TestRead(t *testing.T) {
 	if r.Position.StepID != "T060" || r.Position.Step != 5 || r.Position.Item != 19 || r.Position.ItemTotal != 29 {
 		t.Errorf("%+v", r.Position)
 	}
-	s := step(t, r, "T060")
+	s := foreigntest.Step(t, r, "T060")
 	if s.Name != "Convert the leaflets" || !strings.HasPrefix(s.Resume, "Continue from leaflet-20") || s.Reviews["agent_5"] != 71 || s.Facts["reviews_open"] != "agent_4" {
 		t.Errorf("%+v", s)
 	}
@@ -49,7 +50,7 @@ func TestRead(t *testing.T) {
 	if s.Items[0].Outputs[0] != "docs/content-extraction/leaflets/leaflet-01.md" || s.Items[2].Status != pawl.ItemRunning {
 		t.Errorf("%+v", s.Items)
 	}
-	if d := step(t, r, "T040"); d.Facts["effort"] != "1.5 h of about 1 h (S)" || d.Ended.IsZero() {
+	if d := foreigntest.Step(t, r, "T040"); d.Facts["effort"] != "1.5 h of about 1 h (S)" || d.Ended.IsZero() {
 		t.Errorf("%+v", d)
 	}
 	want(t, findings, pawl.Warn, "STATUS.md:23", "lies in the future")
@@ -69,7 +70,7 @@ func TestReadsWithoutLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := strings.Split(strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(f.Path, points), ".json"), "-complete"), "-")[1]
-		data, err := json.Marshal([]any{step(t, r, pawl.StepID(name)), r.Blockers})
+		data, err := json.Marshal([]any{foreigntest.Step(t, r, pawl.StepID(name)), r.Blockers})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +128,7 @@ func TestLineEndsAndMarksDoNotMatter(t *testing.T) {
 func TestUnmetCriteriaAreNotDone(t *testing.T) {
 	t.Parallel()
 	r, _ := read(t, team(t))
-	s := step(t, r, "T001")
+	s := foreigntest.Step(t, r, "T001")
 	if s.Status != pawl.Pending || s.Why != "it says that it is complete, and is not: links_work; review by agent_4: 60, and 70 is wanted" {
 		t.Errorf("%s %s", s.Status, s.Why)
 	}
@@ -136,7 +137,7 @@ func TestUnmetCriteriaAreNotDone(t *testing.T) {
 		t.Errorf("%s", prompt)
 	}
 	short, _ := read(t, one("content-T1.json", `{"status":"complete","subtasks":{"total":3,"completed":2}}`))
-	if s := step(t, short, "T1"); s.Status != pawl.Pending || !strings.Contains(s.Why, "subtasks: 2 of 3") {
+	if s := foreigntest.Step(t, short, "T1"); s.Status != pawl.Pending || !strings.Contains(s.Why, "subtasks: 2 of 3") {
 		t.Errorf("%s %s", s.Status, s.Why)
 	}
 }
@@ -146,14 +147,14 @@ func TestClaimedFilesAreLookedFor(t *testing.T) {
 	t.Parallel()
 	witness := sitebuilder.Codec.(foreign.Witness)
 	r, _ := witness.ReadIn(team(t), world("site/style.css", "docs/content-extraction/leaflets/08.md"))
-	if s := step(t, r, "T040"); s.Status != pawl.Done {
+	if s := foreigntest.Step(t, r, "T040"); s.Status != pawl.Done {
 		t.Errorf("its file is there: %s", s.Status)
 	}
-	if items := step(t, r, "T060").Items; items[0].Status != pawl.ItemPending || items[1].Status != pawl.ItemIsDone || items[1].Outputs[0] != "docs/content-extraction/leaflets/08.md" {
+	if items := foreigntest.Step(t, r, "T060").Items; items[0].Status != pawl.ItemPending || items[1].Status != pawl.ItemIsDone || items[1].Outputs[0] != "docs/content-extraction/leaflets/08.md" {
 		t.Errorf("%+v", items)
 	}
 	r, findings := witness.ReadIn(team(t), world())
-	if s := step(t, r, "T040"); s.Status != pawl.Pending || !strings.Contains(s.Goal, "make site/style.css again") {
+	if s := foreigntest.Step(t, r, "T040"); s.Status != pawl.Pending || !strings.Contains(s.Goal, "make site/style.css again") {
 		t.Errorf("%s %s", s.Status, s.Goal)
 	}
 	want(t, findings, pawl.Warn, "technical-T040-complete.json", "1 of the files that it claims are not there: site/style.css")
@@ -176,7 +177,7 @@ func TestNewerClockCounts(t *testing.T) {
 	} {
 		files := one("content-T1.json", fmt.Sprintf(`{"status":"in_progress","updated_at":%q,"heartbeat":{"last_beat":%q}}`, c.updated, c.beat))
 		r, findings := read(t, files)
-		if s := step(t, r, "T1"); s.Status != c.status {
+		if s := foreigntest.Step(t, r, "T1"); s.Status != c.status {
 			t.Errorf("%s %s: %s", c.updated, c.beat, s.Status)
 		}
 		odd := c.updated == "yesterday" || len(c.updated) == 19 || strings.Contains(c.beat, "T16")
@@ -192,7 +193,7 @@ func TestOneScaleOfSilence(t *testing.T) {
 	for minutes, word := range map[int]string{9: "", 11: "timed out", 29: "timed out", 31: "stalled"} {
 		at := now.Add(-time.Duration(minutes) * time.Minute).Format(time.RFC3339)
 		r, _ := read(t, one("content-T1.json", `{"status":"in_progress","updated_at":"`+at+`"}`))
-		if why := step(t, r, "T1").Why; !strings.HasPrefix(why, word) || word == "" && why != "" {
+		if why := foreigntest.Step(t, r, "T1").Why; !strings.HasPrefix(why, word) || word == "" && why != "" {
 			t.Errorf("after %d minutes: %q", minutes, why)
 		}
 	}
@@ -229,7 +230,7 @@ func TestArchiveAndCurrent(t *testing.T) {
 		if c.current != "" {
 			files = append(files, one("content-T1.json", c.current)...)
 		}
-		if r, _ := read(t, files); step(t, r, "T1").Status != c.status || len(r.Phases[0].Steps) != 1 {
+		if r, _ := read(t, files); foreigntest.Step(t, r, "T1").Status != c.status || len(r.Phases[0].Steps) != 1 {
 			t.Errorf("%s %s: %+v", c.current, c.archived, r.Phases[0].Steps)
 		}
 	}
@@ -239,7 +240,7 @@ func TestArchiveAndCurrent(t *testing.T) {
 func TestBrokenJSONIsReadLineByLine(t *testing.T) {
 	t.Parallel()
 	r, findings := read(t, one("content-T1.json", "{\n  \"status\": \"complete\",\n  \"task_title\": \"The page\",\n  \"progress_percent\": 80,\n  \"files_created\": [\"a\",]\n}\n"))
-	s := step(t, r, "T1")
+	s := foreigntest.Step(t, r, "T1")
 	if s.Status != pawl.Pending || s.Native != "complete" || s.Name != "The page" || s.Facts["progress_percent"] != "80" {
 		t.Errorf("%+v", s)
 	}
@@ -262,7 +263,7 @@ func TestUnreadCheckpointKeepsItsTask(t *testing.T) {
 		t.Errorf("the steps are %+v", r.Phases)
 	}
 	for _, id := range []pawl.StepID{"T060", "T002"} {
-		if s := step(t, r, id); s.Status != pawl.Pending || s.Why == "" {
+		if s := foreigntest.Step(t, r, id); s.Status != pawl.Pending || s.Why == "" {
 			t.Errorf("task %s is %s: %s", id, s.Status, s.Why)
 		}
 	}
@@ -276,8 +277,8 @@ func TestPathsNeverLeadOutside(t *testing.T) {
 	files := one("content-T1.json", `{"status":"complete","files_created":["../x","/etc/passwd","a/../../b","C:\\x","nul.txt","~/x","ok.txt",7],
 		"subtasks":{"items":[{"id":"i","status":"complete","output":"../../y"}]}}`)
 	r, findings := sitebuilder.Codec.(foreign.Witness).ReadIn(files, w)
-	if !slices.Equal(asked, []string{"ok.txt"}) || len(step(t, r, "T1").Claims) != 1 {
-		t.Errorf("asked for %v, claims %v", asked, step(t, r, "T1").Claims)
+	if !slices.Equal(asked, []string{"ok.txt"}) || len(foreigntest.Step(t, r, "T1").Claims) != 1 {
+		t.Errorf("asked for %v, claims %v", asked, foreigntest.Step(t, r, "T1").Claims)
 	}
 	if len(findings) != 7 {
 		t.Errorf("%+v", findings)
@@ -288,16 +289,16 @@ func TestPathsNeverLeadOutside(t *testing.T) {
 func TestRegistry(t *testing.T) {
 	t.Parallel()
 	r, findings := read(t, team(t))
-	if diff := cmp.Diff([]pawl.StepID{"T040", "T060"}, step(t, r, "T001").Needs); diff != "" {
+	if diff := cmp.Diff([]pawl.StepID{"T040", "T060"}, foreigntest.Step(t, r, "T001").Needs); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	open := edited(t, team(t), points+"content-T001.json", `"status": "complete"`, `"status": "in_progress"`)
 	want(t, findings, pawl.Warn, "TASK-REGISTRY.md", `task T001 depends on "T999", which is nowhere`)
 	r, _ = read(t, open)
-	if s := step(t, r, "T001"); !strings.Contains(s.Goal, "It is complete when:\n- It says who we are\n- It links to all others\n- It has a head with: title, date\n\nWhat is met") || s.Facts["tests_passing"] != "HTML is valid" {
+	if s := foreigntest.Step(t, r, "T001"); !strings.Contains(s.Goal, "It is complete when:\n- It says who we are\n- It links to all others\n- It has a head with: title, date\n\nWhat is met") || s.Facts["tests_passing"] != "HTML is valid" {
 		t.Errorf("%q %v", s.Goal, s.Facts)
 	}
-	if diff := cmp.Diff([]pawl.StepID{"T001"}, step(t, r, "T003").Needs); diff != "" {
+	if diff := cmp.Diff([]pawl.StepID{"T001"}, foreigntest.Step(t, r, "T003").Needs); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	circle := foreign.Files{{Path: base + "tasks/TASK-REGISTRY.md", Data: []byte("```yaml\nid: A\ndependencies: [B]\n```\n```yaml\nid: B\ndependencies: [C]\n```\n```yaml\nid: C\ndependencies: [A]\n```\n```yaml\nid: 08\nbad: a: b\n```\n")}}
@@ -308,7 +309,7 @@ func TestRegistry(t *testing.T) {
 	}
 	want(t, findings, pawl.Warn, "TASK-REGISTRY.md", "tasks C and A wait for each other")
 	want(t, findings, pawl.Warn, "TASK-REGISTRY.md:15", "this is not YAML")
-	step(t, r, "08")
+	foreigntest.Step(t, r, "08")
 }
 
 // TestStatusAlone: where there is nothing but STATUS.md its streams are the work.
@@ -320,7 +321,7 @@ func TestStatusAlone(t *testing.T) {
 	}
 	first := "# Orchestration Status\r\n\r\n**Phase**: Pre-initialization\r\n\r\n## Stream Progress\r\n\r\n| Stream | Progress | Active Agent | Status |\r\n|---|---|---|---|\r\n| CONTENT | 0% | — | Waiting for TECHNICAL |\r\n"
 	r, findings := read(t, foreign.Files{{Path: "progress/STATUS.md", Data: []byte(first)}})
-	if s := step(t, r, "CONTENT"); s.Status != pawl.Pending || r.Facts["status.phase"] != "Pre-initialization" || len(findings) > 0 {
+	if s := foreigntest.Step(t, r, "CONTENT"); s.Status != pawl.Pending || r.Facts["status.phase"] != "Pre-initialization" || len(findings) > 0 {
 		t.Errorf("%+v %v %v", s, r.Facts, findings)
 	}
 }

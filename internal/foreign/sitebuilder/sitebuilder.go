@@ -56,7 +56,7 @@ func (c codec) Read(files foreign.Files, now time.Time) (foreign.Reading, []pawl
 // ReadIn reads, and believes of finished work what the files show that it claims.
 func (codec) ReadIn(files foreign.Files, w foreign.World) (foreign.Reading, []pawl.Finding) {
 	r := read(files, w)
-	return r.out, r.findings
+	return r.out, r.Found()
 }
 
 // Unfinished returns the first task that somebody has begun, and that a step of the plan has the id of.

@@ -3,7 +3,6 @@ package sitebuilder
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"pawl"
@@ -25,26 +24,22 @@ func (codec) Verify(files foreign.Files, w foreign.World) []pawl.Finding {
 		}
 	}
 	v.board()
-	for _, f := range r.findings {
-		if !slices.Contains(v.found, f) {
-			v.found = append(v.found, f)
-		}
-	}
-	return v.found
+	v.found.Find(r.Found()...)
+	return v.found.Found()
 }
 
 type verifier struct {
 	*reader
-	found []pawl.Finding
+	found foreign.Findings
 }
 
 func (v *verifier) fault(level pawl.Level, c *checkpoint, hint, format string, args ...any) {
-	v.found = append(v.found, pawl.Finding{Level: level, What: fmt.Sprintf(format, args...), Where: where(c.file, c.line), Hint: hint})
+	v.found.Find(pawl.Finding{Level: level, What: fmt.Sprintf(format, args...), Where: foreign.Where(c.file, c.line), Hint: hint})
 }
 
 // job checks a task's checkpoint.
 func (v *verifier) job(j *job) {
-	before := len(v.found)
+	before := len(v.found.Found())
 	c := j.point
 	v.status(j)
 	v.counts(c)
@@ -54,7 +49,7 @@ func (v *verifier) job(j *job) {
 			v.fault(pawl.Bad, c, "", "the score of %s is %d; scores go from 0 to 100", by, n)
 		}
 	}
-	if len(v.found) == before && len(j.missing) == 0 && !c.broken {
+	if len(v.found.Found()) == before && len(j.missing) == 0 && !c.broken {
 		v.fault(pawl.OK, c, "", "task %s of %s is %s, and what it says fits together", j.task, cmp.Or(j.agent, "nobody"), orNone(c.native))
 	}
 }
@@ -135,7 +130,7 @@ func (v *verifier) board() {
 	for _, row := range v.reader.board.agents {
 		is, known := standing[row.agent()]
 		if says := meaning(row.native); known && says == complete && is != complete {
-			v.found = append(v.found, pawl.Finding{Level: pawl.Warn, Where: where(v.reader.status(), row.line),
+			v.found.Find(pawl.Finding{Level: pawl.Warn, Where: foreign.Where(v.reader.status(), row.line),
 				What: fmt.Sprintf("STATUS.md says that %s is %s, and its checkpoints say %s", row.agent(), splice.Quote(row.native), is)})
 		}
 	}

@@ -1,7 +1,6 @@
 package sitebuilder_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -15,126 +14,6 @@ import (
 	"pawl/internal/foreign/sitebuilder"
 	"pawl/internal/foreign/splice"
 )
-
-// teller tells the events of a run, a minute apart, and keeps the files beside it.
-type teller struct {
-	*foreigntest.Run
-	files foreign.Files
-	items map[pawl.StepID][]foreign.Item
-}
-
-func newTeller(t testing.TB, plan *pawl.Plan, files foreign.Files) *teller {
-	s := &teller{Run: foreigntest.New(t, plan, now), files: files, items: map[pawl.StepID][]foreign.Item{}}
-	s.Tell(pawl.RunCreated{Format: 1, Run: "site-20260302-120000-ab12", Kind: pawl.PlanRun, Name: "site"},
-		pawl.RunPlanned{Revision: 1, File: "plan.yaml", Steps: len(plan.Steps())}, pawl.EngineStarted{Epoch: 1, PID: 1, Why: "run"})
-	return s
-}
-
-// imported is a run that is made of files, as an import makes it.
-func imported(t testing.TB, files foreign.Files) *teller {
-	r, _ := sitebuilder.Codec.Read(files, now)
-	plan := foreign.PlanOf(r, "claude")
-	for i, step := range plan.Steps() {
-		step.Accept = r.Phases[0].Steps[i].Checks(sitebuilder.System, "", false)
-	}
-	data, err := pawl.WritePlan(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newTeller(t, foreigntest.Plan(t, string(data)), files)
-	for _, step := range r.Phases[0].Steps {
-		for _, item := range step.Items {
-			s.Tell(pawl.ItemNamed{Step: step.ID, Item: pawl.ItemIDOf(item.ID), Status: item.Status, Outputs: item.Outputs})
-		}
-		if step.Status == pawl.Done {
-			s.Tell(pawl.StepDone{Step: step.ID, Adopted: "imported: sitebuilder says so", Started: step.Started})
-		}
-	}
-	for _, b := range r.Blockers {
-		s.Tell(pawl.BlockerOpened{Blocker: b})
-	}
-	return s
-}
-
-// done is the end of a step's attempt all of whose checks passed.
-func (s *teller) done(step pawl.StepID, attempt int) pawl.StepDone {
-	return pawl.StepDone{Step: step, Attempt: attempt, Token: ref(step, attempt).Token, Accept: pawl.AcceptOf(s.Plan.Step(step))}
-}
-
-func ref(step pawl.StepID, attempt int) pawl.AttemptRef {
-	return pawl.AttemptRef{Step: step, Attempt: attempt, Token: pawl.Token(fmt.Sprint(step, attempt))}
-}
-
-func (s *teller) view() foreign.View {
-	return foreign.View{Now: now.Add(24 * time.Hour), State: s.State, Plan: s.Plan, Status: s.State.StatusNow(true), Why: foreign.Exported, Items: func(id pawl.StepID) []foreign.Item {
-		if items := s.items[id]; items != nil {
-			return items
-		}
-		var items []foreign.Item
-		if st := s.State.Steps[id]; st != nil {
-			for _, name := range sorted(st.Named) {
-				n := st.Named[name]
-				items = append(items, foreign.Item{ID: string(name), Status: n.Status, Outputs: n.Outputs})
-			}
-		}
-		return items
-	}}
-}
-
-func sorted(m map[pawl.ItemID]pawl.ItemNamed) []pawl.ItemID {
-	var ids []pawl.ItemID
-	for id := range m {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
-}
-
-// write writes the files. Written again they do not change, and any prefix of them is read and made up for.
-func (s *teller) write() []string {
-	s.T.Helper()
-	made := sitebuilder.Codec.Write(s.files, s.view())
-	var paths []string
-	for i, f := range made {
-		paths = append(paths, strings.TrimPrefix(f.Path, base))
-		if f.Data == nil {
-			s.T.Errorf("%s is removed", f.Path)
-		}
-		prefix := with(s.files, made[:i])
-		if _, findings := sitebuilder.Codec.Read(prefix, now.Add(24*time.Hour)); found(findings, pawl.Bad, "", "") && !found(findings, pawl.Bad, "", "not JSON") {
-			s.T.Errorf("cut off before %s: %+v", f.Path, findings)
-		}
-		if whole := with(prefix, sitebuilder.Codec.Write(prefix, s.view())); !slices.EqualFunc(byPath(whole), byPath(with(s.files, made)), same) {
-			s.T.Errorf("cut off before %s, and written again, it is something else", f.Path)
-		}
-	}
-	s.files = with(s.files, made)
-	if again := sitebuilder.Codec.Write(s.files, s.view()); len(again) > 0 {
-		s.T.Errorf("written again, %s differs:\n%s", again[0].Path, cmp.Diff(string(s.files.Find(again[0].Path).Data), string(again[0].Data)))
-	}
-	return paths
-}
-
-func byPath(files foreign.Files) []foreign.File {
-	all := slices.Clone(files)
-	slices.SortFunc(all, func(a, b foreign.File) int { return strings.Compare(a.Path, b.Path) })
-	return all
-}
-
-func same(a, b foreign.File) bool { return a.Path == b.Path && string(a.Data) == string(b.Data) }
-
-func (s *teller) has(name string, texts ...string) {
-	s.T.Helper()
-	f := s.files.Find(base + name)
-	if f == nil {
-		s.T.Fatalf("there is no %s", name)
-	}
-	for _, text := range texts {
-		if !strings.Contains(string(f.Data), text) {
-			s.T.Errorf("%s does not say %q:\n%s", name, text, f.Data)
-		}
-	}
-}
 
 // TestNothingChangedWritesNothing: a run that was imported, and has done nothing yet, leaves every byte as it is.
 func TestNothingChangedWritesNothing(t *testing.T) {
@@ -181,7 +60,7 @@ func TestOneChangeChangesOnlyThat(t *testing.T) {
 		}
 		s := imported(t, files)
 		s.Tell(pawl.BlockerCleared{ID: 2})
-		s.files = with(s.files, sitebuilder.Codec.Write(s.files, s.view()))
+		s.files = foreigntest.With(s.files, sitebuilder.Codec.Write(s.files, s.view()))
 		before := slices.Clone(s.files)
 		s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
 		s.Tell(pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone})
@@ -219,24 +98,6 @@ var sortLines = cmp.Transformer("sort", func(lines []string) string {
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
 })
-
-// changes returns the lines of a file that are gone or new.
-func changes(t testing.TB, before, after foreign.Files, name string) []string {
-	t.Helper()
-	a, b := strings.Split(string(before.Find(name).Data), "\n"), strings.Split(string(after.Find(name).Data), "\n")
-	var diff []string
-	for _, line := range a {
-		if !slices.Contains(b, line) {
-			diff = append(diff, "-"+strings.TrimSuffix(line, "\r"))
-		}
-	}
-	for _, line := range b {
-		if !slices.Contains(a, line) {
-			diff = append(diff, "+"+strings.TrimSuffix(line, "\r"))
-		}
-	}
-	return diff
-}
 
 const sitePlan = `
 name: site
@@ -302,7 +163,7 @@ func TestMirrorOfARun(t *testing.T) {
 	s.has("progress/checkpoints/content_pages-T002.json", `"status": "blocked"`, `"resumable": false`, `"type": "skipped"`)
 
 	r, findings := sitebuilder.Codec.Read(s.files, now.Add(24*time.Hour))
-	if r.Status != pawl.StatusCompleted || step(t, r, "T060").Status != pawl.Done || step(t, r, "T001").Status != pawl.Done || step(t, r, "T002").Status != pawl.Skipped || len(r.Blockers) > 0 {
+	if r.Status != pawl.StatusCompleted || foreigntest.Step(t, r, "T060").Status != pawl.Done || foreigntest.Step(t, r, "T001").Status != pawl.Done || foreigntest.Step(t, r, "T002").Status != pawl.Skipped || len(r.Blockers) > 0 {
 		t.Errorf("%s %+v %+v", r.Status, r.Phases, findings)
 	}
 }
@@ -549,7 +410,7 @@ func TestFinishedIsWhole(t *testing.T) {
 	s.has("progress/checkpoints/migration-T060.json", `{"id": "leaflet-21", "status": "complete", "output": null}`, `"completed": 29`, `"29_files_created": true`, `"next_to_process": null`)
 	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": "checked by pawl at 2026-03-02T10:54:00Z: passed"`, `"frontmatter_valid": "attested by @migration, and checked by nobody else"`)
 	r, _ := read(t, s.files)
-	if got := step(t, r, "T060"); got.Status != pawl.Done {
+	if got := foreigntest.Step(t, r, "T060"); got.Status != pawl.Done {
 		t.Errorf("%s: %s", got.Status, got.Why)
 	}
 	s.Tell(pawl.StepReopened{Step: "T060", Why: "again"})
@@ -620,7 +481,7 @@ func TestNothingIsCompleteThatNobodyCalledSo(t *testing.T) {
 func TestOneCheckForAll(t *testing.T) {
 	t.Parallel()
 	r, _ := read(t, team(t))
-	check := step(t, r, "T060").Checks(sitebuilder.System, "", true)
+	check := foreigntest.Step(t, r, "T060").Checks(sitebuilder.System, "", true)
 	if len(check) != 1 || check["criteria"] != "pawl verify --as sitebuilder --step T060" {
 		t.Fatalf("%v", check)
 	}
@@ -643,7 +504,7 @@ func TestWhatNobodyCheckedIsNotMet(t *testing.T) {
 	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, s.done("T060", 1))
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"status": "complete"`, `"29_files_created": false`, `"frontmatter_valid": true`)
-	if r, _ := read(t, s.files); step(t, r, "T060").Status == pawl.Done {
+	if r, _ := read(t, s.files); foreigntest.Step(t, r, "T060").Status == pawl.Done {
 		t.Error("it is believed to be complete")
 	}
 }
@@ -691,7 +552,7 @@ func TestWhatWasCutOffIsNamed(t *testing.T) {
 	v.Partial = func(pawl.StepID) *foreign.Partial {
 		return &foreign.Partial{Created: []string{"a.html", "docs/content-extraction/INDEX.json"}, Modified: []string{"b.html"}}
 	}
-	s.files = with(s.files, sitebuilder.Codec.Write(s.files, v))
+	s.files = foreigntest.With(s.files, sitebuilder.Codec.Write(s.files, v))
 	s.has("progress/checkpoints/migration-T060.json", "leaflet-01.md\",\n    \"a.html\"\n  ]", "INDEX.json\",\n    \"b.html\"\n  ]", `"type": "attempt_ended"`, `"message": "its supervisor was lost"`)
 }
 
@@ -708,9 +569,9 @@ func TestAStreamStays(t *testing.T) {
 		t.Errorf("%s was written:\n%s", f.Path, f.Data)
 	}
 	s.Tell(pawl.AttemptStarted{AttemptRef: ref("WEB-SITE", 1)})
-	s.files = with(s.files, sitebuilder.Codec.Write(s.files, s.view()))
+	s.files = foreigntest.With(s.files, sitebuilder.Codec.Write(s.files, s.view()))
 	s.Tell(s.done("WEB-SITE", 1))
-	s.files = with(s.files, sitebuilder.Codec.Write(s.files, s.view()))
+	s.files = foreigntest.With(s.files, sitebuilder.Codec.Write(s.files, s.view()))
 	s.has("progress/STATUS.md", "| Community (Morgan) | Blocked | Payment/form integration | — |\n| Web-site (Quinn) | Completed |", "| community | COMMUNITY | 0% | — | blocked |")
 	s.has("progress/checkpoints/web_site-WEB-SITE-complete.json", `"status": "complete"`)
 	for _, f := range s.files {

@@ -150,7 +150,7 @@ func (w *writer) percentOf(e *editor, k *work) int {
 }
 
 func (w *writer) completedAt(e *editor, k *work) {
-	was, _ := parseTime(e.says("completed_at"))
+	was, _, _ := foreign.ParseTime(e.says("completed_at"))
 	switch {
 	case k.word != complete:
 		e.fill(nil, !was.IsZero(), "completed_at")
@@ -363,7 +363,7 @@ func (k *work) estimated() float64 {
 // archive keeps a complete checkpoint. What was in the archive of an earlier completion is kept by its time.
 func (w *writer) archive(e *editor, name string) {
 	if old := edit(w.data(name)); old != nil && old.says("completed_at") != e.says("completed_at") {
-		if at, _ := parseTime(old.says("completed_at")); !at.IsZero() {
+		if at, _, _ := foreign.ParseTime(old.says("completed_at")); !at.IsZero() {
 			w.put(strings.TrimSuffix(name, ".json")+at.Format("-20060102-150405")+".json", slices.Clone(old.text))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
 )
 
@@ -194,7 +195,7 @@ func (w *writer) updated(k *work) string {
 	current, archived := w.fileOf(k.agent, k.task)
 	for _, name := range []string{current, archived} {
 		if e := edit(w.data(name)); e != nil {
-			if at, _ := parseTime(e.says("updated_at")); !at.IsZero() {
+			if at, _, _ := foreign.ParseTime(e.says("updated_at")); !at.IsZero() {
 				return stamp(at)
 			}
 		}
@@ -390,7 +391,7 @@ func (w *writer) row(k *work) (text string, cells []string) {
 	progress, at, status := "0%", "—", cmp.Or(string(k.word), "not started")
 	if e := edit(w.data(w.pathOf(k))); e != nil {
 		progress, status = strconv.Itoa(e.number("progress_percent"))+"%", cmp.Or(oneLine(e.says("status")), status)
-		if up, _ := parseTime(e.says("updated_at")); !up.IsZero() {
+		if up, _, _ := foreign.ParseTime(e.says("updated_at")); !up.IsZero() {
 			at = stamp(up)
 		}
 	}

@@ -82,7 +82,7 @@ func (p *parser) column(t *Table, part []token) {
 		return
 	}
 	name := strings.ToLower(part[0].text)
-	t.Columns = append(t.Columns, name)
+	t.Columns = append(slices.Clip(t.Columns), name)
 	for i, w := range part {
 		if w.is("unique") || w.is("primary") && i+1 < len(part) && part[i+1].is("key") {
 			t.Keys = append(t.Keys, []string{name})
@@ -106,7 +106,7 @@ func (t *Table) key(part []token) {
 	}
 }
 
-// alter takes in keys that are added: ALTER TABLE ONLY t ADD CONSTRAINT c PRIMARY KEY (id).
+// alter takes in keys that are added, ALTER TABLE ONLY t ADD CONSTRAINT c PRIMARY KEY (id), and columns.
 func (p *parser) alter() {
 	if !p.skip("table") {
 		return
@@ -114,10 +114,22 @@ func (p *parser) alter() {
 	p.exists()
 	p.skip("only")
 	written := p.name()
-	if written == "" || !p.skip("add") {
-		return
+	switch {
+	case written == "":
+	case p.skip("add"):
+		p.skip("column")
+		p.exists()
+		p.column(p.table(written, p.lineOf(p.tokens[0].from)), p.tokens[p.i:])
+	case p.skip("rename"):
+		p.lost(written)
+		if p.skip("to") {
+			p.lost(p.name())
+		}
+	case p.skip("drop"):
+		if !slices.ContainsFunc([]string{"constraint", "primary", "foreign", "index", "key"}, p.peek(0).is) {
+			p.lost(written)
+		}
 	}
-	p.table(written, p.lineOf(p.tokens[0].from)).key(p.tokens[p.i:])
 }
 
 // uniqueIndex takes in CREATE UNIQUE INDEX i ON t USING btree (a), where it is of all rows.

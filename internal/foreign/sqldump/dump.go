@@ -1,8 +1,9 @@
 // Package sqldump reads SQL texts that hold tables, as pg_dump and sqlite3 write them: rows by INSERT and by COPY, and which
 // columns are unique. It changes a value, or adds a row, in place, and leaves all other bytes as they are.
 //
-// It carries nothing out. What it does not know it passes over; what changes rows in a way that it does not follow, and what
-// breaks off, is a problem with its line. It is pure, and made for texts that anybody may have written: whatever the bytes,
+// It says which rows there are once all of the text is loaded: one that gives way to another, by ON CONFLICT and its like, is
+// none. It carries nothing else out. What it does not know it passes over; what changes rows in a way that it does not
+// follow, and what breaks off, is a problem with its line. It is pure, and made for texts that anybody may have written: whatever the bytes,
 // nothing here panics or takes more than a moment.
 package sqldump
 
@@ -28,9 +29,10 @@ type Dump struct {
 
 // Problem is something that the text says and that is not taken in.
 type Problem struct {
-	Line int
-	Why  string
-	Cut  bool // it breaks off, or is not read at all: nothing can be added to it
+	Line   int
+	Why    string
+	Cut    bool // it breaks off, or is not read at all: nothing can be added to it
+	Unsure bool // what rows there are once all of it is loaded is not known: what is written into it may be lost
 }
 
 // Table is what a text says of a table.
@@ -45,6 +47,7 @@ type Table struct {
 	written string // its name as it stands in the text, with schema and quotes
 	end     int    // behind the statement that makes it
 	last    *statement
+	indexes []*index
 }
 
 // Unique reports whether a single column of the table cannot hold a value twice.
@@ -58,7 +61,8 @@ type Row struct {
 	Cells []Cell
 
 	in       *statement
-	from, to int // of the tuple with its brackets, or of the line
+	from, to int  // of the tuple with its brackets, or of the line
+	gone     bool // another one has replaced it
 }
 
 // Cell is a value in a row.
@@ -66,6 +70,7 @@ type Cell struct {
 	Column string
 	Value
 	from, to int
+	copied   bool // it stands in a line of a COPY
 }
 
 // Get returns the value of a column, and whether the row has one.
@@ -110,6 +115,9 @@ func Read(text []byte, only ...string) *Dump {
 	}
 	r := &reader{Dump: d, scanner: scanner{text: text, at: splice.Whole(text).From}}
 	for r.statement() {
+	}
+	for _, t := range d.Tables {
+		t.Rows = slices.DeleteFunc(t.Rows, func(row *Row) bool { return row.gone })
 	}
 	return d
 }

@@ -30,7 +30,7 @@ func (d *Dump) Set(row *Row, column string, v Value) bool {
 			return c.Value == v
 		}
 		if c.Value != v {
-			d.replace(c.from, c.to, d.written(v, c.from, row.in.copied))
+			d.replace(c.from, c.to, d.written(v, c.from, c.copied))
 			c.Value = v
 		}
 		return true
@@ -105,6 +105,12 @@ func (d *Dump) Append(t *Table, values []Pair) bool {
 func (t *Table) Takes(column string) bool {
 	copied := t.last != nil && t.last.copied
 	return slices.Contains(t.Columns, column) && (!copied || slices.Contains(t.last.columns, column))
+}
+
+// Gives reports whether the statement that a row is added behind says itself what stands in a column. What it leaves out, a
+// database puts in.
+func (t *Table) Gives(column string) bool {
+	return t.last != nil && slices.Contains(t.last.columns, column)
 }
 
 // insert adds a text at a place, behind what was added there before.

@@ -3,6 +3,7 @@ package sqldump
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -17,16 +18,26 @@ type reader struct {
 // mostProblems is how many problems are told.
 const mostProblems = 50
 
+// problem notes something that is not taken in.
 func (r *reader) problem(at int, format string, args ...any) {
-	if len(r.Problems) < mostProblems {
-		r.Problems = append(r.Problems, Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...)})
-	}
+	r.tell(Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...)})
 }
 
-// cut notes that the text breaks off: that it does is told at least once, whatever else is.
+// unsure notes that it is not known what rows a table has once all is loaded.
+func (r *reader) unsure(at int, format string, args ...any) {
+	r.tell(Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...), Unsure: true})
+}
+
+// cut notes that the text breaks off.
 func (r *reader) cut(at int, format string, args ...any) {
-	if n := len(r.Problems); n < mostProblems || !r.Problems[n-1].Cut {
-		r.Problems = append(r.Problems, Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...), Cut: true})
+	r.tell(Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...), Cut: true})
+}
+
+// tell adds a problem. That the text breaks off, and that its rows are not known, is told at least once, whatever else is.
+func (r *reader) tell(p Problem) {
+	same := func(q Problem) bool { return q.Cut == p.Cut && q.Unsure == p.Unsure }
+	if len(r.Problems) < mostProblems || (p.Cut || p.Unsure) && !slices.ContainsFunc(r.Problems, same) {
+		r.Problems = append(r.Problems, p)
 	}
 }
 
@@ -92,10 +103,7 @@ func (r *reader) passes(tokens []token) bool {
 	if !p.skip("insert") && !p.skip("replace") {
 		return false
 	}
-	if p.skip("or") {
-		p.i++
-	}
-	p.skip("into")
+	p.orElse()
 	return !r.wants(p.name())
 }
 
@@ -133,10 +141,8 @@ func (r *reader) take(tokens []token) {
 		p.alter()
 	case p.skip("select"):
 		p.counter()
-	case p.skip("update") || p.skip("delete"):
-		p.skip("only")
-		p.skip("from")
-		r.problem(tokens[0].from, "%s changes rows, and is not carried out", strings.ToUpper(tokens[0].text))
+	default:
+		p.change()
 	}
 }
 
@@ -215,11 +221,8 @@ func (p *parser) counter() {
 }
 
 func (p *parser) insert() {
-	if p.skip("or") {
-		p.i++
-	}
 	begin := p.tokens[0].from
-	p.skip("into")
+	meets := p.orElse()
 	written := p.name()
 	if written == "" {
 		return
@@ -230,17 +233,21 @@ func (p *parser) insert() {
 	if s.columns == nil {
 		s.columns = t.Columns
 	}
-	for p.i < len(p.tokens) && !p.peek(0).is("values") {
-		p.i++
+	for p.peek(0).kind == word && !slices.ContainsFunc([]string{"values", "select", "set", "with", "default", "table"}, p.peek(0).is) {
+		p.i++ // OVERRIDING SYSTEM VALUE
 	}
-	if !p.skip("values") {
-		p.problem(begin, "rows that a query gives are not taken in")
+	switch {
+	case !p.wants(written):
+		return
+	case !p.skip("values"):
+		p.unsure(begin, "rows that are not given by VALUES are not taken in")
 		return
 	}
 	s.head = string(p.scanner.text[begin:p.tokens[p.i-1].to])
 	s.gap = string(p.scanner.text[p.tokens[p.i-1].to:max(p.tokens[p.i-1].to, p.peek(0).from)])
+	var rows []*Row
 	for p.peek(0).is("(") {
-		p.tuple(t, s)
+		rows = append(rows, p.tuple(t, s))
 		if !p.skip(",") {
 			break
 		}
@@ -249,10 +256,16 @@ func (p *parser) insert() {
 		t.Columns = s.columns
 	}
 	t.last = s
+	p.onConflict(&meets)
+	for _, row := range rows {
+		if row != nil {
+			p.join(t, row, meets)
+		}
+	}
 }
 
-// tuple passes a row in brackets, and takes it in.
-func (p *parser) tuple(t *Table, s *statement) {
+// tuple passes a row in brackets, and returns it, nil where it does not fit.
+func (p *parser) tuple(t *Table, s *statement) *Row {
 	row := &Row{in: s, from: p.peek(0).from, Line: p.lineOf(p.peek(0).from)}
 	p.i++
 	for from, depth := p.i, 1; p.i < len(p.tokens); p.i++ {
@@ -272,18 +285,24 @@ func (p *parser) tuple(t *Table, s *statement) {
 			break
 		}
 	}
-	switch {
-	case row.to == 0:
+	if row.to == 0 {
 		p.cut(row.from, "a row of %s has no end", t.Name)
-	case len(row.Cells) != len(s.columns):
-		p.problem(row.from, "a row of %s has %d values for %d columns, and is left out", t.Name, len(row.Cells), len(s.columns))
-	default:
-		for i := range row.Cells {
-			row.Cells[i].Column = s.columns[i]
-		}
-		s.rows++
-		t.Rows = append(t.Rows, row)
+		return nil
 	}
+	return p.fitting(t, row)
+}
+
+// fitting returns a row with the columns of its statement, nil where it does not have as many.
+func (p *parser) fitting(t *Table, row *Row) *Row {
+	row.in.rows++
+	if len(row.Cells) != len(row.in.columns) {
+		p.unsure(row.from, "a row of %s has %d values for %d columns, and is left out", t.Name, len(row.Cells), len(row.in.columns))
+		return nil
+	}
+	for i := range row.Cells {
+		row.Cells[i].Column = row.in.columns[i]
+	}
+	return row
 }
 
 // copy takes in the lines that follow a COPY … FROM stdin, up to "\.".
@@ -308,9 +327,9 @@ func (p *parser) copy() {
 	}
 	p.scanner.line()
 	s.end = p.at
-	if odd {
-		p.problem(begin, "a COPY with options is not taken in")
-	} else {
+	if odd && !passed {
+		p.unsure(begin, "a COPY with options is not taken in")
+	} else if !odd {
 		t.last = s
 	}
 	for p.at < len(p.scanner.text) {
@@ -333,16 +352,10 @@ func (p *parser) copied(t *Table, s *statement, from int, line []byte) {
 	row := &Row{in: s, from: from, to: from + len(line), Line: p.lineOf(from)}
 	at := from
 	for part := range bytes.SplitSeq(line, []byte("\t")) {
-		row.Cells = append(row.Cells, Cell{Value: uncopied(part), from: at, to: at + len(part)})
+		row.Cells = append(row.Cells, Cell{Value: uncopied(part), from: at, to: at + len(part), copied: true})
 		at += len(part) + 1
 	}
-	if len(row.Cells) != len(s.columns) {
-		p.problem(from, "a row of %s has %d values for %d columns, and is left out", t.Name, len(row.Cells), len(s.columns))
-		return
+	if row = p.fitting(t, row); row != nil {
+		t.Rows = append(t.Rows, row)
 	}
-	for i := range row.Cells {
-		row.Cells[i].Column = s.columns[i]
-	}
-	s.rows++
-	t.Rows = append(t.Rows, row)
 }

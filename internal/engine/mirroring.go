@@ -1,0 +1,201 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"pawl"
+	"pawl/internal/foreign"
+	"pawl/internal/journal"
+	"pawl/internal/project"
+	"pawl/internal/snapshot"
+)
+
+// mirror writes another system's files off the critical path: the newest state, whatever came meanwhile.
+type mirror struct {
+	Mirror
+	project *project.Project
+	log     *journal.Log
+	mu      sync.Mutex // guards busy and took
+	busy    bool
+	took    time.Duration // to write it last
+	idle    sync.WaitGroup
+	refused map[pawl.GateAnswered]string // answers in the files that were not taken, and why: whoever writes at the time
+	aside   []string                     // see MadeAnew: the same
+	store   *snapshot.Store              // nil: there is none
+	when    time.Time                    // when it was written last; this and what follows: Run's goroutine only
+	why     foreign.Moment               // the weightiest since; empty: it is written
+	ended   []pawl.StepID                // steps that ended since
+	again   <-chan time.Time             // when what was put off is to be written; nil: nothing was
+	begun   bool                         // by Run: before that, and without it, it is written at the end only
+}
+
+// mirrorEvery is how often a mirror is written at most while a run goes on.
+const mirrorEvery = 500 * time.Millisecond
+
+func newMirror(m *Mirror, p *project.Project, log *journal.Log, store *snapshot.Store) *mirror {
+	if m == nil {
+		return nil
+	}
+	return &mirror{Mirror: *m, project: p, log: log, store: store, refused: map[pawl.GateAnswered]string{}}
+}
+
+// said is what the journal says of the mirror; nil where there is none.
+func (m *mirror) said() *pawl.RunMirrored {
+	if m == nil {
+		return nil
+	}
+	said := m.Said(m.project)
+	return &said
+}
+
+// changed has the files written, or puts that off where it was just done: see due.
+func (m *mirror) changed(ctx context.Context, state *pawl.State, plan *pawl.Plan, events []pawl.Event) {
+	if m == nil {
+		return
+	}
+	for _, event := range events {
+		m.note(event)
+	}
+	if m.why == "" || m.again != nil || !m.begun {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if left := m.pause() - time.Since(m.when); m.busy || left > 0 {
+		m.again = time.After(max(left, mirrorEvery/10))
+		return
+	}
+	m.busy, m.when = true, time.Now()
+	now, why := state.Clone(), m.moment(state, plan)
+	ctx = context.WithoutCancel(ctx) // half of what is known would be told as all; the end waits for it
+	m.idle.Go(func() {
+		start := time.Now()
+		m.hear(ctx, now, plan)
+		_ = m.write(m.view(ctx, now, plan, why, true)) // it is tried again when more happens, and told at the end
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.busy, m.took = false, time.Since(start)
+	})
+}
+
+// begin takes up what people wrote into the files, and has them written from here on. What takes a change over or brings files
+// back before, or instead, meets no mirror at work.
+func (m *mirror) begin(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
+	if m != nil {
+		m.hear(ctx, state, plan)
+		m.begun = true
+	}
+}
+
+// pause is how long after one writing the next one may begin: where looking at the files takes long, that is not all that
+// is done. mu is held.
+func (m *mirror) pause() time.Duration { return max(mirrorEvery, 10*m.took) }
+
+// due says when what was put off is to be written; never, where nothing was.
+func (m *mirror) due() <-chan time.Time {
+	if m == nil {
+		return nil
+	}
+	return m.again
+}
+
+// catchUp has written what was put off.
+func (m *mirror) catchUp(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
+	m.again = nil
+	m.changed(ctx, state, plan, nil)
+}
+
+// note takes in what an event is to a mirror.
+func (m *mirror) note(event pawl.Event) {
+	why := moments[event.Type]
+	m.why = foreign.Weightier(m.why, why)
+	var ended struct{ Step pawl.StepID }
+	if why == foreign.StepEnded && json.Unmarshal(event.Data, &ended) == nil {
+		m.ended = append(m.ended, ended.Step)
+	}
+}
+
+// moment returns the weightiest since the last writing, and begins anew: the end of a step may be that of its wave, and of
+// its phase.
+func (m *mirror) moment(state *pawl.State, plan *pawl.Plan) foreign.Moment {
+	why, ended := m.why, m.ended
+	m.why, m.ended = "", nil
+	if plan == nil || why != foreign.StepEnded {
+		return why
+	}
+	for i, phase := range plan.Phases {
+		for _, wave := range plan.Waves(i) {
+			if finishedAll(state, wave) && slices.ContainsFunc(ended, func(id pawl.StepID) bool { return slices.Contains(wave, id) }) {
+				why = foreign.Weightier(why, foreign.WaveEnded)
+			}
+		}
+		var all []pawl.StepID
+		for _, step := range phase.Steps {
+			all = append(all, step.ID)
+		}
+		if why == foreign.WaveEnded && finishedAll(state, all) && slices.ContainsFunc(ended, func(id pawl.StepID) bool { return slices.Contains(all, id) }) {
+			why = foreign.PhaseEnded
+		}
+	}
+	return why
+}
+
+func finishedAll(state *pawl.State, steps []pawl.StepID) bool {
+	return !slices.ContainsFunc(steps, func(id pawl.StepID) bool { return !state.Steps[id].Finished() })
+}
+
+// moments are the events that a mirror is written for.
+var moments = map[pawl.EventType]foreign.Moment{
+	(pawl.EngineStarted{}).Event(): foreign.Began, (pawl.AttemptStarted{}).Event(): foreign.StepBegan, (pawl.StepDone{}).Event(): foreign.StepEnded,
+	(pawl.StepFailed{}).Event(): foreign.StepEnded, (pawl.StepSkipped{}).Event(): foreign.StepEnded, (pawl.StepReopened{}).Event(): foreign.StepBegan,
+	(pawl.ItemDone{}).Event(): foreign.ItemEnded, (pawl.ItemNamed{}).Event(): foreign.ItemEnded, (pawl.AttemptEnded{}).Event(): foreign.Interrupted,
+	(pawl.GateOpened{}).Event(): foreign.GateOpened, (pawl.GateAnswered{}).Event(): foreign.GateClosed, (pawl.MemoryLearned{}).Event(): foreign.Learned,
+	(pawl.DecisionMade{}).Event(): foreign.Learned, (pawl.BlockerOpened{}).Event(): foreign.Learned, (pawl.BlockerCleared{}).Event(): foreign.Learned,
+	(pawl.Progressed{}).Event(): foreign.Beat, (pawl.Heartbeat{}).Event(): foreign.Beat, (pawl.CheckpointSaved{}).Event(): foreign.Beat,
+	(pawl.RunEnded{}).Event(): foreign.RunEnded, (pawl.EngineStopped{}).Event(): foreign.Interrupted,
+}
+
+// close writes the files as they are to be at the end. What could not be written is no fault of the run.
+func (m *mirror) close(ctx context.Context, state *pawl.State, plan *pawl.Plan) error {
+	if m == nil {
+		return nil
+	}
+	m.idle.Wait()
+	return m.write(m.view(ctx, state, plan, lastMoment(state), anyAlive(m.project, state)))
+}
+
+// lastMoment returns the moment at which a mirror is written when an engine ends, or afterwards.
+func lastMoment(state *pawl.State) foreign.Moment {
+	if state.Ended() {
+		return foreign.RunEnded
+	}
+	return foreign.Interrupted
+}
+
+func (m *mirror) view(ctx context.Context, state *pawl.State, plan *pawl.Plan, why foreign.Moment, engine bool) foreign.View {
+	return viewOf(ctx, m.project, &Run{Log: m.log, State: state, Plan: plan}, m.Codec, m.store, why, engine)
+}
+
+func (m *mirror) write(v foreign.View) error {
+	return m.project.Mirroring(func() error {
+		written, err := m.put(m.project, v.State, func(files foreign.Files) ([]foreign.File, error) { return m.Codec.Write(files, v), nil })
+		m.aside = append(m.aside, MadeAnew(written)...)
+		return err
+	})
+}
+
+// prescribed is what the other system prescribes before a step is carried out; empty: nothing.
+func (m *mirror) prescribed(ctx context.Context, state *pawl.State, plan *pawl.Plan, step pawl.StepID) string {
+	if m == nil {
+		return ""
+	}
+	p, prescribes := m.Codec.(foreign.Prescriber)
+	if !prescribes {
+		return ""
+	}
+	return p.Prescribes(state, plan, worldOf(ctx, m.project.Root, nil), step)
+}

@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pawl"
+)
+
+// gates answers what the mode answers, expires what is due and acts upon answers that nobody has acted upon yet.
+func (d *decider) gates() {
+	for i := range d.state.Gates {
+		g := &d.state.Gates[i]
+		switch {
+		case g.Open():
+			d.openGate(g)
+		case !g.Settled && g.Withdrawn == "":
+			d.closedGate(g)
+		case g.Purpose == pawl.ForImported:
+			d.askAgain(g)
+		}
+	}
+}
+
+func (d *decider) openGate(g *pawl.GateState) {
+	if reply, ok := d.automatic(g); ok {
+		d.add(action{do: answer, gate: g.Gate, reply: reply})
+		return
+	}
+	if g.Expires.IsZero() {
+		return
+	}
+	if d.now.Before(g.Expires) {
+		d.expiry = earlier(d.expiry, g.Expires)
+		return
+	}
+	if g.Default != "" {
+		d.add(action{do: answer, gate: g.Gate, reply: pawl.GateAnswered{Answer: pawl.Chosen, Option: g.Default, Why: "expired", Auto: true}})
+		return
+	}
+	d.add(action{do: expire, gate: g.Gate})
+}
+
+// automatic gives the answer that autopilot gives: a human_verify whose checks pass is approved, a decision takes its
+// default; anything else is for a person.
+func (d *decider) automatic(g *pawl.GateState) (pawl.GateAnswered, bool) {
+	if d.state.Mode != pawl.Autopilot || g.Purpose != "" {
+		return pawl.GateAnswered{}, false
+	}
+	switch {
+	case g.Type == pawl.HumanVerify && len(g.Checks) > 0 && pawl.Passed(g.Checks):
+		return pawl.GateAnswered{Answer: pawl.Approved, Why: "autopilot: all checks pass", Auto: true}, true
+	case g.Type == pawl.DecisionFor && g.Default != "":
+		return pawl.GateAnswered{Answer: pawl.Chosen, Option: g.Default, Why: "autopilot: the default", Auto: true}, true
+	}
+	return pawl.GateAnswered{}, false
+}
+
+func (d *decider) closedGate(g *pawl.GateState) {
+	step := d.plan.byID[g.Step]
+	switch {
+	case g.Expired:
+		d.giveUpGate(g, step, "its gate expired: "+g.Ask)
+	case g.Answer.Answer == pawl.Refused:
+		d.giveUpGate(g, step, "refused: "+g.Answer.Why)
+	case step == nil:
+		// the run's own gate, or a person's: its answer is in the state
+	case g.Purpose == pawl.ForImported:
+		if g.Answer.Answer == pawl.Rejected && len(d.state.Steps[step.ID].Live()) == 0 {
+			d.add(action{do: reopen, steps: []pawl.StepID{step.ID}, why: g.Answer.Why})
+		}
+	case step.Gate != nil && g.Purpose == "":
+		d.gateStep(g, step)
+	case g.Answer.Answer == pawl.Rejected && g.Purpose != "":
+		d.add(action{do: giveUp, step: step, index: -1, why: "not to be run: " + g.Answer.Why})
+	}
+}
+
+// askAgain opens an imported gate anew once what was rejected has been done again.
+func (d *decider) askAgain(g *pawl.GateState) {
+	step, st := d.plan.byID[g.Step], d.state.Steps[g.Step]
+	if step == nil || st == nil || st.Status != pawl.Done || g.Answer == nil || g.Answer.Answer != pawl.Rejected || d.state.Gate(g.ID) != g {
+		return
+	}
+	again := g.Gate
+	again.Opened, again.Expires = time.Time{}, time.Time{}
+	d.add(action{do: open, step: step, index: -1, gate: again})
+}
+
+func (d *decider) giveUpGate(g *pawl.GateState, step *pawl.Step, why string) {
+	if step != nil && !d.state.Steps[step.ID].Finished() && len(d.state.Steps[step.ID].Live()) == 0 {
+		d.add(action{do: giveUp, step: step, index: -1, why: why})
+	} else if step == nil && len(d.state.Live()) == 0 {
+		d.add(action{do: fail, why: why})
+	}
+}
+
+func (d *decider) gateStep(g *pawl.GateState, step *pawl.Step) {
+	if d.state.Steps[step.ID].Finished() {
+		return
+	}
+	if g.Answer.Answer != pawl.Rejected {
+		d.add(action{do: finish, step: step, index: -1, gate: g.Gate})
+		return
+	}
+	again := append(slices.Clone(d.plan.needs[step.ID]), step.ID)
+	d.add(action{do: reopen, steps: again, why: g.Answer.Why})
+}
+
+// budget asks once for each budget that is used up.
+func (d *decider) budget() {
+	b, spent := d.plan.Budget, d.state.Spent
+	for _, use := range []struct {
+		name        string
+		used, limit float64
+		show        func(float64) string
+	}{
+		{"time", spent.Seconds, time.Duration(b.Time).Seconds(), func(v float64) string {
+			return time.Duration(v * float64(time.Second)).Round(time.Second).String()
+		}},
+		{"usd", spent.Usage.USD, b.USD, func(v float64) string { return fmt.Sprintf("$%.2f", v) }},
+		{"tokens", float64(spent.Usage.Tokens), float64(b.Tokens), func(v float64) string { return fmt.Sprintf("%.0f", v) }},
+	} {
+		allowed := use.limit * float64(1+spent.Granted[use.name])
+		if use.limit > 0 && use.used >= allowed && !d.asking[question{purpose: pawl.ForBudget, budget: use.name}] {
+			ask := fmt.Sprintf("The %s budget is used up (%s of %s). Go on with %s more?", use.name, use.show(use.used), use.show(allowed), use.show(use.limit))
+			d.add(action{do: spend, why: use.show(use.used), gate: pawl.Gate{Type: pawl.HumanVerify, Purpose: pawl.ForBudget, Budget: use.name, Ask: ask}})
+		}
+	}
+}
+
+// mayStart reports whether anything new may be started at all.
+func (d *decider) mayStart() bool {
+	for _, g := range d.state.Gates {
+		if g.Halts() && (g.Open() || g.Answer != nil && g.Answer.Answer != pawl.Approved) {
+			return false
+		}
+	}
+	return !d.blocked[""]
+}
