@@ -81,6 +81,7 @@ func (s *State) applyRun(e Event, payload Payload) error {
 		return s.turn(StatusActive, "")
 	case RunImported:
 		s.Imported, s.ImportedAs, s.ImportPath, s.ImportPlace, s.ImportNext, s.ImportSeq = p.System, p.ID, p.Path, p.Place, p.Next, e.Seq
+		s.ImportActive = p.Active
 	case RunMirrored:
 		if s.Mirror = &p; p.System == "" {
 			s.Mirror = nil

@@ -1040,7 +1040,7 @@ var deepStory = []pawl.Payload{
 	pawl.OperationJudged{Operation: "a:1#1", Verdict: pawl.OperationPartly, Told: "b:2"},
 	pawl.OperationBegun{Operation: pawl.Operation{ID: "b:2#1", Session: "b:2", Digest: "v"}},
 	pawl.SessionTurned{Session: "b:2", Doing: pawl.SessionIdle},
-	pawl.RunImported{System: "grid", Next: "block 02", Path: "sub", Place: ".grid", ID: "blog"}, pawl.RunMirrored{System: "grid"},
+	pawl.RunImported{System: "grid", Next: "block 02", Path: "sub", Place: ".grid", ID: "blog", Active: time.Date(2026, 3, 9, 11, 30, 0, 0, time.UTC)}, pawl.RunMirrored{System: "grid"},
 }
 
 // TestStateSurvivesJSONAtAnyPrefix: the journal's cache is a state in JSON, so one decoded after any event must go on

@@ -1,5 +1,7 @@
 package pawl
 
+import "time"
+
 // RunImported says that the run was made of another system's files, and what was found in them. What it had finished
 // stands behind it, as far as it is proven.
 type RunImported struct {
@@ -7,9 +9,10 @@ type RunImported struct {
 	Path     string            `json:"path,omitempty"`  // of its files, relative to the project where they lie inside
 	Place    string            `json:"place,omitempty"` // below that, where there may be several: .grid, reports/tides
 	Name     string            `json:"name,omitempty"`
-	ID       string            `json:"id,omitempty"`     // its own
-	Status   string            `json:"status,omitempty"` // its own word
-	Next     string            `json:"next,omitempty"`   // where it says to go on
+	ID       string            `json:"id,omitempty"`       // its own
+	Status   string            `json:"status,omitempty"`   // its own word
+	Next     string            `json:"next,omitempty"`     // where it says to go on
+	Active   time.Time         `json:"active_at,omitzero"` // when somebody last worked on it, as far as its files say
 	Facts    map[string]string `json:"facts,omitempty"`
 	Findings []Finding         `json:"findings,omitempty"`
 }

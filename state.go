@@ -40,9 +40,11 @@ type State struct {
 	ImportPlace string                 `json:"import_place,omitempty"` // below that, where there may be several
 	ImportNext  string                 `json:"import_next,omitempty"`  // where it said to go on
 	ImportSeq   Seq                    `json:"import_seq,omitempty"`   // of the event that says so
-	Mirror      *RunMirrored           `json:"mirror,omitempty"`       // whose files are kept up to date
-	Rollback    *RollbackState         `json:"rollback,omitempty"`     // one that has not ended: until then nothing is started
-	Spent       Spending               `json:"spent,omitzero"`
+
+	ImportActive time.Time      `json:"import_active_at,omitzero"` // when somebody last worked on what it was made of
+	Mirror       *RunMirrored   `json:"mirror,omitempty"`          // whose files are kept up to date
+	Rollback     *RollbackState `json:"rollback,omitempty"`        // one that has not ended: until then nothing is started
+	Spent        Spending       `json:"spent,omitzero"`
 
 	Sessions   map[SessionID]*SessionState     `json:"sessions,omitempty"`
 	Operations map[OperationID]*OperationState `json:"operations,omitempty"` // those without an outcome
@@ -50,6 +52,14 @@ type State struct {
 	Newer   []EventType `json:"newer,omitempty"`   // unknown event types: a newer pawl wrote here
 	Misfits []Misfit    `json:"misfits,omitempty"` // the last MaxMisfits of them
 	Misfit  int         `json:"misfit_count,omitempty"`
+}
+
+// LastActive returns when something last happened to the run: in the system that it was made of, if nothing has since.
+func (s *State) LastActive() time.Time {
+	if s.Imported != "" && s.Seq == s.ImportSeq && !s.ImportActive.IsZero() {
+		return s.ImportActive
+	}
+	return s.Updated
 }
 
 // RunStatus is where a run stands as a whole.

@@ -227,7 +227,7 @@ func (a *app) sayResumed(r *engine.Run) {
 		fmt.Fprintf(a.Out, "  goal           %s\n", s.Goal)
 	}
 	fmt.Fprintf(a.Out, "  phase          %d of %d (%s)\n", pos.Phase, pos.PhaseTotal, pos.PhaseName)
-	fmt.Fprintf(a.Out, "  last activity  %s\n", s.Updated.UTC().Format("2006-01-02 15:04:05 UTC"))
+	fmt.Fprintf(a.Out, "  last activity  %s\n", s.LastActive().UTC().Format("2006-01-02 15:04:05 UTC"))
 	var finished, live []string
 	for _, step := range r.Plan.Steps() {
 		if s.Steps[step.ID].Finished() {

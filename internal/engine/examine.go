@@ -63,7 +63,7 @@ func Examine(ctx context.Context, p *project.Project, r *Run, change *Change, cf
 func gatherFacts(ctx context.Context, p *project.Project, r *Run, change *Change, cfg config.Snapshots) (recovery.Facts, error) {
 	s := r.State
 	f := recovery.Facts{
-		Now: time.Now().UTC(), Run: s.Run, Last: s.Updated, Events: int(s.Seq), Misfits: s.Misfits,
+		Now: time.Now().UTC(), Run: s.Run, Last: s.LastActive(), Events: int(s.Seq), Misfits: s.Misfits,
 		Gates: len(s.OpenGates()), Blocked: len(s.OpenBlockers()), Saved: s.LastGood, Plan: planFact(change),
 	}
 	if holder, alive := p.EngineHolder(); alive {

@@ -307,7 +307,7 @@ func (m *importer) tell() error {
 		return err
 	}
 	imported := pawl.RunImported{
-		System: m.System, Path: m.Path, Place: m.Place, Name: m.Name, ID: m.ID, Status: m.Native, Next: clip(m.Next), Facts: m.Facts,
+		System: m.System, Path: m.Path, Place: m.Place, Name: m.Name, ID: m.ID, Status: m.Native, Next: clip(m.Next), Active: m.Updated, Facts: m.Facts,
 		Findings: m.Findings[:min(len(m.Findings), maxTold)],
 	}
 	return m.say(now, imported)
