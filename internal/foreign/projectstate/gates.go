@@ -49,7 +49,7 @@ func (r *reader) gates(out *foreign.Reading, e *entry) {
 }
 
 // first puts before a person whether the project may be gone on with at all: where it failed, where nobody knows what its status
-// means, and where the text does not say for certain what is there once it is loaded.
+// means, and where the text does not say for certain what is there once it is loaded, or leaves it to a database to work out.
 func (r *reader) first(out *foreign.Reading, e *entry) {
 	said := fmt.Sprintf("project_state says that project %s is %q", e.project, clip(e.native, 40))
 	if _, known := statusOf(e.native); !known {
@@ -57,6 +57,11 @@ func (r *reader) first(out *foreign.Reading, e *entry) {
 	}
 	if out.Status == pawl.StatusFailed {
 		r.ask(out, e, fmt.Sprintf("%s, and its last action is %q.", said, clip(e.action, 200)))
+	}
+	for _, c := range e.unknown() {
+		if !isTime(c.Column) {
+			r.ask(out, e, said+", but "+notKnown(c)+".")
+		}
 	}
 	if doubtful := e.source.doubtful(); len(doubtful) > 0 {
 		r.ask(out, e, fmt.Sprintf("%s, but %s: %s.", said, doubtful[0].Where, doubtful[0].What))

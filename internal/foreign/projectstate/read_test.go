@@ -334,6 +334,21 @@ func TestTheCurrentTaskIsJudged(t *testing.T) {
 	}
 }
 
+// What only a database can work out is told with its column, and what is more than a time is asked about.
+func TestWhatIsNotReadIsTold(t *testing.T) {
+	t.Parallel()
+	r, findings := read(t, fixture(t, "inserts.sql", "'refactor'", "CAST('refactor' AS varchar(100))", "'2026-02-28T10:00:00Z')", "TIMESTAMP '2026-02-28 10:00:00')"), world("a.py"))
+	if r.Facts["task"] != "refactor" || r.Updated.IsZero() || len(worst(findings)) > 0 {
+		t.Errorf("%v %v %v", r.Facts, r.Updated, worst(findings))
+	}
+	r, findings = read(t, fixture(t, "inserts.sql", "'refactor'", "lower('REFACTOR')", "'2026-02-28T10:00:00Z')", "now())"), world("a.py"))
+	finds(t, findings, pawl.Bad, "current_task_id is not known: lower('REFACTOR') is for a database to work out")
+	finds(t, findings, pawl.Warn, "updated_at is not known: now() is for a database to work out")
+	if g := r.Gates[0]; g.Purpose != pawl.ForRebuilt || !strings.Contains(g.Ask, "current_task_id is not known") {
+		t.Errorf("nobody is asked: %+v", r.Gates)
+	}
+}
+
 // A roll-back to a time brings back what there was then; the program takes the state before the change before.
 func TestRollbackToATime(t *testing.T) {
 	t.Parallel()

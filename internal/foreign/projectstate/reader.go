@@ -171,6 +171,13 @@ func (r *reader) entry(s *source, row *sqldump.Row) *entry {
 		agent: text(row, "active_agent_id", "current_agent_id"), action: text(row, "last_action"), native: text(row, "status"),
 		phase: text(row, "current_phase"),
 	}
+	for _, c := range e.unknown() {
+		level := pawl.Bad
+		if isTime(c.Column) {
+			level = pawl.Warn
+		}
+		r.find(level, e.where(), "", "%s", notKnown(c))
+	}
 	e.id, _ = strconv.Atoi(text(row, "id")) // where it is no number there is none
 	e.updated = r.time(e, row, "last_updated", "updated_at")
 	e.created = r.time(e, row, "created_at")
@@ -179,6 +186,18 @@ func (r *reader) entry(s *source, row *sqldump.Row) *entry {
 	e.pending = names(cmp.Or(r.json(e, "pending_tasks", splice.JSONArray), e.meta.Get("pending_tasks")))
 	return e
 }
+
+// unknown returns the values that only a database can work out.
+func (e *entry) unknown() []sqldump.Cell {
+	return slices.DeleteFunc(slices.Clone(e.Cells), func(c sqldump.Cell) bool { return c.Kind != sqldump.Expression || c.Column == "id" })
+}
+
+func notKnown(c sqldump.Cell) string {
+	return fmt.Sprintf("%s is not known: %s is for a database to work out", c.Column, clip(c.Text, 60))
+}
+
+// isTime reports whether a column holds a time.
+func isTime(column string) bool { return strings.HasSuffix(column, "_at") || column == "last_updated" }
 
 // time reads a time. One of the future counts for nothing.
 func (r *reader) time(e *entry, row *sqldump.Row, columns ...string) time.Time {

@@ -48,7 +48,7 @@ func jsonOf(c sqldump.Cell) string {
 		if _, err := splice.ReadJSON([]byte(c.Text)); err == nil {
 			return c.Text
 		}
-	case strings.HasSuffix(c.Column, "_at") || c.Column == "last_updated":
+	case isTime(c.Column):
 		if at, _, ok := foreign.ParseTime(c.Text); ok {
 			return spaced(at.Format("2006-01-02T15:04:05.000000+00:00"))
 		}

@@ -219,8 +219,13 @@ func TestCasts(t *testing.T) {
 	for sql, want := range map[string]sqldump.Value{
 		"'a'::character varying(9)": text("a"), `'a'::"Of"."Mine"[]::text`: text("a"), "1::bigint": number("1"),
 		"'2026-01-02'::timestamp(6) with time zone": text("2026-01-02"),
-		"'a'::text || 'b'":                          {Kind: sqldump.Expression, Text: "'a'::text || 'b'"},
-		"((now()::date))":                           {Kind: sqldump.Expression, Text: "((now()::date))"},
+		"CAST('a' AS varchar(100))":                 text("a"), "cast(CAST('a' AS text) AS \"mine\")": text("a"), "CAST(1 AS bigint)": number("1"), "CAST(NULL AS uuid)": {},
+		"TIMESTAMP '2026-01-02'": text("2026-01-02"), "timestamp with time zone '2026-01-02'": text("2026-01-02"), "UUID 'a'": text("a"),
+		"CAST(now() AS date)":   {Kind: sqldump.Expression, Text: "CAST(now() AS date)"},
+		"INTERVAL '1 day'":      {Kind: sqldump.Expression, Text: "INTERVAL '1 day'"},
+		"CAST('a' || 'b' AS t)": {Kind: sqldump.Expression, Text: "CAST('a' || 'b' AS t)"},
+		"'a'::text || 'b'":      {Kind: sqldump.Expression, Text: "'a'::text || 'b'"},
+		"((now()::date))":       {Kind: sqldump.Expression, Text: "((now()::date))"},
 	} {
 		d := sqldump.Read([]byte("INSERT INTO t (a) VALUES (" + sql + ");"))
 		if got := d.Table("t").Rows[0].Cells[0].Value; got != want {

@@ -84,8 +84,18 @@ func literal(words []token, deep int) (Value, bool) {
 		return Value{Kind: Number, Text: words[0].text + words[1].text}, true
 	case words[0].kind == word && words[1].is("(") && words[len(words)-1].is(")") && deep < deepest:
 		return call(words[0], arguments(words[2:len(words)-1]), deep+1)
+	case words[len(words)-1].kind == text && isType(words[:len(words)-1]):
+		return single(words[len(words)-1])
 	}
 	return Value{}, false
+}
+
+// isType reports whether words are a type whose literals say what their text does: TIMESTAMP WITH TIME ZONE '…', UUID '…'.
+func isType(words []token) bool {
+	types := []string{"timestamp", "timestamptz", "datetime", "date", "time", "uuid", "json", "jsonb", "text", "varchar"}
+	return slices.ContainsFunc(types, words[0].is) && !slices.ContainsFunc(words[1:], func(w token) bool {
+		return !slices.ContainsFunc([]string{"with", "without", "time", "zone"}, w.is)
+	})
 }
 
 func single(w token) (Value, bool) {
@@ -125,10 +135,24 @@ func call(name token, given [][]token, deep int) (Value, bool) {
 	case name.is("cast") && len(given) == 1 && len(given[0]) == 3 && given[0][0].kind == blob && given[0][1].is("as") && given[0][2].is("text"):
 		b, err := hex.DecodeString(given[0][0].text)
 		return TextOf(string(b)), err == nil
+	case name.is("cast") && len(given) == 1:
+		if i := as(given[0]); i > 0 && given[0][0].kind != blob {
+			return literal(given[0][:i], deep)
+		}
 	case name.is("unistr") && len(given) == 1 && len(given[0]) == 1 && given[0][0].kind == text:
 		return TextOf(unistr(given[0][0].text)), true
 	}
 	return Value{}, false
+}
+
+// as returns where the type begins that words are cast to: the last AS, for there may be casts before it.
+func as(words []token) int {
+	for i, w := range slices.Backward(words) {
+		if w.is("as") {
+			return i
+		}
+	}
+	return 0
 }
 
 // unistr returns what SQLite's and PostgreSQL's unistr makes of a text: \XXXX, \uXXXX, \+XXXXXX, \UXXXXXXXX, \\.
