@@ -78,7 +78,7 @@ func (p *parser) column(t *Table, part []token) {
 		t.key(part)
 		return
 	}
-	if part[0].kind != word && part[0].kind != quoted {
+	if part[0].kind != word && part[0].kind != quoted || isIndex(part) {
 		return
 	}
 	name := strings.ToLower(part[0].text)
@@ -88,6 +88,12 @@ func (p *parser) column(t *Table, part []token) {
 			t.Keys = append(t.Keys, []string{name})
 		}
 	}
+}
+
+// isIndex reports whether a part is one of MySQL's that makes an index: KEY `k` (`a`). Elsewhere key is a column's name.
+func isIndex(part []token) bool {
+	named := len(part) > 1 && (part[1].kind == quoted || part[1].is("("))
+	return named && slices.ContainsFunc([]string{"key", "index", "fulltext", "spatial"}, part[0].is)
 }
 
 // key takes in columns that are unique together: … PRIMARY KEY (a, b), … UNIQUE (a).

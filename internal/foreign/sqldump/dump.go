@@ -24,6 +24,7 @@ type Dump struct {
 	only  []string // the tables whose rows are taken in; none: all
 	named map[string]*Table
 	text  []byte
+	mysql bool
 	edits []splice.Edit
 }
 
@@ -113,7 +114,8 @@ func Read(text []byte, only ...string) *Dump {
 		d.Problems = append(d.Problems, Problem{Line: 1, Why: "it is UTF-16, and is not read", Cut: true})
 		return d
 	}
-	r := &reader{Dump: d, scanner: scanner{text: text, at: splice.Whole(text).From}}
+	r := &reader{Dump: d, scanner: scanner{text: text, at: splice.Whole(text).From, mysql: isMySQL(text)}}
+	d.mysql = r.scanner.mysql
 	for r.statement() {
 	}
 	for _, t := range d.Tables {

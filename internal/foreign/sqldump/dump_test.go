@@ -234,6 +234,43 @@ func TestCasts(t *testing.T) {
 	}
 }
 
+// mysql is what mysqldump writes, shortened.
+const mysql = "-- MySQL dump 10.13  Distrib 8.0.36\n/*!40101 SET NAMES utf8mb4 */;\n# a comment; it's one\nDROP TABLE IF EXISTS `t`;\n" +
+	"CREATE TABLE `t` (\n  `id` int NOT NULL AUTO_INCREMENT, # the id\n  `name` varchar(100) DEFAULT 'it\\'s',\n  `meta` json,\n  PRIMARY KEY (`id`),\n" +
+	"  UNIQUE KEY `u` (`name`),\n  KEY `k` (`meta`)\n) ENGINE=InnoDB;\nLOCK TABLES `t` WRITE;\n" +
+	"INSERT INTO `t` VALUES (1,'it\\'s \\\"half\\\"\\nc:\\\\x\\f\\%','{\\\"k\\\": 1}'),(2,'b',NULL);\nUNLOCK TABLES;\n"
+
+// TestMySQL: backslashes are escapes in all its strings, read and written; # begins a comment.
+func TestMySQL(t *testing.T) {
+	t.Parallel()
+	d := sqldump.Read([]byte(mysql))
+	want := [][]sqldump.Value{{number("1"), text("it's \"half\"\nc:\\xf\\%"), text(`{"k": 1}`)}, {number("2"), text("b"), {}}}
+	if len(d.Problems) > 0 || d.Table("t") == nil {
+		t.Fatal(d.Problems)
+	}
+	if diff := cmp.Diff(want, rows(d, "t")); diff != "" {
+		t.Error(diff)
+	}
+	table := d.Table("t")
+	if diff := cmp.Diff([]string{"id", "name", "meta"}, table.Columns); diff != "" || !table.Unique("id") || !table.Unique("name") || table.Unique("meta") {
+		t.Errorf("%s %v", diff, table.Keys)
+	}
+	d.Set(table.Rows[1], "name", text(`it's c:\'d`))
+	d.Append(table, []sqldump.Pair{{Column: "id", Value: number("3")}, {Column: "name", Value: text(`\`)}})
+	out := string(d.Bytes())
+	if !strings.Contains(out, `(2,'it''s c:\\''d',NULL)`) || !strings.Contains(out, "(id, name) VALUES (3,'\\\\');") {
+		t.Error(out)
+	}
+	again := rows(sqldump.Read([]byte(out)), "t")
+	if len(again) != 3 || again[1][1] != text(`it's c:\'d`) || again[2][1] != text(`\`) {
+		t.Errorf("%+v", again)
+	}
+	d = sqldump.Read([]byte("CREATE TABLE t (\n# the id\nid int, key varchar(9));\nINSERT INTO t VALUES (1, 'c:\\');\n"))
+	if len(d.Problems) > 0 || d.Table("t").Rows[0].Cells[1].Text != `c:\` {
+		t.Errorf("of no MySQL: %v", d.Problems)
+	}
+}
+
 // Of many problems some are told, and always that the text breaks off.
 func TestManyProblems(t *testing.T) {
 	t.Parallel()
@@ -288,6 +325,7 @@ func TestWhatChangesRowsIsTold(t *testing.T) {
 // back, and the other rows say what they said.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(postgres), "x")
+	f.Add([]byte(mysql), "it's \\")
 	f.Add([]byte(lite), "a\\b\t'c'\n")
 	f.Add([]byte("INSERT INTO t (a, b) VALUES (1, now()), (E'\\'', $$x$$);"), "")
 	f.Fuzz(func(t *testing.T, data []byte, value string) {

@@ -39,7 +39,7 @@ func (d *Dump) Set(row *Row, column string, v Value) bool {
 		return false
 	}
 	d.edits = append(d.edits, splice.Edit{From: row.in.named, To: row.in.named, Text: ", " + column})
-	d.edits = append(d.edits, splice.Edit{From: row.to - 1, To: row.to - 1, Text: ", " + quote(v, false)})
+	d.edits = append(d.edits, splice.Edit{From: row.to - 1, To: row.to - 1, Text: ", " + d.quote(v, false)})
 	row.Cells = append(row.Cells, Cell{Column: column, Value: v, from: -1})
 	return true
 }
@@ -77,12 +77,12 @@ func (d *Dump) Append(t *Table, values []Pair) bool {
 	head := "INSERT INTO " + t.written + " ("
 	if s := t.last; s != nil && s.named > 0 && !slices.ContainsFunc(values, func(p Pair) bool { return !slices.Contains(s.columns, p.Column) }) {
 		for _, column := range s.columns {
-			fields = append(fields, quote(find(values, column), false))
+			fields = append(fields, d.quote(find(values, column), false))
 		}
 		head = s.head
 	} else {
 		for _, p := range values {
-			names, fields = append(names, p.Column), append(fields, quote(p.Value, false))
+			names, fields = append(names, p.Column), append(fields, d.quote(p.Value, false))
 		}
 		head += strings.Join(names, ", ") + ") VALUES"
 	}
@@ -148,11 +148,11 @@ func (d *Dump) written(v Value, at int, inCopy bool) string {
 	if inCopy {
 		return copied(v)
 	}
-	return quote(v, at < len(d.text) && d.text[at]|0x20 == 'e')
+	return d.quote(v, at < len(d.text) && d.text[at]|0x20 == 'e')
 }
 
 // quote returns a value as SQL.
-func quote(v Value, escapes bool) string {
+func (d *Dump) quote(v Value, escapes bool) string {
 	switch v.Kind {
 	case Null:
 		return "NULL"
@@ -160,6 +160,9 @@ func quote(v Value, escapes bool) string {
 		return "X'" + v.Text + "'"
 	case Text:
 		s := strings.ReplaceAll(strings.ReplaceAll(v.Text, "\x00", ""), "'", "''")
+		if d.mysql {
+			return "'" + strings.ReplaceAll(s, `\`, `\\`) + "'"
+		}
 		if escapes && strings.Contains(s, `\`) {
 			return "E'" + strings.ReplaceAll(s, `\`, `\\`) + "'"
 		}

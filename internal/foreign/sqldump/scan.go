@@ -35,6 +35,7 @@ type scanner struct {
 	text    []byte
 	at      int
 	broken  string // why there are no more words
+	mysql   bool   // its strings have backslashes, and # begins a comment
 	bracket int    // where the bracket that was opened last may end: at the first ], comma, quote or line end
 }
 
@@ -47,7 +48,7 @@ func (s *scanner) next() (token, bool) {
 	from, c := s.at, s.text[s.at]
 	switch {
 	case c == '\'':
-		return s.string(from, from, false)
+		return s.string(from, from, s.mysql)
 	case c == '"' || c == '`':
 		return s.quotedName(c)
 	case c == '[':
@@ -84,7 +85,7 @@ func (s *scanner) blank() {
 		switch c := s.text[s.at]; {
 		case c == ' ' || c >= '\t' && c <= '\r':
 			s.at++
-		case c == '-' && s.peek(1) == '-':
+		case c == '-' && s.peek(1) == '-', c == '#' && (s.mysql || s.at == 0 || s.text[s.at-1] == '\n'):
 			s.line()
 		case c == '/' && s.peek(1) == '*':
 			end := bytes.Index(s.text[s.at+2:], []byte("*/"))
@@ -138,14 +139,43 @@ func (s *scanner) string(from, quote int, escapes bool) (token, bool) {
 			s.at = i + 1
 			return token{kind: text, from: from, to: s.at, text: string(out), escapes: escapes}, true
 		case c == '\\' && escapes && i+1 < len(s.text):
-			i++
-			out = append(out, unescape(s.text[i]))
+			if i++; s.mysql {
+				out = append(out, unescapeMySQL(s.text[i])...)
+			} else {
+				out = append(out, unescape(s.text[i]))
+			}
 		default:
 			out = append(out, c)
 		}
 	}
 	s.at, s.broken = from, "a string has no end"
 	return token{}, false
+}
+
+// unescapeMySQL returns what a character behind a backslash stands for in MySQL.
+func unescapeMySQL(c byte) string {
+	switch c {
+	case '0':
+		return "\x00"
+	case 'Z':
+		return "\x1a"
+	case 'f', 'v':
+		return string(c)
+	case '%', '_':
+		return `\` + string(c)
+	}
+	return string(unescape(c))
+}
+
+// isMySQL reports whether a text is one of MySQL's: by what stands at its beginning, or by how it names tables.
+func isMySQL(text []byte) bool {
+	head := text[:min(len(text), 4<<10)]
+	for _, mark := range []string{"-- MySQL dump", "-- MariaDB dump", "-- phpMyAdmin", "\n/*!"} {
+		if bytes.Contains(head, []byte(mark)) {
+			return true
+		}
+	}
+	return bytes.HasPrefix(text, []byte("INSERT INTO `")) || bytes.Contains(text, []byte("\nINSERT INTO `"))
 }
 
 // unescape returns what a character behind a backslash stands for.
