@@ -193,7 +193,6 @@ type World struct {
 	// Run returns what the project's own journal says of one of its runs. Nil, or no state: it knows none of that name.
 	Run func(id string) (*pawl.State, *pawl.Plan)
 
-<<<<<<< HEAD
 	// Scan counts the project's files but these, those that are ignored and what others made, and those that changed since. Nil:
 	// nobody knows.
 	Scan func(since time.Time, but ...string) doubt.Census
@@ -201,15 +200,6 @@ type World struct {
 	// Quiet is after how long without a sign of life nobody is taken to be at work any more, Stalled after how long the work is
 	// taken to stand still. Zero: as the codec has it.
 	Quiet, Stalled time.Duration
-=======
-	// Quiet is after how long without a sign of life nobody is taken to be at work any more, Stalled after how long the work is
-	// taken to stand still. Zero: as the codec has it.
-	Quiet, Stalled time.Duration
-
-	// Scan counts the project's files but these, those that are ignored and what others made, and those that changed since. Nil:
-	// nobody knows.
-	Scan func(since time.Time, but ...string) doubt.Census
->>>>>>> origin/sdfix
 
 	// Items are those of the step that Meets is asked of, as the run knows them that asks. Nil: no run does.
 	Items []Item
