@@ -69,6 +69,9 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 	if err != nil {
 		return err
 	}
+	if path != "" && !dry && len(written) > 0 {
+		a.sayMissing(ctx, codec, dir, path)
+	}
 	names := left(written)
 	if a.json {
 		return a.printJSON(names)
@@ -80,6 +83,18 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 		fmt.Fprintln(a.Err, "pawl: nothing is to be changed there")
 	}
 	return nil
+}
+
+// sayMissing says that files were exported without those that they name, where that makes them faulty.
+func (a *app) sayMissing(ctx context.Context, codec foreign.Codec, dir, path string) {
+	folder, err := a.openForeign(ctx, codec, dir)
+	if err != nil {
+		return // who reads them is told
+	}
+	faults := slices.DeleteFunc(folder.Verify(), func(f pawl.Finding) bool { return f.Level != pawl.Bad })
+	if len(faults) > 0 {
+		a.sayNotes([]string{fmt.Sprintf("what these files name is not copied with them: pawl verify --as %s %s finds %s", codec.System(), path, count(len(faults), "fault"))})
+	}
 }
 
 // notOverOthers refuses to write a run over work of another name that is unfinished in a folder, and was not gone on with by it.

@@ -47,7 +47,7 @@ func (a *app) importCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.yes, "yes", false, "do not ask on a terminal what its system asks: go on with it")
 	c.MarkFlagsMutuallyExclusive("dry-run", "fresh")
 	c.Flags().StringVar(&o.agent, "agent", o.agent, "who is to do what is not done")
-	c.Flags().StringVar(&o.project, "project", "", "which one, where the files hold several: its id, how that begins, or its name")
+	c.Flags().StringVar(&o.project, "project", "", "which one, where the files hold several: its id, how that begins, or its name; needed where none of them is active")
 	return a.jsonFlag(c)
 }
 
