@@ -540,3 +540,23 @@ func TestWhatIsSkippedIsNotComplete(t *testing.T) {
 		t.Errorf("both are done: %s", text)
 	}
 }
+
+// TestAReflectionIsNamedWhereItLies: the agent looked back in a file of its own, and that is what the phase has left.
+func TestAReflectionIsNamedWhereItLies(t *testing.T) {
+	t.Parallel()
+	s := begin(t, strings.ReplaceAll(shopPlan, `{id: look-back, run: "true"}`,
+		`{id: reflection, run: "true", accept: {left: pawl verify --as dotagent --step reflection}}`), nil)
+	for _, id := range []pawl.StepID{"pm", "designers", "choose", "final", "task-001", "task-002", "qa"} {
+		s.start(id, 1)
+		s.finish(id, 1)
+	}
+	s.put("memory/reflections/2026-03.json", `{"workflow_id":"`+shopRun+`","learned":"x"}`)
+	for _, id := range []pawl.StepID{"reflection"} {
+		s.start(id, 1)
+		s.finish(id, 1)
+	}
+	s.write(pawl.StatusActive)
+	if text := s.get("memory/state/phase.json"); !strings.Contains(text, `"output":"memory/reflections/2026-03.json"`) {
+		t.Errorf("it names something else: %s", text)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
 )
 
@@ -182,6 +183,11 @@ func (m *mirror) left(p phase) string {
 			return executionPath
 		}
 		return m.left(architecture) // the design that it follows
+	}
+	if p == reflection && slices.ContainsFunc(m.in(p), (*work).leaves) {
+		if name := read(m.files(), foreign.World{Now: m.Now}).reflection(); name != "" {
+			return name
+		}
 	}
 	if f := m.file(p.report()); f != nil && m.ofOthers(f) {
 		return m.own(p)
