@@ -107,8 +107,8 @@ func (e *entry) skipped() []string {
 	}
 	var ids []string
 	for _, m := range results.Members {
-		said, _ := outcome(e.ofTask("task_results", m.Key, "outcome"))
-		if said == pawl.Skipped && m.Key != e.task && !slices.Contains(e.pending, m.Key) {
+		said := m.Value.Get("outcome")
+		if said.Is(splice.JSONString) && word(said.Text()) == "skipped" && m.Key != e.task && !slices.Contains(e.pending, m.Key) {
 			ids = append(ids, m.Key)
 		}
 	}
