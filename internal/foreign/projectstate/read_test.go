@@ -462,7 +462,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// However much is found, it is found in a moment.
+// However much is found, it is found in time that grows with it: with the square of it this would last until the tests are given up.
 func TestFindingsTakeNoTime(t *testing.T) {
 	t.Parallel()
 	files := fixture(t, "inserts.sql")
