@@ -187,9 +187,15 @@ func (r *reader) entry(s *source, row *sqldump.Row) *entry {
 	return e
 }
 
-// unknown returns the values that only a database can work out.
+// told are the columns that say where a project stands.
+var told = []string{
+	"project_id", "active_task_id", "current_task_id", "active_agent_id", "current_agent_id", "last_action", "status", "current_phase",
+	"completed_tasks", "pending_tasks", "metadata", "created_at", "last_updated", "updated_at",
+}
+
+// unknown returns what is to say where the project stands, and only a database can work out.
 func (e *entry) unknown() []sqldump.Cell {
-	return slices.DeleteFunc(slices.Clone(e.Cells), func(c sqldump.Cell) bool { return c.Kind != sqldump.Expression || c.Column == "id" })
+	return slices.DeleteFunc(slices.Clone(e.Cells), func(c sqldump.Cell) bool { return c.Kind != sqldump.Expression || !slices.Contains(told, c.Column) })
 }
 
 func notKnown(c sqldump.Cell) string {

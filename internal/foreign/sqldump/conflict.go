@@ -36,6 +36,9 @@ func (p *parser) orElse() meeting {
 	if p.tokens[0].is("replace") {
 		m.way = replaces
 	}
+	if p.skip("into") {
+		return m
+	}
 	p.skip("or")
 	for _, word := range []string{"abort", "fail", "rollback"} {
 		p.skip(word)
@@ -52,6 +55,9 @@ func (p *parser) orElse() meeting {
 
 // onConflict passes what stands behind the rows: ON CONFLICT (a) DO UPDATE SET b = EXCLUDED.b.
 func (p *parser) onConflict(m *meeting) {
+	if p.i >= len(p.tokens) {
+		return
+	}
 	m.given = "excluded"
 	if p.skip("as") { // MySQL
 		m.given = strings.ToLower(p.peek(0).text)

@@ -233,7 +233,7 @@ func (p *parser) insert() {
 	if s.columns == nil {
 		s.columns = t.Columns
 	}
-	for p.peek(0).kind == word && !slices.ContainsFunc([]string{"values", "select", "set", "with", "default", "table"}, p.peek(0).is) {
+	for p.peek(0).kind == word && !p.peek(0).is("values") && !slices.ContainsFunc([]string{"select", "set", "with", "default", "table"}, p.peek(0).is) {
 		p.i++ // OVERRIDING SYSTEM VALUE
 	}
 	switch {
