@@ -17,7 +17,7 @@ func (w *writer) summaries() {
 	lessons, last, there := w.unlearned(), w.last(), w.layout()
 	for _, k := range w.works {
 		f, at := there.records[k.block], w.grid+there.path(k)
-		torn := f != nil && hollow(f.Data) != ""
+		torn := f != nil && (hollow(f.Data) != "" || before(f, k))
 		switch {
 		case !k.done(), (f == nil || torn) && w.found(k):
 			continue
@@ -34,6 +34,11 @@ func (w *writer) summaries() {
 		}
 		w.putAt(at, w.newSummary(k, learned))
 	}
+}
+
+// before reports whether a record was written before the block was begun: of a run that was made of it, it was refuted.
+func before(f *foreign.File, k *work) bool {
+	return k.done() && !f.Changed.IsZero() && f.Changed.Before(k.state.Started.Truncate(time.Second))
 }
 
 // layout is where the files about blocks lie.
