@@ -483,8 +483,8 @@ func TestAClusterBelowClustersIsReadWhole(t *testing.T) {
 	if diff := cmp.Diff([]string{"01 done", "02 pending", "03 running", "04 pending"}, steps(r)); diff != "" {
 		t.Error(diff)
 	}
-	if step(t, r, "02").Name != "Write" || r.Facts["config.model_tier"] != "quality" {
-		t.Error(r.Facts, step(t, r, "02"))
+	if foreigntest.Step(t, r, "02").Name != "Write" || r.Facts["config.model_tier"] != "quality" {
+		t.Error(r.Facts, foreigntest.Step(t, r, "02"))
 	}
 	first, _ := grid.Codec.Read(files, now)
 	if diff := cmp.Diff([]string{"03 running"}, steps(first)); len(first.Phases) > 0 && diff == "" {

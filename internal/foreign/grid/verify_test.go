@@ -107,8 +107,8 @@ energy_remaining: -5
 func TestACheckpointOfNoTypeAsksAPerson(t *testing.T) {
 	t.Parallel()
 	r, findings := grid.Codec.Read(folder(".grid/STATE.md", interrupted, ".grid/CHECKPOINT.md", "---\ntype: bananas\nblock: \"01\"\nthread: 2\n---\n"), now)
-	if len(r.Gates) != 1 || r.Gates[0].Type != pawl.HumanVerify || r.Gates[0].Step != "01" || r.Status != pawl.StatusWaiting || step(t, r, "01").Status != pawl.AwaitsGate {
-		t.Errorf("%+v %s %s", r.Gates, r.Status, step(t, r, "01").Status)
+	if len(r.Gates) != 1 || r.Gates[0].Type != pawl.HumanVerify || r.Gates[0].Step != "01" || r.Status != pawl.StatusWaiting || foreigntest.Step(t, r, "01").Status != pawl.AwaitsGate {
+		t.Errorf("%+v %s %s", r.Gates, r.Status, foreigntest.Step(t, r, "01").Status)
 	}
 	if !has(findings, `"bananas" is no type of a checkpoint`) {
 		t.Error(findings)

@@ -447,7 +447,7 @@ func TestPlansStandWhereTheDocumentHasThem(t *testing.T) {
 		t.Fatalf("%+v %+v", plan, second)
 	}
 	r, _ := grid.Codec.Read(s.wanted(), s.Now)
-	if got := step(t, r, "02"); got.Wave != 2 || got.Where != ".grid/plans/blog-block-02.md" {
+	if got := foreigntest.Step(t, r, "02"); got.Wave != 2 || got.Where != ".grid/plans/blog-block-02.md" {
 		t.Errorf("%+v", got)
 	}
 	s.disk = append(foreigntest.Without(foreigntest.Without(s.disk, master.Path), second.Path), foreign.File{Path: master.Path, Data: []byte("mine")}, foreign.File{Path: second.Path, Data: []byte("mine")})
@@ -455,5 +455,36 @@ func TestPlansStandWhereTheDocumentHasThem(t *testing.T) {
 		if f.Path == master.Path || f.Path == second.Path {
 			t.Error(f.Path)
 		}
+	}
+}
+
+// TestASkippedBlockIsNotCalledComplete: nothing says that a block was complete which was skipped; why it was stands among the
+// decisions, and whoever reads the files finds it skipped.
+func TestASkippedBlockIsNotCalledComplete(t *testing.T) {
+	t.Parallel()
+	s := begin(t, blogPlan, nil)
+	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1), done("setup", 1, nil), started("posts", 1), done("posts", 1, nil))
+	s.Say(pawl.StepSkipped{Step: "layout", Why: "the old\nlayout stays"}, pawl.StepSkipped{Step: "look"})
+	s.write(foreign.Interrupted, pawl.StatusInterrupted)
+	if text := string(s.disk.Find(".grid/CHECKPOINT.md").Data); !strings.Contains(text, "blocks_complete: 2\n") {
+		t.Error(text)
+	}
+	s.Say(pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.write(foreign.RunEnded, pawl.StatusCompleted)
+	waves := string(s.disk.Find(".grid/WAVE_STATUS.md").Data)
+	for _, want := range []string{"waves_complete: 1\n", "wave: 2\n    status: partial\n", `skipped: ["02"]`, "wave: 3\n    status: skipped\n"} {
+		if !strings.Contains(waves, want) {
+			t.Errorf("no %q in\n%s", want, waves)
+		}
+	}
+	decisions := string(s.disk.Find(".grid/DECISIONS.md").Data)
+	for _, want := range []string{"**Question:** What about block 02?\n", "**User Choice:** skip it\n", `**Rationale:** "the old layout stays"`, "**Affects:** Block 02 (Layout: dark mode)"} {
+		if !strings.Contains(decisions, want) {
+			t.Errorf("no %q in\n%s", want, decisions)
+		}
+	}
+	r, findings := grid.Codec.Read(s.wanted(), s.Now)
+	if diff := cmp.Diff([]string{"01 done", "02 skipped", "03 done", "04 skipped"}, steps(r)); diff != "" || len(findings) > 0 {
+		t.Error(diff, findings)
 	}
 }

@@ -285,12 +285,17 @@ func (w *writer) threadsFor(a *asking) []thread {
 }
 
 func (w *writer) progressFields(threads []thread, done int) *splice.Value {
-	total := len(threads)
+	total, complete := len(threads), 0
 	if total > 0 {
 		total = max(total, threads[total-1].number)
 	}
+	for _, k := range w.works {
+		if k.done() {
+			complete++
+		}
+	}
 	return splice.MapOf(
-		pair("blocks_complete", splice.Number(w.finished())), pair("blocks_total", splice.Number(len(w.works))),
+		pair("blocks_complete", splice.Number(complete)), pair("blocks_total", splice.Number(len(w.works))),
 		pair("threads_complete", splice.Number(done)), pair("threads_total", splice.Number(total)),
 	)
 }

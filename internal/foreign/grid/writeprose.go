@@ -247,7 +247,7 @@ func (p *proseWriter) item(text string, m []int) string {
 	switch {
 	case k.done():
 		is, mark, said = pawl.Done, "✅", " - COMPLETE"
-	case k.state != nil && k.state.Status == pawl.Skipped:
+	case k.skipped():
 		is, mark, said = pawl.Skipped, "⏭️", " - SKIPPED"
 	case k.state != nil && k.state.Status == pawl.GaveUp:
 		is, mark, said = pawl.GaveUp, "❌", " - FAILED"

@@ -218,34 +218,49 @@ func (w *writer) waves() {
 		if len(inWave[n]) == 0 { // plans may leave a number out
 			continue
 		}
-		status, blocks := waveOf(inWave[n])
+		status := waveStatus(inWave[n])
 		if status == "complete" && complete == len(list.Items) {
 			complete++
 		}
-		list.Items = append(list.Items, splice.MapOf(pair("wave", splice.Number(n)), pair("status", splice.Word(status)), pair("blocks", blocks)))
+		var blocks, skipped []string
+		for _, k := range inWave[n] {
+			blocks = append(blocks, k.block)
+			if k.skipped() {
+				skipped = append(skipped, k.block)
+			}
+		}
+		item := splice.MapOf(pair("wave", splice.Number(n)), pair("status", splice.Word(status)), pair("blocks", inlineList(blocks)), pair("skipped", nil))
+		if len(skipped) > 0 {
+			item.Pairs[3].Value = inlineList(skipped)
+		}
+		list.Items = append(list.Items, item)
 	}
 	want := splice.MapOf(pair("cluster", splice.Word(w.cluster)), pair("waves_complete", splice.Number(complete)),
 		pair("wave_total", splice.Number(w.waveAll)), pair("waves", list))
 	w.merge("WAVE_STATUS.md", want, func() []byte { return fresh(want, "\n# Wave Status\n") })
 }
 
-// waveOf returns where a wave stands, and its blocks.
-func waveOf(works []*work) (status string, blocks *splice.Value) {
-	blocks = splice.ListOf()
-	blocks.Inline = true
-	done, begun := 0, false
-	for _, k := range works {
-		blocks.Items = append(blocks.Items, splice.Text(k.block))
+// waveStatus returns how far the blocks of a wave are. One that was skipped is not complete.
+func waveStatus(blocks []*work) string {
+	finished, skipped, begun := 0, 0, false
+	for _, k := range blocks {
 		begun = begun || k.begun() || k.done()
 		if k.finished() {
-			done++
+			finished++
+		}
+		if k.skipped() {
+			skipped++
 		}
 	}
 	switch {
-	case done == len(works):
-		return "complete", blocks
+	case skipped == len(blocks):
+		return "skipped"
+	case finished == len(blocks) && skipped > 0:
+		return "partial"
+	case finished == len(blocks):
+		return "complete"
 	case begun:
-		return "active", blocks
+		return "active"
 	}
-	return "pending", blocks
+	return "pending"
 }
