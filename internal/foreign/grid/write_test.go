@@ -488,3 +488,50 @@ func TestASkippedBlockIsNotCalledComplete(t *testing.T) {
 		t.Error(diff, findings)
 	}
 }
+
+// TestASummaryLiesInTheFolderOfItsPhase: beside those of the phase's other blocks, or in a folder that is named after the
+// phase; where each block has one of its own, so has the next. So the blocks are read in their phases again.
+func TestASummaryLiesInTheFolderOfItsPhase(t *testing.T) {
+	t.Parallel()
+	const plan = "name: c\nphases:\n  - {name: Build it, steps: [{id: \"01\", run: x}, {id: \"02\", run: x}]}\n  - {name: Ship, steps: [{id: \"03\", run: x}]}\n"
+	for _, test := range []struct {
+		there foreign.Files
+		want  string
+	}{
+		{nil, ".grid/phases/01-build-it/01-SUMMARY.md .grid/phases/01-build-it/02-SUMMARY.md .grid/phases/02-ship/03-SUMMARY.md"},
+		{folder(".grid/phases/01-make/01-PLAN.md", "x"), ".grid/phases/01-make/01-SUMMARY.md .grid/phases/01-make/02-SUMMARY.md .grid/phases/02-ship/03-SUMMARY.md"},
+		{folder(".grid/phases/01-a/01-PLAN.md", "x", ".grid/phases/02-b/02-PLAN.md", "x", ".grid/phases/03-c/03-PLAN.md", "x"),
+			".grid/phases/01-a/01-SUMMARY.md .grid/phases/02-b/02-SUMMARY.md .grid/phases/03-c/03-SUMMARY.md"},
+		{folder(".grid/00-SUMMARY.md", "x"), ".grid/00-SUMMARY.md .grid/01-SUMMARY.md .grid/02-SUMMARY.md .grid/03-SUMMARY.md"},
+	} {
+		s := begin(t, plan, test.there)
+		s.Say(pawl.EngineStarted{Epoch: 1, PID: 1})
+		for _, id := range []pawl.StepID{"01", "02", "03"} {
+			s.Say(started(id, 1), done(id, 1, nil))
+			s.write(foreign.StepEnded, pawl.StatusActive)
+		}
+		var got []string
+		for _, pattern := range []string{".grid/*-SUMMARY.md", ".grid/phases/*/*-SUMMARY.md"} {
+			for _, f := range s.disk.Match(pattern) {
+				got = append(got, f.Path)
+			}
+		}
+		if diff := cmp.Diff(test.want, strings.Join(got, " ")); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// TestIdsKeepTheirForm: a block, phase or thread that is written as "01" is "02" and not "2" afterwards.
+func TestIdsKeepTheirForm(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{`"01"`: `"02"`, "01": "02", "1": "2", `"1"`: `"2"`, "'01'": "'02'"} {
+		s := begin(t, `{version: 1, name: c, phases: [{name: p, steps: [{id: "01", run: x}, {id: "02", run: x}]}]}`,
+			folder(".grid/STATE.md", "---\ncluster: c\nstatus: active\nposition:\n  phase: 1\n  block: "+said+"\n  block_total: 2\n---\n"))
+		s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("01", 1), done("01", 1, nil))
+		s.write(foreign.StepEnded, pawl.StatusActive)
+		if state := string(s.disk.Find(".grid/STATE.md").Data); !strings.Contains(state, "\n  block: "+want+"\n") {
+			t.Errorf("%s: no %s in\n%s", said, want, state)
+		}
+	}
+}

@@ -154,7 +154,9 @@ func (w *writer) newer(said string, at time.Time) bool {
 func (w *writer) position(there record) *splice.Value {
 	p := splice.MapOf()
 	add := func(key string, n int) {
-		if n > 0 {
+		if said := there.at("position", key).Says(); strings.HasPrefix(said, "0") && n > 0 {
+			p.Pairs = append(p.Pairs, pair(key, splice.Word(padded(n, said))))
+		} else if n > 0 {
 			p.Pairs = append(p.Pairs, pair(key, splice.Number(n)))
 		}
 	}

@@ -1,6 +1,8 @@
 package grid
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -16,7 +18,7 @@ import (
 func (w *writer) summaries() {
 	lessons, last, there := w.unlearned(), w.last(), w.layout()
 	for _, k := range w.works {
-		f, at := there.records[k.block], w.grid+there.path(k)
+		f, at := there.records[k.block], w.grid+w.recordPath(there, k)
 		torn := f != nil && (hollow(f.Data) != "" || before(f, k))
 		switch {
 		case !k.done(), (f == nil || torn) && w.found(k):
@@ -71,16 +73,33 @@ func (w *writer) layout() layout {
 	return l
 }
 
-// path returns where a new record goes: into the folder of the block's phase, or beside the others where they lie flat.
-func (l layout) path(k *work) string {
-	folder := l.folders[k.block]
-	switch {
-	case folder == "" && l.flat:
+// recordPath returns where a new record goes: into the folder of the block's phase, or beside the others where they lie flat.
+func (w *writer) recordPath(l layout, k *work) string {
+	folder := cmp.Or(l.folders[k.block], w.phaseFolder(l, k))
+	if folder == "" {
 		return k.block + "-SUMMARY.md"
-	case folder == "":
-		folder = k.block + "-" + slug(k.name())
 	}
 	return "phases/" + folder + "/" + k.block + "-SUMMARY.md"
+}
+
+// phaseFolder returns the folder of a block that has none yet: that of the other blocks of its phase, one of its own where each
+// of them has, else one that is named after the phase. Empty: there are to be none.
+func (w *writer) phaseFolder(l layout, k *work) string {
+	beside := map[string]bool{}
+	for _, other := range w.works {
+		if folder := l.folders[other.block]; folder != "" && other.phase == k.phase {
+			beside[folder] = true
+		}
+	}
+	switch {
+	case len(beside) == 1 && k.phase > 0:
+		return slices.Collect(maps.Keys(beside))[0]
+	case len(beside) == 0 && l.flat:
+		return ""
+	case len(beside) == 0 && k.phase > 0:
+		return fmt.Sprintf("%02d-%s", k.phase, slug(cmp.Or(oneLine(w.Plan.Phases[k.phase-1].Name), w.cluster)))
+	}
+	return k.block + "-" + slug(k.name())
 }
 
 // keepSummary leaves a record as it is, unless it does not say that the block is complete, or the block was done again

@@ -175,6 +175,10 @@ func TestMergeTakesOut(t *testing.T) {
 			t.Errorf("without %s: -want +got:\n%s", path, diff)
 		}
 	}
+	grown := one("b", splice.ListOf(splice.Number(1), splice.MapOf(splice.Pair{Key: "x", Value: splice.Number(2)}, splice.Pair{Key: "y"})))
+	if diff := cmp.Diff("b:\n  - 1\n  - x: 2\n", merge(t, "b:\n  - 1\n", grown)); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // FuzzMerge sets keys of whatever can be read. What is returned must say what is wanted, and a second time change nothing.
