@@ -2,6 +2,7 @@ package grid
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,6 +72,9 @@ func (w *writer) wanted() *asking {
 	case pawl.StatusWaiting:
 		return w.askingBlocker()
 	}
+	if w.reopened() {
+		return nil
+	}
 	a := &asking{native: sessionDeath, block: w.at(), at: w.updated()}
 	if w.Checkpoint != nil && w.Checkpoint.Kind == pawl.CheckpointEmergency && !w.Checkpoint.Time.IsZero() {
 		a.at = w.Checkpoint.Time
@@ -79,6 +83,13 @@ func (w *writer) wanted() *asking {
 		a.detail = append(a.detail, pair("reason", splice.Text(w.State.Why)))
 	}
 	return a
+}
+
+// reopened reports whether a run had ended, and goes on because somebody said so: no session has died in it since.
+func (w *writer) reopened() bool {
+	return w.State.Status == pawl.StatusActive && w.State.Why != "" && w.State.Engine == nil && !slices.ContainsFunc(w.works, func(k *work) bool {
+		return k.begun() && (len(k.state.Live()) > 0 || k.state.Try.Last != nil && k.state.Try.Last.CutShort())
+	})
 }
 
 func (w *writer) askingGate(g *pawl.GateState) *asking {
