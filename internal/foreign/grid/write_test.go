@@ -535,3 +535,22 @@ func TestIdsKeepTheirForm(t *testing.T) {
 		}
 	}
 }
+
+// TestALostSummaryIsWrittenAgain: of a block that was found complete by a summary, which is gone since, there is one again. One that
+// only the state called complete has none.
+func TestALostSummaryIsWrittenAgain(t *testing.T) {
+	t.Parallel()
+	s := begin(t, `{version: 1, name: c, phases: [{name: p, steps: [{id: "01", run: x}, {id: "02", run: x}, {id: "03", run: x}]}]}`, folder(".grid/STATE.md", interrupted))
+	s.Say(pawl.RunImported{System: "grid"})
+	s.Say(pawl.StepDone{Step: "01", Adopted: "imported: grid says so, and all 1 files that it claims are there", Outputs: pawl.Outputs{"a.txt": {SHA256: "ab", Size: 1}}})
+	s.Say(pawl.StepDone{Step: "02", Adopted: "imported: grid says so, and it claims no files"})
+	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("03", 1), done("03", 1, nil))
+	s.write(foreign.StepEnded, pawl.StatusActive)
+	var got []string
+	for _, f := range s.disk.Match(".grid/phases/*/*-SUMMARY.md") {
+		got = append(got, f.Path)
+	}
+	if diff := cmp.Diff([]string{".grid/phases/01-p/01-SUMMARY.md", ".grid/phases/01-p/03-SUMMARY.md"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -21,7 +21,7 @@ func (w *writer) summaries() {
 		f, at := there.records[k.block], w.grid+w.recordPath(there, k)
 		torn := f != nil && (hollow(f.Data) != "" || before(f, k))
 		switch {
-		case !k.done(), (f == nil || torn) && w.found(k):
+		case !k.done(), (f == nil || torn) && w.found(k) && !k.recorded():
 			continue
 		case f != nil && !torn:
 			w.keepSummary(k, f)
@@ -42,6 +42,9 @@ func (w *writer) summaries() {
 func before(f *foreign.File, k *work) bool {
 	return k.done() && !f.Changed.IsZero() && f.Changed.Before(k.state.Started.Truncate(time.Second))
 }
+
+// recorded reports whether more is known of a block than that it is complete, as only a summary says it.
+func (k *work) recorded() bool { return len(k.state.Outputs) > 0 || k.state.Summary != "" }
 
 // layout is where the files about blocks lie.
 type layout struct {
