@@ -554,3 +554,35 @@ func TestALostSummaryIsWrittenAgain(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestAStateThatIsNoYAMLKeepsItsLines: where one line is no YAML, only the lines that say something else now are changed, and
+// those keep their form.
+func TestAStateThatIsNoYAMLKeepsItsLines(t *testing.T) {
+	t.Parallel()
+	const state = "---\ncluster: blog\nsession_id: mine\nstatus: interrupted\ncreated_at: \"2026-01-23T14:00:00Z\"\nupdated_at: \"2026-01-23T15:00:00Z\"\n" +
+		"last_action: Writing: x\nposition:\n  phase: 1\n  phase_total: 2\n  block: \"01\"\n  note: a: b\nprogress_percent: 0\nenergy_remaining: 5000\nmy_own: keep # it\n---\n\nA body.\n"
+	for _, eol := range []string{"\n", "\r\n"} {
+		s := begin(t, strings.Replace(blogPlan, "budget: {tokens: 1000}\n", "", 1), folder(".grid/STATE.md", strings.ReplaceAll(state, "\n", eol)))
+		s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1))
+		s.write(foreign.StepBegan, pawl.StatusActive)
+		text := string(s.disk.Find(".grid/STATE.md").Data)
+		for _, want := range []string{
+			"---\ncluster: blog\nsession_id: mine\nstatus: active\ncreated_at:", "\nlast_action: Writing: x\nposition:\n", "\n  block: \"01\"\n", "\n  note: a: b\nprogress_percent: 0\n",
+			"\nenergy_remaining: 5000\nmy_own: keep # it\n", "\n---\n\nA body.\n",
+		} {
+			if !strings.Contains(text, strings.ReplaceAll(want, "\n", eol)) {
+				t.Errorf("no %q in\n%q", want, text)
+			}
+		}
+		if broken := folder(".grid/STATE.md", "---\nstatus: active\nenergy_remaining: 5000\ntitle: \"x\n---\n"); eol == "\n" { // cannot be changed in place
+			s := begin(t, strings.Replace(blogPlan, "budget: {tokens: 1000}\n", "", 1), broken)
+			s.write(foreign.StepBegan, pawl.StatusActive)
+			if text := string(s.disk.Find(".grid/STATE.md").Data); !strings.Contains(text, "\nenergy_remaining: 5000\n") {
+				t.Error(text)
+			}
+		}
+		if strings.Count(text, "\n") != strings.Count(text, eol) || len(s.disk.Match(".grid/archive/*/*")) > 0 {
+			t.Errorf("%q", text)
+		}
+	}
+}

@@ -40,6 +40,9 @@ func (w *writer) state() {
 		_, limited := w.energy()
 		for _, key := range []string{"session_id", "created_at", "energy_remaining"} {
 			if v := there.at(key); v.Says() != "" && !(limited && key == "energy_remaining") {
+				if n, err := strconv.Atoi(v.Text); err == nil && !v.Quoted {
+					v = splice.Number(n)
+				}
 				kept.root.Pairs = append(kept.root.Pairs, pair(key, v))
 			}
 		}

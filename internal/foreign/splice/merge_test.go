@@ -193,6 +193,9 @@ func FuzzMerge(f *testing.F) {
 		}
 		y, err := splice.ReadYAML(file, part)
 		if err != nil {
+			if out, err := splice.MergeAround(file, part, one(key, splice.Text(text))); err == nil && string(file[:part.From]) != string(out[:part.From]) {
+				t.Fatal("what stands before it is another one")
+			}
 			return
 		}
 		for _, value := range []*splice.Value{nil, splice.Text(text), splice.Word(text), one(text, splice.ListOf(splice.Text(text)))} {
