@@ -442,7 +442,7 @@ func TestPlansStandWhereTheDocumentHasThem(t *testing.T) {
 	if master == nil || !strings.Contains(string(master.Data), "wave_structure:\n  \"1\": [\"01\"]\n  \"2\": [\"02\", \"03\"]\n  \"3\": [\"04\"]\n") {
 		t.Fatalf("%+v", master)
 	}
-	plan, second := s.disk.Find(".grid/plans/blog-block-02.md"), s.disk.Find(".grid/phases/02-layout-dark-mode/02-PLAN.md")
+	plan, second := s.disk.Find(".grid/plans/blog-block-02.md"), s.disk.Find(".grid/phases/02-core/02-PLAN.md")
 	if plan == nil || second == nil || string(plan.Data) != string(second.Data) {
 		t.Fatalf("%+v %+v", plan, second)
 	}
