@@ -8,6 +8,7 @@ import (
 	"pawl"
 	"pawl/internal/content"
 	"pawl/internal/foreign"
+	"pawl/internal/project"
 )
 
 // Prove looks at the files that the finished steps of a reading claim, below a project's root. A step of whose files one is
@@ -35,18 +36,42 @@ func prove(root string, r foreign.Reading) (foreign.Reading, map[pawl.StepID]paw
 				continue
 			}
 			findings = append(findings, again(s, missing))
+			s.Items = remade(root, s.Items)
+			if r.Status == pawl.StatusCompleted {
+				r.Status, r.Position.Complete = pawl.StatusInterrupted, false
+				r.Resume, r.Next = "files of its finished work are missing or changed", "do step "+string(s.ID)+" again"
+			}
 		}
 	}
 	return r, proven, findings
 }
 
-// again has a step done again that was said to be done.
+// again has a step done again that was said to be done; it is done once what is missing is there.
 func again(s *foreign.Step, missing []string) pawl.Finding {
-	s.Status = pawl.Pending
+	s.Status, s.Missing = pawl.Pending, slices.DeleteFunc(slices.Compact(slices.Clone(missing)), func(name string) bool {
+		return strings.Contains(name, "$") || name == project.Folder || strings.HasPrefix(name, project.Folder+"/") // no plan has such outputs
+	})
+	s.Missing = s.Missing[:min(len(s.Missing), mostClaims)]
 	s.Resume = strings.TrimSpace(fmt.Sprintf("%s\nIt was said to be done, but of its files %d are missing or changed: %s",
 		s.Resume, len(missing), strings.Join(missing[:min(len(missing), 20)], ", ")))
 	return pawl.Finding{Level: pawl.Warn, Where: s.Where, What: fmt.Sprintf(
 		"step %s is said to be done, but of its files %d are missing or changed: %v; it is to be done again", s.ID, len(missing), missing[:min(len(missing), 5)])}
+}
+
+// remade returns the items of a step that is to be done again: those are done whose files are named, and there.
+func remade(root string, items []foreign.Item) []foreign.Item {
+	items = slices.Clone(items)
+	for i := range items {
+		item := &items[i]
+		var claims []foreign.Claim
+		for _, name := range item.Outputs {
+			claims = append(claims, foreign.Claim{Path: name})
+		}
+		if _, missing := claimed(root, claims); item.Status == pawl.ItemIsDone && (len(missing) > 0 || len(claims) == 0) {
+			item.Status, item.Commit = pawl.ItemPending, ""
+		}
+	}
+	return items
 }
 
 // mostClaims is how many claimed files an event has.

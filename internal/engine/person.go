@@ -301,7 +301,7 @@ func Retry(id pawl.StepID, why string) Act {
 		}
 		again := pawl.StepReopened{Step: id, Why: cmp.Or(why, "retried by a person"), Asked: true}
 		again.Keep = st != nil && st.Items != nil && st.Status != pawl.Done
-		return append(withdrawn(r.State, id, "is to be done again"), reopening(r.State, again)...), nil
+		return append(withdrawn(r.State, id, "is to be done again"), reopening(r.State, again, "step "+string(id)+" is to be done again")...), nil
 	}
 }
 
@@ -314,7 +314,7 @@ func Skip(id pawl.StepID, why string) Act {
 		if r.State.Steps[id].Finished() {
 			return nil, usage("pawl status", "step %s is finished already", id)
 		}
-		return append(withdrawn(r.State, id, "was skipped"), reopening(r.State, pawl.StepSkipped{Step: id, Why: why})...), nil
+		return append(withdrawn(r.State, id, "was skipped"), reopening(r.State, pawl.StepSkipped{Step: id, Why: why}, "step "+string(id)+" was skipped")...), nil
 	}
 }
 
@@ -329,10 +329,10 @@ func withdrawn(s *pawl.State, id pawl.StepID, why string) []pawl.Payload {
 	return payloads
 }
 
-// reopening adds, for a run that has ended, that it goes on.
-func reopening(s *pawl.State, payload pawl.Payload) []pawl.Payload {
+// reopening adds, for a run that has ended, that it goes on, and why.
+func reopening(s *pawl.State, payload pawl.Payload, why string) []pawl.Payload {
 	if s.Ended() {
-		return []pawl.Payload{payload, pawl.RunReopened{Why: string(payload.Event())}}
+		return []pawl.Payload{payload, pawl.RunReopened{Why: why}}
 	}
 	return []pawl.Payload{payload}
 }

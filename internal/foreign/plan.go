@@ -51,9 +51,9 @@ const denseFrom = 2000
 func (r Reading) Dense() bool { return r.Count() > denseFrom }
 
 func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName, dense bool) pawl.Step {
-	step := pawl.Step{ID: s.ID, Name: Plain(s.Name), Needs: s.Needs, Agent: &pawl.AgentAction{Use: agent, Prompt: Plain(promptOf(s, dense))}}
+	step := pawl.Step{ID: s.ID, Name: Plain(s.Name), Needs: s.Needs, Outputs: s.Missing, Agent: &pawl.AgentAction{Use: agent, Prompt: Plain(promptOf(s, dense))}}
 	if s.Gate != nil {
-		step.Agent, step.Gate = nil, s.Gate
+		step.Agent, step.Outputs, step.Gate = nil, nil, s.Gate
 	}
 	for by, least := range s.Minimum {
 		if by = Plain(by); by != "" && !s.finished() {

@@ -98,7 +98,8 @@ type Step struct {
 	Summary  string            `json:"summary,omitempty"`
 	Why      string            `json:"why,omitempty"` // it failed, is blocked or was cut off
 	Attempts int               `json:"attempts,omitempty"`
-	Claims   []Claim           `json:"claims,omitempty"` // files that it says it made
+	Claims   []Claim           `json:"claims,omitempty"`  // files that it says it made
+	Missing  []string          `json:"missing,omitempty"` // of these: it was said to be done, and is not before they are there
 	Commits  []Commit          `json:"commits,omitempty"`
 	Items    []Item            `json:"items,omitempty"`
 	Total    int               `json:"items_total,omitempty"` // where not all items are named

@@ -157,6 +157,11 @@ func (r *reader) readWaves() {
 	if ok {
 		for _, e := range c.records("waves") {
 			r.inWave(e.number("wave"), e.texts("blocks"))
+			for _, id := range e.texts("skipped") {
+				if b := r.block(blockID(id)); b.Status == pawl.Pending {
+					b.Status = pawl.Skipped
+				}
+			}
 			e.text("status")
 			e.number("phase")
 		}

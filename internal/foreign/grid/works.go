@@ -117,6 +117,8 @@ func (k *work) done() bool { return k.state != nil && k.state.Status == pawl.Don
 // finished reports whether a block needs no more work, and nobody is asked about it.
 func (k *work) finished() bool { return k.state.Finished() && !k.asked }
 
+func (k *work) skipped() bool { return k.state != nil && k.state.Status == pawl.Skipped }
+
 // found reports whether a block was complete when the run was made of the files that are written now: what is known of it
 // stands there.
 func (w *writer) found(k *work) bool {

@@ -176,13 +176,9 @@ func (w *writer) merge(name string, news *splice.Value, all func() []byte) {
 	if !fenced {
 		part = splice.Whole(f.Data)
 	}
-	y, err := splice.ReadYAML(f.Data, part)
-	if err == nil {
-		var out []byte
-		if out, err = y.Merge(news); err == nil {
-			w.put(name, out)
-			return
-		}
+	if out, err := splice.MergeAround(f.Data, part, news); err == nil {
+		w.put(name, out)
+		return
 	}
 	w.archive(f, strings.TrimSuffix(path.Base(name), ".md"), time.Time{})
 	w.put(name, all())

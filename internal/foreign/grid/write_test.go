@@ -442,7 +442,7 @@ func TestPlansStandWhereTheDocumentHasThem(t *testing.T) {
 	if master == nil || !strings.Contains(string(master.Data), "wave_structure:\n  \"1\": [\"01\"]\n  \"2\": [\"02\", \"03\"]\n  \"3\": [\"04\"]\n") {
 		t.Fatalf("%+v", master)
 	}
-	plan, second := s.disk.Find(".grid/plans/blog-block-02.md"), s.disk.Find(".grid/phases/02-layout-dark-mode/02-PLAN.md")
+	plan, second := s.disk.Find(".grid/plans/blog-block-02.md"), s.disk.Find(".grid/phases/02-core/02-PLAN.md")
 	if plan == nil || second == nil || string(plan.Data) != string(second.Data) {
 		t.Fatalf("%+v %+v", plan, second)
 	}
@@ -455,5 +455,138 @@ func TestPlansStandWhereTheDocumentHasThem(t *testing.T) {
 		if f.Path == master.Path || f.Path == second.Path {
 			t.Error(f.Path)
 		}
+	}
+}
+
+// TestASkippedBlockIsNotCalledComplete: nothing says that a block was complete which was skipped; why it was stands among the
+// decisions, and whoever reads the files finds it skipped.
+func TestASkippedBlockIsNotCalledComplete(t *testing.T) {
+	t.Parallel()
+	s := begin(t, blogPlan, nil)
+	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1), done("setup", 1, nil), started("posts", 1), done("posts", 1, nil))
+	s.Say(pawl.StepSkipped{Step: "layout", Why: "the old\nlayout stays"}, pawl.StepSkipped{Step: "look"})
+	s.write(foreign.Interrupted, pawl.StatusInterrupted)
+	if text := string(s.disk.Find(".grid/CHECKPOINT.md").Data); !strings.Contains(text, "blocks_complete: 2\n") {
+		t.Error(text)
+	}
+	s.Say(pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.write(foreign.RunEnded, pawl.StatusCompleted)
+	waves := string(s.disk.Find(".grid/WAVE_STATUS.md").Data)
+	for _, want := range []string{"waves_complete: 1\n", "wave: 2\n    status: partial\n", `skipped: ["02"]`, "wave: 3\n    status: skipped\n"} {
+		if !strings.Contains(waves, want) {
+			t.Errorf("no %q in\n%s", want, waves)
+		}
+	}
+	decisions := string(s.disk.Find(".grid/DECISIONS.md").Data)
+	for _, want := range []string{"**Question:** What about block 02?\n", "**User Choice:** skip it\n", `**Rationale:** "the old layout stays"`, "**Affects:** Block 02 (Layout: dark mode)"} {
+		if !strings.Contains(decisions, want) {
+			t.Errorf("no %q in\n%s", want, decisions)
+		}
+	}
+	r, findings := grid.Codec.Read(s.wanted(), s.Now)
+	if diff := cmp.Diff([]string{"01 done", "02 skipped", "03 done", "04 skipped"}, steps(r)); diff != "" || len(findings) > 0 {
+		t.Error(diff, findings)
+	}
+}
+
+// TestASummaryLiesInTheFolderOfItsPhase: beside those of the phase's other blocks, or in a folder that is named after the
+// phase; where each block has one of its own, so has the next. So the blocks are read in their phases again.
+func TestASummaryLiesInTheFolderOfItsPhase(t *testing.T) {
+	t.Parallel()
+	const plan = "name: c\nphases:\n  - {name: Build it, steps: [{id: \"01\", run: x}, {id: \"02\", run: x}]}\n  - {name: Ship, steps: [{id: \"03\", run: x}]}\n"
+	for _, test := range []struct {
+		there foreign.Files
+		want  string
+	}{
+		{nil, ".grid/phases/01-build-it/01-SUMMARY.md .grid/phases/01-build-it/02-SUMMARY.md .grid/phases/02-ship/03-SUMMARY.md"},
+		{folder(".grid/phases/01-make/01-PLAN.md", "x"), ".grid/phases/01-make/01-SUMMARY.md .grid/phases/01-make/02-SUMMARY.md .grid/phases/02-ship/03-SUMMARY.md"},
+		{folder(".grid/phases/01-a/01-PLAN.md", "x", ".grid/phases/02-b/02-PLAN.md", "x", ".grid/phases/03-c/03-PLAN.md", "x"),
+			".grid/phases/01-a/01-SUMMARY.md .grid/phases/02-b/02-SUMMARY.md .grid/phases/03-c/03-SUMMARY.md"},
+		{folder(".grid/00-SUMMARY.md", "x"), ".grid/00-SUMMARY.md .grid/01-SUMMARY.md .grid/02-SUMMARY.md .grid/03-SUMMARY.md"},
+	} {
+		s := begin(t, plan, test.there)
+		s.Say(pawl.EngineStarted{Epoch: 1, PID: 1})
+		for _, id := range []pawl.StepID{"01", "02", "03"} {
+			s.Say(started(id, 1), done(id, 1, nil))
+			s.write(foreign.StepEnded, pawl.StatusActive)
+		}
+		var got []string
+		for _, pattern := range []string{".grid/*-SUMMARY.md", ".grid/phases/*/*-SUMMARY.md"} {
+			for _, f := range s.disk.Match(pattern) {
+				got = append(got, f.Path)
+			}
+		}
+		if diff := cmp.Diff(test.want, strings.Join(got, " ")); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// TestIdsKeepTheirForm: a block, phase or thread that is written as "01" is "02" and not "2" afterwards.
+func TestIdsKeepTheirForm(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{`"01"`: `"02"`, "01": "02", "1": "2", `"1"`: `"2"`, "'01'": "'02'"} {
+		s := begin(t, `{version: 1, name: c, phases: [{name: p, steps: [{id: "01", run: x}, {id: "02", run: x}]}]}`,
+			folder(".grid/STATE.md", "---\ncluster: c\nstatus: active\nposition:\n  phase: 1\n  block: "+said+"\n  block_total: 2\n---\n"))
+		s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("01", 1), done("01", 1, nil))
+		s.write(foreign.StepEnded, pawl.StatusActive)
+		if state := string(s.disk.Find(".grid/STATE.md").Data); !strings.Contains(state, "\n  block: "+want+"\n") {
+			t.Errorf("%s: no %s in\n%s", said, want, state)
+		}
+	}
+}
+
+// TestALostSummaryIsWrittenAgain: of a block that was found complete by a summary, which is gone since, there is one again. One that
+// only the state called complete has none.
+func TestALostSummaryIsWrittenAgain(t *testing.T) {
+	t.Parallel()
+	s := begin(t, `{version: 1, name: c, phases: [{name: p, steps: [{id: "01", run: x}, {id: "02", run: x}, {id: "03", run: x}]}]}`, folder(".grid/STATE.md", interrupted))
+	s.Say(pawl.RunImported{System: "grid"})
+	s.Say(pawl.StepDone{Step: "01", Adopted: "imported: grid says so, and all 1 files that it claims are there", Outputs: pawl.Outputs{"a.txt": {SHA256: "ab", Size: 1}}})
+	s.Say(pawl.StepDone{Step: "02", Adopted: "imported: grid says so, and it claims no files"})
+	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("03", 1), done("03", 1, nil))
+	s.write(foreign.StepEnded, pawl.StatusActive)
+	var got []string
+	for _, f := range s.disk.Match(".grid/phases/*/*-SUMMARY.md") {
+		got = append(got, f.Path)
+	}
+	if diff := cmp.Diff([]string{".grid/phases/01-p/01-SUMMARY.md", ".grid/phases/01-p/03-SUMMARY.md"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAStateThatIsNoYAMLKeepsItsLines: where one line is no YAML, only the lines that say something else now are changed, and
+// those keep their form.
+func TestAStateThatIsNoYAMLKeepsItsLines(t *testing.T) {
+	t.Parallel()
+	const state = "---\ncluster: blog\nsession_id: mine\nstatus: interrupted\ncreated_at: \"2026-01-23T14:00:00Z\"\nupdated_at: \"2026-01-23T15:00:00Z\"\n" +
+		"last_action: Writing: x\nposition:\n  phase: 1\n  phase_total: 2\n  block: \"01\"\n  note: a: b\nprogress_percent: 0\nenergy_remaining: 5000\nmy_own: keep # it\n---\n\nA body.\n"
+	for _, eol := range []string{"\n", "\r\n"} {
+		s := begin(t, strings.Replace(blogPlan, "budget: {tokens: 1000}\n", "", 1), folder(".grid/STATE.md", strings.ReplaceAll(state, "\n", eol)))
+		s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1))
+		s.write(foreign.StepBegan, pawl.StatusActive)
+		text := string(s.disk.Find(".grid/STATE.md").Data)
+		for _, want := range []string{
+			"---\ncluster: blog\nsession_id: mine\nstatus: active\ncreated_at:", "\nlast_action: Writing: x\nposition:\n", "\n  block: \"01\"\n", "\n  note: a: b\nprogress_percent: 0\n",
+			"\nenergy_remaining: 5000\nmy_own: keep # it\n", "\n---\n\nA body.\n",
+		} {
+			if !strings.Contains(text, strings.ReplaceAll(want, "\n", eol)) {
+				t.Errorf("no %q in\n%q", want, text)
+			}
+		}
+		if strings.Count(text, "\n") != strings.Count(text, eol) || len(s.disk.Match(".grid/archive/*/*")) > 0 {
+			t.Errorf("%q", text)
+		}
+	}
+}
+
+// TestAStateThatIsMadeAnewKeepsItsNumbers: where so much of it is no YAML that it is archived and written anew, a number is one still.
+func TestAStateThatIsMadeAnewKeepsItsNumbers(t *testing.T) {
+	t.Parallel()
+	broken := "---\nstatus: active\nenergy_remaining: 5000\n" + strings.Repeat("a: b: c\n", 30) + "---\n"
+	s := begin(t, strings.Replace(blogPlan, "budget: {tokens: 1000}\n", "", 1), folder(".grid/STATE.md", broken))
+	s.write(foreign.StepBegan, pawl.StatusActive)
+	if text := string(s.disk.Find(".grid/STATE.md").Data); !strings.Contains(text, "\nenergy_remaining: 5000\n") {
+		t.Error(text)
 	}
 }

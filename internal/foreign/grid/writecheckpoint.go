@@ -2,6 +2,7 @@ package grid
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,6 +72,9 @@ func (w *writer) wanted() *asking {
 	case pawl.StatusWaiting:
 		return w.askingBlocker()
 	}
+	if w.reopened() {
+		return nil
+	}
 	a := &asking{native: sessionDeath, block: w.at(), at: w.updated()}
 	if w.Checkpoint != nil && w.Checkpoint.Kind == pawl.CheckpointEmergency && !w.Checkpoint.Time.IsZero() {
 		a.at = w.Checkpoint.Time
@@ -79,6 +83,13 @@ func (w *writer) wanted() *asking {
 		a.detail = append(a.detail, pair("reason", splice.Text(w.State.Why)))
 	}
 	return a
+}
+
+// reopened reports whether a run had ended, and goes on because somebody said so: no session has died in it since.
+func (w *writer) reopened() bool {
+	return w.State.Status == pawl.StatusActive && w.State.Why != "" && w.State.Engine == nil && !slices.ContainsFunc(w.works, func(k *work) bool {
+		return k.begun() && (len(k.state.Live()) > 0 || k.state.Try.Last != nil && k.state.Try.Last.CutShort())
+	})
 }
 
 func (w *writer) askingGate(g *pawl.GateState) *asking {
@@ -285,12 +296,17 @@ func (w *writer) threadsFor(a *asking) []thread {
 }
 
 func (w *writer) progressFields(threads []thread, done int) *splice.Value {
-	total := len(threads)
+	total, complete := len(threads), 0
 	if total > 0 {
 		total = max(total, threads[total-1].number)
 	}
+	for _, k := range w.works {
+		if k.done() {
+			complete++
+		}
+	}
 	return splice.MapOf(
-		pair("blocks_complete", splice.Number(w.finished())), pair("blocks_total", splice.Number(len(w.works))),
+		pair("blocks_complete", splice.Number(complete)), pair("blocks_total", splice.Number(len(w.works))),
 		pair("threads_complete", splice.Number(done)), pair("threads_total", splice.Number(total)),
 	)
 }

@@ -2,6 +2,7 @@ package grid
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +36,7 @@ func (w *writer) decisions() {
 		last = max(last, n.number)
 	}
 	text := ""
-	for _, d := range w.State.Made {
+	for _, d := range slices.Concat(w.State.Made, w.skips()) {
 		key := oneLine(d.Question) + "\n" + oneLine(d.Choice)
 		if there[key] {
 			continue
@@ -45,6 +46,17 @@ func (w *writer) decisions() {
 		text += w.decision(last, d)
 	}
 	w.addNotes("DECISIONS.md", data, text)
+}
+
+// skips returns the blocks that a person skipped as decisions, which they are.
+func (w *writer) skips() []pawl.Decision {
+	var all []pawl.Decision
+	for _, k := range w.works {
+		if k.skipped() && k.state.Why != "skipped in grid" { // as it was imported
+			all = append(all, pawl.Decision{Question: "What about block " + k.block + "?", Choice: "skip it", Why: k.state.Why, Step: k.ID, Time: k.state.Ended})
+		}
+	}
+	return all
 }
 
 func (w *writer) decision(n int, d pawl.Decision) string {

@@ -38,7 +38,7 @@ func (w *writer) plans() {
 		default:
 			plan = f.Data
 		}
-		w.keepPlan(there.planCopy(k), plan)
+		w.keepPlan(w.planCopy(there, k), plan)
 	}
 	if w.waveAll > 0 {
 		w.keepPlan("plans/"+slug(w.cluster)+planSummary, w.masterPlan())
@@ -53,8 +53,8 @@ func (w *writer) keepPlan(name string, plan []byte) {
 }
 
 // planCopy returns where the copy of a block's plan lies: in the folder of its phase. Where summaries lie flat there is none.
-func (l layout) planCopy(k *work) string {
-	folder, record := path.Split(l.path(k))
+func (w *writer) planCopy(l layout, k *work) string {
+	folder, record := path.Split(w.recordPath(l, k))
 	if folder == "" {
 		return ""
 	}

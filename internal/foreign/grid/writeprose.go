@@ -56,7 +56,7 @@ func (p *proseWriter) standing() {
 	last := p.last()
 	switch at := p.block; {
 	case p.Status == pawl.StatusCompleted:
-		p.block, p.say, p.did = cmp.Or(last, p.lastWork()), "Mission complete", "Mission complete"
+		p.block, p.say, p.did = p.lastWork(), "Mission complete", "Mission complete"
 	case p.Status == pawl.StatusFailed:
 		p.say = "Failed"
 	case p.question() != nil || p.Status == pawl.StatusWaiting:
@@ -247,7 +247,7 @@ func (p *proseWriter) item(text string, m []int) string {
 	switch {
 	case k.done():
 		is, mark, said = pawl.Done, "✅", " - COMPLETE"
-	case k.state != nil && k.state.Status == pawl.Skipped:
+	case k.skipped():
 		is, mark, said = pawl.Skipped, "⏭️", " - SKIPPED"
 	case k.state != nil && k.state.Status == pawl.GaveUp:
 		is, mark, said = pawl.GaveUp, "❌", " - FAILED"

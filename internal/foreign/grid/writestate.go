@@ -40,6 +40,9 @@ func (w *writer) state() {
 		_, limited := w.energy()
 		for _, key := range []string{"session_id", "created_at", "energy_remaining"} {
 			if v := there.at(key); v.Says() != "" && !(limited && key == "energy_remaining") {
+				if n, err := strconv.Atoi(v.Text); err == nil && !v.Quoted {
+					v = splice.Number(n)
+				}
 				kept.root.Pairs = append(kept.root.Pairs, pair(key, v))
 			}
 		}
@@ -154,7 +157,9 @@ func (w *writer) newer(said string, at time.Time) bool {
 func (w *writer) position(there record) *splice.Value {
 	p := splice.MapOf()
 	add := func(key string, n int) {
-		if n > 0 {
+		if said := there.at("position", key).Says(); strings.HasPrefix(said, "0") && n > 0 {
+			p.Pairs = append(p.Pairs, pair(key, splice.Word(padded(n, said))))
+		} else if n > 0 {
 			p.Pairs = append(p.Pairs, pair(key, splice.Number(n)))
 		}
 	}

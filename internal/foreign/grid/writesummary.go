@@ -1,6 +1,8 @@
 package grid
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -16,10 +18,10 @@ import (
 func (w *writer) summaries() {
 	lessons, last, there := w.unlearned(), w.last(), w.layout()
 	for _, k := range w.works {
-		f, at := there.records[k.block], w.grid+there.path(k)
-		torn := f != nil && hollow(f.Data) != ""
+		f, at := there.records[k.block], w.grid+w.recordPath(there, k)
+		torn := f != nil && (hollow(f.Data) != "" || before(f, k))
 		switch {
-		case !k.done(), (f == nil || torn) && w.found(k):
+		case !k.done(), (f == nil || torn) && w.found(k) && !k.recorded():
 			continue
 		case f != nil && !torn:
 			w.keepSummary(k, f)
@@ -35,6 +37,14 @@ func (w *writer) summaries() {
 		w.putAt(at, w.newSummary(k, learned))
 	}
 }
+
+// before reports whether a record was written before the block was begun: of a run that was made of it, it was refuted.
+func before(f *foreign.File, k *work) bool {
+	return k.done() && !f.Changed.IsZero() && f.Changed.Before(k.state.Started.Truncate(time.Second))
+}
+
+// recorded reports whether more is known of a block than that it is complete, as only a summary says it.
+func (k *work) recorded() bool { return len(k.state.Outputs) > 0 || k.state.Summary != "" }
 
 // layout is where the files about blocks lie.
 type layout struct {
@@ -66,16 +76,33 @@ func (w *writer) layout() layout {
 	return l
 }
 
-// path returns where a new record goes: into the folder of the block's phase, or beside the others where they lie flat.
-func (l layout) path(k *work) string {
-	folder := l.folders[k.block]
-	switch {
-	case folder == "" && l.flat:
+// recordPath returns where a new record goes: into the folder of the block's phase, or beside the others where they lie flat.
+func (w *writer) recordPath(l layout, k *work) string {
+	folder := cmp.Or(l.folders[k.block], w.phaseFolder(l, k))
+	if folder == "" {
 		return k.block + "-SUMMARY.md"
-	case folder == "":
-		folder = k.block + "-" + slug(k.name())
 	}
 	return "phases/" + folder + "/" + k.block + "-SUMMARY.md"
+}
+
+// phaseFolder returns the folder of a block that has none yet: that of the other blocks of its phase, one of its own where each
+// of them has, else one that is named after the phase. Empty: there are to be none.
+func (w *writer) phaseFolder(l layout, k *work) string {
+	beside := map[string]bool{}
+	for _, other := range w.works {
+		if folder := l.folders[other.block]; folder != "" && other.phase == k.phase {
+			beside[folder] = true
+		}
+	}
+	switch {
+	case len(beside) == 1 && k.phase > 0:
+		return slices.Collect(maps.Keys(beside))[0]
+	case len(beside) == 0 && l.flat:
+		return ""
+	case len(beside) == 0 && k.phase > 0:
+		return fmt.Sprintf("%02d-%s", k.phase, slug(cmp.Or(oneLine(w.Plan.Phases[k.phase-1].Name), w.cluster)))
+	}
+	return k.block + "-" + slug(k.name())
 }
 
 // keepSummary leaves a record as it is, unless it does not say that the block is complete, or the block was done again
@@ -213,34 +240,49 @@ func (w *writer) waves() {
 		if len(inWave[n]) == 0 { // plans may leave a number out
 			continue
 		}
-		status, blocks := waveOf(inWave[n])
+		status := waveStatus(inWave[n])
 		if status == "complete" && complete == len(list.Items) {
 			complete++
 		}
-		list.Items = append(list.Items, splice.MapOf(pair("wave", splice.Number(n)), pair("status", splice.Word(status)), pair("blocks", blocks)))
+		var blocks, skipped []string
+		for _, k := range inWave[n] {
+			blocks = append(blocks, k.block)
+			if k.skipped() {
+				skipped = append(skipped, k.block)
+			}
+		}
+		item := splice.MapOf(pair("wave", splice.Number(n)), pair("status", splice.Word(status)), pair("blocks", inlineList(blocks)), pair("skipped", nil))
+		if len(skipped) > 0 {
+			item.Pairs[3].Value = inlineList(skipped)
+		}
+		list.Items = append(list.Items, item)
 	}
 	want := splice.MapOf(pair("cluster", splice.Word(w.cluster)), pair("waves_complete", splice.Number(complete)),
 		pair("wave_total", splice.Number(w.waveAll)), pair("waves", list))
 	w.merge("WAVE_STATUS.md", want, func() []byte { return fresh(want, "\n# Wave Status\n") })
 }
 
-// waveOf returns where a wave stands, and its blocks.
-func waveOf(works []*work) (status string, blocks *splice.Value) {
-	blocks = splice.ListOf()
-	blocks.Inline = true
-	done, begun := 0, false
-	for _, k := range works {
-		blocks.Items = append(blocks.Items, splice.Text(k.block))
+// waveStatus returns how far the blocks of a wave are. One that was skipped is not complete.
+func waveStatus(blocks []*work) string {
+	finished, skipped, begun := 0, 0, false
+	for _, k := range blocks {
 		begun = begun || k.begun() || k.done()
 		if k.finished() {
-			done++
+			finished++
+		}
+		if k.skipped() {
+			skipped++
 		}
 	}
 	switch {
-	case done == len(works):
-		return "complete", blocks
+	case skipped == len(blocks):
+		return "skipped"
+	case finished == len(blocks) && skipped > 0:
+		return "partial"
+	case finished == len(blocks):
+		return "complete"
 	case begun:
-		return "active", blocks
+		return "active"
 	}
-	return "pending", blocks
+	return "pending"
 }

@@ -213,13 +213,13 @@ func (m *merger) grow(old *Value, more []*Value, end int) bool {
 			return false
 		}
 		for _, item := range more {
-			b.WriteString(", " + inlinedIn(item, true))
+			b.WriteString(", " + inlinedIn(merged(nil, item), true))
 		}
 		m.edits = append(m.edits, Edit{From: last.to, To: last.to, Text: b.String()})
 		return true
 	}
 	for _, item := range more {
-		renderItem(&b, item, old.column-1)
+		renderItem(&b, merged(nil, item), old.column-1)
 	}
 	m.append(end, b.String())
 	return true

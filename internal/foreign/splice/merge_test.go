@@ -175,6 +175,10 @@ func TestMergeTakesOut(t *testing.T) {
 			t.Errorf("without %s: -want +got:\n%s", path, diff)
 		}
 	}
+	grown := one("b", splice.ListOf(splice.Number(1), splice.MapOf(splice.Pair{Key: "x", Value: splice.Number(2)}, splice.Pair{Key: "y"})))
+	if diff := cmp.Diff("b:\n  - 1\n  - x: 2\n", merge(t, "b:\n  - 1\n", grown)); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // FuzzMerge sets keys of whatever can be read. What is returned must say what is wanted, and a second time change nothing.
@@ -189,6 +193,9 @@ func FuzzMerge(f *testing.F) {
 		}
 		y, err := splice.ReadYAML(file, part)
 		if err != nil {
+			if out, err := splice.MergeAround(file, part, one(key, splice.Text(text))); err == nil && string(file[:part.From]) != string(out[:part.From]) {
+				t.Fatal("what stands before it is another one")
+			}
 			return
 		}
 		for _, value := range []*splice.Value{nil, splice.Text(text), splice.Word(text), one(text, splice.ListOf(splice.Text(text)))} {
