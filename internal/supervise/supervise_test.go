@@ -184,7 +184,10 @@ func TestOnlyEnginesStartSupervisors(t *testing.T) {
 func TestEngineDies(t *testing.T) {
 	a := sh(t, `echo $$ > leader.pid; until test -e go; do sleep 0.01; done; echo done; exit 7`)
 	cmd := a.helper()
-	a.until("begun", func() bool { return a.pids()["leader"] != 0 })
+	a.until("begun", func() bool {
+		status, err := Probe(a.dir) // the child may be faster than the note of which it is
+		return a.pids()["leader"] != 0 && err == nil && status.Begun != nil && status.Begun.Child.PID != 0
+	})
 	a.no(cmd.Process.Kill())
 	cmd.Wait()
 	if status, _ := Probe(a.dir); status.State != Live || status.Begun.Child.PID == 0 {
