@@ -102,7 +102,7 @@ func newWriter(files foreign.Files, at string, v foreign.View) *writer {
 		w.plannedWaves(files)
 		w.lived = lastUpdated(files, w.place, v.State.Created)
 	}
-	w.cluster = cmp.Or(w.nameThere(), v.State.Name)
+	w.cluster = strings.ToValidUTF8(cmp.Or(w.nameThere(), v.State.Name), "\uFFFD")
 	return w
 }
 
@@ -172,16 +172,22 @@ func (w *writer) merge(name string, news *splice.Value, all func() []byte) {
 		w.put(name, all())
 		return
 	}
-	part, _, _, fenced := splice.Front(f.Data)
-	if !fenced {
-		part = splice.Whole(f.Data)
-	}
-	if out, err := splice.MergeAround(f.Data, part, news); err == nil {
-		w.put(name, out)
-		return
+	if out, err := splice.MergeAround(f.Data, yamlIn(f.Data), news); err == nil {
+		if again, err := splice.MergeAround(out, yamlIn(out), news); err == nil && bytes.Equal(again, out) { // as the next write finds it
+			w.put(name, out)
+			return
+		}
 	}
 	w.archive(f, strings.TrimSuffix(path.Base(name), ".md"), time.Time{})
 	w.put(name, all())
+}
+
+// yamlIn returns the part of a file that is YAML: its front matter, or all of it.
+func yamlIn(data []byte) splice.Part {
+	if part, _, _, fenced := splice.Front(data); fenced {
+		return part
+	}
+	return splice.Whole(data)
 }
 
 // fresh returns a new file with front matter.

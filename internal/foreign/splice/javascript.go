@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Stringify returns the value as JavaScript writes it again: JSON.stringify(JSON.parse(text), null, indent). Keys that
@@ -114,8 +116,13 @@ func appendQuoted(out []byte, s string) []byte {
 		}
 		out = append(out, s[done:i]...)
 		if isHalf {
-			out = append(append(out, `\u`...), strconv.FormatUint(uint64(half), 16)...)
 			i += 2
+			if low, _ := halfPair(s[i+1:]); utf16.DecodeRune(half, low) != utf8.RuneError { // both halves: a character
+				out = utf8.AppendRune(out, utf16.DecodeRune(half, low))
+				i += 3
+			} else {
+				out = append(append(out, `\u`...), strconv.FormatUint(uint64(half), 16)...)
+			}
 		} else {
 			out = appendEscaped(out, c)
 		}
