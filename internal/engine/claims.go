@@ -79,20 +79,20 @@ const mostClaims = 200
 
 // claimed checks claims on disk.
 func claimed(root string, claims []foreign.Claim) (pawl.Outputs, []string) {
-	outputs := pawl.Outputs{}
+	found := pawl.Outputs{}
 	var missing []string
 	for _, claim := range claims {
 		c, err := content.One(root, claim.Path)
 		switch {
 		case err != nil, claim.SHA256 != "" && claim.SHA256 != c.SHA256, c == (pawl.Content{}):
 			missing = append(missing, claim.Path)
-		case len(outputs) < mostClaims:
-			outputs[claim.Path] = c
+		case len(found) < mostClaims:
+			found[claim.Path] = c
 		}
 	}
 	slices.Sort(missing)
-	if len(outputs) == 0 {
+	if len(found) == 0 {
 		return nil, missing
 	}
-	return outputs, missing
+	return found, missing
 }

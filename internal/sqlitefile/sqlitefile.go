@@ -99,14 +99,14 @@ func dumpAs(mode, path string, parts []sqldump.Part) (text []byte, err error) {
 func dumpAll(tx *sql.Tx, parts []sqldump.Part) ([]byte, error) {
 	var out bytes.Buffer
 	for _, part := range parts {
-		if err := dump(&out, tx, part); err != nil {
+		if err := dumpTable(&out, tx, part); err != nil {
 			return nil, fmt.Errorf("table %s: %w", part.Table, err)
 		}
 	}
 	return out.Bytes(), nil
 }
 
-func dump(out *bytes.Buffer, tx *sql.Tx, part sqldump.Part) error {
+func dumpTable(out *bytes.Buffer, tx *sql.Tx, part sqldump.Part) error {
 	table := part.Table
 	made, err := texts(tx, "SELECT sql FROM sqlite_master WHERE type = 'table' AND lower(name) = ?", table)
 	if err != nil || len(made) == 0 || !strings.HasPrefix(strings.ToUpper(made[0]), "CREATE TABLE") {

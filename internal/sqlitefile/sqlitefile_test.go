@@ -45,7 +45,7 @@ func run(t *testing.T, db *sql.DB, statements ...string) {
 	}
 }
 
-func dump(t *testing.T, path string) string {
+func dumped(t *testing.T, path string) string {
 	t.Helper()
 	text, err := sqlitefile.Dump(path, []sqldump.Part{{Table: "t"}, {Table: "u"}, {Table: "absent"}})
 	if err != nil {
@@ -62,7 +62,7 @@ func TestValues(t *testing.T) {
 	path, db := made(t, table, "CREATE UNIQUE INDEX once ON t (j)", "CREATE TABLE other (secret)", "INSERT INTO other VALUES ('s')",
 		`INSERT INTO t VALUES (1, 'it''s ; é
 x', '{"a": 1}', 0.1, X'00ff', '2026-02-28 10:00:00.000001'), (2, '5', NULL, 1e300, NULL, 5), (9223372036854775807, '', '[]', -1, '5', NULL)`)
-	was := dump(t, path)
+	was := dumped(t, path)
 	if !strings.Contains(was, "VALUES(1,'it''s ; é\nx','{\"a\": 1}',0.1,X'00FF','2026-02-28 10:00:00.000001');") || strings.Contains(was, "secret") ||
 		!strings.Contains(was, "CREATE UNIQUE INDEX once") {
 		t.Error(was)
@@ -82,7 +82,7 @@ x', '{"a": 1}', 0.1, X'00ff', '2026-02-28 10:00:00.000001'), (2, '5', NULL, 1e30
 	}
 	want := changed(was, "{\"a\": 1}", "{\"a\": 2}", "VALUES(2,'5',NULL,", "VALUES(2,'six',X'0102',",
 		"INSERT INTO \"t\" VALUES(9", "INSERT INTO \"t\" VALUES(3,'new',NULL,NULL,NULL,NULL);\nINSERT INTO \"t\" VALUES(9") + "CREATE TABLE u (a);\nINSERT INTO \"u\" VALUES(NULL);\n"
-	if diff := cmp.Diff(want, dump(t, path)); diff != "" {
+	if diff := cmp.Diff(want, dumped(t, path)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -98,7 +98,7 @@ func TestOthersHaveItOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	was := dump(t, path)
+	was := dumped(t, path)
 	if !strings.Contains(was, "VALUES(1,NULL,'a'") || strings.Contains(string(before), "VALUES") {
 		t.Errorf("the log was not read: %s", was)
 	}
@@ -114,7 +114,7 @@ func TestOthersHaveItOpen(t *testing.T) {
 		t.Errorf("who has it open sees %q, %v", j, err)
 	}
 	run(t, db, "UPDATE t SET j = 'c'")
-	if got := dump(t, path); !strings.Contains(got, "'c'") {
+	if got := dumped(t, path); !strings.Contains(got, "'c'") {
 		t.Error(got)
 	}
 }
@@ -133,7 +133,7 @@ func TestALogIsLeftBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	was := dump(t, copied)
+	was := dumped(t, copied)
 	if !strings.Contains(was, "'a'") {
 		t.Errorf("the log was not read: %s", was)
 	}
@@ -143,7 +143,7 @@ func TestALogIsLeftBehind(t *testing.T) {
 	if err := sqlitefile.Apply(copied, nil, []byte(was), []byte(strings.Replace(was, "'a'", "'b'", 1))); err != nil {
 		t.Fatal(err)
 	}
-	if got := dump(t, copied); !strings.Contains(got, "'b'") {
+	if got := dumped(t, copied); !strings.Contains(got, "'b'") {
 		t.Error(got)
 	}
 }
@@ -164,7 +164,7 @@ func TestAChangeWasCutOff(t *testing.T) {
 		}
 	}
 	run(t, db, "ROLLBACK")
-	was := dump(t, left)
+	was := dumped(t, left)
 	if strings.Contains(was, "'b'") || !strings.Contains(was, "VALUES(1,NULL,'a'") {
 		t.Errorf("%.300s", was)
 	}
@@ -177,14 +177,14 @@ func TestAChangeWasCutOff(t *testing.T) {
 func TestSomebodyElseWasFaster(t *testing.T) {
 	t.Parallel()
 	path, db := made(t, table, "INSERT INTO t (id, j) VALUES (1, 'a'), (2, 'a')")
-	was := dump(t, path)
+	was := dumped(t, path)
 	run(t, db, "UPDATE t SET r = 1 WHERE id = 2")
-	theirs := dump(t, path)
+	theirs := dumped(t, path)
 	err := sqlitefile.Apply(path, nil, []byte(was), []byte(strings.ReplaceAll(was, "'a'", "'b'")))
 	if !errors.Is(err, foreign.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
-	if diff := cmp.Diff(theirs, dump(t, path)); diff != "" {
+	if diff := cmp.Diff(theirs, dumped(t, path)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -201,13 +201,13 @@ func TestSomebodyElseWasFasterWithRows(t *testing.T) {
 		"column":  {"CREATE TABLE t (n, s)", "ALTER TABLE t ADD COLUMN b DEFAULT 'x'", row},
 	} {
 		path, db := made(t, c.made, "INSERT INTO t VALUES (0, 'first')")
-		was := dump(t, path)
+		was := dumped(t, path)
 		run(t, db, c.theirs)
-		theirs := dump(t, path)
+		theirs := dumped(t, path)
 		if err := sqlitefile.Apply(path, nil, []byte(was), []byte(was+c.mine+";\n")); !errors.Is(err, foreign.ErrChanged) {
 			t.Errorf("%s: got %v", name, err)
 		}
-		if diff := cmp.Diff(theirs, dump(t, path)); diff != "" {
+		if diff := cmp.Diff(theirs, dumped(t, path)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
@@ -217,11 +217,11 @@ func TestSomebodyElseWasFasterWithRows(t *testing.T) {
 func TestANameIsAString(t *testing.T) {
 	t.Parallel()
 	path, _ := made(t, "CREATE TABLE t (n)", "CREATE TABLE 'u' (a)")
-	was := dump(t, path)
+	was := dumped(t, path)
 	if err := sqlitefile.Apply(path, nil, []byte(was), []byte(was+"INSERT INTO t VALUES (1);\nINSERT INTO u VALUES (2);\n")); err != nil {
 		t.Error(err)
 	}
-	if got := dump(t, path); !strings.Contains(got, "\"t\" VALUES(1)") || !strings.Contains(got, "\"u\" VALUES(2)") {
+	if got := dumped(t, path); !strings.Contains(got, "\"t\" VALUES(1)") || !strings.Contains(got, "\"u\" VALUES(2)") {
 		t.Error(got)
 	}
 }
@@ -230,7 +230,7 @@ func TestANameIsAString(t *testing.T) {
 func TestZeroBytes(t *testing.T) {
 	t.Parallel()
 	path, db := made(t, "CREATE TABLE t (n, s TEXT, x TEXT)", `INSERT INTO t VALUES (1, 'it''s\' || char(0) || 'b', 'c'), (2, char(0), 'c')`)
-	was := dump(t, path)
+	was := dumped(t, path)
 	if err := sqlitefile.Apply(path, nil, []byte(was), []byte(strings.Replace(was, ",'c')", ",'d')", 1))); err != nil {
 		t.Fatal(err)
 	}
@@ -248,12 +248,12 @@ func TestZeroBytes(t *testing.T) {
 func TestRowsThatAreTheSame(t *testing.T) {
 	t.Parallel()
 	path, _ := made(t, "CREATE TABLE t (n)", "INSERT INTO t VALUES (1), (1)")
-	was := dump(t, path)
+	was := dumped(t, path)
 	err := sqlitefile.Apply(path, nil, []byte(was), []byte(strings.Replace(was, "(1)", "(2)", 1)))
 	if err == nil || errors.Is(err, foreign.ErrChanged) || !strings.Contains(err.Error(), "2 rows") {
 		t.Errorf("got %v", err)
 	}
-	if diff := cmp.Diff(was, dump(t, path)); diff != "" {
+	if diff := cmp.Diff(was, dumped(t, path)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -282,7 +282,7 @@ func TestWritersWait(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for wrote := 0; wrote < 10; {
-				was := dump(t, path)
+				was := dumped(t, path)
 				_, n, _ := strings.Cut(was, "VALUES(")
 				n, _, _ = strings.Cut(n, ")")
 				switch err := sqlitefile.Apply(path, nil, []byte(was), []byte(strings.Replace(was, "("+n+")", "("+next(n)+")", 1))); {
@@ -296,7 +296,7 @@ func TestWritersWait(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := dump(t, path); !strings.Contains(got, "(40)") {
+	if got := dumped(t, path); !strings.Contains(got, "(40)") {
 		t.Error(got)
 	}
 }
@@ -329,7 +329,7 @@ func TestOddFiles(t *testing.T) {
 	if _, err := sqlitefile.Dump(filepath.Join(dir, "broken.db"), []sqldump.Part{{Table: "t"}}); err == nil {
 		t.Error("a broken database was read")
 	}
-	if got := dump(t, filepath.Join(dir, "empty.db")); got != "" {
+	if got := dumped(t, filepath.Join(dir, "empty.db")); got != "" {
 		t.Error(got)
 	}
 	if err := os.Symlink(filepath.Join(dir, "text.db"), filepath.Join(dir, "linked.db-journal")); err != nil {
@@ -344,7 +344,7 @@ func TestOddFiles(t *testing.T) {
 	if err := sqlitefile.Apply(filepath.Join(dir, "absent.db"), nil, nil, []byte("CREATE TABLE t (a);\nINSERT INTO t VALUES (1);")); err != nil {
 		t.Error(err)
 	}
-	if got := dump(t, filepath.Join(dir, "absent.db")); got != "CREATE TABLE t (a);\nINSERT INTO \"t\" VALUES(1);\n" {
+	if got := dumped(t, filepath.Join(dir, "absent.db")); got != "CREATE TABLE t (a);\nINSERT INTO \"t\" VALUES(1);\n" {
 		t.Error(got)
 	}
 }

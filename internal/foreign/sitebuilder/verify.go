@@ -33,8 +33,8 @@ type verifier struct {
 	found foreign.Findings
 }
 
-func (v *verifier) fault(level pawl.Level, c *checkpoint, hint, format string, args ...any) {
-	v.found.Find(pawl.Finding{Level: level, What: fmt.Sprintf(format, args...), Where: foreign.Where(c.file, c.line), Hint: hint})
+func (v *verifier) fault(level pawl.Level, c *checkpoint, hint, text string, args ...any) {
+	v.found.Find(pawl.Finding{Level: level, What: fmt.Sprintf(text, args...), Where: foreign.Where(c.file, c.line), Hint: hint})
 }
 
 // job checks a task's checkpoint.
