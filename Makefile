@@ -38,23 +38,23 @@ $(BIN)/staticcheck: Makefile
 	@touch $@
 
 torture: ## kills, faults, power cuts and damage, at length
-	$(GO) run ./torture
+	$(GO) run ./test/torture
 
 torture-short: tools
-	$(GO) run ./torture -short -seed 2026
+	$(GO) run ./test/torture -short -seed 2026
 
 bench: ## speed as ratios against yardsticks in the same run; restic, one of them, is left out where it cannot be had
 	-@./scripts/need restic
-	$(GO) run ./bench
+	$(GO) run ./test/bench
 
 bench-short:
-	$(GO) run ./bench -short
+	$(GO) run ./test/bench -short
 
 agents: ## real coding agents, fetched from npm, against a model of our own, without any network (PAWL_REAL_AGENTS=claude adds another)
-	$(GO) run ./clients
+	$(GO) run ./test/clients
 
 agents-short: ## Gemini CLI alone
-	PAWL_REAL_AGENTS=gemini $(GO) run ./clients $(AGENTS_FLAGS)
+	PAWL_REAL_AGENTS=gemini $(GO) run ./test/clients $(AGENTS_FLAGS)
 
 fuzz-short: ## each fuzz target with a thousand inputs
 	./scripts/fuzz 1000x

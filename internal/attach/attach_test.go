@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"pawl"
-	"pawl/internal/attach/jsonc"
+	"pawl/internal/textedit/jsonc"
 )
 
 // Whatever stood there: attaching adds to it, attaching again changes nothing, and detaching gives back every byte.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode"
 
-	"pawl/internal/attach/toml"
+	"pawl/internal/textedit/toml"
 )
 
 // trust is a hook that Codex runs only once its user has said so.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/attach/jsonc"
+	"pawl/internal/textedit/jsonc"
 )
 
 // disabled tells of settings that keep hooks from running.

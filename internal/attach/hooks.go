@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/attach/jsonc"
+	"pawl/internal/textedit/jsonc"
 )
 
 // hooks are those that tell pawl of an agent's events, in a JSON file of the form that Claude Code began.

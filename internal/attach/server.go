@@ -3,8 +3,8 @@ package attach
 import (
 	"fmt"
 
-	"pawl/internal/attach/jsonc"
-	"pawl/internal/attach/toml"
+	"pawl/internal/textedit/jsonc"
+	"pawl/internal/textedit/toml"
 )
 
 // serverName is what the MCP server is called.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"reflect"
 
-	"pawl/internal/attach/jsonc"
+	"pawl/internal/textedit/jsonc"
 )
 
 // target is a file in which something of ours is to stand.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"pawl/internal/pattern"
+	"pawl/internal/lazyregexp"
 )
 
 // marker stands in every file that is ours as a whole.
@@ -34,6 +34,6 @@ func (w whole) look(text []byte) (sight, error) {
 }
 
 // started is where a plugin says which program it starts.
-var started = pattern.New(`(?m)^const pawl = (".*")\r?$`)
+var started = lazyregexp.New(`(?m)^const pawl = (".*")\r?$`)
 
 func (w whole) ours(text []byte) bool { return bytes.Contains(text, []byte(marker)) }

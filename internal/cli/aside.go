@@ -8,13 +8,13 @@ import (
 
 	"pawl"
 	"pawl/internal/engine"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/project"
 )
 
 // afresh reports whether what was found is not to be gone on with, and then sets it aside: a flag says so, or a person whom
 // its system would ask. Without a terminal, and with --yes, it is gone on with.
-func (a *app) afresh(ctx context.Context, codec foreign.Codec, dir string, folder *engine.ForeignFolder, o importOptions) (bool, error) {
+func (a *app) afresh(ctx context.Context, codec format.Codec, dir string, folder *engine.ForeignFolder, o importOptions) (bool, error) {
 	if o.fresh {
 		return true, a.setAside(ctx, codec, dir, folder)
 	}
@@ -30,14 +30,14 @@ func (a *app) afresh(ctx context.Context, codec foreign.Codec, dir string, folde
 }
 
 // askOf asks what a system asks of its files. They are told first what was found, and what is wrong with it.
-func (a *app) askOf(folder *engine.ForeignFolder, q foreign.Question) (bool, error) {
+func (a *app) askOf(folder *engine.ForeignFolder, q format.Question) (bool, error) {
 	fmt.Fprint(a.Out, q.Tell)
 	a.printWorst(folder.Verify())
 	return a.ask(q.Ask, q.Yes)
 }
 
 // setAside moves another system's state to its own archive, and tells of an unfinished run that does its work all the same.
-func (a *app) setAside(ctx context.Context, codec foreign.Codec, dir string, folder *engine.ForeignFolder) error {
+func (a *app) setAside(ctx context.Context, codec format.Codec, dir string, folder *engine.ForeignFolder) error {
 	run := pawl.RunID("")
 	p, err := a.project()
 	if err != nil {
@@ -107,7 +107,7 @@ func notOver(ctx context.Context, p *project.Project, m *engine.Mirror, folder *
 	system := m.Codec.System()
 	last := engine.LastMirrored(ctx, p, plan.Name, m.Said(p))
 	hint := fmt.Sprintf("pawl import %s%s, or a folder of its own: --mirror %s=PATH", system, folderArgument(p, m), system)
-	if last != nil && m.ChangedSince([]foreign.File{{Path: file}}, last.Updated) == "" {
+	if last != nil && m.ChangedSince([]format.File{{Path: file}}, last.Updated) == "" {
 		if last.Ended() || fresh {
 			return nil
 		}

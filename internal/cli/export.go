@@ -11,7 +11,7 @@ import (
 	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/engine"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/project"
 )
 
@@ -86,7 +86,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 }
 
 // sayMissing says that files were exported without those that they name, where that makes them faulty.
-func (a *app) sayMissing(ctx context.Context, codec foreign.Codec, dir, path string) {
+func (a *app) sayMissing(ctx context.Context, codec format.Codec, dir, path string) {
 	folder, err := a.openForeign(ctx, codec, dir)
 	if err != nil {
 		return // who reads them is told
@@ -136,7 +136,7 @@ func itsOwn(p *project.Project, m engine.Mirror, folder *engine.ForeignFolder, r
 }
 
 // left names the files of a writing that are there after it, each once: some are written only to be archived.
-func left(written []foreign.File) []string {
+func left(written []format.File) []string {
 	names := []string{}
 	for _, f := range written {
 		names = slices.DeleteFunc(names, func(name string) bool { return name == f.Path })

@@ -18,7 +18,7 @@ import (
 	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/engine"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/project"
 )
 
@@ -53,7 +53,7 @@ func (a *app) importCommand() *cobra.Command {
 
 // importReport is what `pawl import --dry-run --json` prints.
 type importReport struct {
-	foreign.Reading
+	format.Reading
 	Pending  []pawl.StepID  `json:"pending"`
 	Findings []pawl.Finding `json:"findings"`
 	Others   []otherReport  `json:"others,omitempty"` // runs that are there too
@@ -121,12 +121,12 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 }
 
 // codecFor returns the codec of a system, of one of the projects that its files hold where one is named.
-func (a *app) codecFor(system, project string) (foreign.Codec, error) {
+func (a *app) codecFor(system, project string) (format.Codec, error) {
 	codec, err := a.codec(system)
 	if err != nil || project == "" {
 		return codec, err
 	}
-	chooser, several := codec.(foreign.Chooser)
+	chooser, several := codec.(format.Chooser)
 	if !several {
 		return nil, usageError("", "--project: the files of %s hold one project", system)
 	}
@@ -134,12 +134,12 @@ func (a *app) codecFor(system, project string) (foreign.Codec, error) {
 }
 
 // atWork reports whether somebody is at work on what was read, or was cut off.
-func atWork(r foreign.Reading) bool {
+func atWork(r format.Reading) bool {
 	return r.Status == pawl.StatusActive || r.Status == pawl.StatusInterrupted
 }
 
 // reported returns what a dry run says of a reading of the project at root.
-func reported(root string, folder *engine.ForeignFolder, place string, reading foreign.Reading, findings []pawl.Finding) importReport {
+func reported(root string, folder *engine.ForeignFolder, place string, reading format.Reading, findings []pawl.Finding) importReport {
 	reading, found := engine.Prove(root, reading)
 	report := importReport{Reading: reading, Pending: pending(reading), Findings: slices.Concat([]pawl.Finding{}, findings, found)}
 	if places := folder.Places(); place == "" && len(places) > 1 {
@@ -165,7 +165,7 @@ func (a *app) nothingRead(system, dir, project string, there []string, findings 
 }
 
 // inProject returns the reading of a folder as the project sees it, where that lies in the project.
-func inProject(root, dir string, reading foreign.Reading) foreign.Reading {
+func inProject(root, dir string, reading format.Reading) format.Reading {
 	info, err := os.Stat(dir)
 	rel, relErr := filepath.Rel(root, dir)
 	if err != nil || relErr != nil || !info.IsDir() || rel == "." || !filepath.IsLocal(rel) {
@@ -183,7 +183,7 @@ func firstPlace(folder *engine.ForeignFolder) string {
 }
 
 // makeRun makes a run of what was read, and says so.
-func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []pawl.Finding, dir, place, agent string) (engine.Imported, error) {
+func (a *app) makeRun(ctx context.Context, reading format.Reading, findings []pawl.Finding, dir, place, agent string) (engine.Imported, error) {
 	p, err := a.projectOrInit()
 	if err != nil {
 		return engine.Imported{}, err
@@ -193,7 +193,7 @@ func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []p
 	if err != nil {
 		return engine.Imported{}, err
 	}
-	_, provable := codec.(foreign.Prover)
+	_, provable := codec.(format.Prover)
 	if reading.Status == pawl.StatusActive {
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: cmp.Or(reading.Resume, "somebody may still be at work on it"), Where: pathIn(p, dir),
 			Hint: "see that nobody is, before pawl resume"})
@@ -210,7 +210,7 @@ func (a *app) makeRun(ctx context.Context, reading foreign.Reading, findings []p
 }
 
 // madeOf returns the unfinished run of this project that was made of a reading already; empty where there is none.
-func (a *app) madeOf(ctx context.Context, reading foreign.Reading, dir, place string) (pawl.RunID, error) {
+func (a *app) madeOf(ctx context.Context, reading format.Reading, dir, place string) (pawl.RunID, error) {
 	p, err := a.projectOrInit()
 	if err != nil {
 		return "", err
@@ -260,13 +260,13 @@ func resolved(path string) (string, error) {
 
 // foreignAt opens the folder that a run's files are in: that of the project, where the system knows several runs in it and
 // dir is the place of one of them, else dir itself.
-func (a *app) foreignAt(ctx context.Context, codec foreign.Codec, dir string) (*engine.ForeignFolder, string, error) {
+func (a *app) foreignAt(ctx context.Context, codec format.Codec, dir string) (*engine.ForeignFolder, string, error) {
 	root, err := a.foreignDir("")
 	if err != nil {
 		return nil, "", err
 	}
 	rel, err := filepath.Rel(root, dir)
-	if _, plural := codec.(foreign.Plural); plural && err == nil && rel != "." && filepath.IsLocal(rel) {
+	if _, plural := codec.(format.Plural); plural && err == nil && rel != "." && filepath.IsLocal(rel) {
 		folder, err := a.openForeign(ctx, codec, root)
 		if err != nil {
 			return nil, "", err
@@ -283,7 +283,7 @@ func (a *app) foreignAt(ctx context.Context, codec foreign.Codec, dir string) (*
 
 // openForeign opens a folder with another system's files. What the project's journals say counts for its own files, and
 // for none that lie elsewhere.
-func (a *app) openForeign(ctx context.Context, codec foreign.Codec, dir string) (*engine.ForeignFolder, error) {
+func (a *app) openForeign(ctx context.Context, codec format.Codec, dir string) (*engine.ForeignFolder, error) {
 	p, err := a.project()
 	if err != nil || !filepath.IsLocal(pathIn(p, dir)) {
 		p = nil
@@ -313,7 +313,7 @@ func pathIn(p *project.Project, dir string) string {
 	return dir
 }
 
-func pending(r foreign.Reading) []pawl.StepID {
+func pending(r format.Reading) []pawl.StepID {
 	ids := []pawl.StepID{}
 	for _, phase := range r.Phases {
 		for _, s := range phase.Steps {
@@ -371,7 +371,7 @@ func (a *app) printReading(r importReport) error {
 const mostSaved = 20
 
 // printSaved lists the newest checkpoints that another system took, the oldest first.
-func (a *app) printSaved(saved []foreign.Checkpoint) error {
+func (a *app) printSaved(saved []format.Checkpoint) error {
 	if len(saved) == 0 {
 		return nil
 	}

@@ -8,11 +8,11 @@ import (
 	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/engine"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/project"
 )
 
-func (a *app) codec(system string) (foreign.Codec, error) { return a.parts.Codecs.Of(system) }
+func (a *app) codec(system string) (format.Codec, error) { return a.parts.Codecs.Of(system) }
 
 func (a *app) systems() string { return a.parts.Codecs.Names() }
 

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/project"
 )
 
 // ArchiveForeign moves the state of a system that is below a folder to its own archive, and returns the archive's folders.
 // No engine works in the project meanwhile (nil: the folder is in none), and no other pawl writes such files: an error of
 // KindHeld says which engine does.
-func ArchiveForeign(p *project.Project, codec foreign.Codec, dir string) (folders []string, err error) {
-	asker, asks := codec.(foreign.Asker)
+func ArchiveForeign(p *project.Project, codec format.Codec, dir string) (folders []string, err error) {
+	asker, asks := codec.(format.Asker)
 	if !asks {
 		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s has no archive to set its state aside in", codec.System())}
 	}
@@ -27,7 +27,7 @@ func ArchiveForeign(p *project.Project, codec foreign.Codec, dir string) (folder
 		}
 		defer func() { err = errors.Join(err, lock.Unlock()) }()
 	}
-	var changed []foreign.File
+	var changed []format.File
 	err = mirroring(p, func() error {
 		files, err := readToWrite(nil, dir, codec)
 		if err != nil {

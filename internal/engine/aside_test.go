@@ -8,22 +8,22 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pawl/internal/foreign"
-	"pawl/internal/foreign/dotagent"
+	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/dotagent"
 	"pawl/internal/project"
 )
 
 // archiving is a codec that says when its state is set aside.
 type archiving struct {
-	foreign.Codec
+	format.Codec
 	begun func()
 }
 
-func (a archiving) Question(foreign.Files, foreign.World) foreign.Question { return foreign.Question{} }
+func (a archiving) Question(format.Files, format.World) format.Question { return format.Question{} }
 
-func (a archiving) Aside(files foreign.Files, now time.Time) []foreign.File {
+func (a archiving) Aside(files format.Files, now time.Time) []format.File {
 	a.begun()
-	return a.Codec.(foreign.Asker).Aside(files, now)
+	return a.Codec.(format.Asker).Aside(files, now)
 }
 
 // TestNobodyMirrorsWhatIsArchived: while another system's state is set aside no other pawl writes its files.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/content"
+	"pawl/internal/outputs"
 	"pawl/internal/random"
 	"pawl/internal/recovery"
 	"pawl/internal/supervise"
@@ -314,12 +314,12 @@ func (e *Engine) gather(ctx context.Context, w work, ref pawl.AttemptRef, job pa
 
 // workedOn returns the declared outputs in which there is something. An empty file is no sign of work.
 func workedOn(root string, declared []string) []string {
-	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !content.Begun(root, path) })
+	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !outputs.Begun(root, path) })
 }
 
 // existing returns the declared outputs that are there, whatever they hold.
 func existing(root string, declared []string) []string {
-	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !content.Exists(root, path) })
+	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !outputs.Exists(root, path) })
 }
 
 // howMuch says how much of what is declared is there.
@@ -364,10 +364,10 @@ func durableOutputs(root string, declared []string) (pawl.Outputs, error) {
 	if len(declared) == 0 {
 		return nil, nil
 	}
-	if err := content.Sync(root, declared); err != nil {
+	if err := outputs.Sync(root, declared); err != nil {
 		return nil, err
 	}
-	outputs, err := content.Hash(root, declared)
+	outputs, err := outputs.Hash(root, declared)
 	if err == nil {
 		err = fits(outputs)
 	}

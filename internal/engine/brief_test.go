@@ -12,8 +12,8 @@ import (
 	"pawl"
 	"pawl/internal/brief"
 	"pawl/internal/config"
-	"pawl/internal/content"
 	"pawl/internal/journal"
+	"pawl/internal/outputs"
 	"pawl/internal/project"
 	"pawl/internal/supervise"
 )
@@ -76,9 +76,9 @@ func (w *told) write(path string, data []byte) {
 }
 
 // step finishes a step with the outputs that are there.
-func (w *told) step(id pawl.StepID, outputs ...string) {
+func (w *told) step(id pawl.StepID, paths ...string) {
 	w.Helper()
-	recorded, err := content.Hash(w.p.Root, outputs)
+	recorded, err := outputs.Hash(w.p.Root, paths)
 	if err != nil {
 		w.Fatal(err)
 	}

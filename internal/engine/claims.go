@@ -6,24 +6,24 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/content"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
+	"pawl/internal/outputs"
 	"pawl/internal/project"
 )
 
 // Prove looks at the files that the finished steps of a reading claim, below a project's root. A step of whose files one is
 // missing, or not as it was, is to be done again: that is a finding, the step is pending, and tells so to who does it. The
 // steps come in an order in which they can be done.
-func Prove(root string, r foreign.Reading) (foreign.Reading, []pawl.Finding) {
+func Prove(root string, r format.Reading) (format.Reading, []pawl.Finding) {
 	r, _, findings := prove(root, r)
 	return r, findings
 }
 
 // prove is Prove, and returns what the files of the other finished steps hold.
-func prove(root string, r foreign.Reading) (foreign.Reading, map[pawl.StepID]pawl.Outputs, []pawl.Finding) {
+func prove(root string, r format.Reading) (format.Reading, map[pawl.StepID]pawl.Outputs, []pawl.Finding) {
 	proven := map[pawl.StepID]pawl.Outputs{}
 	var findings []pawl.Finding
-	r.Phases, findings = foreign.Ordered(r.Phases)
+	r.Phases, findings = format.Ordered(r.Phases)
 	for i, phase := range r.Phases {
 		for j := range phase.Steps {
 			s := &r.Phases[i].Steps[j]
@@ -47,7 +47,7 @@ func prove(root string, r foreign.Reading) (foreign.Reading, map[pawl.StepID]paw
 }
 
 // again has a step done again that was said to be done; it is done once what is missing is there.
-func again(s *foreign.Step, missing []string) pawl.Finding {
+func again(s *format.Step, missing []string) pawl.Finding {
 	s.Status, s.Missing = pawl.Pending, slices.DeleteFunc(slices.Compact(slices.Clone(missing)), func(name string) bool {
 		return strings.Contains(name, "$") || name == project.Folder || strings.HasPrefix(name, project.Folder+"/") // no plan has such outputs
 	})
@@ -59,13 +59,13 @@ func again(s *foreign.Step, missing []string) pawl.Finding {
 }
 
 // remade returns the items of a step that is to be done again: those are done whose files are named, and there.
-func remade(root string, items []foreign.Item) []foreign.Item {
+func remade(root string, items []format.Item) []format.Item {
 	items = slices.Clone(items)
 	for i := range items {
 		item := &items[i]
-		var claims []foreign.Claim
+		var claims []format.Claim
 		for _, name := range item.Outputs {
-			claims = append(claims, foreign.Claim{Path: name})
+			claims = append(claims, format.Claim{Path: name})
 		}
 		if _, missing := claimed(root, claims); item.Status == pawl.ItemIsDone && (len(missing) > 0 || len(claims) == 0) {
 			item.Status, item.Commit = pawl.ItemPending, ""
@@ -78,11 +78,11 @@ func remade(root string, items []foreign.Item) []foreign.Item {
 const mostClaims = 200
 
 // claimed checks claims on disk.
-func claimed(root string, claims []foreign.Claim) (pawl.Outputs, []string) {
+func claimed(root string, claims []format.Claim) (pawl.Outputs, []string) {
 	found := pawl.Outputs{}
 	var missing []string
 	for _, claim := range claims {
-		c, err := content.One(root, claim.Path)
+		c, err := outputs.One(root, claim.Path)
 		switch {
 		case err != nil, claim.SHA256 != "" && claim.SHA256 != c.SHA256, c == (pawl.Content{}):
 			missing = append(missing, claim.Path)

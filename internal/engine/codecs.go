@@ -9,15 +9,15 @@ import (
 	"strings"
 
 	"pawl/internal/config"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/project"
 )
 
 // Codecs are the systems whose files are read and written.
-type Codecs []foreign.Codec
+type Codecs []format.Codec
 
 // Of returns the codec of a system.
-func (c Codecs) Of(system string) (foreign.Codec, error) {
+func (c Codecs) Of(system string) (format.Codec, error) {
 	for _, codec := range c {
 		if codec.System() == system {
 			return codec, nil
@@ -55,7 +55,7 @@ func (c Codecs) Mirror(p *project.Project, named string) (*Mirror, error) {
 			return nil, err
 		}
 	}
-	if _, tabular := codec.(foreign.Tabular); !tabular {
+	if _, tabular := codec.(format.Tabular); !tabular {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 			return nil, usage("", "--mirror %s: %s is no folder", named, path)
 		}

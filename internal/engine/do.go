@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/content"
 	"pawl/internal/journal"
+	"pawl/internal/outputs"
 	"pawl/internal/supervise"
 )
 
@@ -143,7 +143,7 @@ func listValues(root string, step *pawl.Step) ([]string, error) {
 func rawValues(root string, f *pawl.Foreach) ([]string, error) {
 	switch {
 	case f.Files != "":
-		return content.Files(root, f.Files)
+		return outputs.Files(root, f.Files)
 	case f.Lines == "":
 		return f.Items, nil
 	}

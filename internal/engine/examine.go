@@ -15,8 +15,8 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
-	"pawl/internal/content"
-	"pawl/internal/pattern"
+	"pawl/internal/lazyregexp"
+	"pawl/internal/outputs"
 	"pawl/internal/project"
 	"pawl/internal/recovery"
 	"pawl/internal/snapshot"
@@ -188,7 +188,7 @@ func claimsOf(p *project.Project, r *Run, change *Change) []recovery.Claim {
 			c := recovery.Claim{Step: step.ID, Path: path, State: recovery.ClaimHolds}
 			if differs[string(step.ID)+"\x00"+path] {
 				c.State = recovery.ClaimChanged
-				if !content.Exists(p.Root, path) {
+				if !outputs.Exists(p.Root, path) {
 					c.State = recovery.ClaimMissing
 				}
 			}
@@ -215,7 +215,7 @@ func commitClaims(ctx context.Context, p *project.Project, s *pawl.State) []reco
 	return claims
 }
 
-var isCommit = pattern.New("^[0-9a-fA-F]{4,64}$")
+var isCommit = lazyregexp.New("^[0-9a-fA-F]{4,64}$")
 
 // gitHas reports whether a commit is in what is checked out or in any branch or tag: one that was reset away is gone.
 func gitHas(ctx context.Context, root, commit string) bool {

@@ -8,7 +8,7 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/project"
 )
 
@@ -17,19 +17,19 @@ import (
 // stand now: what they say and pawl does not know is not forgotten, and nothing is made up in its place. Where they cannot be
 // read, the run's notes say so. Those that it was made of stay as they are as long as nothing has happened in it that they do
 // not say.
-func Export(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg config.Snapshots, engine, dry bool) (written []foreign.File, err error) {
+func Export(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg config.Snapshots, engine, dry bool) (written []format.File, err error) {
 	var unread error
-	over := func(files foreign.Files) ([]foreign.File, error) {
-		var source foreign.Files
+	over := func(files format.Files) ([]format.File, error) {
+		var source format.Files
 		if len(files) == 0 {
 			source, unread = madeFrom(ctx, p, r.State, m.Codec)
 		} else if same, err := asFound(ctx, p, r.State, m); same || err != nil {
 			return nil, err
 		}
-		return copied(source, mirrorOver(ctx, p, r, m, cfg, foreign.Exported, engine, slices.Concat(files, source))), nil
+		return copied(source, mirrorOver(ctx, p, r, m, cfg, format.Exported, engine, slices.Concat(files, source))), nil
 	}
 	if dry {
-		var files foreign.Files
+		var files format.Files
 		if files, err = readToWrite(r.State, m.Dir, m.Codec); err == nil {
 			written, err = over(files)
 		}
@@ -48,7 +48,7 @@ func Export(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg confi
 
 // madeFrom returns the files that a run was made of, if they still speak of its work, and of it alone; none for what is kept
 // in databases.
-func madeFrom(ctx context.Context, p *project.Project, s *pawl.State, codec foreign.Codec) (foreign.Files, error) {
+func madeFrom(ctx context.Context, p *project.Project, s *pawl.State, codec format.Codec) (format.Files, error) {
 	if s.Imported != codec.System() {
 		return nil, nil
 	}
@@ -64,7 +64,7 @@ func madeFrom(ctx context.Context, p *project.Project, s *pawl.State, codec fore
 		return nil, fmt.Errorf("there are none in %s", dir)
 	}
 	reading, _ := folder.Read(s.ImportPlace)
-	inTables := slices.ContainsFunc(folder.files, func(f foreign.File) bool { return f.Was != nil })
+	inTables := slices.ContainsFunc(folder.files, func(f format.File) bool { return f.Was != nil })
 	if inTables || len(folder.Places()) > 1 || !(Importing{Reading: reading, Path: s.ImportPath, Place: s.ImportPlace}).made(s) {
 		return nil, nil
 	}
@@ -120,14 +120,14 @@ func (f *ForeignFolder) MadeAt(p *project.Project, s *pawl.State) (place string,
 }
 
 // savedIn reports whether a checkpoint that stands in the files says how to go on with a step.
-func savedIn(reading foreign.Reading, id pawl.StepID) bool {
-	return slices.ContainsFunc(reading.Saved, func(c foreign.Checkpoint) bool { return c.Step == id && c.Valid && c.Where != "" })
+func savedIn(reading format.Reading, id pawl.StepID) bool {
+	return slices.ContainsFunc(reading.Saved, func(c format.Checkpoint) bool { return c.Step == id && c.Valid && c.Where != "" })
 }
 
 // copied returns what is to be written where files are yet to be copied, and then changed.
-func copied(source foreign.Files, written []foreign.File) []foreign.File {
-	all := slices.DeleteFunc(slices.Clone(source), func(f foreign.File) bool {
-		return slices.ContainsFunc(written, func(w foreign.File) bool { return w.Path == f.Path })
+func copied(source format.Files, written []format.File) []format.File {
+	all := slices.DeleteFunc(slices.Clone(source), func(f format.File) bool {
+		return slices.ContainsFunc(written, func(w format.File) bool { return w.Path == f.Path })
 	})
 	for _, w := range written {
 		if w.Data != nil || source.Find(w.Path) == nil {

@@ -7,23 +7,23 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/project"
 )
 
 // ForeignFolder is a folder with another system's files, as they were read, with what git and the disk know of it.
 type ForeignFolder struct {
-	codec    foreign.Codec
+	codec    format.Codec
 	dir      string // or file, as it was opened
-	files    foreign.Files
-	world    foreign.World
-	commits  []foreign.Commit
+	files    format.Files
+	world    format.World
+	commits  []format.Commit
 	findings []pawl.Finding // what could not be read
 }
 
 // OpenForeign reads a folder's files for a codec. p is the project whose journals say what was written by pawl itself; nil:
 // there is none.
-func OpenForeign(ctx context.Context, p *project.Project, codec foreign.Codec, dir string) (*ForeignFolder, error) {
+func OpenForeign(ctx context.Context, p *project.Project, codec format.Codec, dir string) (*ForeignFolder, error) {
 	files, findings, err := ReadForeign(dir, codec)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func saidOnce(ctx context.Context, p *project.Project) func(string) (*pawl.State
 
 // Places returns where runs are in the folder, the one first that Read reads; nil where the system knows but one.
 func (f *ForeignFolder) Places() []string {
-	if p, ok := f.codec.(foreign.Plural); ok {
+	if p, ok := f.codec.(format.Plural); ok {
 		return p.Places(f.files, f.world.Now)
 	}
 	return nil
@@ -77,14 +77,14 @@ func (f *ForeignFolder) Places() []string {
 
 // Projects returns the ids of the projects that the folder's files hold; nil where the system's hold but one.
 func (f *ForeignFolder) Projects() []string {
-	if c, several := f.codec.(foreign.Chooser); several {
+	if c, several := f.codec.(format.Chooser); several {
 		return c.Projects(f.files)
 	}
 	return nil
 }
 
 // Read says what the files say of the run at one of the places, without one of the first.
-func (f *ForeignFolder) Read(place string) (foreign.Reading, []pawl.Finding) {
+func (f *ForeignFolder) Read(place string) (format.Reading, []pawl.Finding) {
 	r, found := readBy(f.At(place).codec, f.files, f.world, f.commits)
 	return r, slices.Concat(f.findings, found)
 }
@@ -92,15 +92,15 @@ func (f *ForeignFolder) Read(place string) (foreign.Reading, []pawl.Finding) {
 // At is the folder seen from one of the places; without one, and where the system knows but one, as it is.
 func (f *ForeignFolder) At(place string) *ForeignFolder {
 	at := *f
-	if p, ok := f.codec.(foreign.Plural); ok && place != "" {
+	if p, ok := f.codec.(format.Plural); ok && place != "" {
 		at.codec = p.At(place)
 	}
 	return &at
 }
 
 // Prune returns what goes of old checkpoints so that so many of each run stay; the folder is not changed by that.
-func (f *ForeignFolder) Prune(keep int) ([]foreign.File, error) {
-	p, prunes := f.codec.(foreign.Pruner)
+func (f *ForeignFolder) Prune(keep int) ([]format.File, error) {
+	p, prunes := f.codec.(format.Pruner)
 	if !prunes {
 		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s has no checkpoints that are let go of", f.codec.System())}
 	}
@@ -109,7 +109,7 @@ func (f *ForeignFolder) Prune(keep int) ([]foreign.File, error) {
 
 // Write writes files where the folder's were read; what somebody else has changed since ends it with foreign.ErrChanged. Of a project
 // (nil: there is none) no other pawl writes such files meanwhile.
-func (f *ForeignFolder) Write(p *project.Project, files []foreign.File) error {
+func (f *ForeignFolder) Write(p *project.Project, files []format.File) error {
 	return mirroring(p, func() error {
 		_, err := WriteForeign(f.dir, f.codec, f.files, files)
 		return err
@@ -123,7 +123,7 @@ func (f *ForeignFolder) Unread() []pawl.Finding {
 
 // Verify is the system's own validation, with what cannot be read.
 func (f *ForeignFolder) Verify() []pawl.Finding {
-	var all foreign.Findings
+	var all format.Findings
 	_, findings := f.Read("")
 	all.Find(findings...)
 	all.Find(f.codec.Verify(f.files, f.world)...)
@@ -134,7 +134,7 @@ func (f *ForeignFolder) Verify() []pawl.Finding {
 // Meets says whether a step in the folder meets a criterion of its own, and by what that is known. by is the
 // attempt that asks, whose items of the step count; nil: none does.
 func (f *ForeignFolder) Meets(by *Inside, step pawl.StepID, criterion string) (bool, string, error) {
-	prover, ok := f.codec.(foreign.Prover)
+	prover, ok := f.codec.(format.Prover)
 	if !ok {
 		return false, "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("the steps of %s have no criteria of their own", f.codec.System())}
 	}
@@ -150,10 +150,10 @@ func (f *ForeignFolder) Meets(by *Inside, step pawl.StepID, criterion string) (b
 }
 
 // Question returns what the system would ask before it goes on with what is there; nothing, where it does not ask.
-func (f *ForeignFolder) Question() foreign.Question {
-	asker, asks := f.codec.(foreign.Asker)
+func (f *ForeignFolder) Question() format.Question {
+	asker, asks := f.codec.(format.Asker)
 	if !asks {
-		return foreign.Question{}
+		return format.Question{}
 	}
 	return asker.Question(f.files, f.world)
 }
@@ -161,18 +161,18 @@ func (f *ForeignFolder) Question() foreign.Question {
 // Unfinished returns what is unfinished in the folder that a run of a plan would write over, and the file that says so;
 // empty where nothing is.
 func (f *ForeignFolder) Unfinished(plan *pawl.Plan) (what, file string) {
-	owner, ok := f.codec.(foreign.Owner)
+	owner, ok := f.codec.(format.Owner)
 	if !ok {
 		return "", ""
 	}
 	return owner.Unfinished(f.files, f.world, plan)
 }
 
-func readBy(codec foreign.Codec, files foreign.Files, w foreign.World, commits []foreign.Commit) (foreign.Reading, []pawl.Finding) {
+func readBy(codec format.Codec, files format.Files, w format.World, commits []format.Commit) (format.Reading, []pawl.Finding) {
 	switch c := codec.(type) {
-	case foreign.Historian:
+	case format.Historian:
 		return c.ReadHistory(files, commits, w.Now)
-	case foreign.Witness:
+	case format.Witness:
 		return c.ReadIn(files, w)
 	}
 	return codec.Read(files, w.Now)

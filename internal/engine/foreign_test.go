@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"pawl"
-	"pawl/internal/foreign"
-	"pawl/internal/foreign/grid"
+	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/grid"
 )
 
 // TestNothingIsWrittenOverWhatWasNotRead: a file that is too large to be read is not taken for missing, and made anew.
@@ -42,11 +42,11 @@ func TestWriteForeignStaysInItsPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"../a.md", "/tmp/a.md", "a/../b.md", "./a.md", "a//b.md", ".git/hooks/x", "x/.pawl/project.json", "link/a.md", "link"} {
-		if _, err := WriteForeign(dir, grid.Codec, nil, []foreign.File{{Path: name, Data: []byte("x")}}); err == nil {
+		if _, err := WriteForeign(dir, grid.Codec, nil, []format.File{{Path: name, Data: []byte("x")}}); err == nil {
 			t.Errorf("%s was written", name)
 		}
 	}
-	if _, err := WriteForeign(dir, grid.Codec, nil, []foreign.File{{Path: ".grid/new/a.md", Data: []byte("x")}}); err != nil {
+	if _, err := WriteForeign(dir, grid.Codec, nil, []format.File{{Path: ".grid/new/a.md", Data: []byte("x")}}); err != nil {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
@@ -63,16 +63,16 @@ func TestWriteForeignLosesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	read := foreign.Files{{Path: "same.md", Data: []byte("a")}, {Path: "changed.md", Data: []byte("a")}, {Path: "gone.md", Data: []byte("a")}}
+	read := format.Files{{Path: "same.md", Data: []byte("a")}, {Path: "changed.md", Data: []byte("a")}, {Path: "gone.md", Data: []byte("a")}}
 	for name, free := range map[string]bool{"same.md": true, "new.md": true, "changed.md": false, "made.md": false, "gone.md": false} {
 		for _, data := range [][]byte{[]byte("ours"), nil} {
-			_, err := WriteForeign(dir, grid.Codec, read, []foreign.File{{Path: name, Data: data}})
-			if free && data != nil && err != nil || !free && !errors.Is(err, foreign.ErrChanged) {
+			_, err := WriteForeign(dir, grid.Codec, read, []format.File{{Path: name, Data: data}})
+			if free && data != nil && err != nil || !free && !errors.Is(err, format.ErrChanged) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
-	twice := []foreign.File{{Path: "twice.md", Data: []byte("a")}, {Path: "twice.md", Data: []byte("b")}, {Path: "twice.md"}, {Path: "twice.md", Data: []byte("c")}}
+	twice := []format.File{{Path: "twice.md", Data: []byte("a")}, {Path: "twice.md", Data: []byte("b")}, {Path: "twice.md"}, {Path: "twice.md", Data: []byte("c")}}
 	if _, err := WriteForeign(dir, grid.Codec, read, twice); err != nil {
 		t.Errorf("what it wrote itself it takes for another's: %v", err)
 	}
@@ -99,19 +99,19 @@ func TestAFolderIsWrittenAsItWasRead(t *testing.T) {
 	}
 	write("theirs")
 	for _, data := range [][]byte{[]byte("ours"), nil} {
-		if err := folder.Write(nil, []foreign.File{{Path: ".grid/STATE.md", Data: data}}); !errors.Is(err, foreign.ErrChanged) {
+		if err := folder.Write(nil, []format.File{{Path: ".grid/STATE.md", Data: data}}); !errors.Is(err, format.ErrChanged) {
 			t.Errorf("written over: %v", err)
 		}
 	}
 	faster := []string{"faster", "and again"}
 	m := &Mirror{Codec: grid.Codec, Dir: dir}
-	if _, err := m.put(nil, &pawl.State{}, func(read foreign.Files) ([]foreign.File, error) {
+	if _, err := m.put(nil, &pawl.State{}, func(read format.Files) ([]format.File, error) {
 		made := append([]byte("ours over "), read[0].Data...)
 		if len(faster) > 0 {
 			write(faster[0])
 			faster = faster[1:]
 		}
-		return []foreign.File{{Path: ".grid/STATE.md", Data: made}}, nil
+		return []format.File{{Path: ".grid/STATE.md", Data: made}}, nil
 	}); err != nil {
 		t.Error(err)
 	}
@@ -135,10 +135,10 @@ func TestWhatWasSetAsideIsTold(t *testing.T) {
 		write("a.md", "broken")
 		write("b.md", "first")
 		m := &Mirror{Codec: grid.Codec, Dir: dir}
-		written, err := m.put(nil, &pawl.State{}, func(read foreign.Files) ([]foreign.File, error) {
-			made := []foreign.File{{Path: ".grid/b.md", Data: []byte("ours")}}
+		written, err := m.put(nil, &pawl.State{}, func(read format.Files) ([]format.File, error) {
+			made := []format.File{{Path: ".grid/b.md", Data: []byte("ours")}}
 			if string(read.Find(".grid/a.md").Data) == "broken" {
-				made = append([]foreign.File{{Path: ".grid/a.md.kept", Data: []byte("broken"), Broken: ".grid/a.md"}, {Path: ".grid/a.md", Data: []byte("ours")}}, made...)
+				made = append([]format.File{{Path: ".grid/a.md.kept", Data: []byte("broken"), Broken: ".grid/a.md"}, {Path: ".grid/a.md", Data: []byte("ours")}}, made...)
 				write(faster, "theirs")
 			}
 			return made, nil

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"pawl/internal/foreign"
-	"pawl/internal/foreign/grid"
-	"pawl/internal/foreign/projectstate"
+	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/grid"
+	"pawl/internal/interop/format/projectstate"
 )
 
 // TestPlaceOf: a file is one alone only where a system's files hold tables, there or not; it speaks of the project around it.
@@ -25,7 +25,7 @@ func TestPlaceOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		codec    foreign.Codec
+		codec    format.Codec
 		path     string
 		want     foreignPlace
 		speaksOf string

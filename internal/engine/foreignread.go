@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
+	"pawl/internal/interop/tables/sqlite"
 	"pawl/internal/project"
-	"pawl/internal/sqlitefile"
 )
 
 // maxForeign is how large a file of another system is that is read, in bytes.
@@ -24,12 +24,12 @@ const maxDumps = 256 << 20
 // ReadForeign reads the files that a codec wants below a folder, or one of its files alone; of a database its tables, as SQL
 // text. Links are not followed; one where a file should be, and what is too large or cannot be read, is a finding. A file
 // that is named and not there is one without data.
-func ReadForeign(dir string, codec foreign.Codec) (foreign.Files, []pawl.Finding, error) {
+func ReadForeign(dir string, codec format.Codec) (format.Files, []pawl.Finding, error) {
 	return readFor(nil, dir, codec)
 }
 
 // readFor is ReadForeign; with a run only what is needed of databases to write that.
-func readFor(run *pawl.State, dir string, codec foreign.Codec) (foreign.Files, []pawl.Finding, error) {
+func readFor(run *pawl.State, dir string, codec format.Codec) (format.Files, []pawl.Finding, error) {
 	r := foreignReader{run: run, dir: dir, codec: codec, wants: codec.Wants()}
 	var err error
 	if at := placeOf(dir, codec); at.only != "" {
@@ -47,9 +47,9 @@ func readFor(run *pawl.State, dir string, codec foreign.Codec) (foreign.Files, [
 type foreignReader struct {
 	run      *pawl.State // whose alone is read of databases; nil: all is
 	dir      string
-	codec    foreign.Codec
+	codec    format.Codec
 	wants    []string
-	files    foreign.Files
+	files    format.Files
 	dumps    int64 // bytes of those that were read
 	findings []pawl.Finding
 }
@@ -65,18 +65,18 @@ func (r *foreignReader) visit(path string, d fs.DirEntry, err error) error {
 		return err
 	case err != nil || relErr != nil:
 		found := notRead(name, errors.Join(err, relErr))
-		if !foreign.Wanted(r.wants, name) && !foreign.OnTheWay(r.wants, name) {
+		if !format.Wanted(r.wants, name) && !format.OnTheWay(r.wants, name) {
 			found.Level = pawl.Warn // it would be by chance that something of the system lay in it
 		}
 		r.findings = append(r.findings, found)
 	case d.IsDir():
-		if foreign.Wanted(r.wants, name) {
+		if format.Wanted(r.wants, name) {
 			r.findings = append(r.findings, pawl.Finding{Level: pawl.Warn, Where: name, What: "it is left out: it is a folder, and is called as a file is"})
 		}
 		return r.enter(name, d.Name())
 	case d.Type()&fs.ModeSymlink != 0:
 		r.link(path, name)
-	case !foreign.Wanted(r.wants, name):
+	case !format.Wanted(r.wants, name):
 	case !d.Type().IsRegular():
 		r.findings = append(r.findings, notRead(name, errNotRegular))
 	default:
@@ -87,7 +87,7 @@ func (r *foreignReader) visit(path string, d fs.DirEntry, err error) error {
 
 // enter passes over a folder where nothing that is wanted can lie.
 func (r *foreignReader) enter(name, base string) error {
-	if name != "." && (base == ".git" || base == project.Folder || base == "node_modules" || !foreign.MayHold(r.wants, name)) {
+	if name != "." && (base == ".git" || base == project.Folder || base == "node_modules" || !format.MayHold(r.wants, name)) {
 		return filepath.SkipDir
 	}
 	return nil
@@ -97,9 +97,9 @@ func (r *foreignReader) enter(name, base string) error {
 func (r *foreignReader) link(path, name string) {
 	_, err := os.Stat(path)
 	switch {
-	case foreign.Wanted(r.wants, name):
+	case format.Wanted(r.wants, name):
 		r.findings = append(r.findings, notRead(name, errLinked))
-	case err == nil && foreign.OnTheWay(r.wants, name):
+	case err == nil && format.OnTheWay(r.wants, name):
 		r.findings = append(r.findings, pawl.Finding{Level: pawl.Warn, Where: name, What: "what lies in it is left out: " + errLinked.Error()})
 	}
 }
@@ -115,7 +115,7 @@ func (r *foreignReader) take(path, name string) {
 	switch file, err := r.read(path, name); {
 	case err != nil:
 		r.findings = append(r.findings, notRead(name, err))
-	case file.Was == nil && len(file.Data) > 0 && sqlitefile.Named(name):
+	case file.Was == nil && len(file.Data) > 0 && sqlite.Named(name):
 		found := notRead(name, errNoDatabase)
 		found.Level = pawl.Warn // it may be somebody else's
 		r.findings = append(r.findings, found)
@@ -131,17 +131,17 @@ func (r *foreignReader) only(at foreignPlace) error {
 	if err != nil {
 		return err
 	}
-	file := foreign.File{Path: name}
+	file := format.File{Path: name}
 	switch _, err := os.Lstat(path); {
 	case !errors.Is(err, fs.ErrNotExist):
-		if file, err = r.read(path, name); err == nil && file.Was == nil && sqlitefile.Named(name) {
+		if file, err = r.read(path, name); err == nil && file.Was == nil && sqlite.Named(name) {
 			err = errNoDatabase
 		}
 		if err != nil {
 			r.findings = append(r.findings, notRead(name, err))
 			return nil
 		}
-	case sqlitefile.Named(name):
+	case sqlite.Named(name):
 		file.Was = []byte{}
 	}
 	file.Named = true
@@ -149,15 +149,15 @@ func (r *foreignReader) only(at foreignPlace) error {
 	return nil
 }
 
-func (r *foreignReader) read(path, name string) (foreign.File, error) {
+func (r *foreignReader) read(path, name string) (format.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return foreign.File{}, err
+		return format.File{}, err
 	}
-	file := foreign.File{Path: name, Changed: info.ModTime()}
-	if t, tabular := r.codec.(foreign.Tabular); tabular && sqlitefile.Is(path) {
+	file := format.File{Path: name, Changed: info.ModTime()}
+	if t, tabular := r.codec.(format.Tabular); tabular && sqlite.Is(path) {
 		file.Parts = t.Tables(r.run)
-		file.Data, err = sqlitefile.Dump(path, file.Parts)
+		file.Data, err = sqlite.Dump(path, file.Parts)
 		file.Was = append([]byte{}, file.Data...)
 		return file, err
 	}
@@ -170,7 +170,7 @@ func (r *foreignReader) read(path, name string) (foreign.File, error) {
 
 // fits says that a file is too large to be read, or that the dumps are together.
 func (r *foreignReader) fits(size int64) error {
-	t, tabular := r.codec.(foreign.Tabular)
+	t, tabular := r.codec.(format.Tabular)
 	if !tabular && size > maxForeign {
 		return fmt.Errorf("it is larger than %d MiB", maxForeign>>20)
 	}
@@ -200,9 +200,9 @@ func notRead(name string, err error) pawl.Finding {
 
 // readToWrite is ReadForeign for who writes: all must have been read, for what was not would be taken for missing, and made
 // anew over what is there; and the codec must be able to write into it. Else it is an error of KindDamaged.
-func readToWrite(run *pawl.State, dir string, codec foreign.Codec) (foreign.Files, error) {
+func readToWrite(run *pawl.State, dir string, codec format.Codec) (format.Files, error) {
 	files, findings, err := readFor(run, dir, codec)
-	if r, may := codec.(foreign.Refuser); may && err == nil {
+	if r, may := codec.(format.Refuser); may && err == nil {
 		findings = append(findings, r.Refuses(files, run)...)
 	}
 	hint := ""

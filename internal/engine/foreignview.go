@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
 	"pawl/internal/supervise"
@@ -22,15 +22,15 @@ func anyAlive(p *project.Project, s *pawl.State) bool {
 }
 
 // viewOf returns what a codec is told of a run. engine says whether one works on it.
-func viewOf(ctx context.Context, p *project.Project, r *Run, codec foreign.Codec, store *snapshot.Store, why foreign.Moment, engine bool) foreign.View {
+func viewOf(ctx context.Context, p *project.Project, r *Run, codec format.Codec, store *snapshot.Store, why format.Moment, engine bool) format.View {
 	begun := begunWork{project: p, run: r, store: store, own: codec.Wants()}
-	if a, keeps := codec.(foreign.Archivist); keeps {
+	if a, keeps := codec.(format.Archivist); keeps {
 		begun.own = slices.Concat(begun.own, a.Archived())
 	}
-	v := foreign.View{
+	v := format.View{
 		Now: time.Now().UTC(), Root: p.Root, State: r.State, Plan: r.Plan, Status: r.State.StatusNow(engine), Checkpoint: r.State.LastSave, Why: why,
-		Items:   func(id pawl.StepID) []foreign.Item { return itemsOf(r, id) },
-		Partial: func(id pawl.StepID) *foreign.Partial { return begun.of(ctx, id) },
+		Items:   func(id pawl.StepID) []format.Item { return itemsOf(r, id) },
+		Partial: func(id pawl.StepID) *format.Partial { return begun.of(ctx, id) },
 		Existed: begun.existed,
 		Unknown: unknownIn(ctx, p.Root),
 		Commits: commitsBetween(ctx, p.Root),
@@ -46,19 +46,19 @@ func viewOf(ctx context.Context, p *project.Project, r *Run, codec foreign.Codec
 }
 
 // itemsOf returns the items of a step, those of its work list and those that it named itself.
-func itemsOf(r *Run, id pawl.StepID) []foreign.Item {
+func itemsOf(r *Run, id pawl.StepID) []format.Item {
 	st := r.State.Steps[id]
 	if st == nil {
 		return nil
 	}
-	var items []foreign.Item
+	var items []format.Item
 	if st.Items != nil {
 		values, err := listedValues(r.Log, st.Items)
 		if err != nil {
 			return nil
 		}
 		for i, value := range values {
-			item := foreign.Item{ID: string(pawl.ItemIDOf(value)), Name: value, Status: pawl.ItemPending}
+			item := format.Item{ID: string(pawl.ItemIDOf(value)), Name: value, Status: pawl.ItemPending}
 			if _, failed := st.Items.Failed[i]; failed {
 				item.Status = pawl.ItemFailed
 			} else if st.Items.Done.At(i) > 0 {
@@ -72,12 +72,12 @@ func itemsOf(r *Run, id pawl.StepID) []foreign.Item {
 	return append(items, namedItems(st)...)
 }
 
-func namedItems(st *pawl.StepState) []foreign.Item {
-	var items []foreign.Item
+func namedItems(st *pawl.StepState) []format.Item {
+	var items []format.Item
 	for _, id := range slices.Sorted(maps.Keys(st.Named)) {
 		n := st.Named[id]
 		if n.Status != pawl.ItemDropped {
-			items = append(items, foreign.Item{ID: string(id), Name: n.Title, Status: n.Status, Commit: n.Commit, Outputs: n.Outputs})
+			items = append(items, format.Item{ID: string(id), Name: n.Title, Status: n.Status, Commit: n.Commit, Outputs: n.Outputs})
 		}
 	}
 	return items

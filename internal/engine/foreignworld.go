@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"pawl/internal/doubt"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/snapshot"
 )
 
@@ -18,15 +18,15 @@ import (
 const manyCommits = 2000
 
 // commitsIn returns the commits that HEAD of the repository that a folder lies in builds on; nil: there is no repository.
-func commitsIn(ctx context.Context, dir string) ([]foreign.Commit, error) {
+func commitsIn(ctx context.Context, dir string) ([]format.Commit, error) {
 	head, err := snapshot.HeadOf(ctx, dir)
 	if err != nil || head == nil {
 		return nil, err
 	}
 	found, err := snapshot.CommitsOf(ctx, dir, time.Time{}, manyCommits)
-	commits := []foreign.Commit{}
+	commits := []format.Commit{}
 	for _, c := range found {
-		commits = append(commits, foreign.Commit{Hash: c.Hash, Message: c.Subject, Time: c.Time})
+		commits = append(commits, format.Commit{Hash: c.Hash, Message: c.Subject, Time: c.Time})
 	}
 	return commits, err
 }
@@ -47,8 +47,8 @@ func unknownIn(ctx context.Context, dir string) func(string) bool {
 }
 
 // worldOf is what a system's validation may ask of a folder and of git.
-func worldOf(ctx context.Context, dir string, commits []foreign.Commit) foreign.World {
-	w := foreign.World{
+func worldOf(ctx context.Context, dir string, commits []format.Commit) format.World {
+	w := format.World{
 		Now: time.Now().UTC(),
 		Exists: func(name string) bool {
 			full, err := within(dir, name)
@@ -77,7 +77,7 @@ func worldOf(ctx context.Context, dir string, commits []foreign.Commit) foreign.
 // within returns the path of a name below a folder, links above it followed: ErrOutside where they lead out.
 func within(dir, name string) (string, error) {
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
-		return "", foreign.ErrOutside
+		return "", format.ErrOutside
 	}
 	full := filepath.Join(dir, filepath.FromSlash(name))
 	above, err := filepath.EvalSymlinks(filepath.Dir(full))
@@ -89,7 +89,7 @@ func within(dir, name string) (string, error) {
 		return "", err
 	}
 	if rel, err := filepath.Rel(root, above); err != nil || !filepath.IsLocal(rel) {
-		return "", foreign.ErrOutside
+		return "", format.ErrOutside
 	}
 	return filepath.Join(above, filepath.Base(full)), nil
 }
@@ -122,7 +122,7 @@ func hashIn(dir, name string) (string, int64, error) {
 		return "", 0, err
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
-		return "", 0, foreign.ErrLink
+		return "", 0, format.ErrLink
 	}
 	sum, err := contentHash(full, info)
 	return sum, info.Size(), err

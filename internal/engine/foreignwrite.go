@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"pawl/internal/disk"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
+	"pawl/internal/interop/tables/sqlite"
 	"pawl/internal/project"
-	"pawl/internal/sqlitefile"
 )
 
 // WriteForeign writes files of a codec's system where ReadForeign read them, each whole and durably; one without data is
@@ -21,7 +21,7 @@ import (
 // at once. Where a path leads out of the folder, or through a link, nothing is written. What somebody else has changed since
 // it was read ends it with foreign.ErrChanged, and stays as it is. It returns what was written, with an error what was
 // before that.
-func WriteForeign(dir string, codec foreign.Codec, read foreign.Files, files []foreign.File) ([]foreign.File, error) {
+func WriteForeign(dir string, codec format.Codec, read format.Files, files []format.File) ([]format.File, error) {
 	at := placeOf(dir, codec)
 	if err := notOurs(at.dir); err != nil {
 		return nil, err
@@ -55,10 +55,10 @@ func mirroring(p *project.Project, write func() error) error {
 }
 
 // MadeAnew says of files that were written which could not be read before, and where they are kept now, one line each.
-func MadeAnew(written []foreign.File) []string {
+func MadeAnew(written []format.File) []string {
 	var notes []string
 	for i, f := range written {
-		anew := slices.ContainsFunc(written[i:], func(later foreign.File) bool { return later.Path == f.Broken })
+		anew := slices.ContainsFunc(written[i:], func(later format.File) bool { return later.Path == f.Broken })
 		if anew && f.Data != nil {
 			notes = append(notes, fmt.Sprintf("%s could not be read, and was made anew: it is kept as %s", f.Broken, f.Path))
 		}
@@ -67,7 +67,7 @@ func MadeAnew(written []foreign.File) []string {
 }
 
 // expected returns how a file is to be found, after it was read and some were written; nil: it is not to be there.
-func expected(read foreign.Files, written []foreign.File, name string) []byte {
+func expected(read format.Files, written []format.File, name string) []byte {
 	for _, f := range slices.Backward(written) {
 		if f.Path == name {
 			return f.Data
@@ -80,7 +80,7 @@ func expected(read foreign.Files, written []foreign.File, name string) []byte {
 }
 
 // unchanged looks whether a file is as it is to be found, nil: it is not to be there; or as it is to become.
-func unchanged(path string, want []byte, f foreign.File) error {
+func unchanged(path string, want []byte, f format.File) error {
 	data, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && want == nil, err == nil && want != nil && bytes.Equal(data, want):
@@ -88,12 +88,12 @@ func unchanged(path string, want []byte, f foreign.File) error {
 	case err == nil && f.Data != nil && bytes.Equal(data, f.Data):
 		return nil
 	case err == nil || errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("write %s: %w", path, foreign.ErrChanged)
+		return fmt.Errorf("write %s: %w", path, format.ErrChanged)
 	}
 	return err
 }
 
-func writeForeign(path string, f foreign.File) error {
+func writeForeign(path string, f format.File) error {
 	if f.Data == nil {
 		return removeForeign(path, strings.HasSuffix(f.Path, "/"))
 	}
@@ -103,7 +103,7 @@ func writeForeign(path string, f foreign.File) error {
 	if f.Was == nil {
 		return disk.ReplaceOthers(path, f.Data, 0o666)
 	}
-	if err := sqlitefile.Apply(path, f.Parts, f.Was, f.Data); err != nil {
+	if err := sqlite.Apply(path, f.Parts, f.Was, f.Data); err != nil {
 		return fmt.Errorf("write %s: %w", f.Path, err)
 	}
 	return nil

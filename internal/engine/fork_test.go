@@ -8,8 +8,8 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
-	"pawl/internal/content"
 	"pawl/internal/journal"
+	"pawl/internal/outputs"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
 )
@@ -104,7 +104,7 @@ func TestForkDoesAgainWhatTheSnapshotMayLack(t *testing.T) {
 		}
 		checkpoint.Snapshot = record.Snapshot()
 		write(t, file, c.written)
-		outputs, err := content.Hash(p.Root, c.outputs)
+		outputs, err := outputs.Hash(p.Root, c.outputs)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/project"
 )
 
@@ -18,7 +18,7 @@ func (m *mirror) hear(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
 	if len(state.OpenGates()) == 0 {
 		return
 	}
-	listener, listens := m.Codec.(foreign.Listener)
+	listener, listens := m.Codec.(format.Listener)
 	if !listens {
 		return
 	}
@@ -26,7 +26,7 @@ func (m *mirror) hear(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
 	if err != nil {
 		return // it is said when they are written
 	}
-	for _, reply := range listener.Answers(files, foreign.View{Now: time.Now().UTC(), Root: m.project.Root, State: state, Plan: plan}) {
+	for _, reply := range listener.Answers(files, format.View{Now: time.Now().UTC(), Root: m.project.Root, State: state, Plan: plan}) {
 		if m.refused[reply] != "" {
 			continue
 		}

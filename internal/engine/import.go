@@ -14,7 +14,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/random"
@@ -22,7 +22,7 @@ import (
 
 // Importing says what a run is made of.
 type Importing struct {
-	foreign.Reading
+	format.Reading
 	Path     string         // of the files, relative to the project where they lie inside
 	Place    string         // below that, of systems that may have several: foreign.Plural
 	Findings []pawl.Finding // what was found in reading them
@@ -90,7 +90,7 @@ func MadeOf(ctx context.Context, p *project.Project, in Importing) (pawl.RunID, 
 }
 
 func (in Importing) made(s *pawl.State) bool {
-	return s.Imported == in.System && s.ImportedAs == in.ID && s.Name == foreign.PlanName(in.Reading) && overlap(path.Join(s.ImportPath, s.ImportPlace), path.Join(in.Path, in.Place))
+	return s.Imported == in.System && s.ImportedAs == in.ID && s.Name == format.PlanName(in.Reading) && overlap(path.Join(s.ImportPath, s.ImportPlace), path.Join(in.Path, in.Place))
 }
 
 // overlap reports whether two places are one, or one lies in the other: .grid and the project that it is of.
@@ -161,7 +161,7 @@ func (m *importer) check(plan *pawl.Plan) {
 	if !m.Provable {
 		return
 	}
-	read := map[pawl.StepID]foreign.Step{}
+	read := map[pawl.StepID]format.Step{}
 	for _, phase := range m.Phases {
 		for _, s := range phase.Steps {
 			read[s.ID] = s
@@ -181,7 +181,7 @@ func (m *importer) fittingPlan() (*pawl.Plan, []byte, error) {
 	}
 	all, fit := reading.Count(), reading.Count()
 	for told := false; ; {
-		plan := foreign.PlanOf(reading, m.Agent)
+		plan := format.PlanOf(reading, m.Agent)
 		m.check(plan)
 		data, err := pawl.WritePlan(plan)
 		if errs, is := errors.AsType[*pawl.PlanErrors](err); !is || !errs.TooLarge || fit < 2 {
@@ -203,7 +203,7 @@ func (m *importer) fittingPlan() (*pawl.Plan, []byte, error) {
 }
 
 // withoutTexts returns the phases with the file instead of the text of what is to be done.
-func withoutTexts(phases []foreign.Phase) []foreign.Phase {
+func withoutTexts(phases []format.Phase) []format.Phase {
 	phases = slices.Clone(phases)
 	for i, phase := range phases {
 		phases[i].Steps = slices.Clone(phase.Steps)
@@ -217,7 +217,7 @@ func withoutTexts(phases []foreign.Phase) []foreign.Phase {
 }
 
 // first returns the first n steps of phases, without those that need others.
-func first(phases []foreign.Phase, n int) []foreign.Phase {
+func first(phases []format.Phase, n int) []format.Phase {
 	phases = slices.Clone(phases)
 	taken := map[pawl.StepID]bool{}
 	for i, phase := range phases {
@@ -248,13 +248,13 @@ func pathFrom(dir, path string) string {
 const manySteps = 1000
 
 // short returns the phases with no more than the names of finished steps.
-func short(phases []foreign.Phase) []foreign.Phase {
+func short(phases []format.Phase) []format.Phase {
 	phases = slices.Clone(phases)
 	for i, phase := range phases {
 		phases[i].Steps = slices.Clone(phase.Steps)
 		for j, s := range phase.Steps {
 			if s.Status == pawl.Done || s.Status == pawl.Skipped {
-				phases[i].Steps[j] = foreign.Step{ID: s.ID, Name: s.Name, Needs: s.Needs, Wave: s.Wave, Status: s.Status}
+				phases[i].Steps[j] = format.Step{ID: s.ID, Name: s.Name, Needs: s.Needs, Wave: s.Wave, Status: s.Status}
 			}
 		}
 	}
@@ -317,7 +317,7 @@ func (m *importer) tell() error {
 const maxTold = 50
 
 // step says of a step what was done of it.
-func (m *importer) step(s *foreign.Step) error {
+func (m *importer) step(s *format.Step) error {
 	for _, item := range s.Items {
 		named := pawl.ItemNamed{
 			Step: s.ID, Item: pawl.ItemIDOf(item.ID), Title: item.Name, Status: item.Status, Outputs: item.Outputs, Commit: item.Commit,
@@ -386,7 +386,7 @@ func (m *importer) notes() error {
 }
 
 // replyTo returns what was said to a gate.
-func replyTo(gate pawl.Gate, g foreign.Gate) pawl.GateAnswered {
+func replyTo(gate pawl.Gate, g format.Gate) pawl.GateAnswered {
 	reply := pawl.GateAnswered{Answer: pawl.Approved, Why: g.Answer}
 	switch {
 	case g.Means != nil:

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"pawl"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 )
 
 // TestAPlanHoldsWhatFits: where a plan cannot hold the texts of its steps, they name the files; where it cannot hold that
@@ -15,9 +15,9 @@ func TestAPlanHoldsWhatFits(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("-\n", 80_000) // a plan may have 600,000 such marks
 	make := func(where string) *importer {
-		m := &importer{Importing: Importing{Reading: foreign.Reading{System: "grid", Name: "big", Phases: []foreign.Phase{{Name: "one"}}}, Agent: "claude"}}
+		m := &importer{Importing: Importing{Reading: format.Reading{System: "grid", Name: "big", Phases: []format.Phase{{Name: "one"}}}, Agent: "claude"}}
 		for _, id := range []pawl.StepID{"a", "b", "c", "d"} {
-			m.Phases[0].Steps = append(m.Phases[0].Steps, foreign.Step{ID: id, Name: "Step " + string(id), Goal: long, Needs: []pawl.StepID{}, Where: where})
+			m.Phases[0].Steps = append(m.Phases[0].Steps, format.Step{ID: id, Name: "Step " + string(id), Goal: long, Needs: []pawl.StepID{}, Where: where})
 		}
 		m.Phases[0].Steps[1].Needs = []pawl.StepID{"d"}
 		return m

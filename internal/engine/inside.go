@@ -9,7 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 )
 
 // Inside is an attempt as the processes know it that belong to it: by their environment.
@@ -49,15 +49,15 @@ func (i *Inside) Tell(line pawl.Line) error {
 }
 
 // items returns the items that the attempt has told of, which the engine may not have journaled yet.
-func (i *Inside) items() []foreign.Item {
+func (i *Inside) items() []format.Item {
 	data, err := os.ReadFile(i.events)
 	if err != nil {
 		return nil // nothing was told
 	}
-	var items []foreign.Item
+	var items []format.Item
 	for text := range bytes.Lines(data) {
 		if line, err := pawl.ParseLine(text); err == nil && line.Item != nil {
-			items = append(items, foreign.Item{ID: string(line.Item.Item), Status: line.Item.Status})
+			items = append(items, format.Item{ID: string(line.Item.Item), Status: line.Item.Status})
 		}
 	}
 	return items

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/content"
 	"pawl/internal/journal"
+	"pawl/internal/outputs"
 )
 
 // keyOf returns the key that the work has now.
@@ -45,7 +45,7 @@ func keyNow(root string, plan *pawl.Plan, w work, needs map[pawl.StepID]string) 
 	if len(declared) == 0 {
 		return key, nil
 	}
-	inputs, err := content.Hash(root, declared)
+	inputs, err := outputs.Hash(root, declared)
 	key.Inputs = inputs
 	return key, err
 }

@@ -10,14 +10,14 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
 )
 
 // Mirror is another system whose files are kept up to date.
 type Mirror struct {
-	Codec foreign.Codec
+	Codec format.Codec
 	Dir   string // the folder that it lives in or, of a system whose files hold tables, one file; absolute
 
 	place string // of one of several in that folder, where it was named; else the run's own, or the first
@@ -35,7 +35,7 @@ func (m *Mirror) Said(p *project.Project) pawl.RunMirrored {
 // mirrorOver returns the files of another system that differ from how they are to be for a run that no engine of ours works
 // on, over those that were read; engine says whether another one does. A run whose attempts live on under their supervisors
 // is as active as with one: nobody is to begin their work again.
-func mirrorOver(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg config.Snapshots, why foreign.Moment, engine bool, files foreign.Files) []foreign.File {
+func mirrorOver(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg config.Snapshots, why format.Moment, engine bool, files format.Files) []format.File {
 	var store *snapshot.Store
 	if _, err := os.Stat(p.Snapshots()); err == nil {
 		if store, err = OpenSnapshots(ctx, p, cfg); err == nil {
@@ -48,7 +48,7 @@ func mirrorOver(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg c
 
 // refresh is Codecs.Refresh for a run that no engine works on, while no other pawl writes such files.
 func (m *Mirror) refresh(ctx context.Context, p *project.Project, r *Run, cfg config.Snapshots) error {
-	written, err := m.put(p, r.State, func(files foreign.Files) ([]foreign.File, error) {
+	written, err := m.put(p, r.State, func(files format.Files) ([]format.File, error) {
 		written := mirrorOver(ctx, p, r, *m, cfg, lastMoment(r.State), false, files)
 		if theirs := m.theirs(p, r.State, files, written); theirs != "" {
 			return nil, fmt.Errorf("%s was changed by somebody else since it was last written for run %s, and stays as it is", theirs, r.State.Run)
@@ -64,9 +64,9 @@ const tries = 5
 
 // put writes what over makes of the files that were read, and again where somebody else was faster. It returns all that
 // it wrote by then, with an error too.
-func (m *Mirror) put(p *project.Project, run *pawl.State, over func(foreign.Files) ([]foreign.File, error)) (written []foreign.File, err error) {
+func (m *Mirror) put(p *project.Project, run *pawl.State, over func(format.Files) ([]format.File, error)) (written []format.File, err error) {
 	for range tries {
-		var files foreign.Files
+		var files format.Files
 		if files, err = readToWrite(run, m.Dir, m.Codec); err != nil {
 			break
 		}
@@ -74,14 +74,14 @@ func (m *Mirror) put(p *project.Project, run *pawl.State, over func(foreign.File
 			time.Sleep(lockPause)
 			continue
 		}
-		var made, landed []foreign.File
+		var made, landed []format.File
 		if made, err = over(files); err != nil {
 			break
 		}
 		_ = m.remember(p, run, files, made) // a cache
 		landed, err = WriteForeign(m.Dir, m.Codec, files, made)
 		written = append(written, landed...)
-		if !errors.Is(err, foreign.ErrChanged) {
+		if !errors.Is(err, format.ErrChanged) {
 			break
 		}
 	}

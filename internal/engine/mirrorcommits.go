@@ -6,22 +6,22 @@ import (
 	"strings"
 	"time"
 
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/snapshot"
 )
 
 // commitsBetween returns a function that gives the commits that HEAD builds on which were made between two times, the oldest
 // first, each with its files as a folder sees them. It asks git only once it is called.
-func commitsBetween(ctx context.Context, dir string) func(from, until time.Time) []foreign.Commit {
-	return func(from, until time.Time) []foreign.Commit {
+func commitsBetween(ctx context.Context, dir string) func(from, until time.Time) []format.Commit {
+	return func(from, until time.Time) []format.Commit {
 		found, err := snapshot.CommitsOf(ctx, dir, from.Truncate(time.Second), manyCommits)
 		if err != nil {
 			return nil
 		}
-		var commits []foreign.Commit
+		var commits []format.Commit
 		for _, c := range slices.Backward(found) {
 			if !c.Time.After(until) {
-				commits = append(commits, foreign.Commit{Hash: c.Hash, Message: c.Subject, Time: c.Time, Files: filesOf(ctx, dir, c.Hash)})
+				commits = append(commits, format.Commit{Hash: c.Hash, Message: c.Subject, Time: c.Time, Files: filesOf(ctx, dir, c.Hash)})
 			}
 		}
 		return commits

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
@@ -30,7 +30,7 @@ type mirror struct {
 	beyond  []string                     // see the function: the same
 	store   *snapshot.Store              // nil: there is none
 	when    time.Time                    // when it was written last; this and what follows: Run's goroutine only
-	why     foreign.Moment               // the weightiest since; empty: it is written
+	why     format.Moment                // the weightiest since; empty: it is written
 	ended   []pawl.StepID                // steps that ended since
 	again   <-chan time.Time             // when what was put off is to be written; nil: nothing was
 	begun   bool                         // by Run: before that, and without it, it is written at the end only
@@ -115,33 +115,33 @@ func (m *mirror) catchUp(ctx context.Context, state *pawl.State, plan *pawl.Plan
 // note takes in what an event is to a mirror.
 func (m *mirror) note(event pawl.Event) {
 	why := moments[event.Type]
-	m.why = foreign.Weightier(m.why, why)
+	m.why = format.Weightier(m.why, why)
 	var ended struct{ Step pawl.StepID }
-	if why == foreign.StepEnded && json.Unmarshal(event.Data, &ended) == nil {
+	if why == format.StepEnded && json.Unmarshal(event.Data, &ended) == nil {
 		m.ended = append(m.ended, ended.Step)
 	}
 }
 
 // moment returns the weightiest since the last writing, and begins anew: the end of a step may be that of its wave, and of
 // its phase.
-func (m *mirror) moment(state *pawl.State, plan *pawl.Plan) foreign.Moment {
+func (m *mirror) moment(state *pawl.State, plan *pawl.Plan) format.Moment {
 	why, ended := m.why, m.ended
 	m.why, m.ended = "", nil
-	if plan == nil || why != foreign.StepEnded {
+	if plan == nil || why != format.StepEnded {
 		return why
 	}
 	for i, phase := range plan.Phases {
 		for _, wave := range plan.Waves(i) {
 			if finishedAll(state, wave) && slices.ContainsFunc(ended, func(id pawl.StepID) bool { return slices.Contains(wave, id) }) {
-				why = foreign.Weightier(why, foreign.WaveEnded)
+				why = format.Weightier(why, format.WaveEnded)
 			}
 		}
 		var all []pawl.StepID
 		for _, step := range phase.Steps {
 			all = append(all, step.ID)
 		}
-		if why == foreign.WaveEnded && finishedAll(state, all) && slices.ContainsFunc(ended, func(id pawl.StepID) bool { return slices.Contains(all, id) }) {
-			why = foreign.PhaseEnded
+		if why == format.WaveEnded && finishedAll(state, all) && slices.ContainsFunc(ended, func(id pawl.StepID) bool { return slices.Contains(all, id) }) {
+			why = format.PhaseEnded
 		}
 	}
 	return why
@@ -152,14 +152,14 @@ func finishedAll(state *pawl.State, steps []pawl.StepID) bool {
 }
 
 // moments are the events that a mirror is written for.
-var moments = map[pawl.EventType]foreign.Moment{
-	(pawl.EngineStarted{}).Event(): foreign.Began, (pawl.AttemptStarted{}).Event(): foreign.StepBegan, (pawl.StepDone{}).Event(): foreign.StepEnded,
-	(pawl.StepFailed{}).Event(): foreign.StepEnded, (pawl.StepSkipped{}).Event(): foreign.StepEnded, (pawl.StepReopened{}).Event(): foreign.StepBegan,
-	(pawl.ItemDone{}).Event(): foreign.ItemEnded, (pawl.ItemNamed{}).Event(): foreign.ItemEnded, (pawl.AttemptEnded{}).Event(): foreign.Interrupted,
-	(pawl.GateOpened{}).Event(): foreign.GateOpened, (pawl.GateAnswered{}).Event(): foreign.GateClosed, (pawl.MemoryLearned{}).Event(): foreign.Learned,
-	(pawl.DecisionMade{}).Event(): foreign.Learned, (pawl.BlockerOpened{}).Event(): foreign.Learned, (pawl.BlockerCleared{}).Event(): foreign.Learned,
-	(pawl.Progressed{}).Event(): foreign.Beat, (pawl.Heartbeat{}).Event(): foreign.Beat, (pawl.CheckpointSaved{}).Event(): foreign.Beat,
-	(pawl.RunEnded{}).Event(): foreign.RunEnded, (pawl.EngineStopped{}).Event(): foreign.Interrupted,
+var moments = map[pawl.EventType]format.Moment{
+	(pawl.EngineStarted{}).Event(): format.Began, (pawl.AttemptStarted{}).Event(): format.StepBegan, (pawl.StepDone{}).Event(): format.StepEnded,
+	(pawl.StepFailed{}).Event(): format.StepEnded, (pawl.StepSkipped{}).Event(): format.StepEnded, (pawl.StepReopened{}).Event(): format.StepBegan,
+	(pawl.ItemDone{}).Event(): format.ItemEnded, (pawl.ItemNamed{}).Event(): format.ItemEnded, (pawl.AttemptEnded{}).Event(): format.Interrupted,
+	(pawl.GateOpened{}).Event(): format.GateOpened, (pawl.GateAnswered{}).Event(): format.GateClosed, (pawl.MemoryLearned{}).Event(): format.Learned,
+	(pawl.DecisionMade{}).Event(): format.Learned, (pawl.BlockerOpened{}).Event(): format.Learned, (pawl.BlockerCleared{}).Event(): format.Learned,
+	(pawl.Progressed{}).Event(): format.Beat, (pawl.Heartbeat{}).Event(): format.Beat, (pawl.CheckpointSaved{}).Event(): format.Beat,
+	(pawl.RunEnded{}).Event(): format.RunEnded, (pawl.EngineStopped{}).Event(): format.Interrupted,
 }
 
 // close writes the files as they are to be at the end. What could not be written is no fault of the run.
@@ -172,20 +172,20 @@ func (m *mirror) close(ctx context.Context, state *pawl.State, plan *pawl.Plan) 
 }
 
 // lastMoment returns the moment at which a mirror is written when an engine ends, or afterwards.
-func lastMoment(state *pawl.State) foreign.Moment {
+func lastMoment(state *pawl.State) format.Moment {
 	if state.Ended() {
-		return foreign.RunEnded
+		return format.RunEnded
 	}
-	return foreign.Interrupted
+	return format.Interrupted
 }
 
-func (m *mirror) view(ctx context.Context, state *pawl.State, plan *pawl.Plan, why foreign.Moment, engine bool) foreign.View {
+func (m *mirror) view(ctx context.Context, state *pawl.State, plan *pawl.Plan, why format.Moment, engine bool) format.View {
 	return viewOf(ctx, m.project, &Run{Log: m.log, State: state, Plan: plan}, m.Codec, m.store, why, engine)
 }
 
-func (m *mirror) write(v foreign.View) error {
+func (m *mirror) write(v format.View) error {
 	return m.project.Mirroring(func() error {
-		written, err := m.put(m.project, v.State, func(files foreign.Files) ([]foreign.File, error) {
+		written, err := m.put(m.project, v.State, func(files format.Files) ([]format.File, error) {
 			m.beyond = beyond(m.Codec, files, v)
 			return m.Codec.Write(files, v), nil
 		})
@@ -199,7 +199,7 @@ func (m *mirror) prescribed(ctx context.Context, state *pawl.State, plan *pawl.P
 	if m == nil {
 		return ""
 	}
-	p, prescribes := m.Codec.(foreign.Prescriber)
+	p, prescribes := m.Codec.(format.Prescriber)
 	if !prescribes {
 		return ""
 	}
@@ -207,8 +207,8 @@ func (m *mirror) prescribed(ctx context.Context, state *pawl.State, plan *pawl.P
 }
 
 // beyond says of a run that is completed which tasks others have added to its system's files, that it has not done.
-func beyond(codec foreign.Codec, files foreign.Files, v foreign.View) []string {
-	s, looks := codec.(foreign.Surveyor)
+func beyond(codec format.Codec, files format.Files, v format.View) []string {
+	s, looks := codec.(format.Surveyor)
 	if !looks || v.Status != pawl.StatusCompleted {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/project"
 )
 
@@ -23,7 +23,7 @@ type known struct {
 }
 
 // remember makes what is known of a mirror that was read, and is to be written; nothing, where it is not the run's own.
-func (m *Mirror) remember(p *project.Project, run *pawl.State, read foreign.Files, written []foreign.File) error {
+func (m *Mirror) remember(p *project.Project, run *pawl.State, read format.Files, written []format.File) error {
 	if run.Mirror == nil || *run.Mirror != m.Said(p) {
 		return nil
 	}
@@ -82,7 +82,7 @@ func knownOf(p *project.Project, run *pawl.State) *known {
 // theirs returns the first of the files that are to be written which somebody else has changed since pawl last wrote the
 // mirror of a run; empty: nobody has. What could not be read is no loss: it is kept beside. Of a database, and where nothing
 // is known of what was written, the time says it.
-func (m *Mirror) theirs(p *project.Project, run *pawl.State, read foreign.Files, written []foreign.File) string {
+func (m *Mirror) theirs(p *project.Project, run *pawl.State, read format.Files, written []format.File) string {
 	k := knownOf(p, run)
 	if k == nil {
 		return m.ChangedSince(written, run.Updated)
@@ -92,7 +92,7 @@ func (m *Mirror) theirs(p *project.Project, run *pawl.State, read foreign.Files,
 		switch {
 		case there == nil || there.Data == nil || brokenIn(written, f.Path):
 		case there.Was != nil:
-			if m.ChangedSince([]foreign.File{f}, k.at) != "" {
+			if m.ChangedSince([]format.File{f}, k.at) != "" {
 				return f.Path
 			}
 		case !slices.Contains(append(k.Files[f.Path], hash(f.Data)), hash(there.Data)):
@@ -103,8 +103,8 @@ func (m *Mirror) theirs(p *project.Project, run *pawl.State, read foreign.Files,
 }
 
 // brokenIn reports whether a file could not be read, and is kept beside by what is written.
-func brokenIn(written []foreign.File, path string) bool {
-	return slices.ContainsFunc(written, func(f foreign.File) bool { return f.Broken == path && f.Data != nil })
+func brokenIn(written []format.File, path string) bool {
+	return slices.ContainsFunc(written, func(f format.File) bool { return f.Broken == path && f.Data != nil })
 }
 
 // ownChange is how long after pawl last did something a change of the other system's files may be its own.
@@ -112,7 +112,7 @@ const ownChange = time.Minute
 
 // ChangedSince returns the first of some of the files that was changed since pawl last did something; empty: none was. A
 // database is changed where its log is.
-func (m *Mirror) ChangedSince(files []foreign.File, last time.Time) string {
+func (m *Mirror) ChangedSince(files []format.File, last time.Time) string {
 	at := placeOf(m.Dir, m.Codec)
 	for _, f := range files {
 		path := filepath.Join(at.dir, filepath.FromSlash(f.Path))

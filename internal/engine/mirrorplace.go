@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/project"
 )
 
@@ -21,7 +21,7 @@ func (c Codecs) MirrorOf(p *project.Project, s *pawl.State, named string) (*Mirr
 
 // Of returns the mirror for a run: what was made of one of several of a folder is written to that one, and to no other.
 func (m *Mirror) Of(p *project.Project, s *pawl.State) (*Mirror, error) {
-	plural, several := m.Codec.(foreign.Plural)
+	plural, several := m.Codec.(format.Plural)
 	from := importDir(p, s)
 	at := filepath.Join(from, filepath.FromSlash(s.ImportPlace))
 	ours := several && m.place == "" && s.Imported == m.Codec.System() && s.ImportPlace != ""
@@ -33,10 +33,10 @@ func (m *Mirror) Of(p *project.Project, s *pawl.State) (*Mirror, error) {
 
 // placed is the mirror of one of several of the project's, where its folder is this one's, and not one that such lie in.
 func (m *Mirror) placed(p *project.Project) (*Mirror, error) {
-	plural, several := m.Codec.(foreign.Plural)
+	plural, several := m.Codec.(format.Plural)
 	rel, err := filepath.Rel(p.Root, m.Dir)
 	named := filepath.ToSlash(rel)
-	if !several || m.place != "" || err != nil || !foreign.OnTheWay(m.Codec.Wants(), named) {
+	if !several || m.place != "" || err != nil || !format.OnTheWay(m.Codec.Wants(), named) {
 		return m, nil
 	}
 	files, _, err := ReadForeign(p.Root, m.Codec)

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/ledger"
+	"pawl/internal/operations"
 	"pawl/internal/project"
 	"pawl/internal/supervise/process"
 )
 
 // leftByAgents returns the processes that operations in doubt may have left running: those that are proven to be of one, and
 // without a proof those that were started since in the project, and whose parent is gone.
-func leftByAgents(p *project.Project, doubts []*pawl.OperationState) map[pawl.OperationID][]ledger.Process {
+func leftByAgents(p *project.Project, doubts []*pawl.OperationState) map[pawl.OperationID][]operations.Process {
 	table, err := process.Table()
 	if err != nil {
 		return nil
@@ -42,10 +42,10 @@ func leftByAgents(p *project.Project, doubts []*pawl.OperationState) map[pawl.Op
 		}
 	}
 	watch(p, all)
-	found := map[pawl.OperationID][]ledger.Process{}
+	found := map[pawl.OperationID][]operations.Process{}
 	for i, x := range all {
 		whose := owners[x.PID]
-		found[of[i]] = append(found[of[i]], ledger.Process{Text: x.bareString(), Sure: len(whose) > 0 && whose[0] == of[i], Shared: len(whose) > 1})
+		found[of[i]] = append(found[of[i]], operations.Process{Text: x.bareString(), Sure: len(whose) > 0 && whose[0] == of[i], Shared: len(whose) > 1})
 	}
 	return found
 }
@@ -76,7 +76,7 @@ func ownersOf(p *project.Project, table []process.Stat, doubts []*pawl.Operation
 // or alone one of its parts, as a shell lets the last of them take its place; and what these have started.
 func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationState, not map[int]bool) map[int]int {
 	recent, wanted := startedWithin(o, not), plainCommand(o.Summary)
-	parts := ledger.Commands(o.Summary)
+	parts := operations.Commands(o.Summary)
 	claims := map[int]int{}
 	for _, s := range table {
 		if !recent(s) {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl"
-	"pawl/internal/ledger"
+	"pawl/internal/operations"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
 )
@@ -46,10 +46,10 @@ func Reconcile(ctx context.Context, p *project.Project, doubts []*pawl.Operation
 	changed, blind := changedSinceClock(ctx, p, oldestClock(doubts))
 	found := make([]DoubtfulOperation, 0, len(doubts))
 	for _, o := range doubts {
-		w := ledger.World{Root: p.Root, Look: lookIn(p.Root), Blind: blind, Head: head, Git: git, Processes: left[o.ID], Beside: beside(o, doubts)}
+		w := operations.World{Root: p.Root, Look: lookIn(p.Root), Blind: blind, Head: head, Git: git, Processes: left[o.ID], Beside: beside(o, doubts)}
 		w.Changed, w.More = ofOperation(changed, o)
 		d := DoubtfulOperation{OperationState: *o, Runs: len(w.Processes) > 0}
-		v := ledger.Judge(o, w)
+		v := operations.Judge(o, w)
 		d.Verdict, d.Evidence = v.Verdict, v.Evidence
 		if d.Runs {
 			d.Traces = v.Traces
@@ -176,32 +176,32 @@ func changeTime(path string) (time.Time, bool) {
 const manyChanged = 50
 
 // ofOperation returns the changes that an operation may have made: since it was meant, and before others went to work.
-func ofOperation(changed []changedPath, o *pawl.OperationState) (its []ledger.Change, more int) {
+func ofOperation(changed []changedPath, o *pawl.OperationState) (its []operations.Change, more int) {
 	for _, c := range changed {
 		switch {
 		case c.at.Before(o.Clock), !o.Until.IsZero() && c.at.After(o.Until):
 		case len(its) == manyChanged:
 			more++
 		default:
-			its = append(its, ledger.Change{Path: c.path, What: c.what, At: c.at, Folder: c.folder, Busy: c.busy})
+			its = append(its, operations.Change{Path: c.path, What: c.what, At: c.at, Folder: c.folder, Busy: c.busy})
 		}
 	}
 	return its, more
 }
 
 // lookIn looks at paths for the ledger, relative to root or absolute.
-func lookIn(root string) func(string) ledger.Look {
-	return func(path string) ledger.Look {
+func lookIn(root string) func(string) operations.Look {
+	return func(path string) operations.Look {
 		path = filepath.FromSlash(path)
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(root, path)
 		}
 		info, err := os.Lstat(path)
 		if err != nil {
-			return ledger.Look{Changed: changeAbove(path)}
+			return operations.Look{Changed: changeAbove(path)}
 		}
 		at, _ := changeTime(path)
-		return ledger.Look{
+		return operations.Look{
 			There: true, Folder: info.IsDir(), Changed: at,
 			Content: func() (string, error) { return contentHash(path, info) },
 			Tail:    func(n int) ([]byte, error) { return tailOf(path, info, n) },

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
 )
@@ -24,12 +24,12 @@ type begunWork struct {
 }
 
 // of returns what was begun of a step; nil where that is nothing, or nobody knows.
-func (b begunWork) of(ctx context.Context, id pawl.StepID) *foreign.Partial {
+func (b begunWork) of(ctx context.Context, id pawl.StepID) *format.Partial {
 	st := b.run.State.Steps[id]
 	if st == nil || st.Finished() || st.Attempts == 0 && st.Try.Live == nil {
 		return nil
 	}
-	p := &foreign.Partial{Staged: isStaged(ctx, b.project.Root)}
+	p := &format.Partial{Staged: isStaged(ctx, b.project.Root)}
 	if st.Progress != nil {
 		p.Last = st.Progress.Text
 	}
@@ -41,7 +41,7 @@ func (b begunWork) of(ctx context.Context, id pawl.StepID) *foreign.Partial {
 	others := b.finishedByOthers(id)
 	for _, c := range changes {
 		switch {
-		case c.New == nil || c.New.Kind == snapshot.Folder || others[c.Path] || foreign.Wanted(b.own, c.Path):
+		case c.New == nil || c.New.Kind == snapshot.Folder || others[c.Path] || format.Wanted(b.own, c.Path):
 		case len(p.Created)+len(p.Modified) >= manyChanges:
 			return p
 		case c.Old == nil:

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/content"
+	"pawl/internal/outputs"
 	"pawl/internal/project"
 	"pawl/internal/supervise"
 )
@@ -241,7 +241,7 @@ func itemOutputs(r *Run, items *pawl.ItemsState) (pawl.Outputs, error) {
 func contentNow(root string, recorded pawl.Outputs) pawl.Outputs {
 	now := make(pawl.Outputs, len(recorded))
 	for path := range recorded {
-		c, err := content.One(root, path)
+		c, err := outputs.One(root, path)
 		if err != nil {
 			c = pawl.Content{}
 		}

@@ -13,7 +13,7 @@ import (
 
 	"pawl"
 	"pawl/internal/brief"
-	"pawl/internal/content"
+	"pawl/internal/outputs"
 	"pawl/internal/snapshot"
 )
 
@@ -79,7 +79,7 @@ func (pr *prover) is(name string, newest record) string {
 		return brief.NotChecked
 	}
 	pr.room -= recorded.Size
-	now, err := content.One(pr.root, name)
+	now, err := outputs.One(pr.root, name)
 	switch {
 	case err != nil:
 		return brief.Gone

@@ -13,8 +13,8 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
-	"pawl/internal/content"
 	"pawl/internal/journal"
+	"pawl/internal/outputs"
 	"pawl/internal/project"
 	"pawl/internal/recovery"
 	"pawl/internal/snapshot"
@@ -312,7 +312,7 @@ func (g *gatherer) unit(w work) recovery.Unit {
 func (g *gatherer) there(declared []string, missing *[]string) pawl.Outputs {
 	var all pawl.Outputs
 	for _, path := range declared {
-		found, err := content.Hash(g.project.Root, []string{path})
+		found, err := outputs.Hash(g.project.Root, []string{path})
 		if err != nil {
 			*missing = append(*missing, path)
 			continue

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/foreign"
+	"pawl/internal/interop/format"
 	"pawl/internal/supervise/process"
 )
 
@@ -25,21 +25,21 @@ const maxLock = 64 << 10
 
 // locksOf returns the lock files that are there of what is written of a run; without one, of all files. Nothing, where the
 // system has none.
-func locksOf(codec foreign.Codec, files foreign.Files, run *pawl.State) []strangerLock {
-	locker, locks := codec.(foreign.Locker)
+func locksOf(codec format.Codec, files format.Files, run *pawl.State) []strangerLock {
+	locker, locks := codec.(format.Locker)
 	home, err := os.UserHomeDir()
 	if !locks || err != nil {
 		return nil
 	}
 	name, _ := os.Hostname()
-	on := foreign.Host{Now: time.Now().UTC(), Name: name, Process: alive}
+	on := format.Host{Now: time.Now().UTC(), Name: name, Process: alive}
 	var found []strangerLock
-	for _, path := range locker.Locks(files, run, foreign.Home{Dir: home, System: runtime.GOOS, Getenv: os.Getenv}) {
+	for _, path := range locker.Locks(files, run, format.Home{Dir: home, System: runtime.GOOS, Getenv: os.Getenv}) {
 		info, err := os.Lstat(path)
 		if err != nil {
 			continue
 		}
-		file := foreign.File{Path: path, Changed: info.ModTime()}
+		file := format.File{Path: path, Changed: info.ModTime()}
 		if info.Mode().IsRegular() && info.Size() <= maxLock {
 			if file.Data, err = os.ReadFile(path); errors.Is(err, fs.ErrNotExist) {
 				continue
@@ -64,7 +64,7 @@ func alive(pid int64) (bool, int64) {
 }
 
 // unlocked is an error as long as somebody holds a lock of what is to be written of a run.
-func (m *Mirror) unlocked(files foreign.Files, run *pawl.State) error {
+func (m *Mirror) unlocked(files format.Files, run *pawl.State) error {
 	for _, l := range locksOf(m.Codec, files, run) {
 		if l.held {
 			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("somebody of %s holds %s: %s", m.Codec.System(), l.path, l.why)}
@@ -77,7 +77,7 @@ func (m *Mirror) unlocked(files foreign.Files, run *pawl.State) error {
 const lockPause = 50 * time.Millisecond
 
 // examineLocks tells of lock files: who holds them, and which are left over.
-func examineLocks(codec foreign.Codec, files foreign.Files) []pawl.Finding {
+func examineLocks(codec format.Codec, files format.Files) []pawl.Finding {
 	var found []pawl.Finding
 	for _, l := range locksOf(codec, files, nil) {
 		f := pawl.Finding{Level: pawl.Warn, Where: l.path, What: "it is held: " + l.why}

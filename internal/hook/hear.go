@@ -17,7 +17,7 @@ import (
 	"pawl/internal/config"
 	"pawl/internal/disk"
 	"pawl/internal/engine"
-	"pawl/internal/ledger"
+	"pawl/internal/operations"
 	"pawl/internal/snapshot"
 )
 
@@ -76,7 +76,7 @@ func digest(data []byte) string {
 
 // before journals an intent. Only then does the tool run.
 func (c *call) before(ctx context.Context) error {
-	o := ledger.Intent(ledger.Call{
+	o := operations.Intent(operations.Call{
 		Tool: c.event.Tool, Input: c.event.Input, Dir: c.dir(), Root: c.project.Root, Read: readSmall, There: isThere,
 		Redact: c.redact.Text,
 	})
@@ -137,7 +137,7 @@ func readSmall(path string) ([]byte, error) {
 func (c *call) after(ctx context.Context) error {
 	e := c.event
 	ended := pawl.OperationEnded{
-		Session: c.session, Digest: ledger.Digest(e.Tool, e.Input), Failed: e.Failed, Error: c.words(e.Error), Seconds: e.Seconds,
+		Session: c.session, Digest: operations.Digest(e.Tool, e.Input), Failed: e.Failed, Error: c.words(e.Error), Seconds: e.Seconds,
 		Answer: digest(e.Answer), Bytes: len(e.Answer),
 	}
 	if e.Call != "" {
@@ -149,7 +149,7 @@ func (c *call) after(ctx context.Context) error {
 	if err := c.add(ctx, ended); err != nil {
 		return err
 	}
-	if ledger.Changes(e.Tool) {
+	if operations.Changes(e.Tool) {
 		return c.want(pawl.CheckpointTool, "after "+c.words(e.Tool))
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
-	"pawl/internal/pattern"
+	"pawl/internal/lazyregexp"
 )
 
 // A Salvage is what is left of a run's journal: the events before the damage.
@@ -211,4 +211,4 @@ func CachedSeq(folder string, run pawl.RunID) pawl.Seq {
 }
 
 // cachedSeq is how the cache begins.
-var cachedSeq = pattern.New(`^\{"version":\d+,"seq":(\d{1,18}),`)
+var cachedSeq = lazyregexp.New(`^\{"version":\d+,"seq":(\d{1,18}),`)

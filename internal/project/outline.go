@@ -3,7 +3,7 @@ package project
 import (
 	"strings"
 
-	"pawl/internal/pattern"
+	"pawl/internal/lazyregexp"
 )
 
 // line is one line of a Markdown document, as far as MEMORY.md needs it.
@@ -26,9 +26,9 @@ const (
 )
 
 var (
-	headingPattern = pattern.New(`^(#{1,6})[ \t]+(.*?)[ \t]*#*$`)
-	itemPattern    = pattern.New(`^ ?[-*+][ \t]+(.+)$`)
-	fencePattern   = pattern.New("^(```+|~~~+)")
+	headingPattern = lazyregexp.New(`^(#{1,6})[ \t]+(.*?)[ \t]*#*$`)
+	itemPattern    = lazyregexp.New(`^ ?[-*+][ \t]+(.+)$`)
+	fencePattern   = lazyregexp.New("^(```+|~~~+)")
 )
 
 // outline splits a document into its lines and says what each is.

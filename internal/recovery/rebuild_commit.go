@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/pattern"
+	"pawl/internal/lazyregexp"
 )
 
 // Commit is one of git's, by its first line.
@@ -18,14 +18,14 @@ type Commit struct {
 
 var (
 	// conventional is "type(scope)!: what", with the types of the convention.
-	conventional = pattern.New(`^(feat|fix|docs|test|refactor|perf|chore|build|ci|style|revert)\(([^()]+)\)!?: `)
+	conventional = lazyregexp.New(`^(feat|fix|docs|test|refactor|perf|chore|build|ci|style|revert)\(([^()]+)\)!?: `)
 	// reverted is what git itself writes.
-	reverted = pattern.New(`^Revert "(.*)"$`)
+	reverted = lazyregexp.New(`^Revert "(.*)"$`)
 	// scopeNumber is a step by its number: 01, or by its phase's and its own: 02-01.
-	scopeNumber = pattern.New(`^(\d{1,3})(?:-(\d{1,3}))?$`)
+	scopeNumber = lazyregexp.New(`^(\d{1,3})(?:-(\d{1,3}))?$`)
 	// scopeThread is an item by its numbers: 02.1 is the first item of the second step.
-	scopeThread = pattern.New(`^(\d{1,3})\.(\d{1,3})$`)
-	digits      = pattern.New(`\d+`)
+	scopeThread = lazyregexp.New(`^(\d{1,3})\.(\d{1,3})$`)
+	digits      = lazyregexp.New(`\d+`)
 )
 
 // reverts reports whether the commit takes something back.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/pattern"
+	"pawl/internal/lazyregexp"
 )
 
 // StateView is what STATE.md said last.
@@ -71,7 +71,7 @@ func StateSeq(run pawl.RunID, head string) pawl.Seq {
 	return 0
 }
 
-var atEvent = pattern.New(`\(event (\d{1,18})\)$`)
+var atEvent = lazyregexp.New(`\(event (\d{1,18})\)$`)
 
 // ReadSummary reads the summary of a step; one that is not of this run says nothing.
 func ReadSummary(run pawl.RunID, text string) SummaryView {
@@ -142,7 +142,7 @@ type section struct {
 	rows  [][]string
 }
 
-var fact = pattern.New(`^- \*\*([^*]+):\*\* (.*)$`)
+var fact = lazyregexp.New(`^- \*\*([^*]+):\*\* (.*)$`)
 
 // readDocument takes a view apart; nothing where it is not one of this run.
 func readDocument(run pawl.RunID, text string) []section {

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl"
-	"pawl/internal/content"
 	"pawl/internal/disk"
+	"pawl/internal/outputs"
 	"pawl/internal/supervise/process"
 	"pawl/internal/watchdog"
 )
@@ -271,16 +271,16 @@ const maxResult = 1 << 20
 // keep makes durable what the exit record stands for: the step's result and, after a good end, its outputs. Else a power
 // cut could leave the record and take the work. What is not there, or leads out of the project, is the engine's to judge.
 func (s *supervisor) keep() error {
-	err := unlessMissing(content.Sync(s.dir, []string{pawl.ResultFile}))
+	err := unlessMissing(outputs.Sync(s.dir, []string{pawl.ResultFile}))
 	if s.exit.Exit != nil && *s.exit.Exit == 0 && s.exit.Reason == pawl.ReasonExited && pawl.Passed(s.exit.Checks) {
-		err = errors.Join(err, unlessMissing(content.Sync(s.job.Root, s.job.Outputs)))
+		err = errors.Join(err, unlessMissing(outputs.Sync(s.job.Root, s.job.Outputs)))
 	}
 	return err
 }
 
 func unlessMissing(err error) error {
-	var missing *content.MissingError
-	var escape *content.EscapeError
+	var missing *outputs.MissingError
+	var escape *outputs.EscapeError
 	if errors.As(err, &missing) || errors.As(err, &escape) {
 		return nil
 	}

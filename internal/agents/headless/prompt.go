@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/pattern"
+	"pawl/internal/lazyregexp"
 )
 
 // Task is what a step asks of an agent.
@@ -121,7 +121,7 @@ func (t Task) terms() string {
 }
 
 // variable is one of pawl's own in a prompt.
-var variable = pattern.New(`\$\{PAWL_[A-Z_]+\}|\$PAWL_[A-Z_]+`)
+var variable = lazyregexp.New(`\$\{PAWL_[A-Z_]+\}|\$PAWL_[A-Z_]+`)
 
 // Expand replaces pawl's own variables in a prompt by their values. Others stay: a prompt may speak of them.
 func Expand(prompt string, value func(name string) (string, bool)) string {

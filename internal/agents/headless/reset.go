@@ -5,16 +5,16 @@ import (
 	"strings"
 	"time"
 
-	"pawl/internal/pattern"
+	"pawl/internal/lazyregexp"
 )
 
 // How agents write until when a limit lasts.
 var (
-	epochReset = pattern.New(`(?:\||resets?_?at"?\s*:\s*)(\d{10})\b`)
-	stampReset = pattern.New(`\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:\d\d)`)
-	awayReset  = pattern.New(`(?i)\b(in|after|retryDelay"?\s*:\s*"?|resets?_in_seconds"?\s*:)\s*((?:\d+(?:\.\d+)?\s*[a-z]*[\s,]*(?:and\s+)?)+)`)
-	clockReset = pattern.New(`(?i)\b(?:at|resets?)\s+(?:(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(?:(\d{4}),?\s+)?(?:at\s+)?)?(\d{1,2})(?::(\d\d))?\s*(am|pm)?(?:\s*\(([A-Za-z]+(?:/[A-Za-z_]+)*)\))?`)
-	amount     = pattern.New(`(?i)(\d+(?:\.\d+)?)\s*([a-z]*)`)
+	epochReset = lazyregexp.New(`(?:\||resets?_?at"?\s*:\s*)(\d{10})\b`)
+	stampReset = lazyregexp.New(`\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:\d\d)`)
+	awayReset  = lazyregexp.New(`(?i)\b(in|after|retryDelay"?\s*:\s*"?|resets?_in_seconds"?\s*:)\s*((?:\d+(?:\.\d+)?\s*[a-z]*[\s,]*(?:and\s+)?)+)`)
+	clockReset = lazyregexp.New(`(?i)\b(?:at|resets?)\s+(?:(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(?:(\d{4}),?\s+)?(?:at\s+)?)?(\d{1,2})(?::(\d\d))?\s*(am|pm)?(?:\s*\(([A-Za-z]+(?:/[A-Za-z_]+)*)\))?`)
+	amount     = lazyregexp.New(`(?i)(\d+(?:\.\d+)?)\s*([a-z]*)`)
 )
 
 // resetIn returns the time that a text names as the end of a limit, zero where it names none. Times of day are those of

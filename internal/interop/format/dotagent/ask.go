@@ -1,0 +1,36 @@
+package dotagent
+
+import (
+	"slices"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+)
+
+// Question is dotagent's own before it goes on, with the answers that it takes for a mere return.
+func (codec) Question(files format.Files, w format.World) format.Question {
+	r := read(files, w)
+	switch {
+	case r.out.Name == "" || r.file(phasePath) == nil && r.file(phasePath+".tmp") == nil || r.out.Status == pawl.StatusCompleted:
+		return format.Question{}
+	case r.flow.lost || invalid(r):
+		return format.Question{Workflow: r.out.ID, Tell: r.out.Prompt, Ask: "State appears corrupted. Start fresh?", Fresh: true}
+	}
+	return format.Question{Workflow: r.out.ID, Tell: r.out.Prompt, Ask: "Resume workflow from " + r.current().String() + "?", Yes: true}
+}
+
+// invalid reports whether one of the document's validations found a fault. What is only suspect is told, and no more.
+func invalid(r *reader) bool {
+	v := &verifier{reader: r}
+	v.validate()
+	return slices.ContainsFunc(v.found.Found(), func(f pawl.Finding) bool { return f.Level == pawl.Bad })
+}
+
+// Aside archives the state, so that a fresh start finds none. Reports, outputs and what was learned stay where they are: a
+// report that is older than a workflow does not count for it.
+func (codec) Aside(files format.Files, now time.Time) []format.File {
+	m := newMirror(files, format.View{Now: now})
+	m.aside(now, false)
+	return m.changed()
+}

@@ -1,0 +1,151 @@
+package dotagent
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+)
+
+var _ format.Prover = codec{}
+
+// Meets looks whether the agent of a step has left what it was to leave, by the rule by which a step is read as done: the
+// report of its phase is there, can be read, is of this workflow and says no failure; the output of a task says itself that
+// it is done. What lay there before the run was made does not count.
+func (codec) Meets(files format.Files, w format.World, id pawl.StepID, name string) (bool, string) {
+	r := read(files, w)
+	what, since := sinceIn(name)
+	if i := slices.IndexFunc(r.tasks, func(t *task) bool { return t.step == id }); i >= 0 {
+		t := r.tasks[i]
+		t.out = cmp.Or(strings.TrimSuffix(what, saysDone), t.out)
+		return r.meetsTask(t, since)
+	}
+	for p := requirements; p < beyond; p++ {
+		if slices.Contains(stepsOf(p), id) {
+			return r.meetsPhase(p, id, since)
+		}
+	}
+	return false, fmt.Sprintf("there is no task %s", id)
+}
+
+// stepsOf returns the steps of a phase, beside its tasks.
+func stepsOf(p phase) []pawl.StepID {
+	if p == architecture {
+		return []pawl.StepID{stepArchitects, stepRoundtable}
+	}
+	return []pawl.StepID{[]pawl.StepID{stepRequirements, "", stepImplementation, stepVerification, stepReflection}[p]}
+}
+
+// meetsTask says whether the output of a task says that it is done.
+func (r *reader) meetsTask(t *task, since time.Time) (bool, string) {
+	t.output, t.doubt = nil, ""
+	r.readOutput(t)
+	f := r.outputFile(t)
+	switch {
+	case t.doubt != "":
+		return false, t.doubt
+	case t.output == nil:
+		return false, t.out + " is not there"
+	case f != nil && !f.Changed.IsZero() && !f.Changed.After(since):
+		return false, t.out + " is of an attempt before"
+	case taskStatus(t.output.status) != pawl.Done || t.output.status == "" && f != nil:
+		return false, joined(t.out+" has the status "+short(t.output.status), t.output.reason)
+	}
+	for _, c := range t.output.claims {
+		if there, known := r.there(c.Path); !there && known {
+			return false, t.out + " names " + c.Path + ", which is not there"
+		}
+	}
+	return true, t.out + " says so"
+}
+
+// meetsPhase says whether what a phase is to leave is there. The phases before it do not matter.
+func (r *reader) meetsPhase(p phase, id pawl.StepID, since time.Time) (bool, string) {
+	if id == stepImplementation && len(r.tasks) > 0 {
+		return r.meetsTasks()
+	}
+	if f := r.file(p.report()); id != stepArchitects && f != nil && !since.IsZero() && !f.Changed.After(since) {
+		return false, f.Path + " is as it was before"
+	}
+	r.steps[p] = nil
+	r.phase(p, false)
+	for _, s := range r.steps[p] {
+		if s.ID == id && s.Status == pawl.Done {
+			return true, "it is"
+		}
+	}
+	for _, f := range slices.Backward(r.Found()) {
+		if file, _, _ := strings.Cut(f.Where, ":"); file == p.report() || file == phasePath && strings.Contains(f.What, p.String()) {
+			return false, f.Where + ": " + f.What
+		}
+	}
+	return false, "nothing that counts is there"
+}
+
+// meetsTasks says whether all tasks are done that the agent of the implementation has named.
+func (r *reader) meetsTasks() (bool, string) {
+	for _, t := range r.tasks {
+		if met, why := r.meetsTask(t, time.Time{}); !met {
+			return false, "task " + t.id + ": " + why
+		}
+	}
+	return true, fmt.Sprintf("the outputs of all %d tasks say so", len(r.tasks))
+}
+
+// criteria returns what a step is to leave that is not done.
+func (r *reader) criteria(s format.Step) map[string]bool {
+	if s.Gate != nil || s.Status == pawl.Done || s.Status == pawl.Skipped {
+		return nil
+	}
+	return map[string]bool{r.criterion(s): false}
+}
+
+// saysDone ends the criterion of a task, behind the path of its output.
+const saysDone = " says that it is done"
+
+// criterion returns what a step is to leave. Of a file that is there already, and did not count, it says when it was written:
+// it is to be a newer one.
+func (r *reader) criterion(s format.Step) string {
+	if i := slices.IndexFunc(r.tasks, func(t *task) bool { return t.step == s.ID }); i >= 0 {
+		out := r.tasks[i].out
+		return out + saysDone + r.newerThan(out)
+	}
+	switch s.ID {
+	case stepRequirements:
+		return requirements.report() + " is there" + r.newerThan(requirements.report())
+	case stepArchitects:
+		return "a design is in " + reportsFolder + "designs/"
+	case stepRoundtable:
+		return architecture.report() + " is there" + r.newerThan(architecture.report())
+	case stepImplementation:
+		return executionPath + " names the tasks, and the output of each says that it is done"
+	case stepVerification:
+		return verification.report() + " is there, and says no failure" + r.newerThan(verification.report())
+	}
+	return "a file in " + reflectionsFor + " looks back on the workflow"
+}
+
+// behind comes between a criterion and the time after which a file is to have been written.
+const behind = ", written after "
+
+func (r *reader) newerThan(name string) string {
+	f := r.file(name)
+	if f == nil || f.Changed.IsZero() {
+		return ""
+	}
+	return behind + f.Changed.UTC().Format(time.RFC3339Nano)
+}
+
+// sinceIn takes the time out of a criterion.
+func sinceIn(name string) (what string, since time.Time) {
+	if what, text, found := cutLast(name, behind); found {
+		if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+			return what, at
+		}
+	}
+	return name, time.Time{}
+}

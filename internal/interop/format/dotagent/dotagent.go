@@ -1,0 +1,71 @@
+// Package dotagent reads and writes what the checkpoint skill of dotagent keeps below memory/: state/phase.json,
+// state/execution.json, the reports of its five phases and the outputs of its tasks. Agents write them after a document.
+//
+// What they say is evidence, and not more. A phase is done when what it was to leave is there, newer than what it was made
+// from, and says no failure itself; a task, when its output says so. A file that does not hold loses that phase or task its
+// word, and no other. So a death between two phases, a state without its flag and a report left from an older workflow all
+// come out where the work really stands.
+package dotagent
+
+import (
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+)
+
+// System is the name of the system.
+const System = "dotagent"
+
+// Codec reads and writes a project of dotagent.
+var Codec format.Codec = codec{}
+
+type codec struct{}
+
+var (
+	_ format.Witness = codec{}
+	_ format.Asker   = codec{}
+
+	_ format.Surveyor = codec{}
+)
+
+func (codec) System() string { return System }
+
+// Where its files are.
+const (
+	phasePath      = "memory/state/phase.json"
+	executionPath  = "memory/state/execution.json"
+	archiveFolder  = "memory/state/.archive/"
+	reportsFolder  = "memory/reports/"
+	tasksFolder    = "memory/tasks/"
+	reflectionsFor = "memory/reflections/"
+)
+
+// Wants names its files.
+func (codec) Wants() []string {
+	return []string{
+		"memory/state/*.json", "memory/state/*.json.tmp", "memory/state/.archive/*/*", "memory/reports/*.json", "memory/reports/designs/*.json",
+		"memory/tasks/*/*.json", "memory/contracts/*.json", "memory/reflections/*.json", "memory/evolution/*.json",
+		"memory/knowledge/*/*.json", "workflows/main.json",
+	}
+}
+
+// Read reads without the world: of files that are not among those that it wants, nothing is known then.
+func (c codec) Read(files format.Files, now time.Time) (format.Reading, []pawl.Finding) {
+	return c.ReadIn(files, format.World{Now: now})
+}
+
+// ReadIn reads the workflow that stands in memory/state, or what the reports alone show of one.
+func (codec) ReadIn(files format.Files, w format.World) (format.Reading, []pawl.Finding) {
+	r := read(files, w)
+	return r.out, r.Found()
+}
+
+// week is the age at which a state is ancient: a person is warned, and may set it aside.
+const week = 7 * 24 * time.Hour
+
+// skew is how far clocks may differ before a time counts as one of the future.
+const skew = 5 * time.Minute
+
+// mostTries is how often a task is tried before dotagent gives it up.
+const mostTries = 3

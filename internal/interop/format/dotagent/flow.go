@@ -1,0 +1,207 @@
+package dotagent
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// workflow is what phase.json says.
+type workflow struct {
+	place
+	id        string
+	started   time.Time
+	updated   time.Time
+	current   phase
+	word      string // its phase_status, as written
+	status    string // the same in dotagent's words
+	completed []completed
+	approved  map[phase]time.Time
+	unsafe    bool // interruption_safe is false
+	lost      bool // there is a phase.json, and it cannot be read
+	torn      bool // it was read line by line
+}
+
+// completed is a phase that is said to be done.
+type completed struct {
+	place
+	phase  phase
+	when   time.Time
+	output string // a path that may be looked for
+	odd    bool   // it names an output that may not
+	status string // isSkipped or isPartial where steps were skipped, as pawl writes it
+	skips  []string
+}
+
+// has reports whether a phase is said to be done.
+func (f *workflow) has(p phase) bool { return f.entry(p) != nil }
+
+func (f *workflow) entry(p phase) *completed {
+	for i := range f.completed {
+		if f.completed[i].phase == p {
+			return &f.completed[i]
+		}
+	}
+	return nil
+}
+
+// readFlow reads phase.json. One that was cut off while it was written is read as far as it goes, one that cannot be
+// read at all is taken from the file beside it that was to take its place.
+func (r *reader) readFlow() {
+	r.flow = workflow{place: place{file: phasePath}, current: unknown, approved: map[phase]time.Time{}}
+	f := r.file(phasePath)
+	beside := r.file(phasePath + ".tmp")
+	if f == nil && beside == nil {
+		return
+	}
+	if f != nil {
+		p, ok := r.parse(f)
+		if ok && p.Is(splice.JSONObject) {
+			r.readPhase(p)
+			r.flagged(beside)
+			return
+		}
+		if ok {
+			r.cutOff(r.bad(p.where(), "it is no object, and says nothing of a workflow"))
+		}
+	}
+	r.flow.lost = true
+	if beside != nil {
+		if p, ok := r.parse(beside); ok && p.Is(splice.JSONObject) {
+			r.cutOff(r.warn(phasePath, "phase.json is missing or broken; phase.json.tmp, which was to replace it, is whole, and counts"))
+			r.flow.lost = false
+			r.readPhase(p)
+			return
+		}
+	}
+	r.readTorn(cmp.Or(f, beside))
+}
+
+// readTorn takes what it can from a file that is no JSON.
+func (r *reader) readTorn(f *format.File) {
+	said := scan(f.Data)
+	r.flow.torn = true
+	r.flow.id = oneLine(said["workflow_id"])
+	r.flow.current = phaseNamed(said["current_phase"])
+	r.flow.word = oneLine(said["phase_status"])
+	r.flow.status = phaseStatus(r.flow.word)
+	r.flow.started, _, _ = format.ParseTime(said["started_at"])
+	r.flow.updated, _, _ = format.ParseTime(said["last_updated"])
+	if r.flow.started.After(r.world.Now.Add(skew)) {
+		r.flow.started = time.Time{}
+	}
+	if r.flow.updated.After(r.world.Now.Add(skew)) {
+		r.flow.updated = time.Time{}
+	}
+	if r.flow.id != "" || r.flow.current != unknown {
+		r.flow.lost = false
+		r.warn(f.Path, "it was read as far as it goes; what is done is taken from the reports")
+	}
+}
+
+// flagged says what a state that calls itself unsafe is worth. The flag is set and taken away in place, so that a death
+// just before the last write leaves a whole state that says so: it casts doubt, and proves nothing.
+func (r *reader) flagged(beside *format.File) {
+	switch {
+	case r.flow.unsafe && beside != nil:
+		r.cutOff(r.warn(phasePath, "interruption_safe is false, and phase.json.tmp lies beside it: a write was cut off. phase.json is whole, and was checked against the reports"))
+	case r.flow.unsafe:
+		r.cutOff(r.warn(phasePath, "interruption_safe is false: a write may have been cut off. The file is whole, and was checked against the reports"))
+	case beside != nil:
+		r.cutOff(r.warn(beside.Path, "it was to replace phase.json, and never did; phase.json counts"))
+	}
+}
+
+// readPhase reads what a phase.json says.
+func (r *reader) readPhase(p place) {
+	f := &r.flow
+	f.place = p
+	f.id = oneLine(p.text("workflow_id"))
+	f.started, f.updated = r.time(p, "started_at"), r.time(p, "last_updated")
+	f.word = oneLine(p.text("phase_status"))
+	f.status = phaseStatus(f.word)
+	f.current = phaseNamed(p.text("current_phase"))
+	if v := p.Get("interruption_safe"); v.Is(splice.JSONBool) {
+		f.unsafe = !v.True()
+	}
+	r.required(p)
+	for _, e := range p.list("completed_phases") {
+		r.readCompleted(e)
+	}
+	for _, e := range p.list("user_checkpoints") {
+		r.readApproval(e)
+	}
+}
+
+// required tells what is missing, and words that nobody knows.
+func (r *reader) required(p place) {
+	for _, key := range []string{"workflow_id", "started_at", "last_updated", "current_phase", "phase_status"} {
+		if p.Get(key) == nil {
+			r.warn(p.where(), "%s is missing", key)
+		}
+	}
+	if word := p.text("current_phase"); word != "" && r.flow.current == unknown {
+		r.bad(p.at("current_phase").where(), "no phase is called %s", short(word))
+	}
+	if r.flow.word != "" && r.flow.status == "" {
+		r.warn(p.at("phase_status").where(), "phase_status %s is not known; where the work stands is taken from the reports", short(r.flow.word))
+	}
+}
+
+func (r *reader) readCompleted(e place) {
+	c := completed{place: e, phase: phaseNamed(e.first("phase", "name")), when: r.time(e, "completed_at")}
+	if e.Is(splice.JSONString) {
+		c.phase = phaseNamed(e.text())
+	}
+	if c.phase == unknown {
+		r.warn(e.where(), "a completed phase has a name that is not known")
+		return
+	}
+	c.status, c.skips = e.text("status"), e.texts("skipped")
+	if name := e.text("output"); name != "" {
+		c.output = r.inside(e, name)
+		c.odd = c.output == ""
+	}
+	r.flow.completed = append(r.flow.completed, c)
+}
+
+func (r *reader) readApproval(e place) {
+	p := phaseNamed(e.first("phase", "name"))
+	if e.Is(splice.JSONString) {
+		p = phaseNamed(e.text())
+	}
+	if p == unknown {
+		r.warn(e.where(), "an approval is of a phase that is not known")
+		return
+	}
+	r.flow.approved[p] = newest(r.time(e, "approved_at"), r.flow.approved[p])
+}
+
+// order returns the faults of the order in which phases are said to be done: they are to be the first of the five, each
+// once, and the current one is to follow.
+func (f *workflow) order() []string {
+	var faults []string
+	next := requirements
+	for _, c := range f.completed {
+		switch {
+		case slices.ContainsFunc(f.completed, func(o completed) bool { return o.phase == c.phase && o.JSON != c.JSON && o.From < c.From }):
+			faults = append(faults, c.phase.String()+" is said to be done twice")
+			continue
+		case c.phase > next:
+			faults = append(faults, c.phase.String()+" is said to be done before "+next.String())
+		case c.phase < next:
+			faults = append(faults, c.phase.String()+" stands behind a later phase")
+		}
+		next = max(next, c.phase+1)
+	}
+	if f.current != unknown && f.current > next {
+		faults = append(faults, f.current.String()+" is said to be worked on before "+next.String()+" is done")
+	}
+	if f.current != unknown && f.current+1 < next {
+		faults = append(faults, f.current.String()+" is said to be worked on, and a later phase to be done")
+	}
+	return faults
+}

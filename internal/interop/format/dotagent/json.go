@@ -1,0 +1,177 @@
+package dotagent
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/lazyregexp"
+	"pawl/internal/textedit/splice"
+)
+
+// place is a value with the file that it stands in; its value may be nil.
+type place struct {
+	file string
+	*splice.JSON
+}
+
+func (p place) at(path ...string) place { return place{p.file, p.Get(path...)} }
+
+// text returns what a value says in words: a text, a number or a truth as it is written; "" for anything else.
+func (p place) text(path ...string) string {
+	switch v := p.Get(path...); {
+	case v.Is(splice.JSONString):
+		return clean(v.Text())
+	case v.Is(splice.JSONNumber), v.Is(splice.JSONBool):
+		return string(v.Raw())
+	}
+	return ""
+}
+
+// first returns the first of some keys that says something.
+func (p place) first(keys ...string) string {
+	for _, key := range keys {
+		if text := p.text(key); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// number returns a whole number, also one in quotes; 0 for anything else.
+func (p place) number(path ...string) int {
+	n, ok := p.Get(path...).Int()
+	if !ok {
+		n, _ = strconv.ParseInt(p.text(path...), 10, 32)
+	}
+	return int(max(min(n, 1<<30), 0))
+}
+
+// list returns the elements of an array, or of an object as if it were one; a single value is a list of one.
+func (p place) list(path ...string) []place {
+	v := p.Get(path...)
+	var all []place
+	switch {
+	case v.Is(splice.JSONArray):
+		for _, item := range v.Items {
+			all = append(all, place{p.file, item})
+		}
+	case v.Is(splice.JSONObject):
+		for _, m := range v.Members {
+			all = append(all, place{p.file, m.Value})
+		}
+	case v.Is(splice.JSONString):
+		all = append(all, place{p.file, v})
+	}
+	return all
+}
+
+// texts returns the texts of a list.
+func (p place) texts(path ...string) []string {
+	var all []string
+	for _, item := range p.list(path...) {
+		if text := item.text(); text != "" {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// where names file and line.
+func (p place) where() string {
+	return format.Where(p.file, p.Line())
+}
+
+// clean returns a text as one can print it: valid, and without control characters other than line ends.
+func clean(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' || r == 0x7f || r == utf8.RuneError {
+			return -1
+		}
+		return r
+	}, text))
+}
+
+// oneLine returns a text without line breaks, and not longer than a line may be.
+func oneLine(text string) string {
+	const most = 200
+	text = strings.Join(strings.Fields(clean(text)), " ")
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// find adds a finding at a place, and returns it.
+func (r *reader) find(level pawl.Level, where, hint, format string, args ...any) pawl.Finding {
+	f := pawl.Finding{Level: level, Where: where, What: fmt.Sprintf(format, args...), Hint: hint}
+	r.Find(f)
+	return f
+}
+
+func (r *reader) warn(where, format string, args ...any) pawl.Finding {
+	return r.find(pawl.Warn, where, "", format, args...)
+}
+
+func (r *reader) bad(where, format string, args ...any) pawl.Finding {
+	return r.find(pawl.Bad, where, "", format, args...)
+}
+
+// cutOff tells of a write that was cut off.
+func (r *reader) cutOff(f pawl.Finding) { r.cut = append(r.cut, f) }
+
+// untimely tells of a time that cannot be.
+func (r *reader) untimely(f pawl.Finding) { r.odd = append(r.odd, f) }
+
+// parse reads a file whose whole is to be an object, or an array. What is no JSON is a finding.
+func (r *reader) parse(f *format.File) (place, bool) {
+	root, err := splice.ReadJSON(f.Data)
+	if err != nil {
+		line := 1
+		if wrong, ok := errors.AsType[*splice.JSONError](err); ok {
+			line = wrong.Line
+		}
+		r.cutOff(r.bad(format.Where(f.Path, line), "it is no JSON: %v", err))
+		return place{file: f.Path}, false
+	}
+	p := place{f.Path, root}
+	if !root.Is(splice.JSONObject) && !root.Is(splice.JSONArray) {
+		r.bad(p.where(), "it is neither an object nor a list")
+		return place{file: f.Path}, false
+	}
+	r.twins(p)
+	return p, true
+}
+
+// twins tells keys that come twice in an object: the last one counts.
+func (r *reader) twins(p place) {
+	seen := map[string]bool{}
+	for _, m := range p.Members {
+		if seen[m.Key] {
+			r.warn(place{p.file, m.Value}.where(), "the key %q comes twice; this one counts", oneLine(m.Key))
+		}
+		seen[m.Key] = true
+	}
+}
+
+// texted finds a key with a text, wherever it stands.
+var texted = lazyregexp.New(`"([a-z_]{1,40})"\s*:\s*"([^"\\\n]{0,200})"`)
+
+// scan returns the texts that stand behind keys in what is no JSON, for it was cut off while it was written. Of a key that
+// comes again the first counts: those of inner objects follow.
+func scan(data []byte) map[string]string {
+	found := map[string]string{}
+	for _, m := range texted.FindAllSubmatch(data, -1) {
+		if key := string(m[1]); found[key] == "" {
+			found[key] = clean(string(m[2]))
+		}
+	}
+	return found
+}
+
+// short returns a text as a finding quotes it.
+func short(text string) string { return strconv.Quote(oneLine(text)) }

@@ -1,0 +1,170 @@
+package dotagent
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// reader reads one workflow.
+type reader struct {
+	format.Findings
+	files   format.Files
+	byPath  map[string]*format.File
+	world   format.World
+	out     format.Reading
+	cut     []pawl.Finding // those of writes that were cut off
+	odd     []pawl.Finding // those of times that cannot be
+	flow    workflow
+	tasks   []*task
+	byID    map[string]*task
+	used    ids
+	lines   lines           // of execution.json
+	outputs map[string]bool // where tasks have their outputs
+	steps   [][]format.Step // by phase
+}
+
+func read(files format.Files, w format.World) *reader {
+	r := newReader(files, w)
+	r.out = format.Reading{System: System, Mode: pawl.Guided, Facts: map[string]string{}, Phases: []format.Phase{}}
+	if !r.anything() {
+		return r
+	}
+	if old := archives(files); len(old) > 0 && !r.anyState() {
+		r.warn(strings.TrimSuffix(archiveFolder, "/"), "no workflow is under way: %d are archived, and what lies in memory/reports and memory/tasks is theirs", len(old))
+		return r
+	}
+	r.readFlow()
+	r.readTasks()
+	r.judge()
+	r.tell()
+	return r
+}
+
+func newReader(files format.Files, w format.World) *reader {
+	r := &reader{files: files, world: w, byPath: make(map[string]*format.File, len(files)),
+		byID: map[string]*task{}, used: newIDs(), outputs: map[string]bool{}, steps: make([][]format.Step, len(words))}
+	for i := range files {
+		r.byPath[files[i].Path] = &files[i]
+	}
+	return r
+}
+
+// anything reports whether a workflow left something: archives and what was learned are none.
+func (r *reader) anything() bool {
+	return slices.ContainsFunc(r.files, func(f format.File) bool {
+		inState := strings.HasPrefix(f.Path, "memory/state/") && !strings.HasPrefix(f.Path, archiveFolder)
+		return inState || strings.HasPrefix(f.Path, reportsFolder) || strings.HasPrefix(f.Path, tasksFolder)
+	})
+}
+
+// anyState reports whether there is a file that says where a workflow stands.
+func (r *reader) anyState() bool {
+	return slices.ContainsFunc([]string{phasePath, phasePath + ".tmp", executionPath}, func(name string) bool { return r.file(name) != nil })
+}
+
+func (r *reader) file(name string) *format.File { return r.byPath[name] }
+
+// there reports whether a path that a file names is there; known is false where nobody can tell.
+func (r *reader) there(name string) (there, known bool) {
+	if r.file(name) != nil {
+		return true, true
+	}
+	if r.world.Exists == nil {
+		return false, format.Wanted(codec{}.Wants(), name)
+	}
+	return r.world.Exists(name), true
+}
+
+// inside returns a path that a file names, as it may be looked for; "" with a finding where it may not.
+func (r *reader) inside(p place, name string) string {
+	if name == "" {
+		return ""
+	}
+	clean, err := format.Inside(name)
+	if err != nil {
+		r.warn(p.where(), "%v", err)
+		return ""
+	}
+	return clean
+}
+
+// holds returns the JSON of a report that belongs to this workflow: one that is there, can be read, says something, names
+// no other workflow, and was not written before a time. Without that it says why, "" for one that is not there.
+func (r *reader) holds(name string, since time.Time) (p place, why string) {
+	f := r.file(name)
+	if f == nil {
+		return p, ""
+	}
+	p, ok := r.parse(f)
+	switch {
+	case !ok:
+		return p, "it cannot be read"
+	case len(p.Members) == 0 && len(p.Items) == 0:
+		return p, "it says nothing"
+	case p.text("workflow_id") != "" && r.flow.id != "" && p.text("workflow_id") != r.flow.id:
+		return p, "it is of workflow " + oneLine(p.text("workflow_id"))
+	case older(f.Changed, since):
+		return p, "it was written before that"
+	}
+	return p, ""
+}
+
+// older reports whether something was surely written before a time.
+func older(changed, since time.Time) bool {
+	return !changed.IsZero() && !since.IsZero() && changed.Before(since.Add(-skew))
+}
+
+// usable is holds for one whose faults are told here; past says in words what since is.
+func (r *reader) usable(name string, since time.Time, past string) (place, bool) {
+	p, why := r.holds(name, since)
+	if why == "it was written before that" {
+		why = "it was written before " + past + ": it is of an older one"
+	}
+	if why != "" {
+		r.warn(name, "it does not count: %s", why)
+	}
+	return p, why == "" && p.JSON != nil
+}
+
+// says returns the word with which a report calls what it is about failed; "" where it does not.
+func says(p place) string {
+	for _, key := range []string{"status", "verdict", "result", "overall", "overall_status", "outcome"} {
+		switch word := strings.ToLower(p.text(key)); word {
+		case "fail", "failed", "failure", "rejected", "blocked", "error", "not_passed":
+			return key + " " + word
+		}
+	}
+	for _, key := range []string{"passed", "pass", "success", "approved", "verified"} {
+		if v := p.Get(key); v.Is(splice.JSONBool) && !v.True() {
+			return key + " false"
+		}
+	}
+	return ""
+}
+
+// below returns the files in a folder, by name.
+func (r *reader) below(folder string) []format.File {
+	return r.files.Match(folder + "*.json")
+}
+
+// base returns what a file is called, without its folder and its extension.
+func base(name string) string { return strings.TrimSuffix(path.Base(name), ".json") }
+
+// goal returns what the workflow is for, as its demand says.
+func (r *reader) goal() string {
+	since := r.flow.started
+	if r.flow.has(requirements) {
+		since = time.Time{}
+	}
+	p, why := r.holds(requirements.report(), since)
+	if why != "" {
+		return ""
+	}
+	return p.first("goal", "objective", "summary", "title", "demand", "description")
+}

@@ -1,0 +1,303 @@
+package dotagent
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// task is one task of the implementation.
+type task struct {
+	place
+	spot      string // file and line
+	id        string
+	name      string // where no file has one
+	step      pawl.StepID
+	native    string // its status, as written
+	attempts  int
+	why       string // its last error
+	started   time.Time
+	ended     time.Time
+	out       string // where its output is to lie
+	named     bool   // execution.json says where
+	output    *output
+	doubt     string // why its output does not count
+	unlisted  bool   // only its folder names it
+	status    pawl.StepStatus
+	reason    string // why it has the status
+	orphan    bool   // it was running, and nothing came of it
+	exhausted bool   // it was tried as often as it may be
+}
+
+func (t *task) where() string { return t.spot }
+
+// lines counts the lines of a text as one goes on in it.
+type lines struct {
+	text     []byte
+	from, no int
+}
+
+// at returns the line in which a byte stands, from 1.
+func (l *lines) at(offset int) int {
+	if offset < l.from {
+		l.from, l.no = 0, 0
+	}
+	l.no += bytes.Count(l.text[l.from:offset], []byte("\n"))
+	l.from = offset
+	return l.no + 1
+}
+
+// taskStatus returns pawl's word for a status of a task; pre-complete and verified tasks are both done, as far as their
+// outputs are there.
+func taskStatus(word string) pawl.StepStatus {
+	switch strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(strings.TrimSpace(word))) {
+	case "", "pending", "ready", "not_started", "queued":
+		return pawl.Pending
+	case "running", "in_progress", "active", "spawned":
+		return pawl.Running
+	case "pre_complete", "probably_complete", "verified", "complete", "completed", "done", "success":
+		return pawl.Done
+	case "blocked":
+		return pawl.AwaitsGate
+	case "failed", "error", "aborted":
+		return pawl.GaveUp
+	case "skipped", "cancelled":
+		return pawl.Skipped
+	}
+	return ""
+}
+
+// tasksIn returns the tasks of an execution.json, with the path to each: they stand in a list, in an object by id, or are
+// all that the file has.
+func tasksIn(root *splice.JSON) (path []string, list *splice.JSON) {
+	if root.Is(splice.JSONArray) {
+		return nil, root
+	}
+	for _, key := range []string{"tasks", "task_status"} {
+		if v := root.Get(key); v.Is(splice.JSONArray) || v.Is(splice.JSONObject) {
+			return []string{key}, v
+		}
+	}
+	return nil, nil
+}
+
+// readTasks reads execution.json, and the folders of tasks that it does not name.
+func (r *reader) readTasks() {
+	f := r.file(executionPath)
+	whole := f == nil && !slices.Contains(r.world.Unread, executionPath) || f != nil && r.readExecution(f)
+	for _, f := range r.files.Match(tasksFolder + "*/output.json") {
+		if id := path.Base(path.Dir(f.Path)); r.task(id) == nil && !r.outputs[f.Path] {
+			r.warn(f.Path, "execution.json does not name task %s; its output alone says what became of it", short(id))
+			r.add(&task{place: place{file: f.Path}, spot: f.Path, id: id, out: f.Path, unlisted: true})
+		}
+	}
+	if !whole {
+		r.readRest()
+	}
+	for _, t := range r.tasks {
+		r.readOutput(t)
+		r.judgeTask(t)
+	}
+}
+
+// readExecution reads execution.json, one that was cut off as far as it goes, and reports whether it was whole.
+func (r *reader) readExecution(f *format.File) bool {
+	p, whole := r.parse(f)
+	if !whole {
+		text, _ := splice.Torn(f.Data)
+		p.JSON, _ = splice.ReadJSON(text)
+	}
+	r.lines = lines{text: f.Data}
+	_, list := tasksIn(p.JSON)
+	if list == nil {
+		r.bad(p.where(), "it has no list of tasks")
+		return false
+	}
+	r.readList(p, list)
+	return whole
+}
+
+// restOf is the id of the task that stands for those that an execution.json names no more.
+const restOf = "rest-of-implementation"
+
+// readRest adds a task for what an execution.json that was not whole may have named too: a phase of which not all is known
+// is not done. Where it is said to be done, it is.
+func (r *reader) readRest() {
+	if _, done := r.said(implementation); done || len(r.tasks) == 0 || r.task(restOf) != nil {
+		return
+	}
+	name := "What final_design.json asks for beyond the other tasks: execution.json was cut off, and may have named more"
+	r.add(&task{place: place{file: executionPath}, spot: executionPath, id: restOf, name: name, out: outputOf(restOf)})
+	r.warn(executionPath, "it was read as far as it goes; what else it may have named is to be done in the step %s", r.task(restOf).step)
+}
+
+func (r *reader) readList(p place, list *splice.JSON) {
+	for _, m := range list.Members {
+		if m.Value.Is(splice.JSONObject) {
+			r.readTask(place{p.file, m.Value}, clean(m.Key))
+		}
+	}
+	for _, item := range list.Items {
+		e := place{p.file, item}
+		switch id := e.first("id", "task_id"); {
+		case item.Is(splice.JSONObject) && id != "":
+			r.readTask(e, id)
+		case item.Is(splice.JSONString) && e.text() != "":
+			r.readTask(e, e.text())
+		default:
+			r.bad(e.where(), "a task has no id")
+		}
+	}
+}
+
+func (r *reader) readTask(e place, id string) {
+	if r.task(id) != nil {
+		r.warn(e.where(), "task %s is there twice; the first one counts", short(id))
+		return
+	}
+	t := &task{
+		place: e, spot: e.file + ":" + strconv.Itoa(r.lines.at(e.From)), id: id, native: oneLine(e.text("status")), attempts: max(e.number("attempts"), e.number("attempts_made")),
+		why: e.first("last_error", "failure_reason"), started: r.time(e, "started_at"), ended: r.time(e, "completed_at"),
+	}
+	if name := e.text("output"); name != "" {
+		t.out = r.inside(e.at("output"), name)
+		t.named = t.out != ""
+	}
+	if t.out == "" {
+		t.out, _ = format.Inside(outputOf(id))
+	}
+	r.add(t)
+}
+
+// outputOf returns where the output of a task lies.
+func outputOf(id string) string { return tasksFolder + id + "/output.json" }
+
+func (r *reader) task(id string) *task { return r.byID[id] }
+
+// add takes in a task, with an id that no other step has.
+func (r *reader) add(t *task) {
+	t.step = r.used.next(t.id)
+	r.byID[t.id] = t
+	r.outputs[t.out] = true
+	r.tasks = append(r.tasks, t)
+}
+
+// ids are the ids of steps that are taken, in small letters.
+type ids map[string]bool
+
+func newIDs() ids {
+	taken := ids{}
+	for _, id := range stepIDs {
+		taken[string(id)] = true
+	}
+	return taken
+}
+
+// next returns the id of the step of a task, which nothing else has: that of the task, if it can be.
+func (u ids) next(task string) pawl.StepID {
+	id := pawl.StepIDOf(task)
+	for n := 2; u[strings.ToLower(string(id))]; n++ {
+		id = pawl.StepIDOf(fmt.Sprintf("%.48s-%d", pawl.StepIDOf(task), n))
+	}
+	u[strings.ToLower(string(id))] = true
+	return id
+}
+
+// judgeTask says where a task stands, as its output proves it.
+func (r *reader) judgeTask(t *task) {
+	status := taskStatus(t.native)
+	if status == "" {
+		r.warn(t.at("status").where(), "task %s has the status %s, which is not known; its output says what became of it", t.id, short(t.native))
+		status = pawl.Running
+	}
+	if t.unlisted {
+		status = pawl.Running
+	}
+	switch status {
+	case pawl.Running:
+		r.orphaned(t)
+	case pawl.Done:
+		r.proven(t)
+	default:
+		t.status, t.reason = status, t.why
+		if status == pawl.Pending && t.output != nil {
+			r.warn(t.where(), "task %s is pending, and has an output already: it is of an attempt that did not count", t.id)
+		}
+	}
+	if t.attempts >= mostTries && t.status != pawl.Done && t.status != pawl.Skipped {
+		t.exhausted = true
+		t.reason = joined(t.reason, fmt.Sprintf("tried %d times, which is all that dotagent allows", t.attempts))
+	}
+}
+
+// orphaned says what became of a task that was running: what its output says, and without one it is to be tried again.
+func (r *reader) orphaned(t *task) {
+	if t.output == nil {
+		t.orphan = true
+		t.attempts++
+		t.status, t.reason = pawl.Pending, joined("it was running, and left no output", t.doubt)
+		r.warn(t.where(), "task %s was running, and left no output: it counts as a try, and is to be done again", t.id)
+		return
+	}
+	t.status = taskStatus(t.output.status)
+	if f := r.file(t.output.file); f != nil && t.ended.IsZero() && !f.Changed.After(r.world.Now) {
+		t.ended = f.Changed.UTC() // nothing else tells
+	}
+	switch t.status {
+	case pawl.Done, pawl.GaveUp, pawl.AwaitsGate, pawl.Skipped:
+		t.reason = cmp.Or(t.output.reason, t.why)
+		if !t.unlisted {
+			r.warn(t.where(), "task %s was running, and its output says %s: the state was not brought up to date", t.id, short(t.output.status))
+		}
+	default:
+		t.status, t.reason = pawl.Pending, "its output does not say how it ended"
+		r.warn(t.output.where(), "task %s: its output does not say how it ended", t.id)
+	}
+}
+
+// proven looks whether a task that is said to be done is.
+func (r *reader) proven(t *task) {
+	switch {
+	case t.output != nil && (t.output.status == "" || taskStatus(t.output.status) == pawl.Done):
+		t.status = pawl.Done
+	case t.output != nil:
+		t.status, t.reason = pawl.Pending, "its output says "+oneLine(t.output.status)
+		r.warn(t.where(), "task %s is said to be %s, and its output says %s", t.id, t.native, short(t.output.status))
+	case t.doubt == "" && r.flow.has(implementation):
+		t.status, t.reason = pawl.Done, "its output is gone, and its phase is done"
+		r.warn(t.where(), "task %s is said to be %s, and its output is not there; its phase is said to be done, so it is believed", t.id, t.native)
+	default:
+		t.status, t.reason = pawl.Pending, joined("it is said to be "+t.native+", and no output proves it", t.doubt)
+		r.warn(t.where(), "task %s is said to be %s, and no output at %s proves it: it is to be done again", t.id, t.native, t.out)
+	}
+}
+
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "; ")
+}
+
+// needs returns the tasks that a task names as those that it needs; nil where it names none.
+func (r *reader) needs(t *task) []pawl.StepID {
+	for _, key := range []string{"depends_on", "dependencies", "needs"} {
+		if t.Get(key) == nil {
+			continue
+		}
+		ids := []pawl.StepID{}
+		for _, name := range t.texts(key) {
+			if other := r.task(name); other != nil && other != t && !slices.Contains(ids, other.step) {
+				ids = append(ids, other.step)
+			}
+		}
+		return ids
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package dotagent
+
+import (
+	"fmt"
+	"time"
+
+	"pawl/internal/interop/format"
+)
+
+// time reads the time behind a key, and tells what is odd about it. One that has not come yet says nothing.
+func (r *reader) time(p place, key string) time.Time {
+	text := p.text(key)
+	if text == "" {
+		return time.Time{}
+	}
+	at, hasZone, ok := format.ParseTime(text)
+	where := func() string { return p.at(key).where() }
+	switch {
+	case !ok:
+		r.warn(where(), "%s is no time: %s", key, short(text))
+		return time.Time{}
+	case !hasZone:
+		r.warn(where(), "%s %s has no time zone; it was taken as UTC", key, text)
+	}
+	if at.After(r.world.Now.Add(skew)) {
+		r.untimely(r.warn(where(), "%s %s has not come yet; it is passed over", key, text))
+		return time.Time{}
+	}
+	return at
+}
+
+// instant returns a time as it is written: UTC, in milliseconds.
+func instant(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// days says how old something is, in whole days.
+func days(d time.Duration) string { return fmt.Sprintf("%d days", int(d/(24*time.Hour))) }
+
+// newest returns the latest of some times.
+func newest(times ...time.Time) time.Time {
+	var last time.Time
+	for _, at := range times {
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last
+}

@@ -1,0 +1,205 @@
+package dotagent
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// work is a step of the run, in the phase of dotagent's that it is part of.
+type work struct {
+	*pawl.Step
+	phase phase
+	state *pawl.StepState
+}
+
+// number gives every step its phase: that which its own phase's name means, but none before that of the steps before it.
+func (m *mirror) number() {
+	last := requirements
+	named := false
+	for i := range m.Plan.Phases {
+		p := phaseMeant(m.Plan.Phases[i].Name)
+		if named {
+			p = max(p, last)
+		}
+		last, named = p, true
+		for j := range m.Plan.Phases[i].Steps {
+			step := &m.Plan.Phases[i].Steps[j]
+			m.works = append(m.works, &work{step, p, m.stateOf(step.ID)})
+		}
+	}
+	for _, id := range m.unplanned() {
+		m.works = append(m.works, &work{&pawl.Step{ID: id}, implementation, m.stateOf(id)})
+	}
+}
+
+// since returns when the workflow began: what is older is not of it.
+func (m *mirror) since() time.Time {
+	if m.State.Imported != System {
+		return m.State.Created
+	}
+	if !m.mine() {
+		return time.Time{}
+	}
+	return m.flow().started.Add(-skew) // as its agents said it
+}
+
+// ofOthers reports whether a file is of an older workflow.
+func (m *mirror) ofOthers(f *format.File) bool {
+	if root, err := splice.ReadJSON(f.Data); err == nil && root.Get("source").Text() == "pawl" {
+		return root.Get("workflow_id").Text() != m.id()
+	}
+	return !f.Changed.IsZero() && f.Changed.Before(m.since())
+}
+
+func (m *mirror) stateOf(id pawl.StepID) *pawl.StepState {
+	if m.State == nil {
+		return nil
+	}
+	return m.State.Steps[id]
+}
+
+// unplanned returns the steps that the plan does not have, in the order in which they began.
+func (m *mirror) unplanned() []pawl.StepID {
+	if m.State == nil {
+		return nil
+	}
+	ids := slices.DeleteFunc(slices.Collect(maps.Keys(m.State.Steps)), func(id pawl.StepID) bool { return m.Plan.Step(id) != nil })
+	slices.SortFunc(ids, func(a, b pawl.StepID) int {
+		return cmp.Or(m.State.Steps[a].Started.Compare(m.State.Steps[b].Started), cmp.Compare(a, b))
+	})
+	return ids
+}
+
+// checked reports whether acceptance checks of a finished step passed, as the plan has them.
+func (k *work) checked() bool {
+	return k.done() && len(k.checksOf()) > 0 && k.state.Accept == pawl.AcceptOf(k.Step)
+}
+
+// checksOf returns the names of the acceptance checks that prove more than that its agent left what it was to leave.
+func (k *work) checksOf() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(k.Accept)), func(name string) bool { return format.Asks(System, k.Accept[name]) })
+}
+
+// leaves reports whether the agent of a step was to leave its report or output itself, and did: pawl writes none in its place.
+func (k *work) leaves() bool { return k.done() && len(k.checksOf()) < len(k.Accept) }
+
+func (k *work) done() bool { return k.state != nil && k.state.Status == pawl.Done }
+
+// skipped reports whether a step was skipped that does something.
+func (k *work) skipped() bool {
+	return k.Gate == nil && k.state != nil && k.state.Status == pawl.Skipped
+}
+
+// passedOver returns the steps of a phase that were skipped, and isPartial for it, or isSkipped where no other one was done.
+func (m *mirror) passedOver(p phase) (status string, skipped []*work) {
+	status = isSkipped
+	for _, k := range m.in(p) {
+		switch {
+		case k.skipped():
+			skipped = append(skipped, k)
+		case k.Gate == nil:
+			status = isPartial
+		}
+	}
+	if skipped == nil {
+		return "", nil
+	}
+	return status, skipped
+}
+
+// in returns the steps of a phase.
+func (m *mirror) in(p phase) []*work {
+	var all []*work
+	for _, k := range m.works {
+		if k.phase == p {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// last returns the last phase that the plan has steps of.
+func (m *mirror) last() phase {
+	last := requirements
+	for _, k := range m.works {
+		last = max(last, k.phase)
+	}
+	return last
+}
+
+// standing returns the phase that the run is in and its status. A phase that is done is followed by the next one, in
+// progress, in the same write: what dotagent itself leaves between two phases it would not go on with.
+func (m *mirror) standing() (phase, string) {
+	status := isRunning
+	switch m.Status {
+	case pawl.StatusCompleted:
+		if len(m.beyond) > 0 {
+			return implementation, isRunning
+		}
+		return m.last(), isComplete
+	case pawl.StatusFailed:
+		status = isFailed
+	}
+	for _, k := range m.works {
+		if !k.state.Finished() {
+			return k.phase, status
+		}
+	}
+	return m.last(), status
+}
+
+// completed returns the phases that are done: those before the one that the run is in, and all when the run is. One
+// that the plan has no steps of is done as far as the plan goes: the plan says what is asked for, and how.
+func (m *mirror) completed() []entry {
+	current, status := m.standing()
+	if status == isComplete || m.allDone(current) && len(m.beyond) == 0 {
+		current++
+	}
+	done := []entry{}
+	at := m.State.Created
+	for p := requirements; p < current; p++ {
+		for _, k := range m.in(p) {
+			if k.state != nil {
+				at = newest(at, k.state.Ended)
+			}
+		}
+		e := entry{Phase: p.String(), Completed: instant(at), Output: m.left(p)}
+		status, skipped := m.passedOver(p)
+		for _, k := range skipped {
+			e.Status, e.Skipped = status, append(e.Skipped, string(k.ID))
+		}
+		done = append(done, e)
+	}
+	return done
+}
+
+func (m *mirror) allDone(p phase) bool {
+	return !slices.ContainsFunc(m.in(p), func(k *work) bool { return !k.state.Finished() })
+}
+
+// approved returns what persons approved, the last time of each phase. What a mode or a default answered, nobody approved.
+func (m *mirror) approved() []approval {
+	times := map[phase]time.Time{}
+	for i := range m.State.Gates {
+		g := &m.State.Gates[i]
+		if g.Answer == nil || g.Answer.Auto || g.Purpose != "" || g.Answer.Answer != pawl.Approved && g.Answer.Answer != pawl.Chosen {
+			continue
+		}
+		for _, k := range m.works {
+			if k.ID == g.Step {
+				times[k.phase] = newest(times[k.phase], g.Closed)
+			}
+		}
+	}
+	list := []approval{}
+	for _, p := range slices.Sorted(maps.Keys(times)) {
+		list = append(list, approval{p.String(), instant(times[p])})
+	}
+	return list
+}

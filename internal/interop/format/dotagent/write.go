@@ -1,0 +1,328 @@
+package dotagent
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// Write returns what differs, in the order in which dotagent's agents write: first what was made, then execution.json,
+// then phase.json, each whole, so that a death between any two leaves a state that is merely behind. A workflow that is
+// not this run is archived before; this one, when it is completed.
+func (codec) Write(files format.Files, v format.View) []format.File {
+	if v.State == nil {
+		return nil
+	}
+	m := newMirror(files, v)
+	if m.settled() {
+		return m.changed()
+	}
+	if !m.mine() {
+		m.aside(v.Now, false)
+	}
+	m.makeOutputs()
+	m.makeReports()
+	m.makeExecution()
+	m.makePhase()
+	if v.Status != pawl.StatusCompleted || len(m.beyond) > 0 {
+		return m.changed()
+	}
+	last := m.changed() // stands on disk as it will in the archive, whenever it dies
+	m.before, m.made = maps.Clone(m.there), nil
+	m.aside(m.Now, true)
+	return append(last, m.changed()...)
+}
+
+// mirror writes one run. Its files are what is there, with what was changed so far.
+type mirror struct {
+	format.View
+	before map[string]*format.File
+	there  map[string]*format.File // as they are with what was changed
+	made   []string                // paths, in the order in which they are to be written
+	works  []*work
+	beyond []string // see Beyond
+}
+
+func newMirror(files format.Files, v format.View) *mirror {
+	m := &mirror{View: v, before: make(map[string]*format.File, len(files))}
+	for i := range files {
+		m.before[files[i].Path] = &files[i]
+	}
+	m.there = maps.Clone(m.before)
+	if m.Plan == nil {
+		m.Plan = &pawl.Plan{}
+	}
+	m.number()
+	m.survey(files)
+	return m
+}
+
+// Beyond returns the tasks of the workflow that execution.json names, and the run does not know.
+func (codec) Beyond(files format.Files, v format.View) ([]string, string) {
+	return newMirror(files, v).beyond, executionPath
+}
+
+// survey looks for tasks that the run does not know, once it is completed.
+func (m *mirror) survey(files format.Files) {
+	if m.State == nil || m.Status != pawl.StatusCompleted || m.file(phasePath) == nil || !m.mine() {
+		return
+	}
+	for _, t := range read(files, format.World{Now: m.Now}).tasks {
+		known := slices.ContainsFunc(m.works, func(k *work) bool { return k.ID == t.step })
+		over := t.status == pawl.Done || t.status == pawl.Skipped || t.output != nil && taskStatus(t.output.status) == pawl.Done
+		if !known && !over && t.id != restOf {
+			m.beyond = append(m.beyond, t.id)
+		}
+	}
+}
+
+func (m *mirror) file(name string) *format.File { return m.there[name] }
+
+// files returns all files as they are, by path.
+func (m *mirror) files() format.Files {
+	var all format.Files
+	for _, name := range slices.Sorted(maps.Keys(m.there)) {
+		all = append(all, *m.there[name])
+	}
+	return all
+}
+
+// put takes in a file as it is to be; without data it is to go.
+func (m *mirror) put(name string, data []byte) {
+	if old := m.there[name]; old != nil && data != nil && bytes.Equal(old.Data, data) {
+		return
+	}
+	delete(m.there, name)
+	if data != nil {
+		m.there[name] = &format.File{Path: name, Data: data, Changed: m.Now}
+	}
+	m.made = append(m.made, name)
+}
+
+// changed returns the files that differ from how they were, in the order in which they were changed last.
+func (m *mirror) changed() []format.File {
+	var all []format.File
+	last := map[string]int{}
+	for i, name := range m.made {
+		last[name] = i
+	}
+	for i, name := range m.made {
+		now, was := m.there[name], m.before[name]
+		switch {
+		case last[name] != i:
+		case now == nil && (was != nil || strings.HasSuffix(name, "/")):
+			all = append(all, format.File{Path: name})
+		case now != nil && (was == nil || !bytes.Equal(was.Data, now.Data)):
+			all = append(all, format.File{Path: name, Data: now.Data, Broken: now.Broken})
+		}
+	}
+	return all
+}
+
+// id returns the workflow's id: that of a workflow that was imported, else the run's.
+func (m *mirror) id() string {
+	if m.State.Imported == System {
+		return nameOf(m.State.Name)
+	}
+	return string(m.State.Run)
+}
+
+// mine reports whether the state that is there is of this workflow, or there is none.
+func (m *mirror) mine() bool {
+	if m.file(phasePath) != nil {
+		return m.names(phasePath)
+	}
+	return m.file(executionPath) == nil || m.names(executionPath) || m.State.Imported == System
+}
+
+// names reports whether a file says that it is of this workflow.
+func (m *mirror) names(name string) bool {
+	root, err := splice.ReadJSON(m.file(name).Data)
+	return err == nil && root.Is(splice.JSONObject) && nameOf(place{JSON: root}.text("workflow_id")) == m.id()
+}
+
+// settled reports whether the run is completed and archived already. What is left of its state goes: it died over that.
+func (m *mirror) settled() bool {
+	if m.Status != pawl.StatusCompleted {
+		return false
+	}
+	folder := m.archived()
+	same := func(name string) bool {
+		f, kept := m.file(name), m.file(folder+"/"+path.Base(name))
+		return f != nil && kept != nil && bytes.Equal(f.Data, kept.Data)
+	}
+	if folder == "" || m.file(phasePath) != nil && m.mine() && !same(phasePath) {
+		return false
+	}
+	for _, name := range []string{executionPath, phasePath} {
+		if same(name) {
+			m.put(name, nil)
+		}
+	}
+	return true
+}
+
+// archived returns the folder in which the run is archived as it is, "" where there is none.
+func (m *mirror) archived() string {
+	want := m.completed()
+	for _, folder := range archives(m.files()) {
+		id, _, _ := cutLast(path.Base(folder), "_")
+		f := m.file(folder + "/phase.json")
+		if f == nil || id != string(pawl.StepIDOf(m.id())) {
+			continue
+		}
+		flow := flowIn(f, m.Now)
+		if n := len(flow.completed); flow.status == isComplete && n == len(want) && (n == 0 || instant(flow.completed[n-1].when) == want[n-1].Completed) {
+			return folder
+		}
+	}
+	return ""
+}
+
+// flow returns what phase.json says as it stands.
+func (m *mirror) flow() workflow {
+	if f := m.file(phasePath); f != nil {
+		return flowIn(f, m.Now)
+	}
+	return workflow{current: unknown}
+}
+
+// flowIn returns what a phase.json says.
+func flowIn(f *format.File, now time.Time) workflow {
+	r := newReader(format.Files{{Path: phasePath, Data: f.Data}}, format.World{Now: now})
+	r.readFlow()
+	return r.flow
+}
+
+// entry is a phase that is over, as phase.json has it. What was skipped of it is said in keys of pawl's own: dotagent has no
+// word for it.
+type entry struct {
+	Phase     string   `json:"phase"`
+	Completed string   `json:"completed_at"`
+	Output    string   `json:"output"`
+	Status    string   `json:"status,omitempty"`
+	Skipped   []string `json:"skipped,omitempty"`
+}
+
+// approval is what a person approved, as phase.json has it.
+type approval struct {
+	Phase    string `json:"phase"`
+	Approved string `json:"approved_at"`
+}
+
+// makePhase brings phase.json up to date. The last update is that of the last change, here or among the tasks.
+func (m *mirror) makePhase() {
+	f := m.file(phasePath)
+	if f == nil {
+		m.put(phasePath, m.newPhase())
+		return
+	}
+	text := f.Data
+	current, status := m.standing()
+	text = set(text, current.String(), "current_phase")
+	if phaseStatus(textAt(text, "phase_status")) != status {
+		text = set(text, status, "phase_status")
+	}
+	text = m.withCompleted(text)
+	text = m.withApprovals(text)
+	text = set(text, true, "interruption_safe")
+	if !bytes.Equal(text, f.Data) || slices.Contains(paths(m.changed()), executionPath) {
+		text = setTime(text, m.State.Updated, "last_updated")
+	}
+	m.put(phasePath, text)
+}
+
+func paths(files []format.File) []string {
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Path)
+	}
+	return names
+}
+
+// newPhase returns a phase.json where there was none: on one line, with its keys in the document's order.
+func (m *mirror) newPhase() []byte {
+	current, status := m.standing()
+	return compact(struct {
+		ID          string     `json:"workflow_id"`
+		Started     string     `json:"started_at"`
+		Updated     string     `json:"last_updated"`
+		Current     string     `json:"current_phase"`
+		Status      string     `json:"phase_status"`
+		Completed   []entry    `json:"completed_phases"`
+		Checkpoints []approval `json:"user_checkpoints"`
+		Safe        bool       `json:"interruption_safe"`
+	}{m.id(), instant(m.State.Created), instant(m.State.Updated), current.String(), status, m.completed(), m.approved(), true})
+}
+
+// compact writes a value as dotagent's agents are told to: on one line.
+func compact(v any) []byte {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic("texts and numbers are JSON: " + err.Error())
+	}
+	return out.Bytes()
+}
+
+// withCompleted says in phase.json which phases are done: what stands there of one that is done stays, as far as it says
+// what it left; one that was opened again goes.
+func (m *mirror) withCompleted(text []byte) []byte {
+	want := m.completed()
+	flow := m.flow()
+	list := flow.Get("completed_phases")
+	for i, c := range slices.Backward(flow.completed) {
+		isOpen := !slices.ContainsFunc(want, func(e entry) bool { return e.Phase == c.phase.String() })
+		if isOpen && list.Is(splice.JSONArray) && len(flow.completed) == len(list.Items) {
+			text = removed(text, "completed_phases", number(i))
+		}
+	}
+	for _, e := range want {
+		if !flow.has(phaseNamed(e.Phase)) {
+			text = appended(text, e, "completed_phases")
+		} else {
+			text = withSkipped(text, e)
+		}
+	}
+	return text
+}
+
+// withSkipped says in phase.json of a phase that stands there what was skipped of it.
+func withSkipped(text []byte, e entry) []byte {
+	root, err := splice.ReadJSON(text)
+	if err != nil {
+		return text
+	}
+	for i, c := range (place{JSON: root}).list("completed_phases") {
+		switch at := []string{"completed_phases", number(i)}; {
+		case !c.Is(splice.JSONObject) || phaseNamed(c.first("phase", "name")) != phaseNamed(e.Phase) || slices.Equal(c.texts("skipped"), e.Skipped):
+		case e.Skipped == nil:
+			text = removed(removed(text, append(at, "status")...), append(at, "skipped")...)
+		default:
+			text = set(set(text, e.Status, append(at, "status")...), e.Skipped, append(at, "skipped")...)
+		}
+	}
+	return text
+}
+
+// withApprovals adds what a person approved since.
+func (m *mirror) withApprovals(text []byte) []byte {
+	flow := m.flow()
+	for _, a := range m.approved() {
+		at, _, _ := format.ParseTime(a.Approved)
+		if known, there := flow.approved[phaseNamed(a.Phase)]; there && !known.Before(at.Truncate(time.Millisecond)) {
+			continue
+		}
+		text = appended(text, a, "user_checkpoints")
+	}
+	return text
+}

@@ -1,0 +1,196 @@
+package dotagent
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// reportOut is the report of a phase, where nothing that was done in it left one.
+type reportOut struct {
+	ID      string     `json:"workflow_id"`
+	Phase   string     `json:"phase"`
+	Status  string     `json:"status"`
+	Summary string     `json:"summary"`
+	Goal    string     `json:"goal,omitempty"`
+	Steps   []stepOut  `json:"steps"`
+	Checks  []checkOut `json:"checks,omitempty"`
+	Source  string     `json:"source"`
+}
+
+// stepOut is a step of a phase in its report.
+type stepOut struct {
+	ID      string   `json:"id"`
+	Name    string   `json:"name,omitempty"`
+	Status  string   `json:"status"`
+	Summary string   `json:"summary,omitempty"`
+	Outputs []string `json:"outputs"`
+}
+
+// checkOut is an acceptance check that passed, with what the files held that it vouches for.
+type checkOut struct {
+	Step    string            `json:"step"`
+	Check   string            `json:"check"`
+	Command string            `json:"command"`
+	Exit    int               `json:"exit"`
+	Passed  string            `json:"passed_at"`
+	Outputs map[string]string `json:"outputs_sha256"`
+}
+
+// makeReports makes the reports of phases that are done, where there are none. By them dotagent knows that they are. One
+// that pawl made is kept up to date, others are never touched.
+func (m *mirror) makeReports() {
+	for _, e := range m.completed() {
+		p := phaseNamed(e.Phase)
+		if p == implementation || slices.ContainsFunc(m.in(p), (*work).leaves) || e.Output != m.own(p) && e.Output != p.report() {
+			continue
+		}
+		if f := m.file(e.Output); f == nil || isOurs(f.Data) {
+			m.put(e.Output, m.report(p))
+		}
+	}
+}
+
+func isOurs(data []byte) bool {
+	root, err := splice.ReadJSON(data)
+	return err == nil && root.Get("source").Text() == "pawl"
+}
+
+func (m *mirror) report(p phase) []byte {
+	r := reportOut{ID: m.id(), Phase: p.String(), Status: isComplete, Goal: oneLine(m.goal()), Steps: []stepOut{}, Source: "pawl"}
+	r.Summary = "all steps of this phase are done"
+	steps := m.in(p)
+	if len(steps) == 0 {
+		r.Summary = "the plan has no steps of this phase: it says itself what is to be done, and how"
+	}
+	switch {
+	case p == verification:
+		m.verified(&r)
+	case p == reflection && len(steps) == 0:
+		r.Summary = "nobody looked back: the plan has no steps of this phase"
+	case p == reflection:
+		r.Summary = "the steps of this phase are done, and none of them left a report; what they said is here"
+	case p == architecture && len(steps) == 0:
+		steps = m.in(implementation)
+		r.Summary = "the plan says how it is done"
+	}
+	if status, skipped := m.passedOver(p); skipped != nil {
+		r.Status, r.Summary = status, saying(status, skipped)
+	}
+	for _, k := range steps {
+		s := stepOut{ID: string(k.ID), Name: oneLine(k.Name), Status: k.word(), Outputs: []string{}}
+		if len(m.in(p)) > 0 && k.state != nil {
+			s.Summary, s.Outputs = oneLine(k.state.Summary), slices.Sorted(maps.Keys(k.state.Outputs))
+		}
+		if len(m.in(p)) == 0 {
+			s.Status = "planned"
+		}
+		if s.Outputs == nil {
+			s.Outputs = []string{}
+		}
+		r.Steps = append(r.Steps, s)
+	}
+	return compact(r)
+}
+
+// saying returns the summary of a phase of which steps were skipped.
+func saying(status string, skipped []*work) string {
+	var which []string
+	for _, k := range skipped {
+		why := string(k.ID) + " was skipped"
+		if k.state.Why != "" {
+			why += " (" + k.state.Why + ")"
+		}
+		which = append(which, why)
+	}
+	all := strings.Join(which, ", ")
+	if status == isSkipped {
+		return oneLine("no step of this phase was done: " + all)
+	}
+	return oneLine("a part of this phase was not done: " + all)
+}
+
+// verified says in the report of the verification what was proven, and no more: the acceptance checks that passed. The word
+// verified it has only where there is no step of the tasks and of their verification without any.
+func (m *mirror) verified(r *reportOut) {
+	var without []string
+	steps := 0
+	for _, k := range slices.Concat(m.in(implementation), m.in(verification)) {
+		switch {
+		case k.Gate != nil || !k.done():
+		case !k.checked():
+			without = append(without, string(k.ID))
+		default:
+			steps++
+			r.Checks = append(r.Checks, k.checks()...)
+		}
+	}
+	switch {
+	case steps == 0:
+		r.Summary = "nothing was verified: no step has an acceptance check that passed"
+	case len(without) > 0:
+		r.Summary = fmt.Sprintf("acceptance checks passed: %d, of %d steps; nothing was checked of %s", len(r.Checks), steps, strings.Join(without, ", "))
+	default:
+		r.Status, r.Summary = isVerified, fmt.Sprintf("all acceptance checks passed: %d, of %d steps", len(r.Checks), steps)
+	}
+	r.Summary = oneLine(r.Summary)
+}
+
+// checks returns the acceptance checks of a step that passed.
+func (k *work) checks() []checkOut {
+	hashes := map[string]string{}
+	for name, c := range k.state.Outputs {
+		hashes[name] = c.SHA256
+	}
+	var all []checkOut
+	for _, name := range k.checksOf() {
+		all = append(all, checkOut{Step: string(k.ID), Check: name, Command: k.Accept[name], Passed: instant(k.state.Ended), Outputs: hashes})
+	}
+	return all
+}
+
+func (m *mirror) goal() string {
+	if m.Plan.Goal != "" {
+		return m.Plan.Goal
+	}
+	return m.State.Goal
+}
+
+// own returns where pawl puts a report where an older one of another workflow lies.
+func (m *mirror) own(p phase) string {
+	return strings.TrimSuffix(p.report(), ".json") + "-" + string(pawl.StepIDOf(m.id())) + ".json"
+}
+
+// left returns what a phase that is done is said to have left: what phase.json says, its report, or what its steps left.
+func (m *mirror) left(p phase) string {
+	if flow := m.flow(); m.mine() && flow.has(p) && flow.entry(p).output != "" {
+		return flow.entry(p).output
+	}
+	for _, k := range m.in(p) {
+		if k.state != nil {
+			if _, made := k.state.Outputs[p.report()]; made {
+				return p.report()
+			}
+		}
+	}
+	if p == implementation {
+		if len(m.tasks()) > 0 || m.file(executionPath) != nil {
+			return executionPath
+		}
+		return m.left(architecture) // the design that it follows
+	}
+	if p == reflection && slices.ContainsFunc(m.in(p), (*work).leaves) {
+		if name := read(m.files(), format.World{Now: m.Now}).reflection(); name != "" {
+			return name
+		}
+	}
+	if f := m.file(p.report()); f != nil && m.ofOthers(f) {
+		return m.own(p)
+	}
+	return p.report()
+}

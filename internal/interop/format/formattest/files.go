@@ -1,0 +1,62 @@
+package formattest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pawl"
+	"pawl/internal/interop/format"
+)
+
+// Unpack returns the files of an archive in txtar's form, each path once; no others than may be looked for. It takes any bytes,
+// which the parser of txtar does not.
+func Unpack(archive []byte) format.Files {
+	var files format.Files
+	_, rest, _ := strings.Cut("\n"+string(archive), "\n-- ")
+	for part := range strings.SplitSeq(rest, "\n-- ") {
+		name, text, _ := strings.Cut(part, "\n")
+		name, err := format.Inside(strings.TrimSuffix(strings.TrimSuffix(name, "\r"), " --"))
+		if err == nil && files.Find(name) == nil {
+			files = append(files, format.File{Path: name, Data: []byte(text)})
+		}
+	}
+	return files
+}
+
+// Wanted returns the files that a codec asks for.
+func Wanted(codec format.Codec, files format.Files) format.Files {
+	return slices.DeleteFunc(slices.Clone(files), func(f format.File) bool { return !format.Wanted(codec.Wants(), f.Path) })
+}
+
+// With returns files as they are after some were written.
+func With(files format.Files, written []format.File) format.Files {
+	for _, f := range written {
+		files = Without(files, f.Path)
+		if f.Data != nil {
+			files = append(files, f)
+		}
+	}
+	return slices.Clone(files)
+}
+
+// Without returns files but for the one at a path.
+func Without(files format.Files, path string) format.Files {
+	return slices.DeleteFunc(slices.Clone(files), func(f format.File) bool { return f.Path == path })
+}
+
+// Step returns a step that was read.
+func Step(t testing.TB, r format.Reading, id pawl.StepID) format.Step {
+	t.Helper()
+	var ids []pawl.StepID
+	for _, phase := range r.Phases {
+		for _, s := range phase.Steps {
+			if s.ID == id {
+				return s
+			}
+			ids = append(ids, s.ID)
+		}
+	}
+	t.Fatalf("there is no step %s among %s", id, ids)
+	return format.Step{}
+}

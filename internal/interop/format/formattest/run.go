@@ -1,0 +1,58 @@
+// Package foreigntest tells codecs' tests of runs, event by event, and does with files what a disk would.
+package formattest
+
+import (
+	"testing"
+	"time"
+
+	"pawl"
+)
+
+// Run is a run as it goes on.
+type Run struct {
+	T     testing.TB
+	State *pawl.State
+	Plan  *pawl.Plan
+	Now   time.Time
+}
+
+// New returns a run of a plan to which nothing has happened yet.
+func New(t testing.TB, plan *pawl.Plan, at time.Time) *Run {
+	return &Run{T: t, State: pawl.NewState(), Plan: plan, Now: at}
+}
+
+// Plan reads a plan.
+func Plan(t testing.TB, text string) *pawl.Plan {
+	t.Helper()
+	plan, err := pawl.ReadPlan("plan.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// Say folds events, a minute after what went before. One that does not fit ends the test.
+func (r *Run) Say(events ...pawl.Payload) {
+	r.T.Helper()
+	r.Now = r.Now.Add(time.Minute)
+	for _, payload := range events {
+		misfits := r.State.Misfit
+		e, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, payload)
+		if err != nil {
+			r.T.Fatal(err)
+		}
+		e.Seq, e.Time, e.Epoch = r.State.Seq+1, r.Now.UTC(), r.State.Epoch
+		r.State.Apply(e)
+		if r.State.Misfit > misfits {
+			r.T.Fatalf("%s does not fit: %s", payload.Event(), r.State.Misfits[len(r.State.Misfits)-1].Why)
+		}
+	}
+}
+
+// Tell folds events, each a minute after the one before.
+func (r *Run) Tell(events ...pawl.Payload) {
+	r.T.Helper()
+	for _, e := range events {
+		r.Say(e)
+	}
+}

@@ -1,0 +1,284 @@
+package grid
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// The types of checkpoints. The document's own first example says only checkpoint.
+const (
+	sessionDeath = "session_death"
+	failureType  = "failure"
+)
+
+// checkpointRead is what CHECKPOINT.md says.
+type checkpointRead struct {
+	native   string // its type
+	block    string
+	thread   pawl.ItemID
+	number   int // of the thread
+	name     string
+	answer   string
+	old      bool // its block is complete since
+	outdated bool // it has expired
+	rejected bool // by its answer
+}
+
+// gateType returns what a type of checkpoint asks of a person; empty: nothing.
+func gateType(native string) pawl.GateType {
+	switch native {
+	case "human_verify", "checkpoint", "":
+		return pawl.HumanVerify
+	case "decision":
+		return pawl.DecisionFor
+	case "human_action":
+		return pawl.HumanAction
+	}
+	return ""
+}
+
+// readCheckpoint reads CHECKPOINT.md, in either shape.
+func (r *reader) readCheckpoint() {
+	for _, f := range r.checkpointFiles()[min(1, len(r.checkpointFiles())):] {
+		r.warn(f.Path, 0, "there is another checkpoint; CHECKPOINT.md counts", "archive one of them")
+	}
+	f := r.file("CHECKPOINT.md")
+	if f == nil {
+		return
+	}
+	c, _, ok := r.front(f, true)
+	if !ok {
+		r.warn(f.Path, 1, "this is no checkpoint: there is no front matter with its type", "")
+		return
+	}
+	p := &checkpointRead{native: c.text("type"), block: c.block("block"), name: c.text("thread_name"), answer: c.text("user_response")}
+	r.point = p
+	switch {
+	case p.native == "":
+		r.warn(f.Path, c.root.Line, "the checkpoint has no type; it was taken for a human_verify", "")
+	case gateType(p.native) == "" && p.native != sessionDeath && p.native != failureType:
+		r.warn(f.Path, c.at("type").LineOf(), splice.Quote(p.native)+" is no type of a checkpoint; a person is asked as by human_verify", "")
+		p.native = string(pawl.HumanVerify)
+	}
+	r.named(c.text("cluster"))
+	p.block = cmp.Or(p.block, r.state.block)
+	p.number = c.number("thread")
+	r.checkpointThreads(c, p)
+	r.checkpointBlock(c, p, f)
+	r.checkpointFacts(c)
+	c.rest(r.out.Facts, "checkpoint")
+}
+
+// checkpointFiles returns all checkpoints that lie about, CHECKPOINT.md first.
+func (r *reader) checkpointFiles() []format.File {
+	var all []format.File
+	for _, f := range r.files {
+		rest, inside := strings.CutPrefix(f.Path, r.grid)
+		if !inside || strings.HasPrefix(rest, "archive/") || strings.HasPrefix(rest, "plans/") || strings.HasPrefix(rest, "clusters/") {
+			continue
+		}
+		if name := path.Base(rest); strings.HasPrefix(name, "CHECKPOINT") && strings.HasSuffix(name, ".md") {
+			all = append(all, f)
+		}
+	}
+	slices.SortFunc(all, func(a, b format.File) int {
+		return cmp.Or(cmp.Compare(len(a.Path), len(b.Path)), strings.Compare(a.Path, b.Path))
+	})
+	return all
+}
+
+// checkpointThreads reads the threads that are done, at work and to come.
+func (r *reader) checkpointThreads(c record, p *checkpointRead) {
+	item := func(e record, status pawl.ItemStatus) format.Item {
+		t := format.Item{
+			ID: string(threadID(p.block, e.text("id"))), Name: e.text("name"), Native: e.text("status"), Status: status,
+			Commit: e.text("commit"), Outputs: r.paths(c.file, e.root.Line, e.texts("files")),
+		}
+		if t.Native == "partial" {
+			t.Status = pawl.ItemRunning
+		}
+		return t
+	}
+	var threads []format.Item
+	for _, e := range c.records("completed_threads") {
+		threads = append(threads, item(e, pawl.ItemIsDone))
+	}
+	if v := c.at("current_thread"); v != nil && v.Kind == splice.Map {
+		threads = append(threads, item(c.in(v), pawl.ItemRunning))
+		p.thread = pawl.ItemID(threads[len(threads)-1].ID)
+	}
+	for _, e := range c.records("pending_threads") {
+		threads = append(threads, item(e, pawl.ItemPending))
+	}
+	if p.block == "" {
+		return
+	}
+	b := r.block(p.block)
+	for _, t := range threads {
+		if t.ID != "" {
+			b.thread(t)
+		}
+	}
+	if p.thread == "" && p.number > 0 {
+		p.thread = threadID(p.block, c.text("thread"))
+	}
+	if p.thread != "" && p.name != "" {
+		b.thread(format.Item{ID: string(p.thread), Name: p.name, Status: pawl.ItemPending})
+	}
+}
+
+// checkpointBlock says what the checkpoint means for its block, and asks what it asks.
+func (r *reader) checkpointBlock(c record, p *checkpointRead, f *format.File) {
+	saved := format.Checkpoint{
+		ID: "CHECKPOINT", Kind: pawl.CheckpointGate, Native: p.native, Time: c.time("timestamp"), Valid: true, Where: f.Path,
+		Reason: cmp.Or(c.text("awaiting"), c.text("reason")),
+	}
+	if saved.Time.IsZero() {
+		saved.Time = f.Changed.UTC()
+	}
+	expires := c.time("expires")
+	p.outdated = !expires.IsZero() && expires.Before(r.now)
+	if p.block != "" {
+		b := r.block(p.block)
+		saved.Step = b.ID
+		b.Partial = r.partial(c)
+		p.old = b.complete() && b.summary != ""
+		r.checkpointStatus(b, c, p)
+		for _, t := range b.threads {
+			if t.Status == pawl.ItemIsDone {
+				for _, name := range t.Outputs {
+					saved.Claims = append(saved.Claims, format.Claim{Path: name})
+				}
+			}
+		}
+	}
+	if asks := gateType(p.native); asks == "" {
+		saved.Kind = pawl.CheckpointEmergency
+		r.point.answer = ""
+	} else if !p.old || p.answer != "" {
+		r.out.Gates = append(r.out.Gates, r.gate(c, p, asks, saved, expires))
+	}
+	r.out.Saved = append(r.out.Saved, saved)
+}
+
+func (r *reader) checkpointStatus(b *block, c record, p *checkpointRead) {
+	switch {
+	case p.old:
+		r.warn(c.file, 0, "block "+b.id+" has a summary since; this checkpoint is an old one", "archive it")
+		return
+	case p.native == failureType:
+		b.Status = pawl.GaveUp
+		b.Why = cmp.Or(c.text("error"), c.text("checkpoint_details", "error"), c.text("checkpoint_details", "reason"), "it failed")
+	case p.native == sessionDeath || p.answer != "":
+		b.Status, b.Why = pawl.Running, "its session died"
+		if p.answer != "" {
+			b.Why = "its session died after the answer"
+		}
+	default:
+		b.Status = pawl.AwaitsGate
+	}
+	b.Native = p.native
+}
+
+// partial returns what was begun and not finished.
+func (r *reader) partial(c record) *format.Partial {
+	v := c.at("current_thread", "partial_work")
+	if v == nil {
+		v = c.at("partial_work")
+	}
+	if v == nil || v.Kind != splice.Map {
+		return nil
+	}
+	w := c.in(v)
+	return &format.Partial{
+		Created: r.paths(c.file, v.Line, w.texts("files_created")), Modified: r.paths(c.file, v.Line, w.texts("files_modified")),
+		Staged: w.truth("staged_changes"), Last: w.text("last_action"),
+	}
+}
+
+// gate returns what the checkpoint asks.
+func (r *reader) gate(c record, p *checkpointRead, asks pawl.GateType, saved format.Checkpoint, expires time.Time) format.Gate {
+	g := format.Gate{Native: p.native, Answer: p.answer}
+	g.Step, g.Item, g.Type, g.Opened, g.Expires = saved.Step, p.thread, asks, saved.Time, expires
+	g.Ask = joinTexts(c.text("awaiting"), c.text("checkpoint_details", "question"), c.text("checkpoint_details", "verification_instructions"),
+		c.text("checkpoint_details", "action"), c.text("checkpoint_details", "instructions"))
+	if g.Ask == "" {
+		g.Ask = cmp.Or(p.name, "The checkpoint says not what it asks.")
+	}
+	g.Expect = c.text("checkpoint_details", "expected_behavior")
+	c.text("checkpoint_details", "gate") // pawl's own mark
+	if asks == pawl.DecisionFor {
+		g.Options = optionsOf(c, "checkpoint_details", "options")
+		g.Default = c.text("checkpoint_details", "default")
+	} else {
+		g.Purpose = pawl.ForImported
+	}
+	g.ID = g.Identify()
+	if p.answer != "" {
+		means := meant(g.Gate, p.answer)
+		g.Means, p.rejected = &means, means.Answer == pawl.Rejected
+	}
+	return g
+}
+
+func joinTexts(texts ...string) string {
+	var all []string
+	for _, t := range texts {
+		if t != "" && !slices.Contains(all, t) {
+			all = append(all, t)
+		}
+	}
+	return strings.Join(all, "\n\n")
+}
+
+// optionsOf returns the names of options: a list of words or of maps, or a map by name.
+func optionsOf(c record, at ...string) []string {
+	v := c.at(at...)
+	switch {
+	case v == nil:
+		return nil
+	case v.Kind == splice.Map:
+		var names []string
+		for _, p := range v.Pairs {
+			names = append(names, p.Key)
+		}
+		return names
+	}
+	names := c.texts(at...)
+	for _, e := range c.records(at...) {
+		if name := cmp.Or(e.text("name"), e.text("id"), e.text("key"), e.text("option"), e.text("label")); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// checkpointFacts reads how far the work is and what was learned.
+func (r *reader) checkpointFacts(c record) {
+	for _, l := range categories {
+		for _, text := range c.texts("warmth", l.key) {
+			r.learn(l.kind, text)
+		}
+	}
+	done, total := c.number("progress", "blocks_complete"), c.number("progress", "blocks_total")
+	if r.out.Position.StepTotal == 0 {
+		r.out.Position.StepTotal = total
+	}
+	if total > 0 {
+		r.fact("checkpoint_blocks", of(done, total))
+	}
+	if done, total := c.number("progress", "threads_complete"), c.number("progress", "threads_total"); total > 0 {
+		r.fact("checkpoint_threads", of(done, total))
+		if r.point.block != "" {
+			b := r.block(r.point.block)
+			b.Done, b.Total = done, total
+		}
+	}
+}

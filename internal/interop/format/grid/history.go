@@ -1,0 +1,170 @@
+package grid
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/lazyregexp"
+)
+
+// subject is the first line of a commit that an agent of The Grid made; only a scope of two digits is a block.
+var subject = lazyregexp.New(`^([a-z]+)\((\d{2})\)!?:\s*(.*)$`)
+
+// keeping are the words of commits that keep The Grid's own files, and are no threads.
+var keeping = lazyregexp.New(`(?i)\b(summary|state)\b`)
+
+// readHistory gives every block that is not complete the commits that name it: its threads, as far as they came.
+func (r *reader) readHistory() {
+	byBlock := map[string][]format.Commit{}
+	for _, c := range slices.Backward(r.log) {
+		if m := subject.FindStringSubmatch(firstLine(c.Message)); m != nil {
+			id := blockID(m[2])
+			byBlock[id] = append(byBlock[id], c)
+			if r.newest.Hash == "" || !c.Time.Before(r.newest.Time) {
+				r.newest, r.newestBlock = c, id
+			}
+		}
+	}
+	for id, commits := range byBlock {
+		r.blockHistory(r.block(id), commits)
+	}
+}
+
+func (r *reader) blockHistory(b *block, commits []format.Commit) {
+	if b.summary != "" { // it says itself which are its commits
+		if last := commits[len(commits)-1].Time; b.undated && !last.IsZero() {
+			b.Ended = last.UTC()
+		}
+		return
+	}
+	b.Commits = append(b.Commits, commits...)
+	if len(b.threads) > 0 && b.threads[0].Status == pawl.ItemIsDone {
+		return
+	}
+	for _, c := range commits {
+		m := subject.FindStringSubmatch(firstLine(c.Message))
+		if m[1] == "docs" && keeping.MatchString(m[3]) {
+			continue
+		}
+		b.fromGit++
+		b.thread(format.Item{
+			ID: b.id + "." + strconv.Itoa(b.fromGit), Name: m[3], Status: pawl.ItemIsDone, Native: "in git", Commit: c.Hash,
+			Outputs: r.paths("git", 0, c.Files),
+		})
+	}
+}
+
+// rebuild says where the work stands where no state says it: from summaries and git.
+func (r *reader) rebuild() {
+	if len(r.blocks) == 0 {
+		return
+	}
+	r.fact("recovered", "true")
+	r.fact("confidence", "medium")
+	r.named("unknown")
+	r.out.Position = pawl.Position{StepTotal: len(r.blocks)}
+	r.out.Status = pawl.StatusInterrupted
+	done := 0
+	for _, b := range r.order() {
+		if b.complete() {
+			done++
+		}
+	}
+	r.out.Percent = 100 * done / len(r.blocks)
+	from := "the summaries"
+	if len(r.log) > 0 {
+		from += " and git"
+	}
+	r.fact("recovered_from", from)
+	r.Find(pawl.Finding{Level: pawl.Warn, What: "there is no state to read; this was rebuilt from what else is there, confidence medium",
+		Where: r.grid + "STATE.md", Evidence: of(done, len(r.blocks)) + " blocks have a summary", Hint: "look at it before you go on"})
+}
+
+// askRebuilt asks a person to look at what was rebuilt before anything is done.
+func (r *reader) askRebuilt() {
+	if r.state.shape != "" || len(r.blocks) == 0 {
+		return
+	}
+	var done, open []string
+	for _, b := range r.order() {
+		if b.complete() {
+			done = append(done, b.id)
+		} else {
+			open = append(open, b.id)
+		}
+	}
+	g := pawl.Gate{Type: pawl.HumanVerify, Purpose: pawl.ForRebuilt, Ask: fmt.Sprintf(
+		"Is this where cluster %s stands? No STATE.md could be read, so that it was rebuilt from %s, confidence medium.\n- complete: %s\n- not complete: %s\n- %s",
+		r.out.Name, r.out.Facts["recovered_from"], orNone(done), orNone(open), r.out.Next), Expect: "Approved, the run goes on from there; rejected, it stops."}
+	g.ID = g.Identify()
+	r.out.Gates = slices.Insert(r.out.Gates, 0, format.Gate{Gate: g, Native: "rebuilt"})
+}
+
+func orNone(ids []string) string { return cmp.Or(strings.Join(ids, ", "), "none") }
+
+// died reports whether a session died without a checkpoint.
+func (r *reader) died() bool {
+	return (r.point == nil || r.point.old) && (r.state.shape == "" || strings.HasPrefix(r.out.Resume, "stale") || strings.EqualFold(r.state.native, "interrupted"))
+}
+
+// lostSession makes the checkpoint that a session did not write before it died: from git and the scratchpad's last entry.
+func (r *reader) lostSession() {
+	b := r.lostBlock()
+	if b == nil {
+		return
+	}
+	last := r.scratch
+	if last == "" && len(b.Commits) > 0 {
+		last = firstLine(b.Commits[len(b.Commits)-1].Message)
+	}
+	if b.Partial == nil {
+		b.Partial = &format.Partial{Last: last}
+	}
+	b.Status, b.Why = pawl.Running, "its session died without a checkpoint"
+	saved := format.Checkpoint{
+		ID: "synthetic", Kind: pawl.CheckpointEmergency, Step: b.ID, Native: sessionDeath, Time: r.lastSign(), Valid: true,
+		Reason: "made from git and the scratchpad, since the session died without one",
+	}
+	for _, t := range b.threads {
+		if t.Status == pawl.ItemIsDone {
+			for _, name := range t.Outputs {
+				saved.Claims = append(saved.Claims, format.Claim{Path: name})
+			}
+		}
+	}
+	r.out.Saved = append(r.out.Saved, saved)
+	r.lost = b
+}
+
+var threadHint = lazyregexp.New(`(?i)\bthread\s+#?(\d{1,3}(?:\.\d{1,3})?)\b`)
+
+// lostBlock returns the block that was worked on: the one that the state names, else the scratchpad or the newest
+// commit, as long as it is not complete. Where there is no state, git must know of its work.
+func (r *reader) lostBlock() *block {
+	ids := []string{r.currentBlock()}
+	if m := affected.FindStringSubmatch(r.scratch); m != nil {
+		ids = append(ids, blockID(m[1]))
+	}
+	ids = append(ids, r.newestBlock)
+	for _, id := range ids {
+		if b := r.blocks[id]; b != nil && !b.complete() && (r.state.shape != "" || b.fromGit > 0) {
+			return b
+		}
+	}
+	return nil
+}
+
+// lastSign returns when somebody last did something that can be seen; times in the future count for nothing.
+func (r *reader) lastSign() time.Time {
+	last := later(r.state.updated, r.beat)
+	if last.IsZero() && r.state.file != nil {
+		last = r.past(r.state.file.Changed.UTC())
+	}
+	return later(last, r.past(r.newest.Time.UTC()))
+}

@@ -1,0 +1,270 @@
+package grid
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/lazyregexp"
+	"pawl/internal/textedit/splice"
+)
+
+// readPlans reads the plans of all blocks: those in plans first, then the copies in the folders of phases.
+func (r *reader) readPlans() {
+	for _, folder := range []string{"plans/", "phases/"} {
+		for _, f := range r.sorted(folder) {
+			switch a := r.classify(f.Path); a.kind {
+			case planFile:
+				r.readPlan(&f, a)
+			case planSummaryFile:
+				r.readPlanSummary(&f)
+			}
+		}
+	}
+}
+
+// sorted returns the files below a folder of the cluster's, by path.
+func (r *reader) sorted(folder string) []format.File {
+	var all []format.File
+	for _, f := range r.files {
+		if strings.HasPrefix(f.Path, r.grid+folder) {
+			all = append(all, f)
+		}
+	}
+	slices.SortFunc(all, func(a, b format.File) int { return strings.Compare(a.Path, b.Path) })
+	return all
+}
+
+func (r *reader) readPlan(f *format.File, a about) {
+	b := r.block(a.block)
+	r.inPhase(b, a.phase)
+	if b.planned {
+		return // a copy
+	}
+	b.planned, b.plan, b.Where = true, strings.TrimPrefix(string(f.Data), "\uFEFF"), f.Path
+	b.Goal = splice.Clip(b.plan, maxText)
+	c, body, ok := r.front(f, false)
+	if ok {
+		r.planFields(b, c)
+	}
+	lines := bodyLines(f.Data, body)
+	for _, s := range splice.Sections(lines) {
+		if b.Name == "" && s.Level == 1 {
+			b.Name = title(s.Title)
+		}
+		if id, name := threadTitle(b.id, s.Title); id != "" {
+			b.thread(format.Item{ID: string(id), Name: name, Status: pawl.ItemPending})
+		}
+	}
+	if b.Name == "" {
+		b.Name = slugName(a.phase)
+	}
+}
+
+func (r *reader) planFields(b *block, c record) {
+	r.checkBlock(b, c, "id")
+	r.checkBlock(b, c, "block")
+	r.named(c.text("cluster"))
+	b.Name = c.text("objective")
+	if name := c.text("name"); name != "" {
+		b.Name = name
+	}
+	if wave := c.number("wave"); wave > 0 {
+		if b.Wave > 0 && b.Wave != wave {
+			r.warn(c.file, c.at("wave").LineOf(), fmt.Sprintf("the master plan has block %s in wave %d; what its own plan says counts", b.id, b.Wave), "")
+		}
+		b.Wave = wave
+	}
+	if needs := c.texts("depends_on"); needs != nil || c.at("depends_on") != nil {
+		b.Needs = []pawl.StepID{}
+		for _, need := range needs {
+			b.Needs = append(b.Needs, pawl.StepIDOf(blockID(need)))
+		}
+	}
+	if phase := c.number("phase"); phase > 0 {
+		b.phase = phase
+	}
+	if v := c.at("files_modified"); v != nil { // a fact too, for who does it
+		b.named, b.namedAt = r.paths(c.file, v.Line, v.Texts()), format.Where(c.file, v.Line)
+	}
+	c.rest(b.facts(), "plan")
+}
+
+// checkBlock says where a file's own block is another one than that of its name.
+func (r *reader) checkBlock(b *block, c record, key string) {
+	if id := c.block(key); id != "" && id != b.id {
+		r.warn(c.file, c.at(key).LineOf(), "it says that it is about block "+id+", but its name says "+b.id+", which counts", "")
+	}
+}
+
+func (b *block) facts() map[string]string {
+	if b.Facts == nil {
+		b.Facts = map[string]string{}
+	}
+	return b.Facts
+}
+
+// inPhase notes the phase whose folder speaks of a block.
+func (r *reader) inPhase(b *block, folder string) {
+	m := phaseName.FindStringSubmatch(folder)
+	if m == nil {
+		return
+	}
+	if n, err := strconv.Atoi(m[1]); err == nil && b.phase == 0 {
+		b.phase = n
+		if r.phases[n] == "" {
+			r.phases[n] = slugName(folder)
+		}
+	}
+}
+
+// slugName returns the words of a folder's name: 01-dark-mode is "dark mode".
+func slugName(folder string) string {
+	if m := phaseName.FindStringSubmatch(folder); m != nil {
+		return strings.ReplaceAll(m[2], "-", " ")
+	}
+	return ""
+}
+
+var titleLead = lazyregexp.New(`^(?i)(?:block|plan)\s+[\w.]+\s*[:—–-]\s*`)
+
+// title returns what a heading says without "Block 01:" before it and "Summary" behind.
+func title(text string) string {
+	text = titleLead.ReplaceAllString(text, "")
+	return strings.TrimSpace(strings.TrimSuffix(text, " Summary"))
+}
+
+var threadLead = lazyregexp.New(`^(?i)thread\s+([\d.]*\d)\s*[:—–-]?\s*(.*)$`)
+
+// threadTitle returns the thread that a heading is about.
+func threadTitle(block, text string) (pawl.ItemID, string) {
+	m := threadLead.FindStringSubmatch(text)
+	if m == nil {
+		return "", ""
+	}
+	return threadID(block, m[1]), m[2]
+}
+
+// thread adds a thread to a block, or adds what is new of it.
+func (b *block) thread(t format.Item) {
+	i, known := b.index[t.ID]
+	if !known {
+		if b.index == nil {
+			b.index = map[string]int{}
+		}
+		b.index[t.ID] = len(b.threads)
+		b.threads = append(b.threads, t)
+		return
+	}
+	old := &b.threads[i]
+	if t.Status != pawl.ItemPending || old.Status == pawl.ItemPending {
+		old.Status, old.Native = t.Status, t.Native
+	}
+	old.Name, old.Commit = cmp.Or(t.Name, old.Name), cmp.Or(t.Commit, old.Commit)
+	if len(t.Outputs) > 0 {
+		old.Outputs = t.Outputs
+	}
+}
+
+// sortThreads brings the threads into the order of their numbers.
+func (b *block) sortThreads() {
+	slices.SortStableFunc(b.threads, func(x, y format.Item) int {
+		return cmp.Compare(threadNumber(pawl.ItemID(x.ID)), threadNumber(pawl.ItemID(y.ID)))
+	})
+	for i, t := range b.threads {
+		b.index[t.ID] = i
+	}
+}
+
+// readPlanSummary reads the master plan: which blocks there are, in which waves.
+func (r *reader) readPlanSummary(f *format.File) {
+	name, _ := strings.CutSuffix(path.Base(f.Path), planSummary)
+	c, body, ok := r.front(f, false)
+	if ok {
+		r.named(c.text("cluster"))
+		if waves := c.at("wave_structure"); waves != nil && waves.Kind == splice.Map {
+			for _, p := range waves.Pairs {
+				r.inWave(blockNumber(p.Key), p.Value.Texts())
+			}
+			c.used[waves] = true
+		}
+		r.out.Goal = cmp.Or(c.text("goal"), c.text("objective"))
+		c.rest(r.out.Facts, "plan")
+	}
+	r.named(name)
+	for _, s := range splice.Sections(bodyLines(f.Data, body)) {
+		if m := waveTitle.FindStringSubmatch(s.Title); m != nil {
+			r.inWave(blockNumber(m[1]), blocksIn(splice.Join(s.Lead())))
+		}
+	}
+}
+
+var (
+	waveTitle  = lazyregexp.New(`^(?i)wave\s+(\d+)\b`)
+	blockInRow = lazyregexp.New(`(?i)\bblock[\s-]+(\d{1,4})\b`)
+)
+
+func blocksIn(text string) []string {
+	var ids []string
+	for _, m := range blockInRow.FindAllStringSubmatch(text, -1) {
+		ids = append(ids, m[1])
+	}
+	return ids
+}
+
+func blockNumber(text string) int {
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+func (r *reader) inWave(wave int, ids []string) {
+	for _, id := range ids {
+		if id = blockID(id); id != "" && wave > 0 {
+			if b := r.block(id); b.Wave == 0 {
+				b.Wave = wave
+			}
+		}
+	}
+}
+
+// needsOfWaves has the blocks of a wave need all those of the wave before it in their phase, beside what their plans say.
+func (r *reader) needsOfWaves() {
+	type wave struct{ phase, number int }
+	waves := map[wave][]pawl.StepID{}
+	for _, b := range r.order() {
+		if b.Wave > 0 {
+			waves[wave{b.phase, b.Wave}] = append(waves[wave{b.phase, b.Wave}], b.ID)
+		}
+	}
+	for _, b := range r.blocks {
+		if b.Wave == 0 {
+			continue
+		}
+		before := wave{b.phase, b.Wave - 1}
+		for before.number > 0 && waves[before] == nil { // plans may leave a number out
+			before.number--
+		}
+		needs := append([]pawl.StepID{}, b.Needs...)
+		for _, id := range waves[before] {
+			if !slices.Contains(b.Needs, id) {
+				needs = append(needs, id)
+			}
+		}
+		b.Needs = needs
+	}
+}
+
+// named takes a name for the run where none is known yet.
+func (r *reader) named(name string) {
+	if name != "" && !strings.EqualFold(name, "unknown") && r.out.Name == "" {
+		r.out.Name = name
+	}
+}

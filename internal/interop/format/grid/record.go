@@ -1,0 +1,158 @@
+package grid
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// record is what a file says in YAML. What is asked for counts as understood; the rest is kept as facts.
+type record struct {
+	r    *reader
+	file string
+	root *splice.Value
+	used map[*splice.Value]bool
+}
+
+// front reads the front matter of a file, or all of it where it is YAML without fences. ok is false where it has neither.
+func (r *reader) front(f *format.File, bare bool) (c record, body splice.Part, ok bool) {
+	part, body, closed, found := splice.Front(f.Data)
+	switch {
+	case found && !closed:
+		r.warn(f.Path, part.Line, "the front matter has no end", "add a line with three dashes behind it")
+	case !found && !bare:
+		return record{}, splice.Whole(f.Data), false
+	case !found:
+		part, body = splice.Whole(f.Data), splice.Part{From: len(f.Data), To: len(f.Data)}
+	}
+	c = record{r: r, file: f.Path, used: map[*splice.Value]bool{}}
+	y, err := splice.ReadYAML(f.Data, part)
+	if syntax, bad := errors.AsType[*splice.SyntaxError](err); bad {
+		c.root = splice.Scan(f.Data, part)
+		r.warn(f.Path, syntax.Line, "this is not YAML ("+syntax.Why+"); it was read line by line", "put the value in quotes")
+	} else {
+		c.root = y.Root
+	}
+	for key, line := range c.root.Twice() {
+		r.warn(f.Path, line, fmt.Sprintf("the key %q is there more than once; the last one counts", key), "take the others out")
+	}
+	return c, body, len(c.root.Pairs) > 0 || found
+}
+
+// at returns the value at a path of keys.
+func (c record) at(path ...string) *splice.Value { return c.root.Get(path...) }
+
+// text returns a scalar; empty where there is none.
+func (c record) text(path ...string) string {
+	v := c.at(path...)
+	if text := v.Says(); text != "" && !strings.EqualFold(text, "none") {
+		c.used[v] = true
+		return text
+	}
+	return ""
+}
+
+// texts returns a list of scalars, or the one that stands in its place.
+func (c record) texts(path ...string) []string {
+	v := c.at(path...)
+	texts := v.Texts()
+	if len(texts) > 0 {
+		c.used[v] = true
+	}
+	return texts
+}
+
+// number returns a count; 0 where there is none.
+func (c record) number(path ...string) int {
+	v := c.at(path...)
+	text := strings.TrimSuffix(v.Says(), "%")
+	switch {
+	case v != nil && v.Kind != splice.Scalar:
+		c.r.warn(c.file, v.Line, strings.Join(path, ".")+" is no number", "")
+		return 0
+	case text == "":
+		return 0
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || n < 0 || n > 1e9 {
+		c.r.warn(c.file, v.LineOf(), fmt.Sprintf("%s is no number: %q", strings.Join(path, "."), text), "")
+		return 0
+	}
+	c.used[v] = true
+	return int(n)
+}
+
+// truth returns whether a scalar says yes.
+func (c record) truth(path ...string) bool {
+	switch strings.ToLower(c.text(path...)) {
+	case "true", "yes", "on", "y":
+		return true
+	}
+	return false
+}
+
+// time returns a time; the zero one where there is none.
+func (c record) time(path ...string) time.Time {
+	v := c.at(path...)
+	text := c.text(path...)
+	if text == "" {
+		return time.Time{}
+	}
+	return c.r.time(c.file, v.LineOf(), text)
+}
+
+// block returns the id of a block.
+func (c record) block(path ...string) string { return blockID(c.text(path...)) }
+
+// records returns the maps of a list.
+func (c record) records(path ...string) []record {
+	v := c.at(path...)
+	if v == nil || v.Kind != splice.List {
+		return nil
+	}
+	var all []record
+	for _, item := range v.Items {
+		if item.Kind == splice.Map {
+			all = append(all, c.in(item))
+		}
+	}
+	return all
+}
+
+// in returns a value of the record as one of its own.
+func (c record) in(v *splice.Value) record {
+	return record{r: c.r, file: c.file, root: v, used: c.used}
+}
+
+// rest adds to facts what nobody asked for, by its path.
+func (c record) rest(facts map[string]string, prefix string) { c.keep(facts, prefix, c.root) }
+
+func (c record) keep(facts map[string]string, name string, v *splice.Value) {
+	switch {
+	case v == nil || c.used[v]:
+	case v.Kind == splice.Map:
+		for _, p := range v.Pairs {
+			c.keep(facts, name+"."+p.Key, p.Value)
+		}
+	case v.Kind == splice.List && len(v.Texts()) == len(v.Items):
+		if len(v.Items) > 0 {
+			facts[name] = strings.Join(v.Texts(), "; ")
+		}
+	case v.Kind == splice.List:
+		for i, item := range v.Items {
+			c.keep(facts, name+"."+strconv.Itoa(i+1), item)
+		}
+	case v.Says() != "":
+		facts[name] = v.Says()
+	}
+}
+
+func (r *reader) warn(file string, line int, what, hint string) {
+	r.Find(pawl.Finding{Level: pawl.Warn, What: what, Where: format.Where(file, line), Hint: hint})
+}

@@ -1,0 +1,401 @@
+package grid
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pawl"
+	"pawl/internal/interop/format"
+)
+
+// judge says where the work stands and where it goes on, once everything is read.
+func (r *reader) judge() {
+	if r.state.shape == "" {
+		r.rebuild()
+	} else {
+		r.count()
+	}
+	if r.out.Name == "" && (len(r.blocks) > 0 || r.point != nil || r.state.shape != "") {
+		r.out.Name = "unknown"
+	}
+	for _, b := range r.blocks {
+		b.sortThreads()
+	}
+	r.placeBlocks()
+	r.needsOfWaves()
+	r.judgeStatus()
+	if r.died() {
+		r.lostSession()
+	}
+	r.current()
+	r.resumePoint()
+	r.askRebuilt()
+	r.phasesOut()
+	r.prompt()
+}
+
+// judgeStatus says whether the run may be resumed, by The Grid's rule, with its holes filled.
+func (r *reader) judgeStatus() {
+	if r.state.shape == "" {
+		r.out.Resume = "no state"
+		if len(r.blocks) > 0 {
+			r.out.Resume = "rebuilt: a person is to look at it first"
+		}
+		r.waiting()
+		return
+	}
+	r.out.Native = r.state.native
+	r.out.Status = runStatus(r.state.native)
+	if r.state.shape == proseShape {
+		r.proseStatus()
+	}
+	age := r.now.Sub(r.lastSign())
+	switch {
+	case r.out.Status == pawl.StatusCompleted:
+		r.out.Resume = "nothing to do"
+		r.unfinished()
+	case r.out.Status == pawl.StatusFailed:
+		r.out.Resume = "failed: try it again, go back, or do it by hand"
+	case r.out.Status == pawl.StatusActive && r.lastSign().IsZero():
+		r.out.Status, r.out.Resume = pawl.StatusInterrupted, "stale: nothing says when it last lived"
+	case r.out.Status == pawl.StatusActive && age <= tenMinutes:
+		r.out.Resume = "still active: do not resume"
+	case r.out.Status == pawl.StatusActive:
+		r.out.Status, r.out.Resume = pawl.StatusInterrupted, fmt.Sprintf("stale: its last sign of life is %s old", hours(age))
+	default:
+		r.out.Resume = "resumable"
+	}
+	r.waiting()
+}
+
+func hours(d interface{ Minutes() float64 }) string {
+	minutes := int(d.Minutes())
+	if minutes < 120 {
+		return strconv.Itoa(minutes) + " minutes"
+	}
+	if minutes < 48*60 {
+		return strconv.Itoa(minutes/60) + " hours"
+	}
+	return strconv.Itoa(minutes/60/24) + " days"
+}
+
+// proseStatus returns what a state in prose says: its words are about a block or a phase, not about the run.
+func (r *reader) proseStatus() {
+	word := strings.ToLower(r.state.native)
+	switch {
+	case len(r.pending()) == 0 && len(r.blocks) > 0 && len(r.blocks) >= r.out.Position.StepTotal:
+		r.out.Status = pawl.StatusCompleted
+	case strings.Contains(word, "progress") || word == "planning":
+		r.out.Status = pawl.StatusActive
+	case strings.Contains(word, "complete") || strings.HasPrefix(word, "ready"):
+		r.out.Status = pawl.StatusInterrupted
+	}
+}
+
+// unfinished says where a run that calls itself completed has blocks that are not.
+func (r *reader) unfinished() {
+	for _, b := range r.pending() {
+		r.warn(r.state.file.Path, 0, "it says completed, but block "+b.id+" has no summary", "")
+	}
+}
+
+// waiting makes a run that is not alive one that waits for a person, where its checkpoint is open.
+func (r *reader) waiting() {
+	p := r.point
+	if p == nil || p.old || r.out.Status == pawl.StatusCompleted || strings.HasPrefix(r.out.Resume, "still active") {
+		return
+	}
+	switch open := gateType(p.native) != "" && p.answer == ""; {
+	case open && p.outdated:
+		r.out.Resume = "its checkpoint has expired: ask again"
+		r.out.Status = pawl.StatusWaiting
+	case open:
+		r.out.Status, r.out.Resume = pawl.StatusWaiting, "waits for a person: "+firstLine(r.out.Gates[len(r.out.Gates)-1].Ask)
+	case p.native == failureType:
+		r.out.Status, r.out.Resume = pawl.StatusFailed, "failed: try it again, go back, or do it by hand"
+	default:
+		r.out.Status = pawl.StatusInterrupted
+		if !strings.HasPrefix(r.out.Resume, "stale") {
+			r.out.Resume = "resumable"
+		}
+	}
+}
+
+// placeBlocks gives every block without a phase that of the block before it, but the one that is worked on that of the
+// state.
+func (r *reader) placeBlocks() {
+	p, at := r.out.Position, r.currentBlock()
+	if r.point != nil && r.point.block != "" {
+		at = r.point.block
+	}
+	if p.Phase > 0 {
+		r.phases[p.Phase] = cmp.Or(p.PhaseName, r.phases[p.Phase]) // a folder's name may be its block's
+	}
+	before := 0
+	if numbers := slices.Sorted(maps.Keys(r.phases)); len(numbers) > 0 {
+		before = numbers[0]
+	}
+	for _, b := range r.order() {
+		if b.phase == 0 && b.id == at && p.Phase > before {
+			b.phase = p.Phase
+		}
+		if b.phase == 0 {
+			b.phase = before
+		}
+		before = b.phase
+	}
+}
+
+// current marks the block that the state says is worked on.
+func (r *reader) current() {
+	b := r.blocks[r.currentBlock()]
+	r.skipped(b)
+	if b == nil || b.Status != pawl.Pending || r.out.Status == pawl.StatusCompleted {
+		return
+	}
+	if r.state.shape != proseShape && r.state.shape != "" && !strings.EqualFold(r.state.native, "initialized") {
+		b.Status = pawl.Running
+	}
+}
+
+// skipped says which blocks before the one that is worked on nothing says anything of.
+func (r *reader) skipped(at *block) {
+	if at == nil || r.state.shape == proseShape || r.state.shape == "" || len(at.Needs) > 0 {
+		return
+	}
+	var ids []string
+	for _, b := range r.pending() {
+		if b.Status == pawl.Pending && blockOrder(b.id, at.id) < 0 {
+			ids = append(ids, b.id)
+		}
+	}
+	if len(ids) > 0 {
+		r.warn(r.state.file.Path, 0, "the state is at block "+at.id+", but nothing shows that these are complete: "+strings.Join(ids, ", "),
+			"they count as pending; look whether their work is there")
+	}
+}
+
+// currentBlock returns the id of the block that the state is at. It counts them through, or within the phase.
+func (r *reader) currentBlock() string {
+	p := r.out.Position
+	if p.Phase == 0 || p.StepTotal == 0 || p.Step == 0 || p.StepTotal >= len(r.blocks) {
+		return r.state.block
+	}
+	var inPhase []*block
+	for _, b := range r.order() {
+		if b.phase == p.Phase {
+			inPhase = append(inPhase, b)
+		}
+	}
+	if len(inPhase) == p.StepTotal && p.Step <= len(inPhase) {
+		return inPhase[p.Step-1].id
+	}
+	return r.state.block
+}
+
+// resumePoint says where to go on: behind or at a checkpoint, at the thread where a session died, else at the next block
+// of the wave, else at the next wave. It is the first block that is not complete, and not one more than the last that is.
+func (r *reader) resumePoint() {
+	var next *block
+	switch open := r.pending(); {
+	case r.out.Status == pawl.StatusCompleted:
+		r.out.Next = "nothing to do"
+		r.out.Position.Complete = true
+		return
+	case r.point != nil && !r.point.old && r.point.block != "":
+		next = r.block(r.point.block)
+		r.out.Next, r.next = r.afterCheckpoint(next)
+	case r.lost != nil:
+		next = r.lost
+		r.out.Next, r.next = r.afterDeath(next)
+	case len(open) == 0 && len(r.blocks) > 0:
+		r.out.Next = "all blocks are complete; the mission can be closed"
+		return
+	case len(open) > 0:
+		next = r.firstReady(open)
+		r.out.Next = r.nextBlock(next)
+	default:
+		return
+	}
+	r.setPosition(next)
+}
+
+// firstReady returns the first open block whose needs are met: one of the earliest wave, the one at work before others.
+func (r *reader) firstReady(open []*block) *block {
+	ready := slices.Clone(open)
+	slices.SortStableFunc(ready, func(a, b *block) int {
+		return cmp.Or(cmp.Compare(a.phase, b.phase), cmp.Compare(a.Wave, b.Wave), cmp.Compare(running(b), running(a)))
+	})
+	return ready[0]
+}
+
+func running(b *block) int {
+	if b.Status == pawl.Running {
+		return 1
+	}
+	return 0
+}
+
+// nextBlock says which block is next, and why.
+func (r *reader) nextBlock(b *block) string {
+	done, wave := 0, 0
+	for _, other := range r.order() {
+		if other.phase == b.phase && other.Wave == b.Wave {
+			wave++
+			if other.complete() {
+				done++
+			}
+		}
+	}
+	switch {
+	case b.Status == pawl.Running:
+		return "go on with block " + b.label()
+	case b.Wave > 1 && done == 0:
+		return fmt.Sprintf("wave %d is complete: begin wave %d with block %s", b.Wave-1, b.Wave, b.label())
+	case b.Wave > 0:
+		return fmt.Sprintf("next block of wave %d (%s done): block %s", b.Wave, of(done, wave), b.label())
+	}
+	return "next: block " + b.label()
+}
+
+func (b *block) label() string {
+	if b.Name == "" {
+		return b.id
+	}
+	return b.id + ", " + b.Name
+}
+
+// afterCheckpoint says how to go on from a checkpoint, by its type, and returns the thread to go on with.
+func (r *reader) afterCheckpoint(b *block) (string, pawl.ItemID) {
+	p := r.point
+	at := "thread " + string(p.thread) + " of block " + b.label()
+	if p.thread == "" {
+		at = "block " + b.label()
+	}
+	switch native := p.native; {
+	case native == failureType:
+		return at + " failed: a person chooses to try it again, to go back, or to do it by hand", p.thread
+	case native == sessionDeath:
+		return "go on with " + at + ", where the session died", p.thread
+	case p.answer == "" && gateType(native) == pawl.DecisionFor:
+		return at + " waits for a decision", p.thread
+	case p.answer == "" && gateType(native) == pawl.HumanAction:
+		return at + " waits for a person to act", p.thread
+	case p.answer == "":
+		return at + " waits for a person's approval", p.thread
+	case gateType(native) == pawl.DecisionFor:
+		return "go on with " + at + "; the person chose: " + firstLine(p.answer), p.thread
+	case p.rejected:
+		return "go on with " + at + "; the person was not content: " + firstLine(p.answer), p.thread
+	}
+	if i, known := b.index[string(p.thread)]; known {
+		b.threads[i].Status = pawl.ItemIsDone
+	}
+	next := b.threadAfter(p.thread)
+	if next == "" {
+		return at + " was approved, and is the last one: close block " + b.id, ""
+	}
+	return "go on with thread " + string(next) + " of block " + b.label() + ": the checkpoint before it was approved", next
+}
+
+// threadAfter returns the first thread behind one that is not done; empty where there is none.
+func (b *block) threadAfter(id pawl.ItemID) pawl.ItemID {
+	behind := false
+	for _, t := range b.threads {
+		if behind && t.Status != pawl.ItemIsDone {
+			return pawl.ItemID(t.ID)
+		}
+		behind = behind || pawl.ItemID(t.ID) == id
+	}
+	if n := threadNumber(id); n > 0 && n < b.Total {
+		return threadID(b.id, strconv.Itoa(n+1))
+	}
+	return ""
+}
+
+// afterDeath says how to go on where a session died without a checkpoint.
+func (r *reader) afterDeath(b *block) (string, pawl.ItemID) {
+	done := 0
+	for _, t := range b.threads {
+		if t.Status == pawl.ItemIsDone {
+			done++
+		}
+	}
+	next := threadID(b.id, strconv.Itoa(done+1))
+	if m := threadHint.FindStringSubmatch(r.scratch); m != nil {
+		if hinted := threadID(b.id, m[1]); threadNumber(hinted) > done && strings.HasPrefix(string(hinted), b.id+".") {
+			next = hinted
+		}
+	}
+	b.thread(format.Item{ID: string(next), Status: pawl.ItemRunning})
+	text := "go on with block " + b.label() + ", thread " + string(next) + ": the session died without a checkpoint"
+	if done > 0 {
+		text += fmt.Sprintf("; git shows %d threads done", done)
+	}
+	return text, next
+}
+
+// setPosition makes the position that of the block to go on with.
+func (r *reader) setPosition(b *block) {
+	p := &r.out.Position
+	p.StepID, p.StepName = b.ID, b.Name
+	if n, err := strconv.Atoi(b.id); err == nil {
+		p.Step = n
+	}
+	p.StepTotal = max(p.StepTotal, len(r.blocks))
+	if b.phase > 0 {
+		p.Phase = b.phase
+		p.PhaseName = cmp.Or(r.phases[b.phase], p.PhaseName)
+	}
+	p.PhaseTotal = max(p.PhaseTotal, len(r.phases))
+	if b.Wave > 0 {
+		p.Wave = b.Wave
+		for _, other := range r.blocks {
+			p.WaveTotal = max(p.WaveTotal, other.Wave)
+		}
+	}
+	if n := threadNumber(r.next); n > 0 {
+		p.Item = n
+	}
+	p.ItemTotal = max(p.ItemTotal, b.Total, len(b.threads))
+	if b.fromGit > 0 && p.ItemTotal <= len(b.threads) {
+		p.ItemTotal = 0 // git knows what was done, not what is to come
+	}
+}
+
+// phasesOut gives out the blocks by phase.
+func (r *reader) phasesOut() {
+	byPhase := map[int][]*block{}
+	for _, b := range r.order() {
+		byPhase[b.phase] = append(byPhase[b.phase], b)
+	}
+	for _, n := range slices.Sorted(maps.Keys(byPhase)) {
+		phase := format.Phase{Name: cmp.Or(r.phases[n], r.out.Name)}
+		for _, b := range byPhase[n] {
+			phase.Steps = append(phase.Steps, r.stepOut(b))
+		}
+		r.out.Phases = append(r.out.Phases, phase)
+	}
+}
+
+func (r *reader) stepOut(b *block) format.Step {
+	s := b.Step
+	s.Items = slices.Clone(b.threads)
+	for i := range s.Items {
+		if b.complete() && b.summary != "" && s.Items[i].Status == pawl.ItemPending {
+			s.Items[i].Status = pawl.ItemIsDone // only its plan names it, and the block is complete
+		}
+	}
+	s.Name = cmp.Or(s.Name, "Block "+b.id)
+	if r.next != "" && (r.point != nil && b.id == r.point.block || b == r.lost) {
+		s.Resume = r.out.Next
+		if b.Status == pawl.AwaitsGate {
+			s.Resume = "a person was asked about thread " + string(r.next) + "; go on by what they answered"
+		}
+	}
+	return s
+}

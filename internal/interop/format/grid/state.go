@@ -1,0 +1,213 @@
+package grid
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// The shapes of STATE.md.
+const (
+	frontShape = "front matter"
+	bareShape  = "YAML"
+	proseShape = "prose"
+)
+
+// stateRead is what STATE.md says.
+type stateRead struct {
+	file    *format.File
+	shape   string // empty: there is none, or it cannot be read
+	native  string // status
+	updated time.Time
+	block   string // normalised; empty: not said
+}
+
+// readState reads STATE.md in any of its shapes. Where there is none, what a write of it left over is read instead.
+func (r *reader) readState() {
+	f, left := r.file("STATE.md"), r.file("STATE.md.tmp")
+	switch {
+	case left != nil && f == nil:
+		r.warn(left.Path, 0, "STATE.md is missing; what a write of it left over was read", "")
+		f = left
+	case left != nil:
+		r.warn(left.Path, 0, "a write of STATE.md was cut off; what it left over was not read", "remove it")
+	case f == nil:
+		return
+	}
+	r.state.file = f
+	r.state.shape = r.shapeOf(f)
+	switch r.state.shape {
+	case "":
+		r.Find(pawl.Finding{Level: pawl.Bad, What: "this is no state: neither YAML with a position nor the headings of The Grid", Where: f.Path,
+			Hint: "it was rebuilt from the summaries; look at it before you go on"})
+	case proseShape:
+		r.readProse(f)
+	default:
+		c, _, _ := r.front(f, true)
+		r.readFields(c)
+	}
+	r.fact("state_shape", r.state.shape)
+}
+
+// shapeOf returns the shape of a STATE.md.
+func (r *reader) shapeOf(f *format.File) string {
+	if isProse(f.Data) {
+		return proseShape
+	}
+	quiet := &reader{now: r.now}
+	c, _, ok := quiet.front(f, true)
+	_, _, _, fenced := splice.Front(f.Data)
+	switch {
+	case !ok || c.at("status") == nil && c.at("position") == nil && c.at("cluster") == nil:
+		return ""
+	case fenced:
+		return frontShape
+	}
+	return bareShape
+}
+
+// readFields reads the fields of a state in YAML.
+func (r *reader) readFields(c record) {
+	r.out.Name = cmp.Or(c.text("cluster"), r.out.Name)
+	r.out.ID = c.text("session_id")
+	r.state.native = c.text("status")
+	r.out.Created, r.out.Updated = c.time("created_at"), c.time("updated_at")
+	r.state.updated = r.past(r.out.Updated)
+	r.readPosition(c)
+	r.out.Percent = min(c.number("progress_percent"), 100)
+	r.out.Mode = r.mode(c.file, c.at("mode").LineOf(), c.text("mode"))
+	for _, key := range []string{"energy_remaining", "error", "last_checkpoint"} {
+		r.fact(key, c.text(key))
+	}
+	for _, key := range []string{"cluster", "session_id", "status", "created_at", "updated_at", "mode"} {
+		switch v := c.at(key); {
+		case v != nil && v.Kind != splice.Scalar:
+			r.warn(c.file, v.Line, key+" is no text", "")
+		case c.text(key) == "" && (key == "cluster" || key == "status"):
+			r.warn(c.file, c.root.Line, "there is no "+key, "")
+		}
+	}
+	if word := r.state.native; word != "" && !statusKnown(word) {
+		r.warn(c.file, c.at("status").LineOf(), splice.Quote(word)+" is no status; it was taken for interrupted", "")
+	}
+	c.rest(r.out.Facts, "state")
+}
+
+func (r *reader) mode(file string, line int, word string) pawl.Mode {
+	switch mode := pawl.Mode(word); mode {
+	case pawl.Guided, pawl.Autopilot, pawl.HandsOn, "":
+		return mode
+	}
+	r.warn(file, line, splice.Quote(word)+" is no mode: guided, autopilot or hands_on", "")
+	return ""
+}
+
+// readPosition reads the position, which may stand at the top where the indentation was lost.
+func (r *reader) readPosition(c record) {
+	p := c
+	if inner := c.at("position"); inner != nil && inner.Kind == splice.Map {
+		p = c.in(inner)
+	} else if inner != nil && (inner.Says() != "" || inner.Kind == splice.List) {
+		r.warn(c.file, inner.Line, "position is no map with phase, block, wave and thread", "")
+	}
+	r.out.Position = pawl.Position{
+		Phase: p.number("phase"), PhaseTotal: p.number("phase_total"), PhaseName: p.text("phase_name"),
+		Step: p.number("block"), StepTotal: p.number("block_total"), Wave: p.number("wave"), WaveTotal: p.number("wave_total"),
+		Item: p.number("thread"), ItemTotal: p.number("thread_total"),
+	}
+	r.fact("thread_name", p.text("thread_name"))
+	r.state.block = p.block("block")
+}
+
+// runStatus returns what a state's word for the run says. Active means that a session may be at it: see judge.
+func runStatus(word string) pawl.RunStatus {
+	switch strings.ToLower(word) {
+	case "active", "initialized", "resumed", "in_progress", "in progress", "running":
+		return pawl.StatusActive
+	case "checkpoint", "waiting":
+		return pawl.StatusWaiting
+	case "completed", "complete", "done":
+		return pawl.StatusCompleted
+	case "failed", "failure":
+		return pawl.StatusFailed
+	case "paused":
+		return pawl.StatusPaused
+	}
+	return pawl.StatusInterrupted
+}
+
+// statusKnown reports whether a word is one of The Grid's for a run, or one that is used for it.
+func statusKnown(word string) bool {
+	return runStatus(word) != pawl.StatusInterrupted || slices.Contains([]string{"interrupted", "stale", "stopped"}, strings.ToLower(word))
+}
+
+// readWaves reads WAVE_STATUS.md, in the shape that pawl gives it: the document names the file and no more.
+func (r *reader) readWaves() {
+	f := r.file("WAVE_STATUS.md")
+	if f == nil {
+		return
+	}
+	c, body, ok := r.front(f, true)
+	if ok {
+		for _, e := range c.records("waves") {
+			r.inWave(e.number("wave"), e.texts("blocks"))
+			for _, id := range e.texts("skipped") {
+				if b := r.block(blockID(id)); b.Status == pawl.Pending {
+					b.Status = pawl.Skipped
+				}
+			}
+			e.text("status")
+			e.number("phase")
+		}
+		c.text("cluster")
+		c.time("updated_at")
+		c.rest(r.out.Facts, "waves")
+	}
+	for _, s := range splice.Sections(bodyLines(f.Data, body)) {
+		if m := waveTitle.FindStringSubmatch(s.Title); m != nil {
+			r.inWave(blockNumber(m[1]), blocksIn(splice.Join(s.Lead())))
+		}
+	}
+}
+
+// pending returns the blocks that are not complete: those that are named anywhere and, where the state numbers them
+// through, those that it counts and nothing names.
+func (r *reader) pending() []*block {
+	var open []*block
+	for _, b := range r.order() {
+		if !b.complete() && b.Status != pawl.Skipped {
+			open = append(open, b)
+		}
+	}
+	return open
+}
+
+// count makes the blocks known that the state counts, where it numbers all of them through.
+func (r *reader) count() {
+	total := r.out.Position.StepTotal
+	const most = 999
+	numbered := slices.Collect(func(yield func(string) bool) {
+		for id := range r.blocks {
+			if _, ok := onlyDigits(id); ok && !yield(id) {
+				return
+			}
+		}
+	})
+	if total < 1 || total > most || len(r.blocks) >= total || len(numbered) != len(r.blocks) {
+		return
+	}
+	for _, id := range numbered {
+		if blockNumber(id) > total {
+			return // it counts something else: the blocks of one phase
+		}
+	}
+	for n := 1; n <= total; n++ {
+		r.block(fmt.Sprintf("%02d", n))
+	}
+}

@@ -1,0 +1,308 @@
+package grid
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/lazyregexp"
+	"pawl/internal/textedit/splice"
+)
+
+// readSummaries reads the records of blocks: in the folders of phases, in the cluster's folder and beside it.
+func (r *reader) readSummaries() {
+	all := slices.Clone(r.files)
+	slices.SortFunc(all, func(a, b format.File) int {
+		return cmp.Or(cmp.Compare(r.rank(a.Path), r.rank(b.Path)), strings.Compare(a.Path, b.Path))
+	})
+	for _, f := range all {
+		if a := r.classify(f.Path); a.kind == summaryFile && a.block != "" {
+			r.readSummary(&f, a)
+		}
+	}
+}
+
+// rank orders the places of summaries, the one that the document names first.
+func (r *reader) rank(name string) int {
+	switch {
+	case strings.HasPrefix(name, r.grid+"phases/"):
+		return 0
+	case strings.HasPrefix(name, r.grid):
+		return 1
+	}
+	return 2
+}
+
+func (r *reader) readSummary(f *format.File, a about) {
+	b := r.block(a.block)
+	r.inPhase(b, a.phase)
+	if b.summary != "" {
+		if !slices.Equal(r.files.Find(b.summary).Data, f.Data) {
+			r.warn(f.Path, 0, "there is another summary of block "+b.id+" in "+b.summary+", which counts", "keep one of them")
+		}
+		return
+	}
+	if why := hollow(f.Data); why != "" {
+		b.Where, b.Resume = f.Path, f.Path+" proves nothing: "+why+". Look first at what is there of the work."
+		r.warn(f.Path, max(len(splice.Lines(f.Data)), 1), "block "+b.id+" has a summary that proves nothing: "+why, "write it to its end, or remove it")
+		return
+	}
+	b.summary, b.Where, b.Resume = f.Path, format.Where(f.Path, 1), ""
+	c, body, _ := r.front(f, false)
+	b.Status, b.Native = stepStatus(c.text("status"), pawl.Done), c.text("status")
+	b.Ended = c.time("completed_at")
+	if b.Ended.IsZero() && b.Status == pawl.Done {
+		b.Ended, b.undated = f.Changed.UTC(), true
+	}
+	r.checkBlock(b, c, "block")
+	r.named(c.text("cluster"))
+	r.summaryCommits(b, c)
+	r.summaryClaims(b, c)
+	r.summaryNeeds(b, c)
+	r.summaryLessons(c)
+	r.summaryBody(b, f, body)
+	c.rest(b.facts(), "summary")
+}
+
+// hollow returns why a summary is none: nothing is in it, or it was cut off in its front matter. Empty: it is one.
+func hollow(data []byte) string {
+	_, body, closed, found := splice.Front(data)
+	switch {
+	case bytes.IndexFunc(data, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }) < 0:
+		return "there is nothing in it"
+	case found && !closed && body.From == len(data):
+		return "it is cut off in its front matter"
+	}
+	return ""
+}
+
+// stepStatus returns what a word of The Grid says of a block; absent, where the word is missing.
+func stepStatus(word string, absent pawl.StepStatus) pawl.StepStatus {
+	switch word = strings.ToLower(strings.Fields(word + " -")[0]); word {
+	case "complete", "completed", "done", "verified":
+		return pawl.Done
+	case "failed", "failure", "error":
+		return pawl.GaveUp
+	case "partial", "in_progress", "in-progress", "active", "running", "interrupted", "checkpoint", "blocked":
+		return pawl.Running
+	case "pending", "ready", "planned":
+		return pawl.Pending
+	case "skipped":
+		return pawl.Skipped
+	case "-":
+		return absent
+	}
+	return pawl.Running
+}
+
+// summaryCommits reads the commits: maps with hash, message and files, or bare hashes.
+func (r *reader) summaryCommits(b *block, c record) {
+	v := c.at("commits")
+	if v == nil || v.Kind != splice.List {
+		return
+	}
+	for _, item := range v.Items {
+		if hash := item.Says(); hash != "" {
+			c.used[item] = true
+			b.Commits = append(b.Commits, format.Commit{Hash: hash})
+			continue
+		}
+		e := c.in(item)
+		commit := format.Commit{Hash: e.text("hash"), Message: e.text("message"), Files: r.paths(c.file, item.Line, e.texts("files"))}
+		if commit.Hash != "" {
+			b.Commits = append(b.Commits, commit)
+		}
+	}
+	if len(v.Texts()) == len(v.Items) {
+		c.used[v] = true
+	}
+}
+
+// summaryClaims reads the files that a block says it made.
+func (r *reader) summaryClaims(b *block, c record) {
+	for _, e := range c.records("artifacts_created") {
+		if p := r.path(c.file, e.root.Line, e.text("path")); p != "" {
+			b.claim(format.Claim{Path: p, Lines: e.number("lines"), SHA256: e.text("sha256"), Size: int64(e.number("size"))})
+		}
+	}
+	for _, key := range []string{"created", "modified"} {
+		for _, p := range r.paths(c.file, c.at("key-files", key).LineOf(), c.texts("key-files", key)) {
+			b.claim(format.Claim{Path: p})
+		}
+	}
+	if len(b.Claims) > 0 {
+		return
+	}
+	for _, commit := range b.Commits {
+		for _, p := range commit.Files {
+			b.claim(format.Claim{Path: p})
+		}
+	}
+}
+
+// claim adds a file that the block says it made, once.
+func (b *block) claim(c format.Claim) {
+	if b.claimed == nil {
+		b.claimed = map[string]bool{}
+	}
+	if !b.claimed[c.Path] {
+		b.claimed[c.Path] = true
+		b.Claims = append(b.Claims, c)
+	}
+}
+
+// summaryNeeds reads what a block needed: bare blocks, or maps with block and provides.
+func (r *reader) summaryNeeds(b *block, c record) {
+	var needs []string
+	for _, e := range c.records("requires") {
+		if id := e.block("block"); id != "" {
+			needs = append(needs, id)
+		}
+	}
+	for _, id := range c.texts("requires") {
+		if _, number := onlyDigits(id); number {
+			needs = append(needs, blockID(id))
+		}
+	}
+	if b.Needs != nil || len(needs) == 0 {
+		return
+	}
+	for _, id := range needs {
+		b.Needs = append(b.Needs, r.block(id).ID)
+	}
+}
+
+func onlyDigits(text string) (string, bool) {
+	return text, text != "" && strings.Trim(text, "0123456789") == ""
+}
+
+func (r *reader) summaryLessons(c record) {
+	for _, l := range categories {
+		for _, text := range c.texts("lessons_learned", l.key) {
+			r.learn(l.kind, text)
+		}
+	}
+}
+
+var oneLiner = lazyregexp.New(`^\*\*One-liner:?\*\*:?\s*(.+)$`)
+
+// summaryBody reads what stands behind the front matter: the threads' table, what was decided, the one-liner.
+func (r *reader) summaryBody(b *block, f *format.File, body splice.Part) {
+	lines := bodyLines(f.Data, body)
+	for _, l := range lines {
+		if m := oneLiner.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil && b.Summary == "" {
+			b.Summary = m[1]
+		}
+	}
+	for _, s := range splice.Sections(lines) {
+		switch words := strings.ToLower(s.Title); {
+		case s.Level == 1 && b.Name == "":
+			b.Name = title(s.Title)
+		case words == "tasks completed" || words == "threads completed":
+			r.summaryThreads(b, f, s)
+		case words == "decisions made":
+			r.summaryDecisions(s)
+		}
+	}
+	if b.Name == "" {
+		b.Name = slugName(r.classify(f.Path).phase)
+	}
+}
+
+// summaryThreads reads the table | Thread | Name | Commit | Files |.
+func (r *reader) summaryThreads(b *block, f *format.File, s splice.Section) {
+	rows := splice.Table(s.Lead())
+	if len(rows) == 0 {
+		return
+	}
+	columns := map[string]int{}
+	for i, name := range rows[0].Cells {
+		columns[strings.ToLower(name)] = i
+	}
+	cell := func(row splice.Row, names ...string) string {
+		for _, name := range names {
+			if i, ok := columns[name]; ok && i < len(row.Cells) {
+				return strings.Trim(row.Cells[i], "` ")
+			}
+		}
+		return ""
+	}
+	for _, row := range rows[1:] {
+		id := threadID(b.id, cell(row, "thread", "task", "#"))
+		if id == "" || cell(row, "thread", "task", "#") == "" {
+			continue
+		}
+		t := format.Item{
+			ID: string(id), Name: cell(row, "name"), Status: pawl.ItemIsDone, Commit: hashOf(cell(row, "commit")),
+			Outputs: r.paths(f.Path, row.Line.Number, splitList(cell(row, "files"))),
+		}
+		b.thread(t)
+		b.filesOf(t)
+	}
+	if len(b.Commits) > 0 {
+		return
+	}
+	for _, t := range b.threads {
+		if t.Commit != "" {
+			b.Commits = append(b.Commits, format.Commit{Hash: t.Commit, Message: t.Name, Files: t.Outputs})
+		}
+	}
+}
+
+// manyCommits is how many commits of a block are given the names and files of their threads.
+const manyCommits = 1000
+
+// filesOf gives the commit of a thread the thread's name and files, where only its hash is known.
+func (b *block) filesOf(t format.Item) {
+	for i := range b.Commits[:min(len(b.Commits), manyCommits)] {
+		if c := &b.Commits[i]; t.Commit != "" && sameHash(c.Hash, t.Commit) {
+			c.Message = cmp.Or(c.Message, t.Name)
+			if len(c.Files) == 0 {
+				c.Files = t.Outputs
+			}
+			return
+		}
+	}
+}
+
+// sameHash reports whether two hashes name one commit: one is the beginning of the other.
+func sameHash(a, b string) bool {
+	return len(a) >= 4 && len(b) >= 4 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
+}
+
+var hexWord = lazyregexp.New(`^[0-9a-f]{4,64}$`)
+
+// hashOf returns a hash of git; empty for a dash, "N/A" and the like.
+func hashOf(text string) string {
+	if hexWord.MatchString(text) {
+		return text
+	}
+	return ""
+}
+
+func splitList(text string) []string {
+	var list []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); strings.Trim(part, "-–—") != "" {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+// summaryDecisions reads the bullets "**what**: why" of a summary: what its agent decided, and no person.
+func (r *reader) summaryDecisions(s splice.Section) {
+	for _, l := range s.Lead() {
+		text, ok := splice.Bullet(l.Text)
+		if !ok || indentOf(l.Text) > 1 {
+			continue
+		}
+		r.learn(pawl.DecisionMem, text)
+	}
+}
+
+func indentOf(text string) int { return len(text) - len(strings.TrimLeft(text, " \t")) }

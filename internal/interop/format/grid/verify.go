@@ -1,0 +1,147 @@
+package grid
+
+import (
+	"fmt"
+	"strings"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// Verify makes the document's five validations, each of which is one finding that is ok or as many as there are faults:
+// the state can be read, claimed commits and files exist, there is one checkpoint at most, and every pending block has a
+// plan. What cannot be, is missing or was odd in reading comes behind.
+func (c codec) Verify(files format.Files, w format.World) []pawl.Finding {
+	r := read(files, c.at, nil, w.Now)
+	if len(r.out.Phases) == 0 && r.state.file == nil && r.point == nil {
+		return []pawl.Finding{{Level: pawl.Bad, What: "there is no state of The Grid here", Where: ".grid/STATE.md"}}
+	}
+	v := &verifier{reader: r, world: w}
+	v.state()
+	v.commits()
+	v.claims()
+	v.checkpoints()
+	v.plans()
+	v.schema()
+	v.found.Find(r.Found()...)
+	return v.found.Found()
+}
+
+type verifier struct {
+	*reader
+	world format.World
+	found format.Findings
+}
+
+func (v *verifier) state() {
+	var faults []pawl.Finding
+	if v.reader.state.shape == "" {
+		faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "STATE.md is missing or cannot be read", Where: v.grid + "STATE.md",
+			Hint: "pawl import grid rebuilds it from the summaries and git"})
+	}
+	v.found.Check("STATE.md can be read ("+v.reader.state.shape+")", faults)
+}
+
+// commits checks those that summaries and the checkpoint claim.
+func (v *verifier) commits() {
+	claimed := map[string]string{} // hash → where
+	var hashes []string
+	claim := func(hash, where string) {
+		if _, known := claimed[hash]; hash != "" && !known {
+			claimed[hash] = where
+			hashes = append(hashes, hash)
+		}
+	}
+	for _, b := range v.order() {
+		for _, c := range b.Commits {
+			claim(c.Hash, b.Where)
+		}
+		for _, t := range b.threads {
+			claim(t.Commit, v.threadWhere(b))
+		}
+	}
+	if v.world.Commit == nil {
+		if len(hashes) > 0 {
+			v.found.Check("", []pawl.Finding{{Level: pawl.Warn, What: fmt.Sprintf("%d commits are claimed, but there is no git to look into", len(hashes))}})
+		}
+		return
+	}
+	var faults []pawl.Finding
+	for _, hash := range hashes {
+		if !hexWord.MatchString(strings.ToLower(hash)) || !v.world.Commit(hash) {
+			faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "the claimed commit " + splice.Quote(hash) + " does not exist", Where: claimed[hash]})
+		}
+	}
+	v.found.Check(fmt.Sprintf("all %d claimed commits exist", len(hashes)), faults)
+}
+
+// threadWhere returns the file that names a block's threads.
+func (v *verifier) threadWhere(b *block) string {
+	if b.summary == "" && v.point != nil && v.point.block == b.id {
+		return v.grid + "CHECKPOINT.md"
+	}
+	return b.Where
+}
+
+// claims checks the files that blocks say they made, and tells those that their plans name and nobody made.
+func (v *verifier) claims() {
+	var faults, unmade []pawl.Finding
+	seen := map[string]bool{}
+	for _, b := range v.order() {
+		for _, name := range b.claims() {
+			if !seen[name] && v.world.Exists != nil && !v.world.Exists(name) {
+				faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "block " + b.id + " claims a file that does not exist: " + name, Where: v.threadWhere(b)})
+			}
+			seen[name] = true
+		}
+		unmade = append(unmade, v.unmade(b)...)
+	}
+	v.found.Check(fmt.Sprintf("all %d claimed files exist", len(seen)), faults)
+	v.found.Find(unmade...)
+}
+
+// unmade says which files a complete block was to change by its plan that are not there.
+func (v *verifier) unmade(b *block) []pawl.Finding {
+	var found []pawl.Finding
+	for _, name := range b.named {
+		if b.complete() && v.world.Exists != nil && !strings.ContainsAny(name, "*?[$") && !v.world.Exists(name) {
+			found = append(found, pawl.Finding{Level: pawl.Warn, What: "block " + b.id + " is complete, but its plan names a file that does not exist: " + name, Where: b.namedAt})
+		}
+	}
+	return found
+}
+
+// claims returns the files that a block and its finished threads say they made.
+func (b *block) claims() []string {
+	var names []string
+	for _, c := range b.Claims {
+		names = append(names, c.Path)
+	}
+	for _, t := range b.threads {
+		if t.Status == pawl.ItemIsDone {
+			names = append(names, t.Outputs...)
+		}
+	}
+	return names
+}
+
+func (v *verifier) checkpoints() {
+	var faults []pawl.Finding
+	all := v.checkpointFiles()
+	for _, f := range all[min(1, len(all)):] {
+		faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "there is more than one checkpoint", Where: f.Path, Evidence: all[0].Path, Hint: "archive one of them"})
+	}
+	v.found.Check("there is no second checkpoint", faults)
+}
+
+func (v *verifier) plans() {
+	var faults []pawl.Finding
+	open := v.pending()
+	for _, b := range open {
+		if !b.planned {
+			faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "block " + b.id + " is pending and has no plan", Where: v.grid + "plans/"})
+		}
+	}
+	v.found.Check(fmt.Sprintf("all %d pending blocks have a plan", len(open)), faults)
+}

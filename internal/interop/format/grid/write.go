@@ -1,0 +1,204 @@
+package grid
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// part is something that is written at some moments and not at others.
+type part int
+
+const (
+	statePart part = iota
+	checkpointPart
+	wavesPart
+	warmthPart
+	decisionsPart
+	blockersPart
+	summariesPart
+	plansPart
+	scratchpadPart
+)
+
+// since says from which moment on something is written, as the document does: the state at every turn, checkpoints when
+// somebody is asked or the session ends, warmth and summaries when a block is complete; plans before any of them begins.
+var since = map[part]format.Moment{
+	statePart: format.Beat, scratchpadPart: format.Beat, checkpointPart: format.StepBegan, decisionsPart: format.Learned,
+	blockersPart: format.Learned, summariesPart: format.StepEnded, warmthPart: format.StepEnded, wavesPart: format.WaveEnded,
+	plansPart: format.Began,
+}
+
+// Write returns what differs, in an order in which any prefix of it can be lived with: what was done first, the state
+// after the checkpoint that it speaks of, and what is taken away last.
+func (c codec) Write(files format.Files, v format.View) []format.File {
+	if v.State == nil {
+		return nil
+	}
+	w := newWriter(files, c.at, v)
+	do := func(p part, write func()) {
+		if format.Weightier(since[p], v.Why) == v.Why {
+			write()
+		}
+	}
+	do(plansPart, w.plans)
+	do(summariesPart, w.summaries)
+	do(warmthPart, w.warmth)
+	do(wavesPart, w.waves)
+	do(decisionsPart, w.decisions)
+	do(blockersPart, w.blockers)
+	do(scratchpadPart, w.scratchpad)
+	do(checkpointPart, w.checkpoint)
+	do(statePart, w.state)
+	return slices.Concat(w.written(), w.gone)
+}
+
+// writer writes the files of one run.
+type writer struct {
+	place
+	format.View
+	there   map[string]*format.File // as they are with what was written so far, by path
+	cluster string
+	works   []*work
+	byStep  map[pawl.StepID]*work
+	byBlock map[string]*work
+	waveAll int // waves of all phases
+
+	theirWaves bool // the cluster was imported, and its plans do not say which block is in which wave
+	left       bool // the cluster was imported, and it has plans of blocks that the run does not know
+
+	lived time.Time // of a cluster that was imported, when its state says that it last changed before; zero where it does not
+
+	order []string      // paths that were written, in that order
+	gone  []format.File // to be removed
+}
+
+func newWriter(files format.Files, at string, v format.View) *writer {
+	w := &writer{View: v, place: place{grid: ".grid/"}, there: make(map[string]*format.File, len(files)),
+		byStep: map[pawl.StepID]*work{}, byBlock: map[string]*work{}}
+	for _, f := range files {
+		w.there[f.Path] = &f
+	}
+	switch found := placed(files, at); {
+	case at != "":
+		w.place = placeOf(at + "/")
+	case len(found) > 0 && found[0].root == "":
+		w.place = found[0] // never that of a folder further down, unless it was named
+	}
+	if w.Plan == nil {
+		w.Plan = &pawl.Plan{}
+	}
+	w.number()
+	if v.State.Imported == "grid" {
+		w.plannedWaves(files)
+		w.lived = lastUpdated(files, w.place, v.State.Created)
+	}
+	w.cluster = strings.ToValidUTF8(cmp.Or(w.nameThere(), v.State.Name), "\uFFFD")
+	return w
+}
+
+// nameThere returns the cluster's name as its files have it.
+func (w *writer) nameThere() string {
+	f := w.file("STATE.md")
+	if f == nil {
+		return ""
+	}
+	r := &reader{files: format.Files{*f}, place: w.place, now: w.Now, blocks: map[string]*block{}, phases: map[int]string{}}
+	r.out.Facts = map[string]string{}
+	r.readState()
+	return r.out.Name
+}
+
+func (w *writer) file(name string) *format.File { return w.there[w.grid+name] }
+
+// put notes how a file is to be, where it is another one.
+func (w *writer) put(name string, data []byte) { w.putAt(w.grid+name, data) }
+
+func (w *writer) putAt(name string, data []byte) {
+	if old := w.there[name]; old != nil && bytes.Equal(old.Data, data) {
+		return
+	}
+	w.there[name] = &format.File{Path: name, Data: data}
+	w.order = append(w.order, name)
+}
+
+// written returns the files that were written, each where it was written last.
+func (w *writer) written() []format.File {
+	var out []format.File
+	told := map[string]bool{}
+	for _, name := range slices.Backward(w.order) {
+		if !told[name] {
+			told[name] = true
+			out = append(out, *w.there[name])
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// remove notes that a file is to go, once its content is elsewhere.
+func (w *writer) remove(name string) {
+	w.gone = append(w.gone, format.File{Path: w.grid + name})
+	delete(w.there, w.grid+name)
+}
+
+// archive keeps a file that is replaced or removed. Its name says when it was written, what it is and which bytes it has.
+func (w *writer) archive(f *format.File, what string, at time.Time) {
+	sum := sha256.Sum256(f.Data)
+	name := what + "-" + hex.EncodeToString(sum[:4]) + ".md"
+	if !at.IsZero() {
+		name = at.UTC().Format("20060102T150405Z-") + name
+	}
+	w.put(w.archived(name), slices.Clone(f.Data))
+}
+
+// archived returns the path of something in the run's archive.
+func (w *writer) archived(name string) string { return "archive/" + string(w.State.Run) + "/" + name }
+
+// merge writes values into a file in YAML, in front matter or bare. Where they cannot be changed in place, it archives
+// the file and writes all anew.
+func (w *writer) merge(name string, news *splice.Value, all func() []byte) {
+	f := w.file(name)
+	if f == nil {
+		w.put(name, all())
+		return
+	}
+	if out, err := splice.MergeAround(f.Data, yamlIn(f.Data), news); err == nil {
+		if again, err := splice.MergeAround(out, yamlIn(out), news); err == nil && bytes.Equal(again, out) { // as the next write finds it
+			w.put(name, out)
+			return
+		}
+	}
+	w.archive(f, strings.TrimSuffix(path.Base(name), ".md"), time.Time{})
+	w.put(name, all())
+}
+
+// yamlIn returns the part of a file that is YAML: its front matter, or all of it.
+func yamlIn(data []byte) splice.Part {
+	if part, _, _, fenced := splice.Front(data); fenced {
+		return part
+	}
+	return splice.Whole(data)
+}
+
+// fresh returns a new file with front matter.
+func fresh(want *splice.Value, body string) []byte {
+	return []byte("---\n" + splice.Render(want, 0) + "---\n" + body)
+}
+
+func pair(key string, value *splice.Value) splice.Pair { return splice.Pair{Key: key, Value: value} }
+
+// stamp returns a time as The Grid writes it, always with its zone.
+func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05Z") }
+
+// oneLine returns a text without line breaks.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,0 +1,389 @@
+package grid
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// checkpoint keeps CHECKPOINT.md: it is there while somebody is asked, and while the run is interrupted or has failed.
+// There is never more than one; one that is over goes to the archive.
+func (w *writer) checkpoint() {
+	f := w.file("CHECKPOINT.md")
+	want := w.wanted()
+	if want == nil {
+		if f != nil {
+			w.archiveCheckpoint(f)
+			w.remove("CHECKPOINT.md")
+		}
+		return
+	}
+	if f == nil {
+		w.put("CHECKPOINT.md", fresh(w.checkpointFields(want), ""))
+		return
+	}
+	r := &reader{now: w.Now}
+	there, _, _ := r.front(f, true)
+	if w.sameCheckpoint(there, want) {
+		w.merge("CHECKPOINT.md", w.checkpointNews(there, want), func() []byte { return fresh(w.checkpointFields(want), "") })
+		return
+	}
+	w.archiveCheckpoint(f)
+	w.put("CHECKPOINT.md", fresh(w.checkpointFields(want), ""))
+}
+
+func (w *writer) archiveCheckpoint(f *format.File) {
+	r := &reader{now: w.Now}
+	there, _, _ := r.front(f, true)
+	what := pawl.SlugOf(cmp.Or(there.at("type").Says(), "checkpoint"))
+	at, _, _ := format.ParseTimeIn(there.at("timestamp").Says(), w.Now.Location())
+	w.archive(f, what, at)
+}
+
+// asking is what a checkpoint is to say.
+type asking struct {
+	native string // its type
+	block  *work  // nil: the run as a whole
+	at     time.Time
+	until  time.Time
+	await  string
+	detail []splice.Pair
+	answer string
+	ask    string          // what is asked of a person, as the gate has it
+	gate   *pawl.GateState // nil: none asks
+}
+
+// wanted returns the checkpoint that is to be there, nil where none is.
+func (w *writer) wanted() *asking {
+	if g := w.question(); g != nil {
+		return w.askingGate(g)
+	}
+	switch w.Status {
+	case pawl.StatusActive, pawl.StatusCompleted:
+		return nil
+	case pawl.StatusFailed:
+		return w.askingFailure()
+	case pawl.StatusWaiting:
+		return w.askingBlocker()
+	}
+	if w.reopened() {
+		return nil
+	}
+	a := &asking{native: sessionDeath, block: w.at(), at: w.updated()}
+	if w.Checkpoint != nil && w.Checkpoint.Kind == pawl.CheckpointEmergency && !w.Checkpoint.Time.IsZero() {
+		a.at = w.Checkpoint.Time
+	}
+	if w.State.Why != "" {
+		a.detail = append(a.detail, pair("reason", splice.Text(w.State.Why)))
+	}
+	return a
+}
+
+// reopened reports whether a run had ended, and goes on because somebody said so: no session has died in it since.
+func (w *writer) reopened() bool {
+	return w.State.Status == pawl.StatusActive && w.State.Why != "" && w.State.Engine == nil && !slices.ContainsFunc(w.works, func(k *work) bool {
+		return k.begun() && (len(k.state.Live()) > 0 || k.state.Try.Last != nil && k.state.Try.Last.CutShort())
+	})
+}
+
+func (w *writer) askingGate(g *pawl.GateState) *asking {
+	a := &asking{native: string(g.Type), block: w.byStep[g.Step], at: g.Opened, until: g.Expires, await: g.Ask, ask: g.Ask, gate: g}
+	switch g.Type {
+	case pawl.HumanVerify:
+		a.detail = append(a.detail, pair("verification_instructions", splice.Text(g.Ask)))
+		if g.Expect != "" {
+			a.detail = append(a.detail, pair("expected_behavior", splice.Text(g.Expect)))
+		}
+		a.await = "User to look, and to respond 'approved' or describe issues: " + firstLine(g.Ask)
+	case pawl.DecisionFor:
+		options := splice.ListOf()
+		for _, o := range g.Options {
+			options.Items = append(options.Items, splice.Text(o))
+		}
+		a.detail = append(a.detail, pair("question", splice.Text(g.Ask)), pair("options", options))
+		if g.Default != "" {
+			a.detail = append(a.detail, pair("default", splice.Text(g.Default)))
+		}
+	case pawl.HumanAction:
+		a.detail = append(a.detail, pair("action", splice.Text(g.Ask)))
+	}
+	a.detail = append(a.detail, pair("gate", splice.Text(w.mark(g))))
+	a.answer = answerWords(g)
+	return a
+}
+
+// answerWords returns what a person said to a gate, as The Grid writes it.
+func answerWords(g *pawl.GateState) string {
+	if g.Answer == nil {
+		return ""
+	}
+	switch g.Answer.Answer {
+	case pawl.Approved:
+		return "approved"
+	case pawl.Chosen:
+		return g.Answer.Option
+	}
+	return string(g.Answer.Answer) + strings.TrimSuffix(": "+g.Answer.Why, ": ")
+}
+
+// sameAnswer reports whether what stands in a file means what a gate was answered.
+func sameAnswer(g *pawl.GateState, said string) bool {
+	means := meant(g.Gate, said)
+	return said != "" && means.Answer == g.Answer.Answer && means.Option == g.Answer.Option && (means.Why == "" || means.Why == g.Answer.Why)
+}
+
+func (w *writer) askingFailure() *asking {
+	a := &asking{native: failureType, at: w.updated(), await: "User to choose: try it again, go back, or do it by hand"}
+	for _, k := range w.works {
+		if k.state != nil && k.state.Status == pawl.GaveUp {
+			a.block, a.at = k, firstKnown(k.state.Ended, w.updated())
+			break
+		}
+	}
+	a.detail = append(a.detail, pair("error", w.failure()))
+	return a
+}
+
+// askingBlocker returns what is needed where no gate is open: a blocker cleared, or a review.
+func (w *writer) askingBlocker() *asking {
+	a := &asking{native: string(pawl.HumanAction), block: w.at(), at: w.updated()}
+	if open := w.State.OpenBlockers(); len(open) > 0 {
+		b := open[0]
+		a.block, a.at = cmp.Or(w.byStep[b.Step], a.block), firstKnown(b.Opened, a.at)
+		a.await = cmp.Or(b.Needs, b.Text)
+		a.ask = a.await
+		a.detail = append(a.detail, pair("action", splice.Text(b.Text)))
+		return a
+	}
+	a.native, a.await = string(pawl.HumanVerify), "User to review"
+	if a.block != nil {
+		a.await += " block " + a.block.block + ": " + a.block.name()
+	}
+	return a
+}
+
+// sameCheckpoint reports whether a file is about the checkpoint that is wanted: the same type, block and question, and
+// not asked earlier.
+func (w *writer) sameCheckpoint(there record, want *asking) bool {
+	native := there.at("type").Says()
+	if native == "checkpoint" {
+		native = string(pawl.HumanVerify)
+	}
+	if native != want.native || want.block != nil && blockID(there.at("block").Says()) != want.block.block {
+		return false
+	}
+	if want.ask == "" {
+		return true
+	}
+	if want.gate != nil {
+		shown, mark := there.at("checkpoint_details", "gate").Says(), w.mark(want.gate)
+		if shown != "" || mark != string(want.gate.ID) {
+			return shown == mark
+		}
+	}
+	for _, asked := range []string{
+		there.at("awaiting").Says(), there.at("checkpoint_details", "verification_instructions").Says(), there.at("checkpoint_details", "question").Says(),
+		there.at("checkpoint_details", "action").Says(), there.at("thread_name").Says(),
+	} {
+		if asked != "" && (strings.Contains(want.ask, asked) || asked == firstLine(want.ask)) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkpointNews returns what has changed since a checkpoint was written.
+func (w *writer) checkpointNews(there record, want *asking) *splice.Value {
+	v := splice.MapOf()
+	add := func(key string, value *splice.Value) { v.Pairs = append(v.Pairs, pair(key, value)) }
+	if said := there.at("user_response").Says(); want.answer != "" && !sameAnswer(want.gate, said) {
+		add("user_response", splice.Text(want.answer))
+	}
+	if want.native == sessionDeath && w.newer(there.at("timestamp").Says(), want.at) {
+		add("timestamp", splice.Text(stamp(want.at)))
+	}
+	if want.block == nil {
+		return v
+	}
+	threads := w.threadsFor(want)
+	if len(threads) == 0 {
+		return v
+	}
+	now, done := current(threads)
+	if there.at("progress") != nil {
+		add("progress", w.progressFields(threads, done))
+	}
+	if now != nil && want.native == sessionDeath {
+		add("thread", splice.Number(now.number))
+		add("thread_name", splice.Text(now.Name))
+	}
+	if there.at("completed_threads") != nil || done > 0 {
+		add("completed_threads", completedList(threads))
+	}
+	if there.at("current_thread") != nil && now != nil {
+		add("current_thread", w.currentThread(want.block, now))
+	}
+	if there.at("pending_threads") != nil {
+		add("pending_threads", pendingList(threads, now))
+	}
+	return v
+}
+
+// checkpointFields returns all of a new checkpoint, in the document's full shape.
+func (w *writer) checkpointFields(a *asking) *splice.Value {
+	v := splice.MapOf(pair("type", splice.Word(a.native)), pair("timestamp", splice.Text(stamp(a.at))))
+	add := func(key string, value *splice.Value) { v.Pairs = append(v.Pairs, pair(key, value)) }
+	expires := splice.Nothing()
+	if !a.until.IsZero() {
+		expires = splice.Text(stamp(a.until))
+	}
+	add("expires", expires)
+	add("cluster", splice.Word(w.cluster))
+	var threads []thread
+	if a.block != nil {
+		threads = w.threadsFor(a)
+		add("block", splice.Text(a.block.block))
+		if !w.theirWaves {
+			add("wave", splice.Number(max(a.block.wave, 1)))
+		}
+	}
+	now, done := current(threads)
+	switch {
+	case now != nil:
+		add("thread", splice.Number(now.number))
+		add("thread_name", splice.Text(now.Name))
+	case a.block != nil:
+		add("thread", splice.Number(max(len(threads), 1)))
+		add("thread_name", splice.Text(a.block.name()))
+	}
+	add("progress", w.progressFields(threads, done))
+	add("completed_threads", completedList(threads))
+	if gateType(a.native) == "" && a.block != nil {
+		add("current_thread", w.currentThread(a.block, now))
+		add("pending_threads", pendingList(threads, now))
+	}
+	if len(a.detail) > 0 {
+		add("checkpoint_details", splice.MapOf(a.detail...))
+	}
+	if a.await != "" {
+		add("awaiting", splice.Text(a.await))
+	}
+	if a.answer != "" {
+		add("user_response", splice.Text(a.answer))
+	}
+	if warmth := w.warmthFields(); len(warmth.Pairs) > 0 {
+		add("warmth", warmth)
+	}
+	return v
+}
+
+// threadsFor returns the threads of the block that a checkpoint is of. One that was cut off behind all the threads that it
+// named is at the next one.
+func (w *writer) threadsFor(a *asking) []thread {
+	threads := w.threads(a.block)
+	if now, _ := current(threads); now != nil || len(threads) == 0 || gateType(a.native) != "" || a.block.finished() {
+		return threads
+	}
+	next := threads[len(threads)-1].number + 1
+	item := format.Item{ID: a.block.block + "." + strconv.Itoa(next), Name: a.block.name(), Status: pawl.ItemRunning}
+	return append(threads, thread{Item: item, number: next})
+}
+
+func (w *writer) progressFields(threads []thread, done int) *splice.Value {
+	total, complete := len(threads), 0
+	if total > 0 {
+		total = max(total, threads[total-1].number)
+	}
+	for _, k := range w.works {
+		if k.done() {
+			complete++
+		}
+	}
+	return splice.MapOf(
+		pair("blocks_complete", splice.Number(complete)), pair("blocks_total", splice.Number(len(w.works))),
+		pair("threads_complete", splice.Number(done)), pair("threads_total", splice.Number(total)),
+	)
+}
+
+func completedList(threads []thread) *splice.Value {
+	list := splice.ListOf()
+	for _, t := range threads {
+		if t.Status != pawl.ItemIsDone {
+			continue
+		}
+		item := splice.MapOf(pair("id", splice.Text(t.ID)), pair("name", splice.Text(t.Name)))
+		if t.Commit != "" {
+			item.Pairs = append(item.Pairs, pair("commit", splice.Text(t.Commit)))
+		}
+		if len(t.Outputs) > 0 {
+			item.Pairs = append(item.Pairs, pair("files", inlineList(t.Outputs)))
+		}
+		item.Pairs = append(item.Pairs, pair("status", splice.Word("complete")))
+		list.Items = append(list.Items, item)
+	}
+	return list
+}
+
+func pendingList(threads []thread, now *thread) *splice.Value {
+	list := splice.ListOf()
+	for i := range threads {
+		if t := &threads[i]; t.Status != pawl.ItemIsDone && t != now {
+			list.Items = append(list.Items, splice.MapOf(pair("id", splice.Text(t.ID)), pair("name", splice.Text(t.Name)), pair("status", splice.Word("pending"))))
+		}
+	}
+	return list
+}
+
+// currentThread says what was begun and not finished; what nobody knows is left out.
+func (w *writer) currentThread(k *work, now *thread) *splice.Value {
+	v := splice.MapOf(pair("id", splice.Text(k.block+".1")), pair("name", splice.Text(k.name())))
+	if now != nil {
+		v = splice.MapOf(pair("id", splice.Text(now.ID)), pair("name", splice.Text(now.Name)))
+	}
+	status := "pending"
+	if k.begun() || now != nil && now.Status == pawl.ItemRunning {
+		status = "in_progress"
+	}
+	v.Pairs = append(v.Pairs, pair("status", splice.Word(status)))
+	work := splice.MapOf()
+	var p *format.Partial
+	if w.Partial != nil {
+		p = w.Partial(k.ID)
+	}
+	if p != nil {
+		work.Pairs = append(work.Pairs, pair("files_created", inlineList(p.Created)), pair("files_modified", inlineList(p.Modified)),
+			pair("staged_changes", splice.Truth(p.Staged)))
+	}
+	if last := w.lastAction(k, p); last != "" {
+		work.Pairs = append(work.Pairs, pair("last_action", splice.Text(last)))
+	}
+	if len(work.Pairs) > 0 {
+		v.Pairs = append(v.Pairs, pair("partial_work", work))
+	}
+	return v
+}
+
+func (w *writer) lastAction(k *work, p *format.Partial) string {
+	if p != nil && p.Last != "" {
+		return oneLine(p.Last)
+	}
+	if k.state != nil && k.state.Progress != nil {
+		return oneLine(k.state.Progress.Text)
+	}
+	return ""
+}
+
+func inlineList(texts []string) *splice.Value {
+	list := splice.ListOf()
+	list.Inline = true
+	for _, t := range texts {
+		list.Items = append(list.Items, splice.Text(t))
+	}
+	return list
+}

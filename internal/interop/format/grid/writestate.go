@@ -1,0 +1,279 @@
+package grid
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/lazyregexp"
+	"pawl/internal/textedit/splice"
+)
+
+// state keeps STATE.md, in the shape that it has.
+func (w *writer) state() {
+	f := w.file("STATE.md")
+	if left := w.file("STATE.md.tmp"); left != nil { // of a write that was cut off
+		w.archive(left, "STATE.md.tmp", left.Changed)
+		w.remove("STATE.md.tmp")
+	}
+	if f != nil && isProse(f.Data) {
+		w.prose(f)
+		return
+	}
+	var there record
+	if f != nil {
+		r := &reader{now: w.Now}
+		there, _, _ = r.front(f, true)
+		if r.shapeOf(f) == "" {
+			w.archive(f, "STATE", time.Time{})
+			there = record{}
+			delete(w.there, f.Path)
+		}
+	}
+	w.merge("STATE.md", w.stateFields(there), func() []byte {
+		kept := record{root: splice.MapOf()} // what is no other than it was
+		_, limited := w.energy()
+		for _, key := range []string{"session_id", "created_at", "energy_remaining"} {
+			if v := there.at(key); v.Says() != "" && !(limited && key == "energy_remaining") {
+				if n, err := strconv.Atoi(v.Text); err == nil && !v.Quoted {
+					v = splice.Number(n)
+				}
+				kept.root.Pairs = append(kept.root.Pairs, pair(key, v))
+			}
+		}
+		return fresh(joined(w.stateFields(record{}), kept.root), "")
+	})
+}
+
+// joined returns a map with the values of another one in place of its own.
+func joined(v, over *splice.Value) *splice.Value {
+	for i, p := range v.Pairs {
+		if o := over.Get(p.Key); o != nil {
+			v.Pairs[i].Value = o
+		}
+	}
+	return v
+}
+
+// stateFields returns what STATE.md is to say. there is what it says.
+func (w *writer) stateFields(there record) *splice.Value {
+	said := func(path ...string) bool { return there.at(path...).Says() != "" }
+	want := splice.MapOf()
+	add := func(key string, v *splice.Value) { want.Pairs = append(want.Pairs, pair(key, v)) }
+	if !said("cluster") {
+		add("cluster", splice.Word(w.cluster))
+	}
+	if !said("session_id") {
+		add("session_id", splice.Text(stamp(w.created(there))+"-"+pawl.SlugOf(w.cluster)))
+	}
+	if status := w.statusWord(); runStatus(there.at("status").Says()) != runStatus(status) || !said("status") {
+		add("status", splice.Word(status))
+	}
+	if !said("created_at") {
+		add("created_at", splice.Text(stamp(w.created(there))))
+	}
+	if at := w.updated(); w.newer(there.at("updated_at").Says(), at) {
+		add("updated_at", splice.Text(stamp(at)))
+	}
+	add("position", w.position(there))
+	if said, err := strconv.ParseFloat(there.at("progress_percent").Says(), 64); err != nil || said != float64(w.State.Percent(w.Plan)) {
+		add("progress_percent", splice.Number(w.State.Percent(w.Plan)))
+	}
+	if energy, limited := w.energy(); limited || !said("energy_remaining") {
+		if left, err := strconv.Atoi(there.at("energy_remaining").Says()); err == nil && w.State.Imported == "grid" {
+			energy = min(energy, max(left, 0)) // of what others have spent the budget knows nothing
+		}
+		add("energy_remaining", splice.Number(energy))
+	}
+	if mode := cmp.Or(w.Plan.Mode, w.State.Mode); mode != "" {
+		add("mode", splice.Word(string(mode)))
+	}
+	add("error", w.failure())
+	add("last_checkpoint", w.lastCheckpoint(there))
+	return want
+}
+
+// statusWord returns the document's word for where the run stands.
+func (w *writer) statusWord() string {
+	switch w.Status {
+	case pawl.StatusCompleted:
+		if w.left {
+			return "interrupted"
+		}
+		return "completed"
+	case pawl.StatusActive, pawl.StatusFailed:
+		return string(w.Status)
+	case pawl.StatusWaiting:
+		return "checkpoint"
+	}
+	if w.question() != nil {
+		return "checkpoint"
+	}
+	return "interrupted"
+}
+
+// updated returns when something last happened: the newest event, or now for a sign of life. That a cluster was imported is
+// nothing that happened in it.
+func (w *writer) updated() time.Time {
+	switch {
+	case w.Why == format.Beat:
+		return w.Now
+	case w.State.Seq == w.State.ImportSeq:
+		return firstKnown(w.lived, w.State.Updated)
+	}
+	return w.State.Updated
+}
+
+// created returns when the work began, where STATE.md does not say it: of what was imported not when that was, but what the
+// name of its session says, or at the latest when its state last changed before.
+func (w *writer) created(there record) time.Time {
+	named, _, _ := format.ParseTimeIn(sessionTime.FindString(there.at("session_id").Says()), w.Now.Location())
+	return firstKnown(named, w.lived, w.State.Created)
+}
+
+// sessionTime is what the name of a session begins with: 2026-01-23T14:30:00Z-blog.
+var sessionTime = lazyregexp.New(`^\d{4}-\d\d-\d\dT[\d:.]+Z`)
+
+// lastUpdated returns when a cluster's state says that it last changed, as far as that was before a time.
+func lastUpdated(files format.Files, at place, before time.Time) time.Time {
+	r := &reader{files: files, place: at, now: before, blocks: map[string]*block{}, phases: map[int]string{}}
+	r.out.Facts = map[string]string{}
+	r.readState()
+	return r.state.updated
+}
+
+// newer reports whether a time is later than what a file says, to the second; a time in the future counts for nothing.
+func (w *writer) newer(said string, at time.Time) bool {
+	old, _, ok := format.ParseTimeIn(said, w.Now.Location())
+	return !ok || old.After(w.Now.Add(skew)) || at.Truncate(time.Second).After(old)
+}
+
+// position returns where the run is. Keys that do not hold any more are taken out.
+func (w *writer) position(there record) *splice.Value {
+	p := splice.MapOf()
+	add := func(key string, n int) {
+		if said := there.at("position", key).Says(); strings.HasPrefix(said, "0") && n > 0 {
+			p.Pairs = append(p.Pairs, pair(key, splice.Word(padded(n, said))))
+		} else if n > 0 {
+			p.Pairs = append(p.Pairs, pair(key, splice.Number(n)))
+		}
+	}
+	k := cmp.Or(w.at(), w.lastWork())
+	if k == nil {
+		return p
+	}
+	if k.phase > 0 && !w.partOf(there) {
+		add("phase", k.phase)
+		add("phase_total", len(w.Plan.Phases))
+		if said := there.at("position", "phase").Says(); blockNumber(said) != k.phase || there.at("position", "phase_name").Says() == "" {
+			p.Pairs = append(p.Pairs, pair("phase_name", splice.Text(w.Plan.Phases[k.phase-1].Name)))
+		}
+	}
+	n, total := w.blockCount(k, blockNumber(there.at("position", "phase").Says()), blockNumber(there.at("position", "block_total").Says()))
+	add("block", n)
+	add("block_total", w.atLeast(there, "block_total", total))
+	switch said := blockNumber(there.at("position", "wave_total").Says()); {
+	case !w.theirWaves || said == 0 || said == w.waveAll:
+		add("wave", k.wave)
+		add("wave_total", w.atLeast(there, "wave_total", w.waveAll))
+	case w.at() == nil:
+		add("wave", said)
+	}
+	threads := w.threads(k)
+	now, _ := current(threads)
+	if now == nil {
+		p.Pairs = append(p.Pairs, pair("thread", nil), pair("thread_total", nil), pair("thread_name", nil))
+		return p
+	}
+	add("thread", now.number)
+	all := max(len(threads), now.number)
+	if blockNumber(there.at("position", "block").Says()) == n {
+		all = w.atLeast(there, "thread_total", all)
+	}
+	add("thread_total", all)
+	p.Pairs = append(p.Pairs, pair("thread_name", splice.Text(now.Name)))
+	return p
+}
+
+// partOf reports whether the plan was made of a part of a cluster: then the file knows better which phase this is.
+func (w *writer) partOf(there record) bool {
+	return w.State.Imported == "grid" && blockNumber(there.at("position", "phase_total").Says()) > len(w.Plan.Phases)
+}
+
+// atLeast returns a count or, where what was imported is a part of a larger cluster, the larger one that its file says.
+func (w *writer) atLeast(there record, key string, n int) int {
+	if w.State.Imported == "grid" {
+		n = max(n, blockNumber(there.at("position", key).Says()))
+	}
+	return n
+}
+
+// lastWork returns the last block of the plan.
+func (w *writer) lastWork() *work {
+	if len(w.works) == 0 {
+		return nil
+	}
+	return w.works[len(w.works)-1]
+}
+
+// blockCount returns the number of a block, by which its files are named, and how many blocks there are: within its phase where
+// the file counts so, else of all.
+func (w *writer) blockCount(k *work, phase, total int) (int, int) {
+	if k.phase > 0 && phase > 0 && phase <= len(w.Plan.Phases) && total != len(w.works) && total == len(w.Plan.Phases[phase-1].Steps) {
+		steps := w.Plan.Phases[k.phase-1].Steps
+		return slices.IndexFunc(steps, func(s pawl.Step) bool { return s.ID == k.ID }) + 1, len(steps)
+	}
+	if n := blockNumber(k.block); n > 0 {
+		return n, len(w.works) // its own number, which may be larger
+	}
+	return k.index + 1, len(w.works)
+}
+
+// fullEnergy is what a mission begins with.
+const fullEnergy = 10000
+
+// energy returns what is left of the budget that is scarcest, of 10000, and whether there is one.
+func (w *writer) energy() (int, bool) {
+	left, limited := 1.0, false
+	spent, budget := w.State.Spent, w.Plan.Budget
+	for name, of := range map[string][2]float64{
+		"time": {spent.Seconds, time.Duration(budget.Time).Seconds()}, "usd": {spent.Usage.USD, budget.USD},
+		"tokens": {float64(spent.Usage.Tokens), float64(budget.Tokens)},
+	} {
+		if limit := of[1] * float64(1+spent.Granted[name]); limit > 0 {
+			left, limited = min(left, max(1-of[0]/limit, 0)), true
+		}
+	}
+	return int(math.Round(left * fullEnergy)), limited
+}
+
+// failure returns why the run failed; nil where it did not.
+func (w *writer) failure() *splice.Value {
+	if w.Status != pawl.StatusFailed {
+		return nil
+	}
+	why := w.State.Why
+	for _, k := range w.works {
+		if k.state != nil && k.state.Status == pawl.GaveUp {
+			why = "block " + k.block + ": " + cmp.Or(k.state.Why, "it failed")
+			break
+		}
+	}
+	return splice.Text(oneLine(cmp.Or(why, "it failed")))
+}
+
+// lastCheckpoint returns the path of the checkpoint that is there, else of none.
+func (w *writer) lastCheckpoint(there record) *splice.Value {
+	if w.file("CHECKPOINT.md") == nil {
+		return nil
+	}
+	if said := there.at("last_checkpoint").Says(); strings.HasSuffix(said, "CHECKPOINT.md") {
+		return there.at("last_checkpoint")
+	}
+	return splice.Text(".grid/CHECKPOINT.md")
+}

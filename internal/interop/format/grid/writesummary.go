@@ -1,0 +1,288 @@
+package grid
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/lazyregexp"
+	"pawl/internal/textedit/splice"
+)
+
+// summaries keeps the record of every block that is complete.
+func (w *writer) summaries() {
+	lessons, last, there := w.unlearned(), w.last(), w.layout()
+	for _, k := range w.works {
+		f, at := there.records[k.block], w.grid+w.recordPath(there, k)
+		torn := f != nil && (hollow(f.Data) != "" || before(f, k))
+		switch {
+		case !k.done(), (f == nil || torn) && w.found(k) && !k.recorded():
+			continue
+		case f != nil && !torn:
+			w.keepSummary(k, f)
+			continue
+		case torn:
+			w.archive(f, k.block+"-SUMMARY", time.Time{})
+			at = f.Path
+		}
+		learned := lessons
+		if k != last {
+			learned = nil
+		}
+		w.putAt(at, w.newSummary(k, learned))
+	}
+}
+
+// before reports whether a record was written before the block was begun: of a run that was made of it, it was refuted.
+func before(f *format.File, k *work) bool {
+	return k.done() && !f.Changed.IsZero() && f.Changed.Before(k.state.Started.Truncate(time.Second))
+}
+
+// recorded reports whether more is known of a block than that it is complete, as only a summary says it.
+func (k *work) recorded() bool { return len(k.state.Outputs) > 0 || k.state.Summary != "" }
+
+// layout is where the files about blocks lie.
+type layout struct {
+	records map[string]*format.File // block → its summary
+	plans   map[string]*format.File // block → its plan
+	folders map[string]string       // block → the folder of its phase
+	flat    bool                    // summaries lie in the cluster's folder
+}
+
+func (w *writer) layout() layout {
+	l := layout{records: map[string]*format.File{}, plans: map[string]*format.File{}, folders: map[string]string{}}
+	r := &reader{place: w.place}
+	for _, name := range slices.Sorted(maps.Keys(w.there)) {
+		a := w.classify(name)
+		if a.phase != "" && a.block != "" {
+			l.folders[a.block] = a.phase
+		}
+		if a.kind == planFile && (l.plans[a.block] == nil || a.phase == "") { // rather than its copy
+			l.plans[a.block] = w.there[name]
+		}
+		if a.kind != summaryFile {
+			continue
+		}
+		l.flat = l.flat || r.rank(name) == 1
+		if old := l.records[a.block]; old == nil || r.rank(name) < r.rank(old.Path) {
+			l.records[a.block] = w.there[name]
+		}
+	}
+	return l
+}
+
+// recordPath returns where a new record goes: into the folder of the block's phase, or beside the others where they lie flat.
+func (w *writer) recordPath(l layout, k *work) string {
+	folder := cmp.Or(l.folders[k.block], w.phaseFolder(l, k))
+	if folder == "" {
+		return k.block + "-SUMMARY.md"
+	}
+	return "phases/" + folder + "/" + k.block + "-SUMMARY.md"
+}
+
+// phaseFolder returns the folder of a block that has none yet: that of the other blocks of its phase, one of its own where each
+// of them has, else one that is named after the phase. Empty: there are to be none.
+func (w *writer) phaseFolder(l layout, k *work) string {
+	beside := map[string]bool{}
+	for _, other := range w.works {
+		if folder := l.folders[other.block]; folder != "" && other.phase == k.phase {
+			beside[folder] = true
+		}
+	}
+	switch {
+	case len(beside) == 1 && k.phase > 0:
+		return slices.Collect(maps.Keys(beside))[0]
+	case len(beside) == 0 && l.flat:
+		return ""
+	case len(beside) == 0 && k.phase > 0:
+		return fmt.Sprintf("%02d-%s", k.phase, slug(cmp.Or(oneLine(w.Plan.Phases[k.phase-1].Name), w.cluster)))
+	}
+	return k.block + "-" + slug(k.name())
+}
+
+// keepSummary leaves a record as it is, unless it does not say that the block is complete, or the block was done again
+// since.
+func (w *writer) keepSummary(k *work, f *format.File) {
+	r := &reader{now: w.Now}
+	c, _, ok := r.front(f, false)
+	if !ok {
+		return
+	}
+	at, _, dated := format.ParseTimeIn(c.at("completed_at").Says(), w.Now.Location())
+	again := dated && !k.state.Started.IsZero() && at.Before(k.state.Started)
+	if stepStatus(c.at("status").Says(), pawl.Done) == pawl.Done && !again {
+		return
+	}
+	news := splice.MapOf(pair("status", splice.Word("complete")), pair("completed_at", splice.Text(stamp(k.ended(w.Now)))))
+	part, _, _, _ := splice.Front(f.Data)
+	y, err := splice.ReadYAML(f.Data, part)
+	if err != nil {
+		return // that it cannot be read as YAML is for whoever wrote it to mend
+	}
+	if out, err := y.Merge(news); err == nil {
+		w.putAt(f.Path, out)
+	}
+}
+
+func (k *work) ended(now time.Time) time.Time { return firstKnown(k.state.Ended, k.state.Started, now) }
+
+var manyDashes = lazyregexp.New(`-{2,}`)
+
+// slug returns a name as a folder's: lower case, with hyphens.
+func slug(name string) string {
+	return manyDashes.ReplaceAllString(strings.ToLower(pawl.SlugOf(name)), "-")
+}
+
+// newSummary returns a block's record. What the journal does not know, as the lines of a file, is left out.
+func (w *writer) newSummary(k *work, lessons []pawl.Memory) []byte {
+	threads := w.threads(k)
+	want := splice.MapOf(
+		pair("cluster", splice.Word(w.cluster)), pair("block", splice.Text(k.block)), pair("status", splice.Word("complete")),
+		pair("completed_at", splice.Text(stamp(k.ended(w.Now)))), pair("commits", w.commitList(k, threads)), pair("artifacts_created", w.artifactList(k)),
+	)
+	if learned := categoryFields(lessons); len(learned.Pairs) > 0 {
+		want.Pairs = append(want.Pairs, pair("lessons_learned", learned))
+	}
+	return fresh(want, w.summaryText(k, threads))
+}
+
+// commitList names the commits of a block: those that its threads named, and those that were made while it was at work and
+// name it in their scope.
+func (w *writer) commitList(k *work, threads []thread) *splice.Value {
+	list := splice.ListOf()
+	add := func(hash, message string, files []string) {
+		list.Items = append(list.Items, splice.MapOf(pair("hash", splice.Text(hash)), pair("message", splice.Text(message)), pair("files", inlineList(files))))
+	}
+	for _, t := range threads {
+		if t.Commit != "" {
+			add(t.Commit, t.Name, t.Outputs)
+		}
+	}
+	for _, c := range w.committed(k) {
+		if !slices.ContainsFunc(threads, func(t thread) bool { return t.Commit != "" && strings.HasPrefix(c.Hash, t.Commit) }) {
+			for i, name := range c.Files {
+				c.Files[i] = strings.TrimPrefix(name, w.root)
+			}
+			add(c.Hash, c.Message, c.Files)
+		}
+	}
+	return list
+}
+
+// committed returns the commits that were made while a block was at work and name it in their scope.
+func (w *writer) committed(k *work) []format.Commit {
+	if w.Commits == nil || k.state.Started.IsZero() || k.state.Ended.IsZero() {
+		return nil
+	}
+	return slices.DeleteFunc(w.Commits(k.state.Started, k.state.Ended), func(c format.Commit) bool {
+		m := subject.FindStringSubmatch(firstLine(c.Message))
+		return m == nil || blockID(m[2]) != k.block
+	})
+}
+
+// artifactList names the outputs, which pawl has seen and hashed.
+func (w *writer) artifactList(k *work) *splice.Value {
+	list := splice.ListOf()
+	for _, name := range slices.Sorted(maps.Keys(k.state.Outputs)) {
+		content := k.state.Outputs[name]
+		item := splice.MapOf(pair("path", splice.Text(strings.TrimPrefix(name, w.root))))
+		if content.Files == 0 {
+			item.Pairs = append(item.Pairs, pair("sha256", splice.Text(content.SHA256)), pair("size", splice.Number(int(content.Size))))
+		}
+		item.Pairs = append(item.Pairs, pair("verified", splice.Truth(true)))
+		list.Items = append(list.Items, item)
+	}
+	return list
+}
+
+func (w *writer) summaryText(k *work, threads []thread) string {
+	var b strings.Builder
+	title := "Block " + k.block
+	if name := k.name(); name != title {
+		title += ": " + name
+	}
+	b.WriteString("\n# " + title + " Summary\n")
+	if summary := oneLine(k.state.Summary); summary != "" {
+		b.WriteString("\n**One-liner:** " + summary + "\n")
+	}
+	if len(threads) > 0 {
+		b.WriteString("\n## Tasks Completed\n\n| Thread | Name | Commit | Files |\n|--------|------|--------|-------|\n")
+		for _, t := range threads {
+			row(&b, t.ID, t.Name, t.Commit, strings.Join(t.Outputs, ", "))
+		}
+	}
+	return b.String()
+}
+
+// waves keeps WAVE_STATUS.md. The document names it and gives it no shape; this is ours.
+func (w *writer) waves() {
+	if w.waveAll == 0 {
+		return
+	}
+	if f := w.file("WAVE_STATUS.md"); f != nil {
+		if _, _, _, fenced := splice.Front(f.Data); !fenced {
+			return // somebody keeps it in a shape of their own
+		}
+	}
+	list, complete := splice.ListOf(), 0
+	inWave := map[int][]*work{}
+	for _, k := range w.works {
+		if k.phase > 0 {
+			inWave[k.wave] = append(inWave[k.wave], k)
+		}
+	}
+	for n := 1; n <= w.waveAll; n++ {
+		if len(inWave[n]) == 0 { // plans may leave a number out
+			continue
+		}
+		status := waveStatus(inWave[n])
+		if status == "complete" && complete == len(list.Items) {
+			complete++
+		}
+		var blocks, skipped []string
+		for _, k := range inWave[n] {
+			blocks = append(blocks, k.block)
+			if k.skipped() {
+				skipped = append(skipped, k.block)
+			}
+		}
+		item := splice.MapOf(pair("wave", splice.Number(n)), pair("status", splice.Word(status)), pair("blocks", inlineList(blocks)), pair("skipped", nil))
+		if len(skipped) > 0 {
+			item.Pairs[3].Value = inlineList(skipped)
+		}
+		list.Items = append(list.Items, item)
+	}
+	want := splice.MapOf(pair("cluster", splice.Word(w.cluster)), pair("waves_complete", splice.Number(complete)),
+		pair("wave_total", splice.Number(w.waveAll)), pair("waves", list))
+	w.merge("WAVE_STATUS.md", want, func() []byte { return fresh(want, "\n# Wave Status\n") })
+}
+
+// waveStatus returns how far the blocks of a wave are. One that was skipped is not complete.
+func waveStatus(blocks []*work) string {
+	finished, skipped, begun := 0, 0, false
+	for _, k := range blocks {
+		begun = begun || k.begun() || k.done()
+		if k.finished() {
+			finished++
+		}
+		if k.skipped() {
+			skipped++
+		}
+	}
+	switch {
+	case skipped == len(blocks):
+		return "skipped"
+	case finished == len(blocks) && skipped > 0:
+		return "partial"
+	case finished == len(blocks):
+		return "complete"
+	case begun:
+		return "active"
+	}
+	return "pending"
+}

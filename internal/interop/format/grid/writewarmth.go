@@ -1,0 +1,273 @@
+package grid
+
+import (
+	"bytes"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// warmth keeps WARMTH.md: what was learned, each thing once, in all six categories. Once the mission is complete it goes
+// to the archive, and what may help elsewhere is added to LEARNINGS.md.
+func (w *writer) warmth() {
+	if w.Status != pawl.StatusCompleted || w.left {
+		w.learnInto("WARMTH.md", w.Memories)
+		return
+	}
+	archived := w.archived("WARMTH.md")
+	if f := w.file("WARMTH.md"); f != nil && w.file(archived) == nil {
+		w.put(archived, slices.Clone(f.Data))
+		w.remove("WARMTH.md")
+	}
+	w.learnInto(archived, w.Memories)
+	w.learnInto("LEARNINGS.md", slices.DeleteFunc(slices.Clone(w.Memories), func(m pawl.Memory) bool {
+		return m.Kind == pawl.DecisionMem || m.Kind == pawl.Fragile // of this project alone
+	}))
+	w.archiveScratchpad()
+}
+
+// known returns what a file says was learned.
+func (w *writer) known(f *format.File) map[pawl.Memory]bool {
+	name := path.Base(f.Path)
+	r := &reader{files: format.Files{{Path: name, Data: f.Data}}, now: w.Now,
+		learned: map[pawl.Memory]bool{}}
+	r.out.Facts = map[string]string{}
+	r.readWarmth(name)
+	known := map[pawl.Memory]bool{}
+	for m := range r.learned {
+		known[pawl.Memory{Kind: m.Kind, Text: oneLine(m.Text)}] = true
+	}
+	return known
+}
+
+// unlearned returns what was learned since WARMTH.md was last written.
+func (w *writer) unlearned() []pawl.Memory {
+	known := map[pawl.Memory]bool{}
+	for _, name := range []string{"WARMTH.md", w.archived("WARMTH.md")} {
+		if f := w.file(name); f != nil {
+			known = w.known(f)
+		}
+	}
+	return missing(w.Memories, known)
+}
+
+func missing(memories []pawl.Memory, known map[pawl.Memory]bool) []pawl.Memory {
+	var learned []pawl.Memory
+	for _, m := range memories {
+		m.Text = oneLine(m.Text)
+		if !known[m] && m.Validate() == nil {
+			known[m] = true
+			learned = append(learned, m)
+		}
+	}
+	return learned
+}
+
+// learnInto adds what a file does not say yet, in the file's shape.
+func (w *writer) learnInto(name string, memories []pawl.Memory) {
+	f := w.file(name)
+	if f == nil {
+		if learned := missing(memories, map[pawl.Memory]bool{}); len(learned) > 0 {
+			w.put(name, w.newWarmth(name, learned))
+		}
+		return
+	}
+	learned := missing(memories, w.known(f))
+	if len(learned) == 0 {
+		return
+	}
+	if hasHeadings(f.Data) || name == "LEARNINGS.md" {
+		w.put(name, w.addBullets(f.Data, learned, name))
+		return
+	}
+	w.growLists(name, f, learned)
+}
+
+// newWarmth returns a file with all six headings, of which some may be empty; LEARNINGS.md has those that say something.
+func (w *writer) newWarmth(name string, learned []pawl.Memory) []byte {
+	var b strings.Builder
+	if name == "LEARNINGS.md" {
+		b.WriteString("# Learnings\n")
+	}
+	for _, l := range categories {
+		bullets := bulletsOf(learned, l.kind, true)
+		if name != "LEARNINGS.md" || bullets != "" {
+			b.WriteString("\n## " + l.title + "\n" + bullets)
+		}
+	}
+	if name == "LEARNINGS.md" {
+		return []byte(b.String())
+	}
+	want := splice.MapOf(pair("cluster", splice.Word(w.cluster)), pair("accumulated_from", splice.ListOf(w.sources()...)),
+		pair("last_updated", splice.Text(stamp(w.State.Updated))))
+	return fresh(want, b.String())
+}
+
+func bulletsOf(memories []pawl.Memory, kind pawl.MemoryKind, quotes bool) string {
+	var b strings.Builder
+	for _, m := range memories {
+		switch {
+		case m.Kind != kind:
+		case quotes:
+			b.WriteString("- \"" + m.Text + "\"\n")
+		default:
+			b.WriteString("- " + m.Text + "\n")
+		}
+	}
+	return b.String()
+}
+
+// sources names the blocks that are complete, as the document names those who learned.
+func (w *writer) sources() []*splice.Value {
+	var names []*splice.Value
+	for _, k := range w.works {
+		if k.done() {
+			names = append(names, splice.Word("executor-"+k.block+" (block "+k.block+")"))
+		}
+	}
+	return names
+}
+
+// addBullets adds bullets at the end of their sections, and the sections that are missing.
+func (w *writer) addBullets(data []byte, learned []pawl.Memory, name string) []byte {
+	_, body, _, fenced := splice.Front(data)
+	if !fenced {
+		body = splice.Whole(data)
+	}
+	sections := splice.Sections(bodyLines(data, body))
+	eol := splice.EOL(data)
+	quotes := bytes.Contains(data, []byte("- \"")) || !bytes.Contains(data, []byte("\n- "))
+	var edits []splice.Edit
+	tail := ""
+	for _, l := range categories {
+		text := bulletsOf(learned, l.kind, quotes)
+		if text == "" {
+			continue
+		}
+		at := slices.IndexFunc(sections, func(s splice.Section) bool { c := categoryOf(s.Title); return c != nil && c.kind == l.kind })
+		if at < 0 {
+			tail += "\n## " + l.title + "\n" + text
+			continue
+		}
+		end := sections[at].End()
+		if data[end-1] != '\n' {
+			text = "\n" + strings.TrimSuffix(text, "\n")
+		}
+		edits = append(edits, splice.Edit{From: end, To: end, Text: strings.ReplaceAll(text, "\n", eol)})
+	}
+	if tail != "" {
+		edits = append(edits, splice.Edit{From: len(data), To: len(data), Text: strings.ReplaceAll(atEnd(data, tail), "\n", eol)})
+	}
+	if fenced && name != "LEARNINGS.md" {
+		return w.warmthFrom(splice.Apply(data, edits))
+	}
+	return splice.Apply(data, edits)
+}
+
+// atEnd returns a text so that it begins on a line of its own.
+func atEnd(data []byte, text string) string {
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		return "\n" + text
+	}
+	return text
+}
+
+// warmthFrom names in the front matter who learned, and when.
+func (w *writer) warmthFrom(data []byte) []byte {
+	part, _, _, _ := splice.Front(data)
+	y, err := splice.ReadYAML(data, part)
+	if err != nil {
+		return data
+	}
+	if out, err := y.Merge(w.warmthHead(y.Root)); err == nil {
+		return out
+	}
+	return data
+}
+
+// warmthHead returns the metadata of a WARMTH.md once something was added.
+func (w *writer) warmthHead(there *splice.Value) *splice.Value {
+	from := splice.ListOf()
+	var said string
+	if old := there.Get("accumulated_from"); old != nil && old.Kind == splice.List {
+		from.Items = slices.Clone(old.Items)
+		said = strings.Join(old.Texts(), "\n")
+	}
+	for _, name := range w.sources() {
+		executor, block, _ := strings.Cut(strings.TrimSuffix(name.Text, ")"), " (")
+		if !strings.Contains(said, block) && !strings.Contains(said, executor) {
+			from.Items = append(from.Items, name)
+		}
+	}
+	head := splice.MapOf()
+	if len(from.Items) > 0 {
+		head.Pairs = append(head.Pairs, pair("accumulated_from", from))
+	}
+	if there.Get("last_updated") != nil {
+		head.Pairs = append(head.Pairs, pair("last_updated", splice.Text(stamp(w.State.Updated))))
+	}
+	return head
+}
+
+// growLists adds to the lists of a warmth in YAML.
+func (w *writer) growLists(name string, f *format.File, learned []pawl.Memory) {
+	anew := func() []byte { return w.newWarmth(name, append(inOrder(w.known(f)), learned...)) }
+	part, _, _, fenced := splice.Front(f.Data)
+	if !fenced {
+		part = splice.Whole(f.Data)
+	}
+	y, err := splice.ReadYAML(f.Data, part)
+	if err != nil {
+		w.archive(f, "WARMTH", time.Time{})
+		w.put(name, anew())
+		return
+	}
+	want := w.warmthHead(y.Root)
+	for _, l := range categories {
+		list := splice.ListOf()
+		if old := y.Root.Get(l.key); old != nil && old.Kind == splice.List {
+			list.Items = slices.Clone(old.Items)
+		} else if text := old.Says(); text != "" {
+			list.Items = append(list.Items, splice.Text(text))
+		}
+		for _, m := range learned {
+			if m.Kind == l.kind {
+				list.Items = append(list.Items, splice.Text(m.Text))
+			}
+		}
+		if old := y.Root.Get(l.key); len(list.Items) > 0 || old == nil || old.Null {
+			want.Pairs = append(want.Pairs, pair(l.key, list))
+		}
+	}
+	w.merge(name, want, anew)
+}
+
+// inOrder returns what was learned in a stable order.
+func inOrder(set map[pawl.Memory]bool) []pawl.Memory {
+	return slices.SortedFunc(maps.Keys(set), func(a, b pawl.Memory) int { return strings.Compare(a.Text, b.Text) })
+}
+
+// warmthFields returns all that was learned by category.
+func (w *writer) warmthFields() *splice.Value { return categoryFields(w.Memories) }
+
+func categoryFields(memories []pawl.Memory) *splice.Value {
+	v := splice.MapOf()
+	for _, l := range categories {
+		list := splice.ListOf()
+		for _, m := range memories {
+			if m.Kind == l.kind && oneLine(m.Text) != "" {
+				list.Items = append(list.Items, splice.Text(oneLine(m.Text)))
+			}
+		}
+		if len(list.Items) > 0 {
+			v.Pairs = append(v.Pairs, pair(l.key, list))
+		}
+	}
+	return v
+}

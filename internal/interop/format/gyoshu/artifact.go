@@ -1,0 +1,98 @@
+package gyoshu
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"pawl/internal/interop/format"
+)
+
+// Issues returns, in Gyoshu's words, what is wrong with a manifest that it loads: with its own hash, with its names, then
+// with each of its artifacts. Without anything the checkpoint is valid.
+func (m *Manifest) Issues(trust Trust, w format.World) []string {
+	issues := []string{}
+	if !m.Intact() {
+		issues = append(issues, fmt.Sprintf("Manifest SHA256 mismatch: expected %s, got %s", m.sum, m.SHA256))
+	}
+	for _, n := range []struct{ name, text string }{{"reportTitle", m.Title}, {"runId", m.Run}, {"checkpointId", m.CheckpointID}} {
+		if issue := CheckSegment(n.name, n.text); issue != "" {
+			issues = append(issues, issue)
+		}
+	}
+	for _, a := range m.Artifacts {
+		if issue := a.issue(trust, w); issue != "" {
+			issues = append(issues, issue)
+		}
+	}
+	return issues
+}
+
+// issue says what is wrong with an artifact. Where the world cannot be asked, only its path is looked at.
+func (a Artifact) issue(trust Trust, w format.World) string {
+	if issue := CheckPath(a.Path); issue != "" {
+		return issue
+	}
+	if w.Hash == nil {
+		return ""
+	}
+	if trust != Local {
+		if folder := linkAbove(a.Path, w); folder != "" {
+			return "Parent directory is a symlink: " + folder
+		}
+	}
+	sum, size, err := w.Hash(a.Path)
+	switch {
+	case errors.Is(err, errUnseen):
+		return ""
+	case errors.Is(err, fs.ErrNotExist):
+		return "Artifact not found: " + a.Path
+	case errors.Is(err, format.ErrLink):
+		return "Artifact is a symlink (not allowed): " + a.Path
+	case errors.Is(err, format.ErrOutside):
+		return "Security: artifact escapes project root via symlinked parent: " + a.Path
+	case err != nil:
+		return fmt.Sprintf("Cannot validate artifact: %s: %v", a.Path, err)
+	case size != a.Size:
+		return fmt.Sprintf("Size mismatch for %s: expected %d, got %d", a.Path, a.Size, size)
+	case !strings.EqualFold(sum, a.SHA256):
+		return fmt.Sprintf("SHA256 mismatch for %s: expected %s, got %s", a.Path, a.SHA256, sum)
+	}
+	return ""
+}
+
+// linkAbove returns the first folder above a file that is a link, "" where none is.
+func linkAbove(file string, w format.World) string {
+	for i, c := range file {
+		if c != '/' {
+			continue
+		}
+		if _, _, err := w.Hash(file[:i]); errors.Is(err, format.ErrLink) {
+			return file[:i]
+		}
+	}
+	return ""
+}
+
+// errUnseen means that nothing is known of a file, so nothing is held against it.
+var errUnseen = errors.New("it was not looked at")
+
+// within is the world as far as the given files tell.
+func within(files format.Files, now time.Time) format.World {
+	known := make(map[string][]byte, len(files))
+	for _, f := range files {
+		known[f.Path] = f.Data
+	}
+	return format.World{Now: now, Hash: func(name string) (string, int64, error) {
+		data, there := known[name]
+		if !there {
+			return "", 0, errUnseen
+		}
+		sum := sha256.Sum256(data)
+		return hex.EncodeToString(sum[:]), int64(len(data)), nil
+	}}
+}

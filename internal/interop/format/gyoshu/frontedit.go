@@ -1,0 +1,177 @@
+package gyoshu
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/internal/textedit/splice"
+)
+
+// newFrontMatter returns the source of the cell that a notebook of pawl's begins with.
+func newFrontMatter(title, goal string, run RunEntry) []string {
+	created := quoteYAML(instantOf(run.Started))
+	lines := []string{"---", "gyoshu:", "  schema_version: 1", "  reportTitle: " + quoteYAML(title), "  status: " + researchStatus(run),
+		"  created: " + created, "  updated: " + created, "  tags:", "  runs:"}
+	lines = append(lines, runLines("    ", run)...)
+	if goal != "" {
+		goal = strings.Join(strings.Fields(goal), " ")
+		lines = append(lines, "  goal_contract:", "    version: 1", "    goal_text: "+quoteYAML(goal))
+	}
+	return sourceLines(strings.Join(append(lines, "---"), "\n"))
+}
+
+// researchStatus is what a research is while its newest run is as it is.
+func researchStatus(run RunEntry) string {
+	if run.Status == "completed" {
+		return "completed"
+	}
+	return "active"
+}
+
+// sourceLines splits a source as notebooks do: each line with its newline.
+func sourceLines(source string) []string {
+	return slices.DeleteFunc(strings.SplitAfter(source, "\n"), func(l string) bool { return l == "" })
+}
+
+func runLines(indent string, run RunEntry) []string {
+	lines := []string{indent + "- id: " + quoteYAML(run.ID), indent + "  started: " + quoteYAML(instantOf(run.Started))}
+	if !run.Ended.IsZero() {
+		lines = append(lines, indent+"  ended: "+quoteYAML(instantOf(run.Ended)))
+	}
+	return append(lines, indent+"  status: "+run.Status)
+}
+
+// withRun returns a notebook whose front matter says where a run stands, line for line as it is but for that. A notebook
+// without front matter stays as it is.
+func withRun(notebook []byte, run RunEntry, now time.Time) []byte {
+	root, err := splice.ReadJSON(notebook)
+	if err != nil {
+		return notebook
+	}
+	old := root.Get("cells", "0", "source")
+	source := multiline(old)
+	if root.Get("cells", "0", "cell_type").Text() != "raw" || readFrontMatter(source) == nil {
+		return notebook
+	}
+	next := editFront(source, run, now)
+	var value any = sourceLines(next)
+	if old.Is(splice.JSONString) {
+		value = next
+	}
+	changed, err := splice.SetJSON(notebook, value, "cells", "0", "source")
+	if err != nil || next == source {
+		return notebook
+	}
+	return changed
+}
+
+// editFront changes what the source of front matter says of a run, of the research and of its last change.
+func editFront(source string, run RunEntry, now time.Time) string {
+	newline := "\n"
+	if strings.Contains(source, "\r\n") {
+		newline = "\r\n"
+	}
+	e := &frontEditor{lines: strings.Split(source, newline)}
+	from := slices.IndexFunc(e.lines, func(l string) bool { return strings.HasPrefix(l, "gyoshu:") })
+	if from < 0 || from+1 >= len(e.lines) || indentOf(e.lines[from+1]) == 0 {
+		return source
+	}
+	indent := indentOf(e.lines[from+1])
+	e.setRun(from+1, indent, run)
+	e.set(from+1, indent, "status", researchStatus(run))
+	if e.changed {
+		e.set(from+1, indent, "updated", instantOf(now))
+	}
+	return strings.Join(e.lines, newline)
+}
+
+type frontEditor struct {
+	lines   []string
+	changed bool
+}
+
+// end returns the line behind the block that begins at a line and is indented at least so far.
+func (e *frontEditor) end(from, indent int) int {
+	for i := from; i < len(e.lines); i++ {
+		if l := e.lines[i]; strings.TrimSpace(l) != "" && indentOf(l) < indent {
+			return i
+		}
+	}
+	return len(e.lines)
+}
+
+// find returns the line of a key in a block, -1 where there is none.
+func (e *frontEditor) find(from, indent int, key string) int {
+	for i := from; i < e.end(from, indent); i++ {
+		if k, _, ok := cutKey(strings.TrimLeft(e.lines[i], " ")); ok && k == key && indentOf(e.lines[i]) == indent {
+			return i
+		}
+	}
+	return -1
+}
+
+// set gives a key of a block a value, and adds it at the block's end where it is missing.
+func (e *frontEditor) set(from, indent int, key, value string) {
+	line := strings.Repeat(" ", indent) + key + ": " + quoteYAML(value)
+	i := e.find(from, indent, key)
+	switch {
+	case i < 0:
+		i = e.end(from, indent)
+		e.lines = slices.Insert(e.lines, i, line)
+	case scalar(valueOf(e.lines[i])).value == value:
+		return
+	default:
+		e.lines[i] = line
+	}
+	e.changed = true
+}
+
+func valueOf(line string) string {
+	_, value, _ := cutKey(strings.TrimLeft(line, " "))
+	return value
+}
+
+// setRun says in the list of runs where one stands, and adds it at the end where it is missing.
+func (e *frontEditor) setRun(from, indent int, run RunEntry) {
+	runs := e.find(from, indent, "runs")
+	if runs < 0 {
+		runs = e.end(from, indent)
+		e.lines = slices.Insert(e.lines, runs, strings.Repeat(" ", indent)+"runs:")
+	}
+	if value := valueOf(e.lines[runs]); value != "" && value != "[]" {
+		return // a list of a shape that Gyoshu does not write
+	}
+	item, end := e.findItem(runs+1, indent, run.ID)
+	if item < 0 {
+		e.lines[runs] = strings.Repeat(" ", indent) + "runs:"
+		e.lines = slices.Insert(e.lines, end, runLines(strings.Repeat(" ", indent+2), run)...)
+		e.changed = true
+		return
+	}
+	line := strings.Replace(e.lines[item], "-", " ", 1) // a key like the others, for as long as they are looked at
+	inner := indentOf(line)
+	dash := e.lines[item][:inner]
+	e.lines[item] = line
+	if !run.Ended.IsZero() {
+		e.set(item, inner, "ended", instantOf(run.Ended))
+	}
+	e.set(item, inner, "status", run.Status)
+	e.lines[item] = dash + e.lines[item][inner:]
+}
+
+// findItem returns the line where a run begins in the list of runs, -1 where it is not there, and the line behind the list.
+func (e *frontEditor) findItem(from, indent int, id string) (item, end int) {
+	item = -1
+	for end = from; end < len(e.lines); end++ {
+		line := strings.TrimLeft(e.lines[end], " ")
+		text, isItem := cutItem(line)
+		if depth := indentOf(e.lines[end]); depth < indent || depth == indent && !isItem {
+			break
+		}
+		if isItem && valueOf(text) != "" && strings.HasPrefix(text, "id:") && scalar(valueOf(text)).value == id {
+			item = end
+		}
+	}
+	return item, end
+}

@@ -1,0 +1,133 @@
+package gyoshu
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// Lock is a session's lock file: who works on a notebook, a report, a queue, or with a bridge.
+type Lock struct {
+	ID       string
+	PID      int64
+	Started  int64 // ticks since the boot at which its process began; 0: it does not say
+	Host     string
+	Acquired time.Time
+}
+
+// ReadLock reads a lock file.
+func ReadLock(data []byte) (Lock, error) {
+	root, err := splice.ReadJSON(data)
+	if err != nil {
+		return Lock{}, err
+	}
+	l := Lock{ID: root.Get("lockId").Text(), Host: root.Get("hostname").Text()}
+	l.PID, _ = root.Get("pid").Int()
+	l.Started, _ = root.Get("processStartTime").Int()
+	l.Acquired, _, _ = format.ParseTime(root.Get("acquiredAt").Text())
+	if l.ID == "" || l.PID <= 0 {
+		return l, errors.New("a lock names its lockId and its pid")
+	}
+	return l, nil
+}
+
+// Ages from which Gyoshu gives a lock up, where its owner is gone, and where nobody here can know.
+const (
+	staleLock   = time.Minute
+	foreignLock = 5 * time.Minute
+)
+
+// Held says whether somebody holds a lock, as far as can be known. Age alone proves nothing: a process that is there and is the
+// one that took the lock holds it, however long ago that was. For one that cannot be read Gyoshu waits for ever; whoever wrote it
+// has died on the way, or is at it this moment.
+func (codec) Held(lock format.File, on format.Host) (held bool, why string) {
+	l, err := ReadLock(lock.Data)
+	if err != nil {
+		return on.Now.Sub(lock.Changed) <= staleLock, "it cannot be read"
+	}
+	age := on.Now.Sub(l.Acquired)
+	if l.Host != on.Name {
+		return age <= foreignLock, "it was taken on " + strconv.Quote(l.Host) + ", where nobody here can look"
+	}
+	process := "its process " + strconv.FormatInt(l.PID, 10)
+	alive, started := on.Process(l.PID)
+	switch {
+	case alive && l.Started != 0 && started != 0 && l.Started != started:
+		return false, process + " is gone, and another one has its number"
+	case alive:
+		return true, process + " is there"
+	}
+	return age <= staleLock, process + " is gone"
+}
+
+// Locks returns the locks of notebook, report and queue of a run's research; without a run those of all researches that are
+// there, and of their sessions.
+func (codec) Locks(files format.Files, run *pawl.State, home format.Home) []string {
+	dir := runtimeDir(home)
+	if run != nil {
+		return locksOf(dir, titleOf(run.Name), []string{string(run.Run), run.ImportedAs})
+	}
+	var all []string
+	for _, title := range titles(files) {
+		r := newResearch(files, title, format.World{})
+		all = append(all, locksOf(dir, title, r.runs())...)
+		for _, session := range r.sessions() {
+			all = append(all, filepath.Join(dir, shortID(session), "session.lock"))
+		}
+	}
+	return all
+}
+
+func locksOf(dir, title string, runs []string) []string {
+	lock := func(kind, id string) string { return filepath.Join(dir, "locks", kind, shortID(id)+".lock") }
+	locks := []string{lock("notebook", "nb:"+title), lock("report", "rpt:"+title)}
+	for _, run := range runs {
+		if run != "" {
+			locks = append(locks, lock("queue", "q:"+title+":"+run))
+		}
+	}
+	return locks
+}
+
+// sessions returns the sessions that the files of a research name.
+func (r *research) sessions() []string {
+	var ids []string
+	if r.loop != nil {
+		ids = append(ids, r.loop.Session)
+	}
+	for _, rec := range r.records {
+		if rec.Manifest != nil {
+			ids = append(ids, rec.Manifest.Session)
+		}
+	}
+	slices.Sort(ids)
+	return slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return id == "" })
+}
+
+// runtimeDir returns the folder for what does not outlive a session.
+func runtimeDir(home format.Home) string {
+	if dir := home.Getenv("GYOSHU_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		return dir
+	}
+	if dir := home.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "gyoshu")
+	}
+	if home.System == "darwin" {
+		return filepath.Join(home.Dir, "Library", "Caches", "gyoshu", "runtime")
+	}
+	return filepath.Join(home.Dir, ".cache", "gyoshu", "runtime")
+}
+
+// shortID returns the 12 hexadecimal digits that an id has in the names of locks and sockets.
+func shortID(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:])[:12]
+}

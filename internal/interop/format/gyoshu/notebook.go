@@ -1,0 +1,192 @@
+package gyoshu
+
+import (
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// Notebook is what a research's notebook says.
+type Notebook struct {
+	Cells []Cell
+	Front *FrontMatter // nil: it has none
+}
+
+// Cell is one cell of a notebook.
+type Cell struct {
+	ID      string
+	Type    string // code, markdown, raw
+	Kind    string // Gyoshu's: checkpoint, research, report, frontmatter
+	Source  string
+	Stdout  string    // what it printed
+	Time    time.Time // of its last change, where it says so
+	Failed  bool      // its last output is an error
+	Tags    []string
+	Pointer Pointer // of a checkpoint's cell
+
+	json *splice.JSON
+}
+
+// Pointer is the checkpoint that a cell speaks of.
+type Pointer struct {
+	ID, Stage, Manifest string
+	Reason              string
+	CutShort            bool // it was taken in the middle of its stage
+}
+
+// checkpointTag marks the cells that speak of checkpoints.
+const checkpointTag = "gyoshu-checkpoint"
+
+// ReadNotebook returns what a notebook says. Cells that are none are passed over.
+func ReadNotebook(data []byte) (*Notebook, error) {
+	root, err := splice.ReadJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	cells, err := listIn(root, "cells")
+	if err != nil {
+		return nil, err
+	}
+	n := &Notebook{}
+	for i, item := range cells {
+		if !item.Is(splice.JSONObject) {
+			continue
+		}
+		c := cellOf(item)
+		n.Cells = append(n.Cells, c)
+		if i == 0 && c.Type == "raw" {
+			n.Front = readFrontMatter(c.Source)
+		}
+	}
+	return n, nil
+}
+
+func cellOf(v *splice.JSON) Cell {
+	c := Cell{
+		ID:     v.Get("id").Text(),
+		Type:   v.Get("cell_type").Text(),
+		Kind:   v.Get("metadata", "gyoshu", "type").Text(),
+		Source: multiline(v.Get("source")),
+		Tags:   textsOf(v.Get("metadata", "tags")),
+		json:   v,
+	}
+	for _, key := range []string{"createdAt", "lastUpdated"} {
+		if at, _, _ := format.ParseTime(v.Get("metadata", "gyoshu", key).Text()); !at.IsZero() {
+			c.Time = at
+		}
+	}
+	c.readOutputs(v.Get("outputs"))
+	c.readPointer(v)
+	return c
+}
+
+// Line returns the line of the file in which the cell begins.
+func (c *Cell) Line() int { return c.json.Line() }
+
+// multiline returns a text that stands as one or as a list of lines.
+func multiline(v *splice.JSON) string {
+	if v.Is(splice.JSONArray) {
+		return strings.Join(textsOf(v), "")
+	}
+	return v.Text()
+}
+
+func (c *Cell) readOutputs(outputs *splice.JSON) {
+	if outputs == nil {
+		return
+	}
+	var printed strings.Builder
+	for _, o := range outputs.Items {
+		kind := o.Get("output_type").Text()
+		c.Failed = kind == "error"
+		if kind == "stream" && o.Get("name").Text() == "stdout" {
+			printed.WriteString(multiline(o.Get("text")))
+			printed.WriteByte('\n')
+		}
+	}
+	c.Stdout = printed.String()
+}
+
+// readPointer reads which checkpoint a cell speaks of, from its metadata, else from the comment that it begins with.
+func (c *Cell) readPointer(v *splice.JSON) {
+	first, _, _ := strings.Cut(c.Source, "\n")
+	comment, isComment := strings.CutPrefix(first, "# ")
+	m, ok := pawl.ParseMarker(comment, 1)
+	if isComment && ok && m.Type == "CHECKPOINT" {
+		c.Pointer = Pointer{ID: m.Attributes["id"], Stage: m.Attributes["stage"], Manifest: m.Attributes["manifest"], Reason: m.Attributes["reason"],
+			CutShort: m.Subtype != nil && *m.Subtype == "emergency"}
+	}
+	if c.Kind == "checkpoint" && c.Pointer.ID == "" {
+		meta := v.Get("metadata", "gyoshu")
+		c.Pointer = Pointer{ID: meta.Get("checkpointId").Text(), Stage: meta.Get("stageId").Text()}
+	}
+}
+
+// checkpointCell is a cell that speaks of a checkpoint, in the order in which Gyoshu writes it.
+type checkpointCell struct {
+	Type     string         `json:"cell_type"`
+	ID       string         `json:"id"`
+	Source   []string       `json:"source"`
+	Metadata checkpointMeta `json:"metadata"`
+	Count    *int           `json:"execution_count"`
+	Outputs  []string       `json:"outputs"`
+}
+
+type checkpointMeta struct {
+	Tags   []string `json:"tags"`
+	Gyoshu struct {
+		Type    string `json:"type"`
+		ID      string `json:"checkpointId"`
+		Stage   string `json:"stageId"`
+		Created string `json:"createdAt"`
+	} `json:"gyoshu"`
+}
+
+// newCheckpointCell makes the cell of a manifest. What it prints says the same as its comment; for a checkpoint in the
+// middle of a stage it says so, with the reason.
+func newCheckpointCell(m *Manifest) checkpointCell {
+	marker := "[CHECKPOINT:saved:id=" + m.CheckpointID + ":stage=" + m.Stage
+	if m.Status.unsafe() {
+		marker = "[CHECKPOINT:emergency:id=" + m.CheckpointID + ":stage=" + m.Stage + ":reason=" + string(m.Reason)
+	}
+	c := checkpointCell{Type: "code", ID: m.Notebook.Cell, Outputs: []string{}, Source: []string{
+		"# " + marker + ":manifest=" + manifestPath(m.Title, m.Run, m.CheckpointID) + "]\n",
+		"# Checkpoint created at " + m.Created + "\n",
+		`print("` + escapePython(marker) + "]\")\n",
+	}}
+	c.Metadata.Tags = []string{checkpointTag}
+	meta := &c.Metadata.Gyoshu
+	meta.Type, meta.ID, meta.Stage, meta.Created = "checkpoint", m.CheckpointID, m.Stage, m.Created
+	return c
+}
+
+// emptyNotebook is what Gyoshu appends the first cell to where there is no notebook.
+const emptyNotebook = `{
+  "cells": [],
+  "metadata": {
+    "kernelspec": {
+      "display_name": "Python 3",
+      "language": "python",
+      "name": "python3"
+    },
+    "language_info": {
+      "name": "python",
+      "version": "3.11",
+      "mimetype": "text/x-python",
+      "file_extension": ".py"
+    }
+  },
+  "nbformat": 4,
+  "nbformat_minor": 5
+}`
+
+// withCell returns a notebook with one more cell behind the last one, all else as it is. Without a notebook it makes one.
+func withCell(notebook []byte, cell any) ([]byte, error) {
+	if notebook == nil {
+		notebook = []byte(emptyNotebook)
+	}
+	return splice.AppendJSON(notebook, cell, "cells")
+}

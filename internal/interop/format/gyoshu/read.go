@@ -1,0 +1,261 @@
+package gyoshu
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+)
+
+// stillAtIt is how long after its last sign of life a run may still be at work: longer than any stage lasts.
+const stillAtIt = 10 * time.Minute
+
+// read returns the reading of a run of a research, with "" of the newest. w says what is true of the artifacts.
+func read(r *research, run string, w format.World) (format.Reading, []pawl.Finding) {
+	run = cmp.Or(run, r.newest)
+	q := r.queues[run]
+	res := resume(r.records, run, w)
+	entry := r.front().run(run)
+	native := ""
+	if entry != nil {
+		native = entry.Status
+	}
+	out := format.Reading{System: System, Name: r.title, ID: run, Native: native, Facts: map[string]string{}, Mode: pawl.Guided}
+	steps := []format.Step{}
+	stages := r.stages(run, w, q)
+	for _, s := range stages {
+		steps = append(steps, s.step(r, q, base(stages), native))
+	}
+	steps = append(steps, r.wanted(run, steps)...)
+	out.Phases = []format.Phase{{Name: r.title, Steps: steps}}
+	out.Updated = r.activity(run)
+	r.readFront(&out, entry)
+	r.readLoop(&out, run)
+	r.readResume(&out, res)
+	r.readTakeUp(&out, run, res, w)
+	out.Snapshot = r.snapshot(run, native == "completed", res, w)
+	r.readMarkers(&out, run)
+	r.readSaved(&out, run, w)
+	r.askUnread(&out, run)
+	out.Status = r.status(&out, native)
+	out.Position, out.Percent = position(r.title, steps, native == "completed")
+	found := slices.DeleteFunc(r.examine(w), func(f pawl.Finding) bool { return f.Level == pawl.OK })
+	if res.base != nil && native != "completed" {
+		found = append(found, res.base.drift()...)
+	}
+	return out, found
+}
+
+// status returns where the run stands, as far as files can tell: one that is not ended is interrupted, unless something of
+// it was written just now.
+func (r *research) status(out *format.Reading, native string) pawl.RunStatus {
+	switch {
+	case native == "completed":
+		return pawl.StatusCompleted
+	case native == "failed":
+		return pawl.StatusFailed
+	case !out.Updated.IsZero() && r.now.Sub(out.Updated) < stillAtIt:
+		return pawl.StatusActive
+	}
+	return pawl.StatusInterrupted
+}
+
+func (r *research) readFront(out *format.Reading, entry *RunEntry) {
+	f := r.front()
+	if f == nil {
+		return
+	}
+	out.Created, out.Goal = f.Created, f.Goal
+	if entry != nil {
+		out.Created = entry.Started
+		fact(out, "notes", entry.Notes)
+	}
+	fact(out, "research status", f.Status)
+	fact(out, "tags", strings.Join(f.Tags, ", "))
+	for _, c := range f.Accept {
+		fact(out, "criterion "+c.ID, strings.TrimSpace(c.Kind+" "+c.Text))
+	}
+}
+
+func fact(out *format.Reading, name, text string) {
+	if text != "" {
+		out.Facts[name] = text
+	}
+}
+
+// readLoop takes in the state of the loop, where it is that of this run.
+func (r *research) readLoop(out *format.Reading, run string) {
+	l := r.loopOf(run)
+	if l == nil {
+		return
+	}
+	if l.Active {
+		out.Mode = pawl.Autopilot
+	}
+	fact(out, "iteration", fmt.Sprintf("%d of %d", l.Iteration, l.Most))
+	fact(out, "cycle", fmt.Sprintf("%d of %d", l.Budgets.Cycle, l.Budgets.MostCycles))
+	fact(out, "tool calls", fmt.Sprintf("%d of %d", l.Budgets.Calls, l.Budgets.MostCalls))
+	fact(out, "attempt", fmt.Sprintf("%d of %d", l.Attempt, l.MostTries))
+	fact(out, "last decision", string(l.Decision))
+	fact(out, "next objective", l.Next)
+	fact(out, "goal gate", l.GoalReached)
+	fact(out, "session", l.Session)
+	fact(out, "used up", strings.Join(l.Exceeded(r.now), ", "))
+	if l.Trust != nil {
+		fact(out, "trust score", number(*l.Trust))
+	}
+	if l.Decision == Blocked || l.GoalReached == "BLOCKED" {
+		out.Blockers = append(out.Blockers, pawl.Blocker{Text: "Gyoshu's loop is blocked", Needs: cmp.Or(l.Next, "a person's decision"), Opened: out.Updated})
+	}
+}
+
+// readResume says from where it may go on, by Gyoshu's rule.
+func (r *research) readResume(out *format.Reading, res resumption) {
+	if out.Native == "completed" {
+		out.Resume = "it is completed"
+		return
+	}
+	if res.base == nil {
+		out.Resume, out.Next = res.issue, res.next
+		return
+	}
+	stage := res.base.Manifest.Stage
+	out.Resume = "resumable from checkpoint " + res.base.ID + " (" + stage + ")"
+	if warning := res.base.warning(); warning != "" {
+		out.Resume += "; " + warning
+	}
+	switch {
+	case res.next == "":
+		out.Next = "what comes after " + stage
+	case strings.HasSuffix(res.next, "_"):
+		out.Next = following(out.Phases[0].Steps, stage)
+	default:
+		out.Next = res.next + ", which was begun and cut off"
+	}
+}
+
+// following returns the first stage that is not done or, where all are that are known, how the next one begins.
+func following(steps []format.Step, newest string) string {
+	last := newest
+	for _, s := range steps {
+		if s.Status != pawl.Done {
+			return s.Name
+		}
+		if number, _, ok := stageNumber(s.Name); ok && number < lastStage {
+			last = s.Name
+		}
+	}
+	return NextStage(last) + "…, which comes after " + last
+}
+
+// readMarkers takes in what was learned, decided and aimed at. Markers are hints.
+func (r *research) readMarkers(out *format.Reading, run string) {
+	kinds := map[string]pawl.MemoryKind{"INSIGHT": pawl.Pattern, "PATTERN": pawl.Pattern, "FINDING": pawl.Pattern, "LIMITATION": pawl.Gotcha}
+	var next []string
+	for _, m := range r.markers(run) {
+		switch kind := kinds[m.Type]; {
+		case m.Content == "":
+		case kind != "":
+			if memory := (pawl.Memory{Kind: kind, Text: m.Content}); !slices.Contains(out.Memories, memory) {
+				out.Memories = append(out.Memories, memory)
+			}
+		case m.Type == "DECISION":
+			out.Made = append(out.Made, pawl.Decision{Choice: m.Content, Time: m.cell.Time})
+		case m.Type == "OBJECTIVE":
+			out.Goal = cmp.Or(out.Goal, m.Content)
+		case m.Type == "NEXT_STEP":
+			next = append(next, m.Content)
+		}
+	}
+	fact(out, "next steps", strings.Join(next, "; "))
+	if promise := r.promise(run); promise != "" {
+		fact(out, "promise", promise)
+		if promise == "BLOCKED" && len(out.Blockers) == 0 {
+			out.Blockers = append(out.Blockers, pawl.Blocker{Text: "Gyoshu said that it is blocked", Opened: out.Updated})
+		}
+	}
+}
+
+// promise returns the last word of a run's loop, COMPLETE, BLOCKED or BUDGET_EXHAUSTED, "" where there is none.
+func (r *research) promise(run string) string {
+	if r.notebook == nil {
+		return ""
+	}
+	last := ""
+	for i, of := range r.runOfCells() {
+		if of == run {
+			last = cmp.Or(promiseIn(r.notebook.Cells[i].Stdout), last)
+		}
+	}
+	return last
+}
+
+// promiseIn returns the last promise in a text: <promise> GYOSHU_AUTO_COMPLETE </promise>, in any case.
+func promiseIn(text string) string {
+	const begin, end = "<PROMISE>", "</PROMISE>"
+	text = strings.ToUpper(text)
+	for i := strings.LastIndex(text, begin); i >= 0; i = strings.LastIndex(text[:i], begin) {
+		tag, _, closed := strings.Cut(text[i+len(begin):], end)
+		tag = strings.TrimPrefix(strings.TrimSpace(tag), "GYOSHU_AUTO_")
+		if closed && slices.Contains([]string{"COMPLETE", "BLOCKED", "BUDGET_EXHAUSTED"}, tag) {
+			return tag
+		}
+	}
+	return ""
+}
+
+// readSaved lists the run's checkpoints, oldest first, and says what the newest ran in.
+func (r *research) readSaved(out *format.Reading, run string, w format.World) {
+	for _, rec := range slices.Backward(r.records) {
+		if rec.Run != run {
+			continue
+		}
+		c := format.Checkpoint{ID: rec.ID, Kind: pawl.CheckpointStep, Where: rec.Path, Valid: len(rec.issues(w)) == 0}
+		if m := rec.Manifest; m != nil {
+			c.Native, c.Time, c.Reason, c.Claims = string(m.Status), m.Time(), string(m.Reason), m.claims()
+			if m.Stage != "" {
+				c.Step = pawl.StepIDOf(m.Stage)
+			}
+			if m.Status.unsafe() {
+				c.Kind = pawl.CheckpointEmergency
+			}
+			fact(out, "python", m.Python.Path)
+			fact(out, "platform", m.Python.Platform)
+			fact(out, "packages", strings.Join(m.Python.Packages, ", "))
+		}
+		out.Saved = append(out.Saved, c)
+	}
+	slices.SortStableFunc(out.Saved, func(a, b format.Checkpoint) int { return a.Time.Compare(b.Time) })
+}
+
+// position returns where the run stands among the stages that are known. Others may follow, for the plan is in no file, so
+// less than all is done until the run is said to be completed.
+func position(title string, steps []format.Step, completed bool) (pawl.Position, int) {
+	pos := pawl.Position{Phase: 1, PhaseTotal: 1, PhaseName: title, StepTotal: len(steps), Complete: completed}
+	done := 0
+	for _, s := range steps {
+		if s.Status == pawl.Done {
+			done++
+		}
+	}
+	if completed {
+		pos.Step = len(steps)
+		return pos, 100
+	}
+	i := slices.IndexFunc(steps, func(s format.Step) bool { return s.Status != pawl.Done })
+	if i < 0 {
+		i = len(steps) - 1
+	}
+	if i < 0 {
+		return pos, 0
+	}
+	pos.Step, pos.StepID, pos.StepName = i+1, steps[i].ID, steps[i].Name
+	return pos, min(100*done/len(steps), 99)
+}
+
+func place(path string, line int) string { return path + ":" + strconv.Itoa(line) }

@@ -1,0 +1,123 @@
+package gyoshu
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"pawl/internal/interop/format"
+)
+
+// Request is what a checkpoint is to be made of.
+type Request struct {
+	Title, Run string
+	ID         string
+	Session    string
+	Stage      string // the one that was finished, or that was cut off
+	Status     Status // Defaults to saved
+	Reason     Reason // of one that is not saved
+	Trust      Trust  // of one that is saved. Defaults to local
+	Python     Python
+	Artifacts  []Artifact // by hashes that whoever asks took himself
+	Now        time.Time
+}
+
+// Save returns the files of a new checkpoint, in the order in which they have to become durable: the notebook with its
+// cell, and then the manifest, which is the commit record. What Gyoshu could not load is refused before anything is
+// written, and so is an id that is taken.
+func Save(files format.Files, r Request) ([]format.File, error) {
+	r.Status = cmp.Or(r.Status, Saved)
+	m := r.manifest()
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	place := manifestPath(r.Title, r.Run, r.ID)
+	if files.Find(place) != nil {
+		return nil, fmt.Errorf("save checkpoint %s: there is one already", r.ID)
+	}
+	var old []byte
+	if notebook := files.Find(m.Notebook.Path); notebook != nil {
+		old = notebook.Data
+	}
+	notebook, err := withCell(old, newCheckpointCell(m))
+	if err != nil {
+		return nil, fmt.Errorf("save checkpoint %s: %s: %w", r.ID, m.Notebook.Path, err)
+	}
+	return []format.File{{Path: m.Notebook.Path, Data: notebook}, {Path: place, Data: m.Encode()}}, nil
+}
+
+func (r Request) manifest() *Manifest {
+	m := &Manifest{
+		CheckpointID: r.ID,
+		Session:      r.Session,
+		Title:        r.Title,
+		Run:          r.Run,
+		Stage:        r.Stage,
+		Status:       r.Status,
+		Created:      instantOf(r.Now),
+		Notebook:     NotebookRef{Path: notebookPath(r.Title), Cell: "ckpt-" + stamp(r.Now, "cell", r.Title, r.Run, r.ID)},
+		Python:       r.Python,
+		Artifacts:    r.Artifacts,
+	}
+	if r.Status.unsafe() {
+		m.Reason = r.Reason
+	}
+	trust := cmp.Or(r.Trust, Local)
+	if r.Status != Interrupted {
+		m.Trust = trust
+	}
+	m.Python.Path = cmp.Or(m.Python.Path, unknown)
+	m.Python.Platform = cmp.Or(m.Python.Platform, unknown)
+	m.Rehydration = Rehydration{Mode: ArtifactsOnly, Source: Rehydrate(m, trust)}
+	return m
+}
+
+// check says why a manifest is not to be written: its names are no names, it could not be loaded, or its cell could not be
+// read as a marker.
+func (m *Manifest) check() error {
+	for _, s := range []struct{ name, text string }{{"reportTitle", m.Title}, {"runId", m.Run}, {"checkpointId", m.CheckpointID}} {
+		if issue := CheckSegment(s.name, s.text); issue != "" {
+			return errors.New(issue)
+		}
+		if !inMarker(s.text) {
+			return fmt.Errorf("%s: %q cannot stand in a marker, which ends at ':' and ']'", s.name, s.text)
+		}
+	}
+	if m.Status.unsafe() && m.Reason == "" {
+		return errors.New("reason is required for emergency checkpoints")
+	}
+	for _, a := range m.Artifacts {
+		if issue := CheckPath(a.Path); issue != "" {
+			return errors.New(issue)
+		}
+		if !utf8.ValidString(a.Path) {
+			return fmt.Errorf("artifact %q: its name is not UTF-8, and so cannot stand in a manifest", a.Path)
+		}
+	}
+	for _, seed := range m.Python.Seeds {
+		if !isFinite(seed.Value) {
+			return fmt.Errorf("seed %s: it is not a finite number", seed.Name)
+		}
+	}
+	if _, problems := ReadManifest("", m.Encode()); len(problems) > 0 {
+		return fmt.Errorf("save checkpoint %s: %s", m.CheckpointID, problems[0].What)
+	}
+	return nil
+}
+
+// stamp makes the end of an id: the time, and what tells apart those of the same millisecond.
+func stamp(at time.Time, names ...string) string {
+	h := sha256.New()
+	for _, name := range names {
+		h.Write([]byte(name + "\x00"))
+	}
+	return baseTime(at) + "-" + hex.EncodeToString(h.Sum(nil)[:4])
+}
+
+// baseTime returns a time in milliseconds to the base of 36, as ids have it.
+func baseTime(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 36) }

@@ -1,0 +1,187 @@
+package gyoshu
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pawl/internal/textedit/splice"
+)
+
+// rule is what must hold of the value at a path, "*" standing for each element of an array.
+type rule struct {
+	path     []string
+	optional bool
+	wrong    func(v *splice.JSON) string // what is wrong with it, "" for nothing
+}
+
+// manifestRules are Gyoshu's own. They hold for what it loads; keys that they do not name may be there.
+var manifestRules = []rule{
+	{path: []string{"checkpointId"}, wrong: filled},
+	{path: []string{"researchSessionID"}, wrong: filled},
+	{path: []string{"reportTitle"}, wrong: filled},
+	{path: []string{"runId"}, wrong: filled},
+	{path: []string{"stageId"}, wrong: stage},
+	{path: []string{"status"}, wrong: oneOf(Saved, Interrupted, Emergency)},
+	{path: []string{"reason"}, wrong: oneOf(Timeout, Abort, Failure), optional: true},
+	{path: []string{"trustLevel"}, wrong: oneOf(Local, Imported, Untrusted), optional: true},
+	{path: []string{"createdAt"}, wrong: instant},
+	{path: []string{"executionCount"}, wrong: count},
+	{path: []string{"notebook", "path"}, wrong: filled},
+	{path: []string{"notebook", "checkpointCellId"}, wrong: filled},
+	{path: []string{"pythonEnv", "pythonPath"}, wrong: filled},
+	{path: []string{"pythonEnv", "packages"}, wrong: array},
+	{path: []string{"pythonEnv", "packages", "*"}, wrong: text},
+	{path: []string{"pythonEnv", "platform"}, wrong: filled},
+	{path: []string{"pythonEnv", "randomSeeds"}, wrong: numbers, optional: true},
+	{path: []string{"artifacts"}, wrong: array},
+	{path: []string{"artifacts", "*", "relativePath"}, wrong: filled},
+	{path: []string{"artifacts", "*", "sha256"}, wrong: hash},
+	{path: []string{"artifacts", "*", "sizeBytes"}, wrong: count},
+	{path: []string{"rehydration", "mode"}, wrong: oneOf(ArtifactsOnly, WithVars)},
+	{path: []string{"rehydration", "rehydrationCellSource"}, wrong: array},
+	{path: []string{"rehydration", "rehydrationCellSource", "*"}, wrong: text},
+	{path: []string{"manifestSha256"}, wrong: hash},
+}
+
+// check finds what is wrong with the values at the rule's path. What a value should be in may be missing itself: then it
+// is told of the whole path.
+func (r rule) check(f *findings, root *splice.JSON) {
+	star := slices.Index(r.path, "*")
+	if star < 0 {
+		r.look(f, root, r.path)
+		return
+	}
+	list := root.Get(r.path[:star]...)
+	if !list.Is(splice.JSONArray) {
+		return // another rule says so
+	}
+	for i := range list.Items {
+		path := slices.Clone(r.path)
+		path[star] = strconv.Itoa(i)
+		r.look(f, root, path)
+	}
+}
+
+func (r rule) look(f *findings, root *splice.JSON, path []string) {
+	v, name := root.Get(path...), strings.Join(path, ".")
+	if v == nil {
+		if !r.optional {
+			f.bad(nearest(root, path), "%s: it is missing", name)
+		}
+		return
+	}
+	if wrong := r.wrong(v); wrong != "" {
+		f.bad(v.Line(), "%s: %s", name, wrong)
+	}
+}
+
+// nearest returns the line of what a missing value should be in.
+func nearest(root *splice.JSON, path []string) int {
+	for n := len(path) - 1; n > 0; n-- {
+		if v := root.Get(path[:n]...); v != nil {
+			return v.Line()
+		}
+	}
+	return root.Line()
+}
+
+func text(v *splice.JSON) string {
+	if v.Kind != splice.JSONString {
+		return "it is no text"
+	}
+	return ""
+}
+
+func filled(v *splice.JSON) string {
+	if wrong := text(v); wrong != "" {
+		return wrong
+	}
+	if v.Text() == "" {
+		return "it is empty"
+	}
+	return ""
+}
+
+func array(v *splice.JSON) string {
+	if v.Kind != splice.JSONArray {
+		return "it is no list"
+	}
+	return ""
+}
+
+func stage(v *splice.JSON) string {
+	if wrong := text(v); wrong != "" {
+		return wrong
+	}
+	if !IsStage(v.Text()) {
+		return fmt.Sprintf("%q is not S{NN}_{verb}_{noun}: two digits, then small letters only", v.Text())
+	}
+	return ""
+}
+
+func oneOf[T ~string](words ...T) func(*splice.JSON) string {
+	return func(v *splice.JSON) string {
+		if v.Kind == splice.JSONString && slices.Contains(words, T(v.Text())) {
+			return ""
+		}
+		return fmt.Sprintf("%s is none of %s", v.Raw(), listed(words))
+	}
+}
+
+func listed[T ~string](words []T) string {
+	var b strings.Builder
+	for i, w := range words {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(w))
+	}
+	return b.String()
+}
+
+func instant(v *splice.JSON) string {
+	if wrong := text(v); wrong != "" {
+		return wrong
+	}
+	if !isInstant(v.Text()) {
+		return fmt.Sprintf("%q is no time such as 2026-01-02T10:30:00.000Z", v.Text())
+	}
+	return ""
+}
+
+func count(v *splice.JSON) string {
+	f, ok := v.Float()
+	switch {
+	case !ok:
+		return "it is no number"
+	case f < 0 || f != math.Trunc(f) || math.IsInf(f, 0):
+		return "it is no whole number from 0"
+	}
+	return ""
+}
+
+func numbers(v *splice.JSON) string {
+	if v.Kind != splice.JSONObject {
+		return "it is no object"
+	}
+	for _, m := range v.Members {
+		if m.Value.Kind != splice.JSONNumber {
+			return fmt.Sprintf("%s: it is no number", m.Key)
+		}
+	}
+	return ""
+}
+
+func hash(v *splice.JSON) string {
+	if wrong := text(v); wrong != "" {
+		return wrong
+	}
+	s := v.Text()
+	if len(s) != 64 || strings.Trim(s, "0123456789abcdefABCDEF") != "" {
+		return "it is not the 64 hexadecimal digits of a SHA-256"
+	}
+	return ""
+}

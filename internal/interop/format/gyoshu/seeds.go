@@ -1,0 +1,77 @@
+package gyoshu
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"pawl/internal/textedit/splice"
+)
+
+// Seeds are the seeds of random numbers by the module that makes them, in the order in which they were named.
+type Seeds []Seed
+
+// Seed is what one module's random numbers began with.
+type Seed struct {
+	Name  string
+	Value float64
+}
+
+// finite returns a module's seed, and whether it has one that is a number.
+func (s Seeds) finite(name string) (float64, bool) {
+	for _, seed := range s {
+		if seed.Name == name {
+			return seed.Value, isFinite(seed.Value)
+		}
+	}
+	return 0, false
+}
+
+func isFinite(f float64) bool { return !math.IsInf(f, 0) && !math.IsNaN(f) }
+
+// MarshalJSON writes them as an object in their order.
+func (s Seeds) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, seed := range s {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, err := json.Marshal(seed.Name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(seed.Value)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func seedsOf(v *splice.JSON) Seeds {
+	if !v.Is(splice.JSONObject) {
+		return nil
+	}
+	seeds := Seeds{}
+	for _, m := range v.Members {
+		if f, ok := m.Value.Float(); ok {
+			seeds = append(seeds, Seed{m.Key, f})
+		}
+	}
+	return seeds
+}
+
+// number returns a number as JavaScript writes it.
+func number(f float64) string {
+	v, err := splice.ReadJSON(strconv.AppendFloat(nil, f, 'g', -1, 64))
+	if err != nil {
+		panic("a finite number is JSON: " + err.Error())
+	}
+	return string(v.Stringify(""))
+}

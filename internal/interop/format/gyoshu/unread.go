@@ -1,0 +1,68 @@
+package gyoshu
+
+import (
+	"path"
+	"slices"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/lazyregexp"
+)
+
+// recordsAt returns the checkpoints of a title whose manifests, or folders, are at these paths and could not be read.
+func recordsAt(paths []string, title string) []*Record {
+	var found []*Record
+	for _, at := range paths {
+		for _, name := range []string{at, path.Join(at, "checkpoint.json")} {
+			if r, ok := placeOf(name); ok && r.Title == title {
+				found = append(found, r)
+			}
+		}
+	}
+	return found
+}
+
+// unread returns the checkpoints of a run that are there and of which nothing can be understood, not even of which stage they are.
+func (r *research) unread(run string) []*Record {
+	return slices.DeleteFunc(slices.Clone(r.records), func(rec *Record) bool {
+		return rec.Run != run || rec.Manifest != nil && rec.Manifest.Stage != ""
+	})
+}
+
+// stageInText is where a manifest names its stage, also in one that breaks off.
+var stageInText = lazyregexp.New(`"stageId"\s*:\s*"([^"\\\s]+)"`)
+
+// stageOf returns the stage of a checkpoint that cannot be read, as what can be read of it says, or the notebook's cell; "" where
+// nothing does.
+func (r *research) stageOf(rec *Record) string {
+	if file := r.files.Find(rec.Path); file != nil {
+		if m := stageInText.FindSubmatch(file.Data); m != nil {
+			return string(m[1])
+		}
+	}
+	if r.notebook == nil {
+		return ""
+	}
+	for _, c := range r.notebook.Cells {
+		if c.Pointer.Manifest == rec.Path || c.Pointer.Manifest == "" && c.Pointer.ID == rec.ID {
+			return c.Pointer.Stage
+		}
+	}
+	return ""
+}
+
+// askUnread puts checkpoints before a person that cannot be read and of which nobody knows the stage: it is not to be passed over,
+// so nothing begins before they have looked.
+func (r *research) askUnread(out *format.Reading, run string) {
+	steps := out.Phases[0].Steps
+	next := pawl.StepID("")
+	if i := slices.IndexFunc(steps, func(s format.Step) bool { return s.Status != pawl.Done }); i >= 0 {
+		next = steps[i].ID
+	}
+	for _, rec := range r.unread(run) {
+		if r.stageOf(rec) == "" {
+			out.Gates = append(out.Gates, format.Gate{Gate: pawl.Gate{Step: next, Type: pawl.HumanVerify, Opened: out.Updated,
+				Ask: "Checkpoint " + rec.ID + " cannot be read, and nothing says of which stage it is: " + rec.Path + ". Is its stage among those that are known, and may they be gone on with?"}})
+		}
+	}
+}

@@ -1,0 +1,410 @@
+package gyoshu_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/formattest"
+	"pawl/internal/interop/format/gyoshu"
+)
+
+const tidePlan = `
+name: tide-levels
+goal: Predict tides
+steps:
+  - {id: S01_load_tides, run: x, goal: Load the tide tables}
+  - {id: clean-2, run: x}
+  - {id: clean_2, run: x}
+  - {id: "3", run: x}
+`
+
+const tideRun = "tide-levels-20260302-120000-ab12"
+
+var csv = pawl.Outputs{"out/tides.csv": {SHA256: strings.Repeat("ab", 32), Size: 7}, "out/all": {SHA256: strings.Repeat("cd", 32), Size: 9, Files: 3},
+	"../x": {SHA256: strings.Repeat("ef", 32)}}
+
+// TestWriteARun follows a run to its end, through an interruption, and asks at each moment where Gyoshu would go on.
+func TestWriteARun(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	if got := s.write(format.Began); !slices.Equal(got, []string{"notebooks/tide-levels.ipynb", "reports/tide-levels/auto/loop-state.json"}) {
+		t.Errorf("at the beginning %v", got)
+	}
+	golden(t, "testdata/begun.ipynb", s.files.Find("notebooks/tide-levels.ipynb").Data)
+	s.start("S01_load_tides", 1)
+	s.cut("S01_load_tides", 1, "0badcafe")
+	if got := s.write(format.Interrupted); slices.ContainsFunc(got, func(p string) bool { return strings.Contains(p, "checkpoint.json") }) {
+		t.Errorf("nothing is finished, and Gyoshu would go on behind what was cut off: %v", got)
+	}
+	s.start("S01_load_tides", 2)
+	s.done("S01_load_tides", 2, csv)
+	s.write(format.StepEnded)
+	if id, stage := s.wouldResume(); id != "ckpt-000008" || stage != "S01_load_tides" {
+		t.Errorf("Gyoshu would go on behind %s, %s", id, stage)
+	}
+	s.start("clean-2", 1)
+	s.cut("clean-2", 1, "1badcafe")
+	s.write(format.Interrupted)
+	if id, stage := s.wouldResume(); id != "ckpt-000011-again" || stage != "S01_load_tides" {
+		t.Errorf("after an interruption Gyoshu would go on behind %s, %s", id, stage)
+	}
+	m := s.manifest("ckpt-emergency-")
+	if m.Status != gyoshu.Interrupted || m.Reason != gyoshu.Timeout || m.Stage != "S02_run_clean" || len(m.Artifacts) > 0 || !strings.HasSuffix(m.CheckpointID, "-1badcafe") {
+		t.Errorf("%+v", m)
+	}
+	s.start("clean-2", 2)
+	s.done("clean-2", 2, nil)
+	s.start("clean_2", 1)
+	s.done("clean_2", 1, nil)
+	s.write(format.StepEnded)
+	if _, stage := s.wouldResume(); stage != "S03_run_clean" {
+		t.Errorf("Gyoshu would go on behind %s", stage)
+	}
+	s.Tell(pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "2badcafe", Kind: pawl.CheckpointManual}})
+	s.write(format.Beat)
+	if id, stage := s.wouldResume(); id != "ckpt-2badcafe" || stage != "S03_run_clean" {
+		t.Errorf("behind a checkpoint by hand: %s, %s", id, stage)
+	}
+	s.Tell(pawl.StepReopened{Step: "clean_2", Why: "it is not clean"})
+	s.write(format.GateClosed)
+	if _, stage := s.wouldResume(); stage != "S02_run_clean" {
+		t.Errorf("of a stage that was opened again Gyoshu would think that it is finished: %s", stage)
+	}
+	s.start("clean_2", 2)
+	s.done("clean_2", 2, nil)
+	s.start("3", 1)
+	s.done("3", 1, nil)
+	s.Tell(pawl.EngineStopped{}, pawl.RunEnded{Status: pawl.StatusCompleted})
+	if got := s.write(format.RunEnded); !slices.Contains(got, "reports/tide-levels/README.md") {
+		t.Errorf("at the end %v", got)
+	}
+	golden(t, "testdata/ended.md", s.files.Find("reports/tide-levels/README.md").Data)
+	golden(t, "testdata/ended-loop.json", s.files.Find("reports/tide-levels/auto/loop-state.json").Data)
+	s.check()
+}
+
+// TestWriteBesideOthers: of the files of a research that is there, only what pawl has to say changes.
+func TestWriteBesideOthers(t *testing.T) {
+	t.Parallel()
+	files := wanted(t, tides)
+	made := gyoshu.New().Write(files, tideView(t))
+	var paths []string
+	for _, f := range made {
+		paths = append(paths, strings.TrimPrefix(f.Path, "reports/tide-levels/"))
+	}
+	const here = "checkpoints/" + tideRun + "/"
+	want := []string{"notebooks/tide-levels.ipynb", here + "ckpt-000005/checkpoint.json", here + "ckpt-emergency-mm94x3pc-1badcafe/checkpoint.json", here + "ckpt-000008-again/checkpoint.json", "auto/loop-state.json", "README.md"}
+	if diff := cmp.Diff(want, paths); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	after := formattest.With(files, made)
+	changedLines(t, files, after, "reports/tide-levels/auto/loop-state.json",
+		"-  \"iteration\": 4,", "+  \"iteration\": 1,", "-  \"runId\": \"run-20260302-101500\",", "+  \"runId\": \""+tideRun+"\",",
+		"-  \"researchSessionID\": \"ses_tides\",", "+  \"researchSessionID\": \""+tideRun+"\",",
+		"-    \"currentCycle\": 4,", "+    \"currentCycle\": 1,", "-    \"startedAt\": \"2026-03-02T10:15:00.000Z\"", "+    \"startedAt\": \"2026-03-02T12:01:00.000Z\"",
+		"-  \"nextObjective\": \"check the model\",", "+  \"nextObjective\": \"S02_run_clean: clean-2\",")
+	readme := string(after.Find("reports/tide-levels/README.md").Data)
+	if !strings.HasPrefix(readme, "# Tide Levels Research Report\r\n\r\nHand-written.\r\n\r\n<!-- GYOSHU:REPORT:EXECUTION_HISTORY:BEGIN -->\r\n") || strings.Count(readme, "\n") != strings.Count(readme, "\r\n") {
+		t.Errorf("%q", readme)
+	}
+	old, now := files.Find("notebooks/tide-levels.ipynb").Data, after.Find("notebooks/tide-levels.ipynb").Data
+	for _, line := range bytes.Split(old, []byte("\n")) {
+		if !bytes.Contains(now, line) && !bytes.Contains(line, []byte("updated:")) {
+			t.Errorf("%s is gone", line)
+		}
+	}
+	n, err := gyoshu.ReadNotebook(now)
+	if err != nil || len(n.Front.Runs) != 3 || n.Front.Runs[2].ID != tideRun || n.Front.Runs[1].Notes != "second try: more ports" || n.Front.Goal != "Predict tides within 5 cm" {
+		t.Errorf("%v %+v", err, n.Front)
+	}
+}
+
+// TestWriteLeavesBrokenFiles: what cannot be read is not written over; and no checkpoint is made whose cell cannot be, which is said.
+func TestWriteLeavesBrokenFiles(t *testing.T) {
+	t.Parallel()
+	for _, broken := range []string{"{", "", `{"cells": 5}`, "[]"} {
+		files := format.Files{{Path: "notebooks/tide-levels.ipynb", Data: []byte(broken)}, {Path: "reports/tide-levels/auto/loop-state.json", Data: []byte("[")}}
+		if made := gyoshu.New().Write(files, tideView(t)); len(made) > 0 {
+			t.Errorf("%q: %s is written", broken, made[0].Path)
+		}
+		refuses := gyoshu.New().(format.Refuser).Refuses(files, tideView(t).State)
+		if len(refuses) != 1 || refuses[0].Level != pawl.Bad || !strings.HasPrefix(refuses[0].Where, files[0].Path) {
+			t.Errorf("%q: %+v", broken, refuses)
+		}
+	}
+	if made := gyoshu.New().Write(nil, tideView(t)); len(gyoshu.New().(format.Refuser).Refuses(made, tideView(t).State)) > 0 {
+		t.Error("it refuses what it wrote itself")
+	}
+}
+
+// TestFrontMatterIsEdited line by line.
+func TestFrontMatterIsEdited(t *testing.T) {
+	t.Parallel()
+	view := tideView(t)
+	notebook := func(source any) []byte {
+		data, err := json.Marshal(map[string]any{"cells": []any{map[string]any{"cell_type": "raw", "source": source}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	for name, c := range map[string]struct{ old, want string }{
+		"another run": {
+			"---\ntitle: x # kept\ngyoshu:\n  schema_version: 1\n  status: completed\n  runs:\n    - id: run-1\n      status: completed\n  tags:\nmore: y\n---",
+			"---\ntitle: x # kept\ngyoshu:\n  schema_version: 1\n  status: active\n  runs:\n    - id: run-1\n      status: completed\n    - id: RUN\n      started: \"2026-03-02T12:01:00.000Z\"\n      status: in_progress\n  tags:\n  updated: \"2026-03-02T12:08:00.000Z\"\nmore: y\n---"},
+		"its run, CRLF": {
+			"---\r\ngyoshu:\r\n  status: active\r\n  updated: x\r\n  runs:\r\n  -   id: RUN\r\n      notes: n\r\n      status: failed\r\n---\r\n",
+			"---\r\ngyoshu:\r\n  status: active\r\n  updated: \"2026-03-02T12:08:00.000Z\"\r\n  runs:\r\n  -   id: RUN\r\n      notes: n\r\n      status: in_progress\r\n---\r\n"},
+		"no runs": {
+			"---\ngyoshu:\n    status: active\n---",
+			"---\ngyoshu:\n    status: active\n    runs:\n      - id: RUN\n        started: \"2026-03-02T12:01:00.000Z\"\n        status: in_progress\n    updated: \"2026-03-02T12:08:00.000Z\"\n---"},
+		"nothing to say":   {"---\ngyoshu:\n  status: active\n  runs:\n    - id: RUN\n      status: in_progress\n---", ""},
+		"none of Gyoshu's": {"---\ntitle: x\n---", ""},
+		"another shape":    {"---\ngyoshu:\n  status: active\n  runs: [a]\n---", ""},
+	} {
+		run := strings.NewReplacer("RUN", tideRun)
+		old, want := run.Replace(c.old), run.Replace(c.want)
+		files := format.Files{{Path: "notebooks/tide-levels.ipynb", Data: notebook(old)}}
+		made := format.Files(gyoshu.New().Write(files, view))
+		var got struct{ Cells []struct{ Source any } }
+		if err := json.Unmarshal(made.Find("notebooks/tide-levels.ipynb").Data, &got); err != nil {
+			t.Fatal(err)
+		}
+		if c.want == "" {
+			want = old
+		}
+		if diff := cmp.Diff(want, got.Cells[0].Source); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// TestStageNames: every step has an id that Gyoshu loads, and no two the same, also those behind the 99th.
+func TestStageNames(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	text.WriteString("name: long\nsteps:\n")
+	for i := range 130 {
+		id := []string{"fit-", "S07_fit_", "x", "S03_train_model", "é"}[0] + strings.Repeat("i", i%3)
+		text.WriteString("  - {id: \"" + id + "." + string(rune('0'+i/100)) + string(rune('0'+i/10%10)) + string(rune('0'+i%10)) + "\", run: x}\n")
+	}
+	text.WriteString("  - {id: S03_train_model, run: x}\n  - {id: S04_classify2, run: x}\n")
+	s := newTeller(t)
+	s.Plan = formattest.Plan(t, text.String())
+	for _, step := range s.Plan.Steps() {
+		s.start(step.ID, 1)
+		s.done(step.ID, 1, nil)
+	}
+	s.files = formattest.With(nil, gyoshu.New().Write(nil, s.view(format.Exported)))
+	seen := map[string]bool{}
+	for _, r := range gyoshu.Records(s.files, "", "") {
+		if !r.Loads() || seen[r.Manifest.Stage] {
+			t.Errorf("%s: %v", r.ID, r.Problems)
+		}
+		seen[r.Manifest.Stage] = true
+	}
+	if len(seen) != 132 || !seen["S03_train_model"] {
+		t.Errorf("%d stages", len(seen))
+	}
+}
+
+// TestTitles: a run's name that can be no title, or not stand in a marker.
+func TestTitles(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"tides": "tides", "tide levels": "tide levels", "a: b": "a--b", "../x": "x", "CON": "run-CON", "": "run", "a]b": "a-b", "nul.txt": "run-nul.txt", "größe": "größe",
+	} {
+		s := newTeller(t)
+		s.State.Name = name
+		made := gyoshu.New().Write(nil, s.view(format.Began))
+		if got := strings.TrimSuffix(strings.TrimPrefix(made[0].Path, "notebooks/"), ".ipynb"); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestWriteWithoutPlan: of a session without a plan, its steps are in the order in which they began.
+func TestWriteWithoutPlan(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	s.start("b", 1)
+	s.done("b", 1, nil)
+	s.start("a", 1)
+	s.done("a", 1, nil)
+	s.Plan = nil
+	s.write(format.Exported)
+	if _, stage := s.wouldResume(); stage != "S02_run_a" {
+		t.Errorf("%s", stage)
+	}
+}
+
+// FuzzWrite writes into a project of which one file is anything: what is there of checkpoints stays, nothing is written
+// outside, and a second time there is nothing to write.
+func FuzzWrite(f *testing.F) {
+	files, view := small(f), tideView(f)
+	for i, file := range files {
+		f.Add(i, file.Data)
+	}
+	f.Fuzz(func(t *testing.T, i int, data []byte) {
+		odd := changedAt(files, i, data)
+		made := gyoshu.New().Write(odd, view)
+		for _, file := range made {
+			if gyoshu.CheckPath(file.Path) != "" || strings.HasSuffix(file.Path, "checkpoint.json") && odd.Find(file.Path) != nil {
+				t.Errorf("it writes %q", file.Path)
+			}
+		}
+		if again := gyoshu.New().Write(formattest.With(odd, made), view); len(again) > 0 {
+			t.Errorf("written again, %s differs\n%s", again[0].Path, again[0].Data)
+		}
+	})
+}
+
+// TestHistoryOfFailures: a stage that failed by itself was neither interrupted nor resumed, also if it was done later.
+func TestHistoryOfFailures(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	s.start("S01_load_tides", 1)
+	s.Tell(pawl.AttemptEnded{AttemptRef: ref("S01_load_tides", 1), Outcome: pawl.Failed, Reason: pawl.ReasonExited, Stats: &pawl.AttemptStats{Seconds: 2}})
+	s.start("S01_load_tides", 2)
+	s.done("S01_load_tides", 2, nil)
+	s.start("clean-2", 1)
+	s.cut("clean-2", 1, "11111111")
+	s.start("clean-2", 2)
+	s.done("clean-2", 2, nil)
+	s.start("clean_2", 1)
+	s.cut("clean_2", 1, "22222222")
+	s.write(format.Exported)
+	report := string(s.files.Find("reports/tide-levels/README.md").Data)
+	if !strings.Contains(report, "*Note: 2 stage(s) were interrupted, 1 were resumed.*") {
+		t.Error(report)
+	}
+}
+
+// TestWhatWasPrunedStaysAway: Gyoshu lets go of the oldest checkpoints; they are not made again, with a time of now.
+func TestWhatWasPrunedStaysAway(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	for _, step := range []pawl.StepID{"S01_load_tides", "clean-2", "clean_2"} {
+		s.start(step, 1)
+		s.done(step, 1, nil)
+		s.write(format.StepEnded)
+	}
+	oldest := gyoshu.Records(s.files, "tide-levels", "")[2].Path
+	s.files = slices.DeleteFunc(s.files, func(f format.File) bool { return f.Path == oldest })
+	s.start("3", 1)
+	s.done("3", 1, nil)
+	s.write(format.StepEnded)
+	if got := gyoshu.Records(s.files, "tide-levels", ""); len(got) != 3 || s.files.Find(oldest) != nil {
+		t.Errorf("%d checkpoints, the newest of %s", len(got), got[0].Manifest.Stage)
+	}
+}
+
+// TestOwnCheckpointsAreLocal: a checkpoint is local by what the journal says, whatever it says of itself.
+func TestOwnCheckpointsAreLocal(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	s.start("S01_load_tides", 1)
+	s.done("S01_load_tides", 1, pawl.Outputs{"a.csv": {SHA256: strings.Repeat("a", 64), Size: 3}})
+	s.start("clean-2", 1)
+	s.done("clean-2", 1, nil)
+	s.write(format.RunEnded)
+	own := format.World{Now: noon.Add(24 * time.Hour), Run: func(id string) (*pawl.State, *pawl.Plan) {
+		if id != tideRun {
+			return nil, nil
+		}
+		return s.State, s.Plan
+	}}
+	const imported = "; Checkpoint is imported - verify source before resuming"
+	for name, c := range map[string]struct {
+		world  format.World
+		change func(m *gyoshu.Manifest)
+		want   string
+	}{
+		"its own":                   {own, nil, ""},
+		"no journal":                {format.World{Now: own.Now}, nil, imported},
+		"unchanged":                 {own, func(m *gyoshu.Manifest) {}, ""},
+		"at another time":           {own, func(m *gyoshu.Manifest) { m.Created = "2026-03-02T20:00:00.000Z" }, imported},
+		"which says it is imported": {own, func(m *gyoshu.Manifest) { m.Trust = gyoshu.Imported }, imported},
+		"another artifact": {own, func(m *gyoshu.Manifest) {
+			m.Artifacts = []gyoshu.Artifact{{Path: "x", SHA256: strings.Repeat("b", 64)}}
+		}, imported},
+		"of a stage that was not on": {own, func(m *gyoshu.Manifest) { m.Stage = "S04_run_step" }, imported},
+		"with code of its own":       {own, func(m *gyoshu.Manifest) { m.Rehydration.Source = []string{"import os"} }, imported},
+	} {
+		files := slices.Clone(s.files)
+		if c.change != nil {
+			newest := gyoshu.Records(files, "tide-levels", "")[0]
+			c.change(newest.Manifest)
+			files.Find(newest.Path).Data = newest.Manifest.Encode()
+		}
+		r, _ := gyoshu.New().(format.Witness).ReadIn(files, c.world)
+		if _, got, _ := strings.Cut(r.Resume, ")"); got != c.want {
+			t.Errorf("%s: %q", name, r.Resume)
+		}
+	}
+}
+
+// TestStagesThatWereFound: of the stages that another run finished the last is said again, and no other.
+func TestStagesThatWereFound(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	s.Tell(pawl.RunImported{System: gyoshu.System, ID: "run-1"})
+	for _, step := range []pawl.StepID{"S01_load_tides", "clean-2"} {
+		s.Tell(pawl.StepDone{Step: step, Adopted: "imported: gyoshu says so"})
+	}
+	s.start("clean_2", 1)
+	s.done("clean_2", 1, nil)
+	var stages []string
+	for _, path := range s.write(format.StepEnded) {
+		if m := s.files.Find(path); strings.HasSuffix(path, "checkpoint.json") {
+			read, _ := gyoshu.ReadManifest(path, m.Data)
+			stages = append(stages, read.Stage)
+		}
+	}
+	if len(stages) != 2 || !gyoshu.IsStage(stages[0]) || !strings.HasPrefix(stages[0], "S02") || !strings.HasPrefix(stages[1], "S03") {
+		t.Errorf("saved are %v", stages)
+	}
+}
+
+// TestTrustIsNotLaundered: what stands for stages that pawl never ran is trusted no more than what it was made of.
+func TestTrustIsNotLaundered(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		path, says string // where it was imported from, and what a checkpoint there says of itself
+		want       gyoshu.Trust
+	}{
+		{".", "local", gyoshu.Imported}, {".", "imported", gyoshu.Imported}, {".", "untrusted", gyoshu.Untrusted}, {"/elsewhere", "local", gyoshu.Untrusted},
+	} {
+		s := newTeller(t)
+		there := gyoshu.Manifest{CheckpointID: "c", Run: "run-1", Stage: "S01_load_tides", Status: gyoshu.Saved, Trust: gyoshu.Trust(c.says)}
+		s.files = format.Files{{Path: "reports/tide-levels/checkpoints/run-1/c/checkpoint.json", Data: there.Encode()}}
+		s.Tell(pawl.RunImported{System: gyoshu.System, ID: "run-1", Path: c.path},
+			pawl.StepDone{Step: "S01_load_tides", Adopted: "imported: gyoshu says so", Outputs: pawl.Outputs{"m.pkl": {SHA256: strings.Repeat("a", 64), Size: 3}}})
+		s.write(format.StepEnded)
+		newest := gyoshu.Records(s.files, "tide-levels", tideRun)[0].Manifest
+		if code := strings.Join(newest.Rehydration.Source, "\n"); newest.Trust != c.want || c.want == gyoshu.Untrusted && strings.Contains(code, "pickle.load") {
+			t.Errorf("%s, %s: %s\n%s", c.path, c.says, newest.Trust, code)
+		}
+		w := format.World{Now: noon.Add(24 * time.Hour), Run: func(string) (*pawl.State, *pawl.Plan) { return s.State, s.Plan }}
+		r, _ := gyoshu.ReadRun(s.files, "tide-levels", tideRun, w)
+		if want := "Checkpoint is " + string(c.want) + " - verify source before resuming"; !strings.HasSuffix(r.Resume, want) {
+			t.Errorf("%s, %s: %s", c.path, c.says, r.Resume)
+		}
+	}
+	s := newTeller(t)
+	s.Tell(pawl.RunImported{System: gyoshu.System}, pawl.StepDone{Step: "S01_load_tides", Adopted: "imported: gyoshu says so"})
+	s.start("clean-2", 1)
+	s.done("clean-2", 1, nil)
+	s.write(format.StepEnded)
+	if m := gyoshu.Records(s.files, "tide-levels", tideRun)[0].Manifest; m.Trust != gyoshu.Local {
+		t.Errorf("what pawl ran itself is %s", m.Trust)
+	}
+}

@@ -1,0 +1,77 @@
+package format
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of the paths that are looked for, in bytes.
+const (
+	maxPath = 4096
+	maxName = 255
+)
+
+// Inside returns a path that was read from a file as it may be looked for: relative to the project's root, with slashes
+// and cleaned. What leads out of the project, or could on some system, is an error that says why: it is absolute, climbs
+// with "..", begins with "~" or a drive, holds NUL or other control characters, or names a device.
+func Inside(name string) (string, error) {
+	clean := path.Clean(name)
+	if why := cmp.Or(unsafe(name), unsafe(clean)); why != "" {
+		return "", fmt.Errorf("%q is not looked for: %s", short(name), why)
+	}
+	if clean == "." {
+		return "", errors.New("an empty path is not looked for")
+	}
+	return clean, nil
+}
+
+func unsafe(name string) string {
+	switch {
+	case len(name) > maxPath:
+		return "it is too long"
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return "it holds control characters"
+	case strings.HasPrefix(name, "/") || strings.HasPrefix(name, `\`) || len(name) > 1 && name[1] == ':':
+		return "it is absolute"
+	case strings.HasPrefix(name, "~"):
+		return "it begins with the home folder"
+	}
+	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '/' || r == '\\' }) {
+		switch {
+		case part == "..":
+			return "it leads out of its folder"
+		case len(part) > maxName:
+			return "it is too long"
+		case isDevice(part):
+			return "it names a device"
+		}
+	}
+	return ""
+}
+
+// isDevice reports whether some system takes a name for a device, whatever follows its first dot.
+func isDevice(name string) bool {
+	first, _, _ := strings.Cut(strings.ToUpper(name), ".")
+	switch first = strings.TrimRight(first, " "); first {
+	case "CON", "PRN", "AUX", "NUL":
+		return true
+	}
+	port, number := strings.CutPrefix(first, "COM")
+	if !number {
+		port, number = strings.CutPrefix(first, "LPT")
+	}
+	return number && len(port) == 1 && port[0] >= '0' && port[0] <= '9'
+}
+
+func short(name string) string {
+	const enough = 80
+	if len(name) <= enough {
+		return name
+	}
+	return strings.ToValidUTF8(name[:enough], "") + "…"
+}

@@ -1,0 +1,208 @@
+package format
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"pawl"
+)
+
+// PlanOf returns the plan that carries on what was read: each step is an agent's, told what the other system says of it.
+// Steps of one wave may run side by side.
+func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
+	plan := &pawl.Plan{Version: 1, Name: PlanName(r), Goal: Plain(r.Goal), Mode: r.Mode, Budget: r.Budget}
+	if plan.Mode == "" {
+		plan.Mode = pawl.Guided
+	}
+	dense := r.Dense()
+	for i, phase := range r.Phases {
+		p := pawl.Phase{Name: cmp.Or(Plain(phase.Name), fmt.Sprintf("phase %d", i+1))}
+		waves := map[int][]pawl.StepID{}
+		for _, s := range phase.Steps {
+			waves[s.Wave] = append(waves[s.Wave], s.ID)
+		}
+		for _, s := range phase.Steps {
+			step := stepOf(s, waves, agent, dense)
+			step.Dir = r.Dir
+			if n := len(p.Steps); n > 0 && len(step.Needs) == 1 && step.Needs[0] == p.Steps[n-1].ID {
+				step.Needs = nil // as every step does that says nothing
+			}
+			p.Steps = append(p.Steps, step)
+		}
+		if len(p.Steps) > 0 {
+			plan.Phases = append(plan.Phases, p)
+		}
+	}
+	return plan
+}
+
+// PlanName returns what the plan is called.
+func PlanName(r Reading) string { return cmp.Or(Plain(r.Name), r.System) }
+
+// denseFrom is up to how many steps prompts are set out at length. The file of a plan has a limit: with more of them a
+// list has one line, what only helps is left out, and a step has one check.
+const denseFrom = 2000
+
+// Dense reports whether there are so many steps that a plan of them is set out in short.
+func (r Reading) Dense() bool { return r.Count() > denseFrom }
+
+func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName, dense bool) pawl.Step {
+	step := pawl.Step{ID: s.ID, Name: Plain(s.Name), Needs: s.Needs, Outputs: s.Missing, Agent: &pawl.AgentAction{Use: agent, Prompt: Plain(promptOf(s, dense))}}
+	if s.Gate != nil {
+		step.Agent, step.Outputs, step.Gate = nil, nil, s.Gate
+	}
+	for by, least := range s.Minimum {
+		if by = Plain(by); by != "" && !s.finished() {
+			if step.Review == nil {
+				step.Review = map[string]int{}
+			}
+			step.Review[by] = least
+		}
+	}
+	if step.Needs == nil && s.Wave > 0 {
+		step.Needs = append([]pawl.StepID{}, waves[before(waves, s.Wave)]...)
+	}
+	return step
+}
+
+// AllCriteria is the check that stands for all criteria of a step, where each has none of its own.
+const AllCriteria = "criteria"
+
+// Checks returns a check for each criterion of a step that is not finished, or one for all: pawl asks its system, by
+// command, whether it is met. place is where the system's files are, seen from where the step works; empty: the project.
+func (s Step) Checks(system, place string, one bool) map[string]string {
+	if s.finished() || len(s.Criteria) == 0 {
+		return nil
+	}
+	command := fmt.Sprintf("pawl verify --as %s --step %s", system, s.ID)
+	if place != "" {
+		place = " -- " + quoted(place)
+	}
+	if one {
+		return map[string]string{AllCriteria: command + place}
+	}
+	checks := map[string]string{}
+	for criterion := range s.Criteria {
+		if name := Plain(criterion); strings.TrimSpace(name) != "" {
+			checks[name] = command + " --criterion=" + quoted(name) + place
+		}
+	}
+	return checks
+}
+
+// Asks reports whether a check is one of Checks: it asks what the system's own files say of the step, and proves no more.
+func Asks(system, command string) bool {
+	return strings.HasPrefix(command, "pawl verify --as "+system+" --step ")
+}
+
+// quoted returns a text as one word for a shell.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+func (s Step) finished() bool { return s.Status == pawl.Done || s.Status == pawl.Skipped }
+
+// before returns the wave before one; 0 where there is none.
+func before(waves map[int][]pawl.StepID, wave int) int {
+	last := 0
+	for _, w := range slices.Sorted(maps.Keys(waves)) {
+		if w > 0 && w < wave {
+			last = w
+		}
+	}
+	return last
+}
+
+// Plain leaves out of a text what no plan may hold.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\ufeff' || r == '\ufffe' || r == '\uffff' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+}
+
+// promptOf says to an agent what a step is about, as far as the other system says it; of one that is finished only that.
+func promptOf(s Step, dense bool) string {
+	var b strings.Builder
+	list := list
+	if dense {
+		s.Facts, list = nil, line
+	}
+	fmt.Fprintf(&b, "%s\n", cmp.Or(s.Goal, s.Name, string(s.ID)))
+	if s.finished() {
+		return b.String()
+	}
+	if p := s.Partial; p != nil {
+		fmt.Fprintf(&b, "\nIt was begun, and nothing proves that it is finished. Last action: %s\n", cmp.Or(p.Last, "not known"))
+		list(&b, "Files made", p.Created)
+		list(&b, "Files changed", p.Modified)
+	}
+	var open, done []string
+	for _, item := range s.Items {
+		name := strings.TrimSpace(item.ID + " " + item.Name)
+		if item.Status == pawl.ItemIsDone {
+			done = append(done, name)
+		} else {
+			open = append(open, name)
+		}
+	}
+	list(&b, "Done already, not to be done again", done)
+	list(&b, "Still to be done", open)
+	list(&b, "Not met yet", unmet(s.Criteria))
+	list(&b, "What else its files say", factsOf(s.Facts))
+	if s.Resume != "" {
+		fmt.Fprintf(&b, "\nTo go on: %s\n", s.Resume)
+	}
+	return b.String()
+}
+
+func unmet(criteria map[string]bool) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(criteria)) {
+		if !criteria[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Limits of the facts that an agent is told of a step.
+const (
+	manyFacts = 30
+	longFact  = 300 // bytes
+)
+
+func factsOf(facts map[string]string) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(facts)) {
+		line := name + ": " + strings.Join(strings.Fields(facts[name]), " ")
+		if len(line) > longFact {
+			line = strings.ToValidUTF8(line[:longFact], "") + "…"
+		}
+		if lines = append(lines, line); len(lines) == manyFacts {
+			break
+		}
+	}
+	return lines
+}
+
+// line is a list in one line.
+func line(b *strings.Builder, title string, lines []string) {
+	if len(lines) > 0 {
+		fmt.Fprintf(b, "%s: %s\n", title, strings.Join(lines, "; "))
+	}
+}
+
+func list(b *strings.Builder, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s:\n", title)
+	for _, line := range lines {
+		fmt.Fprintf(b, "- %s\n", line)
+	}
+}

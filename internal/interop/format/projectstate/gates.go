@@ -1,0 +1,77 @@
+package projectstate
+
+import (
+	"cmp"
+	"fmt"
+
+	"pawl"
+	"pawl/internal/interop/format"
+)
+
+// gates takes in what people are asked, and what they said. A task that has no agent, and is not finished by any word, is
+// asked for: who hands it out again may have it done twice, or by nobody.
+func (r *reader) gates(out *format.Reading, e *entry) {
+	step := out.Position.StepID
+	if e.task != "" && !e.finished() {
+		step = pawl.StepIDOf(e.task)
+	}
+	if r.nobody(e) {
+		said := ""
+		if e.action != "" {
+			said = fmt.Sprintf(", and its last action is %q", clip(e.action, 200))
+		}
+		r.find(pawl.Warn, e.where(), "", "task %s has no agent: it is not handed out again before a person has looked", e.task)
+		out.Gates = append(out.Gates, format.Gate{Gate: pawl.Gate{
+			Step: step, Type: pawl.HumanVerify, Purpose: pawl.ForStart, Opened: e.updated,
+			Ask: fmt.Sprintf("project_state names task %s without an agent%s. Is it still to be done?", e.task, said),
+		}})
+	}
+	r.first(out, e)
+	for _, s := range r.sources {
+		for _, row := range sameProject(s, gatesTable, e.project) {
+			g := format.Gate{Native: text(row, "gate_type"), Gate: pawl.Gate{Step: step, Type: pawl.HumanVerify, Opened: r.time(e, row, "created_at")}}
+			if step != "" {
+				g.Purpose = pawl.ForStart // denied, it is not begun
+			}
+			g.Ask = cmp.Or(clip(text(row, "reason"), 1000), "a gate of type "+g.Native)
+			switch said := text(row, "status"); word(said) {
+			case "approved":
+				g.Step, g.Purpose, g.Answer = "", "", cmp.Or(text(row, "feedback"), "approved")
+			case "denied", "rejected":
+				out.Made = append(out.Made, pawl.Decision{
+					Question: g.Ask, Choice: said, Why: clip(text(row, "feedback"), 500), By: text(row, "resolved_by"), Time: r.time(e, row, "resolved_at"),
+				})
+				continue
+			}
+			out.Gates = append(out.Gates, g)
+		}
+	}
+}
+
+// first puts before a person whether the project may be gone on with at all: where it failed, where nobody knows what its status
+// means, and where the text does not say for certain what is there once it is loaded, or leaves it to a database to work out.
+func (r *reader) first(out *format.Reading, e *entry) {
+	said := fmt.Sprintf("project_state says that project %s is %q", e.project, clip(e.native, 40))
+	if _, known := statusOf(e.native); !known {
+		r.ask(out, e, said+", which is none of active, paused, completed, failed.")
+	}
+	if out.Status == pawl.StatusFailed {
+		r.ask(out, e, fmt.Sprintf("%s, and its last action is %q.", said, clip(e.action, 200)))
+	}
+	for _, c := range e.unknown() {
+		if !isTime(c.Column) {
+			r.ask(out, e, said+", but "+notKnown(c)+".")
+		}
+	}
+	if doubtful := e.source.doubtful(); len(doubtful) > 0 {
+		r.ask(out, e, fmt.Sprintf("%s, but %s: %s.", said, doubtful[0].Where, doubtful[0].What))
+	}
+}
+
+// ask has a person asked before anything begins.
+func (r *reader) ask(out *format.Reading, e *entry, what string) {
+	out.Gates = append(out.Gates, format.Gate{Gate: pawl.Gate{
+		Type: pawl.HumanVerify, Purpose: pawl.ForRebuilt, Opened: e.updated, Ask: what + " May it be gone on with?",
+		Expect: "Approved, the run goes on from there; rejected, it stops.",
+	}})
+}

@@ -1,0 +1,101 @@
+package projectstate
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/interop/tables/dump"
+	"pawl/internal/textedit/splice"
+)
+
+// transaction is a change of a project's row, with how it was before.
+type transaction struct {
+	*dump.Row
+	id, change string
+	at         time.Time
+	payload    *splice.JSON
+	before     *splice.JSON
+}
+
+// history is what is recorded of a project's changes.
+type history struct {
+	transactions []transaction // oldest first
+	finished     map[string]time.Time
+}
+
+func (r *reader) history(e *entry) history {
+	h := history{finished: map[string]time.Time{}}
+	for _, s := range r.sources {
+		for _, row := range sameProject(s, historyTable, e.project) {
+			t := transaction{Row: row, id: text(row, "id"), change: text(row, "change_type")}
+			t.at, _, _ = format.ParseTime(text(row, "occurred_at")) // one without a time is the oldest
+			t.payload, t.before = object(text(row, "payload")), object(text(row, "previous_state"))
+			h.transactions = append(h.transactions, t)
+		}
+	}
+	slices.SortStableFunc(h.transactions, func(a, b transaction) int { return a.at.Compare(b.at) })
+	known := []string{}
+	for _, t := range h.transactions {
+		if t.change != "record_task_completion" {
+			continue
+		}
+		now := names(t.payload.Get("completed_tasks"))
+		for _, id := range now {
+			if !slices.Contains(known, id) {
+				h.finished[id] = t.at
+			}
+		}
+		known = now
+	}
+	return h
+}
+
+// object returns a text as JSON, nil where it is none.
+func object(written string) *splice.JSON {
+	v, err := splice.ReadJSON([]byte(written))
+	if err != nil || !v.Is(splice.JSONObject) {
+		return nil
+	}
+	return v
+}
+
+// stateAt returns how the row was at a time: as it was before the first change after it, nil for as it is now. The
+// program takes the state before the last change up to then, which is one too old.
+func (h history) stateAt(at time.Time) *splice.JSON {
+	for _, t := range h.transactions {
+		if t.at.After(at) {
+			return t.before
+		}
+	}
+	return nil
+}
+
+// saved lists the snapshots of the row.
+func (r *reader) saved(out *format.Reading, e *entry) {
+	for _, s := range r.sources {
+		for _, row := range sameProject(s, snapshotsTable, e.project) {
+			state := object(text(row, "state"))
+			c := format.Checkpoint{
+				ID: text(row, "id"), Kind: pawl.CheckpointManual, Native: text(row, "taken_by"), Reason: clip(text(row, "notes"), 200),
+				Time: r.time(e, row, "snapshot_at"), Valid: state != nil, Where: e.source.Path,
+			}
+			if task := nameIn(state, "active_task_id", "current_task_id"); task != "" {
+				c.Step = pawl.StepIDOf(task)
+			}
+			out.Saved = append(out.Saved, c)
+		}
+	}
+	slices.SortStableFunc(out.Saved, func(a, b format.Checkpoint) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID)) })
+}
+
+func nameIn(state *splice.JSON, keys ...string) string {
+	for _, key := range keys {
+		if v := state.Get(key); v.Is(splice.JSONString) {
+			return v.Text()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,45 @@
+package projectstate
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"pawl/internal/doubt"
+	"pawl/internal/interop/format"
+)
+
+// prompt is the question that the decision puts to a model, with facts that hold: tests are counted as tests, what is
+// ignored is not counted, and recent is what changed from an hour before the last recorded action on, whenever one looks.
+func (r *reader) prompt(out *format.Reading, e *entry, c doubt.Census) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `You are recovering a project after an interruption.
+
+Project Goal: %s
+Current Task: %s
+Last Action: %s
+
+File State:
+- Total files: %d
+- Source files: %d
+- Test files: %d
+- Config files: %d
+- Recently modified: %d files
+`, cmp.Or(out.Goal, "not recorded"), cmp.Or(e.task, "none"), cmp.Or(clip(e.action, 500), "not recorded"), c.Total, c.Kinds[doubt.Source],
+		c.Kinds[doubt.Test], c.Kinds[doubt.Settings], c.Recent)
+	for _, name := range c.Files[:min(len(c.Files), 10)] {
+		fmt.Fprintf(&b, "  - %s\n", clip(name, 200))
+	}
+	fmt.Fprintf(&b, `
+Task History: %d tasks completed
+
+Based on this state, decide the best recovery action:
+1. "continue_task" - Continue with current task (appears incomplete)
+2. "restart_task" - Restart current task from beginning (partial work unclear)
+3. "next_task" - Move to next task (current task appears complete)
+4. "human_review" - Unclear state, need human input
+
+Provide your decision and reasoning.
+`, len(e.completed))
+	return b.String()
+}

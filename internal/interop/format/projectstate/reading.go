@@ -1,0 +1,292 @@
+package projectstate
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/doubt"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// stillAtIt is how long after its last sign of life a project may still be at work.
+const stillAtIt = 10 * time.Minute
+
+// recent is how long before the last recorded action a file may have changed to belong to it. The decision counts that hour
+// back from when it looks.
+const recent = time.Hour
+
+// reading says in pawl's words where a project stands.
+func (r *reader) reading(e *entry) format.Reading {
+	out := format.Reading{
+		System: System, Name: cmp.Or(r.nameOf(e), "project-"+e.project[:min(len(e.project), 8)]), ID: e.project, Goal: r.ofProject(e, "goal", "description"),
+		Native: e.native, Mode: pawl.Guided, Created: e.created, Updated: e.updated, Facts: map[string]string{},
+	}
+	steps, index := r.steps(e)
+	out.Phases = []format.Phase{{Name: cmp.Or(e.phase, "implementation"), Steps: steps}}
+	out.Status = r.status(e)
+	r.position(&out, steps, index)
+	r.facts(&out, e)
+	r.gates(&out, e)
+	r.saved(&out, e)
+	r.resume(&out, e, index >= 0 && steps[index].Partial != nil)
+	if r.world.Scan != nil {
+		c := r.census(e)
+		out.Prompt = r.prompt(&out, e, c)
+		if _, known := statusOf(e.native); index >= 0 && known && !r.nobody(e) && out.Status == pawl.StatusInterrupted {
+			r.judge(&out, e, &steps[index], c)
+		}
+	}
+	return out
+}
+
+// census counts the project's files without those that the tables are in: whoever keeps these up to date changes them.
+func (r *reader) census(e *entry) doubt.Census {
+	var own []string
+	for _, s := range r.sources {
+		own = append(own, s.Path, s.Path+"-wal", s.Path+"-shm", s.Path+"-journal")
+	}
+	return r.world.Scan(e.updated.Add(-recent), own...)
+}
+
+// steps returns the finished tasks, the current one and those that are left, and which is the current one, -1 for none.
+func (r *reader) steps(e *entry) ([]format.Step, int) {
+	history := r.history(e)
+	current := -1
+	var steps []format.Step
+	add := func(name string, status pawl.StepStatus) {
+		id := pawl.StepIDOf(name)
+		if slices.ContainsFunc(steps, func(s format.Step) bool { return strings.EqualFold(string(s.ID), string(id)) }) {
+			return
+		}
+		s := format.Step{ID: id, Name: name, Goal: name, Status: status, Where: e.where(), Agent: e.ofTask("task_owners", name)}
+		if status == pawl.Done {
+			s.Ended = history.finished[name]
+			s.Status, s.Why = outcome(e.ofTask("task_results", name, "outcome"))
+			s.Summary = clip(e.ofTask("task_results", name, "summary"), 500)
+			if s.Status == pawl.Skipped {
+				s.Ended, s.Agent, s.Summary, s.Why = time.Time{}, "", "", s.Summary
+			}
+		}
+		steps = append(steps, s)
+	}
+	for _, name := range e.completed {
+		add(name, pawl.Done)
+	}
+	for _, name := range e.skipped() {
+		add(name, pawl.Done)
+	}
+	if e.task != "" && !e.finished() {
+		add(e.task, pawl.Running)
+		if i := len(steps) - 1; i >= 0 && steps[i].Status == pawl.Running {
+			current = i
+			r.partial(&steps[i], e)
+		}
+	} else if e.task != "" {
+		add(e.task, pawl.Done)
+	}
+	for _, name := range e.pending {
+		add(name, pawl.Pending)
+	}
+	return steps, current
+}
+
+// finished reports whether the current task is among those that are finished.
+func (e *entry) finished() bool { return slices.Contains(e.completed, e.task) }
+
+// skipped returns the tasks that stand in no list, because they were skipped.
+func (e *entry) skipped() []string {
+	results := e.meta.Get("task_results")
+	if !results.Is(splice.JSONObject) {
+		return nil
+	}
+	var ids []string
+	for _, m := range results.Members {
+		said := m.Value.Get("outcome")
+		if said.Is(splice.JSONString) && word(said.Text()) == "skipped" && m.Key != e.task && !slices.Contains(e.pending, m.Key) {
+			ids = append(ids, m.Key)
+		}
+	}
+	return ids
+}
+
+// ofTask returns what metadata has of a task.
+func (e *entry) ofTask(path ...string) string {
+	v := e.meta.Get(path...)
+	if v.Is(splice.JSONString) {
+		return v.Text()
+	}
+	return ""
+}
+
+// outcome returns whether a task that is said to be finished is.
+func outcome(said string) (pawl.StepStatus, string) {
+	switch word(said) {
+	case "failed", "failure", "fail", "error", "aborted", "cancelled", "canceled", "timeout", "blocked":
+		return pawl.GaveUp, "its outcome is " + said
+	case "skipped":
+		return pawl.Skipped, ""
+	}
+	return pawl.Done, ""
+}
+
+// partial says what is known of the current task.
+func (r *reader) partial(s *format.Step, e *entry) {
+	s.Agent, s.Started = cmp.Or(e.agent, s.Agent), e.updated
+	if e.action == "" {
+		return
+	}
+	s.Partial = &format.Partial{Last: clip(e.action, 500)}
+	verb, file := fileIn(e.action)
+	if file == "" {
+		return
+	}
+	if r.world.Exists != nil && !r.world.Exists(file) {
+		r.warn(e.where(), "the last action names %s, which is not there", file)
+		return
+	}
+	if verb == "created" {
+		s.Partial.Created = []string{file}
+	} else {
+		s.Partial.Modified = []string{file}
+	}
+}
+
+// fileIn returns the file that an action names, "Created file auth.py", and what was done to it. A name that leads out of
+// the project is none.
+func fileIn(action string) (verb, file string) {
+	words := strings.Fields(action)
+	if len(words) < 2 {
+		return "", ""
+	}
+	switch verb = strings.ToLower(words[0]); verb {
+	case "wrote", "created":
+		verb = "created"
+	case "updated", "modified", "edited", "changed":
+		verb = "modified"
+	default:
+		return "", ""
+	}
+	if strings.EqualFold(words[1], "file") && len(words) > 2 {
+		words = words[1:]
+	}
+	name := strings.Trim(words[1], "`'\"()[]<>,;:.")
+	if path.Ext(name) == "" && !strings.Contains(name, "/") {
+		return "", ""
+	}
+	clean, err := format.Inside(name)
+	if err != nil {
+		return "", ""
+	}
+	return verb, clean
+}
+
+// status returns where the project stands. One that is active and gave no sign of life for a while is interrupted; so is one
+// whose status nobody knows, see askStatus.
+func (r *reader) status(e *entry) pawl.RunStatus {
+	status, known := statusOf(e.native)
+	switch {
+	case !known:
+		r.bad(e.where(), "status %q is none of active, paused, completed, failed", clip(e.native, 40))
+		return pawl.StatusInterrupted
+	case status == pawl.StatusActive && (e.updated.IsZero() || r.world.Now.Sub(e.updated) >= stillAtIt):
+		return pawl.StatusInterrupted
+	}
+	return status
+}
+
+// statusOf returns what a status of the table means, and whether that is known.
+func statusOf(native string) (pawl.RunStatus, bool) {
+	switch word(native) {
+	case "active", "in_progress", "running":
+		return pawl.StatusActive, true
+	case "paused":
+		return pawl.StatusPaused, true
+	case "completed", "complete", "archived":
+		return pawl.StatusCompleted, true
+	case "failed":
+		return pawl.StatusFailed, true
+	}
+	return "", false
+}
+
+func (r *reader) position(out *format.Reading, steps []format.Step, current int) {
+	p := pawl.Position{Phase: 1, PhaseTotal: 1, PhaseName: out.Phases[0].Name, StepTotal: len(steps)}
+	done := 0
+	for i, s := range steps {
+		if s.Status == pawl.Done || s.Status == pawl.Skipped {
+			done++
+		} else if current < 0 {
+			current = i
+		}
+	}
+	if current >= 0 {
+		p.Step, p.StepID, p.StepName = current+1, steps[current].ID, steps[current].Name
+	} else {
+		p.Step, p.Complete = len(steps), out.Status == pawl.StatusCompleted
+	}
+	if len(steps) > 0 {
+		out.Percent = 100 * done / len(steps)
+	}
+	out.Position = p
+}
+
+// facts keeps what else the row says.
+func (r *reader) facts(out *format.Reading, e *entry) {
+	for name, said := range map[string]string{
+		"project": e.project, "last action": clip(e.action, 500), "agent": e.agent, "phase": e.phase, "task": e.task,
+		"tasks completed": fmt.Sprint(len(e.completed)),
+	} {
+		if said != "" {
+			out.Facts[name] = said
+		}
+	}
+	if e.meta == nil {
+		return
+	}
+	for _, m := range e.meta.Members {
+		if v := m.Value; !slices.Contains([]string{"task_results", "task_owners", "completed_tasks", "pending_tasks"}, m.Key) {
+			said := string(v.Raw())
+			if v.Is(splice.JSONString) {
+				said = v.Text()
+			}
+			out.Facts["metadata "+clip(m.Key, 60)] = clip(said, 200)
+		}
+	}
+}
+
+// resume says whether the project may go on by the decision's own rule, and where.
+func (r *reader) resume(out *format.Reading, e *entry, begun bool) {
+	_, known := statusOf(e.native)
+	switch out.Status {
+	case pawl.StatusCompleted:
+		out.Resume = "nothing to do: it is completed"
+	case pawl.StatusPaused:
+		out.Resume = "resumable when a person asks for it: it is paused"
+	case pawl.StatusFailed:
+		out.Resume = "it failed: a person looks first"
+	case pawl.StatusActive:
+		out.Resume = "active: something happened less than ten minutes ago, so somebody may still be at work on it"
+	default:
+		if out.Resume = "resumable: it is active, and gave no sign of life for a while"; !known {
+			out.Resume = "nobody knows what its status means: a person looks first"
+		}
+	}
+	switch {
+	case out.Status == pawl.StatusCompleted:
+	case r.nobody(e):
+		out.Next = "a person says whether task " + e.task + " is done: no agent has it, and it is not among the completed ones"
+	case e.task != "" && !e.finished() && begun:
+		out.Next = fmt.Sprintf("continue task %s as %s: %s", e.task, e.agent, clip(e.action, 200))
+	case out.Position.StepID != "":
+		out.Next = "task " + out.Position.StepName
+	}
+}
+
+// nobody reports whether the current task has no agent, and nothing says that it is finished: it may be either.
+func (r *reader) nobody(e *entry) bool { return e.task != "" && e.agent == "" && !e.finished() }

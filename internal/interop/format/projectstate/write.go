@@ -1,0 +1,305 @@
+package projectstate
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/interop/tables/dump"
+)
+
+// Write brings the run's row up to date: who works at which task, what happened last, what is done and what is left; and
+// where there are tables for it, adds what changed to the history, the row itself to the snapshots, and what a person is asked
+// to the gates. All of it is in one file, so it changes at once. Where there is no table, it makes a dump with one.
+func (c codec) Write(files format.Files, v format.View) []format.File {
+	if v.State == nil {
+		return nil
+	}
+	w := newWriter(files, v, c.projectOf(v.State))
+	if len(w.refuses()) > 0 {
+		return nil
+	}
+	if w.state() {
+		w.snapshots()
+		w.projects()
+	}
+	w.gates()
+	data := w.source.Bytes()
+	if string(data) == string(w.source.Data) {
+		return nil
+	}
+	return []format.File{{Path: w.source.Path, Data: data, Was: w.source.Was, Parts: w.source.Parts}}
+}
+
+// newDump is what a dump is called that is made.
+const newDump = "project_state.sql"
+
+// writer writes a run's row.
+type writer struct {
+	format.View
+	source  *source
+	entry   *entry    // the row as it is, nil where there is none
+	others  []*source // all that there are
+	project string
+	taken   string // where source is nil: the file that would be made, and is something else
+}
+
+func newWriter(files format.Files, v format.View, project string) *writer {
+	if v.Plan == nil {
+		v.Plan = &pawl.Plan{}
+	}
+	w := &writer{View: v, project: project}
+	r := newReader(files, format.World{Now: v.Now})
+	w.others = r.sources
+	for _, e := range r.entries {
+		if e.project == w.project {
+			w.entry, w.source = e, e.source
+		}
+	}
+	w.choose(r, files)
+	return w
+}
+
+// choose finds the file that a new row goes to: the database with the table, the dump with it, the file that is to be made.
+func (w *writer) choose(r *reader, files format.Files) {
+	if w.source != nil {
+		return
+	}
+	for _, s := range r.sources {
+		t := s.Table(statesTable)
+		if t == nil || !t.Takes("project_id") || !t.Takes("status") || s.Was == nil && len(t.Rows) == 0 && !s.Named {
+			continue // a text that only makes the table is no dump, unless somebody says so: somebody's migration
+		}
+		if w.source == nil || s.Was != nil && w.source.Was == nil {
+			w.source = s
+		}
+	}
+	if w.source != nil {
+		return
+	}
+	made := format.File{Path: newDump}
+	for _, f := range files {
+		if len(f.Data) == 0 {
+			made = f
+		} else if f.Path == made.Path || f.Named {
+			w.taken = f.Path // by something else
+			return
+		}
+	}
+	made.Data = nil
+	w.source = &source{File: made, Dump: dump.Read([]byte(schemaOf(made)))}
+}
+
+// Refuses says what breaks off, changes its rows later on, or has no room for the run's row: what is not known as it will be
+// loaded is not written into, nor is a new row made beside it, for the old one may be in what is missing.
+func (c codec) Refuses(files format.Files, run *pawl.State) []pawl.Finding {
+	return newWriter(files, format.View{State: run, Now: run.Updated}, c.projectOf(run)).refuses()
+}
+
+func (w *writer) refuses() []pawl.Finding {
+	if w.source == nil {
+		return []pawl.Finding{{Level: pawl.Bad, Where: w.taken, What: "it is no dump with rows of " + statesTable + ", and is not written over",
+			Hint: "bring back a copy of it, or move it out of the way"}}
+	}
+	look := []*source{w.source}
+	if w.entry == nil {
+		look = append(look, slices.DeleteFunc(slices.Clone(w.others), func(s *source) bool { return s == w.source })...)
+	}
+	var found []pawl.Finding
+	for _, s := range look {
+		found = append(found, s.doubtful()...)
+	}
+	if gone := w.entry == nil && w.State.Imported == System && w.State.ImportedAs == w.project; gone && len(found) == 0 && len(w.others) > 0 {
+		found = append(found, pawl.Finding{Level: pawl.Bad, Where: w.others[0].Path, Hint: "bring back a whole copy of it",
+			What: "project " + w.project + ", which the run was made of, is not in it any more"})
+	}
+	return found
+}
+
+// row returns how the run's row is to be, by the columns of both schemas.
+func (w *writer) row() map[string]dump.Value {
+	at := w.stands()
+	values := map[string]dump.Value{
+		"project_id": dump.TextOf(w.project), "status": dump.TextOf(w.status()), "last_action": orNull(at.action, 2000),
+		"current_phase": dump.TextOf(clip(cmp.Or(at.phase, "initialization"), 90)),
+	}
+	for _, names := range [][]string{{"active_task_id", "current_task_id"}, {"active_agent_id", "current_agent_id"}} {
+		said := at.task
+		if names[0] == "active_agent_id" {
+			said = at.agent
+		}
+		for _, name := range names {
+			values[name] = orNull(said, 100)
+		}
+	}
+	return values
+}
+
+func orNull(said string, most int) dump.Value {
+	if said == "" {
+		return dump.Value{}
+	}
+	return dump.TextOf(clip(said, most))
+}
+
+// status returns the run's status in the table's words. A run that waits for a person, or was cut off, is to be gone on with; as
+// long as it is asked whether it may be, it is what it was.
+func (w *writer) status() string {
+	if w.entry != nil && slices.ContainsFunc(w.State.OpenGates(), func(g *pawl.GateState) bool { return g.Purpose == pawl.ForRebuilt }) {
+		return w.entry.native
+	}
+	switch w.Status {
+	case pawl.StatusPaused, pawl.StatusStopped:
+		return "paused"
+	case pawl.StatusCompleted:
+		if len(w.beyond()) > 0 {
+			return "active"
+		}
+		return "completed"
+	case pawl.StatusFailed:
+		return "failed"
+	}
+	return "active"
+}
+
+// Beyond returns the pending tasks of the project that the run does not know.
+func (c codec) Beyond(files format.Files, v format.View) ([]string, string) {
+	w := newWriter(files, v, c.projectOf(v.State))
+	if w.source == nil {
+		return nil, ""
+	}
+	return w.beyond(), w.source.Path
+}
+
+// beyond returns the pending tasks that are no steps of the run, and the current one where it is none.
+func (w *writer) beyond() []string {
+	if w.entry == nil {
+		return nil
+	}
+	open := slices.Clone(w.entry.pending)
+	if w.entry.task != "" && !w.entry.finished() && !slices.Contains(open, w.entry.task) {
+		open = append(open, w.entry.task)
+	}
+	return slices.DeleteFunc(open, func(name string) bool {
+		id := pawl.StepIDOf(name)
+		return w.State.Steps[id] != nil || w.Plan.Step(id) != nil || slices.Contains(w.entry.completed, name)
+	})
+}
+
+// state writes the row. It reports false where that is as the run found it: as long as nothing has happened in the run.
+func (w *writer) state() (kept bool) {
+	t := w.source.Table(statesTable)
+	before := w.entry.json()
+	values := w.row()
+	lists := w.lists()
+	meta := w.metadata(lists)
+	for name, list := range lists {
+		values[name] = dump.TextOf(list)
+	}
+	values["metadata"] = dump.TextOf(meta)
+	if w.entry == nil {
+		values["metadata"] = w.signed(meta)
+		w.add(t, values)
+		return true
+	}
+	if values["last_action"].Kind == dump.Null {
+		delete(values, "last_action") // nothing happened yet
+	}
+	if signed := w.signed(meta); signed != values["metadata"] {
+		if len(w.differing(w.entry.Row, values)) == 0 {
+			return false
+		}
+		values["metadata"] = signed
+	}
+	changed := w.change(w.entry.Row, values)
+	w.stamp()
+	progress := w.Why == format.Beat && slices.Equal(changed, []string{"last_action"})
+	if len(changed) > 0 && !progress {
+		w.remember(before, changed)
+	}
+	return true
+}
+
+// change sets what differs, and returns the names of those columns.
+func (w *writer) change(row *dump.Row, values map[string]dump.Value) []string {
+	return slices.DeleteFunc(w.differing(row, values), func(column string) bool { return !w.source.Set(row, column, values[column]) })
+}
+
+// differing returns the columns of a row that are to be otherwise.
+func (w *writer) differing(row *dump.Row, values map[string]dump.Value) []string {
+	var differ []string
+	for _, column := range w.source.Table(statesTable).Columns {
+		want, ours := values[column]
+		if have, there := row.Get(column); ours && (have != want || !there) {
+			differ = append(differ, column)
+		}
+	}
+	return differ
+}
+
+// stamp says when something happened last. A later time that is there stays.
+func (w *writer) stamp() {
+	for _, column := range []string{"last_updated", "updated_at"} {
+		if v, there := w.entry.Get(column); there && w.State.Updated.After(w.entry.updated) && v.Kind != dump.Number {
+			w.source.Set(w.entry.Row, column, dump.TextOf(likeTime(w.State.Updated.Truncate(time.Microsecond), w.model(v.Text))))
+		}
+	}
+}
+
+// model returns how times are written: as the one that is there, or any other of the table, or as a file of this kind has it.
+func (w *writer) model(there string) string {
+	if _, _, ok := format.ParseTime(there); ok {
+		return there
+	}
+	for _, row := range w.source.Table(statesTable).Rows {
+		if at := text(row, "last_updated", "updated_at"); at != "" {
+			return at
+		}
+	}
+	if w.source.Was != nil {
+		return "2006-01-02 15:04:05"
+	}
+	return "2006-01-02 15:04:05+00:00"
+}
+
+// add adds the row.
+func (w *writer) add(t *dump.Table, values map[string]dump.Value) {
+	values["created_at"] = dump.TextOf(likeTime(w.State.Created, w.model("")))
+	for _, column := range []string{"last_updated", "updated_at"} {
+		values[column] = dump.TextOf(likeTime(w.State.Updated, w.model("")))
+	}
+	if t.Gives("id") {
+		values["id"] = w.nextID(t)
+	}
+	var row []dump.Pair
+	w.entry = &entry{Row: &dump.Row{}}
+	for _, column := range t.Columns {
+		if v, ok := values[column]; ok {
+			row = append(row, dump.Pair{Column: column, Value: v})
+			w.entry.Cells = append(w.entry.Cells, dump.Cell{Column: column, Value: v})
+		}
+	}
+	w.source.Append(t, row)
+}
+
+// nextID returns the id of a new row, and lets the sequence count it. A row without one gets the next one of its database.
+func (w *writer) nextID(t *dump.Table) dump.Value {
+	last := 0
+	for _, row := range t.Rows {
+		if id, err := strconv.Atoi(text(row, "id")); err == nil {
+			last = max(last, id)
+		} else {
+			last++
+		}
+	}
+	for _, c := range w.source.Counters {
+		if at, err := strconv.Atoi(c.At); err == nil && c.Name == statesTable+"_id_seq" {
+			last = max(last, at)
+			w.source.Count(c, strconv.Itoa(last+1))
+		}
+	}
+	return dump.Value{Kind: dump.Number, Text: strconv.Itoa(last + 1)}
+}

@@ -1,0 +1,85 @@
+package sitebuilder_test
+
+import (
+	"strings"
+	"testing"
+
+	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/formattest"
+	"pawl/internal/interop/format/sitebuilder"
+)
+
+// TestCriteria: files are looked for and counted, whatever is said; of all else the agent's word is told for what it is.
+func TestCriteria(t *testing.T) {
+	t.Parallel()
+	const point = `{"status": "in_progress", "files_created": ["a.md", "b.md"], "subtasks": {"items": [{"id": "c", "status": "complete", "output": "c.md"}]},
+		"acceptance_criteria_met": {"2_files_created": false, "3_files_created": true, "links_work": true, "titles": false, "new\nline": true}}`
+	files := append(one("content-T001.json", point), format.File{Path: base + "tasks/TASK-REGISTRY.md",
+		Data: []byte("```yaml\nid: T001\nstream: CONTENT\ndone_when: {files_created: [a.md, gone.md, ../out.md], review_scores: {agent_4: 70}}\n```\n")})
+	w := world("a.md", "b.md", "out.md")
+	for name, want := range map[string]struct {
+		met bool
+		why string
+	}{
+		"2_files_created":    {true, "2 are there"},
+		"3_files_created":    {false, "2 are there, of 3"},
+		"links_work":         {true, "attested: " + points + "content-T001.json says so; nothing else proves it"},
+		"titles":             {false, "content-T001.json does not say so"},
+		"never heard":        {false, "does not say so"},
+		"new\nline":          {true, "attested"},
+		"a.md is there":      {true, "a.md is there"},
+		"gone.md is there":   {false, "gone.md is not there"},
+		"../out.md is there": {false, "is not there"},
+		"b.md is there":      {false, "does not say so"}, // nobody asks for it
+	} {
+		if met, why := sitebuilder.Codec.(format.Prover).Meets(files, w, "T001", name); met != want.met || !strings.Contains(why, want.why) {
+			t.Errorf("%s: %v, %s", name, met, why)
+		}
+	}
+	if met, why := sitebuilder.Codec.(format.Prover).Meets(files, w, "T001", ""); met || !strings.Contains(why, "3_files_created: of the files that are claimed 2 are there") || strings.Contains(why, "links_work") {
+		t.Errorf("all: %v, %s", met, why)
+	}
+	whole := one("content-T001.json", `{"status": "complete", "acceptance_criteria_met": {"links_work": true, "titles": true}}`)
+	if met, why := sitebuilder.Codec.(format.Prover).Meets(whole, w, "T001", ""); !met || strings.Count(why, "attested") != 2 {
+		t.Errorf("all: %v, %s", met, why)
+	}
+	r, _ := sitebuilder.Codec.(format.Witness).ReadIn(files, w)
+	s := formattest.Step(t, r, "T001")
+	checks := s.Checks("sitebuilder", "a folder's", false)
+	if got, want := checks["links_work"], `pawl verify --as sitebuilder --step T001 --criterion='links_work' -- 'a folder'\''s'`; got != want {
+		t.Errorf("%s", got)
+	}
+	if len(checks) != 9 || s.Criteria["gone.md is there"] || !s.Criteria["a.md is there"] {
+		t.Errorf("%d %v", len(checks), s.Criteria)
+	}
+	plan := format.PlanOf(r, "claude").Step("T001")
+	if plan.Review["agent_4"] != 70 || !strings.Contains(plan.Agent.Prompt, "say in "+points+"content-T001.json") {
+		t.Errorf("%+v", plan)
+	}
+}
+
+// TestCriteriaOfTheRegistry: where no checkpoint names any, the registry's are what is to be met; what is done is not checked.
+func TestCriteriaOfTheRegistry(t *testing.T) {
+	t.Parallel()
+	r, _ := read(t, team(t))
+	if got := formattest.Step(t, r, "T001").Checks("sitebuilder", "", false); got["links_work"] == "" || got["It says who we are"] != "" || got["site/index.html is there"] == "" {
+		t.Errorf("%v", got)
+	}
+	if got := formattest.Step(t, r, "T040").Checks("sitebuilder", "", false); got != nil {
+		t.Errorf("it is done, and to be checked: %v", got)
+	}
+	files := format.Files{*team(t).Find(base + "tasks/TASK-REGISTRY.md")}
+	r, _ = read(t, files)
+	s := formattest.Step(t, r, "T001")
+	for _, name := range []string{"It says who we are", "It links to all others", "It has a head with: title, date", "HTML is valid", "site/index.html is there"} {
+		if s.Checks("sitebuilder", "", false)[name] == "" {
+			t.Errorf("nobody checks %q: %v", name, s.Criteria)
+		}
+	}
+	if met, why := sitebuilder.Codec.(format.Prover).Meets(files, world(), "T001", "HTML is valid"); met || !strings.Contains(why, points+"content-T001.json") {
+		t.Errorf("%v %s", met, why)
+	}
+	if _, why := sitebuilder.Codec.(format.Prover).Meets(nil, world(), "T001", "x"); why != "there is no task T001" {
+		t.Errorf("%s", why)
+	}
+}

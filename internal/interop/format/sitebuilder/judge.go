@@ -1,0 +1,330 @@
+package sitebuilder
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// judge makes a step of each job.
+func (r *reader) judge() {
+	ids := map[string]pawl.StepID{}
+	for _, j := range r.jobs {
+		ids[j.task] = j.id
+	}
+	for _, j := range r.jobs {
+		j.step = format.Step{ID: j.id, Name: j.title(), Agent: j.agent, Needs: r.needs(j, ids), Facts: map[string]string{}}
+		r.weigh(j)
+		r.describe(j)
+	}
+	r.cutCircles()
+}
+
+func (j *job) title() string {
+	title := ""
+	if j.point != nil {
+		title = j.point.title
+	}
+	if j.entry != nil {
+		title = cmp.Or(title, j.entry.title)
+	}
+	return title
+}
+
+// needs returns what a job depends on; that of no registry depends on nothing.
+func (r *reader) needs(j *job, ids map[string]pawl.StepID) []pawl.StepID {
+	needs := []pawl.StepID{}
+	if j.entry == nil {
+		return needs
+	}
+	for _, task := range j.entry.needs {
+		id, ok := ids[task]
+		switch {
+		case !ok:
+			r.warn(r.registry(), j.entry.line, fmt.Sprintf("task %s depends on %s, which is nowhere", j.task, splice.Quote(task)), "")
+		case id != j.id && !slices.Contains(needs, id):
+			needs = append(needs, id)
+		}
+	}
+	return needs
+}
+
+// cutCircles takes out dependencies that wait for each other.
+func (r *reader) cutCircles() {
+	at := make(map[pawl.StepID]*job, len(r.jobs))
+	for _, j := range r.jobs {
+		at[j.id] = j
+	}
+	const open, closed = 1, 2
+	seen := map[pawl.StepID]int{}
+	var visit func(j *job)
+	visit = func(j *job) {
+		seen[j.id] = open
+		j.step.Needs = slices.DeleteFunc(j.step.Needs, func(need pawl.StepID) bool {
+			if seen[need] == 0 {
+				visit(at[need])
+			}
+			if seen[need] == open {
+				r.warn(r.registry(), j.entry.line, fmt.Sprintf("tasks %s and %s wait for each other; %s is not waited for", j.task, at[need].task, at[need].task), "")
+			}
+			return seen[need] == open
+		})
+		seen[j.id] = closed
+	}
+	for _, j := range r.jobs {
+		if seen[j.id] == 0 {
+			visit(j)
+		}
+	}
+}
+
+// weigh finds out where a job stands, by what is proven.
+func (r *reader) weigh(j *job) {
+	j.step.Native, j.status = j.said()
+	if j.point == nil && j.entry == nil && j.stream != nil {
+		j.step.Total, j.step.Done = j.stream.tasks, j.stream.complete
+	}
+	if j.status == complete {
+		j.unmet = j.lacking()
+	}
+	j.missing = r.notThere(j)
+	j.step.Status = j.standing(r.clock)
+}
+
+// said returns what is said of a job, and what that means: by its checkpoint, else by the registry, else by its stream's row.
+func (j *job) said() (native string, means word) {
+	switch {
+	case j.point != nil:
+		return j.point.native, j.point.word()
+	case j.entry != nil:
+		return j.entry.native, meaning(j.entry.native)
+	case j.stream != nil:
+		return j.stream.native, j.stream.word()
+	}
+	return "", unknown
+}
+
+// word returns what a stream's counts mean, else what its status does.
+func (s *streamRow) word() word {
+	switch {
+	case s.counted && s.tasks > 0 && s.complete >= s.tasks:
+		return complete
+	case s.blocked > 0:
+		return blocked
+	case s.counted && (s.active > 0 || s.complete > 0):
+		return inProgress
+	}
+	return meaning(s.native)
+}
+
+// lacking returns why a job is not complete although it says so: criteria that are not met, reviews that are not good
+// enough, subtasks that are not done.
+func (j *job) lacking() []string {
+	if j.point == nil {
+		return nil
+	}
+	var lacking []string
+	for _, name := range slices.Sorted(maps.Keys(j.point.criteria)) {
+		if !j.point.criteria[name] {
+			lacking = append(lacking, name)
+		}
+	}
+	if j.entry != nil {
+		for _, by := range slices.Sorted(maps.Keys(j.entry.minimum)) {
+			if n, reviewed := j.point.scores[by]; reviewed && n < j.entry.minimum[by] {
+				lacking = append(lacking, fmt.Sprintf("review by %s: %d, and %d is wanted", by, n, j.entry.minimum[by]))
+			}
+		}
+	}
+	if total, done := j.point.counts(); done < total {
+		lacking = append(lacking, fmt.Sprintf("subtasks: %d of %d", done, total))
+	}
+	return lacking
+}
+
+// notThere returns the files that a job claims and that are not there.
+func (r *reader) notThere(j *job) []string {
+	if j.point == nil || r.world.Exists == nil {
+		return nil
+	}
+	var missing []string
+	for _, name := range slices.Concat(j.point.created, j.point.modified) {
+		if !r.world.Exists(name) && !slices.Contains(missing, name) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		r.warn(j.point.file, 0, fmt.Sprintf("%d of the files that it claims are not there: %s", len(missing), strings.Join(missing[:min(len(missing), 5)], ", ")), "they are to be made again")
+	}
+	return missing
+}
+
+// standing returns a job's status in pawl's words: nobody is at work on it who was not heard of for as long as the clock says.
+func (j *job) standing(at clock) pawl.StepStatus {
+	switch j.status {
+	case complete:
+		if len(j.unmet) == 0 && len(j.missing) == 0 {
+			return pawl.Done
+		}
+	case inProgress:
+		if j.point != nil && j.point.fresh(at) {
+			return pawl.Running
+		}
+	case inReview:
+		return pawl.AwaitsReview
+	case failed:
+		return pawl.GaveUp
+	case blocked:
+		if j.skipped() {
+			return pawl.Skipped
+		}
+	}
+	return pawl.Pending
+}
+
+// skipped reports whether a person went on without the task, as pawl writes it.
+func (j *job) skipped() bool {
+	return j.point != nil && j.point.resumable != nil && !*j.point.resumable && slices.ContainsFunc(j.point.errors, func(f fault) bool { return f.kind == typeSkipped })
+}
+
+// fresh reports whether somebody is at work on it as far as the document's rule tells.
+func (c *checkpoint) fresh(at clock) bool {
+	last := c.activity(at.now)
+	return !last.IsZero() && at.now.Sub(last) <= at.quiet
+}
+
+// describe says the rest of a job.
+func (r *reader) describe(j *job) {
+	s, c := &j.step, j.point
+	s.Where = r.whereOf(j)
+	s.Goal = j.goal()
+	s.Criteria = r.criteria(j)
+	s.Goal += r.attestation(j) + r.inbox(j)
+	if j.entry != nil {
+		maps.Copy(s.Facts, j.entry.facts)
+		s.Minimum = j.entry.minimum
+	}
+	if c == nil {
+		r.blockUntold(j)
+		return
+	}
+	s.Started, s.Ended = c.started, cmp.Or(c.completed, c.updated)
+	if j.status != complete {
+		s.Ended = time.Time{}
+	}
+	s.Total, s.Done = c.counts()
+	s.Items = r.items(j)
+	s.Reviews = c.scores
+	for _, name := range slices.Concat(c.created, c.modified) {
+		s.Claims = append(s.Claims, format.Claim{Path: name})
+	}
+	s.Why, s.Resume = j.why(r.clock), j.goOn()
+	if s.Status != pawl.Done && j.status != notStarted {
+		s.Partial = &format.Partial{Created: c.created, Modified: c.modified, Last: c.last}
+	}
+	if s.Status == pawl.Done {
+		s.Summary = fmt.Sprintf("%s says that it is complete", j.agent)
+	}
+	c.describe(s.Facts)
+	j.effort(s.Facts)
+	r.block(j)
+	r.ask(j)
+}
+
+func (r *reader) whereOf(j *job) string {
+	switch {
+	case j.point != nil:
+		return format.Where(j.point.file, j.point.line)
+	case j.entry != nil:
+		return format.Where(r.registry(), j.entry.line)
+	}
+	return format.Where(r.status(), j.stream.line)
+}
+
+// items returns a job's subtasks. One whose output is claimed and not there is not done.
+func (r *reader) items(j *job) []format.Item {
+	var items []format.Item
+	for _, s := range j.point.items {
+		item := format.Item{ID: s.id, Status: meaning(s.native).item(), Native: s.native}
+		if s.output != "" {
+			if name := r.output(j.point, s); name != "" {
+				item.Outputs = []string{name}
+			}
+		}
+		if item.Status == pawl.ItemIsDone && r.world.Exists != nil && slices.ContainsFunc(item.Outputs, func(name string) bool { return !r.world.Exists(name) }) {
+			r.warn(j.point.file, s.line, fmt.Sprintf("subtask %s is said to be complete, and its output is not there: %s", splice.Quote(s.id), item.Outputs[0]), "it is to be done again")
+			item.Status = pawl.ItemPending
+		}
+		items = append(items, item)
+	}
+	return items
+}
+
+// output returns the path of a subtask's output: relative to the repository or to the folder of extracted content,
+// whichever its checkpoint's list of files or the disk has.
+func (r *reader) output(c *checkpoint, s subtask) string {
+	name := r.path(c.file, s.line, s.output)
+	if name == "" {
+		return ""
+	}
+	for _, claimed := range slices.Concat(c.created, c.modified) {
+		if claimed == name || strings.HasSuffix(claimed, "/"+strings.TrimPrefix(name, r.root)) {
+			return claimed
+		}
+	}
+	below := r.root + extracted + strings.TrimPrefix(name, r.root)
+	if r.world.Exists != nil && !r.world.Exists(name) && r.world.Exists(below) {
+		return below
+	}
+	return name
+}
+
+// blockUntold says what keeps a job from going on that has no checkpoint, unless people are asked for it anyway.
+func (r *reader) blockUntold(j *job) {
+	asked := slices.ContainsFunc(r.asked, func(e escalation) bool { return e.native == "pending" && slices.Contains(e.tasks, j.task) })
+	if text := j.untold(); text != "" && !asked {
+		r.out.Blockers = append(r.out.Blockers, pawl.Blocker{Text: text, Step: j.id})
+	}
+}
+
+// untold returns by what a job without a checkpoint is blocked, if it is: by what STATUS.md says of its stream, or by nothing
+// that is told where only the registry calls it so.
+func (j *job) untold() string {
+	if _, means := j.said(); means != blocked {
+		return ""
+	}
+	if j.stream != nil {
+		return cmp.Or(oneLine(strings.Trim(j.stream.native, "* ")), blockedByNothing)
+	}
+	return blockedByNothing
+}
+
+const (
+	blockedByNothing = "it is blocked, and does not say by what"
+	withoutMessage   = "an error without a message"
+)
+
+// block says what keeps a job from going on.
+func (r *reader) block(j *job) {
+	if j.status != blocked || j.skipped() {
+		return
+	}
+	var found []pawl.Blocker
+	all := !slices.ContainsFunc(j.point.errors, func(f fault) bool { return f.blocking })
+	for _, f := range j.point.errors {
+		if f.blocking || all {
+			found = append(found, pawl.Blocker{Text: cmp.Or(f.message, f.kind, withoutMessage), Step: j.id, Needs: j.point.instructions, Opened: f.at})
+		}
+	}
+	if len(found) == 0 {
+		found = []pawl.Blocker{{Text: blockedByNothing, Step: j.id, Needs: j.point.instructions, Opened: j.point.updated}}
+	}
+	r.out.Blockers = append(r.out.Blockers, found...)
+}

@@ -1,0 +1,246 @@
+package sitebuilder
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// reader gathers what the files of one team say.
+type reader struct {
+	place
+	format.Findings
+	files format.Files
+	index map[string]int // path → where it is among them
+	world format.World
+	now   time.Time
+	clock clock
+	out   format.Reading
+
+	board    board
+	tasks    []*task // of the registry
+	messages []message
+	asked    []escalation
+	jobs     []*job
+}
+
+// job is a task with all that is known of it.
+type job struct {
+	agent, task string
+	id          pawl.StepID
+	entry       *task       // of the registry
+	point       *checkpoint // that counts
+	current     *checkpoint
+	archived    *checkpoint
+	stream      *streamRow // where nothing else is known
+	unmet       []string   // why it is not complete although it says so
+	missing     []string   // claimed files that are not there
+	status      word
+	step        format.Step
+}
+
+// read reads the files of the first team among them.
+func read(files format.Files, w format.World) *reader {
+	r := newReader(files, w)
+	all := places(files)
+	if len(all) == 0 {
+		return r
+	}
+	r.place = all[0]
+	for _, p := range all[1:] {
+		r.Find(pawl.Finding{Level: pawl.Warn, What: "there is another team here; it was not read", Where: strings.TrimSuffix(p.base, "/"),
+			Hint: "pawl import sitebuilder " + strings.TrimSuffix(p.root, "/")})
+	}
+	r.readRegistry()
+	r.readStatus()
+	r.readMessages()
+	r.gather()
+	r.judge()
+	r.conclude()
+	return r
+}
+
+func newReader(files format.Files, w format.World) *reader {
+	r := &reader{files: files, index: make(map[string]int, len(files)), world: w, now: w.Now}
+	for i, f := range files {
+		r.index[f.Path] = i
+	}
+	r.clock = clock{w.Now, cmp.Or(w.Quiet, quietAfter), cmp.Or(w.Stalled, stalledAfter)}
+	r.out.System, r.out.Facts = System, map[string]string{}
+	return r
+}
+
+// file returns a file, nil where it is not there.
+func (r *reader) file(name string) *format.File {
+	if i, ok := r.index[name]; ok {
+		return &r.files[i]
+	}
+	return nil
+}
+
+// gather makes a job of each task: those of the registry in its order, then those that only checkpoints know.
+func (r *reader) gather() {
+	known := map[string]*job{} // task → of the registry
+	for _, t := range r.tasks {
+		j := &job{agent: t.agent, task: t.id, entry: t}
+		known[t.id] = j
+		r.jobs = append(r.jobs, j)
+	}
+	byName := map[[2]string]*job{}
+	var others []*job
+	for _, c := range r.points() {
+		key := [2]string{c.agent, c.task}
+		j := byName[key]
+		if j == nil {
+			if j = known[c.task]; j == nil || j.point != nil {
+				j = &job{agent: c.agent, task: c.task}
+				others = append(others, j)
+			}
+			byName[key] = j
+		}
+		r.add(j, c)
+	}
+	slices.SortStableFunc(others, func(a, b *job) int { return cmp.Or(cmp.Compare(a.agent, b.agent), cmp.Compare(a.task, b.task)) })
+	r.jobs = append(r.jobs, others...)
+	r.fromBoard()
+	r.identify()
+}
+
+// points returns all checkpoints, also those that could not be read: their names say whose they are.
+func (r *reader) points() []*checkpoint {
+	var all []*checkpoint
+	lies := func(name string) bool {
+		base, ok := strings.CutPrefix(name, r.checkpoints())
+		return ok && !strings.Contains(base, "/")
+	}
+	for i := range r.files {
+		if f := &r.files[i]; lies(f.Path) {
+			all = append(all, r.readCheckpoint(f))
+		}
+	}
+	for _, name := range r.world.Unread {
+		if lies(name) && strings.HasSuffix(name, ".json") {
+			all = append(all, unreadAt(name))
+		}
+	}
+	return all
+}
+
+// add gives a job a checkpoint: the archived one counts where it is newer, or the only one.
+func (r *reader) add(j *job, c *checkpoint) {
+	switch {
+	case c.old:
+		return
+	case c.archived:
+		j.archived = c
+	default:
+		j.current = c
+	}
+	j.agent = cmp.Or(c.agent, j.agent)
+	j.point = cmp.Or(j.current, j.archived)
+	if j.current == nil || j.archived == nil {
+		return
+	}
+	last, filed := j.current.activity(r.now), j.archived.activity(r.now)
+	if filed.After(last) {
+		j.point = j.archived
+	}
+	if j.current.word() != complete {
+		r.warn(j.current.file, j.current.line, fmt.Sprintf("it is %s, and its archived checkpoint is there too: %s", orNone(j.current.native), counts(j.point == j.current)), "")
+	}
+}
+
+func counts(current bool) string {
+	if current {
+		return "it was begun again since"
+	}
+	return "that one is newer and counts"
+}
+
+// fromBoard makes a job of each stream of STATUS.md that has none, where nothing tells of work but streams.
+func (r *reader) fromBoard() {
+	known := map[string]bool{}
+	for _, s := range r.board.streams {
+		known[s.name] = false
+	}
+	for _, j := range r.jobs {
+		if _, stream := known[j.task]; !stream {
+			return
+		}
+		known[j.task] = true
+	}
+	for i := range r.board.streams {
+		if s := &r.board.streams[i]; !known[s.name] {
+			j := &job{agent: agentNamed(s.name), task: s.name, stream: s}
+			if i := slices.IndexFunc(r.board.agents, func(a agentRow) bool { return a.agent() == j.agent }); i >= 0 {
+				s.doing = r.board.agents[i].task
+			}
+			r.jobs = append(r.jobs, j)
+		}
+	}
+}
+
+// identify gives every job an id of its own: its task's, or with the agent's where several have that.
+func (r *reader) identify() {
+	same := map[string]int{}
+	for _, j := range r.jobs {
+		same[strings.ToLower(string(pawl.StepIDOf(j.task)))]++
+	}
+	taken := map[string]bool{}
+	for _, j := range r.jobs {
+		j.id = pawl.StepIDOf(j.task)
+		if same[strings.ToLower(string(j.id))] > 1 && j.agent != "" {
+			j.id = pawl.StepIDOf(j.agent + "-" + j.task)
+		}
+		for n := 2; taken[strings.ToLower(string(j.id))]; n++ {
+			j.id = pawl.StepIDOf(j.agent + "-" + j.task + " " + strconv.Itoa(n))
+		}
+		taken[strings.ToLower(string(j.id))] = true
+	}
+}
+
+// time reads a time, and notes what is odd about it.
+func (r *reader) time(file string, line int, text string) time.Time {
+	at, zoned, _ := format.ParseTime(text)
+	switch {
+	case at.IsZero():
+		r.warn(file, line, "this is no time: "+splice.Quote(text), "write it as "+stamp(r.now))
+		return at
+	case !zoned && len(strings.TrimSpace(text)) > len(time.DateOnly):
+		r.warn(file, line, splice.Quote(text)+" has no time zone; it was taken for UTC", "write it as "+stamp(at))
+	}
+	if at.After(r.now.Add(skew)) {
+		r.warn(file, line, splice.Quote(text)+" lies in the future; it says nothing about how old this is", "")
+	}
+	return at
+}
+
+// fact keeps what a file says of something that pawl has no word for.
+func (r *reader) fact(name, text string) {
+	if text != "" {
+		r.out.Facts[name] = splice.Clip(text, maxText)
+	}
+}
+
+func (r *reader) warn(file string, line int, what, hint string) {
+	r.Find(pawl.Finding{Level: pawl.Warn, What: what, Where: format.Where(file, line), Hint: hint})
+}
+
+func (r *reader) bad(file string, line int, what, hint string) {
+	r.Find(pawl.Finding{Level: pawl.Bad, What: what, Where: format.Where(file, line), Hint: hint})
+}
+
+func orNone(text string) string { return cmp.Or(text, "without a status") }
+
+// score reads a reviewer's score.
+func score(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 0 && n <= 100
+}

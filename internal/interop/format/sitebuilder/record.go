@@ -1,0 +1,172 @@
+package sitebuilder
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// record is an object of a checkpoint. What is asked for counts as understood; the rest is kept as facts.
+type record struct {
+	r    *reader
+	file string
+	v    *splice.JSON
+	used map[*splice.JSON]bool
+}
+
+// at returns the value at a path of keys, which counts as understood; nil where there is none or null.
+func (c record) at(path ...string) *splice.JSON {
+	v := c.v.Get(path...)
+	if v == nil || v.Kind == splice.JSONNull {
+		return nil
+	}
+	return v
+}
+
+// text returns a scalar as it is written, "" where there is none.
+func (c record) text(path ...string) string {
+	v := c.at(path...)
+	if v == nil || v.Kind == splice.JSONArray || v.Kind == splice.JSONObject {
+		return ""
+	}
+	c.used[v] = true
+	return scalar(v)
+}
+
+// scalar returns what a scalar says: a number or a truth as it is written, so that the id 08 of a text stays 08.
+func scalar(v *splice.JSON) string {
+	if v.Is(splice.JSONString) {
+		return strings.TrimSpace(strings.ToValidUTF8(v.Text(), "\uFFFD"))
+	}
+	return string(v.Raw())
+}
+
+// most is the largest number that is taken for a count.
+const most = 1e9
+
+// number returns a count, and whether it is there. "65%" and "65" are numbers too.
+func (c record) number(path ...string) (int, bool) {
+	v := c.at(path...)
+	if v == nil {
+		return 0, false
+	}
+	text := strings.TrimSuffix(c.text(path...), "%")
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || n < 0 || n > most {
+		c.warn(v, fmt.Sprintf("%s is no number: %s", strings.Join(path, "."), splice.Quote(text)), "")
+		return 0, false
+	}
+	return int(n), true
+}
+
+// truth returns what a truth says, nil where there is none. "true" and 1 are true as well.
+func (c record) truth(path ...string) *bool {
+	v := c.at(path...)
+	if v == nil {
+		return nil
+	}
+	text := strings.ToLower(c.text(path...))
+	yes := text == "true" || text == "yes" || text == "1"
+	if !yes && text != "false" && text != "no" && text != "0" {
+		c.warn(v, fmt.Sprintf("%s is neither true nor false: %s", strings.Join(path, "."), splice.Quote(text)), "")
+	}
+	return &yes
+}
+
+// time returns a time, zero where there is none.
+func (c record) time(path ...string) time.Time {
+	v := c.at(path...)
+	text := c.text(path...)
+	if text == "" {
+		return time.Time{}
+	}
+	return c.r.time(c.file, v.Line(), text)
+}
+
+// list returns the elements of an array, or of what stands in the place of one.
+func (c record) list(path ...string) []record {
+	v := c.at(path...)
+	switch {
+	case v == nil:
+		return nil
+	case v.Kind != splice.JSONArray:
+		c.warn(v, strings.Join(path, ".")+" is no list", "")
+		return nil
+	}
+	var all []record
+	for _, item := range v.Items {
+		all = append(all, c.in(item))
+	}
+	return all
+}
+
+func (c record) in(v *splice.JSON) record {
+	return record{r: c.r, file: c.file, v: v, used: c.used}
+}
+
+// paths returns a list of claimed files, relative to the project. What leads out of it is a finding.
+func (c record) paths(path ...string) []string {
+	var all []string
+	for _, item := range c.list(path...) {
+		name := scalar(item.v)
+		if item.v.Kind != splice.JSONString || name == "" {
+			continue
+		}
+		c.used[item.v] = true
+		if clean := c.r.path(c.file, item.v.Line(), name); clean != "" {
+			all = append(all, clean)
+		}
+	}
+	return all
+}
+
+// rest adds to facts what nobody asked for, by its path.
+func (c record) rest(facts map[string]string) { c.keep(facts, "", c.v) }
+
+func (c record) keep(facts map[string]string, name string, v *splice.JSON) {
+	switch {
+	case v == nil || c.used[v] || v.Kind == splice.JSONNull:
+	case v.Kind == splice.JSONObject:
+		for _, m := range v.Members {
+			c.keep(facts, strings.TrimPrefix(name+"."+m.Key, "."), m.Value)
+		}
+	case v.Kind == splice.JSONArray:
+		for i, item := range v.Items {
+			c.keep(facts, name+"."+strconv.Itoa(i+1), item)
+		}
+	default:
+		if text := scalar(v); text != "" {
+			facts[strings.ToValidUTF8(name, "\uFFFD")] = splice.Clip(text, maxText)
+		}
+	}
+}
+
+func (c record) warn(v *splice.JSON, what, hint string) { c.r.warn(c.file, v.Line(), what, hint) }
+
+// twice tells of keys that an object has more than once: the last one counts.
+func (c record) twice() {
+	seen := make(map[string]bool, len(c.v.Members))
+	for _, m := range c.v.Members {
+		if seen[m.Key] {
+			c.warn(m.Value, fmt.Sprintf("the key %s is there more than once; the last one counts", splice.Quote(m.Key)), "take the others out")
+		}
+		seen[m.Key] = true
+	}
+}
+
+// path returns a path that a file claims, relative to the project's root; empty, with a finding, where it leads out.
+func (r *reader) path(file string, line int, name string) string {
+	clean, err := format.Inside(name)
+	if err != nil {
+		r.warn(file, line, err.Error(), "")
+		return ""
+	}
+	return r.root + clean
+}
+
+// maxText is how much of a text is kept, in bytes.
+const maxText = 8 << 10

@@ -1,0 +1,144 @@
+package sitebuilder
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// task is what the registry says of a task.
+type task struct {
+	id, title, agent, native, estimate, actual string
+
+	phase    string
+	needs    []string
+	criteria []string
+	checks   []string // that are to pass when it is done
+	files    []string // that are to be there when it is done
+	minimum  map[string]int
+	facts    map[string]string
+	line     int
+	part     splice.Part // its YAML
+}
+
+// readRegistry reads the blocks of YAML with an id.
+func (r *reader) readRegistry() {
+	f := r.file(r.registry())
+	if f == nil {
+		return
+	}
+	seen := map[string]bool{}
+	for _, part := range yamlBlocks(f.Data) {
+		t, ok := r.readTask(f, part)
+		if !ok {
+			continue
+		}
+		if seen[t.id] {
+			r.warn(f.Path, t.line, "the task "+splice.Quote(t.id)+" is there more than once; the first one counts", "")
+			continue
+		}
+		seen[t.id] = true
+		r.tasks = append(r.tasks, t)
+	}
+}
+
+// yamlBlocks returns the code blocks of YAML in a Markdown text.
+func yamlBlocks(data []byte) []splice.Part {
+	var parts []splice.Part
+	open := -1
+	for _, l := range splice.Lines(data) {
+		text := strings.TrimSpace(l.Text)
+		switch {
+		case open < 0 && (text == "```yaml" || text == "```yml"):
+			open = l.Number
+			parts = append(parts, splice.Part{From: l.End, To: len(data), Line: l.Number + 1})
+		case open >= 0 && text == "```":
+			parts[len(parts)-1].To = l.From
+			open = -1
+		}
+	}
+	return parts
+}
+
+func (r *reader) readTask(f *format.File, part splice.Part) (*task, bool) {
+	var root *splice.Value
+	y, err := splice.ReadYAML(f.Data, part)
+	if wrong, bad := errors.AsType[*splice.SyntaxError](err); bad {
+		r.warn(f.Path, wrong.Line, "this is not YAML ("+wrong.Why+"); it was read line by line", "put the value in quotes")
+		root = splice.Scan(f.Data, part)
+	} else {
+		root = y.Root
+	}
+	t := &task{part: part, line: part.Line, minimum: map[string]int{}, facts: map[string]string{}}
+	says := func(path ...string) string { return said(root.Get(path...)) }
+	t.id, t.title, t.native, t.phase = says("id"), says("title"), says("status"), says("phase")
+	t.estimate, t.actual = says("estimated_complexity"), says("actual_hours")
+	t.agent = strings.ToLower(firstOf(says("assigned_to"), says("stream")))
+	if t.id == "" || strings.Contains(says("stream"), "|") { // not a task, or the schema of one
+		return nil, false
+	}
+	t.needs, t.criteria = root.Get("dependencies").Texts(), texts(root.Get("acceptance_criteria"))
+	for _, key := range []string{"files_created", "files_modified"} {
+		t.files = append(t.files, root.Get("done_when", key).Texts()...)
+	}
+	t.files = slices.DeleteFunc(t.files, func(name string) bool { return strings.Contains(name, "...") })
+	t.readMinimum(root.Get("done_when", "review_scores"))
+	for _, key := range []string{"priority", "source", "notes", "estimated_complexity", "actual_hours", "phase"} {
+		if text := says(key); text != "" {
+			t.facts[key] = text
+		}
+	}
+	if t.checks = texts(root.Get("done_when", "tests_passing")); len(t.checks) > 0 {
+		t.facts["tests_passing"] = strings.Join(t.checks, "; ")
+	}
+	return t, true
+}
+
+// texts returns the items of a list. Of what is a map to YAML, since a colon stands in it, it returns the line that it was.
+func texts(v *splice.Value) []string {
+	if v == nil || v.Kind != splice.List {
+		return v.Texts()
+	}
+	var all []string
+	for _, item := range v.Items {
+		if item.Kind == splice.Map && len(item.Pairs) == 1 {
+			all = append(all, strings.TrimSpace(item.Pairs[0].Key+": "+item.Pairs[0].Value.Says()))
+		} else if text := item.Says(); text != "" {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+func (t *task) readMinimum(v *splice.Value) {
+	if v == nil || v.Kind != splice.Map {
+		return
+	}
+	for _, p := range v.Pairs {
+		if n, ok := score(p.Value.Says()); ok {
+			t.minimum[p.Key] = n
+		}
+	}
+}
+
+// said returns a scalar that is not one of the words for nothing.
+func said(v *splice.Value) string {
+	switch text := v.Says(); strings.ToLower(text) {
+	case "none", "null", "-", "—":
+		return ""
+	default:
+		return strings.ToValidUTF8(text, "\uFFFD")
+	}
+}
+
+func firstOf(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}

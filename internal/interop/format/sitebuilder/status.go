@@ -1,0 +1,196 @@
+package sitebuilder
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/textedit/splice"
+)
+
+// board is what STATUS.md says, as far as it is in one of the shapes that are known.
+type board struct {
+	overall string
+	agents  []agentRow
+	streams []streamRow
+	tasks   []job // of the table "Active Checkpoints": whose each is
+}
+
+// agentRow is an agent's row of the table "Active Agents".
+type agentRow struct {
+	name, native, task string
+	last               time.Time
+	line               int
+}
+
+// streamRow is a stream's row of the table "Stream Progress".
+type streamRow struct {
+	name, native                     string
+	tasks, complete, active, blocked int
+	counted                          bool
+	doing                            string // what its agent is at
+	line                             int
+}
+
+// percent returns how much of a stream is done, as far as its counts say.
+func (s *streamRow) percent() int {
+	switch {
+	case s.word() == complete:
+		return 100
+	case s.tasks > 0:
+		return min(100*s.complete/s.tasks, 99)
+	}
+	return 0
+}
+
+// told says to who goes on with a stream what STATUS.md says of it.
+func (s *streamRow) told() string {
+	text := ""
+	if s.counted {
+		text = fmt.Sprintf("\nOf it %d of %d tasks are complete, %d in progress and %d blocked.", s.complete, s.tasks, s.active, s.blocked)
+	}
+	if s.native != "" {
+		text += "\nIts status: " + oneLine(s.native)
+	}
+	if s.doing != "" {
+		text += "\nIts current task: " + oneLine(s.doing)
+	}
+	return text
+}
+
+// agent returns the agent of a row: "Migration (Riley)" is migration.
+func (a agentRow) agent() string {
+	first, _, _ := strings.Cut(strings.Trim(a.name, "* "), " ")
+	return agentNamed(first)
+}
+
+// agentNamed returns what an agent of this name is called in a file's name: without hyphens, since behind the first one its
+// task begins.
+func agentNamed(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
+
+// readStatus reads STATUS.md: its first lines as facts, its tables of agents and streams.
+func (r *reader) readStatus() {
+	f := r.file(r.status())
+	if f == nil {
+		return
+	}
+	lines := splice.Lines(f.Data)
+	for _, l := range lines {
+		if strings.HasPrefix(l.Text, "## ") {
+			break
+		}
+		if key, value, ok := field(l.Text); ok {
+			r.fact("status."+strings.ToLower(strings.ReplaceAll(key, " ", "_")), value)
+			if key == "Overall Progress" {
+				r.board.overall = value
+			}
+		}
+	}
+	for _, s := range splice.Sections(lines) {
+		switch strings.ToLower(s.Title) {
+		case "active agents":
+			r.readAgents(f.Path, splice.Table(s.Lead()))
+		case "stream progress":
+			r.readStreams(splice.Table(s.Lead()))
+		case "active checkpoints":
+			r.readOwners(splice.Table(s.Lead()))
+		}
+	}
+}
+
+// field reads a line "**Key**: value".
+func field(text string) (key, value string, ok bool) {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "**")
+	if !ok {
+		return "", "", false
+	}
+	key, value, ok = strings.Cut(rest, "**")
+	value, colon := strings.CutPrefix(strings.TrimSpace(value), ":")
+	if inner, within := strings.CutSuffix(key, ":"); within {
+		key, colon = inner, true
+	}
+	value = strings.ToValidUTF8(strings.TrimSpace(value), "\uFFFD")
+	return strings.ToValidUTF8(strings.TrimSpace(key), "\uFFFD"), value, ok && colon && key != ""
+}
+
+func (r *reader) readAgents(file string, rows []splice.Row) {
+	column := columnsOf(rows)
+	for _, row := range rows[min(1, len(rows)):] {
+		a := agentRow{name: column.cell(row, "agent"), native: column.cell(row, "status"), task: column.cell(row, "current task"), line: row.Line.Number}
+		if a.name == "" {
+			continue
+		}
+		if text := column.cell(row, "last checkpoint"); text != "" {
+			a.last = r.time(file, a.line, text)
+		}
+		r.board.agents = append(r.board.agents, a)
+		r.fact("agent."+a.agent(), strings.Trim(a.native+": "+a.task, ": "))
+	}
+}
+
+func (r *reader) readStreams(rows []splice.Row) {
+	column := columnsOf(rows)
+	for _, row := range rows[min(1, len(rows)):] {
+		s := streamRow{name: strings.Trim(column.cell(row, "stream"), "* "), native: column.cell(row, "status"), line: row.Line.Number}
+		var err error
+		if s.tasks, err = strconv.Atoi(column.cell(row, "tasks")); err == nil {
+			s.counted = true
+			s.complete, _ = strconv.Atoi(column.cell(row, "complete")) // not a number: none
+			s.active, _ = strconv.Atoi(column.cell(row, "in progress"))
+			s.blocked, _ = strconv.Atoi(column.cell(row, "blocked"))
+		}
+		if s.name != "" {
+			r.board.streams = append(r.board.streams, s)
+			r.fact("stream."+strings.ToLower(s.name), strings.Trim(column.cell(row, "progress")+" "+s.native, " "))
+		}
+	}
+}
+
+// readOwners reads whose each task is, where that is an agent's name as a file's name has it.
+func (r *reader) readOwners(rows []splice.Row) {
+	column := columnsOf(rows)
+	for _, row := range rows[min(1, len(rows)):] {
+		j := job{agent: column.cell(row, "agent"), task: column.cell(row, "task")}
+		if j.agent != "" && j.task != "" && !strings.ContainsAny(j.agent, `-/\ `) {
+			r.board.tasks = append(r.board.tasks, j)
+		}
+	}
+}
+
+// owned returns the task of a step, and whose it is, as the table has it; nil where it does not.
+func (b *board) owned(id pawl.StepID) *job {
+	for i, j := range b.tasks {
+		if pawl.StepIDOf(j.task) == id || pawl.StepIDOf(j.agent+"-"+j.task) == id {
+			return &b.tasks[i]
+		}
+	}
+	return nil
+}
+
+// columns are the places of a table's titles, in lower case.
+type columns map[string]int
+
+func columnsOf(rows []splice.Row) columns {
+	c := columns{}
+	if len(rows) > 0 {
+		for i, title := range rows[0].Cells {
+			c[strings.ToLower(strings.Trim(title, "* "))] = i
+		}
+	}
+	return c
+}
+
+// cell returns what a row says in a column; a dash says nothing.
+func (c columns) cell(row splice.Row, title string) string {
+	i, ok := c[title]
+	if !ok || i >= len(row.Cells) {
+		return ""
+	}
+	text := strings.ToValidUTF8(row.Cells[i], "\uFFFD")
+	if strings.Trim(text, "—–- ") == "" {
+		return ""
+	}
+	return text
+}

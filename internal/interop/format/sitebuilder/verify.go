@@ -1,0 +1,137 @@
+package sitebuilder
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// Verify checks all checkpoints by the document's rules, and what else speaks of their tasks: every fault, and what was
+// found to be good. What was odd in reading comes behind.
+func (codec) Verify(files format.Files, w format.World) []pawl.Finding {
+	r := read(files, w)
+	if len(r.jobs) == 0 {
+		return []pawl.Finding{{Level: pawl.Bad, What: "there are no tasks of site builders here", Where: r.checkpoints()}}
+	}
+	v := &verifier{reader: r}
+	for _, j := range r.jobs {
+		if j.point != nil {
+			v.job(j)
+		}
+	}
+	v.board()
+	v.found.Find(r.Found()...)
+	return v.found.Found()
+}
+
+type verifier struct {
+	*reader
+	found format.Findings
+}
+
+func (v *verifier) fault(level pawl.Level, c *checkpoint, hint, text string, args ...any) {
+	v.found.Find(pawl.Finding{Level: level, What: fmt.Sprintf(text, args...), Where: format.Where(c.file, c.line), Hint: hint})
+}
+
+// job checks a task's checkpoint.
+func (v *verifier) job(j *job) {
+	before := len(v.found.Found())
+	c := j.point
+	v.status(j)
+	v.counts(c)
+	v.times(c)
+	for by, n := range c.scores {
+		if n > 100 {
+			v.fault(pawl.Bad, c, "", "the score of %s is %d; scores go from 0 to 100", by, n)
+		}
+	}
+	if len(v.found.Found()) == before && len(j.missing) == 0 && !c.broken {
+		v.fault(pawl.OK, c, "", "task %s of %s is %s, and what it says fits together", j.task, cmp.Or(j.agent, "nobody"), orNone(c.native))
+	}
+}
+
+// status checks that what a checkpoint says of its status is borne out by the rest.
+func (v *verifier) status(j *job) {
+	c := j.point
+	switch word := c.word(); {
+	case len(j.left()) > 0:
+		v.fault(pawl.Bad, c, "pawl import sitebuilder dispatches only these", "task %s says that it is complete, and is not: %s", j.task, strings.Join(j.left(), "; "))
+	case word == complete && c.resumable != nil && *c.resumable:
+		v.fault(pawl.Warn, c, "", "task %s is complete, and says that it may be resumed", j.task)
+	case word == blocked && len(c.errors) == 0:
+		v.fault(pawl.Bad, c, "say by what, in errors", "task %s is blocked, and does not say by what", j.task)
+	case word == blocked:
+		v.fault(pawl.Warn, c, "clear its errors, then: "+resume(j), "%s", "task "+j.task+" is "+j.why(v.clock))
+	case word == inProgress && c.resumable != nil && !*c.resumable:
+		v.fault(pawl.Bad, c, "", "task %s is not complete, and says that it cannot be resumed", j.task)
+	case word == inProgress && c.silence(v.clock) != "":
+		v.fault(pawl.Warn, c, resume(j), "task %s: %s", j.task, c.silence(v.clock))
+	}
+}
+
+func resume(j *job) string {
+	return "/dispatch-sitebuilder " + j.agent + " " + j.task + " --resume"
+}
+
+func (v *verifier) counts(c *checkpoint) {
+	listed := 0
+	for _, s := range c.items {
+		if meaning(s.native) == complete {
+			listed++
+		}
+	}
+	switch {
+	case c.counted && c.done > c.total:
+		v.fault(pawl.Bad, c, "", "%d subtasks are complete of %d", c.done, c.total)
+	case c.counted && len(c.items) > c.total:
+		v.fault(pawl.Bad, c, "", "%d subtasks are listed of %d", len(c.items), c.total)
+	case c.counted && listed > c.done:
+		v.fault(pawl.Bad, c, "", "%d subtasks are complete, and the list has %d", c.done, listed)
+	}
+	const near = 2 // the document itself rounds 10 of 29 to 34 and to 35
+	if c.percent > 100 {
+		v.fault(pawl.Bad, c, "", "progress is %d per cent", c.percent)
+	} else if c.counted && c.total > 0 && c.percent >= 0 && max(c.percent-c.progress(), c.progress()-c.percent) > near {
+		v.fault(pawl.Warn, c, "", "progress is said to be %d%%, and %d of %d subtasks are %d%%", c.percent, c.done, c.total, c.progress())
+	}
+}
+
+func (v *verifier) times(c *checkpoint) {
+	for _, later := range []struct {
+		name string
+		bad  bool
+	}{
+		{"updated_at", !c.updated.IsZero() && c.updated.Before(c.started)}, {"completed_at", !c.completed.IsZero() && c.completed.Before(c.started)},
+	} {
+		if later.bad {
+			v.fault(pawl.Bad, c, "", "%s lies before started_at", later.name)
+		}
+	}
+	if c.id != "" && !c.started.IsZero() && !strings.HasSuffix(c.id, c.started.Format("-20060102-150405")) {
+		v.fault(pawl.Warn, c, "", "the id %s does not end with the time of its beginning", splice.Quote(c.id))
+	}
+}
+
+// board compares STATUS.md with the checkpoints.
+func (v *verifier) board() {
+	standing := map[string]word{}
+	for _, j := range v.jobs {
+		if j.point == nil {
+			continue
+		}
+		if was, known := standing[j.agent]; !known || was == complete {
+			standing[j.agent] = j.status
+		}
+	}
+	for _, row := range v.reader.board.agents {
+		is, known := standing[row.agent()]
+		if says := meaning(row.native); known && says == complete && is != complete {
+			v.found.Find(pawl.Finding{Level: pawl.Warn, Where: format.Where(v.reader.status(), row.line),
+				What: fmt.Sprintf("STATUS.md says that %s is %s, and its checkpoints say %s", row.agent(), splice.Quote(row.native), is)})
+		}
+	}
+}

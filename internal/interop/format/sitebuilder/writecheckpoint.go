@@ -1,0 +1,383 @@
+package sitebuilder
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+)
+
+// checkpoint brings a task's checkpoint up to date, if the run has worked on it.
+func (w *writer) checkpoint(k *work) {
+	open, cleared := w.blockers(k.ID)
+	if w.asFound(k, open, cleared) {
+		if len(open) > 0 {
+			k.word = blocked
+		}
+		return
+	}
+	current, archived := w.fileOf(k.agent, k.task)
+	if k.state == nil {
+		k.state = &pawl.StepState{Status: pawl.Pending}
+	}
+	st := k.state
+	k.word = w.standing(k, open)
+	base := cmp.Or(w.file(current), w.file(archived))
+	if k.imported = strings.HasPrefix(st.Adopted, "imported"); k.imported && w.found {
+		return // as it was found
+	}
+	name := current
+	if base != nil && base.Path == archived && k.word == complete {
+		name = archived
+	}
+	var data []byte
+	if base != nil {
+		data = base.Data
+	}
+	e := w.begin(k, name, data)
+	still := w.untouched(k, e, open, cleared)
+	w.fill(e, k, open, cleared)
+	if e.changed && !still {
+		e.set(stamp(w.State.Updated), "updated_at")
+	}
+	k.touched = e.changed && !still || st.Attempts > 0 || len(cleared) > 0 || ours(e)
+	k.percent = e.number("progress_percent")
+	w.put(name, e.text)
+	if k.word == complete && name == current {
+		w.archive(e, archived)
+	}
+}
+
+// live returns the attempts that are at work on a task; of a run that nobody works on none is, whatever the journal still has.
+func (w *writer) live(k *work) []*pawl.AttemptState {
+	if w.Status == pawl.StatusInterrupted {
+		return nil
+	}
+	return k.state.Live()
+}
+
+// standing returns what a step's checkpoint is to say of it. It knows no other words.
+func (w *writer) standing(k *work, open []pawl.Blocker) word {
+	switch st := k.state; {
+	case st.Status == pawl.Done:
+		return complete
+	case st.Status == pawl.GaveUp, st.Status == pawl.Skipped, st.Status == pawl.AwaitsGate, len(open) > 0 && len(w.live(k)) == 0:
+		return blocked
+	}
+	return inProgress
+}
+
+// brokenMark stands in the name of a checkpoint that is kept, since it could not be read.
+const brokenMark = ".broken-"
+
+// begin returns an editor of a checkpoint. One that cannot be read is kept beside the new one, which says what was whole of it.
+func (w *writer) begin(k *work, name string, data []byte) *editor {
+	if e := edit(data); e != nil {
+		return e
+	}
+	if len(data) > 0 {
+		sum := sha256.Sum256(data)
+		aside := name + brokenMark + hex.EncodeToString(sum[:4])
+		w.put(aside, slices.Clone(data))
+		w.there[aside].Broken = name
+		if e := mended(data); len(e.root.Members) > 0 {
+			e.changed = true
+			return e
+		}
+	}
+	e := edit([]byte("{}\n"))
+	e.made = true
+	started := k.state.Started
+	if started.IsZero() {
+		started = w.State.Updated
+	}
+	e.set(k.agent+"-"+k.task+"-"+started.UTC().Format("20060102-150405"), "checkpoint_id")
+	e.set(k.agent, "agent")
+	if called := names[k.agent]; called != "" {
+		e.set(called, "agent_name")
+	}
+	e.set(k.task, "task_id")
+	e.set(cmp.Or(k.Name, k.task), "task_title")
+	return e
+}
+
+// fill says where a step stands, in the order of the document's schema.
+func (w *writer) fill(e *editor, k *work, open, cleared []pawl.Blocker) {
+	st := k.state
+	if meaning(e.says("status")) != k.word || e.at("status") == nil {
+		e.set(string(k.word), "status")
+	}
+	e.fill(w.percentOf(e, k), true, "progress_percent")
+	if e.at("started_at") == nil && !st.Started.IsZero() {
+		e.set(stamp(st.Started), "started_at")
+	}
+	if e.made {
+		e.set(stamp(w.State.Updated), "updated_at")
+	}
+	w.completedAt(e, k)
+	moved := w.subtasks(e, k)
+	e.fill(w.percentOf(e, k), true, "progress_percent")
+	w.claims(e, k)
+	w.criteria(e, k)
+	w.reviews(e, k)
+	w.errors(e, k, open, cleared)
+	if moved || e.made {
+		w.context(e, k)
+	}
+	w.resumption(e, k, moved, open)
+	w.heartbeat(e, k)
+	w.effort(e, k)
+}
+
+// percentOf returns the progress: by the counts, where there are some. One that another way of rounding gives stays.
+func (w *writer) percentOf(e *editor, k *work) int {
+	was, total := e.number("progress_percent"), e.number("subtasks", "total")
+	if e.made && k.stream != nil {
+		was = max(was, k.stream.percent())
+	}
+	now := was
+	switch p := k.state.Progress; {
+	case k.word == complete:
+		return 100
+	case total > 1 || e.at("subtasks", "items", "0") != nil:
+		now = min(100*e.number("subtasks", "completed")/max(total, 1), 99)
+		if was > now && was-now <= 1 {
+			now = was
+		}
+	case p != nil && p.Done != nil:
+		whole := 100.0
+		if p.Total != nil && *p.Total > 0 {
+			whole = *p.Total
+		}
+		now = int(min(max(100**p.Done/whole, 0), 99))
+	}
+	return min(now, 99) // of one that says it is complete, and is not, too
+}
+
+func (w *writer) completedAt(e *editor, k *work) {
+	was, _, _ := format.ParseTime(e.says("completed_at"))
+	switch {
+	case k.word != complete:
+		e.fill(nil, !was.IsZero(), "completed_at")
+	case was.IsZero() || was.Before(k.state.Started.Truncate(time.Second)):
+		e.setTime(k.state.Ended, "completed_at")
+	}
+}
+
+// claims adds the files that the step has made and changed, as far as they are not named yet: outputs that are single
+// files, those of items that were finished since, and of a step that was cut off what it has left behind.
+func (w *writer) claims(e *editor, k *work) {
+	known := map[string]bool{}
+	for _, key := range []string{"files_created", "files_modified"} {
+		if list := e.at(key); list != nil {
+			for _, item := range list.Items {
+				known[scalar(item)] = true
+			}
+		}
+	}
+	var outputs []string
+	for _, name := range slices.Sorted(maps.Keys(k.state.Outputs)) {
+		if c := k.state.Outputs[name]; c.Files == 0 && c.SHA256 != "" {
+			outputs = append(outputs, name)
+		}
+	}
+	left := w.leftBehind(k)
+	w.claim(e, "files_created", known, slices.Concat(outputs, k.made, left.Created))
+	w.claim(e, "files_modified", known, left.Modified)
+}
+
+// claim adds names to a list, which a new checkpoint always has.
+func (w *writer) claim(e *editor, key string, known map[string]bool, names []string) {
+	news := []string{}
+	for _, name := range names {
+		if name = strings.TrimPrefix(name, w.root); !known[name] {
+			known[name] = true
+			news = append(news, name)
+		}
+	}
+	if e.made {
+		e.set(news, key)
+		return
+	}
+	for _, name := range news {
+		e.append(name, key)
+	}
+}
+
+// leftBehind returns what was begun of a step that nobody works on now.
+func (w *writer) leftBehind(k *work) format.Partial {
+	if w.Partial == nil || k.word == complete || k.state.Attempts == 0 || len(w.live(k)) > 0 {
+		return format.Partial{}
+	}
+	if p := w.Partial(k.ID); p != nil {
+		return *p
+	}
+	return format.Partial{}
+}
+
+// criteria says which criteria are met that checks of the step stand for: those whose check passed, and by what that is
+// known. What an agent says of itself stays, and so does what nobody checked.
+func (w *writer) criteria(e *editor, k *work) {
+	last := k.state.Try.Last
+	ended := k.word == complete || k.state.Status == pawl.AwaitsReview
+	proven := ended && k.state.Accept != "" && k.state.Accept == pawl.AcceptOf(k.Step)
+	if !proven && e.root.Get("acceptance_evidence") != nil {
+		e.remove("acceptance_evidence")
+	}
+	for _, name := range w.proofs(e, k) {
+		was := e.at("acceptance_criteria_met", name)
+		failed := last != nil && slices.Contains(last.Unmet, name)
+		switch {
+		case proven:
+			e.set(true, "acceptance_criteria_met", name)
+			e.set(w.evidence(k, name), "acceptance_evidence", name)
+		case last != nil && len(last.Unmet) > 0 && !failed && k.Accept[name] != "":
+			e.set(true, "acceptance_criteria_met", name)
+		case was == nil, failed && len(w.live(k)) == 0:
+			e.set(false, "acceptance_criteria_met", name)
+		}
+	}
+	if e.made && e.at("acceptance_criteria_met") == nil {
+		e.set(map[string]bool{}, "acceptance_criteria_met")
+	}
+}
+
+// proofs returns the criteria that the step's checks stand for. One check may stand for all that a checkpoint has.
+func (w *writer) proofs(e *editor, k *work) []string {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(k.Accept)), func(name string) bool { return name == allSubtasks && w.asksUs(k, name) })
+	if !w.asksUs(k, format.AllCriteria) || len(names) > 1 {
+		return names
+	}
+	names = nil
+	if all := e.at("acceptance_criteria_met"); all != nil {
+		for _, m := range all.Members {
+			names = append(names, m.Key)
+		}
+	}
+	return names
+}
+
+// asksUs reports whether a check asks what the task's own files say.
+func (w *writer) asksUs(k *work, check string) bool {
+	return format.Asks(System, k.Accept[check])
+}
+
+// evidence says by what it is known that a criterion is met.
+func (w *writer) evidence(k *work, name string) string {
+	if (w.asksUs(k, name) || w.asksUs(k, format.AllCriteria)) && k.entry.attested(name) {
+		return "attested by @" + k.agent + ", and checked by nobody else"
+	}
+	return "checked by pawl at " + stamp(k.state.Ended) + ": passed"
+}
+
+func (w *writer) reviews(e *editor, k *work) {
+	if e.made {
+		e.set(map[string]int{}, "review_scores")
+	}
+	for _, by := range slices.Sorted(maps.Keys(k.Review)) {
+		if e.root.Get("review_scores", by) == nil {
+			e.set(nil, "review_scores", by)
+		}
+	}
+	for _, by := range slices.Sorted(maps.Keys(k.state.Reviews)) {
+		e.set(k.state.Reviews[by].Score, "review_scores", by)
+	}
+}
+
+// resumption says whether and how to go on. What the agent itself said of that, or did not, stays until the work has moved on.
+func (w *writer) resumption(e *editor, k *work, moved bool, open []pawl.Blocker) {
+	may := k.word != complete && k.state.Status != pawl.Skipped
+	e.fill(may, may, "resumable")
+	was := e.says("resume_instructions")
+	switch ours := strings.HasPrefix(was, ourMark); {
+	case !may && (ours || e.made):
+		e.set("", "resume_instructions")
+	case may && (was == "" && (e.changed || k.state.Attempts > 0) || ours || moved):
+		e.set(ourMark+w.goOn(e, k, open), "resume_instructions")
+	}
+}
+
+// ourMark is what instructions begin with that pawl has written, so that it may change them.
+const ourMark = "pawl: "
+
+func (w *writer) goOn(e *editor, k *work, open []pawl.Blocker) string {
+	if k.state.Status == pawl.AwaitsReview {
+		return "it is done but for its reviews: pawl review " + string(k.ID) + " --by NAME --score N"
+	}
+	var parts []string
+	for _, b := range open {
+		parts = append(parts, "clear what blocks it ("+oneLine(b.Text)+")")
+	}
+	if last := k.state.Try.Last; last != nil && last.Why != "" && len(open) == 0 {
+		parts = append(parts, "attempt "+strconv.Itoa(last.Attempt)+" ended: "+oneLine(last.Why))
+	}
+	if last := k.state.Try.Last; last != nil && len(last.Unmet) > 0 {
+		parts = append(parts, "not met: "+strings.Join(last.Unmet, ", "))
+	}
+	next := "go on with the task"
+	if item := e.says("context", "next_to_process"); item != "" {
+		next = "go on with " + item
+	}
+	return strings.Join(append(parts, next), "; ")
+}
+
+// heartbeat says when the work was last seen alive.
+func (w *writer) heartbeat(e *editor, k *work) {
+	live := w.live(k)
+	if len(live) == 0 {
+		if e.says("heartbeat", "status") == "alive" {
+			e.set("stopped", "heartbeat", "status")
+		}
+		return
+	}
+	var last time.Time
+	for _, a := range live {
+		last = newest(w.State.Updated, last, a.Started, a.Beat)
+		if a.Progress != nil {
+			last = newest(w.State.Updated, last, a.Progress.Time)
+		}
+	}
+	e.setTime(last, "heartbeat", "last_beat")
+	e.fill(int(beatEvery/time.Second), e.at("heartbeat", "interval_seconds") == nil, "heartbeat", "interval_seconds")
+	e.set("alive", "heartbeat", "status")
+}
+
+// effort says what the work took beside what it was estimated at.
+func (w *writer) effort(e *editor, k *work) {
+	if k.state.Seconds <= 0 || len(w.live(k)) > 0 {
+		return
+	}
+	e.set(hours(k.state.Seconds), "effort", "actual_hours")
+	if estimate := k.estimated(); estimate > 0 {
+		e.set(estimate, "effort", "estimated_hours")
+	}
+	e.set(k.state.Attempts, "effort", "attempts")
+}
+
+// estimated returns the hours that the registry or the plan estimates; 0 where nobody did: the plan's default is no estimate.
+func (k *work) estimated() float64 {
+	if k.entry != nil && sizes[k.entry.estimate] > 0 {
+		return sizes[k.entry.estimate]
+	}
+	if k.Estimate == pawl.Duration(pawl.DefaultEstimate) {
+		return 0
+	}
+	return hours(time.Duration(k.Estimate).Seconds())
+}
+
+// archive keeps a complete checkpoint. What was in the archive of an earlier completion is kept by its time.
+func (w *writer) archive(e *editor, name string) {
+	if old := edit(w.data(name)); old != nil && old.says("completed_at") != e.says("completed_at") {
+		if at, _, _ := format.ParseTime(old.says("completed_at")); !at.IsZero() {
+			w.put(strings.TrimSuffix(name, ".json")+at.Format("-20060102-150405")+".json", slices.Clone(old.text))
+		}
+	}
+	w.put(name, slices.Clone(e.text))
+}

@@ -1,0 +1,321 @@
+package sitebuilder
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// mostItems is how many subtasks a checkpoint lists. Of longer lists it has the counts.
+const mostItems = 1000
+
+// listed is a subtask as pawl writes it.
+type listed struct {
+	ID     string  `json:"id"`
+	Status word    `json:"status"`
+	Output *string `json:"output"`
+}
+
+// items returns a step's subtasks. What the checkpoint of an agent's own calls complete is, though the run was not told so.
+func (w *writer) items(e *editor, k *work) []format.Item {
+	if w.Items == nil {
+		return nil
+	}
+	items := slices.Clone(w.Items(k.ID))
+	called := calledIn(e, k)
+	for i := range items {
+		if called[pawl.ItemIDOf(items[i].ID)] {
+			items[i].Status = pawl.ItemIsDone
+		}
+		if name := items[i].Name; name != "" && string(pawl.ItemIDOf(name)) == items[i].ID {
+			items[i].ID = name // the value itself, whose hash is its id
+		}
+		if items[i].Status == pawl.ItemIsDone && len(items[i].Outputs) == 0 {
+			items[i].Outputs = outputsOf(k.Step, items[i].ID)
+		}
+	}
+	return items
+}
+
+// calledIn returns the subtasks that an agent's checkpoint calls complete; of a work list only the run knows.
+func calledIn(e *editor, k *work) map[pawl.ItemID]bool {
+	called := map[pawl.ItemID]bool{}
+	if k.Foreach != nil {
+		return called
+	}
+	for _, entry := range entries(e) {
+		if meaning(entry.Get("status").Text()) == complete {
+			called[pawl.ItemIDOf(scalar(cmp.Or(entry.Get("id"), entry)))] = true
+		}
+	}
+	return called
+}
+
+// outputsOf returns the files that a finished item of a work list has made, those that are named without a pattern.
+func outputsOf(s *pawl.Step, value string) []string {
+	if s.Foreach == nil {
+		return nil
+	}
+	var names []string
+	for _, name := range s.Outputs {
+		of := pawl.Expand(name, map[string]string{"PAWL_ITEM": value, "PAWL_ITEM_ID": string(pawl.ItemIDOf(value))})
+		if of != name && !strings.ContainsAny(of, "*?[$") {
+			names = append(names, of)
+		}
+	}
+	return names
+}
+
+func (w *writer) listed(item format.Item) listed {
+	l := listed{ID: item.ID, Status: itemWord(item.Status)}
+	if len(item.Outputs) > 0 {
+		l.Output = &item.Outputs[0]
+	}
+	return l
+}
+
+// subtasks brings counts and list up to date, and reports whether they have changed. A list may be a sample: then the
+// counts move by what has changed in it.
+func (w *writer) subtasks(e *editor, k *work) bool {
+	items := w.items(e, k)
+	if len(items) == 0 && e.at("subtasks") == nil {
+		if e.made {
+			e.set(struct {
+				Total     int `json:"total"`
+				Completed int `json:"completed"`
+			}{Total: 1}, "subtasks")
+		}
+	}
+	before := string(e.root.Get("subtasks").Raw())
+	whole := e.number("subtasks", "total") <= len(entries(e))
+	done := e.number("subtasks", "completed")
+	if len(entries(e)) == 0 && len(items) > 0 {
+		done += w.list(e, k, items)
+		whole = whole || e.made
+	} else {
+		done += w.mark(e, k, items)
+	}
+	w.count(e, k, items, whole, done)
+	return e.at("subtasks") != nil && string(e.root.Get("subtasks").Raw()) != before
+}
+
+func entries(e *editor) []*splice.JSON {
+	if list := e.at("subtasks", "items"); list != nil {
+		return list.Items
+	}
+	return nil
+}
+
+// list writes all of a list that was not there, and returns how many of it are complete.
+func (w *writer) list(e *editor, k *work, items []format.Item) (done int) {
+	all := []listed{}
+	for _, item := range items[:min(len(items), mostItems)] {
+		all = append(all, w.listed(item))
+	}
+	if e.at("subtasks", "total") == nil {
+		e.set(len(items), "subtasks", "total")
+		e.set(0, "subtasks", "completed")
+	}
+	e.set(all, "subtasks", "items")
+	for _, item := range items {
+		if item.Status == pawl.ItemIsDone {
+			k.made = append(k.made, item.Outputs...)
+			done++
+		}
+	}
+	return done
+}
+
+// mark brings the entries of a list up to date, and returns by how many more of them are complete.
+func (w *writer) mark(e *editor, k *work, items []format.Item) (more int) {
+	at := map[string]int{}
+	for i, entry := range entries(e) {
+		id := scalar(cmp.Or(entry.Get("id"), entry))
+		at[id] = i
+		at[string(pawl.ItemIDOf(id))] = i
+	}
+	for _, item := range items {
+		i, known := at[item.ID]
+		one := 0
+		switch {
+		case known:
+			one = markOne(e, strconv.Itoa(i), item)
+		case len(entries(e)) < mostItems:
+			e.append(w.listed(item), "subtasks", "items")
+			at[item.ID] = len(entries(e)) - 1
+			if item.Status == pawl.ItemIsDone {
+				one = 1
+			}
+		}
+		if more += one; one > 0 {
+			k.made = append(k.made, item.Outputs...)
+		}
+	}
+	return more
+}
+
+func markOne(e *editor, i string, item format.Item) (more int) {
+	entry := e.at("subtasks", "items", i)
+	if !entry.Is(splice.JSONObject) {
+		return 0
+	}
+	was := meaning(e.says("subtasks", "items", i, "status")).item()
+	if len(item.Outputs) > 0 && e.at("subtasks", "items", i, "output") == nil {
+		e.set(item.Outputs[0], "subtasks", "items", i, "output")
+	}
+	if was == item.Status {
+		return 0
+	}
+	e.set(string(itemWord(item.Status)), "subtasks", "items", i, "status")
+	switch pawl.ItemIsDone {
+	case item.Status:
+		return 1
+	case was:
+		return -1
+	}
+	return 0
+}
+
+// count brings the counts up to date: by the list where that is whole.
+func (w *writer) count(e *editor, k *work, items []format.Item, whole bool, done int) {
+	if e.at("subtasks") == nil {
+		return
+	}
+	total := max(e.number("subtasks", "total"), len(items), len(entries(e)))
+	broken := 0
+	if whole && len(items) > 0 {
+		done = 0
+		for _, item := range items {
+			switch item.Status {
+			case pawl.ItemIsDone:
+				done++
+			case pawl.ItemFailed:
+				broken++
+			}
+		}
+	}
+	if k.word == complete && total == 1 && len(items)+len(entries(e)) == 0 {
+		done = 1 // the task itself
+	}
+	e.set(total, "subtasks", "total")
+	e.set(min(max(done, 0), total), "subtasks", "completed")
+	if whole && len(items) > 0 {
+		e.fill(broken, broken > 0, "subtasks", "failed")
+	}
+}
+
+// context says what was done last and what comes next.
+func (w *writer) context(e *editor, k *work) {
+	last, next := "", ""
+	for _, item := range w.items(e, k) {
+		switch {
+		case item.Status == pawl.ItemIsDone:
+			last = item.ID
+		case next == "" && item.Status != pawl.ItemDropped:
+			next = item.ID
+		}
+	}
+	if p := k.state.Progress; last == "" && p != nil {
+		last = oneLine(p.Text)
+	}
+	for _, says := range []struct{ key, text string }{{"last_processed", last}, {"next_to_process", next}} {
+		switch {
+		case says.text != "":
+			e.set(says.text, "context", says.key)
+		case says.key == "next_to_process" || e.made:
+			e.fill(nil, false, "context", says.key)
+		}
+	}
+}
+
+// told is an error as pawl writes it.
+type told struct {
+	Type      string `json:"type"`
+	Message   string `json:"message"`
+	Timestamp string `json:"timestamp"`
+	Blocking  bool   `json:"blocking"`
+}
+
+// The types of errors that pawl writes, and takes away again when they are over.
+const (
+	typeBlocker = "blocker"
+	typeAttempt = "attempt_ended"
+	typeGate    = "waits_for_a_person"
+	typeSkipped = "skipped"
+)
+
+// errors says what blocks the task, and how its last attempt ended. Errors that are over are taken out: of pawl's own
+// those that are not true any more, of others those whose blocker a person has cleared, and at the end all that block.
+func (w *writer) errors(e *editor, k *work, open, cleared []pawl.Blocker) {
+	wanted := w.faults(k, open)
+	over := map[string]bool{}
+	for _, b := range cleared {
+		over[b.Text] = true
+	}
+	for _, b := range open {
+		over[b.Text] = false
+	}
+	if list := e.at("errors"); list != nil {
+		for i := len(list.Items) - 1; i >= 0; i-- {
+			at := strconv.Itoa(i)
+			kind, message := e.says("errors", at, "type"), e.says("errors", at, "message")
+			same := slices.IndexFunc(wanted, func(t told) bool { return t.Message == message && (t.Type == kind || t.Type == typeBlocker) })
+			switch {
+			case same >= 0:
+				wanted = slices.Delete(wanted, same, same+1)
+			case isOurs(kind), over[cmp.Or(message, kind)], k.word == complete && e.at("errors", at, "blocking").True():
+				e.remove("errors", at)
+			}
+		}
+	}
+	if e.made {
+		e.set(append([]told{}, wanted...), "errors")
+		return
+	}
+	for _, t := range wanted {
+		e.append(t, "errors")
+	}
+}
+
+func isOurs(kind string) bool {
+	return kind == typeBlocker || kind == typeAttempt || kind == typeGate || kind == typeSkipped
+}
+
+// ours reports whether a checkpoint lists an error that pawl has written.
+func ours(e *editor) bool {
+	list := e.at("errors")
+	return list != nil && slices.ContainsFunc(list.Items, func(v *splice.JSON) bool { return isOurs(v.Get("type").Text()) })
+}
+
+// faults returns what is wrong with a step now.
+func (w *writer) faults(k *work, open []pawl.Blocker) []told {
+	var all []told
+	add := func(kind, message string, at time.Time, blocking bool) {
+		all = append(all, told{Type: kind, Message: oneLine(message), Timestamp: stamp(cmp.Or(at, w.State.Created)), Blocking: blocking})
+	}
+	st := k.state
+	for _, b := range open {
+		add(typeBlocker, b.Text, b.Opened, true)
+	}
+	for _, g := range w.State.OpenGates() {
+		if g.Step == k.ID {
+			add(typeGate, g.Ask, g.Opened, true)
+		}
+	}
+	switch last := st.Try.Last; {
+	case st.Status == pawl.Skipped:
+		add(typeSkipped, cmp.Or(st.Why, "a person went on without it"), st.Ended, false)
+	case st.Finished():
+	case st.Status == pawl.GaveUp:
+		add(typeAttempt, cmp.Or(st.Why, "it failed"), st.Ended, true)
+	case last != nil && last.Why != "" && len(w.live(k)) == 0 && len(open) == 0:
+		add(typeAttempt, last.Why, st.Ended, false)
+	}
+	return all
+}

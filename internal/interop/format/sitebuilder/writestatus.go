@@ -1,0 +1,453 @@
+package sitebuilder
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/textedit/splice"
+)
+
+// registry brings the status of tasks and what they took up to date.
+func (w *writer) registry() {
+	name := w.place.registry()
+	f := w.file(name)
+	if f == nil {
+		return
+	}
+	var edits []splice.Edit
+	for _, k := range w.works {
+		if k.entry == nil || !k.touched || k.imported || k.state.Attempts == 0 {
+			continue
+		}
+		part := k.entry.part
+		block := part.Bytes(f.Data)
+		y, err := splice.ReadYAML(block, splice.Whole(block))
+		if err != nil {
+			continue // it is told when it is read
+		}
+		if next, err := y.Merge(w.entry(k, y.Root)); err == nil && !bytes.Equal(next, block) {
+			edits = append(edits, splice.Edit{From: part.From, To: part.To, Text: string(next)})
+		}
+	}
+	w.put(name, splice.Apply(f.Data, edits))
+}
+
+// entry returns what the registry is to say of a task.
+func (w *writer) entry(k *work, was *splice.Value) *splice.Value {
+	pairs := []splice.Pair{}
+	now := k.word
+	if k.state.Status == pawl.AwaitsReview {
+		now = inReview // which only the registry has a word for
+	}
+	if meaning(was.Get("status").Says()) != now {
+		pairs = append(pairs, splice.Pair{Key: "status", Value: splice.Word(string(now))})
+	}
+	if said(was.Get("assigned_to")) == "" {
+		pairs = append(pairs, splice.Pair{Key: "assigned_to", Value: splice.Word(k.agent)})
+	}
+	if k.word == complete && k.state.Seconds > 0 {
+		pairs = append(pairs, splice.Pair{Key: "actual_hours", Value: splice.Decimal(hours(k.state.Seconds))})
+	}
+	return splice.MapOf(pairs...)
+}
+
+// status brings STATUS.md up to date: the rows of the run's agents, and of those that have none, and the table of checkpoints. When something in it has
+// changed so does the time that it was updated at; the rest is not pawl's.
+func (w *writer) status() {
+	if !slices.ContainsFunc(w.works, func(k *work) bool { return k.touched }) {
+		return
+	}
+	w.all = w.everybody()
+	name := w.place.status()
+	before := w.data(name)
+	data := before
+	if data == nil {
+		data = []byte(strings.ReplaceAll("# Orchestration Status\n\n**Last Updated**: -\n**Overall Progress**: 0% (0/"+strconv.Itoa(len(w.works))+" tasks)\n\n---\n\n"+
+			"## Active Agents\n\n| Agent | Status | Current Task | Last Checkpoint |\n|-------|--------|--------------|-----------------|\n", "\n", w.eol))
+	}
+	data = w.overall(w.checkpointTable(w.agentRows(w.streamRows(data))))
+	if string(data) != string(before) {
+		w.put(name, withField(data, "Last Updated", stamp(w.State.Updated), nil))
+	}
+}
+
+// everybody returns the works of the run, and beside them those of others that have a checkpoint, which says where they stand.
+func (w *writer) everybody() []*work {
+	all := slices.Clone(w.works)
+	known := map[[2]string]bool{}
+	for _, k := range w.works {
+		known[[2]string{k.agent, k.task}] = true
+	}
+	for _, j := range w.reader.jobs {
+		k := &work{Step: &pawl.Step{ID: j.id}, agent: j.agent, task: j.task}
+		e := edit(w.data(w.pathOf(k)))
+		if e != nil && !known[[2]string{j.agent, j.task}] {
+			k.Name = e.says("task_title")
+			all = append(all, k)
+		}
+	}
+	for _, k := range all {
+		if e := edit(w.data(w.pathOf(k))); e != nil && k.word == unknown {
+			k.word = meaning(e.says("status"))
+		}
+	}
+	return all
+}
+
+// withField replaces the value of a line "**Key**: value" among the first ones, where it is as expected.
+func withField(data []byte, key, value string, expected func(string) bool) []byte {
+	for _, l := range splice.Lines(data) {
+		if strings.HasPrefix(l.Text, "## ") {
+			break
+		}
+		if k, was, ok := field(l.Text); ok && k == key && was != value && (expected == nil || expected(was)) {
+			return splice.Apply(data, []splice.Edit{{From: l.From, To: l.To, Text: "**" + key + "**: " + value}})
+		}
+	}
+	return data
+}
+
+// overall says how much of the run is done, where that stands in the form that the first real versions use, and of as many
+// tasks.
+func (w *writer) overall(data []byte) []byte {
+	done := 0
+	for _, k := range w.works {
+		if k.state.Finished() {
+			done++
+		}
+	}
+	percent := 0
+	if w.Plan != nil {
+		percent = w.State.Percent(w.Plan)
+	}
+	return withField(data, "Overall Progress", fmt.Sprintf("%d%% (%d/%d tasks)", percent, done, len(w.works)), func(was string) bool {
+		_, rest, ok := strings.Cut(was, "% (")
+		return ok && strings.HasSuffix(rest, "/"+strconv.Itoa(len(w.works))+" tasks)")
+	})
+}
+
+// agentStanding is what a row says of an agent.
+type agentStanding struct {
+	status, task, last string
+	ours               bool // the run has worked for it
+	stream             bool // the task is all that the agent has, and its row may say which part of it
+}
+
+// standings returns where the agents stand that the run has worked for, or that have a checkpoint, and their names in order.
+func (w *writer) standings() (map[string]agentStanding, []string) {
+	by := map[string][]*work{}
+	var order []string
+	for _, k := range w.all {
+		if by[k.agent] == nil {
+			order = append(order, k.agent)
+		}
+		by[k.agent] = append(by[k.agent], k)
+	}
+	all := map[string]agentStanding{}
+	for agent, works := range by {
+		s := w.agentStanding(works)
+		s.ours = slices.ContainsFunc(works, func(k *work) bool { return k.touched })
+		if s.ours || slices.ContainsFunc(works, func(k *work) bool { return w.file(w.pathOf(k)) != nil }) {
+			all[agent] = s
+		}
+	}
+	return all, slices.DeleteFunc(order, func(agent string) bool { _, ok := all[agent]; return !ok })
+}
+
+func (w *writer) agentStanding(works []*work) agentStanding {
+	s := agentStanding{status: "Idle", task: "—", last: "—"}
+	weight := 0
+	for _, k := range works {
+		if at := w.updated(k); at != "" && (s.last == "—" || at > s.last) {
+			s.last = at
+		}
+		now, status := 1, "Completed"
+		switch {
+		case k.word == unknown && !k.state.Finished():
+			now, status = 2, "Idle"
+		case len(w.live(k)) > 0:
+			now, status = 5, "Active"
+		case k.word == blocked:
+			now, status = 4, "Blocked"
+		case k.word == inProgress:
+			now, status = 3, "In Progress"
+		}
+		if now > weight {
+			weight, s.status, s.task, s.stream = now, status, "—", k.stream != nil
+			if now > 2 {
+				s.task = strings.TrimSpace(k.task + " " + oneLine(k.Name))
+				if k.Name == k.task {
+					s.task = k.task
+				}
+			}
+		}
+	}
+	return s
+}
+
+// updated returns when a task's checkpoint was written last.
+func (w *writer) updated(k *work) string {
+	current, archived := w.fileOf(k.agent, k.task)
+	for _, name := range []string{current, archived} {
+		if e := edit(w.data(name)); e != nil {
+			if at, _, _ := format.ParseTime(e.says("updated_at")); !at.IsZero() {
+				return stamp(at)
+			}
+		}
+	}
+	return ""
+}
+
+// agentRows changes the rows of the run's agents that stand otherwise, and adds those of agents that have none: what others say
+// of theirs stays.
+func (w *writer) agentRows(data []byte) []byte {
+	standings, order := w.standings()
+	for _, s := range splice.Sections(splice.Lines(data)) {
+		rows := splice.Table(s.Lead())
+		if !strings.EqualFold(s.Title, "Active Agents") || !hasTitles(rows, "agent", "status") {
+			continue
+		}
+		var edits []splice.Edit
+		column := columnsOf(rows)
+		for _, row := range rows[1:] {
+			agent := ownerOf(column.cell(row, "agent"), order)
+			if now := standings[agent]; now.ours {
+				edits = append(edits, changeRow(row, column, now)...)
+			}
+			delete(standings, agent)
+		}
+		var more strings.Builder
+		for _, agent := range order {
+			if now, ok := standings[agent]; ok {
+				name := titled(agent)
+				if called := names[agent]; called != "" {
+					name += " (" + called + ")"
+				}
+				more.WriteString(column.row(len(rows[0].Cells), map[string]string{"agent": name, "status": now.status, "current task": now.task, "last checkpoint": now.last}))
+			}
+		}
+		return splice.Apply(data, append(edits, behind(data, lastLine(s, rows), more.String())))
+	}
+	return data
+}
+
+// streamRows says of streams that the run has finished that they are complete.
+func (w *writer) streamRows(data []byte) []byte {
+	var edits []splice.Edit
+	for _, s := range splice.Sections(splice.Lines(data)) {
+		rows := splice.Table(s.Lead())
+		if !strings.EqualFold(s.Title, "Stream Progress") || !hasTitles(rows, "stream") {
+			continue
+		}
+		column := columnsOf(rows)
+		for _, row := range rows[1:] {
+			if !w.finished(strings.Trim(column.cell(row, "stream"), "* ")) {
+				continue
+			}
+			for title, text := range map[string]string{"complete": column.cell(row, "tasks"), "in progress": "0", "blocked": "0", "progress": "100%"} {
+				edits = append(edits, column.edit(row, title, text)...)
+			}
+			if meaning(column.cell(row, "status")) != complete {
+				edits = append(edits, column.edit(row, "status", "Complete")...)
+			}
+		}
+	}
+	return splice.Apply(data, edits)
+}
+
+// finished reports whether the run has finished a task.
+func (w *writer) finished(task string) bool {
+	return slices.ContainsFunc(w.works, func(k *work) bool { return k.task == task && k.touched && !k.imported && k.word == complete })
+}
+
+// ownerOf returns which of the agents a row is of: that of its whole cell, else of its first word.
+func ownerOf(cell string, agents []string) string {
+	for _, agent := range agents {
+		if strings.EqualFold(strings.Trim(cell, "* "), inTable(agent)) {
+			return agent
+		}
+	}
+	return agentRow{name: cell}.agent()
+}
+
+// hasTitles reports whether a table has these columns in front, and borders at its sides.
+func hasTitles(rows []splice.Row, titles ...string) bool {
+	if len(rows) == 0 || !strings.HasPrefix(rows[0].Line.Text, "|") || len(rows[0].Cells) < len(titles) {
+		return false
+	}
+	for i, title := range titles {
+		if !strings.EqualFold(strings.Trim(rows[0].Cells[i], "* "), title) {
+			return false
+		}
+	}
+	return true
+}
+
+// row returns a row of a table with so many columns; what is not known is a dash.
+func (c columns) row(n int, values map[string]string) string {
+	cells := slices.Repeat([]string{"—"}, n)
+	for title, text := range values {
+		if i, ok := c[title]; ok {
+			cells[i] = inTable(text)
+		}
+	}
+	return "| " + strings.Join(cells, " | ") + " |\n"
+}
+
+// changeRow returns the edits of a row's cells. A status that means the same stays, and so does the task of one that is
+// idle or complete.
+func changeRow(row splice.Row, column columns, now agentStanding) []splice.Edit {
+	var edits []splice.Edit
+	set := func(title, text string) { edits = append(edits, column.edit(row, title, text)...) }
+	was := column.cell(row, "status")
+	if meaning(was) != meaning(now.status) || strings.EqualFold(was, "Active") && now.status != "Active" { // nobody is at work
+		set("status", now.status)
+	}
+	if now.task != "—" && (!now.stream || column.cell(row, "current task") == "") {
+		set("current task", inTable(now.task))
+	}
+	if now.last != "—" {
+		set("last checkpoint", now.last)
+	}
+	return edits
+}
+
+// edit returns the edit, if there is one, by which a row says something in a column.
+func (c columns) edit(row splice.Row, title, text string) []splice.Edit {
+	if i, ok := c[title]; ok && text != "" && i < len(row.Cells) && row.Cells[i] != text {
+		if from, to, ok := cellAt(row.Line, i); ok {
+			return []splice.Edit{{From: from, To: to, Text: text}}
+		}
+	}
+	return nil
+}
+
+// cellAt returns where the text of a row's cell stands in the file.
+func cellAt(l splice.Line, cell int) (from, to int, ok bool) {
+	var borders []int
+	for i := 0; i < len(l.Text); i++ {
+		switch l.Text[i] {
+		case '\\':
+			i++
+		case '|':
+			borders = append(borders, i)
+		}
+	}
+	if !strings.HasPrefix(strings.TrimSpace(l.Text), "|") || cell+1 >= len(borders) {
+		return 0, 0, false
+	}
+	text := l.Text[borders[cell]+1 : borders[cell+1]]
+	trimmed := strings.TrimSpace(text)
+	if trimmed == "" {
+		return 0, 0, false
+	}
+	from = l.From + borders[cell] + 1 + strings.Index(text, trimmed)
+	return from, from + len(trimmed), true
+}
+
+// lastLine returns the last line of a table: of one without rows the rule below its titles.
+func lastLine(s splice.Section, rows []splice.Row) splice.Line {
+	last := rows[len(rows)-1].Line
+	if len(rows) == 1 {
+		for _, l := range s.Lead() {
+			if l.Number == last.Number+1 {
+				return l
+			}
+		}
+	}
+	return last
+}
+
+// behind returns the edit that puts lines behind one.
+func behind(data []byte, l splice.Line, text string) splice.Edit {
+	eol := splice.EOL(data)
+	text = strings.ReplaceAll(text, "\n", eol)
+	if text != "" && l.End == l.To { // the file ends without a line end
+		text = eol + strings.TrimSuffix(text, eol)
+	}
+	return splice.Edit{From: l.End, To: l.End, Text: text}
+}
+
+const checkpointHead = "| Agent | Task | Progress | Last Update | Status |\n|-------|------|----------|-------------|--------|\n"
+
+// checkpointTable brings the document's table "Active Checkpoints" up to date: a row for each task of the run, and for each that
+// has a checkpoint. Times are
+// absolute: "2 min ago" is wrong in a minute.
+func (w *writer) checkpointTable(data []byte) []byte {
+	for _, s := range splice.Sections(splice.Lines(data)) {
+		if !strings.EqualFold(s.Title, "Active Checkpoints") {
+			continue
+		}
+		rows := splice.Table(s.Lead())
+		if len(rows) == 0 {
+			return splice.Apply(data, []splice.Edit{behind(data, s.Line, "\n"+checkpointHead+w.rows(nil))})
+		}
+		if !hasTitles(rows, "agent", "task", "progress", "last update", "status") {
+			return data
+		}
+		at := map[[2]string]splice.Row{}
+		for _, row := range rows[1:] {
+			if len(row.Cells) > 1 {
+				at[[2]string{row.Cells[0], row.Cells[1]}] = row
+			}
+		}
+		var edits []splice.Edit
+		for _, k := range w.all {
+			row, there := at[[2]string{oneLine(k.agent), oneLine(k.task)}]
+			if text, cells := w.row(k); there && !slices.Equal(row.Cells, cells) {
+				edits = append(edits, splice.Edit{From: row.Line.From, To: row.Line.To, Text: text})
+			}
+		}
+		return splice.Apply(data, append(edits, behind(data, lastLine(s, rows), w.rows(at))))
+	}
+	return splice.Added(data, "\n## Active Checkpoints\n\n"+checkpointHead+w.rows(nil))
+}
+
+// rows returns the rows of the tasks that a table does not have.
+func (w *writer) rows(there map[[2]string]splice.Row) string {
+	var b strings.Builder
+	for _, k := range w.all {
+		if _, ok := there[[2]string{oneLine(k.agent), oneLine(k.task)}]; !ok {
+			text, _ := w.row(k)
+			b.WriteString(text + "\n")
+		}
+	}
+	return b.String()
+}
+
+// row returns a task's row, and its cells.
+func (w *writer) row(k *work) (text string, cells []string) {
+	progress, at, status := "0%", "—", cmp.Or(string(k.word), "not started")
+	if k.stream != nil {
+		progress = strconv.Itoa(k.stream.percent()) + "%"
+	}
+	if e := edit(w.data(w.pathOf(k))); e != nil {
+		progress, status = strconv.Itoa(e.number("progress_percent"))+"%", cmp.Or(oneLine(e.says("status")), status)
+		if up, _, _ := format.ParseTime(e.says("updated_at")); !up.IsZero() {
+			at = stamp(up)
+		}
+	}
+	cells = []string{oneLine(k.agent), oneLine(k.task), progress, at, status}
+	for _, cell := range cells {
+		text += "| " + inTable(cell) + " "
+	}
+	return text + "|", cells
+}
+
+// pathOf returns the path of a task's checkpoint: of the archived one where there is no other.
+func (w *writer) pathOf(k *work) string {
+	current, archived := w.fileOf(k.agent, k.task)
+	if w.file(current) == nil && w.file(archived) != nil {
+		return archived
+	}
+	return current
+}
+
+// inTable returns a text that can stand in a cell.
+func inTable(text string) string { return strings.ReplaceAll(oneLine(text), "|", `\|`) }

@@ -1,0 +1,51 @@
+package dump
+
+import "strings"
+
+// change looks at a statement that may change rows, which is not carried out.
+func (p *parser) change() {
+	switch {
+	case p.skip("update"):
+		if p.skip("or") {
+			p.i++
+		}
+		p.skip("only")
+		p.lost(p.name())
+	case p.skip("delete"):
+		p.skip("from")
+		p.skip("only")
+		p.lost(p.name())
+	case p.skip("truncate"), p.skip("drop"):
+		if p.tokens[0].is("drop") && !p.peek(0).is("table") {
+			return
+		}
+		p.skip("table")
+		p.exists()
+		p.skip("only")
+		for p.lost(p.name()); p.skip(","); p.lost(p.name()) {
+		}
+	case p.skip("with"), p.skip("merge"), p.skip("load"):
+		for _, t := range p.tokens {
+			if (t.kind == word || t.kind == quoted) && p.named[strings.ToLower(t.text)] != nil {
+				p.lost(t.text)
+				return
+			}
+		}
+	case p.skip("rollback"):
+		for _, t := range p.Tables {
+			p.lost(t.Name)
+		}
+	}
+}
+
+// lost notes that a statement changes the rows of a table. One that has none yet has none behind it either.
+func (p *parser) lost(written string) {
+	t := p.Table(bare(written))
+	switch {
+	case t == nil || !p.wants(t.Name):
+	case len(t.Rows) == 0 && t.last == nil:
+		t.end = p.end()
+	default:
+		p.unsure(p.tokens[0].from, "%s changes rows, and is not carried out", strings.ToUpper(p.tokens[0].text))
+	}
+}

@@ -1,0 +1,158 @@
+// Package sqldump reads SQL texts that hold tables, as pg_dump and sqlite3 write them: rows by INSERT and by COPY, and which
+// columns are unique. It changes a value, or adds a row, in place, and leaves all other bytes as they are.
+//
+// It says which rows there are once all of the text is loaded: one that gives way to another, by ON CONFLICT and its like, is
+// none. It carries nothing else out. What it does not know it passes over; what changes rows in a way that it does not
+// follow, and what breaks off, is a problem with its line. It is pure, and made for texts that anybody may have written: whatever the bytes,
+// nothing here panics or takes more than a moment.
+package dump
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"pawl/internal/textedit/splice"
+)
+
+// Dump is a SQL text.
+type Dump struct {
+	Tables   []*Table // in the order in which they are named first
+	Problems []Problem
+	Counters []*Counter // of sequences
+
+	only  []string // the tables whose rows are taken in; none: all
+	named map[string]*Table
+	text  []byte
+	mysql bool
+	edits []splice.Edit
+}
+
+// Problem is something that the text says and that is not taken in.
+type Problem struct {
+	Line   int
+	Why    string
+	Cut    bool // it breaks off, or is not read at all: nothing can be added to it
+	Unsure bool // what rows there are once all of it is loaded is not known: what is written into it may be lost
+}
+
+// Table is what a text says of a table.
+type Table struct {
+	Name    string   // without its schema, as it is compared: in lower case
+	Columns []string // in lower case, as the table was made, or as its first rows name them
+	Keys    [][]string
+	Rows    []*Row
+	Line    int
+	Made    string // the statement that makes it, "" where there is none
+
+	written string // its name as it stands in the text, with schema and quotes
+	end     int    // behind the statement that makes it
+	last    *statement
+	indexes []*index
+}
+
+// Unique reports whether a single column of the table cannot hold a value twice.
+func (t *Table) Unique(column string) bool {
+	return slices.ContainsFunc(t.Keys, func(key []string) bool { return len(key) == 1 && key[0] == column })
+}
+
+// Row is a row of a table.
+type Row struct {
+	Line  int
+	Cells []Cell
+
+	in       *statement
+	from, to int  // of the tuple with its brackets, or of the line
+	gone     bool // another one has replaced it
+}
+
+// Cell is a value in a row.
+type Cell struct {
+	Column string
+	Value
+	from, to int
+	copied   bool // it stands in a line of a COPY
+}
+
+// Get returns the value of a column, and whether the row has one.
+func (r *Row) Get(column string) (Value, bool) {
+	for i := range r.Cells {
+		if r.Cells[i].Column == column {
+			return r.Cells[i].Value, true
+		}
+	}
+	return Value{}, false
+}
+
+// Counter is how far a sequence has counted.
+type Counter struct {
+	Name     string // without its schema, in lower case
+	At       string // digits
+	from, to int
+}
+
+// statement is the INSERT or COPY that a row stands in.
+type statement struct {
+	copied  bool
+	cut     bool // a COPY that breaks off: nothing is changed in it
+	columns []string
+	head    string // of an INSERT, up to the first row
+	gap     string // between VALUES and the first row
+	named   int    // the byte of the bracket that closes the list of its columns, 0 where there is none
+	rows    int
+	end     int // behind it, its semicolon too; of a COPY behind its last row
+}
+
+// Table returns a table, nil where the text has none of that name.
+func (d *Dump) Table(name string) *Table { return d.named[name] }
+
+// Read reads a text. It never fails: what cannot be read is a problem. Where tables are named the rows of others are passed
+// over, so that it takes no more than a text that is large for theirs.
+func Read(text []byte, only ...string) *Dump {
+	d := &Dump{text: text, only: only, named: map[string]*Table{}}
+	if IsUTF16(text) {
+		d.Problems = append(d.Problems, Problem{Line: 1, Why: "it is UTF-16, and is not read", Cut: true})
+		return d
+	}
+	r := &reader{Dump: d, scanner: scanner{text: text, at: splice.Whole(text).From, mysql: isMySQL(text)}}
+	d.mysql = r.scanner.mysql
+	for r.statement() {
+	}
+	for _, t := range d.Tables {
+		t.Rows = slices.DeleteFunc(t.Rows, func(row *Row) bool { return row.gone })
+	}
+	return d
+}
+
+// IsUTF16 reports whether a text begins with the byte order mark of UTF-16.
+func IsUTF16(text []byte) bool {
+	return bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff"))
+}
+
+// table returns a table that is named in the text, a new one where it was not named before.
+func (d *Dump) table(written string, line int) *Table {
+	name := bare(written)
+	if t := d.Table(name); t != nil {
+		return t
+	}
+	t := &Table{Name: name, Line: line, written: written}
+	d.Tables, d.named[name] = append(d.Tables, t), t
+	return t
+}
+
+// wants reports whether the rows of a table are taken in.
+func (d *Dump) wants(written string) bool {
+	return len(d.only) == 0 || slices.Contains(d.only, bare(written))
+}
+
+// bare returns a name without schema and quotes, in lower case.
+func bare(written string) string {
+	s := scanner{text: []byte(written)}
+	last := ""
+	for t, ok := s.next(); ok; t, ok = s.next() {
+		if t.kind == word || t.kind == quoted || t.kind == text {
+			last = t.text
+		}
+	}
+	return strings.ToLower(last)
+}

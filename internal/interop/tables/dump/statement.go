@@ -1,0 +1,361 @@
+package dump
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// reader reads statement by statement.
+type reader struct {
+	*Dump
+	scanner
+	lineAt, line int  // the line of a byte, as counted so far
+	closed       bool // the statement that was read last, by a semicolon
+}
+
+// mostProblems is how many problems are told.
+const mostProblems = 50
+
+// problem notes something that is not taken in.
+func (r *reader) problem(at int, format string, args ...any) {
+	r.tell(Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...)})
+}
+
+// unsure notes that it is not known what rows a table has once all is loaded.
+func (r *reader) unsure(at int, format string, args ...any) {
+	r.tell(Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...), Unsure: true})
+}
+
+// cut notes that the text breaks off.
+func (r *reader) cut(at int, format string, args ...any) {
+	r.tell(Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...), Cut: true})
+}
+
+// tell adds a problem. That the text breaks off, and that its rows are not known, is told at least once, whatever else is.
+func (r *reader) tell(p Problem) {
+	same := func(q Problem) bool { return q.Cut == p.Cut && q.Unsure == p.Unsure }
+	if len(r.Problems) < mostProblems || (p.Cut || p.Unsure) && !slices.ContainsFunc(r.Problems, same) {
+		r.Problems = append(r.Problems, p)
+	}
+}
+
+// lineOf returns the line of a byte, from 1. Bytes are asked for in order, mostly.
+func (r *reader) lineOf(at int) int {
+	if at < r.lineAt {
+		r.lineAt, r.line = 0, 0
+	}
+	r.line += bytes.Count(r.scanner.text[r.lineAt:at], []byte("\n"))
+	r.lineAt = at
+	return r.line + 1
+}
+
+// statement reads one, and reports whether there may be more.
+func (r *reader) statement() bool {
+	r.blank()
+	if r.peek(0) == '\\' { // a command to psql
+		r.scanner.line()
+		return true
+	}
+	var tokens []token
+	open := 0 // within a trigger: its BEGIN, and each CASE, until their END
+	rows := 0 // where those of a table begin that are passed over: of their words only the last is kept
+	for {
+		t, ok := r.next()
+		if !ok {
+			break
+		}
+		if r.closed = t.is(";") && open == 0; r.closed {
+			r.take(tokens)
+			return true
+		}
+		switch {
+		case t.is("begin") && trigger(tokens), t.is("case") && open > 0:
+			open++
+		case t.is("end") && open > 0:
+			open--
+		}
+		if rows > 0 {
+			tokens = tokens[:rows]
+		}
+		if tokens = append(tokens, t); rows == 0 && t.is("values") && r.passes(tokens) {
+			rows = len(tokens)
+		}
+	}
+	switch {
+	case r.broken != "":
+		r.cut(min(r.at, len(r.scanner.text)), "%s: from here on nothing was read", r.broken)
+	case len(tokens) > 0:
+		tell := r.problem
+		if torn(tokens) {
+			tell = r.cut
+		}
+		tell(tokens[0].from, "the last statement has no end")
+		r.take(tokens)
+	}
+	return false
+}
+
+// passes reports whether a statement that begins with these words has rows of a table that is passed over.
+func (r *reader) passes(tokens []token) bool {
+	p := &parser{reader: r, tokens: tokens}
+	if !p.skip("insert") && !p.skip("replace") {
+		return false
+	}
+	p.orElse()
+	return !r.wants(p.name())
+}
+
+// torn reports whether a statement without an end breaks off in the middle of a list, or before its rows.
+func torn(tokens []token) bool {
+	open := 0
+	for _, t := range tokens {
+		switch {
+		case t.is("("):
+			open++
+		case t.is(")"):
+			open--
+		}
+	}
+	rows := tokens[0].is("insert") || tokens[0].is("replace") || tokens[0].is("copy")
+	return open > 0 || tokens[len(tokens)-1].is(",") || rows && !tokens[len(tokens)-1].is(")")
+}
+
+// trigger reports whether a statement that begins with these words makes a trigger.
+func trigger(tokens []token) bool {
+	return len(tokens) > 2 && tokens[0].is("create") && (tokens[1].is("trigger") || tokens[2].is("trigger"))
+}
+
+// take takes in a statement. The scanner stands behind it.
+func (r *reader) take(tokens []token) {
+	p := &parser{reader: r, tokens: tokens}
+	switch {
+	case p.skip("create"):
+		p.create()
+	case p.skip("insert") || p.skip("replace"):
+		p.insert()
+	case p.skip("copy"):
+		p.copy()
+	case p.skip("alter"):
+		p.alter()
+	case p.skip("select"):
+		p.counter()
+	default:
+		p.change()
+	}
+}
+
+// parser goes through the words of one statement.
+type parser struct {
+	*reader
+	tokens []token
+	i      int
+}
+
+func (p *parser) peek(n int) token {
+	if p.i+n < len(p.tokens) {
+		return p.tokens[p.i+n]
+	}
+	return token{}
+}
+
+// skip passes a word or a character, if it is there.
+func (p *parser) skip(what string) bool {
+	if !p.peek(0).is(what) {
+		return false
+	}
+	p.i++
+	return true
+}
+
+// name passes a name, with its schema, and returns it as it is written.
+func (p *parser) name() string {
+	if k := p.peek(0).kind; k != word && k != quoted && k != text { // SQLite takes strings for names
+		return ""
+	}
+	from := p.peek(0).from
+	p.i++
+	for p.peek(0).is(".") && (p.peek(1).kind == word || p.peek(1).kind == quoted) {
+		p.i += 2
+	}
+	return string(p.scanner.text[from:p.tokens[p.i-1].to])
+}
+
+// list passes names in brackets, and returns them in lower case; closed is where the bracket stands that closes them.
+func (p *parser) list() (names []string, closed int) {
+	if !p.skip("(") {
+		return nil, 0
+	}
+	for depth := 1; p.i < len(p.tokens); p.i++ {
+		switch t := p.peek(0); {
+		case t.is("("):
+			depth++
+		case t.is(")"):
+			if depth--; depth == 0 {
+				p.i++
+				return names, t.from
+			}
+		case depth == 1 && (t.kind == word || t.kind == quoted) && (p.tokens[p.i-1].is("(") || p.tokens[p.i-1].is(",")):
+			names = append(names, strings.ToLower(t.text))
+		}
+	}
+	return names, 0
+}
+
+// end is the byte behind the statement, its semicolon too where it has one.
+func (p *parser) end() int {
+	if p.closed {
+		return p.at
+	}
+	return p.tokens[len(p.tokens)-1].to
+}
+
+// counter takes in how far a sequence has counted: SELECT pg_catalog.setval('public.x_id_seq', 3, true).
+func (p *parser) counter() {
+	if bare(p.name()) != "setval" || !p.skip("(") || p.peek(0).kind != text || p.peek(2).kind != number {
+		return
+	}
+	at := p.peek(2)
+	p.Counters = append(p.Counters, &Counter{Name: bare(p.peek(0).text), At: at.text, from: at.from, to: at.to})
+}
+
+func (p *parser) insert() {
+	begin := p.tokens[0].from
+	meets := p.orElse()
+	written := p.name()
+	if written == "" {
+		return
+	}
+	t := p.table(written, p.lineOf(begin))
+	s := &statement{end: p.end()}
+	s.columns, s.named = p.list()
+	if s.columns == nil {
+		s.columns = t.Columns
+	}
+	for p.peek(0).kind == word && !p.peek(0).is("values") && !slices.ContainsFunc([]string{"select", "set", "with", "default", "table"}, p.peek(0).is) {
+		p.i++ // OVERRIDING SYSTEM VALUE
+	}
+	switch {
+	case !p.wants(written):
+		return
+	case !p.skip("values"):
+		p.unsure(begin, "rows that are not given by VALUES are not taken in")
+		return
+	}
+	s.head = string(p.scanner.text[begin:p.tokens[p.i-1].to])
+	s.gap = string(p.scanner.text[p.tokens[p.i-1].to:max(p.tokens[p.i-1].to, p.peek(0).from)])
+	var rows []*Row
+	for p.peek(0).is("(") {
+		rows = append(rows, p.tuple(t, s))
+		if !p.skip(",") {
+			break
+		}
+	}
+	if t.Columns == nil {
+		t.Columns = s.columns
+	}
+	t.last = s
+	p.onConflict(&meets)
+	for _, row := range rows {
+		if row != nil {
+			p.join(t, row, meets)
+		}
+	}
+}
+
+// tuple passes a row in brackets, and returns it, nil where it does not fit.
+func (p *parser) tuple(t *Table, s *statement) *Row {
+	row := &Row{in: s, from: p.peek(0).from, Line: p.lineOf(p.peek(0).from)}
+	p.i++
+	for from, depth := p.i, 1; p.i < len(p.tokens); p.i++ {
+		switch w := p.peek(0); {
+		case w.is("("):
+			depth++
+		case w.is(")"):
+			depth--
+		}
+		if w := p.peek(0); depth == 0 || depth == 1 && w.is(",") {
+			row.Cells = append(row.Cells, p.cell(p.tokens[from:p.i], w.from))
+			from = p.i + 1
+		}
+		if depth == 0 {
+			row.to = p.peek(0).to
+			p.i++
+			break
+		}
+	}
+	if row.to == 0 {
+		p.cut(row.from, "a row of %s has no end", t.Name)
+		return nil
+	}
+	return p.fitting(t, row)
+}
+
+// fitting returns a row with the columns of its statement, nil where it does not have as many.
+func (p *parser) fitting(t *Table, row *Row) *Row {
+	row.in.rows++
+	if len(row.Cells) != len(row.in.columns) {
+		p.unsure(row.from, "a row of %s has %d values for %d columns, and is left out", t.Name, len(row.Cells), len(row.in.columns))
+		return nil
+	}
+	for i := range row.Cells {
+		row.Cells[i].Column = row.in.columns[i]
+	}
+	return row
+}
+
+// copy takes in the lines that follow a COPY … FROM stdin, up to "\.".
+func (p *parser) copy() {
+	begin := p.tokens[0].from
+	written := p.name()
+	t := &Table{}
+	s := &statement{copied: true}
+	if written != "" {
+		t = p.table(written, p.lineOf(begin))
+	}
+	s.columns, _ = p.list()
+	if !p.skip("from") || !p.skip("stdin") {
+		return
+	}
+	odd, passed := p.i < len(p.tokens), !p.wants(written)
+	if s.columns == nil {
+		s.columns = t.Columns
+	}
+	if t.Columns == nil {
+		t.Columns = s.columns
+	}
+	p.scanner.line()
+	s.end = p.at
+	if odd && !passed {
+		p.unsure(begin, "a COPY with options is not taken in")
+	} else if !odd {
+		t.last = s
+	}
+	for p.at < len(p.scanner.text) {
+		from := p.at
+		p.scanner.line()
+		line := bytes.TrimRight(p.scanner.text[from:p.at], "\r\n")
+		if string(line) == `\.` {
+			return
+		}
+		if !odd && !passed {
+			p.copied(t, s, from, line)
+		}
+		s.end = p.at
+	}
+	s.cut = true
+	p.cut(begin, "the rows of a COPY have no end")
+}
+
+func (p *parser) copied(t *Table, s *statement, from int, line []byte) {
+	row := &Row{in: s, from: from, to: from + len(line), Line: p.lineOf(from)}
+	at := from
+	for part := range bytes.SplitSeq(line, []byte("\t")) {
+		row.Cells = append(row.Cells, Cell{Value: uncopied(part), from: at, to: at + len(part), copied: true})
+		at += len(part) + 1
+	}
+	if row = p.fitting(t, row); row != nil {
+		t.Rows = append(t.Rows, row)
+	}
+}

@@ -1,0 +1,378 @@
+package operations
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"pawl"
+)
+
+// came says how far a command of a script came.
+type came int
+
+const (
+	unseen came = iota // it cannot be told from its files
+	none               // nothing of it is there
+	begun              // something of it is
+	asIs               // all that it is to bring about is so, and may have been before
+	full               // all of it is there, and was not before it was meant
+)
+
+// part is a command of a script that leaves traces.
+type part struct {
+	came  came
+	gates bool // what follows runs only if this went well, and so on to the last
+	names names
+}
+
+// command judges a shell command by the traces that its parts leave. Where a shell runs its commands one behind the other,
+// and what the last of them leaves is there, all before have ended.
+func (j *judging) command() pawl.OperationVerdict {
+	s := readScript(j.Summary)
+	s.unclear = s.unclear || cutOff(j.Summary) || hidden(j.Dir)
+	parts, elsewhere := j.parts(s)
+	any := func(of ...came) bool {
+		return slices.ContainsFunc(parts, func(p part) bool { return slices.Contains(of, p.came) })
+	}
+	switch {
+	case len(parts) == 0:
+		j.changes()
+		j.say("as far as can be told it only reads: doing it again does no harm")
+		return pawl.OperationUnknown
+	case s.unclear:
+		return j.byChanges(elsewhere)
+	case !any(unseen, none, begun), parts[len(parts)-1].came == full && wentWell(parts):
+		j.say("all that it was to leave here is there")
+		return pawl.OperationDone
+	case !any(unseen, begun, full):
+		j.say("nothing that it was to leave here is there")
+		return pawl.OperationNotDone
+	case any(full, begun):
+		j.changes()
+		return pawl.OperationPartly
+	}
+	return j.byChanges(elsewhere)
+}
+
+// parts returns how far each command of a script came that leaves traces, and whether one of them leaves any elsewhere.
+func (j *judging) parts(s script) (parts []part, elsewhere bool) {
+	in := place{j.Root, j.Dir}
+	j.before = names{}
+	for i, c := range s.commands {
+		if goes, to := c.goes(in); goes {
+			in = to
+			continue
+		}
+		e := effectOf(c)
+		if e == noEffect {
+			continue
+		}
+		elsewhere = elsewhere || e == anywhere
+		p := part{gates: !slices.ContainsFunc(s.commands[i:len(s.commands)-1], func(c command) bool { return !c.gates })}
+		if !s.unclear && e == local {
+			p.came = j.state(c, in)
+		}
+		for _, word := range append(slices.Clone(c.words), targets(c)...) {
+			p.names.add(in, word, nil)
+			j.before.add(in, word, nil)
+		}
+		parts = append(parts, p)
+	}
+	return parts, elsewhere
+}
+
+// wentWell reports whether the parts before the last one did what they were to do: their traces are there, or their failure
+// would have kept the last from running, or they worked for one that follows.
+func wentWell(parts []part) bool {
+	for i, p := range parts[:len(parts)-1] {
+		used := slices.ContainsFunc(parts[i+1:], func(later part) bool {
+			return slices.ContainsFunc(later.names.paths, func(path string) bool { return slices.Contains(p.names.paths, path) })
+		})
+		if p.came != asIs && p.came != full && !p.gates && !used {
+			return false
+		}
+	}
+	return true
+}
+
+// byChanges judges by what was changed since, whatever it was.
+func (j *judging) byChanges(elsewhere bool) pawl.OperationVerdict {
+	inGit := (j.mine.more || j.mine.git) && (j.moved() || mentions(j.Summary, "git") && j.gitChanged())
+	j.crowded = j.crowded || inGit && j.gitShared()
+	if j.crowded {
+		j.say("others were at work beside it: only what it alone names is held to be its own")
+	}
+	switch changed := j.changes(); {
+	case changed, inGit && !j.gitShared():
+		return pawl.OperationPartly
+	case j.Blind != "" || j.crowded:
+		return pawl.OperationUnknown
+	case elsewhere:
+		j.say("what it does elsewhere cannot be seen from here")
+		return pawl.OperationUnknown
+	}
+	return pawl.OperationNotDone
+}
+
+// goes reports whether a command changes the folder for those behind it, and to which.
+func (c command) goes(in place) (bool, place) {
+	if len(c.words) != 2 || c.words[0] != "cd" {
+		return false, in
+	}
+	in.dir = in.at(c.words[1])
+	return true, in
+}
+
+// place is where a command works: a folder as seen from the project, and where that is.
+type place struct{ root, dir string }
+
+// at returns a path as seen from where the project is.
+func (p place) at(name string) string {
+	if !path.IsAbs(name) {
+		name = path.Join(p.dir, name)
+	}
+	name = path.Clean(name)
+	if inside, is := strings.CutPrefix(name, p.root+"/"); is && p.root != "" {
+		return inside
+	}
+	if name == p.root {
+		return "."
+	}
+	return name
+}
+
+// state says how far one command came, by what it leaves.
+func (j *judging) state(c command, in place) came {
+	words := bare(c.words)
+	if len(c.redirects) > 0 {
+		return j.written(c, words, in)
+	}
+	if len(words) < 2 {
+		return unseen
+	}
+	name, args := path.Base(words[0]), words[1:]
+	var paths []string
+	flags := ""
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "-") && len(arg) > 1 {
+			flags += strings.TrimLeft(arg, "-")
+			continue
+		}
+		paths = append(paths, in.at(arg))
+	}
+	switch {
+	case name == "git":
+		return j.git(args)
+	case name == "touch" && strings.Trim(flags, "am") == "":
+		return j.each(paths, j.made)
+	case name == "mkdir" && strings.Trim(flags, "pv") == "":
+		return j.each(paths, j.folder)
+	case (name == "rm" || name == "rmdir" || name == "unlink") && strings.Trim(flags, "rRfvd") == "":
+		return j.each(paths, j.removed)
+	case name == "mv" && strings.Trim(flags, "fv") == "" && len(paths) == 2:
+		return j.movedFile(paths[0], paths[1])
+	case name == "cp" && strings.Trim(flags, "fvp") == "" && len(paths) == 2:
+		return j.copied(paths[0], paths[1])
+	case name == "ln" && strings.Trim(flags, "sfv") == "" && len(paths) == 2:
+		return j.made(paths[1])
+	case (name == "sed" || name == "chmod" || name == "chown") && len(paths) > 1:
+		return j.each(paths[1:], j.made)
+	}
+	return unseen
+}
+
+// each says how far a command came that does the same with several paths.
+func (j *judging) each(paths []string, one func(string) came) came {
+	var all []came
+	for _, p := range paths {
+		all = append(all, one(p))
+	}
+	switch {
+	case len(all) == 0, slices.Contains(all, unseen) && slices.Max(all) == none:
+		return unseen
+	case slices.Min(all) == slices.Max(all):
+		return all[0]
+	case slices.Min(all) >= asIs:
+		return full
+	case slices.Max(all) == asIs:
+		return none
+	}
+	return begun
+}
+
+// unless returns how far a command came by what is at a path, unless others may have covered what it left there, or left it
+// themselves.
+func (j *judging) unless(p string, c came) came {
+	if c == none && j.covered(p) || c > none && j.theirs(p) {
+		j.crowded = true
+		return unseen
+	}
+	return c
+}
+
+// covered reports whether others may have changed what is at a path, or taken it away, since this operation left it.
+func (j *judging) covered(p string) bool { return (j.Overlaps || j.theirs(p)) && j.since(j.Look(p)) }
+
+// made says whether a file was made or touched. Where a command before it names the same file, that may have done it.
+func (j *judging) made(p string) came {
+	l := j.Look(p)
+	switch {
+	case !l.There || !j.since(l):
+		return j.unless(p, none)
+	case slices.Contains(j.before.paths, p):
+		return j.unless(p, begun)
+	}
+	return j.unless(p, full)
+}
+
+func (j *judging) folder(p string) came {
+	switch l := j.Look(p); {
+	case !l.There || !l.Folder:
+		return j.unless(p, none)
+	case j.since(l):
+		return j.unless(p, full)
+	}
+	return asIs
+}
+
+func (j *judging) removed(p string) came {
+	switch l := j.Look(p); {
+	case l.There && l.Folder && j.since(l):
+		return j.unless(p, begun)
+	case l.There:
+		return j.unless(p, none)
+	case slices.Contains(j.Gone, p):
+		return full
+	}
+	return asIs
+}
+
+func (j *judging) movedFile(from, to string) came {
+	old, now := j.Look(from), j.Look(to)
+	if now.Folder {
+		to = path.Join(to, path.Base(from))
+		now = j.Look(to)
+	}
+	switch {
+	case !now.There, old.There && !j.since(now):
+		return j.unless(to, none)
+	case !old.There && (slices.Contains(j.Gone, from) || j.since(now)):
+		return full
+	}
+	return unseen
+}
+
+func (j *judging) copied(from, to string) came {
+	old, now := j.Look(from), j.Look(to)
+	if now.Folder {
+		to = path.Join(to, path.Base(from))
+		now = j.Look(to)
+	}
+	if !now.There || !j.since(now) {
+		return j.unless(to, none)
+	}
+	a, errA := contentOf(old)
+	b, errB := contentOf(now)
+	if errA == nil && errB == nil && old.There && a == b {
+		return full
+	}
+	return j.unless(to, begun)
+}
+
+// git says how far a command of git came, by its index and refs. A commit moves HEAD, and does so last.
+func (j *judging) git(args []string) came {
+	moved, commits := j.moved(), args[0] == "commit"
+	switch {
+	case j.Git.IsZero() && j.Operation.Head == "" && j.World.Head == "", j.Clock.IsZero() && !commits:
+		return unseen
+	case !moved && (commits || j.Git.Before(j.Clock)):
+		return none
+	case j.gitShared():
+		j.crowded = true
+		return unseen
+	case commits:
+		return full
+	}
+	j.gitChanged()
+	return begun
+}
+
+// gitShared reports whether others may have changed what git keeps.
+func (j *judging) gitShared() bool {
+	return j.company || slices.ContainsFunc(j.others, func(n names) bool { return n.git })
+}
+
+// gitChanged reports whether git's index or refs were changed since, and says so.
+func (j *judging) gitChanged() bool {
+	if j.Git.IsZero() || j.Clock.IsZero() || j.Git.Before(j.Clock) {
+		return false
+	}
+	j.say("git's index or refs were changed %s", j.after(j.Git))
+	return true
+}
+
+// written says how far a command came whose output goes to a file. What the simplest of them write is known.
+func (j *judging) written(c command, words []string, in place) came {
+	if len(c.redirects) > 1 {
+		return unseen
+	}
+	r := c.redirects[0]
+	p := in.at(r.path)
+	l := j.Look(p)
+	if !l.There || !j.since(l) {
+		return j.unless(p, none)
+	}
+	text, known := printed(words)
+	if c.here != nil && len(words) == 1 && words[0] == "cat" {
+		text, known = *c.here, true
+	}
+	if known && !c.piped && holds(l, text, r.added) {
+		return full
+	}
+	return j.unless(p, begun)
+}
+
+// holds reports whether a file holds a text, or ends with it.
+func holds(l Look, text string, atEnd bool) bool {
+	if atEnd {
+		tail, err := l.Tail(len(text))
+		return err == nil && string(tail) == text
+	}
+	now, err := l.Content()
+	return err == nil && now == sum([]byte(text))
+}
+
+// printed returns what echo and printf print, where that does not depend on the shell.
+func printed(words []string) (string, bool) {
+	if len(words) == 0 {
+		return "", true // > file
+	}
+	if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, "\\") && words[0] == "echo" }) {
+		return "", false
+	}
+	switch words[0] {
+	case ":", "true":
+		return "", true
+	case "echo":
+		if len(words) > 1 && words[1] == "-n" {
+			return strings.Join(words[2:], " "), true
+		}
+		return strings.Join(words[1:], " ") + "\n", len(words) < 2 || !strings.HasPrefix(words[1], "-")
+	case "printf":
+		if len(words) == 2 {
+			return format(words[1])
+		}
+		if len(words) == 3 && (words[1] == "%s" || words[1] == `%s\n`) {
+			end, _ := format(words[1][2:])
+			return words[2] + end, true
+		}
+	}
+	return "", false
+}
+
+// format returns what printf makes of a format without values.
+func format(text string) (string, bool) {
+	plain := strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(text)
+	return plain, !strings.ContainsAny(plain, `%\`)
+}

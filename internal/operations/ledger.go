@@ -1,0 +1,199 @@
+// Package ledger says what an agent's tool call is meant to do to the world, and, where nobody has told its outcome, how
+// far it came.
+//
+// Both are pure: Intent is given the call and the files that it names, Judge is given what was found afterwards. A verdict
+// never says more than its evidence: "done" only where all that was to be there is there, "not done" only where nothing of
+// it is and a trace would have to be here, "unknown" where nothing on this machine could tell.
+package operations
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"pawl"
+)
+
+// Call is a tool call as an agent is about to make it.
+type Call struct {
+	Tool  string
+	Input json.RawMessage
+	Dir   string // absolute; where the agent works
+	Root  string // absolute; the project's
+
+	Read   func(path string) ([]byte, error) // a file of any absolute path; fs.ErrNotExist: there is none
+	There  func(path string) bool            // whether anything is at any absolute path
+	Redact func(string) string               // takes secrets out of words
+}
+
+// Intent returns what a call is meant to do. What it cannot make out it leaves open: the operation's kind is then "other".
+// ID, Session, Head and Clock are the caller's.
+func Intent(c Call) pawl.Operation {
+	in, t := readInput(c.Input), toolOf(c.Tool)
+	if dir, ok := in.text("workdir", "dirpath", "directory", "cwd"); ok && t.kind == pawl.OperationCommand {
+		c.Dir = c.absolute(dir)
+	}
+	o := pawl.Operation{Tool: clip(c.Redact(c.Tool), 100), Kind: t.kind, Digest: Digest(c.Tool, c.Input)}
+	var plan []planned
+	if t.plan != nil {
+		plan = t.plan(in, c)
+		o.Expect = c.expect(plan)
+	}
+	paths := t.paths(in, plan)
+	if t.kind == pawl.OperationCommand {
+		paths = c.commanded(&o, t.summary(in))
+	}
+	for _, path := range paths[:min(len(paths), maxPaths)] {
+		o.Paths = append(o.Paths, c.shown(path))
+	}
+	summary := t.summary(in)
+	summary = summary[:min(len(summary), maxScript)]
+	if t.kind == pawl.OperationFiles {
+		summary = strings.Join(o.Paths, ", ")
+	}
+	o.Summary = clip(c.Redact(summary), pawl.MaxSummary)
+	if dir := c.relative("."); dir != "." {
+		o.Dir = c.shown(dir)
+	}
+	return o
+}
+
+// maxScript is how long a shell command may be, in bytes, of which what it changes is made out before it runs: an agent waits.
+const maxScript = 64 << 10
+
+// commanded returns the paths that a shell command changes, and sets whether it changes no others, and which of what it
+// takes away was there.
+func (c Call) commanded(o *pawl.Operation, command string) []string {
+	if len(command) > maxScript {
+		return nil
+	}
+	n := namesIn(command, place{dir: c.Dir})
+	if o.Bound = !n.more && !n.git && len(n.heads) == 0 && len(n.paths) <= maxPaths; !o.Bound {
+		n.paths = nil
+	}
+	for _, path := range takenAway(readScript(command), place{dir: c.Dir}) {
+		if c.There(path) && len(o.Gone) < maxPaths {
+			o.Gone = append(o.Gone, c.shown(path))
+		}
+	}
+	return n.paths
+}
+
+// takenAway returns the paths that a script takes away, as far as that can be read.
+func takenAway(s script, in place) []string {
+	var paths []string
+	for _, part := range s.commands {
+		if goes, to := part.goes(in); goes {
+			in = to
+			continue
+		}
+		words := bare(part.words)
+		if s.unclear || len(words) < 2 || !remover[path.Base(words[0])] || words[0] == "git" && words[1] != "rm" && words[1] != "mv" {
+			continue
+		}
+		for _, word := range words[1:] {
+			if !strings.HasPrefix(word, "-") {
+				paths = append(paths, in.at(word))
+			}
+		}
+	}
+	return paths
+}
+
+// Changes reports whether a tool may change files.
+func Changes(name string) bool { return toolOf(name).kind != pawl.OperationReads }
+
+// maxPaths is how many paths of a call are kept.
+const maxPaths = 50
+
+// Digest tells calls apart that an agent does not name: SHA-256 of the tool's name and its input, without the spaces that
+// an agent may write or not.
+func Digest(tool string, input json.RawMessage) string {
+	h := sha256.New()
+	h.Write([]byte(tool + "\x00"))
+	var v any
+	if err := json.Unmarshal(input, &v); err == nil {
+		if plain, err := json.Marshal(v); err == nil {
+			input = plain
+		}
+	}
+	h.Write(input)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// planned is what a file is to hold; nil: it is not to be there. unsure: what it will hold cannot be computed.
+type planned struct {
+	path    string
+	content []byte
+	gone    bool
+	unsure  bool
+}
+
+// expect turns a plan into what can be checked afterwards. Where a file cannot be read there is nothing to compare with.
+func (c Call) expect(plan []planned) []pawl.Expected {
+	var all []pawl.Expected
+	for _, p := range plan {
+		was, err := c.was(p.path)
+		if err != nil {
+			return nil
+		}
+		e := pawl.Expected{Path: c.shown(p.path), Was: was, Open: p.unsure}
+		if !p.gone && !p.unsure {
+			e.Will = sum(p.content)
+		}
+		all = append(all, e)
+	}
+	if len(all) > maxPaths {
+		return nil
+	}
+	return all
+}
+
+// was returns the hash of what a path holds now, empty where nothing is there.
+func (c Call) was(path string) (string, error) {
+	data, err := c.Read(c.absolute(path))
+	if notThere(err) {
+		return "", nil
+	}
+	return sum(data), err
+}
+
+func sum(data []byte) string {
+	h := sha256.Sum256(data)
+	return hex.EncodeToString(h[:])
+}
+
+func (c Call) absolute(path string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.Dir, path)
+	}
+	return filepath.Clean(path)
+}
+
+// relative returns a path as seen from the project's root, where it lies inside.
+func (c Call) relative(path string) string {
+	path = c.absolute(path)
+	if rel, err := filepath.Rel(c.Root, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
+// shown returns a path as it may be kept: relative, and without secrets, of which a path may hold some before it is cleaned.
+func (c Call) shown(path string) string {
+	if plain := c.Redact(path); plain != path {
+		return plain
+	}
+	return c.Redact(c.relative(path))
+}
+
+// clip shortens a text to n bytes, at the end of a character.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n-len("…")], "") + "…"
+}

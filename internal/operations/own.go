@@ -1,0 +1,265 @@
+package operations
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"pawl"
+)
+
+// own leaves out the changes that this operation did not make: those of what another one is about, those that it does not
+// name where it names all that it changes, and where another command may have changed anything, all that it does not name.
+// It is crowded where something was left out that may have been its own.
+func (j *judging) own() {
+	j.mine = namesOf(j.OperationState, j.Root)
+	mine := j.mine
+	j.others = []names{{paths: j.Others, removes: true}} // perhaps
+	for _, o := range j.Beside {
+		n := namesOf(o, j.Root)
+		if same := o.Summary == j.Summary && o.Dir == j.Dir; !n.reads && !same { // who did what of two that are the same is all one
+			j.others = append(j.others, n)
+		}
+	}
+	j.company = j.Overlaps || slices.ContainsFunc(j.others, func(n names) bool { return n.more })
+	j.crowded = j.company && mine.more
+	kept := j.Changed[:0:0]
+	for _, c := range j.Changed {
+		its := mine.names(c)
+		theirs := slices.ContainsFunc(j.others, func(n names) bool { return n.names(c) })
+		switch hidden := c.Folder && (c.Busy || j.company); {
+		case hidden && mine.removes && (its || mine.more), its && theirs && !c.Busy:
+			j.crowded = true
+		case hidden, theirs, !its && (j.company || !mine.more):
+		default:
+			kept = append(kept, c)
+		}
+	}
+	if j.Changed = kept; j.company || !mine.more {
+		j.More = 0
+	}
+}
+
+// theirs reports whether another operation is about a path.
+func (j *judging) theirs(p string) bool {
+	return slices.ContainsFunc(j.others, func(n names) bool { return n.has(p) })
+}
+
+// names are what an operation changes, as far as its words can be read.
+type names struct {
+	paths   []string
+	heads   []string // of paths that a shell completes
+	text    string   // in which what it changes may be named
+	more    bool     // it may change what it does not name
+	removes bool     // it may remove something
+	reads   bool     // it changes nothing
+	git     bool     // it changes what git keeps
+}
+
+// namesOf returns what an operation changes in the project at root.
+func namesOf(o *pawl.OperationState, root string) names {
+	switch o.Kind {
+	case pawl.OperationReads:
+		return names{reads: true}
+	case pawl.OperationFiles:
+		removes := slices.ContainsFunc(o.Expect, func(e pawl.Expected) bool { return e.Will == "" })
+		return names{paths: o.Paths, more: len(o.Paths) == 0, removes: removes}
+	case pawl.OperationOther:
+		return names{more: true, removes: true}
+	}
+	return namesIn(o.Summary, place{root, o.Dir})
+}
+
+// namesIn returns what a shell command changes.
+func namesIn(text string, in place) names {
+	s := readScript(text)
+	n := names{more: cutOff(text) || hidden(in.dir)}
+	variables := s.variables()
+	start := in
+	for _, c := range s.commands {
+		if goes, to := c.goes(in); goes {
+			in = to
+		} else {
+			n.take(c, in, variables)
+		}
+	}
+	if n.more {
+		n.text, n.removes = text, true
+		n.words(s, start)
+	}
+	n.reads = !n.more && !n.git && len(n.paths)+len(n.heads) == 0
+	return n
+}
+
+// cutOff reports whether not all of a command is on record.
+func cutOff(text string) bool {
+	return strings.HasSuffix(text, "…") || hidden(text)
+}
+
+// remover are commands that take something away.
+var remover = wordSet("rm rmdir unlink mv git")
+
+// take takes in what one command changes.
+func (n *names) take(c command, in place, variables map[string][]string) {
+	words := bare(c.words)
+	n.more = n.more || slices.ContainsFunc(words, runsAnother)
+	changed := targets(c)
+	switch effectOf(command{words: c.words}) {
+	case local:
+		args, known := changedBy(words)
+		changed = append(changed, args...)
+		n.more = n.more || !known
+		n.git = n.git || path.Base(words[0]) == "git"
+		n.removes = n.removes || remover[path.Base(words[0])]
+	case anywhere:
+		n.more = true
+	}
+	for _, word := range changed {
+		n.more = !n.add(in, word, variables) || n.more
+	}
+}
+
+// changedBy returns the words of a command that name what it changes. It is false where there may be more than these.
+func changedBy(words []string) ([]string, bool) {
+	var args []string
+	for _, word := range words[1:] {
+		if !strings.HasPrefix(word, "-") {
+			args = append(args, word)
+		}
+	}
+	switch name := path.Base(words[0]); {
+	case len(args) == 0:
+		return nil, false
+	case name == "git":
+		return nil, slices.Contains([]string{"add", "commit", "tag", "branch"}, args[0])
+	case name == "sed" || name == "chmod" || name == "chown":
+		return args[1:], true
+	case name == "mv", name == "cp", name == "ln":
+		from, to := args[:len(args)-1], args[len(args)-1]
+		changed := []string{to}
+		for _, arg := range from {
+			changed = append(changed, path.Join(to, path.Base(arg)))
+		}
+		if name == "mv" {
+			changed = append(changed, from...)
+		}
+		return changed, true
+	}
+	return args, slices.Contains([]string{"touch", "mkdir", "rm", "rmdir", "unlink", "tee", "truncate"}, path.Base(words[0]))
+}
+
+func targets(c command) []string {
+	var paths []string
+	for _, r := range c.redirects {
+		paths = append(paths, r.path)
+	}
+	return paths
+}
+
+// runsAnother reports whether a shell runs another command to know a word, one that may change something.
+func runsAnother(word string) bool {
+	_, inside, is := strings.Cut(word, "$(")
+	name, _, _ := strings.Cut(inside, " ")
+	return strings.Contains(word, "`") || is && !strings.HasPrefix(inside, "(") && !readers[strings.TrimSuffix(name, ")")]
+}
+
+// variables returns what the variables of loops stand for, one after the other.
+func (s script) variables() map[string][]string {
+	values := map[string][]string{}
+	for _, c := range s.loops {
+		values[c.each] = append(values[c.each], c.words...)
+	}
+	return values
+}
+
+// add takes in a word that is a path, or what a shell makes one of. It is false where that cannot be told.
+func (n *names) add(in place, word string, variables map[string][]string) bool {
+	i := strings.IndexAny(word, "$`*?[{(~")
+	switch head := word[:max(i, 0)]; {
+	case i < 0 && word != "":
+		n.paths = append(n.paths, in.at(word))
+	case strings.HasSuffix(head, "/"):
+		n.heads = append(n.heads, in.at(head)+"/")
+	case head != "":
+		n.heads = append(n.heads, in.at(head))
+	case i == 0:
+		return n.addValues(in, word, variables)
+	}
+	return true
+}
+
+// addValues takes in a word that begins with the variable of a loop, for each of its values.
+func (n *names) addValues(in place, word string, variables map[string][]string) bool {
+	for name, values := range variables {
+		for _, spelled := range []string{"$" + name, "${" + name + "}"} {
+			rest, is := strings.CutPrefix(word, spelled)
+			if !is {
+				continue
+			}
+			known := true
+			for _, value := range values {
+				if rest != "" {
+					value += "*"
+				}
+				known = n.add(in, value, nil) && known
+			}
+			return known
+		}
+	}
+	return false
+}
+
+// words takes in all words of a script, for want of better: any of them may be the path of something that it changes.
+func (n *names) words(s script, in place) {
+	for _, c := range s.commands {
+		if goes, to := c.goes(in); goes {
+			in = to
+			continue
+		}
+		for _, word := range append(slices.Clone(c.words), targets(c)...) {
+			n.add(in, word, nil)
+		}
+	}
+}
+
+// names reports whether a change is of what is named. A folder is what something was removed from.
+func (n names) names(c Change) bool {
+	return n.has(c.Path) || c.Folder && n.removes && slices.ContainsFunc(append(slices.Clone(n.paths), n.heads...), func(p string) bool { return path.Dir(p) == c.Path })
+}
+
+// has reports whether a path, as seen from the project, is named.
+func (n names) has(name string) bool {
+	return n.text != "" && mentions(n.text, path.Base(name)) ||
+		slices.ContainsFunc(n.paths, func(p string) bool { return strings.HasPrefix(name, p+"/") || ofFile(name, p) }) ||
+		slices.ContainsFunc(n.heads, func(head string) bool { return strings.HasPrefix(name, head) })
+}
+
+// ofFile reports whether a path is that of a file, or of one that is written to take its place.
+func ofFile(name, file string) bool {
+	return name == file || path.Dir(name) == path.Dir(file) && len(path.Base(file)) >= 4 && strings.Contains(path.Base(name), path.Base(file))
+}
+
+// mentions reports whether a text has a name in it that is not a part of another.
+func mentions(text, name string) bool {
+	const more = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+	for rest := text; ; {
+		i := strings.Index(rest, name)
+		if i < 0 {
+			return false
+		}
+		end := i + len(name)
+		if (i == 0 || !strings.Contains(more, rest[i-1:i])) && (end == len(rest) || !strings.Contains(more, rest[end:end+1])) {
+			return true
+		}
+		rest = rest[i+1:]
+	}
+}
+
+// Commands returns the simple commands of a shell command, their words without quotes, as they stand in a process table.
+func Commands(text string) []string {
+	var all []string
+	for _, c := range readScript(text).commands {
+		all = append(all, strings.Join(strings.Fields(strings.Join(c.words, " ")), " "))
+	}
+	return all
+}

@@ -1,0 +1,42 @@
+package outputs
+
+import (
+	"fmt"
+	"os"
+
+	"pawl/internal/disk"
+)
+
+// fewFiles is up to how many files are synced one by one; beyond it one sync of the whole file system is cheaper.
+const fewFiles = 16
+
+func syncAll(root string, files []string, folders map[string]bool) error {
+	if len(files)+len(folders) > fewFiles {
+		if done, err := disk.SyncFileSystem(root); done || err != nil {
+			return err
+		}
+	}
+	for _, path := range files {
+		if err := syncFile(path); err != nil {
+			return err
+		}
+	}
+	for path := range folders {
+		if err := disk.SyncFolder(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := (disk.File{File: f}).Sync(); err != nil {
+		return fmt.Errorf("sync %s: %w", path, err)
+	}
+	return nil
+}
