@@ -1,20 +1,6 @@
 package splice
 
-import (
-	"bytes"
-	"strings"
-)
-
-// Part is a part of a file: from one byte up to another, which begins in this line.
-type Part struct {
-	From, To int
-	Line     int // from 1
-}
-
-// Bytes returns the part's.
-func (p Part) Bytes(file []byte) []byte { return file[p.From:p.To] }
-
-const bom = "\uFEFF"
+import "strings"
 
 // Front returns the YAML between a file's first two lines of three dashes, and the text behind it. closed is false where
 // the second line is missing: then it goes up to the first heading of a section, or to the file's end. Titles, empty lines and the opening of a code block
@@ -66,13 +52,4 @@ func isKey(text string) bool {
 		return true
 	}
 	return found && key != "" && !strings.ContainsAny(key, " \t*#|`")
-}
-
-// Whole returns all of a file but its byte order mark.
-func Whole(file []byte) Part {
-	from := 0
-	if bytes.HasPrefix(file, []byte(bom)) {
-		from = len(bom)
-	}
-	return Part{From: from, To: len(file), Line: 1}
 }
