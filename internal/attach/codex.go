@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode"
 
-	"pawl/internal/textedit/toml"
+	"pawl/internal/textedit/tomledit"
 )
 
 // trust is a hook that Codex runs only once its user has said so.
@@ -69,22 +69,22 @@ func (t trust) hash() string {
 }
 
 // codexSettings reads the user's config.toml, empty where it cannot be read.
-func (p Place) codexSettings() (toml.Doc, string) {
+func (p Place) codexSettings() (tomledit.Doc, string) {
 	path := filepath.Join(p.home("CODEX_HOME", ".codex"), "config.toml")
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return toml.Doc{}, path
+		return tomledit.Doc{}, path
 	}
-	doc, err := toml.Read(data)
+	doc, err := tomledit.Read(data)
 	if err != nil {
-		return toml.Doc{}, path
+		return tomledit.Doc{}, path
 	}
 	return doc, path
 }
 
 // untrusted counts the hooks in a file that Codex does not run: those that its user never trusted, those that are not
 // what was trusted, and those that were switched off.
-func untrusted(config toml.Doc, file string, trusts []trust) (never, other, off int) {
+func untrusted(config tomledit.Doc, file string, trusts []trust) (never, other, off int) {
 	for _, t := range trusts {
 		state, _ := config.Get("hooks", "state", t.key(file)).(map[string]any)
 		switch {

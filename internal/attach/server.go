@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"pawl/internal/textedit/jsonc"
-	"pawl/internal/textedit/toml"
+	"pawl/internal/textedit/tomledit"
 )
 
 // serverName is what the MCP server is called.
@@ -104,16 +104,16 @@ func (s tomlServer) add(text []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := toml.Read(text)
+	doc, err := tomledit.Read(text)
 	if err != nil {
 		return nil, err
 	}
-	doc, err = doc.Add(tomlPath, toml.Pair{Key: "command", Value: s.program}, toml.Pair{Key: "args", Value: mcpArgs})
+	doc, err = doc.Add(tomlPath, tomledit.Pair{Key: "command", Value: s.program}, tomledit.Pair{Key: "args", Value: mcpArgs})
 	return doc.Text, err
 }
 
 func (s tomlServer) remove(text, _ []byte) ([]byte, error) {
-	doc, err := toml.Read(text)
+	doc, err := tomledit.Read(text)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (s tomlServer) remove(text, _ []byte) ([]byte, error) {
 }
 
 func (s tomlServer) look(text []byte) (sight, error) {
-	doc, err := toml.Read(text)
+	doc, err := tomledit.Read(text)
 	if err != nil {
 		return sight{}, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // keptArchives is how many archives are kept.
@@ -26,8 +26,8 @@ func archiveOf(id string, at time.Time) string {
 func (m *mirror) aside(now time.Time, done bool) {
 	id, at := "", now
 	if f := m.file(phasePath); f != nil {
-		if root, err := splice.ReadJSON(f.Data); err == nil {
-			p := place{JSON: root}
+		if root, err := jsonedit.Read(f.Data); err == nil {
+			p := place{Value: root}
 			id = p.text("workflow_id")
 			if said, _, ok := format.ParseTime(p.text("last_updated")); ok && !said.After(now) {
 				at = said
@@ -70,7 +70,7 @@ func (m *mirror) keep(f *format.File, id string, now time.Time) {
 func (m *mirror) archive(folder string, f *format.File) {
 	name := m.free(folder+"/"+path.Base(f.Path), f.Data)
 	m.put(name, slices.Clone(f.Data))
-	if _, err := splice.ReadJSON(f.Data); err != nil {
+	if _, err := jsonedit.Read(f.Data); err != nil {
 		m.there[name].Broken = f.Path
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // set returns text with a value at a path, where it says something else; a text in which that has no place stays.
 func set(text []byte, value any, path ...string) []byte {
-	if next, err := splice.SetJSON(text, value, path...); err == nil {
+	if next, err := jsonedit.Set(text, value, path...); err == nil {
 		return next
 	}
 	return text
@@ -27,14 +27,14 @@ func setTime(text []byte, at time.Time, path ...string) []byte {
 
 // appended returns text with one more element in a list, which is made where there is none.
 func appended(text []byte, value any, path ...string) []byte {
-	root, err := splice.ReadJSON(text)
+	root, err := jsonedit.Read(text)
 	if err != nil {
 		return text
 	}
-	if v := root.Get(path...); v == nil || v.Is(splice.JSONNull) {
+	if v := root.Get(path...); v == nil || v.Is(jsonedit.Null) {
 		return set(text, []any{value}, path...)
 	}
-	if next, err := splice.AppendJSON(text, value, path...); err == nil {
+	if next, err := jsonedit.Append(text, value, path...); err == nil {
 		return next
 	}
 	return text
@@ -42,18 +42,18 @@ func appended(text []byte, value any, path ...string) []byte {
 
 // removed returns text without an element.
 func removed(text []byte, path ...string) []byte {
-	if next, err := splice.RemoveJSON(text, path...); err == nil {
+	if next, err := jsonedit.Remove(text, path...); err == nil {
 		return next
 	}
 	return text
 }
 
 func textAt(text []byte, path ...string) string {
-	root, err := splice.ReadJSON(text)
+	root, err := jsonedit.Read(text)
 	if err != nil {
 		return ""
 	}
-	return place{JSON: root}.text(path...)
+	return place{Value: root}.text(path...)
 }
 
 func number(n int) string { return strconv.Itoa(n) }

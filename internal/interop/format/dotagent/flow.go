@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // workflow is what phase.json says.
@@ -59,7 +59,7 @@ func (r *reader) readFlow() {
 	}
 	if f != nil {
 		p, ok := r.parse(f)
-		if ok && p.Is(splice.JSONObject) {
+		if ok && p.Is(jsonedit.Object) {
 			r.readPhase(p)
 			r.flagged(beside)
 			return
@@ -70,7 +70,7 @@ func (r *reader) readFlow() {
 	}
 	r.flow.lost = true
 	if beside != nil {
-		if p, ok := r.parse(beside); ok && p.Is(splice.JSONObject) {
+		if p, ok := r.parse(beside); ok && p.Is(jsonedit.Object) {
 			r.cutOff(r.warn(phasePath, "phase.json is missing or broken; phase.json.tmp, which was to replace it, is whole, and counts"))
 			r.flow.lost = false
 			r.readPhase(p)
@@ -124,7 +124,7 @@ func (r *reader) readPhase(p place) {
 	f.word = oneLine(p.text("phase_status"))
 	f.status = phaseStatus(f.word)
 	f.current = phaseNamed(p.text("current_phase"))
-	if v := p.Get("interruption_safe"); v.Is(splice.JSONBool) {
+	if v := p.Get("interruption_safe"); v.Is(jsonedit.Bool) {
 		f.unsafe = !v.True()
 	}
 	r.required(p)
@@ -153,7 +153,7 @@ func (r *reader) required(p place) {
 
 func (r *reader) readCompleted(e place) {
 	c := completed{place: e, phase: phaseNamed(e.first("phase", "name")), when: r.time(e, "completed_at")}
-	if e.Is(splice.JSONString) {
+	if e.Is(jsonedit.String) {
 		c.phase = phaseNamed(e.text())
 	}
 	if c.phase == unknown {
@@ -170,7 +170,7 @@ func (r *reader) readCompleted(e place) {
 
 func (r *reader) readApproval(e place) {
 	p := phaseNamed(e.first("phase", "name"))
-	if e.Is(splice.JSONString) {
+	if e.Is(jsonedit.String) {
 		p = phaseNamed(e.text())
 	}
 	if p == unknown {
@@ -187,7 +187,7 @@ func (f *workflow) order() []string {
 	next := requirements
 	for _, c := range f.completed {
 		switch {
-		case slices.ContainsFunc(f.completed, func(o completed) bool { return o.phase == c.phase && o.JSON != c.JSON && o.From < c.From }):
+		case slices.ContainsFunc(f.completed, func(o completed) bool { return o.phase == c.phase && o.Value != c.Value && o.From < c.From }):
 			faults = append(faults, c.phase.String()+" is said to be done twice")
 			continue
 		case c.phase > next:

@@ -10,13 +10,13 @@ import (
 	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/lazyregexp"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // place is a value with the file that it stands in; its value may be nil.
 type place struct {
 	file string
-	*splice.JSON
+	*jsonedit.Value
 }
 
 func (p place) at(path ...string) place { return place{p.file, p.Get(path...)} }
@@ -24,9 +24,9 @@ func (p place) at(path ...string) place { return place{p.file, p.Get(path...)} }
 // text returns what a value says in words: a text, a number or a truth as it is written; "" for anything else.
 func (p place) text(path ...string) string {
 	switch v := p.Get(path...); {
-	case v.Is(splice.JSONString):
+	case v.Is(jsonedit.String):
 		return clean(v.Text())
-	case v.Is(splice.JSONNumber), v.Is(splice.JSONBool):
+	case v.Is(jsonedit.Number), v.Is(jsonedit.Bool):
 		return string(v.Raw())
 	}
 	return ""
@@ -56,15 +56,15 @@ func (p place) list(path ...string) []place {
 	v := p.Get(path...)
 	var all []place
 	switch {
-	case v.Is(splice.JSONArray):
+	case v.Is(jsonedit.Array):
 		for _, item := range v.Items {
 			all = append(all, place{p.file, item})
 		}
-	case v.Is(splice.JSONObject):
+	case v.Is(jsonedit.Object):
 		for _, m := range v.Members {
 			all = append(all, place{p.file, m.Value})
 		}
-	case v.Is(splice.JSONString):
+	case v.Is(jsonedit.String):
 		all = append(all, place{p.file, v})
 	}
 	return all
@@ -129,17 +129,17 @@ func (r *reader) untimely(f pawl.Finding) { r.odd = append(r.odd, f) }
 
 // parse reads a file whose whole is to be an object, or an array. What is no JSON is a finding.
 func (r *reader) parse(f *format.File) (place, bool) {
-	root, err := splice.ReadJSON(f.Data)
+	root, err := jsonedit.Read(f.Data)
 	if err != nil {
 		line := 1
-		if wrong, ok := errors.AsType[*splice.JSONError](err); ok {
+		if wrong, ok := errors.AsType[*jsonedit.SyntaxError](err); ok {
 			line = wrong.Line
 		}
 		r.cutOff(r.bad(format.Where(f.Path, line), "it is no JSON: %v", err))
 		return place{file: f.Path}, false
 	}
 	p := place{f.Path, root}
-	if !root.Is(splice.JSONObject) && !root.Is(splice.JSONArray) {
+	if !root.Is(jsonedit.Object) && !root.Is(jsonedit.Array) {
 		r.bad(p.where(), "it is neither an object nor a list")
 		return place{file: f.Path}, false
 	}

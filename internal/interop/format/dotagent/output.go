@@ -7,7 +7,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // output is what a task left: output.json.
@@ -31,7 +31,7 @@ func (r *reader) readOutput(t *task) {
 	}
 	p, ok := r.parse(f)
 	switch {
-	case !ok || !p.Is(splice.JSONObject):
+	case !ok || !p.Is(jsonedit.Object):
 		t.doubt = "what lies at " + t.out + " was not wholly written"
 		return
 	case older(f.Changed, t.started):

@@ -8,7 +8,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // reader reads one workflow.
@@ -129,7 +129,7 @@ func (r *reader) usable(name string, since time.Time, past string) (place, bool)
 	if why != "" {
 		r.warn(name, "it does not count: %s", why)
 	}
-	return p, why == "" && p.JSON != nil
+	return p, why == "" && p.Value != nil
 }
 
 // says returns the word with which a report calls what it is about failed; "" where it does not.
@@ -141,7 +141,7 @@ func says(p place) string {
 		}
 	}
 	for _, key := range []string{"passed", "pass", "success", "approved", "verified"} {
-		if v := p.Get(key); v.Is(splice.JSONBool) && !v.True() {
+		if v := p.Get(key); v.Is(jsonedit.Bool) && !v.True() {
 			return key + " false"
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // task is one task of the implementation.
@@ -78,12 +78,12 @@ func taskStatus(word string) pawl.StepStatus {
 
 // tasksIn returns the tasks of an execution.json, with the path to each: they stand in a list, in an object by id, or are
 // all that the file has.
-func tasksIn(root *splice.JSON) (path []string, list *splice.JSON) {
-	if root.Is(splice.JSONArray) {
+func tasksIn(root *jsonedit.Value) (path []string, list *jsonedit.Value) {
+	if root.Is(jsonedit.Array) {
 		return nil, root
 	}
 	for _, key := range []string{"tasks", "task_status"} {
-		if v := root.Get(key); v.Is(splice.JSONArray) || v.Is(splice.JSONObject) {
+		if v := root.Get(key); v.Is(jsonedit.Array) || v.Is(jsonedit.Object) {
 			return []string{key}, v
 		}
 	}
@@ -113,11 +113,11 @@ func (r *reader) readTasks() {
 func (r *reader) readExecution(f *format.File) bool {
 	p, whole := r.parse(f)
 	if !whole {
-		text, _ := splice.Torn(f.Data)
-		p.JSON, _ = splice.ReadJSON(text)
+		text, _ := jsonedit.Torn(f.Data)
+		p.Value, _ = jsonedit.Read(text)
 	}
 	r.lines = lines{text: f.Data}
-	_, list := tasksIn(p.JSON)
+	_, list := tasksIn(p.Value)
 	if list == nil {
 		r.bad(p.where(), "it has no list of tasks")
 		return false
@@ -140,18 +140,18 @@ func (r *reader) readRest() {
 	r.warn(executionPath, "it was read as far as it goes; what else it may have named is to be done in the step %s", r.task(restOf).step)
 }
 
-func (r *reader) readList(p place, list *splice.JSON) {
+func (r *reader) readList(p place, list *jsonedit.Value) {
 	for _, m := range list.Members {
-		if m.Value.Is(splice.JSONObject) {
+		if m.Value.Is(jsonedit.Object) {
 			r.readTask(place{p.file, m.Value}, clean(m.Key))
 		}
 	}
 	for _, item := range list.Items {
 		e := place{p.file, item}
 		switch id := e.first("id", "task_id"); {
-		case item.Is(splice.JSONObject) && id != "":
+		case item.Is(jsonedit.Object) && id != "":
 			r.readTask(e, id)
-		case item.Is(splice.JSONString) && e.text() != "":
+		case item.Is(jsonedit.String) && e.text() != "":
 			r.readTask(e, e.text())
 		default:
 			r.bad(e.where(), "a task has no id")

@@ -123,7 +123,7 @@ func (r *reader) status(at phase) {
 		r.out.Status, r.out.Resume = pawl.StatusFailed, "resumable: "+at.String()+" failed, and is tried again"
 	case waits:
 		r.out.Status, r.out.Resume = pawl.StatusWaiting, "resumable: a person is asked again"
-	case r.flow.JSON == nil && !r.flow.torn:
+	case r.flow.Value == nil && !r.flow.torn:
 		r.out.Status, r.out.Resume = pawl.StatusInterrupted, "no state: what is done is taken from the reports"
 	default:
 		r.out.Status, r.out.Resume = pawl.StatusInterrupted, "resumable from "+at.String()
@@ -233,7 +233,7 @@ var ours = []string{"workflow_id", "started_at", "last_updated", "current_phase"
 
 // strangers keeps the keys of phase.json that nobody knows.
 func (r *reader) strangers() {
-	if r.flow.JSON == nil {
+	if r.flow.Value == nil {
 		return
 	}
 	for _, m := range r.flow.Members {

@@ -109,7 +109,7 @@ func (v *verifier) progression() {
 	for _, text := range v.flow.order() {
 		faults = append(faults, fault(pawl.Bad, v.flow.where(), "%s", text))
 	}
-	if v.flow.JSON == nil && v.file(phasePath) == nil {
+	if v.flow.Value == nil && v.file(phasePath) == nil {
 		faults = append(faults, fault(pawl.Warn, phasePath, "it is not there: what is done is taken from the reports"))
 	}
 	if at := v.current(); at < beyond && v.flow.current != unknown && v.flow.current > at {

@@ -8,7 +8,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // work is a step of the run, in the phase of dotagent's that it is part of.
@@ -51,7 +51,7 @@ func (m *mirror) since() time.Time {
 
 // ofOthers reports whether a file is of an older workflow.
 func (m *mirror) ofOthers(f *format.File) bool {
-	if root, err := splice.ReadJSON(f.Data); err == nil && root.Get("source").Text() == "pawl" {
+	if root, err := jsonedit.Read(f.Data); err == nil && root.Get("source").Text() == "pawl" {
 		return root.Get("workflow_id").Text() != m.id()
 	}
 	return !f.Changed.IsZero() && f.Changed.Before(m.since())

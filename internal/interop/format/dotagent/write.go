@@ -11,7 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // Write returns what differs, in the order in which dotagent's agents write: first what was made, then execution.json,
@@ -145,8 +145,8 @@ func (m *mirror) mine() bool {
 
 // names reports whether a file says that it is of this workflow.
 func (m *mirror) names(name string) bool {
-	root, err := splice.ReadJSON(m.file(name).Data)
-	return err == nil && root.Is(splice.JSONObject) && nameOf(place{JSON: root}.text("workflow_id")) == m.id()
+	root, err := jsonedit.Read(m.file(name).Data)
+	return err == nil && root.Is(jsonedit.Object) && nameOf(place{Value: root}.text("workflow_id")) == m.id()
 }
 
 // settled reports whether the run is completed and archived already. What is left of its state goes: it died over that.
@@ -282,7 +282,7 @@ func (m *mirror) withCompleted(text []byte) []byte {
 	list := flow.Get("completed_phases")
 	for i, c := range slices.Backward(flow.completed) {
 		isOpen := !slices.ContainsFunc(want, func(e entry) bool { return e.Phase == c.phase.String() })
-		if isOpen && list.Is(splice.JSONArray) && len(flow.completed) == len(list.Items) {
+		if isOpen && list.Is(jsonedit.Array) && len(flow.completed) == len(list.Items) {
 			text = removed(text, "completed_phases", number(i))
 		}
 	}
@@ -298,13 +298,13 @@ func (m *mirror) withCompleted(text []byte) []byte {
 
 // withSkipped says in phase.json of a phase that stands there what was skipped of it.
 func withSkipped(text []byte, e entry) []byte {
-	root, err := splice.ReadJSON(text)
+	root, err := jsonedit.Read(text)
 	if err != nil {
 		return text
 	}
-	for i, c := range (place{JSON: root}).list("completed_phases") {
+	for i, c := range (place{Value: root}).list("completed_phases") {
 		switch at := []string{"completed_phases", number(i)}; {
-		case !c.Is(splice.JSONObject) || phaseNamed(c.first("phase", "name")) != phaseNamed(e.Phase) || slices.Equal(c.texts("skipped"), e.Skipped):
+		case !c.Is(jsonedit.Object) || phaseNamed(c.first("phase", "name")) != phaseNamed(e.Phase) || slices.Equal(c.texts("skipped"), e.Skipped):
 		case e.Skipped == nil:
 			text = removed(removed(text, append(at, "status")...), append(at, "skipped")...)
 		default:

@@ -8,7 +8,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // reportOut is the report of a phase, where nothing that was done in it left one.
@@ -57,7 +57,7 @@ func (m *mirror) makeReports() {
 }
 
 func isOurs(data []byte) bool {
-	root, err := splice.ReadJSON(data)
+	root, err := jsonedit.Read(data)
 	return err == nil && root.Get("source").Text() == "pawl"
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // taskOut is a task as a new execution.json has it.
@@ -118,7 +118,7 @@ func (m *mirror) makeExecution() {
 		return
 	}
 	if f != nil {
-		root, err := splice.ReadJSON(f.Data)
+		root, err := jsonedit.Read(f.Data)
 		if err == nil {
 			if path, list := tasksIn(root); list != nil {
 				m.put(executionPath, m.withTasks(f.Data, path, list, tasks))
@@ -138,18 +138,18 @@ func (m *mirror) makeExecution() {
 }
 
 // withTasks changes the tasks that stand in an execution.json, and adds those that do not.
-func (m *mirror) withTasks(text []byte, path []string, list *splice.JSON, tasks []*work) []byte {
+func (m *mirror) withTasks(text []byte, path []string, list *jsonedit.Value, tasks []*work) []byte {
 	known := keysOf(list)
 	for _, k := range tasks {
 		t := m.task(k)
 		key, there := known[k.ID]
 		at := append(slices.Clone(path), key)
 		switch {
-		case there && list.Get(key).Is(splice.JSONObject):
-			text = k.merge(text, place{JSON: list.Get(key)}, t, at)
+		case there && list.Get(key).Is(jsonedit.Object):
+			text = k.merge(text, place{Value: list.Get(key)}, t, at)
 		case there:
 			text = set(text, t, at...)
-		case list.Is(splice.JSONArray):
+		case list.Is(jsonedit.Array):
 			text = appended(text, t, path...)
 		default:
 			text = set(text, t, append(slices.Clone(path), t.ID)...)
@@ -159,7 +159,7 @@ func (m *mirror) withTasks(text []byte, path []string, list *splice.JSON, tasks 
 }
 
 // keysOf returns where each task stands in a list or an object, by the id of its step.
-func keysOf(list *splice.JSON) map[pawl.StepID]string {
+func keysOf(list *jsonedit.Value) map[pawl.StepID]string {
 	known, seen, taken := map[pawl.StepID]string{}, map[string]bool{}, newIDs()
 	note := func(id, key string) {
 		if id != "" && !seen[id] {
@@ -168,7 +168,7 @@ func keysOf(list *splice.JSON) map[pawl.StepID]string {
 		}
 	}
 	for i, item := range list.Items {
-		e := place{JSON: item}
+		e := place{Value: item}
 		note(cmp.Or(e.first("id", "task_id"), e.text()), number(i))
 	}
 	for _, member := range list.Members {
@@ -282,12 +282,12 @@ func (m *mirror) elsewhere() map[pawl.StepID]bool {
 	if f == nil {
 		return found
 	}
-	root, err := splice.ReadJSON(f.Data)
+	root, err := jsonedit.Read(f.Data)
 	if err != nil {
 		return found
 	}
 	_, list := tasksIn(root)
-	for _, e := range (place{JSON: list}).list() {
+	for _, e := range (place{Value: list}).list() {
 		if id := e.first("id", "task_id"); id != "" && e.text("output") != "" && e.text("output") != outputOf(id) {
 			found[pawl.StepIDOf(id)] = true
 		}

@@ -9,7 +9,8 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/oneline"
+	"pawl/internal/textedit/yamledit"
 )
 
 // The types of checkpoints. The document's own first example says only checkpoint.
@@ -64,7 +65,7 @@ func (r *reader) readCheckpoint() {
 	case p.native == "":
 		r.warn(f.Path, c.root.Line, "the checkpoint has no type; it was taken for a human_verify", "")
 	case gateType(p.native) == "" && p.native != sessionDeath && p.native != failureType:
-		r.warn(f.Path, c.at("type").LineOf(), splice.Quote(p.native)+" is no type of a checkpoint; a person is asked as by human_verify", "")
+		r.warn(f.Path, c.at("type").LineOf(), oneline.Quote(p.native)+" is no type of a checkpoint; a person is asked as by human_verify", "")
 		p.native = string(pawl.HumanVerify)
 	}
 	r.named(c.text("cluster"))
@@ -110,7 +111,7 @@ func (r *reader) checkpointThreads(c record, p *checkpointRead) {
 	for _, e := range c.records("completed_threads") {
 		threads = append(threads, item(e, pawl.ItemIsDone))
 	}
-	if v := c.at("current_thread"); v != nil && v.Kind == splice.Map {
+	if v := c.at("current_thread"); v != nil && v.Kind == yamledit.Map {
 		threads = append(threads, item(c.in(v), pawl.ItemRunning))
 		p.thread = pawl.ItemID(threads[len(threads)-1].ID)
 	}
@@ -193,7 +194,7 @@ func (r *reader) partial(c record) *format.Partial {
 	if v == nil {
 		v = c.at("partial_work")
 	}
-	if v == nil || v.Kind != splice.Map {
+	if v == nil || v.Kind != yamledit.Map {
 		return nil
 	}
 	w := c.in(v)
@@ -244,7 +245,7 @@ func optionsOf(c record, at ...string) []string {
 	switch {
 	case v == nil:
 		return nil
-	case v.Kind == splice.Map:
+	case v.Kind == yamledit.Map:
 		var names []string
 		for _, p := range v.Pairs {
 			names = append(names, p.Key)

@@ -14,7 +14,9 @@ import (
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/formattest"
 	"pawl/internal/interop/format/grid"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
+	"pawl/internal/textedit/markdown"
+	"pawl/internal/textedit/yamledit"
 )
 
 // folder returns files with these contents, by path, a pair each.
@@ -413,17 +415,17 @@ func textsOf(v any) []string {
 // valuesOf returns the words of a file that must not be lost: scalars of its YAML and bullets, but for numbers, times,
 // truths, statuses that have a word of pawl's, and paths that lead outside.
 func valuesOf(file []byte) []string {
-	part, body, _, ok := splice.Front(file)
+	part, body, _, ok := markdown.Front(file)
 	var values []string
 	if ok {
-		root := splice.Scan(file, part)
-		if y, err := splice.ReadYAML(file, part); err == nil {
+		root := yamledit.Scan(file, part)
+		if y, err := yamledit.Read(file, part); err == nil {
 			root = y.Root
 		}
 		values = scalarsOf(root)
 	}
-	for _, l := range splice.Lines(body.Bytes(file)) {
-		if text, ok := splice.Bullet(l.Text); ok && !strings.HasPrefix(text, "✅") && !strings.HasPrefix(text, "⏳") && !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "block 01 needs") && !strings.HasPrefix(text, "found the old") {
+	for _, l := range textedit.Lines(body.Bytes(file)) {
+		if text, ok := markdown.Bullet(l.Text); ok && !strings.HasPrefix(text, "✅") && !strings.HasPrefix(text, "⏳") && !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "block 01 needs") && !strings.HasPrefix(text, "found the old") {
 			values = append(values, text)
 		}
 	}
@@ -433,10 +435,10 @@ func valuesOf(file []byte) []string {
 	})
 }
 
-func scalarsOf(v *splice.Value) []string {
+func scalarsOf(v *yamledit.Value) []string {
 	values := v.Texts()
 	for _, item := range v.Items {
-		if item.Kind != splice.Scalar {
+		if item.Kind != yamledit.Scalar {
 			values = append(values, scalarsOf(item)...)
 		}
 	}

@@ -8,7 +8,8 @@ import (
 
 	"pawl"
 	"pawl/internal/lazyregexp"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
+	"pawl/internal/textedit/markdown"
 )
 
 // noteField is a line "**Question:** text" of a decision or a blocker.
@@ -26,9 +27,9 @@ type note struct {
 var noteHead = lazyregexp.New(`^(?:Decision|Blocker)\s+(\d+)\s*[:—–-]?\s*(.*)$`)
 
 // notesOf reads the sections of DECISIONS.md or BLOCKERS.md.
-func notesOf(lines []splice.Line) []note {
+func notesOf(lines []textedit.Line) []note {
 	var all []note
-	for _, s := range splice.Sections(lines) {
+	for _, s := range markdown.Sections(lines) {
 		m := noteHead.FindStringSubmatch(s.Title)
 		if m == nil {
 			continue
@@ -39,7 +40,7 @@ func notesOf(lines []splice.Line) []note {
 			if f := noteField.FindStringSubmatch(l.Text); f != nil {
 				last = strings.ToLower(strings.TrimSpace(f[1]))
 				n.fields[last] = strings.TrimSpace(f[2])
-			} else if text, ok := splice.Bullet(l.Text); ok && strings.HasPrefix(last, "options") {
+			} else if text, ok := markdown.Bullet(l.Text); ok && strings.HasPrefix(last, "options") {
 				n.options = append(n.options, text)
 			} else if text := strings.TrimSpace(l.Text); last != "" && text != "" && len(n.fields[last]) < maxText {
 				n.fields[last] = strings.TrimSpace(n.fields[last] + "\n" + text)

@@ -11,7 +11,9 @@ import (
 	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/lazyregexp"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/oneline"
+	"pawl/internal/textedit/markdown"
+	"pawl/internal/textedit/yamledit"
 )
 
 // readPlans reads the plans of all blocks: those in plans first, then the copies in the folders of phases.
@@ -47,13 +49,13 @@ func (r *reader) readPlan(f *format.File, a about) {
 		return // a copy
 	}
 	b.planned, b.plan, b.Where = true, strings.TrimPrefix(string(f.Data), "\uFEFF"), f.Path
-	b.Goal = splice.Clip(b.plan, maxText)
+	b.Goal = oneline.Clip(b.plan, maxText)
 	c, body, ok := r.front(f, false)
 	if ok {
 		r.planFields(b, c)
 	}
 	lines := bodyLines(f.Data, body)
-	for _, s := range splice.Sections(lines) {
+	for _, s := range markdown.Sections(lines) {
 		if b.Name == "" && s.Level == 1 {
 			b.Name = title(s.Title)
 		}
@@ -187,7 +189,7 @@ func (r *reader) readPlanSummary(f *format.File) {
 	c, body, ok := r.front(f, false)
 	if ok {
 		r.named(c.text("cluster"))
-		if waves := c.at("wave_structure"); waves != nil && waves.Kind == splice.Map {
+		if waves := c.at("wave_structure"); waves != nil && waves.Kind == yamledit.Map {
 			for _, p := range waves.Pairs {
 				r.inWave(blockNumber(p.Key), p.Value.Texts())
 			}
@@ -197,9 +199,9 @@ func (r *reader) readPlanSummary(f *format.File) {
 		c.rest(r.out.Facts, "plan")
 	}
 	r.named(name)
-	for _, s := range splice.Sections(bodyLines(f.Data, body)) {
+	for _, s := range markdown.Sections(bodyLines(f.Data, body)) {
 		if m := waveTitle.FindStringSubmatch(s.Title); m != nil {
-			r.inWave(blockNumber(m[1]), blocksIn(splice.Join(s.Lead())))
+			r.inWave(blockNumber(m[1]), blocksIn(markdown.Join(s.Lead())))
 		}
 	}
 }

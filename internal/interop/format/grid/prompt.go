@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/oneline"
 )
 
 // prompt builds The Grid's own continuation prompt for the block to go on with.
@@ -42,13 +42,13 @@ func cmpText(text, instead string) string {
 	if strings.TrimSpace(text) == "" {
 		return instead
 	}
-	return splice.Clip(text, maxText)
+	return oneline.Clip(text, maxText)
 }
 
 // warmthText is WARMTH.md as it is; without it, what was learned elsewhere.
 func (r *reader) warmthText() string {
 	if strings.TrimSpace(r.warmth) != "" {
-		return splice.Clip(strings.TrimSpace(r.warmth), maxText)
+		return oneline.Clip(strings.TrimSpace(r.warmth), maxText)
 	}
 	var p strings.Builder
 	for _, l := range categories {
@@ -85,7 +85,7 @@ func (r *reader) completedThreads() string {
 	if rows == 0 {
 		return "None."
 	}
-	return splice.Clip(p.String(), maxText)
+	return oneline.Clip(p.String(), maxText)
 }
 
 func row(p *strings.Builder, cells ...string) {

@@ -8,7 +8,9 @@ import (
 	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/lazyregexp"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/oneline"
+	"pawl/internal/textedit"
+	"pawl/internal/textedit/markdown"
 )
 
 // The lines of a state in prose.
@@ -25,10 +27,10 @@ var (
 
 // isProse reports whether a state is written in prose: it has the heading of the position, or of the file.
 func isProse(data []byte) bool {
-	if _, _, _, fenced := splice.Front(data); fenced {
+	if _, _, _, fenced := markdown.Front(data); fenced {
 		return false
 	}
-	for _, s := range splice.Sections(splice.Lines(data)) {
+	for _, s := range markdown.Sections(textedit.Lines(data)) {
 		if strings.EqualFold(s.Title, "Current Position") || stateHead.MatchString(s.Title) {
 			return true
 		}
@@ -38,7 +40,7 @@ func isProse(data []byte) bool {
 
 // readProse reads a state in prose.
 func (r *reader) readProse(f *format.File) {
-	lines := splice.Lines(f.Data)
+	lines := textedit.Lines(f.Data)
 	phase := 0
 	for _, l := range lines {
 		if m := countLine.FindStringSubmatch(l.Text); m != nil {
@@ -47,7 +49,7 @@ func (r *reader) readProse(f *format.File) {
 			r.proseWord(f.Path, l, m[1], m[2])
 		}
 	}
-	for _, s := range splice.Sections(lines) {
+	for _, s := range markdown.Sections(lines) {
 		if m := phaseHead.FindStringSubmatch(s.Title); m != nil {
 			phase = blockNumber(m[1])
 			r.phases[phase] = m[2]
@@ -57,7 +59,7 @@ func (r *reader) readProse(f *format.File) {
 		} else if m := stateHead.FindStringSubmatch(s.Title); m != nil && m[1] != "" {
 			r.out.Name = m[1]
 		} else if strings.EqualFold(s.Title, "Notes") {
-			r.fact("state_notes", splice.Clip(splice.Join(s.Lead()), maxText))
+			r.fact("state_notes", oneline.Clip(markdown.Join(s.Lead()), maxText))
 		}
 	}
 }
@@ -77,7 +79,7 @@ func (r *reader) proseCount(m []string) {
 	}
 }
 
-func (r *reader) proseWord(file string, l splice.Line, key, text string) {
+func (r *reader) proseWord(file string, l textedit.Line, key, text string) {
 	if strings.EqualFold(text, "none") {
 		return
 	}
@@ -111,7 +113,7 @@ func (r *reader) proseWord(file string, l splice.Line, key, text string) {
 }
 
 // proseBlocks reads the bullets "- ✅ Block 01: what - COMPLETE".
-func (r *reader) proseBlocks(f *format.File, phase int, lines []splice.Line) {
+func (r *reader) proseBlocks(f *format.File, phase int, lines []textedit.Line) {
 	for _, l := range lines {
 		m := blockItem.FindStringSubmatch(l.Text)
 		if m == nil {

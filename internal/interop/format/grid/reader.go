@@ -10,7 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
 )
 
 // reader gathers what the files of one cluster say.
@@ -203,8 +203,8 @@ func firstLine(text string) string {
 }
 
 // bodyLines returns the lines of a part of a file, numbered as in the file.
-func bodyLines(data []byte, part splice.Part) []splice.Line {
-	lines := splice.Lines(data)
+func bodyLines(data []byte, part textedit.Part) []textedit.Line {
+	lines := textedit.Lines(data)
 	return lines[min(max(part.Line-1, 0), len(lines)):]
 }
 

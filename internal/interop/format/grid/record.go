@@ -9,32 +9,34 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
+	"pawl/internal/textedit/markdown"
+	"pawl/internal/textedit/yamledit"
 )
 
 // record is what a file says in YAML. What is asked for counts as understood; the rest is kept as facts.
 type record struct {
 	r    *reader
 	file string
-	root *splice.Value
-	used map[*splice.Value]bool
+	root *yamledit.Value
+	used map[*yamledit.Value]bool
 }
 
 // front reads the front matter of a file, or all of it where it is YAML without fences. ok is false where it has neither.
-func (r *reader) front(f *format.File, bare bool) (c record, body splice.Part, ok bool) {
-	part, body, closed, found := splice.Front(f.Data)
+func (r *reader) front(f *format.File, bare bool) (c record, body textedit.Part, ok bool) {
+	part, body, closed, found := markdown.Front(f.Data)
 	switch {
 	case found && !closed:
 		r.warn(f.Path, part.Line, "the front matter has no end", "add a line with three dashes behind it")
 	case !found && !bare:
-		return record{}, splice.Whole(f.Data), false
+		return record{}, textedit.Whole(f.Data), false
 	case !found:
-		part, body = splice.Whole(f.Data), splice.Part{From: len(f.Data), To: len(f.Data)}
+		part, body = textedit.Whole(f.Data), textedit.Part{From: len(f.Data), To: len(f.Data)}
 	}
-	c = record{r: r, file: f.Path, used: map[*splice.Value]bool{}}
-	y, err := splice.ReadYAML(f.Data, part)
-	if syntax, bad := errors.AsType[*splice.SyntaxError](err); bad {
-		c.root = splice.Scan(f.Data, part)
+	c = record{r: r, file: f.Path, used: map[*yamledit.Value]bool{}}
+	y, err := yamledit.Read(f.Data, part)
+	if syntax, bad := errors.AsType[*yamledit.SyntaxError](err); bad {
+		c.root = yamledit.Scan(f.Data, part)
 		r.warn(f.Path, syntax.Line, "this is not YAML ("+syntax.Why+"); it was read line by line", "put the value in quotes")
 	} else {
 		c.root = y.Root
@@ -46,7 +48,7 @@ func (r *reader) front(f *format.File, bare bool) (c record, body splice.Part, o
 }
 
 // at returns the value at a path of keys.
-func (c record) at(path ...string) *splice.Value { return c.root.Get(path...) }
+func (c record) at(path ...string) *yamledit.Value { return c.root.Get(path...) }
 
 // text returns a scalar; empty where there is none.
 func (c record) text(path ...string) string {
@@ -73,7 +75,7 @@ func (c record) number(path ...string) int {
 	v := c.at(path...)
 	text := strings.TrimSuffix(v.Says(), "%")
 	switch {
-	case v != nil && v.Kind != splice.Scalar:
+	case v != nil && v.Kind != yamledit.Scalar:
 		c.r.warn(c.file, v.Line, strings.Join(path, ".")+" is no number", "")
 		return 0
 	case text == "":
@@ -113,12 +115,12 @@ func (c record) block(path ...string) string { return blockID(c.text(path...)) }
 // records returns the maps of a list.
 func (c record) records(path ...string) []record {
 	v := c.at(path...)
-	if v == nil || v.Kind != splice.List {
+	if v == nil || v.Kind != yamledit.List {
 		return nil
 	}
 	var all []record
 	for _, item := range v.Items {
-		if item.Kind == splice.Map {
+		if item.Kind == yamledit.Map {
 			all = append(all, c.in(item))
 		}
 	}
@@ -126,25 +128,25 @@ func (c record) records(path ...string) []record {
 }
 
 // in returns a value of the record as one of its own.
-func (c record) in(v *splice.Value) record {
+func (c record) in(v *yamledit.Value) record {
 	return record{r: c.r, file: c.file, root: v, used: c.used}
 }
 
 // rest adds to facts what nobody asked for, by its path.
 func (c record) rest(facts map[string]string, prefix string) { c.keep(facts, prefix, c.root) }
 
-func (c record) keep(facts map[string]string, name string, v *splice.Value) {
+func (c record) keep(facts map[string]string, name string, v *yamledit.Value) {
 	switch {
 	case v == nil || c.used[v]:
-	case v.Kind == splice.Map:
+	case v.Kind == yamledit.Map:
 		for _, p := range v.Pairs {
 			c.keep(facts, name+"."+p.Key, p.Value)
 		}
-	case v.Kind == splice.List && len(v.Texts()) == len(v.Items):
+	case v.Kind == yamledit.List && len(v.Texts()) == len(v.Items):
 		if len(v.Items) > 0 {
 			facts[name] = strings.Join(v.Texts(), "; ")
 		}
-	case v.Kind == splice.List:
+	case v.Kind == yamledit.List:
 		for i, item := range v.Items {
 			c.keep(facts, name+"."+strconv.Itoa(i+1), item)
 		}

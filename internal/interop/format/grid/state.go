@@ -9,7 +9,9 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/oneline"
+	"pawl/internal/textedit/markdown"
+	"pawl/internal/textedit/yamledit"
 )
 
 // The shapes of STATE.md.
@@ -62,7 +64,7 @@ func (r *reader) shapeOf(f *format.File) string {
 	}
 	quiet := &reader{now: r.now}
 	c, _, ok := quiet.front(f, true)
-	_, _, _, fenced := splice.Front(f.Data)
+	_, _, _, fenced := markdown.Front(f.Data)
 	switch {
 	case !ok || c.at("status") == nil && c.at("position") == nil && c.at("cluster") == nil:
 		return ""
@@ -87,14 +89,14 @@ func (r *reader) readFields(c record) {
 	}
 	for _, key := range []string{"cluster", "session_id", "status", "created_at", "updated_at", "mode"} {
 		switch v := c.at(key); {
-		case v != nil && v.Kind != splice.Scalar:
+		case v != nil && v.Kind != yamledit.Scalar:
 			r.warn(c.file, v.Line, key+" is no text", "")
 		case c.text(key) == "" && (key == "cluster" || key == "status"):
 			r.warn(c.file, c.root.Line, "there is no "+key, "")
 		}
 	}
 	if word := r.state.native; word != "" && !statusKnown(word) {
-		r.warn(c.file, c.at("status").LineOf(), splice.Quote(word)+" is no status; it was taken for interrupted", "")
+		r.warn(c.file, c.at("status").LineOf(), oneline.Quote(word)+" is no status; it was taken for interrupted", "")
 	}
 	c.rest(r.out.Facts, "state")
 }
@@ -104,16 +106,16 @@ func (r *reader) mode(file string, line int, word string) pawl.Mode {
 	case pawl.Guided, pawl.Autopilot, pawl.HandsOn, "":
 		return mode
 	}
-	r.warn(file, line, splice.Quote(word)+" is no mode: guided, autopilot or hands_on", "")
+	r.warn(file, line, oneline.Quote(word)+" is no mode: guided, autopilot or hands_on", "")
 	return ""
 }
 
 // readPosition reads the position, which may stand at the top where the indentation was lost.
 func (r *reader) readPosition(c record) {
 	p := c
-	if inner := c.at("position"); inner != nil && inner.Kind == splice.Map {
+	if inner := c.at("position"); inner != nil && inner.Kind == yamledit.Map {
 		p = c.in(inner)
-	} else if inner != nil && (inner.Says() != "" || inner.Kind == splice.List) {
+	} else if inner != nil && (inner.Says() != "" || inner.Kind == yamledit.List) {
 		r.warn(c.file, inner.Line, "position is no map with phase, block, wave and thread", "")
 	}
 	r.out.Position = pawl.Position{
@@ -169,9 +171,9 @@ func (r *reader) readWaves() {
 		c.time("updated_at")
 		c.rest(r.out.Facts, "waves")
 	}
-	for _, s := range splice.Sections(bodyLines(f.Data, body)) {
+	for _, s := range markdown.Sections(bodyLines(f.Data, body)) {
 		if m := waveTitle.FindStringSubmatch(s.Title); m != nil {
-			r.inWave(blockNumber(m[1]), blocksIn(splice.Join(s.Lead())))
+			r.inWave(blockNumber(m[1]), blocksIn(markdown.Join(s.Lead())))
 		}
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/lazyregexp"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
+	"pawl/internal/textedit/markdown"
+	"pawl/internal/textedit/yamledit"
 )
 
 // readSummaries reads the records of blocks: in the folders of phases, in the cluster's folder and beside it.
@@ -48,7 +50,7 @@ func (r *reader) readSummary(f *format.File, a about) {
 	}
 	if why := hollow(f.Data); why != "" {
 		b.Where, b.Resume = f.Path, f.Path+" proves nothing: "+why+". Look first at what is there of the work."
-		r.warn(f.Path, max(len(splice.Lines(f.Data)), 1), "block "+b.id+" has a summary that proves nothing: "+why, "write it to its end, or remove it")
+		r.warn(f.Path, max(len(textedit.Lines(f.Data)), 1), "block "+b.id+" has a summary that proves nothing: "+why, "write it to its end, or remove it")
 		return
 	}
 	b.summary, b.Where, b.Resume = f.Path, format.Where(f.Path, 1), ""
@@ -70,7 +72,7 @@ func (r *reader) readSummary(f *format.File, a about) {
 
 // hollow returns why a summary is none: nothing is in it, or it was cut off in its front matter. Empty: it is one.
 func hollow(data []byte) string {
-	_, body, closed, found := splice.Front(data)
+	_, body, closed, found := markdown.Front(data)
 	switch {
 	case bytes.IndexFunc(data, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }) < 0:
 		return "there is nothing in it"
@@ -102,7 +104,7 @@ func stepStatus(word string, absent pawl.StepStatus) pawl.StepStatus {
 // summaryCommits reads the commits: maps with hash, message and files, or bare hashes.
 func (r *reader) summaryCommits(b *block, c record) {
 	v := c.at("commits")
-	if v == nil || v.Kind != splice.List {
+	if v == nil || v.Kind != yamledit.List {
 		return
 	}
 	for _, item := range v.Items {
@@ -191,14 +193,14 @@ func (r *reader) summaryLessons(c record) {
 var oneLiner = lazyregexp.New(`^\*\*One-liner:?\*\*:?\s*(.+)$`)
 
 // summaryBody reads what stands behind the front matter: the threads' table, what was decided, the one-liner.
-func (r *reader) summaryBody(b *block, f *format.File, body splice.Part) {
+func (r *reader) summaryBody(b *block, f *format.File, body textedit.Part) {
 	lines := bodyLines(f.Data, body)
 	for _, l := range lines {
 		if m := oneLiner.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil && b.Summary == "" {
 			b.Summary = m[1]
 		}
 	}
-	for _, s := range splice.Sections(lines) {
+	for _, s := range markdown.Sections(lines) {
 		switch words := strings.ToLower(s.Title); {
 		case s.Level == 1 && b.Name == "":
 			b.Name = title(s.Title)
@@ -214,8 +216,8 @@ func (r *reader) summaryBody(b *block, f *format.File, body splice.Part) {
 }
 
 // summaryThreads reads the table | Thread | Name | Commit | Files |.
-func (r *reader) summaryThreads(b *block, f *format.File, s splice.Section) {
-	rows := splice.Table(s.Lead())
+func (r *reader) summaryThreads(b *block, f *format.File, s markdown.Section) {
+	rows := markdown.Table(s.Lead())
 	if len(rows) == 0 {
 		return
 	}
@@ -223,7 +225,7 @@ func (r *reader) summaryThreads(b *block, f *format.File, s splice.Section) {
 	for i, name := range rows[0].Cells {
 		columns[strings.ToLower(name)] = i
 	}
-	cell := func(row splice.Row, names ...string) string {
+	cell := func(row markdown.Row, names ...string) string {
 		for _, name := range names {
 			if i, ok := columns[name]; ok && i < len(row.Cells) {
 				return strings.Trim(row.Cells[i], "` ")
@@ -295,9 +297,9 @@ func splitList(text string) []string {
 }
 
 // summaryDecisions reads the bullets "**what**: why" of a summary: what its agent decided, and no person.
-func (r *reader) summaryDecisions(s splice.Section) {
+func (r *reader) summaryDecisions(s markdown.Section) {
 	for _, l := range s.Lead() {
-		text, ok := splice.Bullet(l.Text)
+		text, ok := markdown.Bullet(l.Text)
 		if !ok || indentOf(l.Text) > 1 {
 			continue
 		}

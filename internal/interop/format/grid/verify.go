@@ -6,7 +6,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/oneline"
 )
 
 // Verify makes the document's five validations, each of which is one finding that is ok or as many as there are faults:
@@ -70,7 +70,7 @@ func (v *verifier) commits() {
 	var faults []pawl.Finding
 	for _, hash := range hashes {
 		if !hexWord.MatchString(strings.ToLower(hash)) || !v.world.Commit(hash) {
-			faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "the claimed commit " + splice.Quote(hash) + " does not exist", Where: claimed[hash]})
+			faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "the claimed commit " + oneline.Quote(hash) + " does not exist", Where: claimed[hash]})
 		}
 	}
 	v.found.Check(fmt.Sprintf("all %d claimed commits exist", len(hashes)), faults)

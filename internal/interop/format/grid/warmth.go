@@ -4,7 +4,8 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
+	"pawl/internal/textedit/markdown"
 )
 
 // category is a kind of what was learned, as The Grid names it.
@@ -63,7 +64,7 @@ func (r *reader) readWarmth(name string) {
 		}
 		c.rest(r.out.Facts, strings.ToLower(strings.TrimSuffix(name, ".md")))
 	}
-	for _, s := range splice.Sections(bodyLines(f.Data, body)) {
+	for _, s := range markdown.Sections(bodyLines(f.Data, body)) {
 		l := categoryOf(s.Title)
 		if l == nil && !warmth {
 			l = &categories[0]
@@ -72,7 +73,7 @@ func (r *reader) readWarmth(name string) {
 			continue
 		}
 		for _, line := range s.Lead() {
-			if text, ok := splice.Bullet(line.Text); ok {
+			if text, ok := markdown.Bullet(line.Text); ok {
 				r.learn(l.kind, text)
 			}
 		}
@@ -81,7 +82,7 @@ func (r *reader) readWarmth(name string) {
 
 // hasHeadings reports whether a text has headings, so that it is no bare YAML. "# .grid/WARMTH.md" is a comment there.
 func hasHeadings(data []byte) bool {
-	for _, s := range splice.Sections(splice.Lines(data)) {
+	for _, s := range markdown.Sections(textedit.Lines(data)) {
 		if s.Level > 1 {
 			return true
 		}

@@ -12,7 +12,9 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
+	"pawl/internal/textedit/markdown"
+	"pawl/internal/textedit/yamledit"
 )
 
 // part is something that is written at some moments and not at others.
@@ -166,14 +168,14 @@ func (w *writer) archived(name string) string { return "archive/" + string(w.Sta
 
 // merge writes values into a file in YAML, in front matter or bare. Where they cannot be changed in place, it archives
 // the file and writes all anew.
-func (w *writer) merge(name string, news *splice.Value, all func() []byte) {
+func (w *writer) merge(name string, news *yamledit.Value, all func() []byte) {
 	f := w.file(name)
 	if f == nil {
 		w.put(name, all())
 		return
 	}
-	if out, err := splice.MergeAround(f.Data, yamlIn(f.Data), news); err == nil {
-		if again, err := splice.MergeAround(out, yamlIn(out), news); err == nil && bytes.Equal(again, out) { // as the next write finds it
+	if out, err := yamledit.MergeAround(f.Data, yamlIn(f.Data), news); err == nil {
+		if again, err := yamledit.MergeAround(out, yamlIn(out), news); err == nil && bytes.Equal(again, out) { // as the next write finds it
 			w.put(name, out)
 			return
 		}
@@ -183,19 +185,21 @@ func (w *writer) merge(name string, news *splice.Value, all func() []byte) {
 }
 
 // yamlIn returns the part of a file that is YAML: its front matter, or all of it.
-func yamlIn(data []byte) splice.Part {
-	if part, _, _, fenced := splice.Front(data); fenced {
+func yamlIn(data []byte) textedit.Part {
+	if part, _, _, fenced := markdown.Front(data); fenced {
 		return part
 	}
-	return splice.Whole(data)
+	return textedit.Whole(data)
 }
 
 // fresh returns a new file with front matter.
-func fresh(want *splice.Value, body string) []byte {
-	return []byte("---\n" + splice.Render(want, 0) + "---\n" + body)
+func fresh(want *yamledit.Value, body string) []byte {
+	return []byte("---\n" + yamledit.Render(want, 0) + "---\n" + body)
 }
 
-func pair(key string, value *splice.Value) splice.Pair { return splice.Pair{Key: key, Value: value} }
+func pair(key string, value *yamledit.Value) yamledit.Pair {
+	return yamledit.Pair{Key: key, Value: value}
+}
 
 // stamp returns a time as The Grid writes it, always with its zone.
 func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05Z") }

@@ -9,7 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/yamledit"
 )
 
 // checkpoint keeps CHECKPOINT.md: it is there while somebody is asked, and while the run is interrupted or has failed.
@@ -53,7 +53,7 @@ type asking struct {
 	at     time.Time
 	until  time.Time
 	await  string
-	detail []splice.Pair
+	detail []yamledit.Pair
 	answer string
 	ask    string          // what is asked of a person, as the gate has it
 	gate   *pawl.GateState // nil: none asks
@@ -80,7 +80,7 @@ func (w *writer) wanted() *asking {
 		a.at = w.Checkpoint.Time
 	}
 	if w.State.Why != "" {
-		a.detail = append(a.detail, pair("reason", splice.Text(w.State.Why)))
+		a.detail = append(a.detail, pair("reason", yamledit.Text(w.State.Why)))
 	}
 	return a
 }
@@ -96,24 +96,24 @@ func (w *writer) askingGate(g *pawl.GateState) *asking {
 	a := &asking{native: string(g.Type), block: w.byStep[g.Step], at: g.Opened, until: g.Expires, await: g.Ask, ask: g.Ask, gate: g}
 	switch g.Type {
 	case pawl.HumanVerify:
-		a.detail = append(a.detail, pair("verification_instructions", splice.Text(g.Ask)))
+		a.detail = append(a.detail, pair("verification_instructions", yamledit.Text(g.Ask)))
 		if g.Expect != "" {
-			a.detail = append(a.detail, pair("expected_behavior", splice.Text(g.Expect)))
+			a.detail = append(a.detail, pair("expected_behavior", yamledit.Text(g.Expect)))
 		}
 		a.await = "User to look, and to respond 'approved' or describe issues: " + firstLine(g.Ask)
 	case pawl.DecisionFor:
-		options := splice.ListOf()
+		options := yamledit.ListOf()
 		for _, o := range g.Options {
-			options.Items = append(options.Items, splice.Text(o))
+			options.Items = append(options.Items, yamledit.Text(o))
 		}
-		a.detail = append(a.detail, pair("question", splice.Text(g.Ask)), pair("options", options))
+		a.detail = append(a.detail, pair("question", yamledit.Text(g.Ask)), pair("options", options))
 		if g.Default != "" {
-			a.detail = append(a.detail, pair("default", splice.Text(g.Default)))
+			a.detail = append(a.detail, pair("default", yamledit.Text(g.Default)))
 		}
 	case pawl.HumanAction:
-		a.detail = append(a.detail, pair("action", splice.Text(g.Ask)))
+		a.detail = append(a.detail, pair("action", yamledit.Text(g.Ask)))
 	}
-	a.detail = append(a.detail, pair("gate", splice.Text(w.mark(g))))
+	a.detail = append(a.detail, pair("gate", yamledit.Text(w.mark(g))))
 	a.answer = answerWords(g)
 	return a
 }
@@ -158,7 +158,7 @@ func (w *writer) askingBlocker() *asking {
 		a.block, a.at = cmp.Or(w.byStep[b.Step], a.block), firstKnown(b.Opened, a.at)
 		a.await = cmp.Or(b.Needs, b.Text)
 		a.ask = a.await
-		a.detail = append(a.detail, pair("action", splice.Text(b.Text)))
+		a.detail = append(a.detail, pair("action", yamledit.Text(b.Text)))
 		return a
 	}
 	a.native, a.await = string(pawl.HumanVerify), "User to review"
@@ -199,14 +199,14 @@ func (w *writer) sameCheckpoint(there record, want *asking) bool {
 }
 
 // checkpointNews returns what has changed since a checkpoint was written.
-func (w *writer) checkpointNews(there record, want *asking) *splice.Value {
-	v := splice.MapOf()
-	add := func(key string, value *splice.Value) { v.Pairs = append(v.Pairs, pair(key, value)) }
+func (w *writer) checkpointNews(there record, want *asking) *yamledit.Value {
+	v := yamledit.MapOf()
+	add := func(key string, value *yamledit.Value) { v.Pairs = append(v.Pairs, pair(key, value)) }
 	if said := there.at("user_response").Says(); want.answer != "" && !sameAnswer(want.gate, said) {
-		add("user_response", splice.Text(want.answer))
+		add("user_response", yamledit.Text(want.answer))
 	}
 	if want.native == sessionDeath && w.newer(there.at("timestamp").Says(), want.at) {
-		add("timestamp", splice.Text(stamp(want.at)))
+		add("timestamp", yamledit.Text(stamp(want.at)))
 	}
 	if want.block == nil {
 		return v
@@ -220,8 +220,8 @@ func (w *writer) checkpointNews(there record, want *asking) *splice.Value {
 		add("progress", w.progressFields(threads, done))
 	}
 	if now != nil && want.native == sessionDeath {
-		add("thread", splice.Number(now.number))
-		add("thread_name", splice.Text(now.Name))
+		add("thread", yamledit.Number(now.number))
+		add("thread_name", yamledit.Text(now.Name))
 	}
 	if there.at("completed_threads") != nil || done > 0 {
 		add("completed_threads", completedList(threads))
@@ -236,31 +236,31 @@ func (w *writer) checkpointNews(there record, want *asking) *splice.Value {
 }
 
 // checkpointFields returns all of a new checkpoint, in the document's full shape.
-func (w *writer) checkpointFields(a *asking) *splice.Value {
-	v := splice.MapOf(pair("type", splice.Word(a.native)), pair("timestamp", splice.Text(stamp(a.at))))
-	add := func(key string, value *splice.Value) { v.Pairs = append(v.Pairs, pair(key, value)) }
-	expires := splice.Nothing()
+func (w *writer) checkpointFields(a *asking) *yamledit.Value {
+	v := yamledit.MapOf(pair("type", yamledit.Word(a.native)), pair("timestamp", yamledit.Text(stamp(a.at))))
+	add := func(key string, value *yamledit.Value) { v.Pairs = append(v.Pairs, pair(key, value)) }
+	expires := yamledit.Nothing()
 	if !a.until.IsZero() {
-		expires = splice.Text(stamp(a.until))
+		expires = yamledit.Text(stamp(a.until))
 	}
 	add("expires", expires)
-	add("cluster", splice.Word(w.cluster))
+	add("cluster", yamledit.Word(w.cluster))
 	var threads []thread
 	if a.block != nil {
 		threads = w.threadsFor(a)
-		add("block", splice.Text(a.block.block))
+		add("block", yamledit.Text(a.block.block))
 		if !w.theirWaves {
-			add("wave", splice.Number(max(a.block.wave, 1)))
+			add("wave", yamledit.Number(max(a.block.wave, 1)))
 		}
 	}
 	now, done := current(threads)
 	switch {
 	case now != nil:
-		add("thread", splice.Number(now.number))
-		add("thread_name", splice.Text(now.Name))
+		add("thread", yamledit.Number(now.number))
+		add("thread_name", yamledit.Text(now.Name))
 	case a.block != nil:
-		add("thread", splice.Number(max(len(threads), 1)))
-		add("thread_name", splice.Text(a.block.name()))
+		add("thread", yamledit.Number(max(len(threads), 1)))
+		add("thread_name", yamledit.Text(a.block.name()))
 	}
 	add("progress", w.progressFields(threads, done))
 	add("completed_threads", completedList(threads))
@@ -269,13 +269,13 @@ func (w *writer) checkpointFields(a *asking) *splice.Value {
 		add("pending_threads", pendingList(threads, now))
 	}
 	if len(a.detail) > 0 {
-		add("checkpoint_details", splice.MapOf(a.detail...))
+		add("checkpoint_details", yamledit.MapOf(a.detail...))
 	}
 	if a.await != "" {
-		add("awaiting", splice.Text(a.await))
+		add("awaiting", yamledit.Text(a.await))
 	}
 	if a.answer != "" {
-		add("user_response", splice.Text(a.answer))
+		add("user_response", yamledit.Text(a.answer))
 	}
 	if warmth := w.warmthFields(); len(warmth.Pairs) > 0 {
 		add("warmth", warmth)
@@ -295,7 +295,7 @@ func (w *writer) threadsFor(a *asking) []thread {
 	return append(threads, thread{Item: item, number: next})
 }
 
-func (w *writer) progressFields(threads []thread, done int) *splice.Value {
+func (w *writer) progressFields(threads []thread, done int) *yamledit.Value {
 	total, complete := len(threads), 0
 	if total > 0 {
 		total = max(total, threads[total-1].number)
@@ -305,63 +305,63 @@ func (w *writer) progressFields(threads []thread, done int) *splice.Value {
 			complete++
 		}
 	}
-	return splice.MapOf(
-		pair("blocks_complete", splice.Number(complete)), pair("blocks_total", splice.Number(len(w.works))),
-		pair("threads_complete", splice.Number(done)), pair("threads_total", splice.Number(total)),
+	return yamledit.MapOf(
+		pair("blocks_complete", yamledit.Number(complete)), pair("blocks_total", yamledit.Number(len(w.works))),
+		pair("threads_complete", yamledit.Number(done)), pair("threads_total", yamledit.Number(total)),
 	)
 }
 
-func completedList(threads []thread) *splice.Value {
-	list := splice.ListOf()
+func completedList(threads []thread) *yamledit.Value {
+	list := yamledit.ListOf()
 	for _, t := range threads {
 		if t.Status != pawl.ItemIsDone {
 			continue
 		}
-		item := splice.MapOf(pair("id", splice.Text(t.ID)), pair("name", splice.Text(t.Name)))
+		item := yamledit.MapOf(pair("id", yamledit.Text(t.ID)), pair("name", yamledit.Text(t.Name)))
 		if t.Commit != "" {
-			item.Pairs = append(item.Pairs, pair("commit", splice.Text(t.Commit)))
+			item.Pairs = append(item.Pairs, pair("commit", yamledit.Text(t.Commit)))
 		}
 		if len(t.Outputs) > 0 {
 			item.Pairs = append(item.Pairs, pair("files", inlineList(t.Outputs)))
 		}
-		item.Pairs = append(item.Pairs, pair("status", splice.Word("complete")))
+		item.Pairs = append(item.Pairs, pair("status", yamledit.Word("complete")))
 		list.Items = append(list.Items, item)
 	}
 	return list
 }
 
-func pendingList(threads []thread, now *thread) *splice.Value {
-	list := splice.ListOf()
+func pendingList(threads []thread, now *thread) *yamledit.Value {
+	list := yamledit.ListOf()
 	for i := range threads {
 		if t := &threads[i]; t.Status != pawl.ItemIsDone && t != now {
-			list.Items = append(list.Items, splice.MapOf(pair("id", splice.Text(t.ID)), pair("name", splice.Text(t.Name)), pair("status", splice.Word("pending"))))
+			list.Items = append(list.Items, yamledit.MapOf(pair("id", yamledit.Text(t.ID)), pair("name", yamledit.Text(t.Name)), pair("status", yamledit.Word("pending"))))
 		}
 	}
 	return list
 }
 
 // currentThread says what was begun and not finished; what nobody knows is left out.
-func (w *writer) currentThread(k *work, now *thread) *splice.Value {
-	v := splice.MapOf(pair("id", splice.Text(k.block+".1")), pair("name", splice.Text(k.name())))
+func (w *writer) currentThread(k *work, now *thread) *yamledit.Value {
+	v := yamledit.MapOf(pair("id", yamledit.Text(k.block+".1")), pair("name", yamledit.Text(k.name())))
 	if now != nil {
-		v = splice.MapOf(pair("id", splice.Text(now.ID)), pair("name", splice.Text(now.Name)))
+		v = yamledit.MapOf(pair("id", yamledit.Text(now.ID)), pair("name", yamledit.Text(now.Name)))
 	}
 	status := "pending"
 	if k.begun() || now != nil && now.Status == pawl.ItemRunning {
 		status = "in_progress"
 	}
-	v.Pairs = append(v.Pairs, pair("status", splice.Word(status)))
-	work := splice.MapOf()
+	v.Pairs = append(v.Pairs, pair("status", yamledit.Word(status)))
+	work := yamledit.MapOf()
 	var p *format.Partial
 	if w.Partial != nil {
 		p = w.Partial(k.ID)
 	}
 	if p != nil {
 		work.Pairs = append(work.Pairs, pair("files_created", inlineList(p.Created)), pair("files_modified", inlineList(p.Modified)),
-			pair("staged_changes", splice.Truth(p.Staged)))
+			pair("staged_changes", yamledit.Truth(p.Staged)))
 	}
 	if last := w.lastAction(k, p); last != "" {
-		work.Pairs = append(work.Pairs, pair("last_action", splice.Text(last)))
+		work.Pairs = append(work.Pairs, pair("last_action", yamledit.Text(last)))
 	}
 	if len(work.Pairs) > 0 {
 		v.Pairs = append(v.Pairs, pair("partial_work", work))
@@ -379,11 +379,11 @@ func (w *writer) lastAction(k *work, p *format.Partial) string {
 	return ""
 }
 
-func inlineList(texts []string) *splice.Value {
-	list := splice.ListOf()
+func inlineList(texts []string) *yamledit.Value {
+	list := yamledit.ListOf()
 	list.Inline = true
 	for _, t := range texts {
-		list.Items = append(list.Items, splice.Text(t))
+		list.Items = append(list.Items, yamledit.Text(t))
 	}
 	return list
 }

@@ -8,7 +8,9 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
+	"pawl/internal/textedit/markdown"
+	"pawl/internal/textedit/yamledit"
 )
 
 // beatLead begins the line by which pawl shows in SCRATCHPAD.md that the run is alive.
@@ -18,11 +20,11 @@ const beatLead = "<!-- pawl: alive "
 func (w *writer) notesThere(name string) ([]byte, []note) {
 	f := w.file(name)
 	if f == nil {
-		return fresh(splice.MapOf(pair("cluster", splice.Word(w.cluster))), ""), nil
+		return fresh(yamledit.MapOf(pair("cluster", yamledit.Word(w.cluster))), ""), nil
 	}
-	_, body, _, fenced := splice.Front(f.Data)
+	_, body, _, fenced := markdown.Front(f.Data)
 	if !fenced {
-		body = splice.Whole(f.Data)
+		body = textedit.Whole(f.Data)
 	}
 	return f.Data, notesOf(bodyLines(f.Data, body))
 }
@@ -90,7 +92,7 @@ func (w *writer) addNotes(name string, data []byte, text string) {
 	if text == "" {
 		return
 	}
-	text = strings.ReplaceAll(atEnd(data, text), "\n", splice.EOL(data))
+	text = strings.ReplaceAll(atEnd(data, text), "\n", textedit.EOL(data))
 	w.put(name, append(data[:len(data):len(data)], text...))
 }
 
@@ -102,7 +104,7 @@ func (w *writer) blockers() {
 		there[oneLine(n.says("description"))] = i + 1
 		last = max(last, n.number)
 	}
-	var edits []splice.Edit
+	var edits []textedit.Edit
 	text := ""
 	for _, b := range w.State.Blockers {
 		i := there[oneLine(b.Text)]
@@ -115,7 +117,7 @@ func (w *writer) blockers() {
 		}
 	}
 	if len(edits) > 0 {
-		data = splice.Apply(data, edits)
+		data = textedit.Apply(data, edits)
 		w.put("BLOCKERS.md", data)
 	}
 	w.addNotes("BLOCKERS.md", data, text)
@@ -156,15 +158,15 @@ func resolution(b pawl.Blocker) string {
 }
 
 // resolving returns the edits by which a blocker that a file has as active is resolved.
-func resolving(data []byte, n note, b pawl.Blocker) []splice.Edit {
+func resolving(data []byte, n note, b pawl.Blocker) []textedit.Edit {
 	if !strings.Contains(n.title, "ACTIVE") {
 		return nil
 	}
-	lines := splice.Lines(data)
+	lines := textedit.Lines(data)
 	head := lines[n.line-1]
 	from := head.From + strings.LastIndex(head.Text, "ACTIVE")
 	end := head.End
-	for _, s := range splice.Sections(lines[n.line-1:]) {
+	for _, s := range markdown.Sections(lines[n.line-1:]) {
 		end = s.End()
 		break
 	}
@@ -172,9 +174,9 @@ func resolving(data []byte, n note, b pawl.Blocker) []splice.Edit {
 	if data[end-1] != '\n' {
 		text = "\n" + strings.TrimSuffix(text, "\n")
 	}
-	return []splice.Edit{
+	return []textedit.Edit{
 		{From: from, To: from + len("ACTIVE"), Text: "RESOLVED"},
-		{From: end, To: end, Text: strings.ReplaceAll(text, "\n", splice.EOL(data))},
+		{From: end, To: end, Text: strings.ReplaceAll(text, "\n", textedit.EOL(data))},
 	}
 }
 
@@ -195,14 +197,14 @@ func (w *writer) scratchpad() {
 		return
 	}
 	quiet := w.Now.Sub(f.Changed) >= alive
-	for _, l := range splice.Lines(f.Data) {
+	for _, l := range textedit.Lines(f.Data) {
 		if !strings.HasPrefix(l.Text, beatLead) {
 			continue
 		}
 		said, rest, _ := strings.Cut(strings.TrimPrefix(l.Text, beatLead), ",")
 		written, _, _ := format.ParseTimeIn(said, w.Now.Location())
 		if quiet || ","+rest != at && f.Changed.Sub(written).Abs() < ownWrite {
-			w.put("SCRATCHPAD.md", splice.Apply(f.Data, []splice.Edit{{From: l.From, To: l.To, Text: text}}))
+			w.put("SCRATCHPAD.md", textedit.Apply(f.Data, []textedit.Edit{{From: l.From, To: l.To, Text: text}}))
 		}
 		return
 	}
@@ -233,7 +235,7 @@ func (w *writer) archiveScratchpad() {
 		return
 	}
 	var kept strings.Builder
-	for _, l := range splice.Lines(f.Data) {
+	for _, l := range textedit.Lines(f.Data) {
 		if !strings.HasPrefix(l.Text, beatLead) {
 			kept.Write(f.Data[l.From:l.End])
 		}

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/yamledit"
 )
 
 // plans gives every block that is to be done a plan, where it has none, with a copy in the folder of its phase, and all of them
@@ -63,36 +63,36 @@ func (w *writer) planCopy(l layout, k *work) string {
 
 // masterPlan returns the plan of all blocks: in which waves they are.
 func (w *writer) masterPlan() []byte {
-	waves := splice.MapOf()
+	waves := yamledit.MapOf()
 	for n := 1; n <= w.waveAll; n++ {
-		blocks := splice.ListOf()
+		blocks := yamledit.ListOf()
 		blocks.Inline = true
 		for _, k := range w.works {
 			if k.wave == n && k.phase > 0 {
-				blocks.Items = append(blocks.Items, splice.Text(k.block))
+				blocks.Items = append(blocks.Items, yamledit.Text(k.block))
 			}
 		}
 		waves.Pairs = append(waves.Pairs, pair(strconv.Itoa(n), blocks))
 	}
-	want := splice.MapOf(pair("cluster", splice.Word(w.cluster)), pair("wave_structure", waves))
+	want := yamledit.MapOf(pair("cluster", yamledit.Word(w.cluster)), pair("wave_structure", waves))
 	if w.Plan.Goal != "" {
-		want.Pairs = append(want.Pairs, pair("goal", splice.Text(oneLine(w.Plan.Goal))))
+		want.Pairs = append(want.Pairs, pair("goal", yamledit.Text(oneLine(w.Plan.Goal))))
 	}
 	return seal(fresh(want, "\n# Plan: "+oneLine(w.cluster)+"\n"))
 }
 
 func (w *writer) newPlan(k *work) []byte {
-	needs := splice.ListOf()
+	needs := yamledit.ListOf()
 	needs.Inline = true
 	for _, id := range k.Needs {
 		if before := w.byStep[id]; before != nil {
-			needs.Items = append(needs.Items, splice.Text(before.block))
+			needs.Items = append(needs.Items, yamledit.Text(before.block))
 		}
 	}
-	want := splice.MapOf(
-		pair("cluster", splice.Word(w.cluster)), pair("block", splice.Text(k.block)), pair("name", splice.Text(k.name())), pair("phase", splice.Number(k.phase)),
-		pair("wave", splice.Number(k.wave)), pair("depends_on", needs), pair("autonomous", splice.Truth(k.Gate == nil)),
-		pair("files_modified", inlineList(k.Outputs)), pair("objective", splice.Text(oneLine(cmp.Or(k.Goal, k.Name, string(k.ID))))),
+	want := yamledit.MapOf(
+		pair("cluster", yamledit.Word(w.cluster)), pair("block", yamledit.Text(k.block)), pair("name", yamledit.Text(k.name())), pair("phase", yamledit.Number(k.phase)),
+		pair("wave", yamledit.Number(k.wave)), pair("depends_on", needs), pair("autonomous", yamledit.Truth(k.Gate == nil)),
+		pair("files_modified", inlineList(k.Outputs)), pair("objective", yamledit.Text(oneLine(cmp.Or(k.Goal, k.Name, string(k.ID))))),
 	)
 	return seal(fresh(want, w.planText(k)))
 }

@@ -9,14 +9,14 @@ import (
 	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/lazyregexp"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
 )
 
 // prose changes the lines of a state in prose that say something else now.
 func (w *writer) prose(f *format.File) {
 	p := &proseWriter{writer: w, block: w.at()}
 	p.standing()
-	lines := splice.Lines(f.Data)
+	lines := textedit.Lines(f.Data)
 	for _, l := range lines {
 		text := l.Text
 		if m := countLine.FindStringSubmatchIndex(text); m != nil {
@@ -30,11 +30,11 @@ func (w *writer) prose(f *format.File) {
 			text = p.item(text, m)
 		}
 		if text != l.Text {
-			p.edits = append(p.edits, splice.Edit{From: l.From, To: l.To, Text: text})
+			p.edits = append(p.edits, textedit.Edit{From: l.From, To: l.To, Text: text})
 		}
 	}
 	if p.changed() {
-		w.put("STATE.md", splice.Apply(f.Data, p.edits))
+		w.put("STATE.md", textedit.Apply(f.Data, p.edits))
 	}
 }
 
@@ -45,7 +45,7 @@ type proseWriter struct {
 	say   string // the status
 	did   string // the last activity
 	said  string // the block that the file names
-	edits []splice.Edit
+	edits []textedit.Edit
 }
 
 // changed reports whether anything is to change but when it was looked at.

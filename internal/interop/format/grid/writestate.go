@@ -11,7 +11,7 @@ import (
 	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/lazyregexp"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/yamledit"
 )
 
 // state keeps STATE.md, in the shape that it has.
@@ -36,12 +36,12 @@ func (w *writer) state() {
 		}
 	}
 	w.merge("STATE.md", w.stateFields(there), func() []byte {
-		kept := record{root: splice.MapOf()} // what is no other than it was
+		kept := record{root: yamledit.MapOf()} // what is no other than it was
 		_, limited := w.energy()
 		for _, key := range []string{"session_id", "created_at", "energy_remaining"} {
 			if v := there.at(key); v.Says() != "" && !(limited && key == "energy_remaining") {
 				if n, err := strconv.Atoi(v.Text); err == nil && !v.Quoted {
-					v = splice.Number(n)
+					v = yamledit.Number(n)
 				}
 				kept.root.Pairs = append(kept.root.Pairs, pair(key, v))
 			}
@@ -51,7 +51,7 @@ func (w *writer) state() {
 }
 
 // joined returns a map with the values of another one in place of its own.
-func joined(v, over *splice.Value) *splice.Value {
+func joined(v, over *yamledit.Value) *yamledit.Value {
 	for i, p := range v.Pairs {
 		if o := over.Get(p.Key); o != nil {
 			v.Pairs[i].Value = o
@@ -61,37 +61,37 @@ func joined(v, over *splice.Value) *splice.Value {
 }
 
 // stateFields returns what STATE.md is to say. there is what it says.
-func (w *writer) stateFields(there record) *splice.Value {
+func (w *writer) stateFields(there record) *yamledit.Value {
 	said := func(path ...string) bool { return there.at(path...).Says() != "" }
-	want := splice.MapOf()
-	add := func(key string, v *splice.Value) { want.Pairs = append(want.Pairs, pair(key, v)) }
+	want := yamledit.MapOf()
+	add := func(key string, v *yamledit.Value) { want.Pairs = append(want.Pairs, pair(key, v)) }
 	if !said("cluster") {
-		add("cluster", splice.Word(w.cluster))
+		add("cluster", yamledit.Word(w.cluster))
 	}
 	if !said("session_id") {
-		add("session_id", splice.Text(stamp(w.created(there))+"-"+pawl.SlugOf(w.cluster)))
+		add("session_id", yamledit.Text(stamp(w.created(there))+"-"+pawl.SlugOf(w.cluster)))
 	}
 	if status := w.statusWord(); runStatus(there.at("status").Says()) != runStatus(status) || !said("status") {
-		add("status", splice.Word(status))
+		add("status", yamledit.Word(status))
 	}
 	if !said("created_at") {
-		add("created_at", splice.Text(stamp(w.created(there))))
+		add("created_at", yamledit.Text(stamp(w.created(there))))
 	}
 	if at := w.updated(); w.newer(there.at("updated_at").Says(), at) {
-		add("updated_at", splice.Text(stamp(at)))
+		add("updated_at", yamledit.Text(stamp(at)))
 	}
 	add("position", w.position(there))
 	if said, err := strconv.ParseFloat(there.at("progress_percent").Says(), 64); err != nil || said != float64(w.State.Percent(w.Plan)) {
-		add("progress_percent", splice.Number(w.State.Percent(w.Plan)))
+		add("progress_percent", yamledit.Number(w.State.Percent(w.Plan)))
 	}
 	if energy, limited := w.energy(); limited || !said("energy_remaining") {
 		if left, err := strconv.Atoi(there.at("energy_remaining").Says()); err == nil && w.State.Imported == "grid" {
 			energy = min(energy, max(left, 0)) // of what others have spent the budget knows nothing
 		}
-		add("energy_remaining", splice.Number(energy))
+		add("energy_remaining", yamledit.Number(energy))
 	}
 	if mode := cmp.Or(w.Plan.Mode, w.State.Mode); mode != "" {
-		add("mode", splice.Word(string(mode)))
+		add("mode", yamledit.Word(string(mode)))
 	}
 	add("error", w.failure())
 	add("last_checkpoint", w.lastCheckpoint(there))
@@ -154,13 +154,13 @@ func (w *writer) newer(said string, at time.Time) bool {
 }
 
 // position returns where the run is. Keys that do not hold any more are taken out.
-func (w *writer) position(there record) *splice.Value {
-	p := splice.MapOf()
+func (w *writer) position(there record) *yamledit.Value {
+	p := yamledit.MapOf()
 	add := func(key string, n int) {
 		if said := there.at("position", key).Says(); strings.HasPrefix(said, "0") && n > 0 {
-			p.Pairs = append(p.Pairs, pair(key, splice.Word(padded(n, said))))
+			p.Pairs = append(p.Pairs, pair(key, yamledit.Word(padded(n, said))))
 		} else if n > 0 {
-			p.Pairs = append(p.Pairs, pair(key, splice.Number(n)))
+			p.Pairs = append(p.Pairs, pair(key, yamledit.Number(n)))
 		}
 	}
 	k := cmp.Or(w.at(), w.lastWork())
@@ -171,7 +171,7 @@ func (w *writer) position(there record) *splice.Value {
 		add("phase", k.phase)
 		add("phase_total", len(w.Plan.Phases))
 		if said := there.at("position", "phase").Says(); blockNumber(said) != k.phase || there.at("position", "phase_name").Says() == "" {
-			p.Pairs = append(p.Pairs, pair("phase_name", splice.Text(w.Plan.Phases[k.phase-1].Name)))
+			p.Pairs = append(p.Pairs, pair("phase_name", yamledit.Text(w.Plan.Phases[k.phase-1].Name)))
 		}
 	}
 	n, total := w.blockCount(k, blockNumber(there.at("position", "phase").Says()), blockNumber(there.at("position", "block_total").Says()))
@@ -196,7 +196,7 @@ func (w *writer) position(there record) *splice.Value {
 		all = w.atLeast(there, "thread_total", all)
 	}
 	add("thread_total", all)
-	p.Pairs = append(p.Pairs, pair("thread_name", splice.Text(now.Name)))
+	p.Pairs = append(p.Pairs, pair("thread_name", yamledit.Text(now.Name)))
 	return p
 }
 
@@ -253,7 +253,7 @@ func (w *writer) energy() (int, bool) {
 }
 
 // failure returns why the run failed; nil where it did not.
-func (w *writer) failure() *splice.Value {
+func (w *writer) failure() *yamledit.Value {
 	if w.Status != pawl.StatusFailed {
 		return nil
 	}
@@ -264,16 +264,16 @@ func (w *writer) failure() *splice.Value {
 			break
 		}
 	}
-	return splice.Text(oneLine(cmp.Or(why, "it failed")))
+	return yamledit.Text(oneLine(cmp.Or(why, "it failed")))
 }
 
 // lastCheckpoint returns the path of the checkpoint that is there, else of none.
-func (w *writer) lastCheckpoint(there record) *splice.Value {
+func (w *writer) lastCheckpoint(there record) *yamledit.Value {
 	if w.file("CHECKPOINT.md") == nil {
 		return nil
 	}
 	if said := there.at("last_checkpoint").Says(); strings.HasSuffix(said, "CHECKPOINT.md") {
 		return there.at("last_checkpoint")
 	}
-	return splice.Text(".grid/CHECKPOINT.md")
+	return yamledit.Text(".grid/CHECKPOINT.md")
 }

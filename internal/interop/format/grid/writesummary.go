@@ -11,7 +11,8 @@ import (
 	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/lazyregexp"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/markdown"
+	"pawl/internal/textedit/yamledit"
 )
 
 // summaries keeps the record of every block that is complete.
@@ -118,9 +119,9 @@ func (w *writer) keepSummary(k *work, f *format.File) {
 	if stepStatus(c.at("status").Says(), pawl.Done) == pawl.Done && !again {
 		return
 	}
-	news := splice.MapOf(pair("status", splice.Word("complete")), pair("completed_at", splice.Text(stamp(k.ended(w.Now)))))
-	part, _, _, _ := splice.Front(f.Data)
-	y, err := splice.ReadYAML(f.Data, part)
+	news := yamledit.MapOf(pair("status", yamledit.Word("complete")), pair("completed_at", yamledit.Text(stamp(k.ended(w.Now)))))
+	part, _, _, _ := markdown.Front(f.Data)
+	y, err := yamledit.Read(f.Data, part)
 	if err != nil {
 		return // that it cannot be read as YAML is for whoever wrote it to mend
 	}
@@ -141,9 +142,9 @@ func slug(name string) string {
 // newSummary returns a block's record. What the journal does not know, as the lines of a file, is left out.
 func (w *writer) newSummary(k *work, lessons []pawl.Memory) []byte {
 	threads := w.threads(k)
-	want := splice.MapOf(
-		pair("cluster", splice.Word(w.cluster)), pair("block", splice.Text(k.block)), pair("status", splice.Word("complete")),
-		pair("completed_at", splice.Text(stamp(k.ended(w.Now)))), pair("commits", w.commitList(k, threads)), pair("artifacts_created", w.artifactList(k)),
+	want := yamledit.MapOf(
+		pair("cluster", yamledit.Word(w.cluster)), pair("block", yamledit.Text(k.block)), pair("status", yamledit.Word("complete")),
+		pair("completed_at", yamledit.Text(stamp(k.ended(w.Now)))), pair("commits", w.commitList(k, threads)), pair("artifacts_created", w.artifactList(k)),
 	)
 	if learned := categoryFields(lessons); len(learned.Pairs) > 0 {
 		want.Pairs = append(want.Pairs, pair("lessons_learned", learned))
@@ -153,10 +154,10 @@ func (w *writer) newSummary(k *work, lessons []pawl.Memory) []byte {
 
 // commitList names the commits of a block: those that its threads named, and those that were made while it was at work and
 // name it in their scope.
-func (w *writer) commitList(k *work, threads []thread) *splice.Value {
-	list := splice.ListOf()
+func (w *writer) commitList(k *work, threads []thread) *yamledit.Value {
+	list := yamledit.ListOf()
 	add := func(hash, message string, files []string) {
-		list.Items = append(list.Items, splice.MapOf(pair("hash", splice.Text(hash)), pair("message", splice.Text(message)), pair("files", inlineList(files))))
+		list.Items = append(list.Items, yamledit.MapOf(pair("hash", yamledit.Text(hash)), pair("message", yamledit.Text(message)), pair("files", inlineList(files))))
 	}
 	for _, t := range threads {
 		if t.Commit != "" {
@@ -186,15 +187,15 @@ func (w *writer) committed(k *work) []format.Commit {
 }
 
 // artifactList names the outputs, which pawl has seen and hashed.
-func (w *writer) artifactList(k *work) *splice.Value {
-	list := splice.ListOf()
+func (w *writer) artifactList(k *work) *yamledit.Value {
+	list := yamledit.ListOf()
 	for _, name := range slices.Sorted(maps.Keys(k.state.Outputs)) {
 		content := k.state.Outputs[name]
-		item := splice.MapOf(pair("path", splice.Text(strings.TrimPrefix(name, w.root))))
+		item := yamledit.MapOf(pair("path", yamledit.Text(strings.TrimPrefix(name, w.root))))
 		if content.Files == 0 {
-			item.Pairs = append(item.Pairs, pair("sha256", splice.Text(content.SHA256)), pair("size", splice.Number(int(content.Size))))
+			item.Pairs = append(item.Pairs, pair("sha256", yamledit.Text(content.SHA256)), pair("size", yamledit.Number(int(content.Size))))
 		}
-		item.Pairs = append(item.Pairs, pair("verified", splice.Truth(true)))
+		item.Pairs = append(item.Pairs, pair("verified", yamledit.Truth(true)))
 		list.Items = append(list.Items, item)
 	}
 	return list
@@ -225,11 +226,11 @@ func (w *writer) waves() {
 		return
 	}
 	if f := w.file("WAVE_STATUS.md"); f != nil {
-		if _, _, _, fenced := splice.Front(f.Data); !fenced {
+		if _, _, _, fenced := markdown.Front(f.Data); !fenced {
 			return // somebody keeps it in a shape of their own
 		}
 	}
-	list, complete := splice.ListOf(), 0
+	list, complete := yamledit.ListOf(), 0
 	inWave := map[int][]*work{}
 	for _, k := range w.works {
 		if k.phase > 0 {
@@ -251,14 +252,14 @@ func (w *writer) waves() {
 				skipped = append(skipped, k.block)
 			}
 		}
-		item := splice.MapOf(pair("wave", splice.Number(n)), pair("status", splice.Word(status)), pair("blocks", inlineList(blocks)), pair("skipped", nil))
+		item := yamledit.MapOf(pair("wave", yamledit.Number(n)), pair("status", yamledit.Word(status)), pair("blocks", inlineList(blocks)), pair("skipped", nil))
 		if len(skipped) > 0 {
 			item.Pairs[3].Value = inlineList(skipped)
 		}
 		list.Items = append(list.Items, item)
 	}
-	want := splice.MapOf(pair("cluster", splice.Word(w.cluster)), pair("waves_complete", splice.Number(complete)),
-		pair("wave_total", splice.Number(w.waveAll)), pair("waves", list))
+	want := yamledit.MapOf(pair("cluster", yamledit.Word(w.cluster)), pair("waves_complete", yamledit.Number(complete)),
+		pair("wave_total", yamledit.Number(w.waveAll)), pair("waves", list))
 	w.merge("WAVE_STATUS.md", want, func() []byte { return fresh(want, "\n# Wave Status\n") })
 }
 

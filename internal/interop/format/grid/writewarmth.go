@@ -10,7 +10,9 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
+	"pawl/internal/textedit/markdown"
+	"pawl/internal/textedit/yamledit"
 )
 
 // warmth keeps WARMTH.md: what was learned, each thing once, in all six categories. Once the mission is complete it goes
@@ -104,8 +106,8 @@ func (w *writer) newWarmth(name string, learned []pawl.Memory) []byte {
 	if name == "LEARNINGS.md" {
 		return []byte(b.String())
 	}
-	want := splice.MapOf(pair("cluster", splice.Word(w.cluster)), pair("accumulated_from", splice.ListOf(w.sources()...)),
-		pair("last_updated", splice.Text(stamp(w.State.Updated))))
+	want := yamledit.MapOf(pair("cluster", yamledit.Word(w.cluster)), pair("accumulated_from", yamledit.ListOf(w.sources()...)),
+		pair("last_updated", yamledit.Text(stamp(w.State.Updated))))
 	return fresh(want, b.String())
 }
 
@@ -124,11 +126,11 @@ func bulletsOf(memories []pawl.Memory, kind pawl.MemoryKind, quotes bool) string
 }
 
 // sources names the blocks that are complete, as the document names those who learned.
-func (w *writer) sources() []*splice.Value {
-	var names []*splice.Value
+func (w *writer) sources() []*yamledit.Value {
+	var names []*yamledit.Value
 	for _, k := range w.works {
 		if k.done() {
-			names = append(names, splice.Word("executor-"+k.block+" (block "+k.block+")"))
+			names = append(names, yamledit.Word("executor-"+k.block+" (block "+k.block+")"))
 		}
 	}
 	return names
@@ -136,21 +138,21 @@ func (w *writer) sources() []*splice.Value {
 
 // addBullets adds bullets at the end of their sections, and the sections that are missing.
 func (w *writer) addBullets(data []byte, learned []pawl.Memory, name string) []byte {
-	_, body, _, fenced := splice.Front(data)
+	_, body, _, fenced := markdown.Front(data)
 	if !fenced {
-		body = splice.Whole(data)
+		body = textedit.Whole(data)
 	}
-	sections := splice.Sections(bodyLines(data, body))
-	eol := splice.EOL(data)
+	sections := markdown.Sections(bodyLines(data, body))
+	eol := textedit.EOL(data)
 	quotes := bytes.Contains(data, []byte("- \"")) || !bytes.Contains(data, []byte("\n- "))
-	var edits []splice.Edit
+	var edits []textedit.Edit
 	tail := ""
 	for _, l := range categories {
 		text := bulletsOf(learned, l.kind, quotes)
 		if text == "" {
 			continue
 		}
-		at := slices.IndexFunc(sections, func(s splice.Section) bool { c := categoryOf(s.Title); return c != nil && c.kind == l.kind })
+		at := slices.IndexFunc(sections, func(s markdown.Section) bool { c := categoryOf(s.Title); return c != nil && c.kind == l.kind })
 		if at < 0 {
 			tail += "\n## " + l.title + "\n" + text
 			continue
@@ -159,15 +161,15 @@ func (w *writer) addBullets(data []byte, learned []pawl.Memory, name string) []b
 		if data[end-1] != '\n' {
 			text = "\n" + strings.TrimSuffix(text, "\n")
 		}
-		edits = append(edits, splice.Edit{From: end, To: end, Text: strings.ReplaceAll(text, "\n", eol)})
+		edits = append(edits, textedit.Edit{From: end, To: end, Text: strings.ReplaceAll(text, "\n", eol)})
 	}
 	if tail != "" {
-		edits = append(edits, splice.Edit{From: len(data), To: len(data), Text: strings.ReplaceAll(atEnd(data, tail), "\n", eol)})
+		edits = append(edits, textedit.Edit{From: len(data), To: len(data), Text: strings.ReplaceAll(atEnd(data, tail), "\n", eol)})
 	}
 	if fenced && name != "LEARNINGS.md" {
-		return w.warmthFrom(splice.Apply(data, edits))
+		return w.warmthFrom(textedit.Apply(data, edits))
 	}
-	return splice.Apply(data, edits)
+	return textedit.Apply(data, edits)
 }
 
 // atEnd returns a text so that it begins on a line of its own.
@@ -180,8 +182,8 @@ func atEnd(data []byte, text string) string {
 
 // warmthFrom names in the front matter who learned, and when.
 func (w *writer) warmthFrom(data []byte) []byte {
-	part, _, _, _ := splice.Front(data)
-	y, err := splice.ReadYAML(data, part)
+	part, _, _, _ := markdown.Front(data)
+	y, err := yamledit.Read(data, part)
 	if err != nil {
 		return data
 	}
@@ -192,10 +194,10 @@ func (w *writer) warmthFrom(data []byte) []byte {
 }
 
 // warmthHead returns the metadata of a WARMTH.md once something was added.
-func (w *writer) warmthHead(there *splice.Value) *splice.Value {
-	from := splice.ListOf()
+func (w *writer) warmthHead(there *yamledit.Value) *yamledit.Value {
+	from := yamledit.ListOf()
 	var said string
-	if old := there.Get("accumulated_from"); old != nil && old.Kind == splice.List {
+	if old := there.Get("accumulated_from"); old != nil && old.Kind == yamledit.List {
 		from.Items = slices.Clone(old.Items)
 		said = strings.Join(old.Texts(), "\n")
 	}
@@ -205,12 +207,12 @@ func (w *writer) warmthHead(there *splice.Value) *splice.Value {
 			from.Items = append(from.Items, name)
 		}
 	}
-	head := splice.MapOf()
+	head := yamledit.MapOf()
 	if len(from.Items) > 0 {
 		head.Pairs = append(head.Pairs, pair("accumulated_from", from))
 	}
 	if there.Get("last_updated") != nil {
-		head.Pairs = append(head.Pairs, pair("last_updated", splice.Text(stamp(w.State.Updated))))
+		head.Pairs = append(head.Pairs, pair("last_updated", yamledit.Text(stamp(w.State.Updated))))
 	}
 	return head
 }
@@ -218,11 +220,11 @@ func (w *writer) warmthHead(there *splice.Value) *splice.Value {
 // growLists adds to the lists of a warmth in YAML.
 func (w *writer) growLists(name string, f *format.File, learned []pawl.Memory) {
 	anew := func() []byte { return w.newWarmth(name, append(inOrder(w.known(f)), learned...)) }
-	part, _, _, fenced := splice.Front(f.Data)
+	part, _, _, fenced := markdown.Front(f.Data)
 	if !fenced {
-		part = splice.Whole(f.Data)
+		part = textedit.Whole(f.Data)
 	}
-	y, err := splice.ReadYAML(f.Data, part)
+	y, err := yamledit.Read(f.Data, part)
 	if err != nil {
 		w.archive(f, "WARMTH", time.Time{})
 		w.put(name, anew())
@@ -230,15 +232,15 @@ func (w *writer) growLists(name string, f *format.File, learned []pawl.Memory) {
 	}
 	want := w.warmthHead(y.Root)
 	for _, l := range categories {
-		list := splice.ListOf()
-		if old := y.Root.Get(l.key); old != nil && old.Kind == splice.List {
+		list := yamledit.ListOf()
+		if old := y.Root.Get(l.key); old != nil && old.Kind == yamledit.List {
 			list.Items = slices.Clone(old.Items)
 		} else if text := old.Says(); text != "" {
-			list.Items = append(list.Items, splice.Text(text))
+			list.Items = append(list.Items, yamledit.Text(text))
 		}
 		for _, m := range learned {
 			if m.Kind == l.kind {
-				list.Items = append(list.Items, splice.Text(m.Text))
+				list.Items = append(list.Items, yamledit.Text(m.Text))
 			}
 		}
 		if old := y.Root.Get(l.key); len(list.Items) > 0 || old == nil || old.Null {
@@ -254,15 +256,15 @@ func inOrder(set map[pawl.Memory]bool) []pawl.Memory {
 }
 
 // warmthFields returns all that was learned by category.
-func (w *writer) warmthFields() *splice.Value { return categoryFields(w.Memories) }
+func (w *writer) warmthFields() *yamledit.Value { return categoryFields(w.Memories) }
 
-func categoryFields(memories []pawl.Memory) *splice.Value {
-	v := splice.MapOf()
+func categoryFields(memories []pawl.Memory) *yamledit.Value {
+	v := yamledit.MapOf()
 	for _, l := range categories {
-		list := splice.ListOf()
+		list := yamledit.ListOf()
 		for _, m := range memories {
 			if m.Kind == l.kind && oneLine(m.Text) != "" {
-				list.Items = append(list.Items, splice.Text(oneLine(m.Text)))
+				list.Items = append(list.Items, yamledit.Text(oneLine(m.Text)))
 			}
 		}
 		if len(list.Items) > 0 {

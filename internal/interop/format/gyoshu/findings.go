@@ -6,7 +6,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // findings collects what is found in one file.
@@ -30,7 +30,7 @@ func (f *findings) warn(line int, format string, args ...any) {
 
 // broken says where a file stops being JSON, or what it is to be.
 func (f *findings) broken(err error) {
-	if wrong, ok := errors.AsType[*splice.JSONError](err); ok {
+	if wrong, ok := errors.AsType[*jsonedit.SyntaxError](err); ok {
 		f.bad(wrong.Line, "it is not JSON: %v", err)
 		return
 	}
@@ -50,9 +50,9 @@ type shapeError struct {
 func (e *shapeError) Error() string { return e.what }
 
 // listIn returns the list that a file has to hold under a key.
-func listIn(root *splice.JSON, key string) ([]*splice.JSON, error) {
+func listIn(root *jsonedit.Value, key string) ([]*jsonedit.Value, error) {
 	list := root.Get(key)
-	if !list.Is(splice.JSONArray) {
+	if !list.Is(jsonedit.Array) {
 		return nil, &shapeError{line: max(list.Line(), root.Line()), what: "it has no list of " + key}
 	}
 	return list.Items, nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // newFrontMatter returns the source of the cell that a notebook of pawl's begins with.
@@ -45,7 +45,7 @@ func runLines(indent string, run RunEntry) []string {
 // withRun returns a notebook whose front matter says where a run stands, line for line as it is but for that. A notebook
 // without front matter stays as it is.
 func withRun(notebook []byte, run RunEntry, now time.Time) []byte {
-	root, err := splice.ReadJSON(notebook)
+	root, err := jsonedit.Read(notebook)
 	if err != nil {
 		return notebook
 	}
@@ -56,10 +56,10 @@ func withRun(notebook []byte, run RunEntry, now time.Time) []byte {
 	}
 	next := editFront(source, run, now)
 	var value any = sourceLines(next)
-	if old.Is(splice.JSONString) {
+	if old.Is(jsonedit.String) {
 		value = next
 	}
-	changed, err := splice.SetJSON(notebook, value, "cells", "0", "source")
+	changed, err := jsonedit.Set(notebook, value, "cells", "0", "source")
 	if err != nil || next == source {
 		return notebook
 	}

@@ -11,7 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // Lock is a session's lock file: who works on a notebook, a report, a queue, or with a bridge.
@@ -25,7 +25,7 @@ type Lock struct {
 
 // ReadLock reads a lock file.
 func ReadLock(data []byte) (Lock, error) {
-	root, err := splice.ReadJSON(data)
+	root, err := jsonedit.Read(data)
 	if err != nil {
 		return Lock{}, err
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // Loop is where Gyoshu's loop stands: auto/loop-state.json.
@@ -67,11 +67,11 @@ const (
 
 // ReadLoop reads the state of a loop, with its limits where it names none.
 func ReadLoop(data []byte) (*Loop, error) {
-	root, err := splice.ReadJSON(data)
+	root, err := jsonedit.Read(data)
 	if err != nil {
 		return nil, err
 	}
-	if !root.Is(splice.JSONObject) {
+	if !root.Is(jsonedit.Object) {
 		return nil, &shapeError{line: root.Line(), what: "the state of a loop is an object"}
 	}
 	number := func(standard int64, path ...string) int64 {
@@ -162,7 +162,7 @@ func withLoop(old []byte, l Loop) []byte {
 		{[]string{"lastDecision"}, l.Decision},
 		{[]string{"nextObjective"}, l.Next},
 	} {
-		next, err := splice.SetJSON(text, f.value, f.path...)
+		next, err := jsonedit.Set(text, f.value, f.path...)
 		if err != nil { // budgets is no object: then that stays
 			continue
 		}

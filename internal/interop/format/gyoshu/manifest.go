@@ -10,7 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // Manifest is what a checkpoint's checkpoint.json says, in the order in which Gyoshu writes it. It is the commit record of
@@ -32,9 +32,9 @@ type Manifest struct {
 	Rehydration  Rehydration `json:"rehydration"`
 	SHA256       string      `json:"manifestSha256,omitempty"` // of all the rest, by Sum
 
-	sum   string          // what SHA256 should be, of a manifest that was read
-	odd   int             // how many of its problems are ways in which Gyoshu is particular, and no reason to doubt what it says
-	twins []splice.Member // whose keys come twice
+	sum   string            // what SHA256 should be, of a manifest that was read
+	odd   int               // how many of its problems are ways in which Gyoshu is particular, and no reason to doubt what it says
+	twins []jsonedit.Member // whose keys come twice
 }
 
 // Status is how a checkpoint came about.
@@ -139,12 +139,12 @@ func notNil[T any](list []T) []T {
 }
 
 // encoded returns plain data as JSON.
-func encoded(data any) *splice.JSON {
+func encoded(data any) *jsonedit.Value {
 	text, err := json.Marshal(data)
 	if err != nil {
 		panic("it is plain data: " + err.Error())
 	}
-	v, err := splice.ReadJSON(text)
+	v, err := jsonedit.Read(text)
 	if err != nil {
 		panic("what was encoded is JSON: " + err.Error())
 	}
@@ -153,9 +153,9 @@ func encoded(data any) *splice.JSON {
 
 // Sum returns the hash that a manifest has to name: that of JSON.stringify(manifest, null, 2) without the hash itself, so
 // by the order of its keys, unknown ones too, and not by its white space.
-func Sum(manifest *splice.JSON) string {
+func Sum(manifest *jsonedit.Value) string {
 	rest := *manifest
-	rest.Members = slices.DeleteFunc(slices.Clone(manifest.Members), func(m splice.Member) bool { return m.Key == "manifestSha256" })
+	rest.Members = slices.DeleteFunc(slices.Clone(manifest.Members), func(m jsonedit.Member) bool { return m.Key == "manifestSha256" })
 	sum := sha256.Sum256(rest.Stringify("  "))
 	return hex.EncodeToString(sum[:])
 }
@@ -173,12 +173,12 @@ func ReadManifest(path string, data []byte) (*Manifest, []pawl.Finding) {
 	if bytes.HasPrefix(data, mark) {
 		f.bad(1, "it begins with a byte order mark, which Gyoshu does not take")
 	}
-	root, err := splice.ReadJSON(asNode(data))
+	root, err := jsonedit.Read(asNode(data))
 	switch {
 	case err != nil:
 		f.broken(err)
 		return nil, f.list
-	case root.Kind != splice.JSONObject:
+	case root.Kind != jsonedit.Object:
 		f.bad(root.Line(), "a manifest is an object")
 		return nil, f.list
 	}
@@ -197,7 +197,7 @@ func ReadManifest(path string, data []byte) (*Manifest, []pawl.Finding) {
 	return m, f.list
 }
 
-func manifestOf(root *splice.JSON) *Manifest {
+func manifestOf(root *jsonedit.Value) *Manifest {
 	text := func(path ...string) string { return root.Get(path...).Text() }
 	count, _ := root.Get("executionCount").Int()
 	return &Manifest{
@@ -221,12 +221,12 @@ func manifestOf(root *splice.JSON) *Manifest {
 	}
 }
 
-func pythonOf(v *splice.JSON) Python {
+func pythonOf(v *jsonedit.Value) Python {
 	return Python{Path: v.Get("pythonPath").Text(), Packages: textsOf(v.Get("packages")), Platform: v.Get("platform").Text(),
 		Seeds: seedsOf(v.Get("randomSeeds"))}
 }
 
-func artifactsOf(v *splice.JSON) []Artifact {
+func artifactsOf(v *jsonedit.Value) []Artifact {
 	if v == nil {
 		return nil
 	}
@@ -238,7 +238,7 @@ func artifactsOf(v *splice.JSON) []Artifact {
 	return list
 }
 
-func textsOf(v *splice.JSON) []string {
+func textsOf(v *jsonedit.Value) []string {
 	if v == nil {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/gyoshu"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // checkers are programs that know Gyoshu's rule for a manifest's hash, in other languages.
@@ -152,11 +152,11 @@ func TestStringifyAgainstNode(t *testing.T) {
 		t.Fatalf("node spoke of %d of %d texts", len(lines), len(texts))
 	}
 	for i, line := range lines {
-		want, err := splice.ReadJSON([]byte(line))
+		want, err := jsonedit.Read([]byte(line))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := splice.ReadJSON([]byte(texts[i]))
+		got, err := jsonedit.Read([]byte(texts[i]))
 		if err != nil {
 			t.Fatalf("%s: %v", texts[i], err)
 		}

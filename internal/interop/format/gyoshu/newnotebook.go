@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // newNotebook returns a notebook with front matter and a place for the report, as Gyoshu begins one.
@@ -28,9 +28,9 @@ func newNotebook(title, goal, session string, run RunEntry) []byte {
 		[]string{"# Research Report\n", "\n", "*Report will be updated as research progresses.*\n"}}
 	text := []byte(emptyNotebook)
 	for _, cell := range []any{front, report} {
-		text = must(splice.AppendJSON(text, cell, "cells"))
+		text = must(jsonedit.Append(text, cell, "cells"))
 	}
-	return must(splice.SetJSON(text, meta{"createdAt": created, "researchSessionID": session}, "metadata", "gyoshu"))
+	return must(jsonedit.Set(text, meta{"createdAt": created, "researchSessionID": session}, "metadata", "gyoshu"))
 }
 
 // must returns a text that was changed by values that are plain data, in a notebook of our own.

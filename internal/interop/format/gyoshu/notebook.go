@@ -6,7 +6,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // Notebook is what a research's notebook says.
@@ -27,7 +27,7 @@ type Cell struct {
 	Tags    []string
 	Pointer Pointer // of a checkpoint's cell
 
-	json *splice.JSON
+	json *jsonedit.Value
 }
 
 // Pointer is the checkpoint that a cell speaks of.
@@ -42,7 +42,7 @@ const checkpointTag = "gyoshu-checkpoint"
 
 // ReadNotebook returns what a notebook says. Cells that are none are passed over.
 func ReadNotebook(data []byte) (*Notebook, error) {
-	root, err := splice.ReadJSON(data)
+	root, err := jsonedit.Read(data)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func ReadNotebook(data []byte) (*Notebook, error) {
 	}
 	n := &Notebook{}
 	for i, item := range cells {
-		if !item.Is(splice.JSONObject) {
+		if !item.Is(jsonedit.Object) {
 			continue
 		}
 		c := cellOf(item)
@@ -64,7 +64,7 @@ func ReadNotebook(data []byte) (*Notebook, error) {
 	return n, nil
 }
 
-func cellOf(v *splice.JSON) Cell {
+func cellOf(v *jsonedit.Value) Cell {
 	c := Cell{
 		ID:     v.Get("id").Text(),
 		Type:   v.Get("cell_type").Text(),
@@ -87,14 +87,14 @@ func cellOf(v *splice.JSON) Cell {
 func (c *Cell) Line() int { return c.json.Line() }
 
 // multiline returns a text that stands as one or as a list of lines.
-func multiline(v *splice.JSON) string {
-	if v.Is(splice.JSONArray) {
+func multiline(v *jsonedit.Value) string {
+	if v.Is(jsonedit.Array) {
 		return strings.Join(textsOf(v), "")
 	}
 	return v.Text()
 }
 
-func (c *Cell) readOutputs(outputs *splice.JSON) {
+func (c *Cell) readOutputs(outputs *jsonedit.Value) {
 	if outputs == nil {
 		return
 	}
@@ -111,7 +111,7 @@ func (c *Cell) readOutputs(outputs *splice.JSON) {
 }
 
 // readPointer reads which checkpoint a cell speaks of, from its metadata, else from the comment that it begins with.
-func (c *Cell) readPointer(v *splice.JSON) {
+func (c *Cell) readPointer(v *jsonedit.Value) {
 	first, _, _ := strings.Cut(c.Source, "\n")
 	comment, isComment := strings.CutPrefix(first, "# ")
 	m, ok := pawl.ParseMarker(comment, 1)
@@ -188,5 +188,5 @@ func withCell(notebook []byte, cell any) ([]byte, error) {
 	if notebook == nil {
 		notebook = []byte(emptyNotebook)
 	}
-	return splice.AppendJSON(notebook, cell, "cells")
+	return jsonedit.Append(notebook, cell, "cells")
 }

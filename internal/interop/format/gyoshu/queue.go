@@ -7,7 +7,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // Queue is the list of jobs that the workers of a run share: queue/{runId}.json.
@@ -33,7 +33,7 @@ const defaultStale = 5 * time.Minute
 
 // ReadQueue reads a queue. Jobs without an id are passed over.
 func ReadQueue(data []byte) (*Queue, error) {
-	root, err := splice.ReadJSON(data)
+	root, err := jsonedit.Read(data)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func ReadQueue(data []byte) (*Queue, error) {
 	return q, nil
 }
 
-func jobOf(v *splice.JSON) Job {
+func jobOf(v *jsonedit.Value) Job {
 	text := func(key string) string { return v.Get(key).Text() }
 	at := func(key string) time.Time {
 		at, _, _ := format.ParseTime(text(key))

@@ -6,7 +6,8 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // worker is by what name pawl claims a job.
@@ -32,7 +33,7 @@ func (m *mirror) withQueue(old []byte) []byte {
 	if err != nil {
 		return old
 	}
-	root, err := splice.ReadJSON(old)
+	root, err := jsonedit.Read(old)
 	if err != nil {
 		return old
 	}
@@ -64,11 +65,11 @@ func (m *mirror) withQueue(old []byte) []byte {
 	case q.Status != "FAILED":
 		e.word(root, "ACTIVE")
 	}
-	return splice.Apply(old, e.edits)
+	return textedit.Apply(old, e.edits)
 }
 
 // sayJob says how a job stands, and returns it so.
-func (m *mirror) sayJob(e *queueEdit, v *splice.JSON, j Job, id pawl.StepID, q *Queue) Job {
+func (m *mirror) sayJob(e *queueEdit, v *jsonedit.Value, j Job, id pawl.StepID, q *Queue) Job {
 	status := m.jobStatus(j, id)
 	if status == j.Status && status != "CLAIMED" || status == "" {
 		return j
@@ -120,10 +121,10 @@ func (m *mirror) jobStatus(j Job, id pawl.StepID) string {
 }
 
 // queueEdit gathers what is to change in a queue.
-type queueEdit struct{ edits []splice.Edit }
+type queueEdit struct{ edits []textedit.Edit }
 
 // word sets a status.
-func (e *queueEdit) word(v *splice.JSON, status string) {
+func (e *queueEdit) word(v *jsonedit.Value, status string) {
 	old := v.Get("status").Text()
 	if strings.EqualFold(old, status) {
 		return
@@ -135,9 +136,9 @@ func (e *queueEdit) word(v *splice.JSON, status string) {
 }
 
 // set sets a value that is there. What a queue does not have it is not given.
-func (e *queueEdit) set(v *splice.JSON, key, text string) {
+func (e *queueEdit) set(v *jsonedit.Value, key, text string) {
 	if old := v.Get(key); old != nil {
-		e.edits = append(e.edits, splice.Edit{From: old.From, To: old.To, Text: text})
+		e.edits = append(e.edits, textedit.Edit{From: old.From, To: old.To, Text: text})
 	}
 }
 

@@ -7,14 +7,14 @@ import (
 	"strconv"
 	"strings"
 
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // rule is what must hold of the value at a path, "*" standing for each element of an array.
 type rule struct {
 	path     []string
 	optional bool
-	wrong    func(v *splice.JSON) string // what is wrong with it, "" for nothing
+	wrong    func(v *jsonedit.Value) string // what is wrong with it, "" for nothing
 }
 
 // manifestRules are Gyoshu's own. They hold for what it loads; keys that they do not name may be there.
@@ -48,14 +48,14 @@ var manifestRules = []rule{
 
 // check finds what is wrong with the values at the rule's path. What a value should be in may be missing itself: then it
 // is told of the whole path.
-func (r rule) check(f *findings, root *splice.JSON) {
+func (r rule) check(f *findings, root *jsonedit.Value) {
 	star := slices.Index(r.path, "*")
 	if star < 0 {
 		r.look(f, root, r.path)
 		return
 	}
 	list := root.Get(r.path[:star]...)
-	if !list.Is(splice.JSONArray) {
+	if !list.Is(jsonedit.Array) {
 		return // another rule says so
 	}
 	for i := range list.Items {
@@ -65,7 +65,7 @@ func (r rule) check(f *findings, root *splice.JSON) {
 	}
 }
 
-func (r rule) look(f *findings, root *splice.JSON, path []string) {
+func (r rule) look(f *findings, root *jsonedit.Value, path []string) {
 	v, name := root.Get(path...), strings.Join(path, ".")
 	if v == nil {
 		if !r.optional {
@@ -79,7 +79,7 @@ func (r rule) look(f *findings, root *splice.JSON, path []string) {
 }
 
 // nearest returns the line of what a missing value should be in.
-func nearest(root *splice.JSON, path []string) int {
+func nearest(root *jsonedit.Value, path []string) int {
 	for n := len(path) - 1; n > 0; n-- {
 		if v := root.Get(path[:n]...); v != nil {
 			return v.Line()
@@ -88,14 +88,14 @@ func nearest(root *splice.JSON, path []string) int {
 	return root.Line()
 }
 
-func text(v *splice.JSON) string {
-	if v.Kind != splice.JSONString {
+func text(v *jsonedit.Value) string {
+	if v.Kind != jsonedit.String {
 		return "it is no text"
 	}
 	return ""
 }
 
-func filled(v *splice.JSON) string {
+func filled(v *jsonedit.Value) string {
 	if wrong := text(v); wrong != "" {
 		return wrong
 	}
@@ -105,14 +105,14 @@ func filled(v *splice.JSON) string {
 	return ""
 }
 
-func array(v *splice.JSON) string {
-	if v.Kind != splice.JSONArray {
+func array(v *jsonedit.Value) string {
+	if v.Kind != jsonedit.Array {
 		return "it is no list"
 	}
 	return ""
 }
 
-func stage(v *splice.JSON) string {
+func stage(v *jsonedit.Value) string {
 	if wrong := text(v); wrong != "" {
 		return wrong
 	}
@@ -122,9 +122,9 @@ func stage(v *splice.JSON) string {
 	return ""
 }
 
-func oneOf[T ~string](words ...T) func(*splice.JSON) string {
-	return func(v *splice.JSON) string {
-		if v.Kind == splice.JSONString && slices.Contains(words, T(v.Text())) {
+func oneOf[T ~string](words ...T) func(*jsonedit.Value) string {
+	return func(v *jsonedit.Value) string {
+		if v.Kind == jsonedit.String && slices.Contains(words, T(v.Text())) {
 			return ""
 		}
 		return fmt.Sprintf("%s is none of %s", v.Raw(), listed(words))
@@ -142,7 +142,7 @@ func listed[T ~string](words []T) string {
 	return b.String()
 }
 
-func instant(v *splice.JSON) string {
+func instant(v *jsonedit.Value) string {
 	if wrong := text(v); wrong != "" {
 		return wrong
 	}
@@ -152,7 +152,7 @@ func instant(v *splice.JSON) string {
 	return ""
 }
 
-func count(v *splice.JSON) string {
+func count(v *jsonedit.Value) string {
 	f, ok := v.Float()
 	switch {
 	case !ok:
@@ -163,19 +163,19 @@ func count(v *splice.JSON) string {
 	return ""
 }
 
-func numbers(v *splice.JSON) string {
-	if v.Kind != splice.JSONObject {
+func numbers(v *jsonedit.Value) string {
+	if v.Kind != jsonedit.Object {
 		return "it is no object"
 	}
 	for _, m := range v.Members {
-		if m.Value.Kind != splice.JSONNumber {
+		if m.Value.Kind != jsonedit.Number {
 			return fmt.Sprintf("%s: it is no number", m.Key)
 		}
 	}
 	return ""
 }
 
-func hash(v *splice.JSON) string {
+func hash(v *jsonedit.Value) string {
 	if wrong := text(v); wrong != "" {
 		return wrong
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"strconv"
 
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // Seeds are the seeds of random numbers by the module that makes them, in the order in which they were named.
@@ -54,8 +54,8 @@ func (s Seeds) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func seedsOf(v *splice.JSON) Seeds {
-	if !v.Is(splice.JSONObject) {
+func seedsOf(v *jsonedit.Value) Seeds {
+	if !v.Is(jsonedit.Object) {
 		return nil
 	}
 	seeds := Seeds{}
@@ -69,7 +69,7 @@ func seedsOf(v *splice.JSON) Seeds {
 
 // number returns a number as JavaScript writes it.
 func number(f float64) string {
-	v, err := splice.ReadJSON(strconv.AppendFloat(nil, f, 'g', -1, 64))
+	v, err := jsonedit.Read(strconv.AppendFloat(nil, f, 'g', -1, 64))
 	if err != nil {
 		panic("a finite number is JSON: " + err.Error())
 	}

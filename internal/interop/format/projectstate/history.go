@@ -8,7 +8,7 @@ import (
 	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/tables/dump"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // transaction is a change of a project's row, with how it was before.
@@ -16,8 +16,8 @@ type transaction struct {
 	*dump.Row
 	id, change string
 	at         time.Time
-	payload    *splice.JSON
-	before     *splice.JSON
+	payload    *jsonedit.Value
+	before     *jsonedit.Value
 }
 
 // history is what is recorded of a project's changes.
@@ -54,9 +54,9 @@ func (r *reader) history(e *entry) history {
 }
 
 // object returns a text as JSON, nil where it is none.
-func object(written string) *splice.JSON {
-	v, err := splice.ReadJSON([]byte(written))
-	if err != nil || !v.Is(splice.JSONObject) {
+func object(written string) *jsonedit.Value {
+	v, err := jsonedit.Read([]byte(written))
+	if err != nil || !v.Is(jsonedit.Object) {
 		return nil
 	}
 	return v
@@ -64,7 +64,7 @@ func object(written string) *splice.JSON {
 
 // stateAt returns how the row was at a time: as it was before the first change after it, nil for as it is now. The
 // program takes the state before the last change up to then, which is one too old.
-func (h history) stateAt(at time.Time) *splice.JSON {
+func (h history) stateAt(at time.Time) *jsonedit.Value {
 	for _, t := range h.transactions {
 		if t.at.After(at) {
 			return t.before
@@ -91,9 +91,9 @@ func (r *reader) saved(out *format.Reading, e *entry) {
 	slices.SortStableFunc(out.Saved, func(a, b format.Checkpoint) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID)) })
 }
 
-func nameIn(state *splice.JSON, keys ...string) string {
+func nameIn(state *jsonedit.Value, keys ...string) string {
 	for _, key := range keys {
-		if v := state.Get(key); v.Is(splice.JSONString) {
+		if v := state.Get(key); v.Is(jsonedit.String) {
 			return v.Text()
 		}
 	}

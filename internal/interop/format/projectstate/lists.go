@@ -8,7 +8,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/tables/dump"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // lists returns the tasks that are completed and pending, as JSON. Those that are there stay where they stand, also tasks
@@ -41,14 +41,14 @@ func (w *writer) list(column string, with, without []string) string {
 			with = w.asTheirs(with, names(v))
 		}
 	}
-	v, err := splice.ReadJSON([]byte(there))
-	if err != nil || !v.Is(splice.JSONArray) || len(v.Items) == 0 {
+	v, err := jsonedit.Read([]byte(there))
+	if err != nil || !v.Is(jsonedit.Array) || len(v.Items) == 0 {
 		return spaced(with)
 	}
 	out := []byte(there)
 	for i, item := range slices.Backward(v.Items) {
 		if name := nameOf(item); slices.Contains(without, name) {
-			if out, err = splice.RemoveJSON(out, strconv.Itoa(i)); err != nil {
+			if out, err = jsonedit.Remove(out, strconv.Itoa(i)); err != nil {
 				return there
 			}
 		}
@@ -58,9 +58,9 @@ func (w *writer) list(column string, with, without []string) string {
 		if slices.Contains(have, name) {
 			continue
 		}
-		if left, err := splice.ReadJSON(out); err != nil || len(left.Items) == 0 {
+		if left, err := jsonedit.Read(out); err != nil || len(left.Items) == 0 {
 			out = []byte(spaced([]string{name}))
-		} else if out, err = splice.AppendJSON(out, name); err != nil {
+		} else if out, err = jsonedit.Append(out, name); err != nil {
 			return there
 		}
 	}
@@ -77,9 +77,9 @@ func (w *writer) asTheirs(with, have []string) []string {
 }
 
 // listThere returns a list that the row has, in a column of its own or in its metadata.
-func (w *writer) listThere(column string) *splice.JSON {
+func (w *writer) listThere(column string) *jsonedit.Value {
 	if v, own := w.entry.Get(column); own {
-		list, err := splice.ReadJSON([]byte(v.Text))
+		list, err := jsonedit.Read([]byte(v.Text))
 		if err != nil {
 			return nil
 		}
@@ -150,14 +150,14 @@ type members struct{ text []byte }
 
 // set sets what stands at a path, unless something else than an object is in its way.
 func (m *members) set(value any, path ...string) {
-	if v, err := splice.ReadJSON(m.text); err != nil || len(v.Members) == 0 {
+	if v, err := jsonedit.Read(m.text); err != nil || len(v.Members) == 0 {
 		for i := len(path) - 1; i >= 0; i-- {
 			value = map[string]any{path[i]: value}
 		}
 		m.text = []byte(spaced(value))
 		return
 	}
-	if out, err := splice.SetJSON(m.text, value, path...); err == nil {
+	if out, err := jsonedit.Set(m.text, value, path...); err == nil {
 		m.text = out
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/tables/dump"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // source is a file with its tables.
@@ -31,7 +31,7 @@ type entry struct {
 	id                 int // of the row, where rows are counted
 	updated, created   time.Time
 	completed, pending []string
-	meta               *splice.JSON
+	meta               *jsonedit.Value
 }
 
 func (e *entry) where() string {
@@ -181,9 +181,9 @@ func (r *reader) entry(s *source, row *dump.Row) *entry {
 	e.id, _ = strconv.Atoi(text(row, "id")) // where it is no number there is none
 	e.updated = r.time(e, row, "last_updated", "updated_at")
 	e.created = r.time(e, row, "created_at")
-	e.meta = r.json(e, "metadata", splice.JSONObject)
-	e.completed = names(cmp.Or(r.json(e, "completed_tasks", splice.JSONArray), e.meta.Get("completed_tasks")))
-	e.pending = names(cmp.Or(r.json(e, "pending_tasks", splice.JSONArray), e.meta.Get("pending_tasks")))
+	e.meta = r.json(e, "metadata", jsonedit.Object)
+	e.completed = names(cmp.Or(r.json(e, "completed_tasks", jsonedit.Array), e.meta.Get("completed_tasks")))
+	e.pending = names(cmp.Or(r.json(e, "pending_tasks", jsonedit.Array), e.meta.Get("pending_tasks")))
 	return e
 }
 
@@ -224,17 +224,17 @@ func (r *reader) time(e *entry, row *dump.Row, columns ...string) time.Time {
 }
 
 // json reads a column in JSON, nil where it is empty or something else.
-func (r *reader) json(e *entry, column string, want splice.JSONKind) *splice.JSON {
+func (r *reader) json(e *entry, column string, want jsonedit.Kind) *jsonedit.Value {
 	written := text(e.Row, column)
 	if strings.TrimSpace(written) == "" {
 		return nil
 	}
-	v, err := splice.ReadJSON([]byte(written))
+	v, err := jsonedit.Read([]byte(written))
 	switch {
 	case err != nil:
 		r.bad(e.where(), "%s is no JSON: %v", column, err)
 		return nil
-	case v.Is(splice.JSONNull):
+	case v.Is(jsonedit.Null):
 		return nil
 	case !v.Is(want):
 		r.warn(e.where(), "%s is not what was expected: %s", column, clip(written, 40))
@@ -244,7 +244,7 @@ func (r *reader) json(e *entry, column string, want splice.JSONKind) *splice.JSO
 }
 
 // names returns the ids in a list, of texts, numbers or objects that have an id.
-func names(list *splice.JSON) []string {
+func names(list *jsonedit.Value) []string {
 	if list == nil {
 		return nil
 	}
@@ -257,15 +257,15 @@ func names(list *splice.JSON) []string {
 	return ids
 }
 
-func nameOf(item *splice.JSON) string {
+func nameOf(item *jsonedit.Value) string {
 	switch item.Kind {
-	case splice.JSONString:
+	case jsonedit.String:
 		return item.Text()
-	case splice.JSONNumber:
+	case jsonedit.Number:
 		return string(item.Raw())
-	case splice.JSONObject:
+	case jsonedit.Object:
 		for _, key := range []string{"id", "task_id", "name"} {
-			if v := item.Get(key); v.Is(splice.JSONString) || v.Is(splice.JSONNumber) {
+			if v := item.Get(key); v.Is(jsonedit.String) || v.Is(jsonedit.Number) {
 				return nameOf(v)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"pawl"
 	"pawl/internal/doubt"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // stillAtIt is how long after its last sign of life a project may still be at work.
@@ -102,13 +102,13 @@ func (e *entry) finished() bool { return slices.Contains(e.completed, e.task) }
 // skipped returns the tasks that stand in no list, because they were skipped.
 func (e *entry) skipped() []string {
 	results := e.meta.Get("task_results")
-	if !results.Is(splice.JSONObject) {
+	if !results.Is(jsonedit.Object) {
 		return nil
 	}
 	var ids []string
 	for _, m := range results.Members {
 		said := m.Value.Get("outcome")
-		if said.Is(splice.JSONString) && word(said.Text()) == "skipped" && m.Key != e.task && !slices.Contains(e.pending, m.Key) {
+		if said.Is(jsonedit.String) && word(said.Text()) == "skipped" && m.Key != e.task && !slices.Contains(e.pending, m.Key) {
 			ids = append(ids, m.Key)
 		}
 	}
@@ -118,7 +118,7 @@ func (e *entry) skipped() []string {
 // ofTask returns what metadata has of a task.
 func (e *entry) ofTask(path ...string) string {
 	v := e.meta.Get(path...)
-	if v.Is(splice.JSONString) {
+	if v.Is(jsonedit.String) {
 		return v.Text()
 	}
 	return ""
@@ -252,7 +252,7 @@ func (r *reader) facts(out *format.Reading, e *entry) {
 	for _, m := range e.meta.Members {
 		if v := m.Value; !slices.Contains([]string{"task_results", "task_owners", "completed_tasks", "pending_tasks"}, m.Key) {
 			said := string(v.Raw())
-			if v.Is(splice.JSONString) {
+			if v.Is(jsonedit.String) {
 				said = v.Text()
 			}
 			out.Facts["metadata "+clip(m.Key, 60)] = clip(said, 200)

@@ -13,7 +13,7 @@ import (
 	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/tables/dump"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // json returns the row as the program keeps it in its history, "" where there is no row.
@@ -45,7 +45,7 @@ func jsonOf(c dump.Cell) string {
 	case c.Kind == dump.Null || c.Kind == dump.Expression:
 		return "null"
 	case slices.Contains([]string{"completed_tasks", "pending_tasks", "metadata"}, c.Column):
-		if _, err := splice.ReadJSON([]byte(c.Text)); err == nil {
+		if _, err := jsonedit.Read([]byte(c.Text)); err == nil {
 			return c.Text
 		}
 	case isTime(c.Column):

@@ -7,7 +7,7 @@ import (
 	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/tables/dump"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // ancient is how long after its last sign of life a project at work is asked about.
@@ -107,7 +107,7 @@ func (r *reader) verifyRollbacks(e *entry) {
 	h := r.history(e)
 	for i, t := range h.transactions {
 		v := t.payload.Get("restore_at")
-		if t.change != "rollback_state" || !v.Is(splice.JSONString) {
+		if t.change != "rollback_state" || !v.Is(jsonedit.String) {
 			continue
 		}
 		at, _, ok := format.ParseTime(v.Text())
@@ -126,7 +126,7 @@ func (r *reader) verifyRollbacks(e *entry) {
 }
 
 // sameState compares two states of a row, but for when they were written.
-func sameState(a, b *splice.JSON) bool {
+func sameState(a, b *jsonedit.Value) bool {
 	for _, m := range a.Members {
 		if m.Key != "last_updated" && m.Key != "updated_at" && !m.Value.Same(b.Get(m.Key)) {
 			return false

@@ -11,7 +11,8 @@ import (
 
 	"pawl/internal/interop/format"
 	"pawl/internal/lazyregexp"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/oneline"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // checkpoint is what was read of a task's checkpoint. Anything may be missing in it.
@@ -67,22 +68,22 @@ func unreadAt(name string) *checkpoint {
 // readCheckpoint reads a checkpoint. One that is no JSON is read line by line, and not believed that it is complete.
 func (r *reader) readCheckpoint(f *format.File) *checkpoint {
 	c := checkpointAt(f.Path)
-	root, err := splice.ReadJSON(f.Data)
+	root, err := jsonedit.Read(f.Data)
 	switch {
 	case err != nil:
 		c.broken = true
 		line := 0
-		if wrong, ok := errors.AsType[*splice.JSONError](err); ok {
+		if wrong, ok := errors.AsType[*jsonedit.SyntaxError](err); ok {
 			line = wrong.Line
 		}
 		r.bad(f.Path, line, "it is not JSON: "+err.Error()+"; what it says line by line was read", "mend it, or have its task begun again")
 		root = mended(f.Data).root
-	case !root.Is(splice.JSONObject):
+	case !root.Is(jsonedit.Object):
 		c.broken = true
 		r.bad(f.Path, root.Line(), "a checkpoint is an object", "")
 		return c
 	}
-	rec := record{r: r, file: f.Path, v: root, used: map[*splice.JSON]bool{}}
+	rec := record{r: r, file: f.Path, v: root, used: map[*jsonedit.Value]bool{}}
 	rec.twice()
 	c.readWho(rec)
 	c.readTimes(rec)
@@ -98,7 +99,7 @@ var member = lazyregexp.New(`(?m)^[ \t]*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*")[ 
 // mended returns an editor of what can be read of a text that is no JSON: what is whole of it, and what its lines say behind
 // that of the checkpoint itself.
 func mended(data []byte) *editor {
-	whole, rest := splice.Torn(data)
+	whole, rest := jsonedit.Torn(data)
 	e := edit(whole)
 	if e == nil {
 		e = edit([]byte("{}\n"))
@@ -119,7 +120,7 @@ var itsOwn = []string{
 
 // scanLines returns as an object what lines of a text say that is no JSON: of keys that are there more than once the first
 // counts, since what is inside of something else comes later.
-func scanLines(data []byte) *splice.JSON {
+func scanLines(data []byte) *jsonedit.Value {
 	var members []string
 	seen := map[string]bool{}
 	for _, m := range member.FindAllSubmatch(data, -1) {
@@ -128,9 +129,9 @@ func scanLines(data []byte) *splice.JSON {
 			members = append(members, key+":"+string(m[2]))
 		}
 	}
-	v, err := splice.ReadJSON([]byte("{" + strings.ToValidUTF8(strings.Join(members, ","), "\uFFFD") + "}"))
+	v, err := jsonedit.Read([]byte("{" + strings.ToValidUTF8(strings.Join(members, ","), "\uFFFD") + "}"))
 	if err != nil {
-		v, _ = splice.ReadJSON([]byte("{}")) // cannot be: each of them was looked at
+		v, _ = jsonedit.Read([]byte("{}")) // cannot be: each of them was looked at
 	}
 	return v
 }
@@ -143,7 +144,7 @@ func (c *checkpoint) readWho(rec record) {
 		lies       *string
 	}{{"agent", agent, &c.agent}, {"task_id", task, &c.task}} {
 		if is.says != "" && *is.lies != "" && is.says != *is.lies {
-			rec.warn(rec.at(is.what), fmt.Sprintf("%s is %s, and its file's name says %s", is.what, splice.Quote(is.says), splice.Quote(*is.lies)), "")
+			rec.warn(rec.at(is.what), fmt.Sprintf("%s is %s, and its file's name says %s", is.what, oneline.Quote(is.says), oneline.Quote(*is.lies)), "")
 			c.facts[is.what] = is.says
 		}
 		*is.lies = cmp.Or(*is.lies, is.says)
@@ -151,7 +152,7 @@ func (c *checkpoint) readWho(rec record) {
 	c.id, c.agentName, c.title = rec.text("checkpoint_id"), rec.text("agent_name"), rec.text("task_title")
 	c.native, c.line = rec.text("status"), rec.at("status").Line()
 	if meaning(c.native) == unknown {
-		rec.warn(rec.at("status"), "nobody knows the status "+splice.Quote(c.native)+"; it is taken for not complete", "use in_progress, complete or blocked")
+		rec.warn(rec.at("status"), "nobody knows the status "+oneline.Quote(c.native)+"; it is taken for not complete", "use in_progress, complete or blocked")
 	}
 }
 
@@ -174,7 +175,7 @@ func (c *checkpoint) readWork(rec record) {
 	c.failed, _ = rec.number("subtasks", "failed")
 	for _, item := range rec.list("subtasks", "items") {
 		s := subtask{id: item.text("id"), native: item.text("status"), output: item.text("output"), line: item.v.Line()}
-		if item.v.Kind != splice.JSONObject { // a bare name
+		if item.v.Kind != jsonedit.Object { // a bare name
 			s.id = scalar(item.v)
 			rec.used[item.v] = true
 		}
@@ -190,24 +191,24 @@ func (c *checkpoint) readWork(rec record) {
 }
 
 func (c *checkpoint) readQuality(rec record) {
-	if v := rec.at("acceptance_criteria_met"); v.Is(splice.JSONObject) {
+	if v := rec.at("acceptance_criteria_met"); v.Is(jsonedit.Object) {
 		for _, m := range v.Members {
 			met := rec.truth("acceptance_criteria_met", m.Key)
 			c.criteria[m.Key] = met != nil && *met
 		}
 	}
-	if v := rec.at("review_scores"); v.Is(splice.JSONObject) {
+	if v := rec.at("review_scores"); v.Is(jsonedit.Object) {
 		for _, m := range v.Members {
 			if n, ok := rec.number("review_scores", m.Key); ok {
 				c.scores[m.Key] = n
-			} else if m.Value.Is(splice.JSONNull) {
+			} else if m.Value.Is(jsonedit.Null) {
 				c.unscored = append(c.unscored, m.Key)
 			}
 		}
 	}
 	for _, e := range rec.list("errors") {
 		f := fault{kind: e.text("type"), message: e.text("message"), at: e.time("timestamp")}
-		if e.v.Is(splice.JSONString) {
+		if e.v.Is(jsonedit.String) {
 			f.message = scalar(e.v)
 			rec.used[e.v] = true
 		}

@@ -4,30 +4,30 @@ import (
 	"time"
 
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // editor changes a text in JSON where it does not say what it is to say.
 type editor struct {
 	text    []byte
-	root    *splice.JSON
+	root    *jsonedit.Value
 	made    bool // there was nothing before
 	changed bool
 }
 
 // edit returns an editor of a text, nil where it is no object in JSON.
 func edit(text []byte) *editor {
-	root, err := splice.ReadJSON(text)
-	if err != nil || !root.Is(splice.JSONObject) {
+	root, err := jsonedit.Read(text)
+	if err != nil || !root.Is(jsonedit.Object) {
 		return nil
 	}
 	return &editor{text: text, root: root}
 }
 
 // at returns the value at a path; nil where there is none or null.
-func (e *editor) at(path ...string) *splice.JSON {
+func (e *editor) at(path ...string) *jsonedit.Value {
 	v := e.root.Get(path...)
-	if v.Is(splice.JSONNull) {
+	if v.Is(jsonedit.Null) {
 		return nil
 	}
 	return v
@@ -47,7 +47,7 @@ func (e *editor) number(path ...string) int {
 
 // set has the value at a path be this. What cannot have it, since it would be in something that is no object, stays.
 func (e *editor) set(value any, path ...string) {
-	e.take(splice.SetJSON(e.text, value, path...))
+	e.take(jsonedit.Set(e.text, value, path...))
 }
 
 // fill sets what is not there in a text that was there before only if it says something.
@@ -57,11 +57,11 @@ func (e *editor) fill(value any, says bool, path ...string) {
 	}
 }
 
-func (e *editor) remove(path ...string) { e.take(splice.RemoveJSON(e.text, path...)) }
+func (e *editor) remove(path ...string) { e.take(jsonedit.Remove(e.text, path...)) }
 
 func (e *editor) append(value any, path ...string) {
-	if e.at(path...).Is(splice.JSONArray) {
-		e.take(splice.AppendJSON(e.text, value, path...))
+	if e.at(path...).Is(jsonedit.Array) {
+		e.take(jsonedit.Append(e.text, value, path...))
 		return
 	}
 	e.set([]any{value}, path...)
@@ -71,7 +71,7 @@ func (e *editor) take(next []byte, err error) {
 	if err != nil || string(next) == string(e.text) {
 		return
 	}
-	if root, err := splice.ReadJSON(next); err == nil {
+	if root, err := jsonedit.Read(next); err == nil {
 		e.text, e.root, e.changed = next, root, true
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/oneline"
 )
 
 // judge makes a step of each job.
@@ -48,7 +48,7 @@ func (r *reader) needs(j *job, ids map[string]pawl.StepID) []pawl.StepID {
 		id, ok := ids[task]
 		switch {
 		case !ok:
-			r.warn(r.registry(), j.entry.line, fmt.Sprintf("task %s depends on %s, which is nowhere", j.task, splice.Quote(task)), "")
+			r.warn(r.registry(), j.entry.line, fmt.Sprintf("task %s depends on %s, which is nowhere", j.task, oneline.Quote(task)), "")
 		case id != j.id && !slices.Contains(needs, id):
 			needs = append(needs, id)
 		}
@@ -259,7 +259,7 @@ func (r *reader) items(j *job) []format.Item {
 			}
 		}
 		if item.Status == pawl.ItemIsDone && r.world.Exists != nil && slices.ContainsFunc(item.Outputs, func(name string) bool { return !r.world.Exists(name) }) {
-			r.warn(j.point.file, s.line, fmt.Sprintf("subtask %s is said to be complete, and its output is not there: %s", splice.Quote(s.id), item.Outputs[0]), "it is to be done again")
+			r.warn(j.point.file, s.line, fmt.Sprintf("subtask %s is said to be complete, and its output is not there: %s", oneline.Quote(s.id), item.Outputs[0]), "it is to be done again")
 			item.Status = pawl.ItemPending
 		}
 		items = append(items, item)

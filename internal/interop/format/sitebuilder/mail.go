@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/oneline"
 )
 
 // longAsked is how long people may take before they are asked again.
@@ -34,7 +34,7 @@ func (r *reader) escalated() {
 // blocks reports whether a task's own checkpoint says already what it waits for.
 func (r *reader) blocks(id pawl.StepID, text string) bool {
 	return slices.ContainsFunc(r.out.Blockers, func(b pawl.Blocker) bool {
-		return b.Step == id && splice.Clip(oneLine(strings.TrimPrefix(text, "FAILED: ")), 200) == splice.Clip(oneLine(b.Text), 200)
+		return b.Step == id && oneline.Clip(oneLine(strings.TrimPrefix(text, "FAILED: ")), 200) == oneline.Clip(oneLine(b.Text), 200)
 	})
 }
 

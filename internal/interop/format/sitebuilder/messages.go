@@ -9,7 +9,9 @@ import (
 
 	"pawl/internal/interop/format"
 	"pawl/internal/lazyregexp"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/oneline"
+	"pawl/internal/textedit"
+	"pawl/internal/textedit/markdown"
 )
 
 // message is one of an inbox, an outbox or the broadcasts.
@@ -36,7 +38,7 @@ type escalation struct {
 	needs string
 	line  int
 
-	statusLine splice.Line // of its status
+	statusLine textedit.Line // of its status
 }
 
 var (
@@ -65,8 +67,8 @@ func (r *reader) readMessages() {
 func (r *reader) messagesIn(f *format.File) []message {
 	var all []message
 	within := false // a message
-	for _, s := range splice.Sections(splice.Lines(f.Data)) {
-		lead := splice.Join(s.Lead())
+	for _, s := range markdown.Sections(textedit.Lines(f.Data)) {
+		lead := markdown.Join(s.Lead())
 		switch {
 		case messageTitle.MatchString(s.Title):
 			m := message{id: s.Title, file: f.Path, line: s.Line.Number}
@@ -81,7 +83,7 @@ func (r *reader) messagesIn(f *format.File) []message {
 			last.subject = cmp.Or(last.subject, oneLine(lead))
 		case within && strings.EqualFold(s.Title, "Body"):
 			last := &all[len(all)-1]
-			last.body = cmp.Or(last.body, splice.Clip(oneLine(lead), maxText))
+			last.body = cmp.Or(last.body, oneline.Clip(oneLine(lead), maxText))
 		}
 	}
 	return all
@@ -117,7 +119,7 @@ func agentIn(text string) string {
 // progressLines returns what an outbox says of tasks, by task, the last word on each.
 func progressLines(data []byte) map[string]progressLine {
 	said := map[string]progressLine{}
-	for _, l := range splice.Lines(data) {
+	for _, l := range textedit.Lines(data) {
 		if m := progressText.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil {
 			said[m[1]] = progressLine{task: m[1], percent: m[2], line: l.Number}
 		}
@@ -127,13 +129,13 @@ func progressLines(data []byte) map[string]progressLine {
 
 // readEscalations reads what is asked of people: its fields stand in a table, or in lines of their own.
 func (r *reader) readEscalations(f *format.File) {
-	for _, s := range splice.Sections(splice.Lines(f.Data)) {
+	for _, s := range markdown.Sections(textedit.Lines(f.Data)) {
 		m := escapeTitle.FindStringSubmatch(strings.Trim(s.Title, "* "))
 		if m == nil {
 			continue
 		}
 		e := escalation{id: m[1], title: strings.ToValidUTF8(m[2], "\uFFFD"), line: s.Line.Number}
-		for _, row := range splice.Table(s.Lead()) {
+		for _, row := range markdown.Table(s.Lead()) {
 			if len(row.Cells) > 1 {
 				r.readAsked(&e, f.Path, strings.Trim(row.Cells[0], "* "), strings.ToValidUTF8(row.Cells[1], "\uFFFD"), row.Line)
 			}
@@ -148,7 +150,7 @@ func (r *reader) readEscalations(f *format.File) {
 	}
 }
 
-func (r *reader) readAsked(e *escalation, file, key, value string, line splice.Line) {
+func (r *reader) readAsked(e *escalation, file, key, value string, line textedit.Line) {
 	switch key {
 	case "Status":
 		e.native, e.statusLine = strings.ToLower(value), line
@@ -170,8 +172,8 @@ func tasksIn(text string) []string {
 }
 
 // below returns the lines behind "**Key**:", up to an empty one.
-func below(lines []splice.Line, name string) string {
-	at := slices.IndexFunc(lines, func(l splice.Line) bool { key, _, ok := field(l.Text); return ok && key == name })
+func below(lines []textedit.Line, name string) string {
+	at := slices.IndexFunc(lines, func(l textedit.Line) bool { key, _, ok := field(l.Text); return ok && key == name })
 	if at < 0 {
 		return ""
 	}
@@ -179,7 +181,7 @@ func below(lines []splice.Line, name string) string {
 	for end < len(lines) && strings.TrimSpace(lines[end].Text) != "" {
 		end++
 	}
-	return splice.Clip(oneLine(splice.Join(lines[at+1:end])), maxText)
+	return oneline.Clip(oneLine(markdown.Join(lines[at+1:end])), maxText)
 }
 
 // open reports whether a message waits for its reader.

@@ -10,7 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/oneline"
 )
 
 // reader gathers what the files of one team say.
@@ -211,13 +211,13 @@ func (r *reader) time(file string, line int, text string) time.Time {
 	at, zoned, _ := format.ParseTime(text)
 	switch {
 	case at.IsZero():
-		r.warn(file, line, "this is no time: "+splice.Quote(text), "write it as "+stamp(r.now))
+		r.warn(file, line, "this is no time: "+oneline.Quote(text), "write it as "+stamp(r.now))
 		return at
 	case !zoned && len(strings.TrimSpace(text)) > len(time.DateOnly):
-		r.warn(file, line, splice.Quote(text)+" has no time zone; it was taken for UTC", "write it as "+stamp(at))
+		r.warn(file, line, oneline.Quote(text)+" has no time zone; it was taken for UTC", "write it as "+stamp(at))
 	}
 	if at.After(r.now.Add(skew)) {
-		r.warn(file, line, splice.Quote(text)+" lies in the future; it says nothing about how old this is", "")
+		r.warn(file, line, oneline.Quote(text)+" lies in the future; it says nothing about how old this is", "")
 	}
 	return at
 }
@@ -225,7 +225,7 @@ func (r *reader) time(file string, line int, text string) time.Time {
 // fact keeps what a file says of something that pawl has no word for.
 func (r *reader) fact(name, text string) {
 	if text != "" {
-		r.out.Facts[name] = splice.Clip(text, maxText)
+		r.out.Facts[name] = oneline.Clip(text, maxText)
 	}
 }
 

@@ -7,21 +7,22 @@ import (
 	"time"
 
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/oneline"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // record is an object of a checkpoint. What is asked for counts as understood; the rest is kept as facts.
 type record struct {
 	r    *reader
 	file string
-	v    *splice.JSON
-	used map[*splice.JSON]bool
+	v    *jsonedit.Value
+	used map[*jsonedit.Value]bool
 }
 
 // at returns the value at a path of keys, which counts as understood; nil where there is none or null.
-func (c record) at(path ...string) *splice.JSON {
+func (c record) at(path ...string) *jsonedit.Value {
 	v := c.v.Get(path...)
-	if v == nil || v.Kind == splice.JSONNull {
+	if v == nil || v.Kind == jsonedit.Null {
 		return nil
 	}
 	return v
@@ -30,7 +31,7 @@ func (c record) at(path ...string) *splice.JSON {
 // text returns a scalar as it is written, "" where there is none.
 func (c record) text(path ...string) string {
 	v := c.at(path...)
-	if v == nil || v.Kind == splice.JSONArray || v.Kind == splice.JSONObject {
+	if v == nil || v.Kind == jsonedit.Array || v.Kind == jsonedit.Object {
 		return ""
 	}
 	c.used[v] = true
@@ -38,8 +39,8 @@ func (c record) text(path ...string) string {
 }
 
 // scalar returns what a scalar says: a number or a truth as it is written, so that the id 08 of a text stays 08.
-func scalar(v *splice.JSON) string {
-	if v.Is(splice.JSONString) {
+func scalar(v *jsonedit.Value) string {
+	if v.Is(jsonedit.String) {
 		return strings.TrimSpace(strings.ToValidUTF8(v.Text(), "\uFFFD"))
 	}
 	return string(v.Raw())
@@ -57,7 +58,7 @@ func (c record) number(path ...string) (int, bool) {
 	text := strings.TrimSuffix(c.text(path...), "%")
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || n < 0 || n > most {
-		c.warn(v, fmt.Sprintf("%s is no number: %s", strings.Join(path, "."), splice.Quote(text)), "")
+		c.warn(v, fmt.Sprintf("%s is no number: %s", strings.Join(path, "."), oneline.Quote(text)), "")
 		return 0, false
 	}
 	return int(n), true
@@ -72,7 +73,7 @@ func (c record) truth(path ...string) *bool {
 	text := strings.ToLower(c.text(path...))
 	yes := text == "true" || text == "yes" || text == "1"
 	if !yes && text != "false" && text != "no" && text != "0" {
-		c.warn(v, fmt.Sprintf("%s is neither true nor false: %s", strings.Join(path, "."), splice.Quote(text)), "")
+		c.warn(v, fmt.Sprintf("%s is neither true nor false: %s", strings.Join(path, "."), oneline.Quote(text)), "")
 	}
 	return &yes
 }
@@ -93,7 +94,7 @@ func (c record) list(path ...string) []record {
 	switch {
 	case v == nil:
 		return nil
-	case v.Kind != splice.JSONArray:
+	case v.Kind != jsonedit.Array:
 		c.warn(v, strings.Join(path, ".")+" is no list", "")
 		return nil
 	}
@@ -104,7 +105,7 @@ func (c record) list(path ...string) []record {
 	return all
 }
 
-func (c record) in(v *splice.JSON) record {
+func (c record) in(v *jsonedit.Value) record {
 	return record{r: c.r, file: c.file, v: v, used: c.used}
 }
 
@@ -113,7 +114,7 @@ func (c record) paths(path ...string) []string {
 	var all []string
 	for _, item := range c.list(path...) {
 		name := scalar(item.v)
-		if item.v.Kind != splice.JSONString || name == "" {
+		if item.v.Kind != jsonedit.String || name == "" {
 			continue
 		}
 		c.used[item.v] = true
@@ -127,32 +128,32 @@ func (c record) paths(path ...string) []string {
 // rest adds to facts what nobody asked for, by its path.
 func (c record) rest(facts map[string]string) { c.keep(facts, "", c.v) }
 
-func (c record) keep(facts map[string]string, name string, v *splice.JSON) {
+func (c record) keep(facts map[string]string, name string, v *jsonedit.Value) {
 	switch {
-	case v == nil || c.used[v] || v.Kind == splice.JSONNull:
-	case v.Kind == splice.JSONObject:
+	case v == nil || c.used[v] || v.Kind == jsonedit.Null:
+	case v.Kind == jsonedit.Object:
 		for _, m := range v.Members {
 			c.keep(facts, strings.TrimPrefix(name+"."+m.Key, "."), m.Value)
 		}
-	case v.Kind == splice.JSONArray:
+	case v.Kind == jsonedit.Array:
 		for i, item := range v.Items {
 			c.keep(facts, name+"."+strconv.Itoa(i+1), item)
 		}
 	default:
 		if text := scalar(v); text != "" {
-			facts[strings.ToValidUTF8(name, "\uFFFD")] = splice.Clip(text, maxText)
+			facts[strings.ToValidUTF8(name, "\uFFFD")] = oneline.Clip(text, maxText)
 		}
 	}
 }
 
-func (c record) warn(v *splice.JSON, what, hint string) { c.r.warn(c.file, v.Line(), what, hint) }
+func (c record) warn(v *jsonedit.Value, what, hint string) { c.r.warn(c.file, v.Line(), what, hint) }
 
 // twice tells of keys that an object has more than once: the last one counts.
 func (c record) twice() {
 	seen := make(map[string]bool, len(c.v.Members))
 	for _, m := range c.v.Members {
 		if seen[m.Key] {
-			c.warn(m.Value, fmt.Sprintf("the key %s is there more than once; the last one counts", splice.Quote(m.Key)), "take the others out")
+			c.warn(m.Value, fmt.Sprintf("the key %s is there more than once; the last one counts", oneline.Quote(m.Key)), "take the others out")
 		}
 		seen[m.Key] = true
 	}

@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/oneline"
+	"pawl/internal/textedit"
+	"pawl/internal/textedit/yamledit"
 )
 
 // task is what the registry says of a task.
@@ -21,7 +23,7 @@ type task struct {
 	minimum  map[string]int
 	facts    map[string]string
 	line     int
-	part     splice.Part // its YAML
+	part     textedit.Part // its YAML
 }
 
 // readRegistry reads the blocks of YAML with an id.
@@ -37,7 +39,7 @@ func (r *reader) readRegistry() {
 			continue
 		}
 		if seen[t.id] {
-			r.warn(f.Path, t.line, "the task "+splice.Quote(t.id)+" is there more than once; the first one counts", "")
+			r.warn(f.Path, t.line, "the task "+oneline.Quote(t.id)+" is there more than once; the first one counts", "")
 			continue
 		}
 		seen[t.id] = true
@@ -46,15 +48,15 @@ func (r *reader) readRegistry() {
 }
 
 // yamlBlocks returns the code blocks of YAML in a Markdown text.
-func yamlBlocks(data []byte) []splice.Part {
-	var parts []splice.Part
+func yamlBlocks(data []byte) []textedit.Part {
+	var parts []textedit.Part
 	open := -1
-	for _, l := range splice.Lines(data) {
+	for _, l := range textedit.Lines(data) {
 		text := strings.TrimSpace(l.Text)
 		switch {
 		case open < 0 && (text == "```yaml" || text == "```yml"):
 			open = l.Number
-			parts = append(parts, splice.Part{From: l.End, To: len(data), Line: l.Number + 1})
+			parts = append(parts, textedit.Part{From: l.End, To: len(data), Line: l.Number + 1})
 		case open >= 0 && text == "```":
 			parts[len(parts)-1].To = l.From
 			open = -1
@@ -63,12 +65,12 @@ func yamlBlocks(data []byte) []splice.Part {
 	return parts
 }
 
-func (r *reader) readTask(f *format.File, part splice.Part) (*task, bool) {
-	var root *splice.Value
-	y, err := splice.ReadYAML(f.Data, part)
-	if wrong, bad := errors.AsType[*splice.SyntaxError](err); bad {
+func (r *reader) readTask(f *format.File, part textedit.Part) (*task, bool) {
+	var root *yamledit.Value
+	y, err := yamledit.Read(f.Data, part)
+	if wrong, bad := errors.AsType[*yamledit.SyntaxError](err); bad {
 		r.warn(f.Path, wrong.Line, "this is not YAML ("+wrong.Why+"); it was read line by line", "put the value in quotes")
-		root = splice.Scan(f.Data, part)
+		root = yamledit.Scan(f.Data, part)
 	} else {
 		root = y.Root
 	}
@@ -98,13 +100,13 @@ func (r *reader) readTask(f *format.File, part splice.Part) (*task, bool) {
 }
 
 // texts returns the items of a list. Of what is a map to YAML, since a colon stands in it, it returns the line that it was.
-func texts(v *splice.Value) []string {
-	if v == nil || v.Kind != splice.List {
+func texts(v *yamledit.Value) []string {
+	if v == nil || v.Kind != yamledit.List {
 		return v.Texts()
 	}
 	var all []string
 	for _, item := range v.Items {
-		if item.Kind == splice.Map && len(item.Pairs) == 1 {
+		if item.Kind == yamledit.Map && len(item.Pairs) == 1 {
 			all = append(all, strings.TrimSpace(item.Pairs[0].Key+": "+item.Pairs[0].Value.Says()))
 		} else if text := item.Says(); text != "" {
 			all = append(all, text)
@@ -113,8 +115,8 @@ func texts(v *splice.Value) []string {
 	return all
 }
 
-func (t *task) readMinimum(v *splice.Value) {
-	if v == nil || v.Kind != splice.Map {
+func (t *task) readMinimum(v *yamledit.Value) {
+	if v == nil || v.Kind != yamledit.Map {
 		return
 	}
 	for _, p := range v.Pairs {
@@ -125,7 +127,7 @@ func (t *task) readMinimum(v *splice.Value) {
 }
 
 // said returns a scalar that is not one of the words for nothing.
-func said(v *splice.Value) string {
+func said(v *yamledit.Value) string {
 	switch text := v.Says(); strings.ToLower(text) {
 	case "none", "null", "-", "—":
 		return ""

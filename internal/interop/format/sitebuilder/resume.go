@@ -11,7 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/oneline"
 )
 
 // goal says what a job is about: all of it, or where it says that it is complete only what is not.
@@ -106,8 +106,8 @@ func (c *checkpoint) describe(facts map[string]string) {
 		facts[name] = text
 	}
 	for name, text := range map[string]string{
-		"checkpoint_id": c.id, "agent_name": c.agentName, "last_processed": c.last, "next_to_process": c.next, "notes": splice.Clip(c.notes, maxText),
-		"reviews_open": strings.Join(c.unscored, ", "), "resume_instructions": splice.Clip(c.instructions, maxText),
+		"checkpoint_id": c.id, "agent_name": c.agentName, "last_processed": c.last, "next_to_process": c.next, "notes": oneline.Clip(c.notes, maxText),
+		"reviews_open": strings.Join(c.unscored, ", "), "resume_instructions": oneline.Clip(c.instructions, maxText),
 	} {
 		if text != "" {
 			facts[name] = text
@@ -132,7 +132,7 @@ func (c *checkpoint) describe(facts map[string]string) {
 		if !f.at.IsZero() {
 			text += " (" + stamp(f.at) + ")"
 		}
-		facts["error."+strconv.Itoa(i+1)] = splice.Clip(text, maxText)
+		facts["error."+strconv.Itoa(i+1)] = oneline.Clip(text, maxText)
 	}
 }
 
@@ -307,7 +307,7 @@ func (r *reader) ask(j *job) {
 	case j.forbids():
 		what += " says that it is not to be resumed"
 		if text := oneLine(j.point.instructions); text != "" {
-			what += " (" + splice.Clip(text, maxText) + ")"
+			what += " (" + oneline.Clip(text, maxText) + ")"
 		}
 		what += ". Is it gone on with all the same?"
 	default:

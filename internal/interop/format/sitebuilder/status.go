@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
+	"pawl/internal/textedit/markdown"
 )
 
 // board is what STATUS.md says, as far as it is in one of the shapes that are known.
@@ -76,7 +77,7 @@ func (r *reader) readStatus() {
 	if f == nil {
 		return
 	}
-	lines := splice.Lines(f.Data)
+	lines := textedit.Lines(f.Data)
 	for _, l := range lines {
 		if strings.HasPrefix(l.Text, "## ") {
 			break
@@ -88,14 +89,14 @@ func (r *reader) readStatus() {
 			}
 		}
 	}
-	for _, s := range splice.Sections(lines) {
+	for _, s := range markdown.Sections(lines) {
 		switch strings.ToLower(s.Title) {
 		case "active agents":
-			r.readAgents(f.Path, splice.Table(s.Lead()))
+			r.readAgents(f.Path, markdown.Table(s.Lead()))
 		case "stream progress":
-			r.readStreams(splice.Table(s.Lead()))
+			r.readStreams(markdown.Table(s.Lead()))
 		case "active checkpoints":
-			r.readOwners(splice.Table(s.Lead()))
+			r.readOwners(markdown.Table(s.Lead()))
 		}
 	}
 }
@@ -115,7 +116,7 @@ func field(text string) (key, value string, ok bool) {
 	return strings.ToValidUTF8(strings.TrimSpace(key), "\uFFFD"), value, ok && colon && key != ""
 }
 
-func (r *reader) readAgents(file string, rows []splice.Row) {
+func (r *reader) readAgents(file string, rows []markdown.Row) {
 	column := columnsOf(rows)
 	for _, row := range rows[min(1, len(rows)):] {
 		a := agentRow{name: column.cell(row, "agent"), native: column.cell(row, "status"), task: column.cell(row, "current task"), line: row.Line.Number}
@@ -130,7 +131,7 @@ func (r *reader) readAgents(file string, rows []splice.Row) {
 	}
 }
 
-func (r *reader) readStreams(rows []splice.Row) {
+func (r *reader) readStreams(rows []markdown.Row) {
 	column := columnsOf(rows)
 	for _, row := range rows[min(1, len(rows)):] {
 		s := streamRow{name: strings.Trim(column.cell(row, "stream"), "* "), native: column.cell(row, "status"), line: row.Line.Number}
@@ -149,7 +150,7 @@ func (r *reader) readStreams(rows []splice.Row) {
 }
 
 // readOwners reads whose each task is, where that is an agent's name as a file's name has it.
-func (r *reader) readOwners(rows []splice.Row) {
+func (r *reader) readOwners(rows []markdown.Row) {
 	column := columnsOf(rows)
 	for _, row := range rows[min(1, len(rows)):] {
 		j := job{agent: column.cell(row, "agent"), task: column.cell(row, "task")}
@@ -172,7 +173,7 @@ func (b *board) owned(id pawl.StepID) *job {
 // columns are the places of a table's titles, in lower case.
 type columns map[string]int
 
-func columnsOf(rows []splice.Row) columns {
+func columnsOf(rows []markdown.Row) columns {
 	c := columns{}
 	if len(rows) > 0 {
 		for i, title := range rows[0].Cells {
@@ -183,7 +184,7 @@ func columnsOf(rows []splice.Row) columns {
 }
 
 // cell returns what a row says in a column; a dash says nothing.
-func (c columns) cell(row splice.Row, title string) string {
+func (c columns) cell(row markdown.Row, title string) string {
 	i, ok := c[title]
 	if !ok || i >= len(row.Cells) {
 		return ""

@@ -7,7 +7,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/oneline"
 )
 
 // Verify checks all checkpoints by the document's rules, and what else speaks of their tasks: every fault, and what was
@@ -112,7 +112,7 @@ func (v *verifier) times(c *checkpoint) {
 		}
 	}
 	if c.id != "" && !c.started.IsZero() && !strings.HasSuffix(c.id, c.started.Format("-20060102-150405")) {
-		v.fault(pawl.Warn, c, "", "the id %s does not end with the time of its beginning", splice.Quote(c.id))
+		v.fault(pawl.Warn, c, "", "the id %s does not end with the time of its beginning", oneline.Quote(c.id))
 	}
 }
 
@@ -131,7 +131,7 @@ func (v *verifier) board() {
 		is, known := standing[row.agent()]
 		if says := meaning(row.native); known && says == complete && is != complete {
 			v.found.Find(pawl.Finding{Level: pawl.Warn, Where: format.Where(v.reader.status(), row.line),
-				What: fmt.Sprintf("STATUS.md says that %s is %s, and its checkpoints say %s", row.agent(), splice.Quote(row.native), is)})
+				What: fmt.Sprintf("STATUS.md says that %s is %s, and its checkpoints say %s", row.agent(), oneline.Quote(row.native), is)})
 		}
 	}
 }

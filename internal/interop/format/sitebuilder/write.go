@@ -10,7 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
 )
 
 // Write returns the files that differ from how they are to be: first the checkpoints, each with its archive behind it, then
@@ -73,7 +73,7 @@ func newWriter(files format.Files, v format.View) *writer {
 	for i := range files {
 		w.there[files[i].Path] = &files[i]
 		if strings.HasPrefix(files[i].Path, w.base) && strings.HasSuffix(files[i].Path, ".md") {
-			w.eol = splice.EOL(files[i].Data)
+			w.eol = textedit.EOL(files[i].Data)
 		}
 	}
 	w.reader = newReader(files, format.World{Now: v.Now})

@@ -12,7 +12,7 @@ import (
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/formattest"
 	"pawl/internal/interop/format/sitebuilder"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
 )
 
 // TestNothingChangedWritesNothing: a run that was imported, and has done nothing yet, leaves every byte as it is.
@@ -303,7 +303,7 @@ func (s *teller) escalations(t *testing.T) {
 	t.Helper()
 	const name = "messages/human-escalations.md"
 	esc := func(text string) string {
-		return strings.ReplaceAll(text, "\n", splice.EOL(s.files.Find(base+name).Data))
+		return strings.ReplaceAll(text, "\n", textedit.EOL(s.files.Find(base+name).Data))
 	}
 	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)},
 		pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Blocked, Why: "blocked", Blockers: []string{"no | network"}})

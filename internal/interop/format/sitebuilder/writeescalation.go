@@ -10,7 +10,8 @@ import (
 
 	"pawl"
 	"pawl/internal/lazyregexp"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/oneline"
+	"pawl/internal/textedit"
 )
 
 // appeal is what a person is asked for, so that a task can go on.
@@ -31,7 +32,7 @@ func (w *writer) escalate() {
 		w.reader.readEscalations(f)
 	}
 	said := w.reader.asked
-	var edits []splice.Edit
+	var edits []textedit.Edit
 	var more strings.Builder
 	last := 0
 	for _, k := range w.works {
@@ -65,7 +66,7 @@ func (w *writer) escalate() {
 		}
 	}
 	if len(edits) > 0 {
-		w.put(name, splice.Apply(w.data(name), edits))
+		w.put(name, textedit.Apply(w.data(name), edits))
 	}
 	if more.Len() > 0 {
 		w.below(name, "ACTIVE ESCALATIONS", "# Human Escalations\n", strings.TrimSuffix(more.String(), "\n"))
@@ -99,7 +100,7 @@ var theirs = lazyregexp.New(`^ESC-\d+: `)
 func (w *writer) appeals(k *work) []appeal {
 	var all []appeal
 	add := func(text, priority, action string, at time.Time) {
-		all = append(all, appeal{title: splice.Clip(oneLine(text), 200), priority: priority, action: oneLine(action), at: at.Truncate(time.Second)})
+		all = append(all, appeal{title: oneline.Clip(oneLine(text), 200), priority: priority, action: oneLine(action), at: at.Truncate(time.Second)})
 	}
 	for _, g := range w.State.OpenGates() {
 		if g.Step == k.ID {
@@ -142,9 +143,9 @@ func (a appeal) entry(number int, task string) string {
 }
 
 // resolve returns the edit by which an escalation is resolved.
-func (e escalation) resolve() splice.Edit {
+func (e escalation) resolve() textedit.Edit {
 	if from, to, ok := cellAt(e.statusLine, 1); ok {
-		return splice.Edit{From: from, To: to, Text: "RESOLVED"}
+		return textedit.Edit{From: from, To: to, Text: "RESOLVED"}
 	}
-	return splice.Edit{From: e.statusLine.From, To: e.statusLine.To, Text: "**Status**: RESOLVED"}
+	return textedit.Edit{From: e.statusLine.From, To: e.statusLine.To, Text: "**Status**: RESOLVED"}
 }

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
+	"pawl/internal/textedit/markdown"
 )
 
 // say posts in an agent's outbox how far its task is, and when it is complete or blocked a message, a copy of which goes to
@@ -58,13 +59,13 @@ func (w *writer) resolve(k *work, key letterKey) {
 	}
 	for _, name := range []string{w.message("outbox-" + k.agent), w.message("inbox-supervisor")} {
 		data := w.data(name)
-		for _, s := range splice.Sections(splice.Lines(data)) {
+		for _, s := range markdown.Sections(textedit.Lines(data)) {
 			if s.Title != id {
 				continue
 			}
 			for _, l := range s.Lead() {
 				if key, value, ok := field(l.Text); ok && key == "Status" && value == "pending" {
-					w.put(name, splice.Apply(data, []splice.Edit{{From: l.From, To: l.To, Text: "**Status**: resolved"}}))
+					w.put(name, textedit.Apply(data, []textedit.Edit{{From: l.From, To: l.To, Text: "**Status**: resolved"}}))
 				}
 			}
 		}
@@ -148,7 +149,7 @@ func (w *writer) add(name, title, text string) {
 	if len(data) == 0 {
 		data = []byte(strings.ReplaceAll(title+"\n", "\n", w.eol))
 	}
-	w.put(name, splice.Added(data, text))
+	w.put(name, markdown.Added(data, text))
 }
 
 // letter is a message that is to be posted.
@@ -216,21 +217,21 @@ func plain(text string) string {
 // below puts what waits for somebody below its heading in a file, in place of the line that says that there is none.
 func (w *writer) below(inbox, waiting, title, text string) {
 	data := w.data(inbox)
-	for _, s := range splice.Sections(splice.Lines(data)) {
+	for _, s := range markdown.Sections(textedit.Lines(data)) {
 		if !strings.EqualFold(s.Title, waiting) {
 			continue
 		}
-		eol := splice.EOL(data)
-		edit := splice.Edit{From: s.Line.End, To: s.Line.End, Text: eol + strings.ReplaceAll(text, "\n", eol)}
+		eol := textedit.EOL(data)
+		edit := textedit.Edit{From: s.Line.End, To: s.Line.End, Text: eol + strings.ReplaceAll(text, "\n", eol)}
 		if s.Line.End == s.Line.To {
 			edit.Text = eol + edit.Text
 		}
 		for _, l := range s.Lead() {
 			if strings.HasPrefix(strings.ToLower(strings.TrimSpace(l.Text)), "*no ") {
-				edit = splice.Edit{From: l.From, To: l.End, Text: strings.ReplaceAll(text, "\n", eol)}
+				edit = textedit.Edit{From: l.From, To: l.End, Text: strings.ReplaceAll(text, "\n", eol)}
 			}
 		}
-		w.put(inbox, splice.Apply(data, []splice.Edit{edit}))
+		w.put(inbox, textedit.Apply(data, []textedit.Edit{edit}))
 		return
 	}
 	w.add(inbox, title, "---\n\n## "+waiting+"\n\n"+text)

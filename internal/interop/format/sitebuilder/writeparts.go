@@ -9,7 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // mostItems is how many subtasks a checkpoint lists. Of longer lists it has the counts.
@@ -105,7 +105,7 @@ func (w *writer) subtasks(e *editor, k *work) bool {
 	return e.at("subtasks") != nil && string(e.root.Get("subtasks").Raw()) != before
 }
 
-func entries(e *editor) []*splice.JSON {
+func entries(e *editor) []*jsonedit.Value {
 	if list := e.at("subtasks", "items"); list != nil {
 		return list.Items
 	}
@@ -162,7 +162,7 @@ func (w *writer) mark(e *editor, k *work, items []format.Item) (more int) {
 
 func markOne(e *editor, i string, item format.Item) (more int) {
 	entry := e.at("subtasks", "items", i)
-	if !entry.Is(splice.JSONObject) {
+	if !entry.Is(jsonedit.Object) {
 		return 0
 	}
 	was := meaning(e.says("subtasks", "items", i, "status")).item()
@@ -290,7 +290,7 @@ func isOurs(kind string) bool {
 // ours reports whether a checkpoint lists an error that pawl has written.
 func ours(e *editor) bool {
 	list := e.at("errors")
-	return list != nil && slices.ContainsFunc(list.Items, func(v *splice.JSON) bool { return isOurs(v.Get("type").Text()) })
+	return list != nil && slices.ContainsFunc(list.Items, func(v *jsonedit.Value) bool { return isOurs(v.Get("type").Text()) })
 }
 
 // faults returns what is wrong with a step now.

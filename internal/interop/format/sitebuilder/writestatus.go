@@ -10,7 +10,9 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
+	"pawl/internal/textedit/markdown"
+	"pawl/internal/textedit/yamledit"
 )
 
 // registry brings the status of tasks and what they took up to date.
@@ -20,41 +22,41 @@ func (w *writer) registry() {
 	if f == nil {
 		return
 	}
-	var edits []splice.Edit
+	var edits []textedit.Edit
 	for _, k := range w.works {
 		if k.entry == nil || !k.touched || k.imported || k.state.Attempts == 0 {
 			continue
 		}
 		part := k.entry.part
 		block := part.Bytes(f.Data)
-		y, err := splice.ReadYAML(block, splice.Whole(block))
+		y, err := yamledit.Read(block, textedit.Whole(block))
 		if err != nil {
 			continue // it is told when it is read
 		}
 		if next, err := y.Merge(w.entry(k, y.Root)); err == nil && !bytes.Equal(next, block) {
-			edits = append(edits, splice.Edit{From: part.From, To: part.To, Text: string(next)})
+			edits = append(edits, textedit.Edit{From: part.From, To: part.To, Text: string(next)})
 		}
 	}
-	w.put(name, splice.Apply(f.Data, edits))
+	w.put(name, textedit.Apply(f.Data, edits))
 }
 
 // entry returns what the registry is to say of a task.
-func (w *writer) entry(k *work, was *splice.Value) *splice.Value {
-	pairs := []splice.Pair{}
+func (w *writer) entry(k *work, was *yamledit.Value) *yamledit.Value {
+	pairs := []yamledit.Pair{}
 	now := k.word
 	if k.state.Status == pawl.AwaitsReview {
 		now = inReview // which only the registry has a word for
 	}
 	if meaning(was.Get("status").Says()) != now {
-		pairs = append(pairs, splice.Pair{Key: "status", Value: splice.Word(string(now))})
+		pairs = append(pairs, yamledit.Pair{Key: "status", Value: yamledit.Word(string(now))})
 	}
 	if said(was.Get("assigned_to")) == "" {
-		pairs = append(pairs, splice.Pair{Key: "assigned_to", Value: splice.Word(k.agent)})
+		pairs = append(pairs, yamledit.Pair{Key: "assigned_to", Value: yamledit.Word(k.agent)})
 	}
 	if k.word == complete && k.state.Seconds > 0 {
-		pairs = append(pairs, splice.Pair{Key: "actual_hours", Value: splice.Decimal(hours(k.state.Seconds))})
+		pairs = append(pairs, yamledit.Pair{Key: "actual_hours", Value: yamledit.Decimal(hours(k.state.Seconds))})
 	}
-	return splice.MapOf(pairs...)
+	return yamledit.MapOf(pairs...)
 }
 
 // status brings STATUS.md up to date: the rows of the run's agents, and of those that have none, and the table of checkpoints. When something in it has
@@ -102,12 +104,12 @@ func (w *writer) everybody() []*work {
 
 // withField replaces the value of a line "**Key**: value" among the first ones, where it is as expected.
 func withField(data []byte, key, value string, expected func(string) bool) []byte {
-	for _, l := range splice.Lines(data) {
+	for _, l := range textedit.Lines(data) {
 		if strings.HasPrefix(l.Text, "## ") {
 			break
 		}
 		if k, was, ok := field(l.Text); ok && k == key && was != value && (expected == nil || expected(was)) {
-			return splice.Apply(data, []splice.Edit{{From: l.From, To: l.To, Text: "**" + key + "**: " + value}})
+			return textedit.Apply(data, []textedit.Edit{{From: l.From, To: l.To, Text: "**" + key + "**: " + value}})
 		}
 	}
 	return data
@@ -208,12 +210,12 @@ func (w *writer) updated(k *work) string {
 // of theirs stays.
 func (w *writer) agentRows(data []byte) []byte {
 	standings, order := w.standings()
-	for _, s := range splice.Sections(splice.Lines(data)) {
-		rows := splice.Table(s.Lead())
+	for _, s := range markdown.Sections(textedit.Lines(data)) {
+		rows := markdown.Table(s.Lead())
 		if !strings.EqualFold(s.Title, "Active Agents") || !hasTitles(rows, "agent", "status") {
 			continue
 		}
-		var edits []splice.Edit
+		var edits []textedit.Edit
 		column := columnsOf(rows)
 		for _, row := range rows[1:] {
 			agent := ownerOf(column.cell(row, "agent"), order)
@@ -232,16 +234,16 @@ func (w *writer) agentRows(data []byte) []byte {
 				more.WriteString(column.row(len(rows[0].Cells), map[string]string{"agent": name, "status": now.status, "current task": now.task, "last checkpoint": now.last}))
 			}
 		}
-		return splice.Apply(data, append(edits, behind(data, lastLine(s, rows), more.String())))
+		return textedit.Apply(data, append(edits, behind(data, lastLine(s, rows), more.String())))
 	}
 	return data
 }
 
 // streamRows says of streams that the run has finished that they are complete.
 func (w *writer) streamRows(data []byte) []byte {
-	var edits []splice.Edit
-	for _, s := range splice.Sections(splice.Lines(data)) {
-		rows := splice.Table(s.Lead())
+	var edits []textedit.Edit
+	for _, s := range markdown.Sections(textedit.Lines(data)) {
+		rows := markdown.Table(s.Lead())
 		if !strings.EqualFold(s.Title, "Stream Progress") || !hasTitles(rows, "stream") {
 			continue
 		}
@@ -258,7 +260,7 @@ func (w *writer) streamRows(data []byte) []byte {
 			}
 		}
 	}
-	return splice.Apply(data, edits)
+	return textedit.Apply(data, edits)
 }
 
 // finished reports whether the run has finished a task.
@@ -277,7 +279,7 @@ func ownerOf(cell string, agents []string) string {
 }
 
 // hasTitles reports whether a table has these columns in front, and borders at its sides.
-func hasTitles(rows []splice.Row, titles ...string) bool {
+func hasTitles(rows []markdown.Row, titles ...string) bool {
 	if len(rows) == 0 || !strings.HasPrefix(rows[0].Line.Text, "|") || len(rows[0].Cells) < len(titles) {
 		return false
 	}
@@ -302,8 +304,8 @@ func (c columns) row(n int, values map[string]string) string {
 
 // changeRow returns the edits of a row's cells. A status that means the same stays, and so does the task of one that is
 // idle or complete.
-func changeRow(row splice.Row, column columns, now agentStanding) []splice.Edit {
-	var edits []splice.Edit
+func changeRow(row markdown.Row, column columns, now agentStanding) []textedit.Edit {
+	var edits []textedit.Edit
 	set := func(title, text string) { edits = append(edits, column.edit(row, title, text)...) }
 	was := column.cell(row, "status")
 	if meaning(was) != meaning(now.status) || strings.EqualFold(was, "Active") && now.status != "Active" { // nobody is at work
@@ -319,17 +321,17 @@ func changeRow(row splice.Row, column columns, now agentStanding) []splice.Edit 
 }
 
 // edit returns the edit, if there is one, by which a row says something in a column.
-func (c columns) edit(row splice.Row, title, text string) []splice.Edit {
+func (c columns) edit(row markdown.Row, title, text string) []textedit.Edit {
 	if i, ok := c[title]; ok && text != "" && i < len(row.Cells) && row.Cells[i] != text {
 		if from, to, ok := cellAt(row.Line, i); ok {
-			return []splice.Edit{{From: from, To: to, Text: text}}
+			return []textedit.Edit{{From: from, To: to, Text: text}}
 		}
 	}
 	return nil
 }
 
 // cellAt returns where the text of a row's cell stands in the file.
-func cellAt(l splice.Line, cell int) (from, to int, ok bool) {
+func cellAt(l textedit.Line, cell int) (from, to int, ok bool) {
 	var borders []int
 	for i := 0; i < len(l.Text); i++ {
 		switch l.Text[i] {
@@ -352,7 +354,7 @@ func cellAt(l splice.Line, cell int) (from, to int, ok bool) {
 }
 
 // lastLine returns the last line of a table: of one without rows the rule below its titles.
-func lastLine(s splice.Section, rows []splice.Row) splice.Line {
+func lastLine(s markdown.Section, rows []markdown.Row) textedit.Line {
 	last := rows[len(rows)-1].Line
 	if len(rows) == 1 {
 		for _, l := range s.Lead() {
@@ -365,13 +367,13 @@ func lastLine(s splice.Section, rows []splice.Row) splice.Line {
 }
 
 // behind returns the edit that puts lines behind one.
-func behind(data []byte, l splice.Line, text string) splice.Edit {
-	eol := splice.EOL(data)
+func behind(data []byte, l textedit.Line, text string) textedit.Edit {
+	eol := textedit.EOL(data)
 	text = strings.ReplaceAll(text, "\n", eol)
 	if text != "" && l.End == l.To { // the file ends without a line end
 		text = eol + strings.TrimSuffix(text, eol)
 	}
-	return splice.Edit{From: l.End, To: l.End, Text: text}
+	return textedit.Edit{From: l.End, To: l.End, Text: text}
 }
 
 const checkpointHead = "| Agent | Task | Progress | Last Update | Status |\n|-------|------|----------|-------------|--------|\n"
@@ -380,37 +382,37 @@ const checkpointHead = "| Agent | Task | Progress | Last Update | Status |\n|---
 // has a checkpoint. Times are
 // absolute: "2 min ago" is wrong in a minute.
 func (w *writer) checkpointTable(data []byte) []byte {
-	for _, s := range splice.Sections(splice.Lines(data)) {
+	for _, s := range markdown.Sections(textedit.Lines(data)) {
 		if !strings.EqualFold(s.Title, "Active Checkpoints") {
 			continue
 		}
-		rows := splice.Table(s.Lead())
+		rows := markdown.Table(s.Lead())
 		if len(rows) == 0 {
-			return splice.Apply(data, []splice.Edit{behind(data, s.Line, "\n"+checkpointHead+w.rows(nil))})
+			return textedit.Apply(data, []textedit.Edit{behind(data, s.Line, "\n"+checkpointHead+w.rows(nil))})
 		}
 		if !hasTitles(rows, "agent", "task", "progress", "last update", "status") {
 			return data
 		}
-		at := map[[2]string]splice.Row{}
+		at := map[[2]string]markdown.Row{}
 		for _, row := range rows[1:] {
 			if len(row.Cells) > 1 {
 				at[[2]string{row.Cells[0], row.Cells[1]}] = row
 			}
 		}
-		var edits []splice.Edit
+		var edits []textedit.Edit
 		for _, k := range w.all {
 			row, there := at[[2]string{oneLine(k.agent), oneLine(k.task)}]
 			if text, cells := w.row(k); there && !slices.Equal(row.Cells, cells) {
-				edits = append(edits, splice.Edit{From: row.Line.From, To: row.Line.To, Text: text})
+				edits = append(edits, textedit.Edit{From: row.Line.From, To: row.Line.To, Text: text})
 			}
 		}
-		return splice.Apply(data, append(edits, behind(data, lastLine(s, rows), w.rows(at))))
+		return textedit.Apply(data, append(edits, behind(data, lastLine(s, rows), w.rows(at))))
 	}
-	return splice.Added(data, "\n## Active Checkpoints\n\n"+checkpointHead+w.rows(nil))
+	return markdown.Added(data, "\n## Active Checkpoints\n\n"+checkpointHead+w.rows(nil))
 }
 
 // rows returns the rows of the tasks that a table does not have.
-func (w *writer) rows(there map[[2]string]splice.Row) string {
+func (w *writer) rows(there map[[2]string]markdown.Row) string {
 	var b strings.Builder
 	for _, k := range w.all {
 		if _, ok := there[[2]string{oneLine(k.agent), oneLine(k.task)}]; !ok {

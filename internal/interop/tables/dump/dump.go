@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
 )
 
 // Dump is a SQL text.
@@ -25,7 +25,7 @@ type Dump struct {
 	named map[string]*Table
 	text  []byte
 	mysql bool
-	edits []splice.Edit
+	edits []textedit.Edit
 }
 
 // Problem is something that the text says and that is not taken in.
@@ -114,7 +114,7 @@ func Read(text []byte, only ...string) *Dump {
 		d.Problems = append(d.Problems, Problem{Line: 1, Why: "it is UTF-16, and is not read", Cut: true})
 		return d
 	}
-	r := &reader{Dump: d, scanner: scanner{text: text, at: splice.Whole(text).From, mysql: isMySQL(text)}}
+	r := &reader{Dump: d, scanner: scanner{text: text, at: textedit.Whole(text).From, mysql: isMySQL(text)}}
 	d.mysql = r.scanner.mysql
 	for r.statement() {
 	}

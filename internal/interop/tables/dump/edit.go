@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/textedit/splice"
+	"pawl/internal/textedit"
 )
 
 // Bytes returns the text with all changes made.
@@ -12,7 +12,7 @@ func (d *Dump) Bytes() []byte {
 	if len(d.edits) == 0 {
 		return d.text
 	}
-	return splice.Apply(d.text, d.edits)
+	return textedit.Apply(d.text, d.edits)
 }
 
 // Set changes a value in place, and reports whether it could: a row whose statement does not name the column, beside other
@@ -38,16 +38,16 @@ func (d *Dump) Set(row *Row, column string, v Value) bool {
 	if row.in.copied || row.in.named == 0 || row.in.rows != 1 {
 		return false
 	}
-	d.edits = append(d.edits, splice.Edit{From: row.in.named, To: row.in.named, Text: ", " + column})
-	d.edits = append(d.edits, splice.Edit{From: row.to - 1, To: row.to - 1, Text: ", " + d.quote(v, false)})
+	d.edits = append(d.edits, textedit.Edit{From: row.in.named, To: row.in.named, Text: ", " + column})
+	d.edits = append(d.edits, textedit.Edit{From: row.to - 1, To: row.to - 1, Text: ", " + d.quote(v, false)})
 	row.Cells = append(row.Cells, Cell{Column: column, Value: v, from: -1})
 	return true
 }
 
 // replace notes a change; one of the same bytes replaces the one before.
 func (d *Dump) replace(from, to int, by string) {
-	d.edits = slices.DeleteFunc(d.edits, func(e splice.Edit) bool { return e.From == from && e.To == to && from < to })
-	d.edits = append(d.edits, splice.Edit{From: from, To: to, Text: by})
+	d.edits = slices.DeleteFunc(d.edits, func(e textedit.Edit) bool { return e.From == from && e.To == to && from < to })
+	d.edits = append(d.edits, textedit.Edit{From: from, To: to, Text: by})
 }
 
 // Count raises a counter.
@@ -64,7 +64,7 @@ func (d *Dump) Append(t *Table, values []Pair) bool {
 	if t == nil || t.last == nil && t.Made == "" || t.last != nil && t.last.cut || len(values) == 0 {
 		return false
 	}
-	eol := splice.EOL(d.text)
+	eol := textedit.EOL(d.text)
 	if s := t.last; s != nil && s.copied {
 		var fields []string
 		for _, column := range s.columns {
@@ -115,7 +115,7 @@ func (t *Table) Gives(column string) bool {
 
 // insert adds a text at a place, behind what was added there before.
 func (d *Dump) insert(at int, text string) {
-	d.edits = append(d.edits, splice.Edit{From: at, To: at, Text: text})
+	d.edits = append(d.edits, textedit.Edit{From: at, To: at, Text: text})
 }
 
 // gap returns what stands between two values of a row.

@@ -1,0 +1,266 @@
+package jsonedit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Set returns text with value at a path of keys, and of indexes in arrays. What stands there is replaced, unless it
+// says the same; what is missing is put behind the last member, in the text's own style. All other bytes stay as they are.
+func Set(text []byte, value any, path ...string) ([]byte, error) {
+	root, next, err := readBoth(text, value)
+	if err != nil {
+		return nil, err
+	}
+	if old := root.Get(path...); old != nil {
+		if old.Same(next) {
+			return text, nil
+		}
+		return replaced(text, old.From, old.To, styleOf(root).append(nil, next, indentAt(text, old.From))), nil
+	}
+	parent, rest := root, path
+	for parent.child(rest[0]) != nil {
+		parent, rest = parent.child(rest[0]), rest[1:]
+	}
+	if parent.Kind != Object {
+		return nil, fmt.Errorf("set %s: what it would be in is no object", strings.Join(path, "."))
+	}
+	for _, key := range slices.Backward(rest[1:]) {
+		next = &Value{Kind: Object, Members: []Member{{Key: key, Value: next}}}
+	}
+	return styleOf(root).insert(text, parent, appendQuoted(nil, rest[0]), next), nil
+}
+
+// Append returns text with one more element behind the last one of the array at path, in the text's own style.
+func Append(text []byte, value any, path ...string) ([]byte, error) {
+	root, next, err := readBoth(text, value)
+	if err != nil {
+		return nil, err
+	}
+	array := root.Get(path...)
+	if !array.Is(Array) {
+		return nil, fmt.Errorf("append to %s: it is no array", strings.Join(path, "."))
+	}
+	return styleOf(root).insert(text, array, nil, next), nil
+}
+
+// Remove returns text without the member or the element at path, and without the comma that it needed. Where there is
+// none, text stays as it is.
+func Remove(text []byte, path ...string) ([]byte, error) {
+	root, err := Read(text)
+	if err != nil {
+		return nil, err
+	}
+	v := root.Get(path...)
+	if v == nil || v == root {
+		return text, nil
+	}
+	spans := root.Get(path[:len(path)-1]...).spans()
+	i := slices.IndexFunc(spans, func(s span) bool { return s.to == v.To })
+	switch {
+	case i > 0:
+		return replaced(text, spans[i-1].to, spans[i].to, nil), nil
+	case len(spans) > 1:
+		return replaced(text, spans[0].from, spans[1].from, nil), nil
+	}
+	parent := root.Get(path[:len(path)-1]...)
+	return replaced(text, parent.From+1, parent.To-1, nil), nil
+}
+
+// Same reports whether two values say the same: numbers by their value, objects whatever the order of their keys.
+func (v *Value) Same(w *Value) bool {
+	if v == nil || w == nil || v.Kind != w.Kind {
+		return v == w
+	}
+	switch v.Kind {
+	case Bool:
+		return v.True() == w.True()
+	case Number:
+		a, _ := v.Float()
+		b, _ := w.Float()
+		return a == b
+	case String:
+		return v.Text() == w.Text()
+	case Array:
+		return slices.EqualFunc(v.Items, w.Items, (*Value).Same)
+	case Object:
+		return sameMembers(inJavaScriptOrder(v.Members), inJavaScriptOrder(w.Members))
+	}
+	return true
+}
+
+func sameMembers(a, b []Member) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	others := make(map[string]*Value, len(b))
+	for _, m := range b {
+		others[m.Key] = m.Value
+	}
+	return !slices.ContainsFunc(a, func(m Member) bool { return others[m.Key] == nil || !m.Value.Same(others[m.Key]) })
+}
+
+// readBoth reads the text, and the value as it is to stand in it.
+func readBoth(text []byte, value any) (root, next *Value, err error) {
+	if root, err = Read(text); err != nil {
+		return nil, nil, err
+	}
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return nil, nil, err
+	}
+	next, err = Read(encoded)
+	return root, next, err
+}
+
+func replaced(text []byte, from, to int, by []byte) []byte {
+	return slices.Concat(text[:from], by, text[to:])
+}
+
+// span is where an element of an object or an array stands, with its key.
+type span struct{ from, to int }
+
+func (v *Value) spans() []span {
+	var spans []span
+	for _, m := range v.Members {
+		spans = append(spans, span{m.From, m.Value.To})
+	}
+	for _, item := range v.Items {
+		spans = append(spans, span{item.From, item.To})
+	}
+	return spans
+}
+
+// layout is how a text sets out its values.
+type layout struct {
+	inline     bool   // all on one line
+	unit       string // of indentation
+	newline    string
+	colon      string // with the space behind it
+	comma      string // with the space behind it where all is on one line
+	javascript bool   // keys and numbers as JavaScript writes them
+}
+
+// styleOf returns how a text is set out, by its first element; JSON.stringify's way with two spaces where there is none.
+func styleOf(root *Value) layout {
+	l := layout{unit: "  ", newline: "\n", colon: ": ", comma: ","}
+	text, spans := root.text, root.spans()
+	if bytes.Contains(text, []byte("\r\n")) {
+		l.newline = "\r\n"
+	}
+	if len(spans) == 0 {
+		return l
+	}
+	gap := text[root.From+1 : spans[0].from]
+	l.inline = !bytes.ContainsRune(gap, '\n')
+	if !l.inline {
+		l.unit = string(gap[bytes.LastIndexByte(gap, '\n')+1:])
+	}
+	if root.Kind == Object {
+		m := root.Members[0]
+		between := text[m.From:m.Value.From]
+		l.colon = string(between[bytes.LastIndexByte(between, ':'):])
+	}
+	switch {
+	case l.inline && len(spans) > 1:
+		l.comma = string(text[spans[0].to:spans[1].from])
+	case l.inline && strings.HasSuffix(l.colon, " "):
+		l.comma = ", "
+	}
+	return l
+}
+
+// insert puts an element, with its key in an object, behind the last one of a container.
+func (l layout) insert(text []byte, in *Value, key []byte, v *Value) []byte {
+	spans := in.spans()
+	if len(spans) == 0 {
+		whole := &Value{Kind: in.Kind, Items: []*Value{v}}
+		if in.Kind == Object {
+			whole.Items, whole.Members = nil, []Member{{Key: unquote(key), Value: v}}
+		}
+		return replaced(text, in.From, in.To, l.append(nil, whole, indentAt(text, in.From)))
+	}
+	last := spans[len(spans)-1]
+	out := l.between(in, spans)
+	if l.inline = !bytes.ContainsRune(out, '\n'); l.inline && strings.HasSuffix(l.colon, " ") {
+		l.comma = ", "
+	}
+	base := string(out[bytes.LastIndexByte(out, '\n')+1:])
+	if in.Kind == Object {
+		out = append(append(out, key...), l.colon...)
+	}
+	return replaced(text, last.to, last.to, l.append(out, v, base))
+}
+
+// between returns what stands between two elements of a container, comma and all: between its last two, or as its only
+// one is set out.
+func (l layout) between(in *Value, spans []span) []byte {
+	n := len(spans)
+	if n > 1 {
+		return slices.Clone(in.text[spans[n-2].to:spans[n-1].from])
+	}
+	gap := in.text[in.From+1 : spans[0].from]
+	switch {
+	case bytes.ContainsRune(gap, '\n'):
+		return append([]byte(","), gap...)
+	case l.inline:
+		return []byte(l.comma)
+	}
+	return []byte(", ")
+}
+
+// indentAt returns the white space that the line begins with in which a byte stands.
+func indentAt(text []byte, at int) string {
+	line := text[bytes.LastIndexByte(text[:at], '\n')+1 : at]
+	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
+}
+
+// append appends a value as it is set out; base is the indentation of the line that it begins in.
+func (l layout) append(out []byte, v *Value, base string) []byte {
+	switch {
+	case v.Kind == Object && len(v.Members) > 0:
+		members := v.Members
+		if l.javascript {
+			members = inJavaScriptOrder(members)
+		}
+		return l.list(out, '{', '}', len(members), base, func(out []byte, i int, base string) []byte {
+			out = append(appendQuoted(out, members[i].Key), l.colon...)
+			return l.append(out, members[i].Value, base)
+		})
+	case v.Kind == Array && len(v.Items) > 0:
+		return l.list(out, '[', ']', len(v.Items), base, func(out []byte, i int, base string) []byte {
+			return l.append(out, v.Items[i], base)
+		})
+	case v.Kind == Object:
+		return append(out, "{}"...)
+	case v.Kind == Array:
+		return append(out, "[]"...)
+	case v.Kind == String:
+		return appendQuoted(out, v.Text())
+	case v.Kind == Number && l.javascript:
+		f, _ := v.Float()
+		return appendNumber(out, f)
+	}
+	return append(out, v.Raw()...)
+}
+
+func (l layout) list(out []byte, open, end byte, n int, base string, element func([]byte, int, string) []byte) []byte {
+	out = append(out, open)
+	inner := base + l.unit
+	for i := range n {
+		if i > 0 {
+			out = append(out, l.comma...)
+		}
+		if !l.inline {
+			out = append(append(out, l.newline...), inner...)
+		}
+		out = element(out, i, inner)
+	}
+	if !l.inline {
+		out = append(append(out, l.newline...), base...)
+	}
+	return append(out, end)
+}
