@@ -18,13 +18,13 @@ import (
 // them is reopened too.
 func (e *Engine) Adopt(ctx context.Context, c *Change) error {
 	if c.Edited {
-		n := New{Plan: c.plan, Data: c.data, Source: c.from}
+		n := New{Plan: c.Plan(), Data: c.data, Source: c.from}
 		revision := e.state.Plan.Revision + 1
 		if err := disk.Replace(e.cfg.Project.PlanFile(e.run, revision), c.data); err != nil {
 			return err
 		}
 		e.say(planEvent(e.cfg.Project, revision, n))
-		e.plan = outlineOf(c.plan)
+		e.plan = outlineOf(c.Plan())
 	}
 	if err := e.endOutdated(ctx, c); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (e *Engine) Adopt(ctx context.Context, c *Change) error {
 		e.sayList(id, e.state.Steps[id].Key, c.at[id], c.more[id])
 	}
 	for _, id := range c.Recheck {
-		if err := e.recheck(ctx, c.plan.Step(id)); err != nil {
+		if err := e.recheck(ctx, c.Plan().Step(id)); err != nil {
 			return err
 		}
 	}
@@ -59,11 +59,11 @@ func (e *Engine) endOutdated(ctx context.Context, c *Change) error {
 	for _, live := range e.state.Live() {
 		again := slices.Contains(c.Anew, live.Step) ||
 			slices.ContainsFunc(c.Again, func(a Again) bool { return a.Step == live.Step && len(a.Items) == 0 })
-		if !again && asPlanned(c.plan, live, e.listed) {
+		if !again && asPlanned(c.Plan(), live, e.listed) {
 			continue
 		}
 		dir := e.cfg.Project.AttemptDir(live.AttemptRef, e.run)
-		verdict, err := outdated(dir, c.plan.Step(live.Step))
+		verdict, err := outdated(dir, c.Plan().Step(live.Step))
 		if err != nil {
 			return err
 		}
@@ -130,23 +130,6 @@ func asks(step *pawl.Step, g pawl.Gate) bool {
 	now := step.Gate.Gate(step.ID, g.Item, g.Opened)
 	now.Shown = g.Shown
 	return now.Identify() == g.ID
-}
-
-// asPlanned reports whether a live attempt does what the plan says now. listed gives the values of a step's work list.
-func asPlanned(plan *pawl.Plan, live *pawl.AttemptState, listed func(pawl.StepID) ([]string, error)) bool {
-	step := plan.Step(live.Step)
-	if step == nil {
-		return false
-	}
-	value := ""
-	if live.Item != "" {
-		values, err := listed(live.Step)
-		if err != nil || live.Index >= len(values) {
-			return false
-		}
-		value = values[live.Index]
-	}
-	return live.Key.Definition == pawl.DefinitionOf(plan, step, value)
 }
 
 // recheck runs the changed acceptance checks of a finished step, or of each of its items. What fails them runs again.

@@ -8,14 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-	"time"
-
 	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/supervise"
+	"slices"
+	"strings"
+	"time"
 )
 
 // DefaultArchives is how many runs stay in the archive before the oldest are due to go.
@@ -175,4 +175,47 @@ func byAge(a, b pawl.RunID) int {
 // LoadArchived opens a run that was set aside, for reading.
 func LoadArchived(ctx context.Context, p *project.Project, run pawl.RunID) (*Run, error) {
 	return loadFrom(ctx, p, p.Archive(), run)
+}
+
+// NoRollback refuses a run that is half rolled back.
+func NoRollback(s *pawl.State) error {
+	if s.Rollback == nil {
+		return nil
+	}
+	return &pawl.Error{
+		Kind: pawl.KindDamaged, Hint: "pawl rollback, or pawl rollback --stop",
+		Err: fmt.Errorf("run %s is half rolled back, to checkpoint %s", s.Run, s.Rollback.Checkpoint),
+	}
+}
+
+// HalfRolledBack returns the checkpoint of the rollback that has not ended, empty where there is none.
+func HalfRolledBack(ctx context.Context, p *project.Project) (pawl.CheckpointID, error) {
+	runs, err := Runs(p)
+	if err != nil {
+		return "", err
+	}
+	for _, run := range runs {
+		s, err := loadState(ctx, p, run)
+		if err == nil && s.Rollback != nil { // one that cannot be read is pawl verify's
+			return s.Rollback.Checkpoint, nil
+		}
+	}
+	return "", nil
+}
+
+// undoingOf refuses a run of which an undo command still runs.
+func undoingOf(p *project.Project, s *pawl.State) error {
+	if s.Rollback == nil || s.Rollback.Undoing == nil || !AttemptLives(p.UndoDir(*s.Rollback.Undoing, s.Run)) {
+		return nil
+	}
+	return &pawl.Error{
+		Kind: pawl.KindHeld, Hint: "pawl rollback",
+		Err: fmt.Errorf("undo %d of %s still runs, in run %s", s.Rollback.Undoing.Attempt, s.Rollback.Undoing.Name(), s.Run),
+	}
+}
+
+// AttemptLives reports whether a supervisor works in an attempt's folder.
+func AttemptLives(dir string) bool {
+	status, err := supervise.Probe(dir)
+	return err == nil && status.State == supervise.Live
 }

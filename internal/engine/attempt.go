@@ -5,44 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"pawl"
 	"pawl/internal/outputs"
-	"pawl/internal/random"
-	"pawl/internal/recovery"
 	"pawl/internal/supervise"
 )
-
-// work is a step, or one item of it, with what an attempt at it needs to know.
-type work struct {
-	step  *pawl.Step
-	index int    // -1: the step itself
-	value string // the item's
-	vars  map[string]string
-}
-
-// name returns "step" or "step/item".
-func (w work) name() string {
-	return pawl.AttemptRef{Step: w.step.ID, Item: w.item()}.Name()
-}
-
-func (w work) item() pawl.ItemID {
-	if w.index < 0 {
-		return ""
-	}
-	return pawl.ItemIDOf(w.value)
-}
-
-// paths returns declared paths with their variables replaced.
-func (w work) paths(declared []string) []string {
-	paths := make([]string, len(declared))
-	for i, p := range declared {
-		paths[i] = pawl.Expand(p, w.vars)
-	}
-	return paths
-}
 
 // workOf returns the work that a step, or its item at index, stands for.
 func (e *Engine) workOf(step *pawl.Step, index int) (work, error) {
@@ -65,12 +33,6 @@ func (e *Engine) itemValue(id pawl.StepID, index int) (string, error) {
 		return "", err
 	}
 	return values[index], nil
-}
-
-// workList is a step's work list, read from the journal up to an event.
-type workList struct {
-	upTo   pawl.Seq
-	values []string
 }
 
 // listed returns a step's work list as it is journaled. It is read once and then kept until it changes.
@@ -312,29 +274,6 @@ func (e *Engine) gather(ctx context.Context, w work, ref pawl.AttemptRef, job pa
 	return ev, nil
 }
 
-// workedOn returns the declared outputs in which there is something. An empty file is no sign of work.
-func workedOn(root string, declared []string) []string {
-	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !outputs.Begun(root, path) })
-}
-
-// existing returns the declared outputs that are there, whatever they hold.
-func existing(root string, declared []string) []string {
-	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !outputs.Exists(root, path) })
-}
-
-// howMuch says how much of what is declared is there.
-func howMuch(declared, there []string) recovery.Outputs {
-	switch {
-	case len(declared) == 0:
-		return recovery.Undeclared
-	case len(there) == len(declared):
-		return recovery.AllOutputs
-	case len(there) > 0:
-		return recovery.SomeOutputs
-	}
-	return recovery.NoOutputs
-}
-
 // tryOf returns the tries of a step or item so far.
 func (e *Engine) tryOf(w work) pawl.Try {
 	st := e.state.Steps[w.step.ID]
@@ -346,17 +285,6 @@ func (e *Engine) tryOf(w work) pawl.Try {
 		return *st.Items.Tries[w.index]
 	}
 	return pawl.Try{}
-}
-
-// lastSign returns when an attempt last wrote something, zero where it never did.
-func lastSign(dir string) time.Time {
-	var last time.Time
-	for _, name := range []string{pawl.OutFile, pawl.ErrFile, pawl.EventsFile, pawl.BeatFile} {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.ModTime().After(last) {
-			last = info.ModTime()
-		}
-	}
-	return last
 }
 
 // durableOutputs syncs declared outputs, and then takes their hashes.
@@ -417,6 +345,8 @@ func clearChecks(dir string) error {
 	return err
 }
 
-func newToken() pawl.Token { return pawl.Token(random.Hex(8)) }
-
-func newCheckpointID() pawl.CheckpointID { return pawl.CheckpointID(random.Hex(4)) }
+// workList is a step's work list, read from the journal up to an event.
+type workList struct {
+	upTo   pawl.Seq
+	values []string
+}

@@ -67,10 +67,13 @@ func (c *counter) folder(ctx context.Context, full, name string, rules *ignore.R
 
 func isMark(e fs.DirEntry) bool { return slices.Contains(marks, e.Name()) }
 
+// maxPatterns is the largest file of ignore patterns that is read, in bytes.
+const maxPatterns = 16 << 20
+
 // patternsIn returns what a folder's own file of patterns holds, nil where it has none that is read.
 func patternsIn(folder, name string) []byte {
 	info, err := os.Lstat(filepath.Join(folder, name))
-	if err != nil || info.Mode()&fs.ModeType != 0 || info.Size() > maxForeign {
+	if err != nil || info.Mode()&fs.ModeType != 0 || info.Size() > maxPatterns {
 		return nil
 	}
 	data, err := os.ReadFile(filepath.Join(folder, name))

@@ -309,3 +309,20 @@ func (c *Change) Plan() *pawl.Plan { return c.plan }
 func (c *Change) Reopens() bool {
 	return len(c.Again)+len(c.Recheck)+len(c.Anew)+len(c.Added)+len(c.more) > 0
 }
+
+// asPlanned reports whether a live attempt does what the plan says now. listed gives the values of a step's work list.
+func asPlanned(plan *pawl.Plan, live *pawl.AttemptState, listed func(pawl.StepID) ([]string, error)) bool {
+	step := plan.Step(live.Step)
+	if step == nil {
+		return false
+	}
+	value := ""
+	if live.Item != "" {
+		values, err := listed(live.Step)
+		if err != nil || live.Index >= len(values) {
+			return false
+		}
+		value = values[live.Index]
+	}
+	return live.Key.Definition == pawl.DefinitionOf(plan, step, value)
+}

@@ -3,15 +3,11 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"pawl"
-	"pawl/internal/journal"
-	"pawl/internal/outputs"
 	"pawl/internal/supervise"
 )
 
@@ -118,48 +114,6 @@ func (e *Engine) values(step *pawl.Step) ([]string, error) {
 	return listValues(e.cfg.Project.Root, step)
 }
 
-// maxValue is how long one value of a work list may be, in bytes.
-const maxValue = 4096
-
-func listValues(root string, step *pawl.Step) ([]string, error) {
-	values, err := rawValues(root, step.Foreach)
-	if err != nil {
-		return nil, fmt.Errorf("work list: %w", err)
-	}
-	lines := map[pawl.ItemID]int{}
-	for i, v := range values {
-		if len(v) > maxValue {
-			return nil, fmt.Errorf("work list: value %d has %d bytes; at most %d are possible", i+1, len(v), maxValue)
-		}
-		id := pawl.ItemIDOf(v)
-		if first, twice := lines[id]; twice {
-			return nil, fmt.Errorf("work list: value %d, %q, stands at %d already; each value must be unique", i+1, v, first)
-		}
-		lines[id] = i + 1
-	}
-	return values, nil
-}
-
-func rawValues(root string, f *pawl.Foreach) ([]string, error) {
-	switch {
-	case f.Files != "":
-		return outputs.Files(root, f.Files)
-	case f.Lines == "":
-		return f.Items, nil
-	}
-	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.Lines)))
-	if err != nil {
-		return nil, err
-	}
-	var values []string
-	for line := range strings.Lines(string(data)) {
-		if v := strings.TrimRight(line, "\r\n"); strings.TrimSpace(v) != "" {
-			values = append(values, v)
-		}
-	}
-	return values, nil
-}
-
 // finish ends a foreach step whose items are all done, or a gate step whose gate was answered. A checkpoint comes first,
 // and for that time the step counts as being prepared.
 func (e *Engine) finish(ctx context.Context, a action) error {
@@ -227,23 +181,6 @@ func (e *Engine) itemsDigest(items *pawl.ItemsState) (string, error) {
 	return all.Hash(), nil
 }
 
-// itemDone returns the event that finished an item.
-func itemDone(log *journal.Log, items *pawl.ItemsState, index int) (pawl.ItemDone, error) {
-	event, err := log.Event(items.Done.At(index))
-	if err != nil {
-		return pawl.ItemDone{}, err
-	}
-	payload, err := event.Payload()
-	if err != nil {
-		return pawl.ItemDone{}, err
-	}
-	done, ok := payload.(pawl.ItemDone)
-	if !ok {
-		return done, fmt.Errorf("event %d is %s, not item.done", event.Seq, event.Type)
-	}
-	return done, nil
-}
-
 // openGate opens a gate step's gate, or the one of the engine's own that the action brings.
 func (e *Engine) openGate(ctx context.Context, a action) error {
 	if a.gate.Ask != "" {
@@ -256,20 +193,6 @@ func (e *Engine) openGate(ctx context.Context, a action) error {
 	}
 	return err
 }
-
-// maxShown is how many paths a gate names one by one; more are shown as one.
-const maxShown = 200
-
-// bounded returns what a gate shows in a size that fits into the journal.
-func bounded(shown pawl.Outputs) pawl.Outputs {
-	if len(shown) <= maxShown && fits(shown) == nil {
-		return shown
-	}
-	return pawl.Outputs{allShown: {SHA256: shown.Hash(), Files: len(shown)}}
-}
-
-// allShown stands for all paths of a gate that shows very many.
-const allShown = "*"
 
 // briefly returns check results with the last line of what each said.
 func briefly(checks []pawl.CheckRun) []pawl.CheckRun {
@@ -323,13 +246,4 @@ func (e *Engine) heartbeat(clock *sleepClock) {
 	for _, live := range e.state.Live() {
 		e.observe(live)
 	}
-}
-
-// refs returns the names of live attempts.
-func refs(live []*pawl.AttemptState) []pawl.AttemptRef {
-	names := make([]pawl.AttemptRef, 0, len(live))
-	for _, a := range live {
-		names = append(names, a.AttemptRef)
-	}
-	return slices.Clip(names)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Due returns the steps of which an attempt would be started now, if slots of them may run at a time.
-func (r *Run) Due(now time.Time, slots int) []pawl.StepID {
+func Due(r *Run, now time.Time, slots int) []pawl.StepID {
 	var due []pawl.StepID
 	for _, a := range next(outlineOf(r.Plan), r.State, now, slots) {
 		if a.do == start {

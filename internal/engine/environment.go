@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,18 +15,6 @@ import (
 
 // maxResume is how long PAWL_RESUME may be, in bytes: a process's environment has limits.
 const maxResume = 64 << 10
-
-// pathVars returns the variables that declared paths may use. run is where a line of forks began, so that a forked run
-// finds what was made before it.
-func pathVars(run pawl.RunID, w work) map[string]string {
-	vars := map[string]string{
-		"PAWL_RUN": string(run), "PAWL_STEP": string(w.step.ID), "PAWL_OUT": path.Join("artifacts", string(run), string(w.step.ID)),
-	}
-	if w.index >= 0 {
-		vars["PAWL_ITEM"], vars["PAWL_ITEM_ID"] = w.value, string(w.item())
-	}
-	return vars
-}
 
 // environment returns what an attempt's environment has beyond the engine's own.
 func (e *Engine) environment(ctx context.Context, w work, ref pawl.AttemptRef, key pawl.Key) ([]string, error) {

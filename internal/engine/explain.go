@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"time"
 
 	"pawl"
@@ -60,16 +59,4 @@ func explained(payload pawl.Payload) *Explained {
 		}
 	}
 	return nil
-}
-
-// maxFindings is how many findings are journaled.
-const maxFindings = 50
-
-// Examined journals, before Run, what was found, as far as it is worth a word.
-func (e *Engine) Examined(x *Examination) {
-	found := slices.DeleteFunc(slices.Clone(x.Findings), func(f pawl.Finding) bool { return f.Level == pawl.OK })
-	said := pawl.RunExamined{Findings: found[:min(len(found), maxFindings)]}
-	if len(found) > 0 && fits(said) == nil {
-		e.say(said)
-	}
 }

@@ -131,9 +131,6 @@ func (f *follower) file(name string, last bool, parse func([]byte, pawl.Source) 
 	}
 }
 
-// maxLineTaken is how long a line of the events file may be.
-const maxLineTaken = 16 << 10
-
 // line returns what a line of the events file stands for; one that we cannot read is progress that says so.
 func (f *follower) line(data []byte, source pawl.Source) pawl.Payload {
 	if len(bytes.TrimSpace(data)) == 0 {

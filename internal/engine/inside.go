@@ -96,3 +96,6 @@ func (i *Inside) GoOn(action pawl.GateAction) error {
 func waiting(action pawl.GateAction) ([]byte, error) {
 	return json.Marshal(pawl.Result{Status: pawl.ResultWaiting, Gate: &action, Summary: "waits for: " + action.Ask})
 }
+
+// maxLineTaken is how long a line of the events file may be.
+const maxLineTaken = 16 << 10

@@ -246,3 +246,9 @@ func stateOf(ctx context.Context, log *journal.Log) (*pawl.State, error) {
 	}
 	return state, nil
 }
+
+func isNoSession(s *pawl.State) bool { return s.Kind != pawl.SessionRun }
+
+func newToken() pawl.Token { return pawl.Token(random.Hex(8)) }
+
+func newCheckpointID() pawl.CheckpointID { return pawl.CheckpointID(random.Hex(4)) }

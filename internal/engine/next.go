@@ -295,9 +295,6 @@ func (d *decider) try(step *pawl.Step, index int, t *pawl.Try) bool {
 	return true
 }
 
-// maxLosses is how often in a row an attempt may be lost before a person is asked.
-const maxLosses = 3
-
 // forPeople reports whether a person is to say if work is done again: by the verdict on its last attempt, unless that had
 // used up the step's tries and the step, which may be repeated, was taken up anew; or where none was journaled, because it
 // was lost and must not be repeated, or was lost too often.

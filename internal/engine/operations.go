@@ -3,11 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -217,25 +212,6 @@ func changeAbove(path string) time.Time {
 			return at
 		}
 	}
-}
-
-// errNoFile means that at a path is neither a file nor a link to one.
-var errNoFile = errors.New("it is no file")
-
-func contentHash(path string, info fs.FileInfo) (string, error) {
-	if !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0 {
-		return "", errNoFile
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	h := sha256.New()
-	if n, err := io.Copy(h, io.LimitReader(file, maxHashed)); err != nil || n == maxHashed {
-		return "", cmp.Or(err, fmt.Errorf("it is larger than %d bytes", int64(maxHashed)))
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 func tailOf(path string, info fs.FileInfo, n int) ([]byte, error) {

@@ -42,7 +42,7 @@ func (b begunWork) of(ctx context.Context, id pawl.StepID) *format.Partial {
 	for _, c := range changes {
 		switch {
 		case c.New == nil || c.New.Kind == snapshot.Folder || others[c.Path] || format.Wanted(b.own, c.Path):
-		case len(p.Created)+len(p.Modified) >= manyChanges:
+		case len(p.Created)+len(p.Modified) >= mostFiles:
 			return p
 		case c.Old == nil:
 			p.Created = append(p.Created, c.Path)
@@ -64,6 +64,9 @@ func (b begunWork) beside(id pawl.StepID) bool {
 	}
 	return false
 }
+
+// mostFiles is how many files a partial step names.
+const mostFiles = 400
 
 var errNoBase = errors.New("no snapshot was taken before the step began")
 

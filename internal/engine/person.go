@@ -414,3 +414,26 @@ func Unblock(id int, how string) Act {
 func usage(hint, format string, args ...any) error {
 	return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf(format, args...), Hint: hint}
 }
+
+// maxShown is how many paths a gate names one by one; more are shown as one.
+const maxShown = 200
+
+// bounded returns what a gate shows in a size that fits into the journal.
+func bounded(shown pawl.Outputs) pawl.Outputs {
+	if len(shown) <= maxShown && fits(shown) == nil {
+		return shown
+	}
+	return pawl.Outputs{allShown: {SHA256: shown.Hash(), Files: len(shown)}}
+}
+
+// refs returns the names of live attempts.
+func refs(live []*pawl.AttemptState) []pawl.AttemptRef {
+	names := make([]pawl.AttemptRef, 0, len(live))
+	for _, a := range live {
+		names = append(names, a.AttemptRef)
+	}
+	return slices.Clip(names)
+}
+
+// allShown stands for all paths of a gate that shows very many.
+const allShown = "*"

@@ -40,9 +40,8 @@ type prover struct {
 type names map[string]snapshot.Entry
 
 const (
-	maxHashed  = 512 << 20 // bytes
-	manyHashed = 20_000    // files of a folder that is hashed
-	manyProofs = 100       // paths of a step that are named
+	manyHashed = 20_000 // files of a folder that is hashed
+	manyProofs = 100    // paths of a step that are named
 )
 
 // compared tells the prover what changed since a snapshot.

@@ -15,7 +15,6 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/random"
 	"pawl/internal/recovery"
-	"pawl/internal/snapshot"
 )
 
 // Recovering says what is to be recovered, and from what.
@@ -104,11 +103,6 @@ func chosenRun(ctx context.Context, p *project.Project, records *savedRecords, n
 	return runs[0], nil
 }
 
-func newestRuns(runs []pawl.RunID) []pawl.RunID {
-	slices.SortFunc(runs, byAge)
-	return slices.Compact(runs)
-}
-
 // named returns the run that a name stands for: its id, or a unique beginning of it. One of which nothing is left but its
 // folder must be named in full.
 func named(p *project.Project, runs []pawl.RunID, name string) (pawl.RunID, error) {
@@ -183,47 +177,4 @@ func (r *Recovery) Refresh(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(renew(r.project, run), run.Log.Close())
-}
-
-func renew(p *project.Project, r *Run) error {
-	return errors.Join(r.Log.SaveState(r.State), WriteViews(p, r))
-}
-
-// savedRecords are the snapshots' commit records, with the store to look into them.
-type savedRecords struct {
-	store *snapshot.Store // nil: there is none, or it cannot be read
-	all   []snapshot.Record
-}
-
-// recordsOf opens the snapshots, if there are any. A store that cannot be read is no evidence, and no reason to stop.
-func recordsOf(ctx context.Context, p *project.Project, cfg config.Snapshots) (*savedRecords, error) {
-	if _, err := os.Stat(p.Snapshots()); err != nil {
-		return &savedRecords{}, nil
-	}
-	store, err := OpenSnapshots(ctx, p, cfg)
-	if err != nil {
-		return &savedRecords{}, ctx.Err()
-	}
-	s := &savedRecords{store: store}
-	if s.all, err = store.Records(); err != nil {
-		s.all = nil
-	}
-	return s, ctx.Err()
-}
-
-// runs returns the runs that snapshots were taken of.
-func (s *savedRecords) runs() []pawl.RunID {
-	var runs []pawl.RunID
-	for _, record := range s.all {
-		if run, err := pawl.ParseRunID(string(record.Run)); err == nil {
-			runs = append(runs, run)
-		}
-	}
-	return newestRuns(runs)
-}
-
-func (s *savedRecords) close() {
-	if s.store != nil {
-		s.store.Close() // it was only read
-	}
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/config"
 	"pawl/internal/journal"
 	"pawl/internal/outputs"
 	"pawl/internal/project"
@@ -97,20 +95,6 @@ func (g *gatherer) attempts() error {
 		}
 	}
 	return nil
-}
-
-func foldersIn(path string) []string {
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, entry := range entries {
-		if entry.IsDir() {
-			names = append(names, entry.Name())
-		}
-	}
-	return names
 }
 
 // attempt reads one attempt's folder; one that is none, such as an item's or the checks', is passed over.
@@ -366,47 +350,4 @@ func (g *gatherer) recordAfter(u recovery.Unit) *snapshot.Record {
 		}
 	}
 	return nil
-}
-
-// lostOr returns err, unless a run that the name may stand for has lost its journal, or all but its snapshots: then it
-// says so.
-func lostOr(ctx context.Context, p *project.Project, name string, err error) error {
-	lost, listErr := journal.Lost(p.Runs())
-	if listErr != nil {
-		return listErr
-	}
-	for _, run := range slices.Backward(lost) {
-		if strings.HasPrefix(string(run), name) {
-			return &pawl.Error{
-				Kind: pawl.KindDamaged, Err: fmt.Errorf("the journal of run %s is gone", run), Hint: "pawl recover " + string(run),
-			}
-		}
-	}
-	if err == nil {
-		return nil
-	}
-	run, listErr := onlySaved(ctx, p, name)
-	if listErr != nil || run == "" {
-		return errors.Join(err, listErr)
-	}
-	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("%w; but there are snapshots of run %s", err, run), Hint: "pawl recover " + string(run)}
-}
-
-// onlySaved returns the newest run that the name may stand for of which snapshots are all that is left.
-func onlySaved(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
-	aside, err := Archived(p)
-	if err != nil {
-		return "", err
-	}
-	records, err := recordsOf(ctx, p, config.Snapshots{})
-	if err != nil {
-		return "", err
-	}
-	defer records.close()
-	for _, run := range records.runs() {
-		if _, err := os.Stat(p.RunDir(run)); err != nil && !slices.Contains(aside, run) && strings.HasPrefix(string(run), name) {
-			return run, nil
-		}
-	}
-	return "", nil
 }

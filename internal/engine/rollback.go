@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/project"
 	"pawl/internal/snapshot"
 )
 
@@ -47,43 +46,6 @@ type Undo struct {
 	Command  string      `json:"command,omitempty"`
 	Finished time.Time   `json:"finished_at"`
 	Stands   string      `json:"stands,omitempty"` // to do, in doubt, failed, done or skipped
-}
-
-// NoRollback refuses a run that is half rolled back.
-func NoRollback(s *pawl.State) error {
-	if s.Rollback == nil {
-		return nil
-	}
-	return &pawl.Error{
-		Kind: pawl.KindDamaged, Hint: "pawl rollback, or pawl rollback --stop",
-		Err: fmt.Errorf("run %s is half rolled back, to checkpoint %s", s.Run, s.Rollback.Checkpoint),
-	}
-}
-
-// HalfRolledBack returns the checkpoint of the rollback that has not ended, empty where there is none.
-func HalfRolledBack(ctx context.Context, p *project.Project) (pawl.CheckpointID, error) {
-	runs, err := Runs(p)
-	if err != nil {
-		return "", err
-	}
-	for _, run := range runs {
-		s, err := loadState(ctx, p, run)
-		if err == nil && s.Rollback != nil { // one that cannot be read is pawl verify's
-			return s.Rollback.Checkpoint, nil
-		}
-	}
-	return "", nil
-}
-
-// undoingOf refuses a run of which an undo command still runs.
-func undoingOf(p *project.Project, s *pawl.State) error {
-	if s.Rollback == nil || s.Rollback.Undoing == nil || !AttemptLives(p.UndoDir(*s.Rollback.Undoing, s.Run)) {
-		return nil
-	}
-	return &pawl.Error{
-		Kind: pawl.KindHeld, Hint: "pawl rollback",
-		Err: fmt.Errorf("undo %d of %s still runs, in run %s", s.Rollback.Undoing.Attempt, s.Rollback.Undoing.Name(), s.Run),
-	}
 }
 
 // PrepareRollback thinks a rollback through. It refuses while anybody works in the project, and unless otherHead where

@@ -115,8 +115,6 @@ func openRun(ctx context.Context, p *project.Project) (pawl.RunID, error) {
 	return session, ctx.Err()
 }
 
-func isNoSession(s *pawl.State) bool { return s.Kind != pawl.SessionRun }
-
 // createSession makes a run without a plan.
 func createSession(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
 	const name = "session"

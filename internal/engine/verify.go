@@ -162,11 +162,5 @@ func (v *verifier) known(dir string) bool {
 	return false
 }
 
-// AttemptLives reports whether a supervisor works in an attempt's folder.
-func AttemptLives(dir string) bool {
-	status, err := supervise.Probe(dir)
-	return err == nil && status.State == supervise.Live
-}
-
 // Guarantees says what this system can and cannot promise of what pawl relies on.
 func Guarantees() []pawl.Finding { return supervise.Guarantees() }

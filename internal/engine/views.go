@@ -106,3 +106,7 @@ func WriteViews(p *project.Project, r *Run) error {
 	state.Engine = nil
 	return newViewWriter(p, r.State.Run).close(&state, r.Plan)
 }
+
+func renew(p *project.Project, r *Run) error {
+	return errors.Join(r.Log.SaveState(r.State), WriteViews(p, r))
+}

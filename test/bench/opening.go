@@ -122,7 +122,7 @@ func openTo(b *bench, p *project.Project, run pawl.RunID, step pawl.StepID) erro
 	if err != nil {
 		return err
 	}
-	if due := r.Due(time.Now(), 1); len(due) != 1 || due[0] != step {
+	if due := engine.Due(r, time.Now(), 1); len(due) != 1 || due[0] != step {
 		err = fmt.Errorf("due is %v, not step %s", due, step)
 	}
 	return errors.Join(err, r.Log.Close())
