@@ -84,7 +84,7 @@ func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationSt
 		}
 		claim, command := 0, process.Command(s.PID)
 		switch {
-		case runs(s.PID, command, wanted, p.Root):
+		case commandMatches(s.PID, command, wanted, p.Root):
 			claim = len(wanted)
 		case slices.ContainsFunc(parts, func(part string) bool { return isOf(command, part) }) && orphan(table, s) && worksIn(s.PID, p.Root):
 			claim = 1
@@ -119,8 +119,8 @@ func startedWithin(o *pawl.OperationState, not map[int]bool) func(process.Stat) 
 // telling is how long a command is, without spaces and quotes, that is not to be found on other command lines by chance.
 const telling = 12
 
-// runs reports whether a process has a wanted command on its own line. A short one must also work in the project.
-func runs(pid int, command, wanted, root string) bool {
+// commandMatches reports whether a process has a wanted command on its own line. A short one must also work in the project.
+func commandMatches(pid int, command, wanted, root string) bool {
 	if len(wanted) < 4 || !strings.Contains(plainCommand(command), wanted) {
 		return false
 	}
