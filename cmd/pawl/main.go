@@ -22,6 +22,7 @@ import (
 	"pawl/internal/executor/agent"
 	"pawl/internal/executor/shell"
 	"pawl/internal/hook"
+	"pawl/internal/interop"
 	"pawl/internal/interop/format/dotagent"
 	"pawl/internal/interop/format/grid"
 	"pawl/internal/interop/format/gyoshu"
@@ -126,8 +127,8 @@ func (a advising) Advise(ctx context.Context, e doubt.Evidence) engine.Advice {
 }
 
 // codecs are those of all systems whose files are read and written.
-func codecs() engine.Codecs {
-	return engine.Codecs{grid.Codec, dotagent.Codec, sitebuilder.Codec, projectstate.Codec, gyoshu.New()}
+func codecs() interop.Codecs {
+	return interop.Codecs{grid.Codec, dotagent.Codec, sitebuilder.Codec, projectstate.Codec, gyoshu.New()}
 }
 
 // serve serves agents over the Model Context Protocol.

@@ -16,12 +16,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/engine"
+	"pawl/internal/history"
 	"pawl/internal/project"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
 	"pawl/internal/schema"
 )
 
-func attemptLives(dir string) bool { return engine.AttemptLives(dir) }
+func attemptLives(dir string) bool { return runs.AttemptLives(dir) }
 
 func printLine(w *bufio.Writer, v any) error {
 	enc := json.NewEncoder(w)
@@ -67,15 +69,15 @@ func (a *app) verify(ctx context.Context, repair bool) ([]pawl.Finding, error) {
 	}
 	var findings []pawl.Finding
 	if repair {
-		if findings, err = engine.RepairSnapshots(ctx, p); err != nil {
+		if findings, err = history.RepairSnapshots(ctx, p); err != nil {
 			return nil, err
 		}
 	}
-	runs, err := engine.Verify(ctx, p)
+	runs, err := resume.Verify(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := engine.VerifySnapshots(ctx, p)
+	kept, err := history.VerifySnapshots(ctx, p)
 	return slices.Concat(findings, runs, kept), err
 }
 
@@ -131,7 +133,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "Say what this system guarantees, and what is missing",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			findings := append(engine.Guarantees(), tools()...)
+			findings := append(resume.Guarantees(), tools()...)
 			p, err := a.project()
 			switch {
 			case errors.Is(err, pawl.ErrNoProject):

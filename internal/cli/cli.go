@@ -22,7 +22,9 @@ import (
 	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/engine"
+	"pawl/internal/interop"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 // IO is where a command reads and writes.
@@ -46,7 +48,7 @@ type Parts struct {
 	Executors []engine.Executor
 	Adviser   func(c config.Evaluator, root string) engine.Adviser // whom a project asks; nil for nobody
 	Agents    func(ctx context.Context, s Serving) error           // serves them
-	Codecs    engine.Codecs                                        // of other systems
+	Codecs    interop.Codecs                                       // of other systems
 }
 
 // Run carries out one command line. The error says which exit code it deserves.
@@ -198,25 +200,25 @@ func (a *app) projectOrInit() (*project.Project, error) {
 }
 
 // open loads a run by its name: an id, a unique prefix of one, "latest"; empty for the current one.
-func (a *app) open(ctx context.Context, p *project.Project, name string) (*engine.Run, error) {
-	run, err := engine.FindRun(ctx, p, name)
+func (a *app) open(ctx context.Context, p *project.Project, name string) (*runs.Run, error) {
+	run, err := runs.FindRun(ctx, p, name)
 	if err != nil {
 		return nil, err
 	}
-	return engine.Load(ctx, p, run)
+	return runs.Load(ctx, p, run)
 }
 
 // perform has a person do something to a run.
-func (a *app) perform(ctx context.Context, name string, act engine.Act) (*project.Project, *engine.Run, error) {
+func (a *app) perform(ctx context.Context, name string, act runs.Act) (*project.Project, *runs.Run, error) {
 	p, err := a.project()
 	if err != nil {
 		return nil, nil, err
 	}
-	run, err := engine.FindRun(ctx, p, name)
+	run, err := runs.FindRun(ctx, p, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := engine.Perform(ctx, p, run, me(), act)
+	r, err := runs.Perform(ctx, p, run, me(), act)
 	if err != nil {
 		return p, nil, err
 	}

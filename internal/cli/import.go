@@ -17,7 +17,7 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
-	"pawl/internal/engine"
+	"pawl/internal/interop"
 	"pawl/internal/interop/format"
 	"pawl/internal/project"
 )
@@ -139,8 +139,8 @@ func atWork(r format.Reading) bool {
 }
 
 // reported returns what a dry run says of a reading of the project at root.
-func reported(root string, folder *engine.ForeignFolder, place string, reading format.Reading, findings []pawl.Finding) importReport {
-	reading, found := engine.Prove(root, reading)
+func reported(root string, folder *interop.ForeignFolder, place string, reading format.Reading, findings []pawl.Finding) importReport {
+	reading, found := interop.Prove(root, reading)
 	report := importReport{Reading: reading, Pending: pending(reading), Findings: slices.Concat([]pawl.Finding{}, findings, found)}
 	if places := folder.Places(); place == "" && len(places) > 1 {
 		report.Others = othersIn(folder, places[1:])
@@ -175,7 +175,7 @@ func inProject(root, dir string, reading format.Reading) format.Reading {
 }
 
 // firstPlace returns where the work lies in a folder that is read of it; empty where there is but one.
-func firstPlace(folder *engine.ForeignFolder) string {
+func firstPlace(folder *interop.ForeignFolder) string {
 	if places := folder.Places(); len(places) > 0 {
 		return places[0]
 	}
@@ -183,22 +183,22 @@ func firstPlace(folder *engine.ForeignFolder) string {
 }
 
 // makeRun makes a run of what was read, and says so.
-func (a *app) makeRun(ctx context.Context, reading format.Reading, findings []pawl.Finding, dir, place, agent string) (engine.Imported, error) {
+func (a *app) makeRun(ctx context.Context, reading format.Reading, findings []pawl.Finding, dir, place, agent string) (interop.Imported, error) {
 	p, err := a.projectOrInit()
 	if err != nil {
-		return engine.Imported{}, err
+		return interop.Imported{}, err
 	}
 	a.register(p)
 	codec, err := a.codec(reading.System)
 	if err != nil {
-		return engine.Imported{}, err
+		return interop.Imported{}, err
 	}
 	_, provable := codec.(format.Prover)
 	if reading.Status == pawl.StatusActive {
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: cmp.Or(reading.Resume, "somebody may still be at work on it"), Where: pathIn(p, dir),
 			Hint: "see that nobody is, before pawl resume"})
 	}
-	made, err := engine.Import(ctx, p, me(), engine.Importing{
+	made, err := interop.Import(ctx, p, me(), interop.Importing{
 		Reading: reading, Path: pathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: provable,
 	})
 	if err != nil || a.json {
@@ -215,7 +215,7 @@ func (a *app) madeOf(ctx context.Context, reading format.Reading, dir, place str
 	if err != nil {
 		return "", err
 	}
-	return engine.MadeOf(ctx, p, engine.Importing{Reading: reading, Path: pathIn(p, dir), Place: place})
+	return interop.MadeOf(ctx, p, interop.Importing{Reading: reading, Path: pathIn(p, dir), Place: place})
 }
 
 // foreignDir returns the folder, or the file, that another system's files are in.
@@ -260,7 +260,7 @@ func resolved(path string) (string, error) {
 
 // foreignAt opens the folder that a run's files are in: that of the project, where the system knows several runs in it and
 // dir is the place of one of them, else dir itself.
-func (a *app) foreignAt(ctx context.Context, codec format.Codec, dir string) (*engine.ForeignFolder, string, error) {
+func (a *app) foreignAt(ctx context.Context, codec format.Codec, dir string) (*interop.ForeignFolder, string, error) {
 	root, err := a.foreignDir("")
 	if err != nil {
 		return nil, "", err
@@ -283,12 +283,12 @@ func (a *app) foreignAt(ctx context.Context, codec format.Codec, dir string) (*e
 
 // openForeign opens a folder with another system's files. What the project's journals say counts for its own files, and
 // for none that lie elsewhere.
-func (a *app) openForeign(ctx context.Context, codec format.Codec, dir string) (*engine.ForeignFolder, error) {
+func (a *app) openForeign(ctx context.Context, codec format.Codec, dir string) (*interop.ForeignFolder, error) {
 	p, err := a.project()
 	if err != nil || !filepath.IsLocal(pathIn(p, dir)) {
 		p = nil
 	}
-	folder, err := engine.OpenForeign(ctx, p, codec, dir)
+	folder, err := interop.OpenForeign(ctx, p, codec, dir)
 	if err != nil || p == nil {
 		return folder, err
 	}
@@ -297,7 +297,7 @@ func (a *app) openForeign(ctx context.Context, codec format.Codec, dir string) (
 	return folder, err
 }
 
-func othersIn(folder *engine.ForeignFolder, places []string) []otherReport {
+func othersIn(folder *interop.ForeignFolder, places []string) []otherReport {
 	var others []otherReport
 	for _, place := range places {
 		r, _ := folder.Read(place)

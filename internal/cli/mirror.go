@@ -7,9 +7,10 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
-	"pawl/internal/engine"
+	"pawl/internal/interop"
 	"pawl/internal/interop/format"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 func (a *app) codec(system string) (format.Codec, error) { return a.parts.Codecs.Of(system) }
@@ -37,8 +38,8 @@ func (m *mirrorFlag) Type() string { return "string" }
 
 // mirrorOf says which system's files are kept up to date for a run: the one that the flag names, else the one that the run
 // had.
-func (a *app) mirrorOf(p *project.Project, flag mirrorFlag) func(*pawl.State) *engine.Mirror {
-	return func(s *pawl.State) *engine.Mirror {
+func (a *app) mirrorOf(p *project.Project, flag mirrorFlag) func(*pawl.State) *interop.Mirror {
+	return func(s *pawl.State) *interop.Mirror {
 		named := cmp.Or(string(flag), s.Mirror.String())
 		m, err := a.parts.Codecs.MirrorOf(p, s, named)
 		if err != nil {
@@ -50,7 +51,7 @@ func (a *app) mirrorOf(p *project.Project, flag mirrorFlag) func(*pawl.State) *e
 }
 
 // refreshMirror has another system's files say how a run stands that has them kept up to date, and that no engine works on.
-func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *engine.Run) {
+func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *runs.Run) {
 	r.Notes = nil // they were said
 	c, err := config.Read(p.Config())
 	if err == nil {

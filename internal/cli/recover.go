@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/engine"
+	"pawl/internal/rebuild"
 	"pawl/internal/recovery"
 )
 
@@ -66,7 +66,7 @@ func (a *app) recover(ctx context.Context, name string, o recoverOptions) (err e
 			return err
 		}
 	}
-	r, err := engine.PrepareRecovery(ctx, p, engine.Recovering{
+	r, err := rebuild.PrepareRecovery(ctx, p, rebuild.Recovering{
 		Run: name, Plan: plan, Trust: trust, Snapshots: cfg.Snapshots, Version: a.version, Person: me().Name,
 	})
 	if err != nil {

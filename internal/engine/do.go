@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/history"
+	"pawl/internal/runs"
 	"pawl/internal/supervise"
 )
 
@@ -98,7 +100,7 @@ func (e *Engine) sayList(id pawl.StepID, key pawl.Key, from int, values []string
 	for {
 		n, size := 0, 0
 		for n < len(values) && size < maxListed {
-			size += encodedSize(values[n]) + 1
+			size += runs.EncodedSize(values[n]) + 1
 			n++
 		}
 		e.say(pawl.StepListed{Step: id, Key: key, From: from, Items: values[:n]})
@@ -111,7 +113,7 @@ func (e *Engine) sayList(id pawl.StepID, key pawl.Key, from int, values []string
 
 // values returns a foreach step's work list as it is now.
 func (e *Engine) values(step *pawl.Step) ([]string, error) {
-	return listValues(e.cfg.Project.Root, step)
+	return runs.ListValues(e.cfg.Project.Root, step)
 }
 
 // finish ends a foreach step whose items are all done, or a gate step whose gate was answered. A checkpoint comes first,
@@ -128,7 +130,7 @@ func (e *Engine) finish(ctx context.Context, a action) error {
 	e.preparing[name] = true
 	at := e.standing()
 	e.help(func() func() {
-		s := e.keeper.save(ctx, pawl.CheckpointStep, pawl.AttemptRef{Step: a.step.ID}, "", at)
+		s := e.keeper.Save(ctx, pawl.CheckpointStep, pawl.AttemptRef{Step: a.step.ID}, "", at)
 		return func() {
 			delete(e.preparing, name)
 			e.kept[name] = s
@@ -138,7 +140,7 @@ func (e *Engine) finish(ctx context.Context, a action) error {
 }
 
 // sayFinished says that such a step is done.
-func (e *Engine) sayFinished(a action, s saved) error {
+func (e *Engine) sayFinished(a action, s history.Taken) error {
 	e.noteFull(s)
 	done := pawl.StepDone{Step: a.step.ID, Accept: pawl.AcceptOf(a.step), Undo: a.step.Undo, Review: a.step.Review, Save: &s.Checkpoint}
 	if a.step.Gate != nil {
@@ -172,7 +174,7 @@ func gateSummary(g *pawl.GateState) string {
 func (e *Engine) itemsDigest(items *pawl.ItemsState) (string, error) {
 	all := pawl.Outputs{}
 	for index := range items.Total {
-		done, err := itemDone(e.log, items, index)
+		done, err := runs.ItemDone(e.log, items, index)
 		if err != nil {
 			return "", err
 		}
@@ -214,11 +216,11 @@ func (e *Engine) sayGate(ctx context.Context, gate pawl.Gate) {
 // gateOf returns the gate that a gate step opens now.
 func (e *Engine) gateOf(step *pawl.Step, checks []pawl.CheckRun) (pawl.Gate, error) {
 	gate := step.Gate.Gate(step.ID, "", time.Now())
-	shown, err := shownNow(e.cfg.Project.Root, &Run{Log: e.log, State: e.state, Plan: e.plan.Plan}, step)
+	shown, err := runs.ShownNow(e.cfg.Project.Root, &runs.Run{Log: e.log, State: e.state, Plan: e.plan.Plan}, step)
 	if err != nil {
 		return pawl.Gate{}, err
 	}
-	gate.Shown, gate.Checks = bounded(shown), briefly(checks)
+	gate.Shown, gate.Checks = runs.LimitShown(shown), briefly(checks)
 	gate.ID = gate.Identify()
 	return gate, nil
 }
@@ -235,7 +237,7 @@ func (e *Engine) answerGate(a action) {
 
 // withdrawGates closes the gates of a step that has no more use for their answers.
 func (e *Engine) withdrawGates(id pawl.StepID) {
-	e.say(withdrawn(e.state, id, "ended")...)
+	e.say(runs.WithdrawGates(e.state, id, "ended")...)
 }
 
 // heartbeat journals what the watchdog sees of each live attempt, and acts on what is stalled or stuck.

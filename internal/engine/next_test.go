@@ -9,6 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"pawl"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
 )
 
 // world is a run in memory: a plan, and a state folded from events as a journal would number them.
@@ -80,7 +82,7 @@ func (w *world) fails(step pawl.StepID, end pawl.AttemptEnded) {
 // next returns the decisions as words, such as "start b" or "start each[2]".
 func (w *world) next(slots int) string {
 	var words []string
-	for _, a := range next(outlineOf(w.plan), w.state, w.now, slots) {
+	for _, a := range next(runs.OutlineOf(w.plan), w.state, w.now, slots) {
 		word := string(a.do)
 		switch {
 		case a.do == wait:
@@ -318,7 +320,7 @@ func TestNextExpiry(t *testing.T) {
 func TestNextHandsOnAsksBeforeEachStep(t *testing.T) {
 	w := newWorld(t, "name: p\nmode: hands_on\nsteps:\n  - {id: a, run: ':'}\n")
 	w.want(8, "open a")
-	gate := next(outlineOf(w.plan), w.state, w.now, 8)[0].gate
+	gate := next(runs.OutlineOf(w.plan), w.state, w.now, 8)[0].gate
 	gate.ID = gate.Identify()
 	w.say(pawl.GateOpened{Gate: gate})
 	w.want(8, "")
@@ -334,7 +336,7 @@ func TestNextAsksBeforeRepeatingWhatIsNotIdempotent(t *testing.T) {
 	w.want(8, "start a")
 	w.fails("a", pawl.AttemptEnded{Outcome: pawl.Lost, Why: "its supervisor was lost"})
 	w.want(8, "open a")
-	gate := next(outlineOf(w.plan), w.state, w.now, 8)[0].gate
+	gate := next(runs.OutlineOf(w.plan), w.state, w.now, 8)[0].gate
 	gate.ID = gate.Identify()
 	w.say(pawl.GateOpened{Gate: gate})
 	w.want(8, "")
@@ -352,7 +354,7 @@ func TestNextAsksNobodyWhoHasAskedForIt(t *testing.T) {
 	w.want(8, "fail")
 	w.say(pawl.StepReopened{Step: "a", Why: "its definition in the plan changed"})
 	w.want(8, "open a")
-	gate := next(outlineOf(w.plan), w.state, w.now, 8)[0].gate
+	gate := next(runs.OutlineOf(w.plan), w.state, w.now, 8)[0].gate
 	gate.ID = gate.Identify()
 	w.say(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Answer: pawl.Rejected})
 	w.want(8, "give-up a")
@@ -384,7 +386,7 @@ func TestNextBlockersBudgetPauseStop(t *testing.T) {
 	w.want(8, "stop-live")
 	w.say(pawl.AttemptEnded{AttemptRef: ref, Outcome: pawl.Aborted, Usage: pawl.Usage{USD: 1}}, pawl.RunContinued{})
 	w.want(8, "spend")
-	gate := next(outlineOf(w.plan), w.state, w.now, 8)[0].gate
+	gate := next(runs.OutlineOf(w.plan), w.state, w.now, 8)[0].gate
 	gate.ID = gate.Identify()
 	w.say(pawl.GateOpened{Gate: gate})
 	w.want(8, "")
@@ -457,7 +459,7 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 		}
 	}
 	say(pawl.RunCreated{Run: "r"})
-	o := outlineOf(plan)
+	o := runs.OutlineOf(plan)
 	for round := 0; !state.Ended(); round++ {
 		if round > 1000 {
 			t.Fatal("the run does not end")
@@ -465,7 +467,7 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 		for _, a := range next(o, state, now, slots) {
 			switch a.do {
 			case start:
-				for _, need := range o.needs[a.step.ID] {
+				for _, need := range o.Needs[a.step.ID] {
 					if !state.Steps[need].Finished() {
 						t.Fatalf("%s started before %s was finished", a.step.ID, need)
 					}
@@ -486,7 +488,7 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 			case wait:
 				now = a.until
 			case open: // it was lost too often: a person has it run again
-				if a.gate.Purpose != pawl.ForRepeat || state.Steps[a.step.ID].Try.Losses < maxLosses {
+				if a.gate.Purpose != pawl.ForRepeat || state.Steps[a.step.ID].Try.Losses < resume.MaxLosses {
 					t.Fatalf("unexpected gate: %s", a.gate.Ask)
 				}
 				a.gate.ID = a.gate.Identify()

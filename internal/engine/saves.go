@@ -4,15 +4,17 @@ import (
 	"context"
 	"fmt"
 	"pawl"
+	"pawl/internal/history"
+	"pawl/internal/runs"
 	"time"
 )
 
-func (e *Engine) standing() standing {
-	return standing{seq: e.state.Seq, live: refs(e.state.Live())}
+func (e *Engine) standing() history.Position {
+	return history.Position{Seq: e.state.Seq, Live: runs.RefsOf(e.state.Live())}
 }
 
 // standingNow is standing for a helper, which asks the engine's own goroutine.
-func (e *Engine) standingNow(ctx context.Context) (at standing) {
+func (e *Engine) standingNow(ctx context.Context) (at history.Position) {
 	e.ask(ctx, func() { at = e.standing() })
 	return at
 }
@@ -36,7 +38,7 @@ func (e *Engine) saveLater(ctx context.Context, kind pawl.CheckpointKind, ref pa
 	e.saving++
 	at := e.standing()
 	e.help(func() func() {
-		s := e.keeper.save(ctx, kind, ref, why, at)
+		s := e.keeper.Save(ctx, kind, ref, why, at)
 		return func() {
 			e.saving--
 			e.say(pawl.CheckpointSaved{Checkpoint: s.Checkpoint})
@@ -47,9 +49,9 @@ func (e *Engine) saveLater(ctx context.Context, kind pawl.CheckpointKind, ref pa
 }
 
 // noteFull notes that there was no making room after a snapshot.
-func (e *Engine) noteFull(s saved) {
-	if s.fault != nil {
-		e.note("snapshots take more than their quota: %v", s.fault)
+func (e *Engine) noteFull(s history.Taken) {
+	if s.Fault != nil {
+		e.note("snapshots take more than their quota: %v", s.Fault)
 	}
 }
 

@@ -7,15 +7,17 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
 )
 
 // checkpointOf says what kind of checkpoint is to be taken of what an attempt left behind, and why; empty: none now.
 // Finished items get theirs together, gates when they open. It is pure.
-func checkpointOf(w work, ev evidence) (kind pawl.CheckpointKind, why string) {
-	done, _, end := verdictOn(w.step, ev)
+func checkpointOf(w runs.Work, ev resume.Evidence) (kind pawl.CheckpointKind, why string) {
+	done, _, end := resume.VerdictOn(w.Step, ev)
 	switch {
-	case w.step.Gate != nil:
-	case done && w.index < 0:
+	case w.Step.Gate != nil:
+	case done && w.Index < 0:
 		kind = pawl.CheckpointStep
 	case done:
 	case slices.Contains([]pawl.EndReason{pawl.ReasonTimeout, pawl.ReasonStalled, pawl.ReasonAbort, pawl.ReasonBudget}, end.Reason),
@@ -26,14 +28,14 @@ func checkpointOf(w work, ev evidence) (kind pawl.CheckpointKind, why string) {
 }
 
 // settle says what an attempt came to. It drops attempts that are not the live ones any more.
-func (e *Engine) settle(ctx context.Context, w work, ref pawl.AttemptRef, key pawl.Key, ev evidence) {
+func (e *Engine) settle(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key, ev resume.Evidence) {
 	if e.liveAttempt(ref) == nil {
 		return
 	}
 	e.sayExtras(w, ev)
-	done, adopted, end := verdictOn(w.step, ev)
+	done, adopted, end := resume.VerdictOn(w.Step, ev)
 	switch {
-	case w.step.Gate != nil && (done || end.Outcome == pawl.Failed && end.Reason == pawl.ReasonExited):
+	case w.Step.Gate != nil && (done || end.Outcome == pawl.Failed && end.Reason == pawl.ReasonExited):
 		e.openCheckedGate(ctx, w, ref, ev)
 	case done:
 		e.sayDone(ctx, w, ref, key, ev, adopted)
@@ -43,54 +45,54 @@ func (e *Engine) settle(ctx context.Context, w work, ref pawl.AttemptRef, key pa
 }
 
 // sayExtras says what a step reports in its result beside its status.
-func (e *Engine) sayExtras(w work, ev evidence) {
-	if ev.result == nil {
+func (e *Engine) sayExtras(w runs.Work, ev resume.Evidence) {
+	if ev.Result == nil {
 		return
 	}
-	for _, item := range ev.result.Items {
-		item.Step = w.step.ID
+	for _, item := range ev.Result.Items {
+		item.Step = w.Step.ID
 		e.say(item)
 	}
-	for _, m := range ev.result.Memory {
+	for _, m := range ev.Result.Memory {
 		e.learn(m, nil)
 	}
 }
 
-func (e *Engine) sayDone(ctx context.Context, w work, ref pawl.AttemptRef, key pawl.Key, ev evidence, adopted string) {
+func (e *Engine) sayDone(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key, ev resume.Evidence, adopted string) {
 	summary, usage := "", e.used(ref, ev)
-	if ev.result != nil {
-		summary = ev.result.Summary
+	if ev.Result != nil {
+		summary = ev.Result.Summary
 	}
 	var verdict *pawl.Verdict
 	if adopted != "" {
-		v := ev.judge(w.step)
+		v := ev.Judge(w.Step)
 		verdict = &v
 	}
 	if ref.Item != "" {
 		e.say(pawl.ItemDone{
-			AttemptRef: ref, Key: key, Outputs: ev.outputs, Accept: pawl.AcceptOf(w.step), Summary: summary, Usage: usage,
-			Adopted: adopted, Stats: ev.stats(), Verdict: verdict,
+			AttemptRef: ref, Key: key, Outputs: ev.Outputs, Accept: pawl.AcceptOf(w.Step), Summary: summary, Usage: usage,
+			Adopted: adopted, Stats: ev.Stats(), Verdict: verdict,
 		})
 		e.saveItems(ctx, ref)
 		return
 	}
-	e.withdrawGates(w.step.ID)
+	e.withdrawGates(w.Step.ID)
 	said := pawl.StepDone{
-		Step: ref.Step, Attempt: ref.Attempt, Token: ref.Token, Key: key, Outputs: ev.outputs, Accept: pawl.AcceptOf(w.step),
-		Summary: summary, Usage: usage, Undo: w.step.Undo, Adopted: adopted, Review: w.step.Review, Stats: ev.stats(),
+		Step: ref.Step, Attempt: ref.Attempt, Token: ref.Token, Key: key, Outputs: ev.Outputs, Accept: pawl.AcceptOf(w.Step),
+		Summary: summary, Usage: usage, Undo: w.Step.Undo, Adopted: adopted, Review: w.Step.Review, Stats: ev.Stats(),
 		Verdict: verdict,
 	}
-	if ev.saved != nil {
-		said.Save = &ev.saved.Checkpoint
-		e.noteFull(*ev.saved)
+	if ev.Saved != nil {
+		said.Save = &ev.Saved.Checkpoint
+		e.noteFull(*ev.Saved)
 	}
 	e.say(said)
 }
 
 // used returns what an attempt cost, however it ended: by its result, or else by what it said last while it ran.
-func (e *Engine) used(ref pawl.AttemptRef, ev evidence) pawl.Usage {
-	if ev.result != nil && ev.result.Usage != (pawl.Usage{}) {
-		return ev.result.Usage
+func (e *Engine) used(ref pawl.AttemptRef, ev resume.Evidence) pawl.Usage {
+	if ev.Result != nil && ev.Result.Usage != (pawl.Usage{}) {
+		return ev.Result.Usage
 	}
 	if live := e.liveAttempt(ref); live != nil {
 		return live.Usage
@@ -99,43 +101,43 @@ func (e *Engine) used(ref pawl.AttemptRef, ev evidence) pawl.Usage {
 }
 
 // sayEnded says how an attempt ended that did not finish its work, when it is tried again, and what a person must know.
-func (e *Engine) sayEnded(ctx context.Context, w work, ref pawl.AttemptRef, ev evidence, end pawl.AttemptEnded) {
-	end.AttemptRef, end.Stats, end.Unmet = ref, ev.stats(), ev.unmet()
+func (e *Engine) sayEnded(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence, end pawl.AttemptEnded) {
+	end.AttemptRef, end.Stats, end.Unmet = ref, ev.Stats(), ev.Unmet()
 	end.Usage = e.used(ref, ev)
-	if ev.exit != nil {
-		end.Exit = ev.exit.Exit
+	if ev.Exit != nil {
+		end.Exit = ev.Exit.Exit
 	}
 	switch end.Outcome {
 	case pawl.Failed:
 		failures := e.failures(w) + 1
-		end.Final = failures >= w.step.Retry.Attempts
+		end.Final = failures >= w.Step.Retry.Attempts
 		if !end.Final {
-			end.RetryAt = ev.now.Add(w.step.Retry.Delay(failures))
+			end.RetryAt = ev.Now.Add(w.Step.Retry.Delay(failures))
 		}
 	case pawl.WaitsFor:
-		end.Gate = e.askedGate(ctx, ref, ev.result)
+		end.Gate = e.askedGate(ctx, ref, ev.Result)
 	case pawl.Blocked:
-		for _, text := range orBlockers(end) {
-			e.say(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: text, Step: w.step.ID}})
+		for _, text := range resume.OrBlockers(end) {
+			e.say(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: text, Step: w.Step.ID}})
 		}
 	}
 	e.say(end)
-	if ev.saved != nil {
-		e.say(pawl.CheckpointSaved{Checkpoint: ev.saved.Checkpoint})
-		e.noteFull(*ev.saved)
+	if ev.Saved != nil {
+		e.say(pawl.CheckpointSaved{Checkpoint: ev.Saved.Checkpoint})
+		e.noteFull(*ev.Saved)
 	}
 	if end.Final && ref.Item == "" {
-		e.withdrawGates(w.step.ID)
+		e.withdrawGates(w.Step.ID)
 		e.say(pawl.StepFailed{Step: ref.Step, Why: end.Why})
 	}
 }
 
-func (e *Engine) failures(w work) int {
-	st := e.state.Steps[w.step.ID]
-	if w.index < 0 {
+func (e *Engine) failures(w runs.Work) int {
+	st := e.state.Steps[w.Step.ID]
+	if w.Index < 0 {
 		return st.Try.Failures
 	}
-	return st.Items.Tries[w.index].Failures
+	return st.Items.Tries[w.Index].Failures
 }
 
 // askedGate returns the gate that an attempt waits for: the one that its result asks, or else one that is open, or that
@@ -160,14 +162,14 @@ func (e *Engine) askedGate(ctx context.Context, ref pawl.AttemptRef, r *pawl.Res
 }
 
 // openCheckedGate opens a gate step's gate once its checks have been run, whatever they say: a person may look.
-func (e *Engine) openCheckedGate(ctx context.Context, w work, ref pawl.AttemptRef, ev evidence) {
-	gate, err := e.gateOf(w.step, ev.checkRuns())
+func (e *Engine) openCheckedGate(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence) {
+	gate, err := e.gateOf(w.Step, ev.CheckRuns())
 	if err != nil {
 		e.fatal = err
 		return
 	}
 	e.sayGate(ctx, gate)
 	e.say(pawl.AttemptEnded{
-		AttemptRef: ref, Outcome: pawl.WaitsFor, Reason: pawl.ReasonExited, Why: "checks were run", Gate: gate.ID, Stats: ev.stats(),
+		AttemptRef: ref, Outcome: pawl.WaitsFor, Reason: pawl.ReasonExited, Why: "checks were run", Gate: gate.ID, Stats: ev.Stats(),
 	})
 }

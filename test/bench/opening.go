@@ -15,6 +15,7 @@ import (
 	"pawl/internal/engine"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 // The run of row 5: of its steps, every 50th has a work list; the last step is still to be done.
@@ -118,7 +119,7 @@ func readThrough(path string) error {
 
 // openTo opens a run and decides what is due, which must be step.
 func openTo(b *bench, p *project.Project, run pawl.RunID, step pawl.StepID) error {
-	r, err := engine.Load(b, p, run)
+	r, err := runs.Load(b, p, run)
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,7 @@ func (b *bench) bigRun(name string) (*project.Project, pawl.RunID, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	run, err := engine.Create(b, p, engine.New{Kind: pawl.PlanRun, Plan: plan, Data: data})
+	run, err := runs.Create(b, p, runs.New{Kind: pawl.PlanRun, Plan: plan, Data: data})
 	if err != nil {
 		return nil, "", err
 	}

@@ -1,0 +1,180 @@
+package interop
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"pawl"
+	"pawl/internal/interop/format"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+)
+
+// ForeignFolder is a folder with another system's files, as they were read, with what git and the disk know of it.
+type ForeignFolder struct {
+	codec    format.Codec
+	dir      string // or file, as it was opened
+	files    format.Files
+	world    format.World
+	commits  []format.Commit
+	findings []pawl.Finding // what could not be read
+}
+
+// OpenForeign reads a folder's files for a codec. p is the project whose journals say what was written by pawl itself; nil:
+// there is none.
+func OpenForeign(ctx context.Context, p *project.Project, codec format.Codec, dir string) (*ForeignFolder, error) {
+	files, findings, err := ReadForeign(dir, codec)
+	if err != nil {
+		return nil, err
+	}
+	of := placeOf(dir, codec).speaksOf()
+	commits, err := commitsIn(ctx, of)
+	if err != nil {
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: "which commits there are could not be found out: " + err.Error()})
+	}
+	world := worldOf(ctx, of, commits)
+	if p != nil {
+		world.Run = saidOnce(ctx, p)
+	}
+	f := &ForeignFolder{codec: codec, dir: dir, files: files, world: world, commits: commits, findings: findings}
+	for _, unread := range f.Unread() {
+		f.world.Unread = append(f.world.Unread, unread.Where)
+	}
+	return f, nil
+}
+
+// Silence says after how long without a sign of life nobody is taken to be at work any more, and after how long the work is
+// taken to stand still; 0: as the codec has it.
+func (f *ForeignFolder) Silence(quiet, stalled time.Duration) {
+	f.world.Quiet, f.world.Stalled = quiet, stalled
+}
+
+// saidOnce returns what says what the journal of a run says, and reads each once; nothing, where there is none that can be read.
+func saidOnce(ctx context.Context, p *project.Project) func(string) (*pawl.State, *pawl.Plan) {
+	known := map[string]*runs.Run{}
+	return func(id string) (*pawl.State, *pawl.Plan) {
+		r, ok := known[id]
+		if !ok {
+			r = &runs.Run{}
+			if there, err := runs.Load(ctx, p, pawl.RunID(id)); err == nil {
+				defer there.Log.Close()
+				r = there
+			}
+			known[id] = r
+		}
+		return r.State, r.Plan
+	}
+}
+
+// Places returns where runs are in the folder, the one first that Read reads; nil where the system knows but one.
+func (f *ForeignFolder) Places() []string {
+	if p, ok := f.codec.(format.Plural); ok {
+		return p.Places(f.files, f.world.Now)
+	}
+	return nil
+}
+
+// Projects returns the ids of the projects that the folder's files hold; nil where the system's hold but one.
+func (f *ForeignFolder) Projects() []string {
+	if c, several := f.codec.(format.Chooser); several {
+		return c.Projects(f.files)
+	}
+	return nil
+}
+
+// Read says what the files say of the run at one of the places, without one of the first.
+func (f *ForeignFolder) Read(place string) (format.Reading, []pawl.Finding) {
+	r, found := readBy(f.At(place).codec, f.files, f.world, f.commits)
+	return r, slices.Concat(f.findings, found)
+}
+
+// At is the folder seen from one of the places; without one, and where the system knows but one, as it is.
+func (f *ForeignFolder) At(place string) *ForeignFolder {
+	at := *f
+	if p, ok := f.codec.(format.Plural); ok && place != "" {
+		at.codec = p.At(place)
+	}
+	return &at
+}
+
+// Prune returns what goes of old checkpoints so that so many of each run stay; the folder is not changed by that.
+func (f *ForeignFolder) Prune(keep int) ([]format.File, error) {
+	p, prunes := f.codec.(format.Pruner)
+	if !prunes {
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s has no checkpoints that are let go of", f.codec.System())}
+	}
+	return p.Prune(f.files, keep, f.world)
+}
+
+// Write writes files where the folder's were read; what somebody else has changed since ends it with foreign.ErrChanged. Of a project
+// (nil: there is none) no other pawl writes such files meanwhile.
+func (f *ForeignFolder) Write(p *project.Project, files []format.File) error {
+	return mirroring(p, func() error {
+		_, err := WriteForeign(f.dir, f.codec, f.files, files)
+		return err
+	})
+}
+
+// Unread returns what says of files that they are there and could not be read.
+func (f *ForeignFolder) Unread() []pawl.Finding {
+	return slices.DeleteFunc(slices.Clone(f.findings), func(found pawl.Finding) bool { return found.Level != pawl.Bad })
+}
+
+// Verify is the system's own validation, with what cannot be read.
+func (f *ForeignFolder) Verify() []pawl.Finding {
+	var all format.Findings
+	_, findings := f.Read("")
+	all.Find(findings...)
+	all.Find(f.codec.Verify(f.files, f.world)...)
+	all.Find(examineLocks(f.codec, f.files)...)
+	return all.Found()
+}
+
+// Meets says whether a step in the folder meets a criterion of its own, and by what that is known. by is the
+// attempt that asks, whose items of the step count; nil: none does.
+func (f *ForeignFolder) Meets(by *runs.StepClient, step pawl.StepID, criterion string) (bool, string, error) {
+	prover, ok := f.codec.(format.Prover)
+	if !ok {
+		return false, "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("the steps of %s have no criteria of their own", f.codec.System())}
+	}
+	world := f.world
+	if by != nil && by.Attempt.Step == step && world.Run != nil {
+		if s, _ := world.Run(string(by.Run)); s != nil && s.Steps[step] != nil {
+			world.Items = namedItems(s.Steps[step])
+		}
+		world.Items = append(world.Items, by.Items()...)
+	}
+	met, why := prover.Meets(f.files, world, step, criterion)
+	return met, why, nil
+}
+
+// Question returns what the system would ask before it goes on with what is there; nothing, where it does not ask.
+func (f *ForeignFolder) Question() format.Question {
+	asker, asks := f.codec.(format.Asker)
+	if !asks {
+		return format.Question{}
+	}
+	return asker.Question(f.files, f.world)
+}
+
+// Unfinished returns what is unfinished in the folder that a run of a plan would write over, and the file that says so;
+// empty where nothing is.
+func (f *ForeignFolder) Unfinished(plan *pawl.Plan) (what, file string) {
+	owner, ok := f.codec.(format.Owner)
+	if !ok {
+		return "", ""
+	}
+	return owner.Unfinished(f.files, f.world, plan)
+}
+
+func readBy(codec format.Codec, files format.Files, w format.World, commits []format.Commit) (format.Reading, []pawl.Finding) {
+	switch c := codec.(type) {
+	case format.Historian:
+		return c.ReadHistory(files, commits, w.Now)
+	case format.Witness:
+		return c.ReadIn(files, w)
+	}
+	return codec.Read(files, w.Now)
+}
