@@ -14,7 +14,6 @@ import (
 	"pawl/internal/journal"
 	"pawl/internal/outputs"
 	"pawl/internal/project"
-	"pawl/internal/recovery"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 	"pawl/internal/supervise"
@@ -30,11 +29,11 @@ type gatherer struct {
 	left  *journal.Salvage
 	state *pawl.State // of what is left of the journal
 	plan  foundPlan
-	tried map[pawl.StepID]map[pawl.ItemID][]recovery.Record // by item; "" is the step itself
+	tried map[pawl.StepID]map[pawl.ItemID][]Record // by item; "" is the step itself
 }
 
-func (g *gatherer) gather(ctx context.Context, r *Recovery, o Recovering) (recovery.Evidence, error) {
-	e := recovery.Evidence{Run: g.run, Project: g.project.ID, Version: o.Version, Person: o.Person, ListFaults: map[pawl.StepID]string{}}
+func (g *gatherer) gather(ctx context.Context, r *Recovery, o Recovering) (Evidence, error) {
+	e := Evidence{Run: g.run, Project: g.project.ID, Version: o.Version, Person: o.Person, ListFaults: map[pawl.StepID]string{}}
 	var err error
 	if g.left, err = journal.ReadSalvage(g.project.Runs(), g.run); err != nil {
 		return e, err
@@ -81,7 +80,7 @@ func (g *gatherer) damage() string {
 
 // attempts reads the folders of all attempts. One that cannot be read says nothing.
 func (g *gatherer) attempts() error {
-	g.tried = map[pawl.StepID]map[pawl.ItemID][]recovery.Record{}
+	g.tried = map[pawl.StepID]map[pawl.ItemID][]Record{}
 	steps := filepath.Join(g.project.RunDir(g.run), "steps")
 	for _, step := range runs.Subfolders(steps) {
 		for _, below := range runs.Subfolders(filepath.Join(steps, step)) {
@@ -110,7 +109,7 @@ func (g *gatherer) attempt(step pawl.StepID, item pawl.ItemID, name string) erro
 			return nil
 		}
 	}
-	rec := recovery.Record{Attempt: number}
+	rec := Record{Attempt: number}
 	status, err := supervise.Probe(dir)
 	if err == nil {
 		rec.Begun, rec.Exit, rec.Live = status.Begun, status.Exit, status.State == supervise.Live
@@ -121,7 +120,7 @@ func (g *gatherer) attempt(step pawl.StepID, item pawl.ItemID, name string) erro
 		rec.ResultErr = err.Error()
 	}
 	if g.tried[step] == nil {
-		g.tried[step] = map[pawl.ItemID][]recovery.Record{}
+		g.tried[step] = map[pawl.ItemID][]Record{}
 	}
 	g.tried[step][item] = append(g.tried[step][item], rec)
 	return nil
@@ -156,7 +155,7 @@ func (g *gatherer) renamed() error {
 }
 
 // views reads the views back. They are the only files that say some things at all.
-func (g *gatherer) views(e *recovery.Evidence) {
+func (g *gatherer) views(e *Evidence) {
 	read := func(path string) string {
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -165,28 +164,28 @@ func (g *gatherer) views(e *recovery.Evidence) {
 		return string(data)
 	}
 	p := g.project
-	e.State = recovery.ReadState(g.run, read(p.StateFile(g.run)))
-	e.Decisions = recovery.ReadDecisions(g.run, read(p.DecisionsFile(g.run)))
-	e.Blockers = recovery.ReadBlockers(g.run, read(p.BlockersFile(g.run)))
-	e.Summaries = map[pawl.StepID]recovery.SummaryView{}
+	e.State = ReadState(g.run, read(p.StateFile(g.run)))
+	e.Decisions = ReadDecisions(g.run, read(p.DecisionsFile(g.run)))
+	e.Blockers = ReadBlockers(g.run, read(p.BlockersFile(g.run)))
+	e.Summaries = map[pawl.StepID]SummaryView{}
 	if g.plan.Plan == nil {
 		return
 	}
 	for _, step := range g.plan.Steps() {
 		if text := read(p.SummaryFile(g.run, step.ID)); text != "" {
-			e.Summaries[step.ID] = recovery.ReadSummary(g.run, text)
+			e.Summaries[step.ID] = ReadSummary(g.run, text)
 		}
 	}
 }
 
 // snapshots returns the commit records of this run.
-func (g *gatherer) snapshots() []recovery.Snapshot {
-	var own []recovery.Snapshot
+func (g *gatherer) snapshots() []Snapshot {
+	var own []Snapshot
 	for _, record := range g.records.All {
 		if record.Run != g.run {
 			continue
 		}
-		own = append(own, recovery.Snapshot{
+		own = append(own, Snapshot{
 			Checkpoint: pawl.Checkpoint{
 				ID: record.Checkpoint, Kind: record.Kind, Step: record.Step, Item: record.Item, Why: record.Why, Live: record.Live,
 				Snapshot: record.Snapshot(), Time: record.Ended,
@@ -201,7 +200,7 @@ func (g *gatherer) snapshots() []recovery.Snapshot {
 const maxCommits = 5000
 
 // commits returns git's commits since the run was made, the newest first. Without git there are none.
-func (g *gatherer) commits(ctx context.Context) []recovery.Commit {
+func (g *gatherer) commits(ctx context.Context) []Commit {
 	since := g.run.Made()
 	if g.fresh {
 		since = time.Time{}
@@ -210,15 +209,15 @@ func (g *gatherer) commits(ctx context.Context) []recovery.Commit {
 	if err != nil {
 		return nil
 	}
-	commits := make([]recovery.Commit, len(log))
+	commits := make([]Commit, len(log))
 	for i, c := range log {
-		commits[i] = recovery.Commit{Hash: c.Hash, Subject: c.Subject, Time: c.Time}
+		commits[i] = Commit{Hash: c.Hash, Subject: c.Subject, Time: c.Time}
 	}
 	return commits
 }
 
 // units looks at every step of the plan and at its items: attempts, inputs and outputs.
-func (g *gatherer) units(e *recovery.Evidence) {
+func (g *gatherer) units(e *Evidence) {
 	for _, step := range g.plan.Steps() {
 		e.Units = append(e.Units, g.unit(runs.Work{Step: step, Index: -1}))
 		if step.Foreach == nil {
@@ -266,7 +265,7 @@ func (g *gatherer) workList(step *pawl.Step) ([]string, error) {
 	}
 	slices.Sort(tried)
 	now, err := runs.ListValues(g.project.Root, step)
-	return recovery.WorkList(journaled, now, slices.Compact(tried)), err
+	return WorkList(journaled, now, slices.Compact(tried)), err
 }
 
 func envOf(job *pawl.Job, name string) string {
@@ -278,13 +277,13 @@ func envOf(job *pawl.Job, name string) string {
 	return ""
 }
 
-func (g *gatherer) unit(w runs.Work) recovery.Unit {
+func (g *gatherer) unit(w runs.Work) Unit {
 	origin := g.run
 	if g.state.Run != "" {
 		origin = g.state.Origin()
 	}
 	w.Vars = runs.PathVars(origin, w)
-	u := recovery.Unit{Step: w.Step, Index: w.Index, Item: w.Item(), Value: w.Value, Records: g.tried[w.Step.ID][w.Item()]}
+	u := Unit{Step: w.Step, Index: w.Index, Item: w.Item(), Value: w.Value, Records: g.tried[w.Step.ID][w.Item()]}
 	u.Inputs = g.there(w.Paths(runs.KeyInputs(w)), &u.Missing)
 	if w.Step.Foreach == nil || w.Index >= 0 {
 		u.Outputs = g.there(w.Paths(w.Step.Outputs), &u.Missing)
@@ -314,7 +313,7 @@ func (g *gatherer) there(declared []string, missing *[]string) pawl.Outputs {
 
 // kept returns the unit's outputs as the newest snapshot has them that was taken after the work was done. Of folders and
 // of large files a snapshot does not have the hash.
-func (g *gatherer) kept(u recovery.Unit) pawl.Outputs {
+func (g *gatherer) kept(u Unit) pawl.Outputs {
 	record := g.recordAfter(u)
 	if record == nil {
 		return nil
@@ -333,7 +332,7 @@ func (g *gatherer) kept(u recovery.Unit) pawl.Outputs {
 	return all
 }
 
-func (g *gatherer) recordAfter(u recovery.Unit) *snapshot.Record {
+func (g *gatherer) recordAfter(u Unit) *snapshot.Record {
 	var ended time.Time
 	var token pawl.Token
 	for _, rec := range u.Records {

@@ -9,7 +9,6 @@ import (
 	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/project"
-	"pawl/internal/recovery"
 	"pawl/internal/runs"
 )
 
@@ -21,7 +20,7 @@ type foundPlan struct {
 	planned *pawl.RunPlanned // what the journal is to say; nil: it says so already
 	write   bool             // it is to be written beside the journal
 	from    string           // where it was found, in words
-	sure    recovery.Confidence
+	sure    Confidence
 }
 
 // keep writes the plan beside the journal, where it is not there.
@@ -66,12 +65,12 @@ func (r *Recovery) findPlan(run pawl.RunID, state *pawl.State, named string) (fo
 	if err != nil {
 		return foundPlan{}, err
 	}
-	found := foundPlan{Plan: plan, data: data, source: file, write: true, from: why, sure: recovery.Likely}
+	found := foundPlan{Plan: plan, data: data, source: file, write: true, from: why, sure: Likely}
 	if named != "" {
-		found.sure = recovery.Certain
+		found.sure = Certain
 	}
 	if runs.HashOf(data) == before.SHA256 { // it was the copy beside the journal that was lost
-		found.planned, found.sure = &before, recovery.Certain
+		found.planned, found.sure = &before, Certain
 		return found, nil
 	}
 	planned := runs.PlanEvent(r.project, before.Revision+1, runs.New{Plan: plan, Data: data, Source: file})
@@ -91,7 +90,7 @@ func (r *Recovery) planBeside(run pawl.RunID, before pawl.RunPlanned) (foundPlan
 		if err != nil {
 			continue // half a plan is none
 		}
-		found := foundPlan{Plan: plan, data: data, from: fmt.Sprintf("%s lies beside the journal", filepath.Base(path)), sure: recovery.Certain}
+		found := foundPlan{Plan: plan, data: data, from: fmt.Sprintf("%s lies beside the journal", filepath.Base(path)), sure: Certain}
 		if runs.HashOf(data) == before.SHA256 && revision == before.Revision {
 			return found, nil
 		}

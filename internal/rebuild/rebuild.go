@@ -14,7 +14,6 @@ import (
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/random"
-	"pawl/internal/recovery"
 	"pawl/internal/runs"
 )
 
@@ -22,7 +21,7 @@ import (
 type Recovering struct {
 	Run       string // a name, or the beginning of one. Defaults to the newest run that is damaged or lost.
 	Plan      string // the file of its plan. Defaults to the one beside the journal, else to the project's that fits.
-	Trust     recovery.Confidence
+	Trust     Confidence
 	Snapshots config.Snapshots
 	Version   string // of this program
 	Person    string // who accepts
@@ -30,7 +29,7 @@ type Recovering struct {
 
 // Recovery is a damaged or lost run, and what can be rebuilt of it. Nobody else works in the project until Close.
 type Recovery struct {
-	recovery.Proposal
+	Proposal
 	New bool // there is no such run yet: its work is known from git
 
 	project *project.Project
@@ -147,7 +146,7 @@ func (r *Recovery) consider(ctx context.Context, run pawl.RunID, records *runs.S
 		return err
 	}
 	r.left, r.plan = g.left, g.plan
-	r.Proposal = recovery.Rebuild(evidence, o.Trust, time.Now())
+	r.Proposal = Rebuild(evidence, o.Trust, time.Now())
 	if n := r.Proposal.Misfits(evidence.Journal); n > 0 {
 		return fmt.Errorf("rebuild run %s: %d of the rebuilt events do not fit", run, n)
 	}

@@ -1,10 +1,10 @@
-package recovery_test
+package rebuild_test
 
 import (
 	"testing"
 
 	"pawl"
-	"pawl/internal/recovery"
+	"pawl/internal/rebuild"
 )
 
 // TestCommitsName maps conventional commits of every type to steps: by id, by number, by phase and number, by thread.
@@ -18,17 +18,17 @@ func TestCommitsName(t *testing.T) {
 		for _, typ := range types {
 			for _, mark := range []string{"", "!"} {
 				e := evidence(t)
-				e.Commits = []recovery.Commit{{Hash: "c0ffee", Subject: typ + "(" + scope + ")" + mark + ": something"}}
-				p := rebuild(t, e, recovery.Certain)
+				e.Commits = []rebuild.Commit{{Hash: "c0ffee", Subject: typ + "(" + scope + ")" + mark + ": something"}}
+				p := reconstruct(t, e, rebuild.Certain)
 				for _, part := range p.Parts {
 					if part.What != "step" && part.What != "item" {
 						continue
 					}
 					name := (pawl.AttemptRef{Step: part.Step, Item: part.Item}).Name()
-					if part.Status == recovery.PartInDoubt && name != want {
+					if part.Status == rebuild.PartInDoubt && name != want {
 						t.Errorf("%s(%s): takes %s for worked on, want %q: %v", typ, scope, name, want, part.Evidence)
 					}
-					if name == want && part.Status != recovery.PartInDoubt {
+					if name == want && part.Status != rebuild.PartInDoubt {
 						t.Errorf("%s(%s): %s is %s", typ, scope, name, part.Status)
 					}
 				}
@@ -37,8 +37,8 @@ func TestCommitsName(t *testing.T) {
 	}
 	for _, subject := range []string{"feat: without a scope", "wip(one): no type of the convention", "feat(one) no colon", "one: done"} {
 		e := evidence(t)
-		e.Commits = []recovery.Commit{{Hash: "c0ffee", Subject: subject}}
-		if part := partOf(t, rebuild(t, e, recovery.Certain), "one"); part.Status != recovery.PartNotDone {
+		e.Commits = []rebuild.Commit{{Hash: "c0ffee", Subject: subject}}
+		if part := partOf(t, reconstruct(t, e, rebuild.Certain), "one"); part.Status != rebuild.PartNotDone {
 			t.Errorf("%q: %+v", subject, part)
 		}
 	}

@@ -1,4 +1,4 @@
-package recovery_test
+package rebuild_test
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl"
-	"pawl/internal/recovery"
+	"pawl/internal/rebuild"
 	"pawl/internal/view"
 )
 
@@ -38,23 +38,23 @@ func TestViewsReadBack(t *testing.T) {
 	files := view.Render(state, readPlan(t))
 	read := func(name string) string { return string(files[name]) }
 
-	same(t, recovery.ReadState(run, read("STATE.md")), &recovery.StateView{Seq: 9, Steps: map[pawl.StepID]recovery.StepRow{
+	same(t, rebuild.ReadState(run, read("STATE.md")), &rebuild.StateView{Seq: 9, Steps: map[pawl.StepID]rebuild.StepRow{
 		"one": {Status: pawl.Done, Attempts: 1}, "once": {Status: pawl.Skipped}, "look": {Status: pawl.Pending}, "each": {Status: pawl.Pending},
 		"last": {Status: pawl.Running, Attempts: 1},
 	}})
-	same(t, recovery.StateSeq(run, read("STATE.md")), 9)
-	same(t, recovery.ReadSummary(run, read("SUMMARY-one.md")), recovery.SummaryView{
+	same(t, rebuild.StateSeq(run, read("STATE.md")), 9)
+	same(t, rebuild.ReadSummary(run, read("SUMMARY-one.md")), rebuild.SummaryView{
 		Status: pawl.Done, Started: at, Ended: at, Attempts: 1, Text: "all\nis well",
 		Outputs: pawl.Outputs{"a|b.txt": {SHA256: "beef", Size: 7}, "one.txt": {SHA256: "cafe", Size: 1}},
 	})
-	same(t, recovery.ReadSummary(run, read("SUMMARY-once.md")).Status, pawl.Skipped)
-	same(t, recovery.ReadDecisions(run, read("DECISIONS.md")), []pawl.Decision{
+	same(t, rebuild.ReadSummary(run, read("SUMMARY-once.md")).Status, pawl.Skipped)
+	same(t, rebuild.ReadDecisions(run, read("DECISIONS.md")), []pawl.Decision{
 		{Question: odd, Options: []string{"x", "y"}, Choice: "x", Why: odd, By: "anna", Step: "look", Time: at},
 	})
-	same(t, recovery.ReadBlockers(run, read("BLOCKERS.md")), []pawl.Blocker{{Text: "no\nkey", Step: "last", Needs: odd, Opened: at}})
+	same(t, rebuild.ReadBlockers(run, read("BLOCKERS.md")), []pawl.Blocker{{Text: "no\nkey", Step: "last", Needs: odd, Opened: at}})
 
 	const other = "other-20261121-120000-abcd"
-	if recovery.ReadState(other, read("STATE.md")) != nil || recovery.ReadSummary(other, read("SUMMARY-one.md")).Status != "" {
+	if rebuild.ReadState(other, read("STATE.md")) != nil || rebuild.ReadSummary(other, read("SUMMARY-one.md")).Status != "" {
 		t.Error("views of another run are believed")
 	}
 }
@@ -70,9 +70,9 @@ func same[T any](t *testing.T, got, want T) {
 func FuzzViews(f *testing.F) {
 	f.Add("# Run x\n\n> A view of run `" + string(run) + "`, written\n\n- **Last activity:** now (event 9)\n\n## Steps\n\n| a |\n|---|\n| b | `one` | done |\n")
 	f.Fuzz(func(_ *testing.T, text string) {
-		recovery.ReadState(run, text)
-		recovery.ReadSummary(run, text)
-		recovery.ReadDecisions(run, text)
-		recovery.ReadBlockers(run, text)
+		rebuild.ReadState(run, text)
+		rebuild.ReadSummary(run, text)
+		rebuild.ReadDecisions(run, text)
+		rebuild.ReadBlockers(run, text)
 	})
 }
