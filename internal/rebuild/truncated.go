@@ -1,4 +1,4 @@
-package resume
+package rebuild
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 	"pawl"
 	"pawl/internal/journal"
 	"pawl/internal/project"
-	"pawl/internal/rebuild"
 	"pawl/internal/runs"
 )
 
@@ -17,7 +16,7 @@ import (
 // line it looks whole, and to go on from it would be to do finished work again.
 func CutShort(p *project.Project, r *runs.Run) error {
 	run := r.State.Run
-	if last, err := r.Log.Event(r.State.Seq); err != nil || last.By == rebuild.By() {
+	if last, err := r.Log.Event(r.State.Seq); err != nil || last.By == By() {
 		return errors.Join(err, runs.RewriteViews(p, r)) // it was rebuilt, and who did so died before that
 	}
 	for who, knows := range map[string]func() pawl.Seq{
@@ -56,5 +55,5 @@ func stateSeq(p *project.Project, run pawl.RunID) pawl.Seq {
 	}
 	defer file.Close()
 	head, _ := io.ReadAll(io.LimitReader(file, 8<<10)) // what is missing does not say it
-	return rebuild.StateSeq(run, string(head))
+	return StateSeq(run, string(head))
 }
