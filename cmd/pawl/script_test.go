@@ -128,8 +128,12 @@ exec setpriv --bounding-set=-dac_override,-dac_read_search "$@"
 // TestScript tells whole stories with the real program, real processes and real signals, one a file. After each, nothing
 // that it started may still run.
 func TestScript(t *testing.T) {
+	stories, err := filepath.Glob(filepath.Join(root, "test", "stories", "*", "testdata", "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:   filepath.Join("testdata", "script"),
+		Files: stories,
 		Setup: setUp,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start":   start,
