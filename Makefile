@@ -15,7 +15,7 @@ build: ## the binary, bin/pawl
 
 test: tools check ## everything that must pass before a change lands
 	$(GO) test -tags faults ./internal/... ./durable/...
-	$(GO) test -tags faults -run DiesAnywhere ./cmd/pawl
+	$(GO) test -tags faults ./test/kills
 	$(GO) test $(RACE) ./...
 
 check: $(BIN)/staticcheck ## formatting, vet, staticcheck; also of what only the fault tests see

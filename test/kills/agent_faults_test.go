@@ -1,6 +1,6 @@
 //go:build faults
 
-package main
+package kills
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"pawl/internal/disk"
+	"pawl/test/stories/storytest"
 )
 
 // agentPlan has an agent add a line to a ledger outside the project, once.
@@ -30,10 +31,7 @@ const agentScript = "say I begin; cost 0.5 7; run grep -q written ../ledger || e
 // the agent's session wherever that is known: no work is begun in a second one, unless the agent chose the first one's id
 // itself and its runner died before that was written down.
 func TestAgentDiesAnywhere(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "pawl")
-	if out, err := exec.Command("go", "build", "-tags", "faults", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	binary := storytest.Build(t, "faults")
 	for _, agent := range []string{"claude", "codex"} {
 		killed := 0
 		for n := 1; ; n++ {
@@ -91,7 +89,7 @@ func (s *agentStory) pawl(fault []string, args ...string) string {
 	cmd := exec.Command(s.binary, args...)
 	cmd.Dir = s.path("project")
 	cmd.Env = append(os.Environ(), "HOME="+s.dir, "XDG_STATE_HOME=", "XDG_CONFIG_HOME=", "USER=tester", "FAKE_AGENT="+s.path("fake"),
-		"PATH="+agents+":"+os.Getenv("PATH"))
+		"PATH="+storytest.Agents()+":"+os.Getenv("PATH"))
 	cmd.Env = append(cmd.Env, fault...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -1,6 +1,6 @@
 //go:build faults
 
-package main
+package kills
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"pawl/internal/disk"
+	"pawl/test/stories/storytest"
 )
 
 // undoPlan writes what is really done and undone into a ledger outside the project, and how often each undo began beside it.
@@ -45,10 +46,7 @@ type ledger struct {
 }
 
 func newLedger(t *testing.T) *ledger {
-	l := &ledger{T: t, dir: filepath.Join(t.TempDir(), "story"), saved: filepath.Join(t.TempDir(), "saved"), binary: filepath.Join(t.TempDir(), "pawl")}
-	if out, err := exec.Command("go", "build", "-tags", "faults", "-o", l.binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	l := &ledger{T: t, dir: filepath.Join(t.TempDir(), "story"), saved: filepath.Join(t.TempDir(), "saved"), binary: storytest.Build(t, "faults")}
 	if err := os.MkdirAll(l.path("project"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 //go:build faults
 
-package main
+package kills
 
 import (
 	"bytes"
@@ -19,16 +19,14 @@ import (
 	"pawl/internal/agents/agentstest"
 	"pawl/internal/disk"
 	"pawl/internal/journal"
+	"pawl/test/stories/storytest"
 )
 
 // attended is a project in which a session's hooks are called, again and again from the same beginning.
 type attended struct{ *ledger }
 
 func newHooked(t *testing.T) *attended {
-	l := &ledger{T: t, dir: filepath.Join(t.TempDir(), "story"), saved: filepath.Join(t.TempDir(), "saved"), binary: filepath.Join(t.TempDir(), "pawl")}
-	if out, err := exec.Command("go", "build", "-tags", "faults", "-o", l.binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	l := &ledger{T: t, dir: filepath.Join(t.TempDir(), "story"), saved: filepath.Join(t.TempDir(), "saved"), binary: storytest.Build(t, "faults")}
 	if err := os.MkdirAll(l.path("project"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -37,15 +35,15 @@ func newHooked(t *testing.T) *attended {
 	h.session("before", nil) // so that there is something to be told of
 	h.calm()
 	h.copy(l.dir, l.saved)
-	t.Cleanup(func() { endKeepers(l.dir) })
+	t.Cleanup(func() { storytest.EndKeepers(l.dir) })
 	return h
 }
 
 // calm ends who takes checkpoints.
 func (h *attended) calm() {
 	h.Helper()
-	if !until(func() bool { endKeepers(h.dir); return len(runningIn(h.dir)) == 0 }) {
-		h.Fatal("still running: ", runningIn(h.dir))
+	if !storytest.Until(func() bool { storytest.EndKeepers(h.dir); return len(storytest.RunningIn(h.dir)) == 0 }) {
+		h.Fatal("still running: ", storytest.RunningIn(h.dir))
 	}
 }
 
@@ -346,7 +344,7 @@ func (h *attended) keep(why string, fault ...string) (kept bool) {
 		cmd.Wait() // it was killed, or has given up
 		close(ended)
 	}()
-	if !until(func() bool {
+	if !storytest.Until(func() bool {
 		select {
 		case <-ended:
 			return true
