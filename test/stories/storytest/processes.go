@@ -8,8 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"pawl/internal/hook"
 )
 
 // patience is how long a story waits for something to happen.
@@ -26,12 +24,16 @@ func Until(happened func() bool) bool {
 	return true
 }
 
+// keeperVerb is hook.KeeperVerb. Importing that package would link the engine into every test binary of stories, and an
+// edit of the engine would cost their links again.
+const keeperVerb = "hook-keeper"
+
 // EndKeepers ends the processes that take checkpoints for hooks. They stay for a while on purpose, and may die at any time.
 func EndKeepers(dir string) {
 	for _, pid := range RunningIn(dir) {
 		command, err := os.ReadFile("/proc/" + pid + "/cmdline")
 		n, _ := strconv.Atoi(pid) // it is a number
-		if err == nil && strings.Contains(string(command), "\x00"+hook.KeeperVerb+"\x00") {
+		if err == nil && strings.Contains(string(command), "\x00"+keeperVerb+"\x00") {
 			syscall.Kill(n, syscall.SIGKILL)
 		}
 	}
@@ -42,7 +44,7 @@ func RunningIn(dir string) []string {
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd") // the pattern is right
 	var pids []string
 	for _, link := range links {
-		if cwd, err := os.Readlink(link); err == nil && strings.HasPrefix(cwd, dir) {
+		if cwd, err := os.Readlink(link); err == nil && strings.HasPrefix(cwd+"/", dir+"/") {
 			pids = append(pids, filepath.Base(filepath.Dir(link)))
 		}
 	}
