@@ -8,15 +8,35 @@ STATICCHECK_VERSION := v0.8.2
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build test check cross torture torture-short bench bench-short agents agents-short fuzz-short mcp-conformance tools clean
+.PHONY: build test test-quick cover check cross torture torture-short bench bench-short agents agents-short fuzz-short mcp-conformance tools clean
 
 build: ## the binary, bin/pawl
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/pawl ./cmd/pawl
 
 test: tools check ## everything that must pass before a change lands
-	$(GO) test -tags faults ./internal/... ./durable/...
-	$(GO) test -tags faults -run DiesAnywhere ./cmd/pawl
-	$(GO) test $(RACE) ./...
+	$(GO) test -tags faults -run '^($(FAULT_TESTS))$$' $(FAULT_PACKAGES)
+	$(GO) test $(RACE) $$($(GO) list ./... | grep -vE '^pawl/$(WHOLE)')
+	$(GO) test $$($(GO) list ./... | grep -E '^pawl/$(WHOLE)')
+
+# The tests of these packages use the built program from outside, where the race detector sees nothing.
+WHOLE := test/(stories|docs|hooks|kills)(/|$$)
+
+# The tests that exist only with -tags faults, and their packages. All other tests run without the tag.
+FAULT_FILES = $(shell git grep --untracked -l '^//go:build faults' -- '*_test.go')
+FAULT_TESTS = $(shell grep -hoE '^func Test[A-Z][A-Za-z0-9_]*' $(FAULT_FILES) | sed 's/^func //' | sort -u | paste -sd '|' -)
+FAULT_PACKAGES = $(addprefix ./,$(sort $(dir $(FAULT_FILES))))
+
+test-quick: $(BIN)/staticcheck ## one package while you work: PKG=./internal/x, and stories that match STORIES='gate_|fork'
+	@[ -n "$(PKG)" ] || { echo "usage: make test-quick PKG=./internal/x [STORIES=regex]"; exit 2; }
+	@unformatted=$$(gofmt -l $(PKG)); [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }
+	$(GO) vet $(PKG)
+	$(BIN)/staticcheck $(PKG)
+	$(GO) test $(PKG)
+	$(GO) test -run 'Imports|Habits' .
+	$(if $(STORIES),$(GO) test $$(git grep --untracked -l . -- 'test/stories/*.txtar' | grep -E '/($(STORIES))[^/]*$$' | sed -E 's|(.*)/testdata/.*|./\1|' | sort -u) -run 'Script/($(STORIES))')
+
+cover: ## the coverage of each package by its own tests and by stories
+	./scripts/cover
 
 check: $(BIN)/staticcheck ## formatting, vet, staticcheck; also of what only the fault tests see
 	@unformatted=$$(git ls-files -z '*.go' | xargs -0 gofmt -l); [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }

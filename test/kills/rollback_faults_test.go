@@ -1,6 +1,6 @@
 //go:build faults
 
-package main
+package kills
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"pawl/internal/disk"
+	"pawl/test/stories/storytest"
 )
 
 // undoPlan writes what is really done and undone into a ledger outside the project, and how often each undo began beside it.
@@ -45,10 +46,7 @@ type ledger struct {
 }
 
 func newLedger(t *testing.T) *ledger {
-	l := &ledger{T: t, dir: filepath.Join(t.TempDir(), "story"), saved: filepath.Join(t.TempDir(), "saved"), binary: filepath.Join(t.TempDir(), "pawl")}
-	if out, err := exec.Command("go", "build", "-tags", "faults", "-o", l.binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	l := &ledger{T: t, dir: filepath.Join(t.TempDir(), "story"), saved: filepath.Join(t.TempDir(), "saved"), binary: storytest.Build(t, "faults")}
 	if err := os.MkdirAll(l.path("project"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -162,39 +160,43 @@ func (l *ledger) audit() {
 // run is rolled back, and rolls back again. When only pawl dies, each undo begins once and nobody is asked; when a
 // supervisor does, one that may be repeated may begin again, and of the other a person is asked.
 func TestRollbackDiesAnywhere(t *testing.T) {
+	t.Parallel()
 	for _, command := range []string{"rollback", "supervise"} {
-		l := newLedger(t)
-		killed, gates := 0, 0
-		for n := 1; ; n++ {
-			l.copy(l.saved, l.dir)
-			l.gates = 0
-			calls := l.path("calls")
-			fault := []string{disk.FaultVar + fmt.Sprintf("=die:%d", n), disk.FaultOnly + "=" + command, disk.FaultCount + "=" + calls}
-			said, code := l.pawl(fault, "rollback", "--to", "make", "--yes")
-			if info, err := os.Stat(calls); err != nil || info.Size() < int64(n) {
-				if code != 0 {
-					t.Fatalf("without a fault: exit code %d\n%s", code, said)
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			l := newLedger(t)
+			killed, gates := 0, 0
+			for n := 1; ; n++ {
+				l.copy(l.saved, l.dir)
+				l.gates = 0
+				calls := l.path("calls")
+				fault := []string{disk.FaultVar + fmt.Sprintf("=die:%d", n), disk.FaultOnly + "=" + command, disk.FaultCount + "=" + calls}
+				said, code := l.pawl(fault, "rollback", "--to", "make", "--yes")
+				if info, err := os.Stat(calls); err != nil || info.Size() < int64(n) {
+					if code != 0 {
+						t.Fatalf("without a fault: exit code %d\n%s", code, said)
+					}
+					break
 				}
-				break
+				if code == 3 {
+					l.answer(said)
+				}
+				l.roll()
+				l.audit()
+				if begun := l.lines("begun"); command == "rollback" && (len(begun) != 3 || l.gates > 0) {
+					t.Errorf("undos begun: %v, gates: %d", begun, l.gates)
+				}
+				if killed++; l.gates > 0 {
+					gates++
+				}
+				if t.Failed() {
+					t.Fatalf("%s killed at call %d", command, n)
+				}
 			}
-			if code == 3 {
-				l.answer(said)
+			if killed < 10 {
+				t.Errorf("%s was killed only %d times", command, killed)
 			}
-			l.roll()
-			l.audit()
-			if begun := l.lines("begun"); command == "rollback" && (len(begun) != 3 || l.gates > 0) {
-				t.Errorf("undos begun: %v, gates: %d", begun, l.gates)
-			}
-			if killed++; l.gates > 0 {
-				gates++
-			}
-			if t.Failed() {
-				t.Fatalf("%s killed at call %d", command, n)
-			}
-		}
-		if killed < 10 {
-			t.Errorf("%s was killed only %d times", command, killed)
-		}
-		t.Logf("%s was killed at each of %d calls; a person was asked after %d", command, killed, gates)
+			t.Logf("%s was killed at each of %d calls; a person was asked after %d", command, killed, gates)
+		})
 	}
 }

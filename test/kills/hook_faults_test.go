@@ -1,6 +1,6 @@
 //go:build faults
 
-package main
+package kills
 
 import (
 	"bytes"
@@ -19,16 +19,14 @@ import (
 	"pawl/internal/agents/agentstest"
 	"pawl/internal/disk"
 	"pawl/internal/journal"
+	"pawl/test/stories/storytest"
 )
 
 // attended is a project in which a session's hooks are called, again and again from the same beginning.
 type attended struct{ *ledger }
 
 func newHooked(t *testing.T) *attended {
-	l := &ledger{T: t, dir: filepath.Join(t.TempDir(), "story"), saved: filepath.Join(t.TempDir(), "saved"), binary: filepath.Join(t.TempDir(), "pawl")}
-	if out, err := exec.Command("go", "build", "-tags", "faults", "-o", l.binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	l := &ledger{T: t, dir: filepath.Join(t.TempDir(), "story"), saved: filepath.Join(t.TempDir(), "saved"), binary: storytest.Build(t, "faults")}
 	if err := os.MkdirAll(l.path("project"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -37,15 +35,15 @@ func newHooked(t *testing.T) *attended {
 	h.session("before", nil) // so that there is something to be told of
 	h.calm()
 	h.copy(l.dir, l.saved)
-	t.Cleanup(func() { endKeepers(l.dir) })
+	t.Cleanup(func() { storytest.EndKeepers(l.dir) })
 	return h
 }
 
 // calm ends who takes checkpoints.
 func (h *attended) calm() {
 	h.Helper()
-	if !until(func() bool { endKeepers(h.dir); return len(runningIn(h.dir)) == 0 }) {
-		h.Fatal("still running: ", runningIn(h.dir))
+	if !storytest.Until(func() bool { storytest.EndKeepers(h.dir); return len(storytest.RunningIn(h.dir)) == 0 }) {
+		h.Fatal("still running: ", storytest.RunningIn(h.dir))
 	}
 }
 
@@ -166,46 +164,51 @@ func within(types []pawl.EventType, lost []bool) bool {
 // session goes on: what its other hooks have acknowledged is in the journal, which is whole; the next session is told exactly of
 // what has no outcome.
 func TestHookDiesAnywhere(t *testing.T) {
-	h := newHooked(t)
+	t.Parallel()
 	for _, kind := range []string{"die", "ENOSPC", "EIO"} {
-		hit := 0
-		for n := 1; ; n++ {
-			h.copy(h.saved, h.dir)
-			calls := h.path("calls")
-			fault := []string{fmt.Sprintf("%s=%s:%d", disk.FaultVar, kind, n), disk.FaultOnly + "=hook", disk.FaultCount + "=" + calls}
-			lost := h.session("one", fault)
-			h.calm()
-			if info, err := os.Stat(calls); err != nil || info.Size() < int64(n) {
-				if types := h.journaled("one"); !within(types, make([]bool, len(deeds))) {
-					t.Errorf("without a fault: %v", types)
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			h := newHooked(t)
+			hit := 0
+			for n := 1; ; n++ {
+				h.copy(h.saved, h.dir)
+				calls := h.path("calls")
+				fault := []string{fmt.Sprintf("%s=%s:%d", disk.FaultVar, kind, n), disk.FaultOnly + "=hook", disk.FaultCount + "=" + calls}
+				lost := h.session("one", fault)
+				h.calm()
+				if info, err := os.Stat(calls); err != nil || info.Size() < int64(n) {
+					if types := h.journaled("one"); !within(types, make([]bool, len(deeds))) {
+						t.Errorf("without a fault: %v", types)
+					}
+					break
 				}
-				break
-			}
-			if kind != "die" { // then any hook may have had to give up, but only one
-				for i := range lost {
-					lost[i] = true
+				if kind != "die" { // then any hook may have had to give up, but only one
+					for i := range lost {
+						lost[i] = true
+					}
+				}
+				types := h.journaled("one")
+				if !within(types, lost) || len(types) < len(deeds)-1 {
+					t.Errorf("journaled: %v; killed: %v", types, lost)
+				}
+				h.audit(types)
+				h.calm()
+				if hit++; t.Failed() {
+					t.Fatalf("%s at call %d", kind, n)
 				}
 			}
-			types := h.journaled("one")
-			if !within(types, lost) || len(types) < len(deeds)-1 {
-				t.Errorf("journaled: %v; killed: %v", types, lost)
+			if hit < 30 {
+				t.Errorf("%s hit only %d calls", kind, hit)
 			}
-			h.audit(types)
-			h.calm()
-			if hit++; t.Failed() {
-				t.Fatalf("%s at call %d", kind, n)
-			}
-		}
-		if hit < 30 {
-			t.Errorf("%s hit only %d calls", kind, hit)
-		}
-		t.Logf("%s at each of %d calls", kind, hit)
+			t.Logf("%s at each of %d calls", kind, hit)
+		})
 	}
 }
 
 // TestHookDiesBeforeItHasTold kills the hook of a session's start at every call that changes the disk, where an earlier session
 // has left something in doubt. Of that the session is told, or else, although it goes on, the next one.
 func TestHookDiesBeforeItHasTold(t *testing.T) {
+	t.Parallel()
 	h := newHooked(t)
 	h.call("claude", "gone", "PreToolUse", map[string]any{"tool_input": map[string]any{"command": "make roses"}, "tool_use_id": "t9"})
 	h.call("claude", "gone", "SessionEnd", nil)
@@ -285,32 +288,36 @@ func (h *attended) audit(types []pawl.EventType) {
 // TestKeeperDiesAnywhere kills who takes checkpoints for hooks, or has it fail, at every call that changes the disk. Snapshots and
 // journal stay whole; the next one takes the next checkpoint.
 func TestKeeperDiesAnywhere(t *testing.T) {
-	h := newHooked(t)
+	t.Parallel()
 	for _, kind := range []string{"die", "ENOSPC", "EIO"} {
-		hit := 0
-		for n := 1; ; n++ {
-			h.copy(h.saved, h.dir)
-			calls := h.path("calls")
-			h.want("first")
-			h.keep("first", fmt.Sprintf("%s=%s:%d", disk.FaultVar, kind, n), disk.FaultCount+"="+calls)
-			if info, err := os.Stat(calls); err != nil || info.Size() < int64(n) {
-				break
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			h := newHooked(t)
+			hit := 0
+			for n := 1; ; n++ {
+				h.copy(h.saved, h.dir)
+				calls := h.path("calls")
+				h.want("first")
+				h.keep("first", fmt.Sprintf("%s=%s:%d", disk.FaultVar, kind, n), disk.FaultCount+"="+calls)
+				if info, err := os.Stat(calls); err != nil || info.Size() < int64(n) {
+					break
+				}
+				h.want("second")
+				if !h.keep("second") {
+					t.Error("no second checkpoint")
+				}
+				if said, code := h.pawl(nil, "verify"); code != 0 || !strings.Contains(said, " 0 faults") {
+					t.Errorf("verify: exit code %d\n%s", code, said)
+				}
+				if hit++; t.Failed() {
+					t.Fatalf("%s at call %d", kind, n)
+				}
 			}
-			h.want("second")
-			if !h.keep("second") {
-				t.Error("no second checkpoint")
+			if hit < 10 {
+				t.Errorf("%s hit only %d calls", kind, hit)
 			}
-			if said, code := h.pawl(nil, "verify"); code != 0 || !strings.Contains(said, " 0 faults") {
-				t.Errorf("verify: exit code %d\n%s", code, said)
-			}
-			if hit++; t.Failed() {
-				t.Fatalf("%s at call %d", kind, n)
-			}
-		}
-		if hit < 10 {
-			t.Errorf("%s hit only %d calls", kind, hit)
-		}
-		t.Logf("%s at each of %d calls", kind, hit)
+			t.Logf("%s at each of %d calls", kind, hit)
+		})
 	}
 }
 
@@ -346,7 +353,7 @@ func (h *attended) keep(why string, fault ...string) (kept bool) {
 		cmd.Wait() // it was killed, or has given up
 		close(ended)
 	}()
-	if !until(func() bool {
+	if !storytest.Until(func() bool {
 		select {
 		case <-ended:
 			return true

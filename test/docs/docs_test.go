@@ -1,4 +1,5 @@
-package main
+// Package docs follows the documents as a reader would.
+package docs
 
 import (
 	"errors"
@@ -13,10 +14,13 @@ import (
 	"testing"
 
 	"pawl"
+	"pawl/test/stories/storytest"
 )
 
 // root is the repository.
 const root = "../.."
+
+func TestMain(m *testing.M) { os.Exit(storytest.Main(m)) }
 
 // TestDocs does what a reader of the documents would do: it writes the files that they show and types their commands.
 //
@@ -109,13 +113,13 @@ func newReader(t *testing.T) *reader {
 	t.Helper()
 	r := &reader{start: t.TempDir(), home: t.TempDir()}
 	t.Cleanup(func() {
-		if !until(func() bool { endKeepers(r.start); return len(runningIn(r.start)) == 0 }) {
-			t.Error("still running: ", runningIn(r.start))
+		if !storytest.Until(func() bool { storytest.EndKeepers(r.start); return len(storytest.RunningIn(r.start)) == 0 }) {
+			t.Error("still running: ", storytest.RunningIn(r.start))
 		}
 	})
 	r.dir = r.start
 	r.env = append(os.Environ(), "HOME="+r.home, "USER=you", "XDG_STATE_HOME=", "XDG_CONFIG_HOME=",
-		"PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
+		"PATH="+filepath.Dir(storytest.Pawl(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
 	for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // not in the new home
 		value, err := exec.Command("go", "env", name).Output()
 		if err != nil {
@@ -178,7 +182,7 @@ func (r *reader) follow(t *testing.T, b block) {
 		printed := r.run(t, command)
 		switch {
 		case matches(said, printed):
-		case *update:
+		case storytest.Update():
 			r.news = append(r.news, news{from, to, printed})
 		default:
 			t.Fatalf("%s: $ %s\nprinted\n%s\n\nwant\n%s", b.place, command, strings.Join(printed, "\n"), strings.Join(said, "\n"))

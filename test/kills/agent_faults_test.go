@@ -1,6 +1,6 @@
 //go:build faults
 
-package main
+package kills
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"pawl/internal/disk"
+	"pawl/test/stories/storytest"
 )
 
 // agentPlan has an agent add a line to a ledger outside the project, once.
@@ -30,35 +31,36 @@ const agentScript = "say I begin; cost 0.5 7; run grep -q written ../ledger || e
 // the agent's session wherever that is known: no work is begun in a second one, unless the agent chose the first one's id
 // itself and its runner died before that was written down.
 func TestAgentDiesAnywhere(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "pawl")
-	if out, err := exec.Command("go", "build", "-tags", "faults", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	t.Parallel()
+	binary := storytest.Build(t, "faults")
 	for _, agent := range []string{"claude", "codex"} {
-		killed := 0
-		for n := 1; ; n++ {
-			s := &agentStory{T: t, dir: t.TempDir(), binary: binary}
-			calls := s.path("calls")
-			s.write("project/plan.yaml", fmt.Sprintf(agentPlan, agent))
-			s.write("fake/script", agentScript)
-			s.write("ledger", "")
-			said := s.pawl([]string{disk.FaultVar + fmt.Sprintf("=die:%d", n), disk.FaultOnly + "=agent-step", disk.FaultCount + "=" + calls}, "run", "plan.yaml")
-			if info, err := os.Stat(calls); err != nil || info.Size() < int64(n) {
-				break
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			killed := 0
+			for n := 1; ; n++ {
+				s := &agentStory{T: t, dir: t.TempDir(), binary: binary}
+				calls := s.path("calls")
+				s.write("project/plan.yaml", fmt.Sprintf(agentPlan, agent))
+				s.write("fake/script", agentScript)
+				s.write("ledger", "")
+				said := s.pawl([]string{disk.FaultVar + fmt.Sprintf("=die:%d", n), disk.FaultOnly + "=agent-step", disk.FaultCount + "=" + calls}, "run", "plan.yaml")
+				if info, err := os.Stat(calls); err != nil || info.Size() < int64(n) {
+					break
+				}
+				killed++
+				if !strings.Contains(said, "attempt 1 failed: ended by SIGKILL") {
+					t.Errorf("%s, call %d: not killed:\n%s", agent, n, said)
+				}
+				most := 1
+				if agent == "codex" && n == 1 {
+					most = 2
+				}
+				s.audit(fmt.Sprintf("%s, call %d", agent, n), most)
 			}
-			killed++
-			if !strings.Contains(said, "attempt 1 failed: ended by SIGKILL") {
-				t.Errorf("%s, call %d: not killed:\n%s", agent, n, said)
+			if killed < 8 {
+				t.Errorf("%s: killed at %d calls only", agent, killed)
 			}
-			most := 1
-			if agent == "codex" && n == 1 {
-				most = 2
-			}
-			s.audit(fmt.Sprintf("%s, call %d", agent, n), most)
-		}
-		if killed < 8 {
-			t.Errorf("%s: killed at %d calls only", agent, killed)
-		}
+		})
 	}
 }
 
@@ -91,7 +93,7 @@ func (s *agentStory) pawl(fault []string, args ...string) string {
 	cmd := exec.Command(s.binary, args...)
 	cmd.Dir = s.path("project")
 	cmd.Env = append(os.Environ(), "HOME="+s.dir, "XDG_STATE_HOME=", "XDG_CONFIG_HOME=", "USER=tester", "FAKE_AGENT="+s.path("fake"),
-		"PATH="+agents+":"+os.Getenv("PATH"))
+		"PATH="+storytest.Agents()+":"+os.Getenv("PATH"))
 	cmd.Env = append(cmd.Env, fault...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -1,6 +1,7 @@
 //go:build linux
 
-package main
+// Package hooks calls hooks in hostile places and with hostile payloads, by users whom file permissions hold back.
+package hooks
 
 import (
 	"bytes"
@@ -21,10 +22,13 @@ import (
 	"time"
 
 	"pawl/internal/agents/agentstest"
+	"pawl/test/stories/storytest"
 )
 
 // agentNames are those of all agents.
 var agentNames = []string{"claude", "codex", "gemini", "opencode", "copilot"}
+
+func TestMain(m *testing.M) { os.Exit(storytest.Main(m)) }
 
 // yard is a project in which hooks are called, by somebody whom permissions hold back, also where the tests run as root.
 type yard struct {
@@ -48,7 +52,7 @@ func newYard(t *testing.T) *yard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { endKeepers(y.dir) })
+	t.Cleanup(func() { storytest.EndKeepers(y.dir) })
 	y.own()
 	y.pawl("init")
 	return y
@@ -79,7 +83,7 @@ func (y *yard) own() {
 
 // command returns a call of pawl by that user.
 func (y *yard) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(binary, args...)
+	cmd := exec.Command(storytest.Pawl(y.T), args...)
 	cmd.Dir = y.root
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + y.home, "USER=tester"}
 	if os.Geteuid() == 0 && !y.asSelf {
@@ -375,7 +379,7 @@ func TestHostilePlaces(t *testing.T) {
 			}
 		}, log: "config.yaml"},
 		"snapshots a file": {do: func(y *yard) func() {
-			endKeepers(y.dir)
+			storytest.EndKeepers(y.dir)
 			if err := os.RemoveAll(y.path(".pawl", "snapshots")); err != nil {
 				y.Fatal(err)
 			}

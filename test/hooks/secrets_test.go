@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package hooks
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"pawl/internal/agents/agentstest"
+	"pawl/test/stories/storytest"
 )
 
 // secretVariables are known by their names alone: their values look like words. They stand in the agent's environment, which
@@ -137,8 +138,8 @@ func TestSecrets(t *testing.T) {
 	y.pawl("checkpoint")
 	y.pawl("restore", "latest", "--to", filepath.Join(y.dir, "back"))
 	said := y.log() + answers.String() + y.pawl("status") + y.pawl("brief") + y.pawl("log", "--json")
-	if !until(func() bool { endKeepers(y.dir); return len(runningIn(y.dir)) == 0 }) {
-		t.Fatal("still running: ", runningIn(y.dir))
+	if !storytest.Until(func() bool { storytest.EndKeepers(y.dir); return len(storytest.RunningIn(y.dir)) == 0 }) {
+		t.Fatal("still running: ", storytest.RunningIn(y.dir))
 	}
 	for name, text := range everyText(t, y.path(".pawl"), filepath.Join(y.dir, "back")) {
 		for _, secret := range secrets {
@@ -172,13 +173,13 @@ func (y *yard) left(command string) string {
 		y.Fatal(err)
 	}
 	dying := y.command()
-	dying.Path, dying.Args = filepath.Join(filepath.Dir(binary), fakeAgent), []string{fakeAgent, "claude", "dying", script}
-	dying.Env = append(dying.Env, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"))
+	dying.Path, dying.Args = filepath.Join(filepath.Dir(storytest.Pawl(y.T)), storytest.FakeAgent), []string{storytest.FakeAgent, "claude", "dying", script}
+	dying.Env = append(dying.Env, "PATH="+filepath.Dir(storytest.Pawl(y.T))+":"+os.Getenv("PATH"))
 	if err := dying.Start(); err != nil {
 		y.Fatal(err)
 	}
 	var pid int
-	if !until(func() bool {
+	if !storytest.Until(func() bool {
 		data, err := os.ReadFile(filepath.Join(y.dir, "pid"))
 		_, scanErr := fmt.Sscan(string(data), &pid)
 		return err == nil && scanErr == nil
@@ -206,8 +207,8 @@ func (y *yard) byAgent(name string) func(*exec.Cmd) {
 		return func(c *exec.Cmd) { c.Env = append(c.Env, secretVariables...) }
 	}
 	return func(c *exec.Cmd) {
-		agent := filepath.Join(filepath.Dir(binary), fakeAgent)
-		c.Args = append([]string{agent, callWithout, "SERVICE_TOKEN,DEPLOY_API_KEY,VAULT_PASSWORD", binary}, c.Args[1:]...)
+		agent := filepath.Join(filepath.Dir(storytest.Pawl(y.T)), storytest.FakeAgent)
+		c.Args = append([]string{agent, storytest.CallWithout, "SERVICE_TOKEN,DEPLOY_API_KEY,VAULT_PASSWORD", storytest.Pawl(y.T)}, c.Args[1:]...)
 		c.Path, c.Env = agent, append(c.Env, secretVariables...)
 	}
 }
