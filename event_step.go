@@ -191,6 +191,17 @@ type Progressed struct {
 	Source *Source  `json:"source,omitempty"`
 }
 
+// Marker is a line such as [STAGE:begin:id=S01_load_data] in a step's output, in Gyoshu's grammar.
+// Markers are hints, never evidence.
+type Marker struct {
+	Type       string            `json:"type"`
+	Subtype    *string           `json:"subtype,omitempty"` // present but empty for [TYPE::…]
+	Attributes map[string]string `json:"attributes"`
+	Content    string            `json:"content"`
+	Line       int               `json:"lineNumber"` // from 1
+	Valid      bool              `json:"valid"`      // its type is one of the known ones
+}
+
 // Conversed says with which session of its agent an attempt works, so that a later attempt can go on with it.
 type Conversed struct {
 	AttemptRef

@@ -2,7 +2,7 @@ package pawl
 
 import "time"
 
-// Plan is what is to be done. ReadPlan makes one from YAML; every field's default is filled in by it.
+// Plan is what is to be done. Package planfile reads one from YAML and sets the default of every field that the file omits.
 type Plan struct {
 	Version  int               `yaml:"version,omitempty" json:"version,omitempty"` // of the plan format; 1
 	Name     string            `yaml:"name" json:"name"`

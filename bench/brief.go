@@ -15,6 +15,7 @@ import (
 	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/journal"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 )
 
@@ -75,7 +76,7 @@ func (b *bench) briefedRun(events int) (*project.Project, pawl.RunID, error) {
 		fmt.Fprintf(&text, "  - {id: step-%d, run: \":\", outputs: [out/step-%d.txt]}\n", i, i)
 	}
 	text.WriteString("  - {id: list, run: \":\", foreach: {lines: list.txt}, outputs: [items/$PAWL_ITEM.txt]}\n  - {id: last, run: \":\"}\n")
-	plan, err := pawl.ReadPlan("plan.yaml", []byte(text.String()))
+	plan, err := planfile.Read("plan.yaml", []byte(text.String()))
 	if err != nil {
 		return nil, "", err
 	}

@@ -14,6 +14,7 @@ import (
 	"pawl"
 	"pawl/internal/engine"
 	"pawl/internal/journal"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 )
 
@@ -135,7 +136,7 @@ func (b *bench) bigRun(name string) (*project.Project, pawl.RunID, error) {
 		return nil, "", err
 	}
 	data := bigPlan()
-	plan, err := pawl.ReadPlan("plan.yaml", data)
+	plan, err := planfile.Read("plan.yaml", data)
 	if err != nil {
 		return nil, "", err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"pawl"
 	"pawl/internal/brief"
+	"pawl/internal/planfile"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -55,7 +56,7 @@ type failer interface {
 
 func plan(t failer) *pawl.Plan {
 	t.Helper()
-	p, err := pawl.ReadPlan("plan.yaml", []byte(planText))
+	p, err := planfile.Read("plan.yaml", []byte(planText))
 	if err != nil {
 		t.Fatal(err)
 	}

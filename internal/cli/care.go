@@ -17,6 +17,7 @@ import (
 
 	"pawl"
 	"pawl/internal/engine"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/schema"
 )
@@ -192,8 +193,8 @@ func (a *app) planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			plan, err := pawl.ReadPlan(args[0], data)
-			if faults, ok := errors.AsType[*pawl.PlanErrors](err); ok {
+			plan, err := planfile.Read(args[0], data)
+			if faults, ok := errors.AsType[*planfile.Errors](err); ok {
 				return &pawl.Error{Kind: pawl.KindUsage, Err: faults} // without the hint to do what was just done
 			}
 			if err != nil {

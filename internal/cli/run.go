@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"pawl"
 	"pawl/internal/engine"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 )
 
@@ -105,7 +106,7 @@ func (a *app) runPlan(ctx context.Context, n engine.New, o runOptions) error {
 	if name == "" {
 		name = "command"
 	}
-	plan, err := pawl.ReadPlan(name, n.Data)
+	plan, err := planfile.Read(name, n.Data)
 	if err != nil {
 		return err
 	}

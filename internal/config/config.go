@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/strict"
+	"pawl/internal/strictyaml"
 )
 
 // Config is what a project may set. Zero values stand for the defaults, which their users fill in.
@@ -48,7 +48,7 @@ func Read(path string) (Config, error) {
 		return Config{}, fmt.Errorf("read settings: %w", err)
 	}
 	var c Config
-	file := strict.Read("config file", data, &c)
+	file := strictyaml.Read("config file", data, &c)
 	c.check(func(pointer any, format string, args ...any) {
 		if file.Good(pointer) {
 			file.Errorf(pointer, format, args...)

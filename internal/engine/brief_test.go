@@ -14,6 +14,7 @@ import (
 	"pawl/internal/config"
 	"pawl/internal/content"
 	"pawl/internal/journal"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/supervise"
 )
@@ -33,7 +34,7 @@ func newTold(t *testing.T, plan string) *told {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := pawl.ReadPlan("plan.yaml", []byte(plan))
+	read, err := planfile.Read("plan.yaml", []byte(plan))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pawl"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 )
 
@@ -60,7 +61,7 @@ func Consider(p *project.Project, r *Run) (*Change, error) {
 	}
 	c := &Change{plan: r.Plan, from: path, more: map[pawl.StepID][]string{}, at: map[pawl.StepID]int{}}
 	if data != nil && hash(data) != r.State.Plan.SHA256 {
-		plan, err := pawl.ReadPlan(path, data)
+		plan, err := planfile.Read(path, data)
 		if err != nil {
 			return nil, err
 		}

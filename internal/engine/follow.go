@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/markers"
 )
 
 // follower reads what an attempt says while it runs: lines of its events file, and markers in its output.
@@ -159,7 +160,7 @@ func (f *follower) said(data []byte, source pawl.Source) (pawl.Payload, error) {
 }
 
 func (f *follower) marker(data []byte, source pawl.Source) pawl.Payload {
-	m, ok := pawl.ParseMarker(string(data), 0)
+	m, ok := markers.Parse(string(data), 0)
 	if !ok || !m.Valid || len(data) > maxLineTaken {
 		return nil
 	}

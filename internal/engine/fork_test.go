@@ -10,6 +10,7 @@ import (
 	"pawl/internal/config"
 	"pawl/internal/content"
 	"pawl/internal/journal"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
 )
@@ -31,7 +32,7 @@ func begun(t *testing.T) (*project.Project, pawl.RunID, pawl.CheckpointID) {
 	p, err := project.Init(root)
 	must(err)
 	plan := []byte("name: demo\nsteps:\n  - {id: one, run: 'true'}\n  - {id: two, run: 'true'}\n")
-	read, err := pawl.ReadPlan("plan.yaml", plan)
+	read, err := planfile.Read("plan.yaml", plan)
 	must(err)
 	run, err := Create(ctx, p, New{Kind: pawl.PlanRun, Plan: read, Data: plan})
 	must(err)

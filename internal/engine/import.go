@@ -16,6 +16,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/foreign"
 	"pawl/internal/journal"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/random"
 )
@@ -149,7 +150,7 @@ func (m *importer) planFile() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	read, err := pawl.ReadPlan(plan.Name, data)
+	read, err := planfile.Read(plan.Name, data)
 	if err == nil {
 		m.plan = outlineOf(read)
 	}
@@ -183,8 +184,8 @@ func (m *importer) fittingPlan() (*pawl.Plan, []byte, error) {
 	for told := false; ; {
 		plan := foreign.PlanOf(reading, m.Agent)
 		m.check(plan)
-		data, err := pawl.WritePlan(plan)
-		if errs, is := errors.AsType[*pawl.PlanErrors](err); !is || !errs.TooLarge || fit < 2 {
+		data, err := planfile.Write(plan)
+		if errs, is := errors.AsType[*planfile.Errors](err); !is || !errs.TooLarge || fit < 2 {
 			if fit < all {
 				m.Phases = first(m.Phases, fit)
 				m.find(pawl.Warn, m.Path, "a plan cannot hold all of its %d steps: the first %d were taken; import again once they are done", all, m.Reading.Count())

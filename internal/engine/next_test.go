@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pawl"
+	"pawl/internal/planfile"
 )
 
 // world is a run in memory: a plan, and a state folded from events as a journal would number them.
@@ -22,7 +23,7 @@ type world struct {
 
 func newWorld(t testing.TB, yaml string) *world {
 	t.Helper()
-	plan, err := pawl.ReadPlan("plan.yaml", []byte(yaml))
+	plan, err := planfile.Read("plan.yaml", []byte(yaml))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -435,7 +436,7 @@ func TestNextAlwaysEnds(t *testing.T) {
 			}
 			fmt.Fprintf(&yaml, "  - {id: s%d, run: ':', needs: [%s], retry: {attempts: 3}}\n", i, strings.Join(needs, ", "))
 		}
-		plan, err := pawl.ReadPlan("plan.yaml", []byte(yaml.String()))
+		plan, err := planfile.Read("plan.yaml", []byte(yaml.String()))
 		if err != nil {
 			t.Fatal(err)
 		}

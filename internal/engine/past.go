@@ -12,6 +12,7 @@ import (
 	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/journal"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
 	"pawl/internal/supervise"
@@ -90,7 +91,7 @@ func (h *past) open(folder string) error {
 	}
 	var err error
 	name := filepath.Base(h.state.Plan.File)
-	h.plan, err = pawl.ReadPlan(name, h.plans[name])
+	h.plan, err = planfile.Read(name, h.plans[name])
 	return err
 }
 

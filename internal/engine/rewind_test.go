@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pawl"
+	"pawl/internal/planfile"
 )
 
 // rewound is what a journal says that begins with a plan.
@@ -26,7 +27,7 @@ func rewound(t *testing.T, to, since pawl.Seq, payloads ...pawl.Payload) *rewind
 
 // undoPlan has steps of every sort.
 func undoPlan(pawl.RunPlanned) (*pawl.Plan, error) {
-	return pawl.ReadPlan("plan.yaml", []byte(`name: p
+	return planfile.Read("plan.yaml", []byte(`name: p
 steps:
   - {id: a, run: x, undo: undo a}
   - {id: plain, run: x}

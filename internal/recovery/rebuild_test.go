@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pawl"
+	"pawl/internal/planfile"
 	"pawl/internal/recovery"
 )
 
@@ -32,7 +33,7 @@ phases:
 
 func readPlan(t testing.TB) *pawl.Plan {
 	t.Helper()
-	plan, err := pawl.ReadPlan("plan.yaml", []byte(planText))
+	plan, err := planfile.Read("plan.yaml", []byte(planText))
 	if err != nil {
 		t.Fatal(err)
 	}

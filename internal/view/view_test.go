@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl"
+	"pawl/internal/planfile"
 	"pawl/internal/view"
 )
 
@@ -60,7 +61,7 @@ phases:
 
 func plan(t testing.TB) *pawl.Plan {
 	t.Helper()
-	p, err := pawl.ReadPlan("plan.yaml", []byte(planText))
+	p, err := planfile.Read("plan.yaml", []byte(planText))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -381,7 +382,7 @@ func thousand(t testing.TB) (*pawl.State, *pawl.Plan) {
 			})
 		}
 	}
-	p, err := pawl.ReadPlan("plan.yaml", []byte(text))
+	p, err := planfile.Read("plan.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

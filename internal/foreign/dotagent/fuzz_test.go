@@ -13,6 +13,7 @@ import (
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/dotagent"
 	"pawl/internal/foreign/foreigntest"
+	"pawl/internal/planfile"
 )
 
 // FuzzRead reads folders of any content, given as an archive. Nothing may panic, what is read is plain data, and no path
@@ -37,11 +38,11 @@ func FuzzRead(f *testing.F) {
 		}
 		dotagent.Codec.Verify(files, w)
 		if plan := foreign.PlanOf(r, pawl.ClaudeCode); len(plan.Steps()) > 0 {
-			data, err := pawl.WritePlan(plan)
+			data, err := planfile.Write(plan)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := pawl.ReadPlan("plan.yaml", data); err != nil {
+			if _, err := planfile.Read("plan.yaml", data); err != nil {
 				t.Fatalf("no plan can be made of it: %v\n%s", err, data)
 			}
 		}

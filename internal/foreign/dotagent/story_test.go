@@ -14,6 +14,7 @@ import (
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/dotagent"
 	"pawl/internal/foreign/foreigntest"
+	"pawl/internal/planfile"
 )
 
 // story is a run as it goes on, with the folder that its mirror keeps.
@@ -157,7 +158,7 @@ func imported(t *testing.T, fixture string) *story {
 	}
 	files, w := unpacked(t, a)
 	r, _ := dotagent.Codec.(foreign.Witness).ReadIn(files, w)
-	data, err := pawl.WritePlan(foreign.PlanOf(r, pawl.ClaudeCode))
+	data, err := planfile.Write(foreign.PlanOf(r, pawl.ClaudeCode))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/planfile"
 )
 
 // Run is a run as it goes on.
@@ -24,7 +25,7 @@ func New(t testing.TB, plan *pawl.Plan, at time.Time) *Run {
 // Plan reads a plan.
 func Plan(t testing.TB, text string) *pawl.Plan {
 	t.Helper()
-	plan, err := pawl.ReadPlan("plan.yaml", []byte(text))
+	plan, err := planfile.Read("plan.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"pawl"
 	"pawl/internal/foreign/splice"
+	"pawl/internal/planfile"
 )
 
 // plans gives every block that is to be done a plan, where it has none, with a copy in the folder of its phase, and all of them
@@ -110,7 +110,7 @@ func (w *writer) planText(k *work) string {
 			fmt.Fprintf(&b, "- %s: %s\n", name, oneLine(k.Accept[name]))
 		}
 	}
-	if step, err := pawl.WriteStep(k.Step); err == nil {
+	if step, err := planfile.WriteStep(k.Step); err == nil {
 		fence := fenceFor(step)
 		fmt.Fprintf(&b, "\n## The step as pawl runs it\n\n%syaml\n%s%s\n", fence, step, fence)
 	}

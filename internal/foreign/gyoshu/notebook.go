@@ -4,9 +4,9 @@ import (
 	"strings"
 	"time"
 
-	"pawl"
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/splice"
+	"pawl/internal/markers"
 )
 
 // Notebook is what a research's notebook says.
@@ -114,7 +114,7 @@ func (c *Cell) readOutputs(outputs *splice.JSON) {
 func (c *Cell) readPointer(v *splice.JSON) {
 	first, _, _ := strings.Cut(c.Source, "\n")
 	comment, isComment := strings.CutPrefix(first, "# ")
-	m, ok := pawl.ParseMarker(comment, 1)
+	m, ok := markers.Parse(comment, 1)
 	if isComment && ok && m.Type == "CHECKPOINT" {
 		c.Pointer = Pointer{ID: m.Attributes["id"], Stage: m.Attributes["stage"], Manifest: m.Attributes["manifest"], Reason: m.Attributes["reason"],
 			CutShort: m.Subtype != nil && *m.Subtype == "emergency"}

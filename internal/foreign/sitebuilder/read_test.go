@@ -14,6 +14,7 @@ import (
 	"pawl/internal/foreign"
 	"pawl/internal/foreign/foreigntest"
 	"pawl/internal/foreign/sitebuilder"
+	"pawl/internal/planfile"
 )
 
 // TestRead reads a team in all shapes that the document shows.
@@ -303,7 +304,7 @@ func TestRegistry(t *testing.T) {
 	}
 	circle := foreign.Files{{Path: base + "tasks/TASK-REGISTRY.md", Data: []byte("```yaml\nid: A\ndependencies: [B]\n```\n```yaml\nid: B\ndependencies: [C]\n```\n```yaml\nid: C\ndependencies: [A]\n```\n```yaml\nid: 08\nbad: a: b\n```\n")}}
 	r, findings = read(t, circle)
-	data, err := pawl.WritePlan(foreign.PlanOf(r, "claude"))
+	data, err := planfile.Write(foreign.PlanOf(r, "claude"))
 	if err != nil {
 		t.Errorf("%v\n%s", err, data)
 	}

@@ -1,4 +1,4 @@
-package pawl
+package planfile
 
 import (
 	"fmt"
@@ -7,59 +7,60 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/strict"
+	"pawl"
+	"pawl/internal/strictyaml"
 )
 
 // executable are the actions that this pawl can carry out. The others are read, and refused.
 var executable = []string{"run", "agent", "gate"}
 
 // fillPlan fills in the defaults of what the plan leaves open.
-func (r *planReader) fillPlan(p *Plan) {
+func (r *reader) fillPlan(p *pawl.Plan) {
 	fill(r, &p.Version, 1)
-	fill(r, &p.Mode, Guided)
+	fill(r, &p.Mode, pawl.Guided)
 	d := &p.Defaults
 	for i := range p.Phases {
-		var before []StepID
+		var before []pawl.StepID
 		for j := range p.Phases[i].Steps {
 			s := &p.Phases[i].Steps[j]
-			timeout := DefaultTimeout
+			timeout := pawl.DefaultTimeout
 			if s.Kernel != nil {
-				timeout = KernelTimeout
+				timeout = pawl.KernelTimeout
 			}
 			fill(r, &s.Name, string(s.ID))
 			fill(r, &s.Needs, before)
 			fill(r, &s.Dir, d.Dir)
-			fill(r, &s.Timeout, chosen(r, &d.Timeout, Duration(timeout)))
-			fill(r, &s.Grace, chosen(r, &d.Grace, Duration(DefaultGrace)))
-			fill(r, &s.Stall, chosen(r, &d.Stall, Duration(DefaultStall)))
-			fill(r, &s.Estimate, chosen(r, &d.Estimate, Duration(DefaultEstimate)))
+			fill(r, &s.Timeout, chosen(r, &d.Timeout, pawl.Duration(timeout)))
+			fill(r, &s.Grace, chosen(r, &d.Grace, pawl.Duration(pawl.DefaultGrace)))
+			fill(r, &s.Stall, chosen(r, &d.Stall, pawl.Duration(pawl.DefaultStall)))
+			fill(r, &s.Estimate, chosen(r, &d.Estimate, pawl.Duration(pawl.DefaultEstimate)))
 			fill(r, &s.Retry.Attempts, chosen(r, &d.Retry.Attempts, 1))
-			fill(r, &s.Retry.Backoff, chosen(r, &d.Retry.Backoff, Duration(DefaultBackoff)))
-			before = []StepID{s.ID}
+			fill(r, &s.Retry.Backoff, chosen(r, &d.Retry.Backoff, pawl.Duration(pawl.DefaultBackoff)))
+			before = []pawl.StepID{s.ID}
 		}
 	}
 }
 
 // fill sets a value that the plan does not give.
-func fill[T any](r *planReader, value *T, otherwise T) {
+func fill[T any](r *reader, value *T, otherwise T) {
 	if !r.Given(value) {
 		*value = otherwise
 	}
 }
 
 // chosen returns a value that the plan gives, or else the other one.
-func chosen[T any](r *planReader, value *T, otherwise T) T {
+func chosen[T any](r *reader, value *T, otherwise T) T {
 	if r.Good(value) {
 		return *value
 	}
 	return otherwise
 }
 
-func (r *planReader) checkPlan(p *Plan) {
+func (r *reader) checkPlan(p *pawl.Plan) {
 	if p.Version != 1 && r.Good(&p.Version) {
 		r.Errorf(&p.Version, "this pawl reads plans of version 1, not %d; write version: 1, or leave it out", p.Version)
 	}
-	r.oneOf(&p.Mode, string(p.Mode), "mode", string(Guided), string(Autopilot), string(HandsOn))
+	r.oneOf(&p.Mode, string(p.Mode), "mode", string(pawl.Guided), string(pawl.Autopilot), string(pawl.HandsOn))
 	r.oneLine(&p.Name, p.Name)
 	r.atLeastOne(&p.Parallel, p.Parallel, "parallel")
 	r.checkBudget(&p.Budget)
@@ -88,7 +89,7 @@ func (r *planReader) checkPlan(p *Plan) {
 	}
 }
 
-func (r *planReader) checkBudget(b *Budget) {
+func (r *reader) checkBudget(b *pawl.Budget) {
 	r.positive(&b.Time, "time")
 	if r.Good(&b.USD) && !(b.USD > 0 && b.USD <= math.MaxFloat64) {
 		r.Errorf(&b.USD, `"usd" must be more than 0`)
@@ -98,8 +99,8 @@ func (r *planReader) checkBudget(b *Budget) {
 	}
 }
 
-func (r *planReader) checkStep(s *Step) {
-	if _, err := ParseStepID(string(s.ID)); err != nil && r.Good(&s.ID) && s.ID != "" {
+func (r *reader) checkStep(s *pawl.Step) {
+	if _, err := pawl.ParseStepID(string(s.ID)); err != nil && r.Good(&s.ID) && s.ID != "" {
 		r.Errorf(&s.ID, "%v", err)
 	}
 	r.oneLine(&s.Name, s.Name)
@@ -115,7 +116,7 @@ func (r *planReader) checkStep(s *Step) {
 		r.Errorf(&s.Undo, `"undo" is empty; give it a command, or leave it out`)
 	}
 	for name, score := range s.Review {
-		at := strict.Entry{Of: &s.Review, Key: name}
+		at := strictyaml.Entry{Of: &s.Review, Key: name}
 		if name == "" {
 			r.Errorf(at, `a reviewer in "review" has no name`)
 		}
@@ -126,7 +127,7 @@ func (r *planReader) checkStep(s *Step) {
 }
 
 // checkAction sees to it that a step has one action, and that it can be carried out.
-func (r *planReader) checkAction(s *Step) {
+func (r *reader) checkAction(s *pawl.Step) {
 	type action struct {
 		key     string
 		pointer any
@@ -143,11 +144,11 @@ func (r *planReader) checkAction(s *Step) {
 	}
 	switch len(given) {
 	case 0:
-		r.Errorf(s, "%s has no action; give it %s", s.title(), oneOfThem(executable))
+		r.Errorf(s, "%s has no action; give it %s", title(s), oneOfThem(executable))
 	case 1:
 	default:
 		r.Errorf(given[1].pointer, "%s has two actions, %s (line %d) and %s; keep one, or make it two steps",
-			s.title(), given[0].key, r.Line(given[0].pointer), given[1].key)
+			title(s), given[0].key, r.Line(given[0].pointer), given[1].key)
 	}
 	if r.Good(&s.Run) && strings.TrimSpace(s.Run) == "" {
 		r.Errorf(&s.Run, `"run" is empty; give it a command`)
@@ -166,19 +167,19 @@ func oneOfThem(words []string) string {
 }
 
 // title names a step in messages.
-func (s *Step) title() string {
+func title(s *pawl.Step) string {
 	if s.ID == "" {
 		return "the step"
 	}
 	return fmt.Sprintf("step %q", s.ID)
 }
 
-func (r *planReader) checkAgent(a *AgentAction) {
+func (r *reader) checkAgent(a *pawl.AgentAction) {
 	if !r.Good(a) {
 		return
 	}
-	names := make([]string, len(AgentNames))
-	for i, name := range AgentNames {
+	names := make([]string, len(pawl.AgentNames))
+	for i, name := range pawl.AgentNames {
 		names[i] = string(name)
 	}
 	r.oneOf(&a.Use, string(a.Use), "agent", names...)
@@ -187,14 +188,14 @@ func (r *planReader) checkAgent(a *AgentAction) {
 	case !r.Good(&a.MaxUSD):
 	case !(a.MaxUSD > 0 && a.MaxUSD <= math.MaxFloat64):
 		r.Errorf(&a.MaxUSD, `"max_usd" must be more than 0`)
-	case slices.Contains(AgentNames, a.Use) && !a.Use.TellsCost():
+	case slices.Contains(pawl.AgentNames, a.Use) && !a.Use.TellsCost():
 		r.Errorf(&a.MaxUSD, `%s does not say what it costs, so "max_usd" cannot be kept; take it out, or give the plan a budget of tokens`, a.Use)
 	}
 }
 
 // checkAgentCommand sees to it that a program of the user's own is named where it is wanted, and only there.
-func (r *planReader) checkAgentCommand(a *AgentAction) {
-	switch own := a.Use == AnyCommand; {
+func (r *reader) checkAgentCommand(a *pawl.AgentAction) {
+	switch own := a.Use == pawl.AnyCommand; {
 	case !r.Good(&a.Use):
 	case own && !r.Given(&a.Command):
 		r.Errorf(&a.Use, `the agent "command" needs a "command" to run; add it`)
@@ -211,7 +212,7 @@ func (r *planReader) checkAgentCommand(a *AgentAction) {
 	}
 }
 
-func (r *planReader) checkKernel(s *Step) {
+func (r *reader) checkKernel(s *pawl.Step) {
 	k := s.Kernel
 	if !r.Good(k) {
 		return
@@ -220,7 +221,7 @@ func (r *planReader) checkKernel(s *Step) {
 		r.Errorf(&s.Kernel, `a kernel step has either "code" or "file"; give it one of them`)
 	}
 	r.checkPath(&k.File, k.File, "file")
-	if time := Duration(MaxKernelTimeout); s.Timeout > time {
+	if time := pawl.Duration(pawl.MaxKernelTimeout); s.Timeout > time {
 		at := any(&s.Timeout)
 		if !r.Given(at) {
 			at = &s.Kernel
@@ -229,13 +230,13 @@ func (r *planReader) checkKernel(s *Step) {
 	}
 }
 
-func (r *planReader) checkGate(g *GateAction) {
-	r.oneOf(&g.Type, string(g.Type), "type of gate", string(HumanVerify), string(DecisionFor), string(HumanAction))
+func (r *reader) checkGate(g *pawl.GateAction) {
+	r.oneOf(&g.Type, string(g.Type), "type of gate", string(pawl.HumanVerify), string(pawl.DecisionFor), string(pawl.HumanAction))
 	r.positive(&g.Expires, "expires")
-	if g.Type != DecisionFor {
+	if g.Type != pawl.DecisionFor {
 		for _, key := range []any{&g.Options, &g.Default} {
 			if r.Good(&g.Type) && r.Given(key) {
-				r.Errorf(key, "only a gate of type %s has options and a default; take it out", DecisionFor)
+				r.Errorf(key, "only a gate of type %s has options and a default; take it out", pawl.DecisionFor)
 			}
 		}
 		return
@@ -252,12 +253,12 @@ func (r *planReader) checkGate(g *GateAction) {
 		seen[*option] = true
 	}
 	if r.Good(&g.Default) && !seen[g.Default] {
-		r.Errorf(&g.Default, "the default %q is not one of the options; %s", g.Default, strict.DidYouMean(g.Default, g.Options))
+		r.Errorf(&g.Default, "the default %q is not one of the options; %s", g.Default, strictyaml.DidYouMean(g.Default, g.Options))
 	}
 }
 
 // checkPath refuses what is not a path within the project.
-func (r *planReader) checkPath(pointer any, name, what string) {
+func (r *reader) checkPath(pointer any, name, what string) {
 	if !r.Good(pointer) {
 		return
 	}
@@ -273,13 +274,13 @@ func (r *planReader) checkPath(pointer any, name, what string) {
 	}
 }
 
-func (r *planReader) checkPaths(names []string, what string) {
+func (r *reader) checkPaths(names []string, what string) {
 	for i := range names {
 		r.checkPath(&names[i], names[i], what)
 	}
 }
 
-func (r *planReader) checkOutputs(s *Step) {
+func (r *reader) checkOutputs(s *pawl.Step) {
 	r.checkPaths(s.Outputs, "an output")
 	seen := map[string]int{}
 	for i := range s.Outputs {
@@ -304,10 +305,10 @@ func (r *planReader) checkOutputs(s *Step) {
 // namesItem reports whether the path differs from item to item.
 func namesItem(name string) bool {
 	marked := map[string]string{"PAWL_ITEM": "\x00", "PAWL_ITEM_ID": "\x00"}
-	return strings.Contains(Expand(name, marked), "\x00")
+	return strings.Contains(pawl.Expand(name, marked), "\x00")
 }
 
-func (r *planReader) checkForeach(s *Step) {
+func (r *reader) checkForeach(s *pawl.Step) {
 	if !r.Given(&s.Foreach) {
 		if r.Given(&s.Parallel) {
 			r.Errorf(&s.Parallel, `"parallel" is for the items of a foreach step; take it out, or add foreach`)
@@ -339,7 +340,7 @@ func (r *planReader) checkForeach(s *Step) {
 	r.checkItems(f)
 }
 
-func (r *planReader) checkItems(f *Foreach) {
+func (r *reader) checkItems(f *pawl.Foreach) {
 	if r.Good(&f.Items) && len(f.Items) == 0 {
 		r.Errorf(&f.Items, "the list of items is empty; add one, or take the step out")
 	}
@@ -358,9 +359,9 @@ func (r *planReader) checkItems(f *Foreach) {
 	}
 }
 
-func (r *planReader) checkAccept(s *Step) {
+func (r *reader) checkAccept(s *pawl.Step) {
 	for name, command := range s.Accept {
-		at := strict.Entry{Of: &s.Accept, Key: name}
+		at := strictyaml.Entry{Of: &s.Accept, Key: name}
 		if strings.TrimSpace(name) == "" {
 			r.Errorf(at, `a check in "accept" has no name`)
 		}
@@ -370,13 +371,13 @@ func (r *planReader) checkAccept(s *Step) {
 	}
 }
 
-func (r *planReader) checkEnv(env *map[string]string) {
+func (r *reader) checkEnv(env *map[string]string) {
 	for name := range *env {
 		switch {
 		case !isEnvName(name):
-			r.Errorf(strict.Entry{Of: env, Key: name}, "%q is not a name for an environment variable; use letters, digits and '_'", name)
+			r.Errorf(strictyaml.Entry{Of: env, Key: name}, "%q is not a name for an environment variable; use letters, digits and '_'", name)
 		case strings.HasPrefix(name, "PAWL_"):
-			r.Errorf(strict.Entry{Of: env, Key: name}, "%q is one of pawl's own environment variables; choose a name without PAWL_", name)
+			r.Errorf(strictyaml.Entry{Of: env, Key: name}, "%q is one of pawl's own environment variables; choose a name without PAWL_", name)
 		}
 	}
 }
@@ -392,36 +393,36 @@ func isEnvName(s string) bool {
 	return s != ""
 }
 
-func (r *planReader) checkLimits(timeout, stall, estimate *Duration, retry *Retry) {
+func (r *reader) checkLimits(timeout, stall, estimate *pawl.Duration, retry *pawl.Retry) {
 	r.positive(timeout, "timeout")
 	r.positive(stall, "stall")
 	r.positive(estimate, "estimate")
 	r.atLeastOne(&retry.Attempts, retry.Attempts, "attempts")
-	if longest := Duration(MaxBackoff); r.Good(&retry.Backoff) && retry.Backoff > longest {
+	if longest := pawl.Duration(pawl.MaxBackoff); r.Good(&retry.Backoff) && retry.Backoff > longest {
 		r.Errorf(&retry.Backoff, `"backoff" may be at most %s, not %s`, longest, retry.Backoff)
 	}
 }
 
-func (r *planReader) positive(d *Duration, key string) {
+func (r *reader) positive(d *pawl.Duration, key string) {
 	if r.Good(d) && *d == 0 {
 		r.Errorf(d, "%q must be more than 0s; leave it out for the default", key)
 	}
 }
 
-func (r *planReader) atLeastOne(pointer any, n int, key string) {
+func (r *reader) atLeastOne(pointer any, n int, key string) {
 	if r.Good(pointer) && n < 1 {
 		r.Errorf(pointer, "%q must be at least 1, not %d", key, n)
 	}
 }
 
-func (r *planReader) oneLine(pointer any, text string) {
+func (r *reader) oneLine(pointer any, text string) {
 	if r.Good(pointer) && strings.ContainsAny(text, "\n\r") {
 		r.Errorf(pointer, "a name must be one line")
 	}
 }
 
-func (r *planReader) oneOf(pointer any, word, key string, words ...string) {
+func (r *reader) oneOf(pointer any, word, key string, words ...string) {
 	if r.Good(pointer) && word != "" && !slices.Contains(words, word) {
-		r.Errorf(pointer, "%q is no %s; %s", word, key, strict.DidYouMean(word, words))
+		r.Errorf(pointer, "%q is no %s; %s", word, key, strictyaml.DidYouMean(word, words))
 	}
 }

@@ -1,17 +1,18 @@
-package pawl
+package planfile
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	"pawl/internal/strict"
+	"pawl"
+	"pawl/internal/strictyaml"
 )
 
 // uniqueIDs reports whether each step has an id of its own, and notes those that share one.
-func (r *planReader) uniqueIDs(p *Plan) bool {
+func (r *reader) uniqueIDs(p *pawl.Plan) bool {
 	unique := true
-	seen := map[string]*Step{}
+	seen := map[string]*pawl.Step{}
 	for _, s := range p.Steps() {
 		folded := strings.ToLower(string(s.ID))
 		first := seen[folded]
@@ -32,9 +33,9 @@ func (r *planReader) uniqueIDs(p *Plan) bool {
 }
 
 // checkNeeds sees to it that every need is another step of the same phase or an earlier one.
-func (r *planReader) checkNeeds(p *Plan) {
-	phaseOf := map[StepID]int{}
-	stepOf := map[StepID]*Step{}
+func (r *reader) checkNeeds(p *pawl.Plan) {
+	phaseOf := map[pawl.StepID]int{}
+	stepOf := map[pawl.StepID]*pawl.Step{}
 	var ids []string
 	for i := len(p.Phases) - 1; i >= 0; i-- { // of steps with the same id the first counts
 		for j := range p.Phases[i].Steps {
@@ -51,12 +52,12 @@ func (r *planReader) checkNeeds(p *Plan) {
 				switch other := stepOf[*need]; {
 				case !r.Good(need): // filled in, or of the wrong type
 				case other == nil:
-					r.Errorf(need, "%s needs %q, and there is no such step%s", s.title(), *need, r.suggestion(string(*need), ids))
+					r.Errorf(need, "%s needs %q, and there is no such step%s", title(s), *need, r.suggestion(string(*need), ids))
 				case *need == s.ID:
-					r.Errorf(need, "%s needs itself; take that need out", s.title())
+					r.Errorf(need, "%s needs itself; take that need out", title(s))
 				case phaseOf[*need] > i:
 					r.Errorf(need, "%s needs %q (line %d), a step of a later phase; phases run one after another",
-						s.title(), *need, r.Line(&other.ID))
+						title(s), *need, r.Line(&other.ID))
 				}
 			}
 		}
@@ -64,13 +65,13 @@ func (r *planReader) checkNeeds(p *Plan) {
 }
 
 // checkCycles notes circles of needs.
-func (r *planReader) checkCycles(p *Plan) {
+func (r *reader) checkCycles(p *pawl.Plan) {
 	for i := range p.Phases {
-		stepOf := map[StepID]*Step{}
+		stepOf := map[pawl.StepID]*pawl.Step{}
 		for j := range p.Phases[i].Steps {
 			stepOf[p.Phases[i].Steps[j].ID] = &p.Phases[i].Steps[j]
 		}
-		for _, ids := range p.cycles(i) {
+		for _, ids := range p.Cycles(i) {
 			r.cycle(ids, stepOf)
 		}
 	}
@@ -78,9 +79,9 @@ func (r *planReader) checkCycles(p *Plan) {
 
 // suggestion returns a question about the nearest id. Only the first few errors get one: looking for it takes a while
 // where there are many steps.
-func (r *planReader) suggestion(id string, ids []string) string {
+func (r *reader) suggestion(id string, ids []string) string {
 	if r.Count() < 10 {
-		if near := strict.Nearest(id, ids); near != "" {
+		if near := strictyaml.Nearest(id, ids); near != "" {
 			return fmt.Sprintf("; did you mean %q?", near)
 		}
 	}
@@ -88,7 +89,7 @@ func (r *planReader) suggestion(id string, ids []string) string {
 }
 
 // cycle notes a circle of needs, from the step that comes first in the plan. A step that needs itself was noted before.
-func (r *planReader) cycle(ids []StepID, stepOf map[StepID]*Step) {
+func (r *reader) cycle(ids []pawl.StepID, stepOf map[pawl.StepID]*pawl.Step) {
 	if len(ids) == 1 {
 		return
 	}

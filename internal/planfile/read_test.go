@@ -1,4 +1,4 @@
-package pawl_test
+package planfile_test
 
 import (
 	"bytes"
@@ -17,7 +17,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pawl"
-	"pawl/internal/strict"
+	"pawl/internal/planfile"
+	"pawl/internal/strictyaml"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files of the plan reader")
@@ -25,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the golden files of the plan re
 // read returns the plan in text.
 func read(t *testing.T, text string) *pawl.Plan {
 	t.Helper()
-	plan, err := pawl.ReadPlan("plan.yaml", []byte(text))
+	plan, err := planfile.Read("plan.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func golden(t *testing.T, path string, got []byte) {
 
 // each runs a test for each plan of a folder below testdata/plan.
 func each(t *testing.T, folder string, test func(t *testing.T, path string, data []byte)) {
-	paths, err := filepath.Glob("testdata/plan/" + folder + "/*.yaml")
+	paths, err := filepath.Glob("testdata/" + folder + "/*.yaml")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no plans in %s: %v", folder, err)
 	}
@@ -71,15 +72,15 @@ func each(t *testing.T, folder string, test func(t *testing.T, path string, data
 func TestBadPlans(t *testing.T) {
 	t.Parallel()
 	each(t, "bad", func(t *testing.T, path string, data []byte) {
-		plan, err := pawl.ReadPlan("plan.yaml", data)
+		plan, err := planfile.Read("plan.yaml", data)
 		if err == nil {
 			t.Fatalf("accepted: %+v", plan)
 		}
 		if pawl.KindOf(err) != pawl.KindUsage || pawl.HintOf(err) != "pawl plan check plan.yaml" {
 			t.Errorf("kind %s, hint %q", pawl.KindOf(err), pawl.HintOf(err))
 		}
-		list, ok := errors.AsType[*pawl.PlanErrors](err)
-		if !ok || !slices.IsSortedFunc(list.Faults, func(a, b strict.Fault) int {
+		list, ok := errors.AsType[*planfile.Errors](err)
+		if !ok || !slices.IsSortedFunc(list.Faults, func(a, b strictyaml.Fault) int {
 			return 1000*(a.Line-b.Line) + a.Column - b.Column
 		}) {
 			t.Errorf("not a sorted list of errors: %v", err)
@@ -91,7 +92,7 @@ func TestBadPlans(t *testing.T) {
 func TestGoodPlans(t *testing.T) {
 	t.Parallel()
 	each(t, "good", func(t *testing.T, path string, data []byte) {
-		plan, err := pawl.ReadPlan("plan.yaml", data)
+		plan, err := planfile.Read("plan.yaml", data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +114,7 @@ func TestEncodings(t *testing.T) {
 			t.Errorf("%q: -want +got\n%s", other, diff)
 		}
 	}
-	_, err := pawl.ReadPlan("p", []byte("\uFEFFnmae: x\r\nsteps:\r\n- {id: a, run: x, é: 1, rnu: x}\r\n"))
+	_, err := planfile.Read("p", []byte("\uFEFFnmae: x\r\nsteps:\r\n- {id: a, run: x, é: 1, rnu: x}\r\n"))
 	want1, want2 := `p:1:1: unknown key "nmae"`, `p:3:25: unknown key "rnu" in step; did you mean "run"?`
 	if err == nil || !strings.HasPrefix(err.Error(), want1) || !strings.Contains(err.Error(), want2) {
 		t.Errorf("got %v, want %s and %s", err, want1, want2)
@@ -128,7 +129,7 @@ func TestHintNamesTheFile(t *testing.T) {
 		"it's mine":     `pawl plan check 'it'\''s mine'`,
 		"":              "pawl plan check ''",
 	} {
-		_, err := pawl.ReadPlan(name, nil)
+		_, err := planfile.Read(name, nil)
 		if got := pawl.HintOf(err); got != want {
 			t.Errorf("hint for %q: %s, want %s", name, got, want)
 		}
@@ -192,7 +193,7 @@ func TestHostilePlans(t *testing.T) {
 			runtime.GC()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := pawl.ReadPlan("p", data)
+			_, err := planfile.Read("p", data)
 			runtime.ReadMemStats(&after)
 			if err == nil || len(err.Error()) > 1<<20 {
 				t.Errorf("error of %d bytes", len(err.Error()))
@@ -214,18 +215,18 @@ func TestTenThousandSteps(t *testing.T) {
 		prompt := fmt.Sprintf("Task %d: it\n\nDone already, not to be done again:\n- a\n- b\n\nStill to be done:\n- c\n- d, e\n\nTo go on: take c\n", i)
 		plan.Phases[0].Steps = append(plan.Phases[0].Steps, pawl.Step{ID: pawl.StepID(fmt.Sprintf("T%05d", i)), Needs: []pawl.StepID{}, Agent: &pawl.AgentAction{Use: "claude", Prompt: prompt}})
 	}
-	data, err := pawl.WritePlan(plan)
+	data, err := planfile.Write(plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := pawl.ReadPlan("x", data); err != nil || len(again.Steps()) != 10_000 {
+	if again, err := planfile.Read("x", data); err != nil || len(again.Steps()) != 10_000 {
 		t.Errorf("%v", err)
 	}
 }
 
-func FuzzReadPlan(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	for _, folder := range []string{"good", "bad"} {
-		paths, err := filepath.Glob("testdata/plan/" + folder + "/*.yaml")
+		paths, err := filepath.Glob("testdata/" + folder + "/*.yaml")
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -238,9 +239,9 @@ func FuzzReadPlan(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		plan, err := pawl.ReadPlan("p", data)
+		plan, err := planfile.Read("p", data)
 		if err != nil {
-			if list, ok := errors.AsType[*pawl.PlanErrors](err); !ok || len(list.Faults) == 0 {
+			if list, ok := errors.AsType[*planfile.Errors](err); !ok || len(list.Faults) == 0 {
 				t.Fatalf("an error that names nothing: %v", err)
 			}
 			return
@@ -250,7 +251,7 @@ func FuzzReadPlan(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan, err := pawl.ReadPlan("p", again); err == nil {
+		if plan, err := planfile.Read("p", again); err == nil {
 			checkInvariants(t, plan)
 		}
 	})
@@ -278,39 +279,16 @@ func checkInvariants(t *testing.T, plan *pawl.Plan) {
 	}
 }
 
-// circlesIn returns the circles of needs that an error prints.
-func circlesIn(err error) [][]pawl.StepID {
-	list, ok := errors.AsType[*pawl.PlanErrors](err)
-	if !ok {
-		return nil
-	}
-	var circles [][]pawl.StepID
-	for _, e := range list.Faults {
-		text, ok := strings.CutPrefix(e.Text, "these steps need each other: ")
-		if !ok {
-			continue
-		}
-		text, _, _ = strings.Cut(text, ";")
-		var circle []pawl.StepID
-		for part := range strings.SplitSeq(text, " → ") {
-			id, _, _ := strings.Cut(part, " ")
-			circle = append(circle, pawl.StepID(id))
-		}
-		circles = append(circles, circle)
-	}
-	return circles
-}
-
 // TestDocs reads the plans that docs/plan.md shows, and looks up the messages in the golden files.
 func TestDocs(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("docs/plan.md")
+	data, err := os.ReadFile("../../docs/plan.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var told string
 	for _, name := range []string{"several_at_once", "cycle"} {
-		text, err := os.ReadFile("testdata/plan/bad/" + name + ".golden")
+		text, err := os.ReadFile("testdata/bad/" + name + ".golden")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -323,7 +301,7 @@ func TestDocs(t *testing.T) {
 		case i%2 == 0:
 		case language == "yaml":
 			plans++
-			if _, err := pawl.ReadPlan("docs/plan.md", []byte(text)); err != nil {
+			if _, err := planfile.Read("docs/plan.md", []byte(text)); err != nil {
 				t.Errorf("block %d: %v", i/2, err)
 			}
 		case !strings.Contains(told, text):
@@ -338,11 +316,11 @@ func TestDocs(t *testing.T) {
 // TestDocsNameEveryKey keeps the tables of docs/plan.md complete.
 func TestDocsNameEveryKey(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("docs/plan.md")
+	data, err := os.ReadFile("../../docs/plan.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = pawl.ReadPlan("p", []byte("x: y\nsteps: [{x: y, gate: {x: y}, agent: {x: y}, kernel: {x: y}, foreach: {x: y}, retry: {x: y}}]\nbudget: {x: y}\ndefaults: {x: y}\n"))
+	_, err = planfile.Read("p", []byte("x: y\nsteps: [{x: y, gate: {x: y}, agent: {x: y}, kernel: {x: y}, foreach: {x: y}, retry: {x: y}}]\nbudget: {x: y}\ndefaults: {x: y}\n"))
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		_, keys, ok := strings.Cut(line, "; known are ")
 		for key := range strings.SplitSeq(keys, ", ") {

@@ -1,29 +1,27 @@
-package pawl
+// Package planfile reads, checks and writes plan files: YAML in, a [pawl.Plan] or all errors out.
+package planfile
 
 import (
 	"strings"
 
-	"pawl/internal/strict"
+	"pawl"
+	"pawl/internal/strictyaml"
 )
 
-// MaxPlanSize is the size in bytes of the largest plan that is read.
-const MaxPlanSize = strict.MaxSize
+// Errors lists all errors of a plan file by position. [Read] returns it; callers find it with [errors.AsType].
+type Errors = strictyaml.Faults
 
-// PlanErrors is everything that is wrong with a plan, by position: what [ReadPlan] found, for those who ask with [errors.As].
-// It has its name here because package strict, which finds such faults in any file, can be imported within this module only.
-type PlanErrors = strict.Faults
-
-// ReadPlan reads a plan strictly and fills in the defaults, except for the parallel of the plan, which stays 0 and means
+// Read reads a plan strictly and fills in the defaults, except for the parallel of the plan, which stays 0 and means
 // the number of processors, and that of a step, where 0 means the plan's. Name is the file's, for messages.
 //
-// The error is an [Error] of KindUsage around [*PlanErrors] with all that is wrong with the file by itself. What takes a
+// The error is an [Error] of KindUsage around [*Errors] with all that is wrong with the file by itself. What takes a
 // look at the disk (lists that are missing, links that lead out of the project) is checked when the plan is run.
-func ReadPlan(name string, data []byte) (*Plan, error) {
+func Read(name string, data []byte) (*pawl.Plan, error) {
 	var file planFile
-	r := &planReader{strict.Read("plan", data, &file)}
+	r := &reader{strictyaml.Read("plan", data, &file)}
 	plan := r.plan(&file)
 	if err := r.Err(name); err != nil {
-		return nil, &Error{Kind: KindUsage, Err: err, Hint: "pawl plan check " + quoted(name)}
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl plan check " + quoted(name)}
 	}
 	return plan, nil
 }
@@ -38,15 +36,15 @@ func quoted(s string) string {
 
 // planFile is a plan as it is written: bare steps stand for one phase.
 type planFile struct {
-	Plan
-	Steps []Step `yaml:"steps,omitempty" json:"steps,omitempty"`
+	pawl.Plan
+	Steps []pawl.Step `yaml:"steps,omitempty" json:"steps,omitempty"`
 }
 
-// planReader makes a plan of what was read, and finds what is wrong with it.
-type planReader struct{ *strict.File }
+// reader makes a plan of what was read, and finds what is wrong with it.
+type reader struct{ *strictyaml.File }
 
 // plan returns the plan in a file; it is of use only when no faults were found.
-func (r *planReader) plan(file *planFile) *Plan {
+func (r *reader) plan(file *planFile) *pawl.Plan {
 	plan := &file.Plan
 	switch {
 	case !r.Given(file):
@@ -59,7 +57,7 @@ func (r *planReader) plan(file *planFile) *Plan {
 	case r.Given(&file.Steps) && r.Given(&plan.Phases):
 		r.Errorf(&file.Steps, "a plan has phases (line %d) or steps, not both; put the steps into a phase", r.Line(&plan.Phases))
 	case r.Given(&file.Steps):
-		plan.Phases = []Phase{{Name: plan.Name, Steps: file.Steps}}
+		plan.Phases = []pawl.Phase{{Name: plan.Name, Steps: file.Steps}}
 		r.Same(&plan.Phases[0], &file.Steps)
 		r.Same(&plan.Phases[0].Steps, &file.Steps)
 	case !r.Given(&plan.Phases):

@@ -1,7 +1,7 @@
-// Package strict reads YAML into Go structs: keys that are unknown or stand there twice, values of the wrong type and fields
+// Package strictyaml reads YAML into Go structs: keys that are unknown or stand there twice, values of the wrong type and fields
 // that are missing are faults, all of which are told at once, each with its line and column and how to mend it. Where each
 // value stands is remembered, so that who reads can find faults of their own.
-package strict
+package strictyaml
 
 import (
 	"cmp"

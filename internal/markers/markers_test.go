@@ -1,4 +1,4 @@
-package pawl_test
+package markers_test
 
 import (
 	"strings"
@@ -7,9 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl"
+	"pawl/internal/markers"
 )
 
-func TestParseMarker(t *testing.T) {
+func TestParse(t *testing.T) {
 	t.Parallel()
 	sub := func(s string) *string { return &s }
 	type attributes = map[string]string
@@ -52,10 +53,10 @@ func TestParseMarker(t *testing.T) {
 		"[DATA] \xff":                    {Type: "DATA", Content: "\xff", Valid: true},
 	}
 	for line, want := range cases {
-		got, ok := pawl.ParseMarker(line, 7)
+		got, ok := markers.Parse(line, 7)
 		if want == nil {
 			if ok {
-				t.Errorf("ParseMarker(%q) = %+v, want none", line, got)
+				t.Errorf("Parse(%q) = %+v, want none", line, got)
 			}
 			continue
 		}
@@ -64,15 +65,15 @@ func TestParseMarker(t *testing.T) {
 			want.Attributes = attributes{}
 		}
 		if diff := cmp.Diff(*want, got); diff != "" || !ok {
-			t.Errorf("ParseMarker(%q), %v: -want +got\n%s", line, ok, diff)
+			t.Errorf("Parse(%q), %v: -want +got\n%s", line, ok, diff)
 		}
 	}
 }
 
-func TestParseMarkersNumbersLines(t *testing.T) {
+func TestParsesNumbersLines(t *testing.T) {
 	t.Parallel()
 	var got []int
-	for _, m := range pawl.ParseMarkers("[STAGE:begin:id=a]\r\n\nfree text\n[CHECKPOINT:saved:id=b]\n[STAGE:end:id=a]") {
+	for _, m := range markers.ParseAll("[STAGE:begin:id=a]\r\n\nfree text\n[CHECKPOINT:saved:id=b]\n[STAGE:end:id=a]") {
 		got = append(got, m.Line)
 	}
 	if diff := cmp.Diff([]int{1, 4, 5}, got); diff != "" {
@@ -80,11 +81,11 @@ func TestParseMarkersNumbersLines(t *testing.T) {
 	}
 }
 
-func FuzzParseMarker(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	f.Add("[STAGE:begin:id=S01_load_data] x\r")
 	f.Add(" [CITATION:arXiv:1] \u2028")
 	f.Fuzz(func(t *testing.T, line string) {
-		m, ok := pawl.ParseMarker(line, 1)
+		m, ok := markers.Parse(line, 1)
 		if !ok {
 			return
 		}
@@ -102,9 +103,9 @@ func FuzzParseMarker(f *testing.F) {
 	})
 }
 
-func BenchmarkParseMarkerNone(b *testing.B) {
+func BenchmarkParseNone(b *testing.B) {
 	line := strings.Repeat("plain output ", 10)
 	for b.Loop() {
-		pawl.ParseMarker(line, 1)
+		markers.Parse(line, 1)
 	}
 }

@@ -1,16 +1,18 @@
-package pawl
+package planfile
 
 import (
 	"fmt"
 
 	"go.yaml.in/yaml/v4"
+
+	"pawl"
 )
 
-// WritePlan returns a plan as a file that ReadPlan reads, or what is wrong with it.
-func WritePlan(p *Plan) ([]byte, error) {
-	data, err := writePlan(p)
+// Write returns a plan as a file that Read reads, or what is wrong with it.
+func Write(p *pawl.Plan) ([]byte, error) {
+	data, err := encode(p)
 	if err == nil {
-		_, err = ReadPlan(p.Name, data)
+		_, err = Read(p.Name, data)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("write plan %s: %w", p.Name, err)
@@ -19,7 +21,7 @@ func WritePlan(p *Plan) ([]byte, error) {
 }
 
 // WriteStep returns a step as it stands in a plan's file.
-func WriteStep(s *Step) ([]byte, error) {
+func WriteStep(s *pawl.Step) ([]byte, error) {
 	data, err := yaml.Dump(s)
 	if err != nil {
 		return nil, fmt.Errorf("write step %s: %w", s.ID, err)
@@ -27,7 +29,7 @@ func WriteStep(s *Step) ([]byte, error) {
 	return data, nil
 }
 
-func writePlan(p *Plan) ([]byte, error) {
+func encode(p *pawl.Plan) ([]byte, error) {
 	data, err := yaml.Dump(p)
 	if err != nil {
 		return nil, err

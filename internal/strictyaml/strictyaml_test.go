@@ -1,9 +1,9 @@
-package strict_test
+package strictyaml_test
 
 import (
 	"testing"
 
-	"pawl/internal/strict"
+	"pawl/internal/strictyaml"
 )
 
 type shelf struct {
@@ -34,7 +34,7 @@ func TestRead(t *testing.T) {
 		{"name: \x00\n", "s:1:7: this is not a text file: byte 6 is 0x00; a shelf is YAML in UTF-8"},
 	} {
 		got := ""
-		if err := strict.Read("shelf", []byte(c.text), &shelf{}).Err("s"); err != nil {
+		if err := strictyaml.Read("shelf", []byte(c.text), &shelf{}).Err("s"); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
@@ -47,9 +47,9 @@ func TestRead(t *testing.T) {
 func TestErrorf(t *testing.T) {
 	t.Parallel()
 	var s shelf
-	f := strict.Read("shelf", []byte("name: a\ntags:\n  colour: red\nbooks:\n  - title: b\n"), &s)
+	f := strictyaml.Read("shelf", []byte("name: a\ntags:\n  colour: red\nbooks:\n  - title: b\n"), &s)
 	f.Errorf(&s.Books[0].Title, "a")
-	f.Errorf(strict.Entry{Of: &s.Tags, Key: "colour"}, "b")
+	f.Errorf(strictyaml.Entry{Of: &s.Tags, Key: "colour"}, "b")
 	f.Errorf(&s.Width, "c")
 	if f.Given(&s.Width) || !f.Good(&s.Name) || f.Line(&s.Books) != 4 || f.Count() != 3 {
 		t.Errorf("width given %v, name good %v, books at line %d, %d faults", f.Given(&s.Width), f.Good(&s.Name), f.Line(&s.Books), f.Count())

@@ -1,20 +1,12 @@
-package pawl
+// Package markers reads markers: lines such as [STAGE:begin:id=S01_load_data] in a step's output, in Gyoshu's grammar.
+package markers
 
 import (
 	"strings"
 	"unicode"
-)
 
-// Marker is a line such as [STAGE:begin:id=S01_load_data] in a step's output, in Gyoshu's grammar.
-// Markers are hints, never evidence.
-type Marker struct {
-	Type       string            `json:"type"`
-	Subtype    *string           `json:"subtype,omitempty"` // present but empty for [TYPE::…]
-	Attributes map[string]string `json:"attributes"`
-	Content    string            `json:"content"`
-	Line       int               `json:"lineNumber"` // from 1
-	Valid      bool              `json:"valid"`      // its type is one of the known ones
-}
+	"pawl"
+)
 
 // markerTypes are the types that Gyoshu knows. Markers of other types are read too, and are not valid.
 var markerTypes = wordSet(`
@@ -30,39 +22,39 @@ func wordSet(words string) map[string]bool {
 	return set
 }
 
-// ParseMarkers returns the markers in text, line by line.
-func ParseMarkers(text string) []Marker {
-	var markers []Marker
+// ParseAll returns the markers in text, line by line.
+func ParseAll(text string) []pawl.Marker {
+	var markers []pawl.Marker
 	number := 0
 	for line := range strings.SplitSeq(text, "\n") {
 		number++
-		if m, ok := ParseMarker(line, number); ok {
+		if m, ok := Parse(line, number); ok {
 			markers = append(markers, m)
 		}
 	}
 	return markers
 }
 
-// ParseMarker returns the marker that line is, if it is one: white space, [TYPE] or [TYPE:attributes], then text to the
+// Parse returns the marker that line is, if it is one: white space, [TYPE] or [TYPE:attributes], then text to the
 // end of the line. Carriage returns at the end are no part of the line; white space is what JavaScript takes for it.
-func ParseMarker(line string, number int) (Marker, bool) {
+func Parse(line string, number int) (pawl.Marker, bool) {
 	rest, ok := strings.CutPrefix(strings.TrimLeftFunc(line, isSpace), "[")
 	if !ok {
-		return Marker{}, false
+		return pawl.Marker{}, false
 	}
 	head, content, ok := strings.Cut(rest, "]")
 	if !ok {
-		return Marker{}, false
+		return pawl.Marker{}, false
 	}
 	name, attributes, colon := strings.Cut(head, ":")
 	if !isMarkerType(name) || colon && attributes == "" {
-		return Marker{}, false
+		return pawl.Marker{}, false
 	}
 	content = strings.TrimLeftFunc(strings.TrimRight(content, "\r"), isSpace)
 	if strings.ContainsAny(content, "\r\u2028\u2029") { // JavaScript ends a line at these
-		return Marker{}, false
+		return pawl.Marker{}, false
 	}
-	m := Marker{Type: underscored(name), Content: strings.TrimRightFunc(content, isSpace), Line: number}
+	m := pawl.Marker{Type: underscored(name), Content: strings.TrimRightFunc(content, isSpace), Line: number}
 	m.Valid = markerTypes[m.Type]
 	m.Subtype, m.Attributes = markerAttributes(m.Type, attributes, colon)
 	return m, true
