@@ -17,10 +17,27 @@ type RunImported struct {
 	Findings []Finding         `json:"findings,omitempty"`
 }
 
+func (RunImported) Event() EventType { return "run.imported" }
+
+func (p RunImported) fold(s *State, e Event) error {
+	s.Imported, s.ImportedAs, s.ImportPath, s.ImportPlace, s.ImportNext, s.ImportSeq = p.System, p.ID, p.Path, p.Place, p.Next, e.Seq
+	s.ImportActive = p.Active
+	return nil
+}
+
 // RunMirrored says that another system's files are kept up to date from here on; without a system, that they are not.
 type RunMirrored struct {
 	System string `json:"system,omitempty"`
 	Path   string `json:"path,omitempty"` // of the folder or the file that it lives in, relative to the project. Defaults to the project.
+}
+
+func (RunMirrored) Event() EventType { return "run.mirrored" }
+
+func (p RunMirrored) fold(s *State, _ Event) error {
+	if s.Mirror = &p; p.System == "" {
+		s.Mirror = nil
+	}
+	return nil
 }
 
 // String returns SYSTEM or SYSTEM=PATH; empty for nil.
@@ -33,6 +50,3 @@ func (m *RunMirrored) String() string {
 	}
 	return m.System + "=" + m.Path
 }
-
-func (RunImported) Event() EventType { return "run.imported" }
-func (RunMirrored) Event() EventType { return "run.mirrored" }
