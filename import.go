@@ -2,6 +2,17 @@ package pawl
 
 import "time"
 
+// ImportState is what the state keeps of [RunImported].
+type ImportState struct {
+	System string    `json:"system,omitempty"`
+	ID     string    `json:"id,omitempty"`       // the work's id in that system
+	Path   string    `json:"path,omitempty"`     // of that system's files
+	Place  string    `json:"place,omitempty"`    // the folder below Path, where there may be several
+	Next   string    `json:"next,omitempty"`     // where that system says the work continues
+	Active time.Time `json:"active_at,omitzero"` // when somebody last worked on it there
+	Seq    Seq       `json:"seq,omitempty"`      // of the event
+}
+
 // RunImported says that the run was made of another system's files, and what was found in them. What it had finished
 // stands behind it, as far as it is proven.
 type RunImported struct {
@@ -20,8 +31,7 @@ type RunImported struct {
 func (RunImported) Event() EventType { return "run.imported" }
 
 func (p RunImported) fold(s *State, e Event) error {
-	s.Imported, s.ImportedAs, s.ImportPath, s.ImportPlace, s.ImportNext, s.ImportSeq = p.System, p.ID, p.Path, p.Place, p.Next, e.Seq
-	s.ImportActive = p.Active
+	s.Import = ImportState{System: p.System, ID: p.ID, Path: p.Path, Place: p.Place, Next: p.Next, Active: p.Active, Seq: e.Seq}
 	return nil
 }
 

@@ -9,43 +9,37 @@ import (
 
 // State is where a run stands: the fold of its journal. Engine, recovery, views, web and CLI all read this one.
 type State struct {
-	Format       int                    `json:"format"`
-	Run          RunID                  `json:"run"`
-	Project      string                 `json:"project"`
-	Kind         RunKind                `json:"kind"`
-	Name         string                 `json:"name"`
-	Goal         string                 `json:"goal,omitempty"`
-	Mode         Mode                   `json:"mode,omitempty"`
-	Plan         RunPlanned             `json:"plan,omitzero"`
-	Status       RunStatus              `json:"status"` // as recorded; see StatusNow for waiting and interrupted
-	Why          string                 `json:"why,omitempty"`
-	Created      time.Time              `json:"created"`
-	Updated      time.Time              `json:"updated"`
-	Seq          Seq                    `json:"seq"` // of the last event
-	Epoch        Epoch                  `json:"epoch"`
-	Engine       *EngineStarted         `json:"engine,omitempty"` // the one that has not said that it stopped
-	Engines      int                    `json:"engines,omitempty"`
-	Deaths       int                    `json:"deaths,omitempty"` // engines that did not say that they stopped
-	Steps        map[StepID]*StepState  `json:"steps,omitempty"`
-	Gates        []GateState            `json:"gates,omitempty"`
-	Blockers     []Blocker              `json:"blockers,omitempty"`
-	Made         []Decision             `json:"decisions,omitempty"`
-	Learned      int                    `json:"learned,omitempty"` // bullets added to MEMORY.md
-	Saved        map[CheckpointKind]int `json:"saved,omitempty"`   // checkpoints by kind
-	LastSave     *Checkpoint            `json:"last_checkpoint,omitempty"`
-	LastGood     *Checkpoint            `json:"last_good,omitempty"` // the last that is no emergency one
-	Pruned       int                    `json:"pruned,omitempty"`    // checkpoints whose snapshots were let go
-	Forked       *Fork                  `json:"forked,omitempty"`
-	Imported     string                 `json:"imported,omitempty"`        // the system that it was made of
-	ImportedAs   string                 `json:"imported_as,omitempty"`     // what that system called it
-	ImportPath   string                 `json:"import_path,omitempty"`     // where that system's files were
-	ImportPlace  string                 `json:"import_place,omitempty"`    // below that, where there may be several
-	ImportNext   string                 `json:"import_next,omitempty"`     // where it said to go on
-	ImportSeq    Seq                    `json:"import_seq,omitempty"`      // of the event that says so
-	ImportActive time.Time              `json:"import_active_at,omitzero"` // when somebody last worked on what it was made of
-	Mirror       *RunMirrored           `json:"mirror,omitempty"`          // whose files are kept up to date
-	Rollback     *RollbackState         `json:"rollback,omitempty"`        // one that has not ended: until then nothing is started
-	Spent        Spending               `json:"spent,omitzero"`
+	Format   int                    `json:"format"`
+	Run      RunID                  `json:"run"`
+	Project  string                 `json:"project"`
+	Kind     RunKind                `json:"kind"`
+	Name     string                 `json:"name"`
+	Goal     string                 `json:"goal,omitempty"`
+	Mode     Mode                   `json:"mode,omitempty"`
+	Plan     RunPlanned             `json:"plan,omitzero"`
+	Status   RunStatus              `json:"status"` // as recorded; see StatusNow for waiting and interrupted
+	Why      string                 `json:"why,omitempty"`
+	Created  time.Time              `json:"created"`
+	Updated  time.Time              `json:"updated"`
+	Seq      Seq                    `json:"seq"` // of the last event
+	Epoch    Epoch                  `json:"epoch"`
+	Engine   *EngineStarted         `json:"engine,omitempty"` // the one that has not said that it stopped
+	Engines  int                    `json:"engines,omitempty"`
+	Deaths   int                    `json:"deaths,omitempty"` // engines that did not say that they stopped
+	Steps    map[StepID]*StepState  `json:"steps,omitempty"`
+	Gates    []GateState            `json:"gates,omitempty"`
+	Blockers []Blocker              `json:"blockers,omitempty"`
+	Made     []Decision             `json:"decisions,omitempty"`
+	Learned  int                    `json:"learned,omitempty"` // bullets added to MEMORY.md
+	Saved    map[CheckpointKind]int `json:"saved,omitempty"`   // checkpoints by kind
+	LastSave *Checkpoint            `json:"last_checkpoint,omitempty"`
+	LastGood *Checkpoint            `json:"last_good,omitempty"` // the last that is no emergency one
+	Pruned   int                    `json:"pruned,omitempty"`    // checkpoints whose snapshots were let go
+	Forked   *Fork                  `json:"forked,omitempty"`
+	Import   ImportState            `json:"import,omitzero"`    // where the run was imported from; zero: it was not imported
+	Mirror   *RunMirrored           `json:"mirror,omitempty"`   // whose files are kept up to date
+	Rollback *RollbackState         `json:"rollback,omitempty"` // one that has not ended: until then nothing is started
+	Spent    Spending               `json:"spent,omitzero"`
 
 	Sessions   map[SessionID]*SessionState     `json:"sessions,omitempty"`
 	Operations map[OperationID]*OperationState `json:"operations,omitempty"` // those without an outcome
@@ -109,8 +103,8 @@ func (s *State) Clone() *State {
 
 // LastActive returns when something last happened to the run: in the system that it was made of, if nothing has since.
 func (s *State) LastActive() time.Time {
-	if s.Imported != "" && s.Seq == s.ImportSeq && !s.ImportActive.IsZero() {
-		return s.ImportActive
+	if s.Import.System != "" && s.Seq == s.Import.Seq && !s.Import.Active.IsZero() {
+		return s.Import.Active
 	}
 	return s.Updated
 }

@@ -1060,7 +1060,7 @@ func TestStateSurvivesJSONAtAnyPrefix(t *testing.T) {
 	}
 	for _, v := range []any{
 		pawl.State{}, pawl.StepState{}, pawl.ItemsState{}, pawl.Try{}, pawl.AttemptState{}, pawl.GateState{}, pawl.Spending{},
-		pawl.SessionState{}, pawl.OperationState{},
+		pawl.SessionState{}, pawl.OperationState{}, pawl.ImportState{},
 	} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
 			if name := reflect.TypeOf(v).Name() + "." + f.Name; len(f.Index) == 1 && !set[name] {

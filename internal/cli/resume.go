@@ -157,8 +157,8 @@ func (a *app) sayExamined(r *engine.Run, change *engine.Change, x *engine.Examin
 	if len(x.Verdicts) == 0 {
 		fmt.Fprintln(a.Out, "  nothing is in doubt")
 	}
-	if r.State.ImportNext != "" && !begun(r.State) {
-		fmt.Fprintf(a.Out, "  imported from %s: %s\n", r.State.Imported, r.State.ImportNext)
+	if r.State.Import.Next != "" && !begun(r.State) {
+		fmt.Fprintf(a.Out, "  imported from %s: %s\n", r.State.Import.System, r.State.Import.Next)
 	}
 	fmt.Fprintln(a.Out, "\nWould run:")
 	for _, s := range steps {

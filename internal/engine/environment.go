@@ -83,7 +83,7 @@ func (e *Engine) idempotencyKey(w work, key pawl.Key) string {
 // resume returns what an attempt is told of those before it, as JSON; empty for a first attempt with nothing to tell. What was
 // imported was begun elsewhere: there is always something, and an agent that begins is briefed.
 func (e *Engine) resume(ctx context.Context, w work, ref pawl.AttemptRef, key pawl.Key) (string, error) {
-	st, imported := e.state.Steps[w.step.ID], e.state.Imported != ""
+	st, imported := e.state.Steps[w.step.ID], e.state.Import.System != ""
 	if st == nil {
 		st = &pawl.StepState{}
 	}

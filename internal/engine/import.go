@@ -91,7 +91,7 @@ func MadeOf(ctx context.Context, p *project.Project, in Importing) (pawl.RunID, 
 }
 
 func (in Importing) made(s *pawl.State) bool {
-	return s.Imported == in.System && s.ImportedAs == in.ID && s.Name == foreign.PlanName(in.Reading) && overlap(path.Join(s.ImportPath, s.ImportPlace), path.Join(in.Path, in.Place))
+	return s.Import.System == in.System && s.Import.ID == in.ID && s.Name == foreign.PlanName(in.Reading) && overlap(path.Join(s.Import.Path, s.Import.Place), path.Join(in.Path, in.Place))
 }
 
 // overlap reports whether two places are one, or one lies in the other: .grid and the project that it is of.

@@ -64,7 +64,7 @@ func FuzzWrite(f *testing.F) {
 		status := []pawl.RunStatus{pawl.StatusInterrupted, pawl.StatusActive, pawl.StatusFailed, pawl.StatusCompleted}[len(data)%4]
 		if len(data)%2 == 0 {
 			r, _ := dotagent.Codec.Read(s.disk, s.Now)
-			s.State.Imported, s.State.Name = dotagent.System, r.Name
+			s.State.Import.System, s.State.Name = dotagent.System, r.Name
 		}
 		v := s.view(status)
 		out := dotagent.Codec.Write(s.disk, v)

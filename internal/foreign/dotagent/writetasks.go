@@ -29,7 +29,7 @@ type taskOut struct {
 // of a workflow that had none when it was imported is none itself.
 func (m *mirror) tasks() []*work {
 	return slices.DeleteFunc(m.in(implementation), func(k *work) bool {
-		return k.Gate != nil || m.State.Imported == System && k.ID == stepImplementation
+		return k.Gate != nil || m.State.Import.System == System && k.ID == stepImplementation
 	})
 }
 

@@ -98,7 +98,7 @@ func newWriter(files foreign.Files, at string, v foreign.View) *writer {
 		w.Plan = &pawl.Plan{}
 	}
 	w.number()
-	if v.State.Imported == "grid" {
+	if v.State.Import.System == "grid" {
 		w.plannedWaves(files)
 		w.lived = lastUpdated(files, w.place, v.State.Created)
 	}

@@ -20,7 +20,7 @@ import (
 // a master plan. One that pawl wrote and nobody changed follows the
 // run's plan; any other is somebody's own, and so are the blocks of a run that was imported.
 func (w *writer) plans() {
-	if w.State.Imported == "grid" {
+	if w.State.Import.System == "grid" {
 		return
 	}
 	there := w.layout()

@@ -105,7 +105,7 @@ func (p *proseWriter) count(text string, m []int) string {
 			n, all = p.blockCount(p.block, p.block.phase, len(steps))
 		}
 	}
-	if said := blockNumber(total); p.State.Imported == "grid" {
+	if said := blockNumber(total); p.State.Import.System == "grid" {
 		if kind == "Phase" && said > all || kind == "Wave" && p.theirWaves && said != all {
 			return text // of a larger cluster, which the file knows better
 		}

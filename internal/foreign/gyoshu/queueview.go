@@ -14,7 +14,7 @@ const worker = "pawl"
 
 // sayQueues brings the queues up to date that are there of the run, and of the one that it was made of.
 func (m *mirror) sayQueues() {
-	for _, run := range slices.Compact([]string{m.run, m.State.ImportedAs}) {
+	for _, run := range slices.Compact([]string{m.run, m.State.Import.ID}) {
 		if run == "" {
 			continue
 		}
