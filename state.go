@@ -44,7 +44,7 @@ type State struct {
 	Sessions   map[SessionID]*SessionState     `json:"sessions,omitempty"`
 	Operations map[OperationID]*OperationState `json:"operations,omitempty"` // those without an outcome
 
-	Newer   []EventType `json:"newer,omitempty"`   // unknown event types: a newer pawl wrote here
+	UnknownTypes   []EventType `json:"newer,omitempty"`   // unknown event types: a newer pawl wrote here
 	Misfits []Misfit    `json:"misfits,omitempty"` // the last MaxMisfits of them
 	Misfit  int         `json:"misfit_count,omitempty"`
 }
@@ -59,8 +59,8 @@ func NewState() *State {
 func (s *State) Apply(e Event) {
 	s.Seq, s.Updated = e.Seq, e.Time
 	if !e.Type.Known() {
-		if !slices.Contains(s.Newer, e.Type) {
-			s.Newer = append(s.Newer, e.Type)
+		if !slices.Contains(s.UnknownTypes, e.Type) {
+			s.UnknownTypes = append(s.UnknownTypes, e.Type)
 		}
 		return
 	}

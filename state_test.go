@@ -564,10 +564,10 @@ func TestUnknownEvents(t *testing.T) {
 	for i, word := range []pawl.EventType{"step.sung", "run.danced", "step.sung"} {
 		s.Apply(pawl.Event{Seq: pawl.Seq(i + 2), Type: word, Data: json.RawMessage(`{"step":"a"}`)})
 	}
-	if diff := cmp.Diff([]pawl.EventType{"step.sung", "run.danced"}, s.Newer); diff != "" || s.Misfit > 0 || s.Seq != 4 {
+	if diff := cmp.Diff([]pawl.EventType{"step.sung", "run.danced"}, s.UnknownTypes); diff != "" || s.Misfit > 0 || s.Seq != 4 {
 		t.Errorf("seq %d, misfits %v, -want +got\n%s", s.Seq, s.Misfits, diff)
 	}
-	s.Newer = nil
+	s.UnknownTypes = nil
 	if diff := changed(before, s); diff != "" {
 		t.Errorf("they changed\n%s", diff)
 	}
@@ -1160,7 +1160,7 @@ func TestEveryEventTypeIsFolded(t *testing.T) {
 		}
 		types[p.Event()] = true
 		s := applyAll(t, pawl.NewState(), p)
-		if len(s.Newer) > 0 || !p.Event().Known() {
+		if len(s.UnknownTypes) > 0 || !p.Event().Known() {
 			t.Errorf("%s is not known", p.Event())
 		}
 		e, err := pawl.NewEvent(pawl.Author{}, p)

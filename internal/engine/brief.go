@@ -140,8 +140,8 @@ func (g *briefer) validate(ctx context.Context) {
 			g.facts.Findings = append(g.facts.Findings, found)
 		}
 	}
-	if len(s.Newer) > 0 {
-		g.warn("", "", "a newer pawl wrote events that this one does not know: %v", s.Newer)
+	if len(s.UnknownTypes) > 0 {
+		g.warn("", "", "a newer pawl wrote events that this one does not know: %v", s.UnknownTypes)
 	}
 }
 

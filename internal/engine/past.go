@@ -57,7 +57,7 @@ func (h *past) read(ctx context.Context, dir *journal.Dir) error {
 	default:
 		return usage("pawl restore "+string(h.target.ID), "run %s belongs to the program that made it, and cannot be forked; its files can be restored", h.target.Run)
 	}
-	if len(h.state.Newer) > 0 {
+	if len(h.state.UnknownTypes) > 0 {
 		return fmt.Errorf("run %s: %w", h.target.Run, pawl.ErrNewer)
 	}
 	return nil

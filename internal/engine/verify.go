@@ -89,8 +89,8 @@ func (v *verifier) state() {
 	for _, m := range s.Misfits {
 		v.add(pawl.Warn, fmt.Sprintf("%s, event %d", s.Run, m.Seq), "it did not fit: %s", m.Why)
 	}
-	if len(s.Newer) > 0 {
-		v.add(pawl.Warn, string(s.Run), "a newer pawl wrote events of types %v; this one only reads on", s.Newer)
+	if len(s.UnknownTypes) > 0 {
+		v.add(pawl.Warn, string(s.Run), "a newer pawl wrote events of types %v; this one only reads on", s.UnknownTypes)
 	}
 }
 
