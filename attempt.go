@@ -25,14 +25,14 @@ func (r AttemptRef) Name() string {
 	return string(r.Step) + "/" + string(r.Item)
 }
 
-// Try is the history of tries of one step or item that is not finished yet.
-type Try struct {
-	Attempt  int           `json:"attempt,omitempty"`  // number of the newest
-	Failures int           `json:"failures,omitempty"` // tries used up since it was last reopened
-	Losses   int           `json:"losses,omitempty"`   // attempts lost in a row
-	Again    bool          `json:"again,omitempty"`    // a person asked for another attempt, whatever the verdict on the last one
-	Live     *AttemptState `json:"live,omitempty"`     // started and not ended
-	Last     *AttemptEnded `json:"last,omitempty"`
+// Retries is the history of tries of one step or item that is not finished yet.
+type Retries struct {
+	Attempt    int           `json:"attempt,omitempty"`  // number of the newest
+	Failures   int           `json:"failures,omitempty"` // tries used up since it was last reopened
+	LostInARow int           `json:"losses,omitempty"`   // attempts lost in a row
+	Again      bool          `json:"again,omitempty"`    // a person asked for another attempt, whatever the verdict on the last one
+	Live       *AttemptState `json:"live,omitempty"`     // started and not ended
+	Last       *AttemptEnded `json:"last,omitempty"`
 
 	Conversation *Conversation `json:"conversation,omitempty"` // of the newest attempt that had one
 }
@@ -69,7 +69,7 @@ type Conversation struct {
 
 // Conversation returns the session of an agent that the newest attempt at a piece of work had, nil where none is known.
 func (s *State) Conversation(ref AttemptRef) *Conversation {
-	if t := s.Steps[ref.Step].try(ref); t != nil {
+	if t := s.Steps[ref.Step].retries(ref); t != nil {
 		return t.Conversation
 	}
 	return nil
@@ -89,35 +89,35 @@ func (s *State) Live() []*AttemptState {
 
 // live returns the tries whose live attempt this is, or why it is none: a result is believed only with the token of
 // the newest attempt.
-func (s *State) live(ref AttemptRef) (*StepState, *Try, error) {
+func (s *State) live(ref AttemptRef) (*StepState, *Retries, error) {
 	st := s.Steps[ref.Step]
 	if st == nil {
 		return nil, nil, fmt.Errorf("step %s was never started", ref.Step)
 	}
-	t := st.try(ref)
+	t := st.retries(ref)
 	if t == nil || t.Live == nil || t.Live.Token != ref.Token {
 		return nil, nil, fmt.Errorf("attempt %d of %s is not the live one", ref.Attempt, ref.Name())
 	}
 	return st, t, nil
 }
 
-// try returns the history of tries that an attempt belongs to, nil where there is none.
-func (st *StepState) try(ref AttemptRef) *Try {
+// retries returns the history of tries that an attempt belongs to, nil where there is none.
+func (st *StepState) retries(ref AttemptRef) *Retries {
 	switch {
 	case st == nil:
 		return nil
 	case ref.Item == "":
-		return &st.Try
+		return &st.Retries
 	case st.Items == nil:
 		return nil
 	}
-	return st.Items.Tries[ref.Index]
+	return st.Items.Retries[ref.Index]
 }
 
 // mayStart returns why an attempt cannot be the step's next one.
 func (st *StepState) mayStart(ref AttemptRef) error {
 	newest := 0
-	if t := st.try(ref); t != nil {
+	if t := st.retries(ref); t != nil {
 		newest = t.Attempt
 	}
 	switch {
@@ -146,13 +146,13 @@ func (p AttemptStarted) fold(s *State, e Event) error {
 		return err
 	}
 	st := s.step(p.Step)
-	t := st.try(p.AttemptRef)
+	t := st.retries(p.AttemptRef)
 	if t == nil {
-		t = &Try{}
-		if st.Items.Tries == nil {
-			st.Items.Tries = map[int]*Try{}
+		t = &Retries{}
+		if st.Items.Retries == nil {
+			st.Items.Retries = map[int]*Retries{}
 		}
-		st.Items.Tries[p.Index] = t
+		st.Items.Retries[p.Index] = t
 	}
 	s.settleGates(p.Step)
 	t.Attempt, t.Again = p.Attempt, false
@@ -231,16 +231,16 @@ func (e AttemptEnded) CutShort() bool {
 }
 
 // ended records how the live attempt ended.
-func (t *Try) ended(p AttemptEnded) {
+func (t *Retries) ended(p AttemptEnded) {
 	t.Live, t.Last = nil, &p
 	switch p.Outcome {
 	case Failed:
 		t.Failures++
-		t.Losses = 0
+		t.LostInARow = 0
 	case Lost, NotStarted:
-		t.Losses++
+		t.LostInARow++
 	default:
-		t.Losses = 0
+		t.LostInARow = 0
 	}
 }
 

@@ -4,12 +4,12 @@ import "fmt"
 
 // ItemsState is the work list of a foreach step. Finished items are positions in the journal, not objects.
 type ItemsState struct {
-	Total  int                  `json:"total"`
-	Lists  []Seq                `json:"lists,omitempty"`  // the step.listed events, in order
-	Done   Positions            `json:"done,omitempty"`   // index → seq of item.done, 0 where not finished
-	Count  int                  `json:"count,omitempty"`  // of finished items
-	Tries  map[int]*Try         `json:"tries,omitempty"`  // of unfinished items that were tried
-	Failed map[int]AttemptEnded `json:"failed,omitempty"` // items that failed for good
+	Total   int                  `json:"total"`
+	Lists   []Seq                `json:"lists,omitempty"`  // the step.listed events, in order
+	Done    Positions            `json:"done,omitempty"`   // index → seq of item.done, 0 where not finished
+	Count   int                  `json:"count,omitempty"`  // of finished items
+	Retries map[int]*Retries     `json:"tries,omitempty"`  // of unfinished items that were tried
+	Failed  map[int]AttemptEnded `json:"failed,omitempty"` // items that failed for good
 }
 
 // unfinished reports whether there is an item at the index that is not finished.
@@ -25,7 +25,7 @@ func (it *ItemsState) reopen(indexes []int) {
 			it.Count--
 		}
 		delete(it.Failed, index)
-		delete(it.Tries, index)
+		delete(it.Retries, index)
 	}
 }
 
@@ -133,7 +133,7 @@ func (p ItemDone) fold(s *State, e Event) error {
 	}
 	st.Items.Done.Set(p.Index, e.Seq)
 	st.Items.Count++
-	delete(st.Items.Tries, p.Index)
+	delete(st.Items.Retries, p.Index)
 	delete(st.Items.Failed, p.Index)
 	s.spend(st, p.Stats, p.Usage)
 	return nil

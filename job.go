@@ -93,7 +93,7 @@ type Exit struct {
 	CPUSeconds  float64    `json:"cpu_seconds,omitempty"`  // of the whole tree
 	OutputBytes int64      `json:"output_bytes,omitempty"` // written, also what was cut
 	Cut         []Cut      `json:"cut,omitempty"`          // output dropped for its size
-	Left        []int      `json:"left,omitempty"`         // pids that could not be killed
+	Unkilled    []int      `json:"left,omitempty"`         // pids that could not be killed
 	Killed      int        `json:"killed,omitempty"`       // processes left by the child and ended after it
 	Checks      []CheckRun `json:"checks,omitempty"`
 }

@@ -57,13 +57,13 @@ type Expected struct {
 // OperationState is an operation whose outcome nobody has told.
 type OperationState struct {
 	Operation
-	Began    time.Time        `json:"began"`
-	Seq      Seq              `json:"seq"`               // of its intent
-	Left     bool             `json:"left,omitempty"`    // its session went on or ended without a word on it
-	Until    time.Time        `json:"until,omitzero"`    // when, after it was judged, somebody first began another operation
-	Others   []string         `json:"others,omitempty"`  // paths that other operations have changed since, the first MaxOthers
-	Overlaps bool             `json:"overlap,omitempty"` // a command or a step ran beside it that may have changed anything
-	Judged   *OperationJudged `json:"judged,omitempty"`
+	Began     time.Time        `json:"began"`
+	Seq       Seq              `json:"seq"`               // of its intent
+	Abandoned bool             `json:"left,omitempty"`    // its session went on or ended without a word on it
+	Until     time.Time        `json:"until,omitzero"`    // when, after it was judged, somebody first began another operation
+	Others    []string         `json:"others,omitempty"`  // paths that other operations have changed since, the first MaxOthers
+	Overlaps  bool             `json:"overlap,omitempty"` // a command or a step ran beside it that may have changed anything
+	Judged    *OperationJudged `json:"judged,omitempty"`
 }
 
 // MaxOthers is how many paths of others an operation in doubt remembers.
@@ -86,7 +86,7 @@ func (s *State) InDoubt(gone func(*SessionState) bool) []*OperationState {
 	var doubts []*OperationState
 	for _, o := range s.Operations {
 		session := s.Sessions[o.Session]
-		if o.Left || session == nil || gone(session) {
+		if o.Abandoned || session == nil || gone(session) {
 			doubts = append(doubts, o)
 		}
 	}
@@ -151,7 +151,7 @@ func (p OperationEnded) fold(s *State, e Event) error {
 	}
 	delete(s.Operations, id)
 	for _, other := range s.Operations {
-		other.besides(o)
+		other.recordConcurrent(o)
 	}
 	x, err := s.touchSession(e, o.Session)
 	if err != nil {
@@ -192,14 +192,14 @@ func (s *State) oldest(session SessionID, digest string) OperationID {
 
 // before reports whether an outcome is rather this operation's than the other's.
 func (o *OperationState) before(other *OperationState) bool {
-	if o.Left != other.Left {
-		return other.Left
+	if o.Abandoned != other.Abandoned {
+		return other.Abandoned
 	}
 	return o.Seq < other.Seq
 }
 
-// besides notes what another operation has done since this one was meant.
-func (o *OperationState) besides(other *OperationState) {
+// recordConcurrent notes what another operation has done since this one was meant.
+func (o *OperationState) recordConcurrent(other *OperationState) {
 	if other.Kind == OperationReads {
 		return
 	}

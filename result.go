@@ -69,15 +69,15 @@ type Resume struct {
 	Partial   []string    `json:"partial,omitempty"`    // declared outputs in which there is something; nobody vouches for it
 	Unmet     []string    `json:"unmet,omitempty"`      // acceptance checks that the last attempt failed
 	Rejected  string      `json:"rejected,omitempty"`   // why a person wants it done again
-	Answers   []Told      `json:"answers,omitempty"`
+	Answers   []GateReply `json:"answers,omitempty"`
 
 	Prescribed string `json:"prescribed,omitempty"` // by the system whose files are kept up to date, before its work is gone on with
 
 	Conversation *Conversation `json:"conversation,omitempty"` // an agent's, that can go on
 }
 
-// Told is the answer to a gate.
-type Told struct {
+// GateReply is the answer to a gate.
+type GateReply struct {
 	Ask    string `json:"ask"`
 	Answer Answer `json:"answer"`
 	Option string `json:"option,omitempty"`

@@ -248,7 +248,7 @@ func (s *State) touchSession(e Event, id SessionID) (*SessionState, error) {
 func (s *State) abandonOperations(id SessionID) {
 	for _, o := range s.Operations {
 		if o.Session == id {
-			o.Left = true
+			o.Abandoned = true
 		}
 	}
 }

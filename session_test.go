@@ -164,7 +164,7 @@ func TestSessionMisfits(t *testing.T) {
 		pawl.OperationBegun{}, pawl.OperationEnded{}, pawl.OperationJudged{Operation: "a:1#y"},
 	} {
 		s := applyAll(t, base.Clone(), p)
-		if s.Misfit != 1 {
+		if s.RejectedCount != 1 {
 			t.Errorf("%T fits", p)
 		}
 		if diff := changed(base, s); diff != "" {

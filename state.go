@@ -44,9 +44,9 @@ type State struct {
 	Sessions   map[SessionID]*SessionState     `json:"sessions,omitempty"`
 	Operations map[OperationID]*OperationState `json:"operations,omitempty"` // those without an outcome
 
-	UnknownTypes   []EventType `json:"newer,omitempty"`   // unknown event types: a newer pawl wrote here
-	Misfits []Misfit    `json:"misfits,omitempty"` // the last MaxMisfits of them
-	Misfit  int         `json:"misfit_count,omitempty"`
+	UnknownTypes   []EventType     `json:"newer,omitempty"`   // unknown event types: a newer pawl wrote here
+	RejectedEvents []RejectedEvent `json:"misfits,omitempty"` // the last MaxMisfits of them
+	RejectedCount  int             `json:"misfit_count,omitempty"`
 }
 
 // NewState returns the state of a run before its first event.
@@ -69,9 +69,9 @@ func (s *State) Apply(e Event) {
 		err = payload.fold(s, e)
 	}
 	if err != nil {
-		s.Misfit++
-		s.Misfits = append(s.Misfits, Misfit{Seq: e.Seq, Why: err.Error()})
-		s.Misfits = s.Misfits[max(0, len(s.Misfits)-MaxMisfits):]
+		s.RejectedCount++
+		s.RejectedEvents = append(s.RejectedEvents, RejectedEvent{Seq: e.Seq, Why: err.Error()})
+		s.RejectedEvents = s.RejectedEvents[max(0, len(s.RejectedEvents)-MaxRejectedEvents):]
 		return
 	}
 	if sourced, ok := payload.(interface{ source() *Source }); ok {
@@ -79,14 +79,14 @@ func (s *State) Apply(e Event) {
 	}
 }
 
-// Misfit is an event that did not fit the state when it came. It is kept and reported, never fatal.
-type Misfit struct {
+// RejectedEvent is an event that did not fit the state when it came. It is kept and reported, never fatal.
+type RejectedEvent struct {
 	Seq Seq    `json:"seq"`
 	Why string `json:"why"`
 }
 
-// MaxMisfits is how many misfits a state keeps in full.
-const MaxMisfits = 100
+// MaxRejectedEvents is how many misfits a state keeps in full.
+const MaxRejectedEvents = 100
 
 // Clone returns a state of its own that says the same.
 func (s *State) Clone() *State {

@@ -39,8 +39,8 @@ func applyAll(t testing.TB, s *pawl.State, payloads ...pawl.Payload) *pawl.State
 func fold(t testing.TB, payloads ...pawl.Payload) *pawl.State {
 	t.Helper()
 	s := applyAll(t, pawl.NewState(), payloads...)
-	if s.Misfit > 0 {
-		t.Fatalf("misfits: %+v", s.Misfits)
+	if s.RejectedCount > 0 {
+		t.Fatalf("misfits: %+v", s.RejectedEvents)
 	}
 	return s
 }
@@ -131,8 +131,8 @@ func TestApplyRunStatus(t *testing.T) {
 		"ended without word": {payloads{pawl.RunEnded{}}, pawl.StatusActive, "", 1},
 	} {
 		s := applyAll(t, pawl.NewState(), c.events...)
-		if s.Status != c.status || s.Why != c.why || s.Misfit != c.misfit {
-			t.Errorf("%s: %s %q, %d misfits; want %s %q, %d", name, s.Status, s.Why, s.Misfit, c.status, c.why, c.misfit)
+		if s.Status != c.status || s.Why != c.why || s.RejectedCount != c.misfit {
+			t.Errorf("%s: %s %q, %d misfits; want %s %q, %d", name, s.Status, s.Why, s.RejectedCount, c.status, c.why, c.misfit)
 		}
 	}
 }
@@ -145,11 +145,11 @@ func TestApplyEngines(t *testing.T) {
 		t.Errorf("after a good stop: %+v, epoch %d, %d engines, %d deaths", s.Engine, s.Epoch, s.Engines, s.Deaths)
 	}
 	s = applyAll(t, s, pawl.EngineStarted{Epoch: 7, PID: 30})
-	if s.Engine.PID != 30 || s.Epoch != 7 || s.Deaths != 1 || s.Misfit != 0 {
+	if s.Engine.PID != 30 || s.Epoch != 7 || s.Deaths != 1 || s.RejectedCount != 0 {
 		t.Errorf("after a death: %+v, epoch %d, %d deaths", s.Engine, s.Epoch, s.Deaths)
 	}
 	s = applyAll(t, s, pawl.EngineStarted{Epoch: 7, PID: 40})
-	if s.Engine.PID != 30 || s.Misfit != 1 {
+	if s.Engine.PID != 30 || s.RejectedCount != 1 {
 		t.Errorf("an engine without a new epoch took over: %+v", s.Engine)
 	}
 }
@@ -166,14 +166,14 @@ func TestApplyConversations(t *testing.T) {
 		pawl.Progressed{AttemptRef: ref("a", 1), Usage: pawl.Usage{Tokens: 5}}, pawl.Progressed{AttemptRef: ref("a", 1), Text: "more"},
 	)
 	want := &pawl.Conversation{Agent: pawl.ClaudeCode, ID: "y", Definition: "d"}
-	if diff := cmp.Diff(want, s.Steps["a"].Try.Conversation); diff != "" {
+	if diff := cmp.Diff(want, s.Steps["a"].Retries.Conversation); diff != "" {
 		t.Errorf("while it runs: -want +got\n%s", diff)
 	}
-	if used := s.Steps["a"].Try.Live.Usage; used != (pawl.Usage{Tokens: 5}) {
+	if used := s.Steps["a"].Retries.Live.Usage; used != (pawl.Usage{Tokens: 5}) {
 		t.Errorf("used so far: %+v", used)
 	}
 	s = applyAll(t, s, pawl.AttemptEnded{AttemptRef: ref("a", 1), Outcome: pawl.Lost}, started(ref("a", 2)), stepDone(ref("a", 2)))
-	if diff := cmp.Diff(want, s.Steps["a"].Try.Conversation); diff != "" {
+	if diff := cmp.Diff(want, s.Steps["a"].Retries.Conversation); diff != "" {
 		t.Errorf("behind its end: -want +got\n%s", diff)
 	}
 }
@@ -195,7 +195,7 @@ func TestApplyAttempts(t *testing.T) {
 		AttemptRef: ref("a", 1), Key: key, Started: when(1), Seq: 1, Beat: when(2), Progress: progress,
 		Read: map[string]int64{pawl.EventsFile: 64},
 	}
-	want := &pawl.StepState{Status: pawl.Running, Try: pawl.Try{Attempt: 1, Live: live}, Attempts: 1, Started: when(1), Progress: progress}
+	want := &pawl.StepState{Status: pawl.Running, Retries: pawl.Retries{Attempt: 1, Live: live}, Attempts: 1, Started: when(1), Progress: progress}
 	if diff := cmp.Diff(want, s.Steps["a"]); diff != "" {
 		t.Errorf("running: -want +got\n%s", diff)
 	}
@@ -205,7 +205,7 @@ func TestApplyAttempts(t *testing.T) {
 		Usage: pawl.Usage{USD: 1, Tokens: 10}, Stats: stats,
 	}
 	s = applyAll(t, s, end)
-	want.Status, want.Try = pawl.Pending, pawl.Try{Attempt: 1, Failures: 1, Last: &end}
+	want.Status, want.Retries = pawl.Pending, pawl.Retries{Attempt: 1, Failures: 1, Last: &end}
 	want.Seconds, want.Lost, want.Usage = 10, 10, pawl.Usage{USD: 1, Tokens: 10}
 	if diff := cmp.Diff(want, s.Steps["a"]); diff != "" {
 		t.Errorf("failed: -want +got\n%s", diff)
@@ -217,14 +217,14 @@ func TestApplyAttempts(t *testing.T) {
 		Usage: pawl.Usage{USD: 2, Tokens: 5}, Stats: stats,
 	})
 	want = &pawl.StepState{
-		Status: pawl.Done, Try: pawl.Try{Attempt: 2}, Key: key, Outputs: outputs, Accept: "acc", Summary: "made", Undo: "undo",
+		Status: pawl.Done, Retries: pawl.Retries{Attempt: 2}, Key: key, Outputs: outputs, Accept: "acc", Summary: "made", Undo: "undo",
 		Adopted: "found", Usage: pawl.Usage{USD: 3, Tokens: 15}, Seconds: 20, Lost: 10, Attempts: 2, Started: when(1), Ended: when(6), Done: 6,
 	}
 	if diff := cmp.Diff(want, s.Steps["a"]); diff != "" {
 		t.Errorf("done: -want +got\n%s", diff)
 	}
-	if s.Spent.Seconds != 20 || s.Spent.Usage != (pawl.Usage{USD: 3, Tokens: 15}) || s.Misfit != 0 {
-		t.Errorf("spent %+v, misfits %+v", s.Spent, s.Misfits)
+	if s.Spent.Seconds != 20 || s.Spent.Usage != (pawl.Usage{USD: 3, Tokens: 15}) || s.RejectedCount != 0 {
+		t.Errorf("spent %+v, misfits %+v", s.Spent, s.RejectedEvents)
 	}
 }
 
@@ -235,7 +235,7 @@ func TestOnlyFailuresCountAsTries(t *testing.T) {
 		pawl.Failed: 1, pawl.Blocked: 0, pawl.WaitsFor: 0, pawl.Aborted: 0, pawl.Lost: 0, pawl.NotStarted: 0,
 	} {
 		s := fold(t, started(ref("a", 1)), pawl.AttemptEnded{AttemptRef: ref("a", 1), Outcome: outcome})
-		if try := s.Steps["a"].Try; try.Failures != want || try.Live != nil || s.Steps["a"].Status != pawl.Pending {
+		if try := s.Steps["a"].Retries; try.Failures != want || try.Live != nil || s.Steps["a"].Status != pawl.Pending {
 			t.Errorf("%s: %+v", outcome, try)
 		}
 	}
@@ -255,7 +255,7 @@ func TestApplyItems(t *testing.T) {
 	)
 	want := &pawl.ItemsState{
 		Total: 4, Lists: []pawl.Seq{1, 2}, Done: pawl.Positions{0, 4}, Count: 1,
-		Tries: map[int]*pawl.Try{
+		Retries: map[int]*pawl.Retries{
 			2: {Attempt: 2, Failures: 2, Last: &last},
 			3: {Attempt: 1, Live: &pawl.AttemptState{AttemptRef: itemRef("f", 3, 1), Started: when(9), Seq: 9}},
 		},
@@ -282,19 +282,19 @@ func TestReopening(t *testing.T) {
 	if diff := cmp.Diff(pawl.Positions{3, 0}, some.Items.Done); diff != "" || some.Items.Count != 1 {
 		t.Errorf("one item: %d finished, -want +got\n%s", some.Items.Count, diff)
 	}
-	if some.Status != pawl.Pending || some.Rejected != "bad page" || some.Floor != 2 || !some.Ended.IsZero() {
+	if some.Status != pawl.Pending || some.Rejected != "bad page" || some.BaseAttempt != 2 || !some.Ended.IsZero() {
 		t.Errorf("one item: %+v", some)
 	}
 	all := applyAll(t, done(), pawl.StepReopened{Step: "f", Why: "bad"}).Steps["f"]
-	if all.Items != nil || all.Status != pawl.Pending || all.Floor != 2 {
+	if all.Items != nil || all.Status != pawl.Pending || all.BaseAttempt != 2 {
 		t.Errorf("all of it: %+v", all)
 	}
 
 	plain := fold(t, started(ref("a", 1)), failed(ref("a", 1)), started(ref("a", 2)), stepDone(ref("a", 2)), pawl.StepReopened{Step: "a", Why: "again"})
-	if st := plain.Steps["a"]; st.Status != pawl.Pending || st.Try.Attempt != 2 || st.Try.Failures != 0 || st.Floor != 0 {
+	if st := plain.Steps["a"]; st.Status != pawl.Pending || st.Retries.Attempt != 2 || st.Retries.Failures != 0 || st.BaseAttempt != 0 {
 		t.Errorf("a plain step: %+v", st)
 	}
-	if applyAll(t, plain, started(ref("a", 2))).Misfit != 1 {
+	if applyAll(t, plain, started(ref("a", 2))).RejectedCount != 1 {
 		t.Error("an attempt's number was taken twice")
 	}
 	if st := applyAll(t, plain, started(ref("a", 3)), stepDone(ref("a", 3))).Steps["a"]; st.Status != pawl.Done || st.Rejected != "" || st.Why != "" {
@@ -325,7 +325,7 @@ func TestReviews(t *testing.T) {
 		}
 	}
 	s = applyAll(t, s, pawl.StepReopened{Step: "a"}, started(ref("a", 2)))
-	if st := s.Steps["a"]; len(st.Reviews) > 0 || s.Misfit > 0 {
+	if st := s.Steps["a"]; len(st.Reviews) > 0 || s.RejectedCount > 0 {
 		t.Errorf("old scores count for the new attempt: %+v", st.Reviews)
 	}
 }
@@ -378,7 +378,7 @@ func TestGatesOfTheRunHoldNoStep(t *testing.T) {
 		t.Errorf("%d steps, %d gates", len(s.Steps), len(s.OpenGates()))
 	}
 	s = applyAll(t, s, answered("g", pawl.Approved), pawl.GateOpened{Gate: pawl.Gate{ID: "g", Purpose: pawl.ForBudget, Budget: "usd"}}, answered("g", pawl.Rejected))
-	if diff := cmp.Diff(map[string]int{"usd": 1}, s.Spent.Granted); diff != "" || s.Misfit > 0 {
+	if diff := cmp.Diff(map[string]int{"usd": 1}, s.Spent.Granted); diff != "" || s.RejectedCount > 0 {
 		t.Errorf("granted, -want +got\n%s", diff)
 	}
 }
@@ -532,8 +532,8 @@ func TestMisfits(t *testing.T) {
 	} {
 		before := fold(t, c.before...)
 		after := applyAll(t, fold(t, c.before...), c.event)
-		if len(after.Misfits) != 1 || !strings.Contains(after.Misfits[0].Why, c.why) || after.Misfits[0].Seq != after.Seq {
-			t.Errorf("%s behind %d events: misfits %+v, want %q", c.event.Event(), len(c.before), after.Misfits, c.why)
+		if len(after.RejectedEvents) != 1 || !strings.Contains(after.RejectedEvents[0].Why, c.why) || after.RejectedEvents[0].Seq != after.Seq {
+			t.Errorf("%s behind %d events: misfits %+v, want %q", c.event.Event(), len(c.before), after.RejectedEvents, c.why)
 		}
 		if diff := changed(before, after); diff != "" {
 			t.Errorf("%s (%s) left traces:\n%s", c.event.Event(), c.why, diff)
@@ -549,11 +549,11 @@ func changed(before, after *pawl.State) string {
 func TestMisfitsAreCountedAndKeptUpToALimit(t *testing.T) {
 	t.Parallel()
 	s := pawl.NewState()
-	for range pawl.MaxMisfits + 5 {
+	for range pawl.MaxRejectedEvents + 5 {
 		applyAll(t, s, answered("none", pawl.Approved))
 	}
-	if s.Misfit != pawl.MaxMisfits+5 || len(s.Misfits) != pawl.MaxMisfits || s.Misfits[len(s.Misfits)-1].Seq != s.Seq {
-		t.Errorf("%d counted, %d kept, the last of event %d", s.Misfit, len(s.Misfits), s.Misfits[len(s.Misfits)-1].Seq)
+	if s.RejectedCount != pawl.MaxRejectedEvents+5 || len(s.RejectedEvents) != pawl.MaxRejectedEvents || s.RejectedEvents[len(s.RejectedEvents)-1].Seq != s.Seq {
+		t.Errorf("%d counted, %d kept, the last of event %d", s.RejectedCount, len(s.RejectedEvents), s.RejectedEvents[len(s.RejectedEvents)-1].Seq)
 	}
 }
 
@@ -564,8 +564,8 @@ func TestUnknownEvents(t *testing.T) {
 	for i, word := range []pawl.EventType{"step.sung", "run.danced", "step.sung"} {
 		s.Apply(pawl.Event{Seq: pawl.Seq(i + 2), Type: word, Data: json.RawMessage(`{"step":"a"}`)})
 	}
-	if diff := cmp.Diff([]pawl.EventType{"step.sung", "run.danced"}, s.UnknownTypes); diff != "" || s.Misfit > 0 || s.Seq != 4 {
-		t.Errorf("seq %d, misfits %v, -want +got\n%s", s.Seq, s.Misfits, diff)
+	if diff := cmp.Diff([]pawl.EventType{"step.sung", "run.danced"}, s.UnknownTypes); diff != "" || s.RejectedCount > 0 || s.Seq != 4 {
+		t.Errorf("seq %d, misfits %v, -want +got\n%s", s.Seq, s.RejectedEvents, diff)
 	}
 	s.UnknownTypes = nil
 	if diff := changed(before, s); diff != "" {
@@ -578,7 +578,7 @@ func TestUnreadablePayloadIsAMisfit(t *testing.T) {
 	for _, data := range []string{``, `{`, `[]`, `"x"`, `{"step":5}`} {
 		s := pawl.NewState()
 		s.Apply(pawl.Event{Seq: 1, Type: "step.done", Data: json.RawMessage(data)})
-		if s.Misfit != 1 || len(s.Steps) > 0 {
+		if s.RejectedCount != 1 || len(s.Steps) > 0 {
 			t.Errorf("%q: %+v", data, s)
 		}
 	}
@@ -963,9 +963,9 @@ func TestFoldAgainstModel(t *testing.T) {
 			cached = throughJSON(t, cached)
 			cached.Apply(e)
 
-			fitted := s.Misfit == before.Misfit
+			fitted := s.RejectedCount == before.RejectedCount
 			if !beside(p) && fitted != model.fits(p) {
-				t.Fatalf("%s %s: fits %v (%+v)", p.Event(), e.Data, fitted, s.Misfits)
+				t.Fatalf("%s %s: fits %v (%+v)", p.Event(), e.Data, fitted, s.RejectedEvents)
 			}
 			if diff := model.compare(s); diff != "" {
 				t.Fatalf("%s %s: -model +state\n%s", p.Event(), e.Data, diff)
@@ -1054,12 +1054,12 @@ func TestStateSurvivesJSONAtAnyPrefix(t *testing.T) {
 		decoded := throughJSON(t, s)
 		sameState(t, s, decoded)
 		sameState(t, applyAll(t, s, deepStory[n:]...), applyAll(t, decoded, deepStory[n:]...))
-		if s.Misfit > 0 {
-			t.Fatalf("the story does not fit: %+v", s.Misfits)
+		if s.RejectedCount > 0 {
+			t.Fatalf("the story does not fit: %+v", s.RejectedEvents)
 		}
 	}
 	for _, v := range []any{
-		pawl.State{}, pawl.StepState{}, pawl.ItemsState{}, pawl.Try{}, pawl.AttemptState{}, pawl.GateState{}, pawl.Spending{},
+		pawl.State{}, pawl.StepState{}, pawl.ItemsState{}, pawl.Retries{}, pawl.AttemptState{}, pawl.GateState{}, pawl.Spending{},
 		pawl.SessionState{}, pawl.OperationState{}, pawl.ImportState{},
 	} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
@@ -1136,7 +1136,7 @@ func TestOldTokensChangeNothing(t *testing.T) {
 			pawl.AttemptEnded{AttemptRef: old, Outcome: pawl.Failed, Final: true, Usage: pawl.Usage{USD: 5}, Stats: &pawl.AttemptStats{Seconds: 5}},
 		} {
 			s := applyAll(t, overtaken.Clone(), late)
-			if s.Misfit != 1 {
+			if s.RejectedCount != 1 {
 				t.Errorf("%s of %s was believed", late.Event(), old.Name())
 			}
 			if diff := changed(overtaken, s); diff != "" {
@@ -1188,7 +1188,7 @@ func FuzzApply(f *testing.F) {
 			word, data, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 			before := throughJSON(t, s)
 			s.Apply(pawl.Event{Seq: s.Seq + 1, Time: when(int(s.Seq) + 1), Type: pawl.EventType(strings.ToValidUTF8(word, "?")), Data: json.RawMessage(data)})
-			if s.Misfit > before.Misfit {
+			if s.RejectedCount > before.RejectedCount {
 				if diff := changed(before, s); diff != "" {
 					t.Fatalf("a misfit left traces\n%s", diff)
 				}

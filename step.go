@@ -13,44 +13,44 @@ type StepStatus string
 
 // The statuses of a step.
 const (
-	Pending      StepStatus = "pending"
-	Running      StepStatus = "running"
-	AwaitsGate   StepStatus = "waiting"   // for a gate
-	AwaitsReview StepStatus = "in_review" // done but for its reviews
-	Done         StepStatus = "done"
-	GaveUp       StepStatus = "failed"
-	Skipped      StepStatus = "skipped"
+	Pending       StepStatus = "pending"
+	Running       StepStatus = "running"
+	AwaitsGate    StepStatus = "waiting"   // for a gate
+	AwaitsReview  StepStatus = "in_review" // done but for its reviews
+	Done          StepStatus = "done"
+	FailedForGood StepStatus = "failed"
+	Skipped       StepStatus = "skipped"
 )
 
 // StepState is where a step stands.
 type StepState struct {
-	Status   StepStatus              `json:"status"`
-	Try      Try                     `json:"try,omitzero"`    // of the step itself
-	Items    *ItemsState             `json:"items,omitempty"` // of a foreach step
-	Named    map[ItemID]ItemNamed    `json:"named,omitempty"` // items that the step itself named
-	Key      Key                     `json:"key,omitzero"`    // of the finished work
-	Outputs  Outputs                 `json:"outputs,omitempty"`
-	Digest   string                  `json:"digest,omitempty"` // of all items' outputs
-	Accept   string                  `json:"accept,omitempty"` // hash of the checks that passed
-	Summary  string                  `json:"summary,omitempty"`
-	Undo     string                  `json:"undo,omitempty"`
-	Adopted  string                  `json:"adopted,omitempty"`
-	Unsaved  string                  `json:"unsaved,omitempty"`  // why there is no snapshot of the workspace as the step left it
-	Why      string                  `json:"why,omitempty"`      // why it failed, was skipped or reopened
-	Rejected string                  `json:"rejected,omitempty"` // the last rejection, for PAWL_RESUME
-	Reviews  map[string]StepReviewed `json:"reviews,omitempty"`
-	Minimum  map[string]int          `json:"minimum,omitempty"` // scores without which it is not done
-	Progress *Progress               `json:"progress,omitempty"`
-	Usage    Usage                   `json:"usage,omitzero"`
-	Seconds  float64                 `json:"seconds,omitempty"`      // running time of all its attempts
-	Floor    int                     `json:"floor,omitempty"`        // attempts of items are numbered above it
-	Attempts int                     `json:"attempts,omitempty"`     // of the step and of all its items
-	Lost     float64                 `json:"lost_seconds,omitempty"` // running time of attempts that came to nothing
-	CutShort int                     `json:"cut_short,omitempty"`    // attempts, of the step or its items, that did not end by themselves
-	Started  time.Time               `json:"started,omitzero"`
-	Ended    time.Time               `json:"ended,omitzero"`
-	Done     Seq                     `json:"done,omitempty"`    // the event that says so
-	Changed  []string                `json:"changed,omitempty"` // outputs changed from outside since
+	Status      StepStatus              `json:"status"`
+	Retries     Retries                 `json:"try,omitzero"`    // of the step itself
+	Items       *ItemsState             `json:"items,omitempty"` // of a foreach step
+	Named       map[ItemID]ItemNamed    `json:"named,omitempty"` // items that the step itself named
+	Key         Key                     `json:"key,omitzero"`    // of the finished work
+	Outputs     Outputs                 `json:"outputs,omitempty"`
+	Digest      string                  `json:"digest,omitempty"` // of all items' outputs
+	Accept      string                  `json:"accept,omitempty"` // hash of the checks that passed
+	Summary     string                  `json:"summary,omitempty"`
+	Undo        string                  `json:"undo,omitempty"`
+	Adopted     string                  `json:"adopted,omitempty"`
+	Unsaved     string                  `json:"unsaved,omitempty"`  // why there is no snapshot of the workspace as the step left it
+	Why         string                  `json:"why,omitempty"`      // why it failed, was skipped or reopened
+	Rejected    string                  `json:"rejected,omitempty"` // the last rejection, for PAWL_RESUME
+	Reviews     map[string]StepReviewed `json:"reviews,omitempty"`
+	Minimum     map[string]int          `json:"minimum,omitempty"` // scores without which it is not done
+	Progress    *Progress               `json:"progress,omitempty"`
+	Usage       Usage                   `json:"usage,omitzero"`
+	Seconds     float64                 `json:"seconds,omitempty"`      // running time of all its attempts
+	BaseAttempt int                     `json:"floor,omitempty"`        // attempts of items are numbered above it
+	Attempts    int                     `json:"attempts,omitempty"`     // of the step and of all its items
+	Lost        float64                 `json:"lost_seconds,omitempty"` // running time of attempts that came to nothing
+	CutShort    int                     `json:"cut_short,omitempty"`    // attempts, of the step or its items, that did not end by themselves
+	Started     time.Time               `json:"started,omitzero"`
+	Ended       time.Time               `json:"ended,omitzero"`
+	Done        Seq                     `json:"done,omitempty"`    // the event that says so
+	Changed     []string                `json:"changed,omitempty"` // outputs changed from outside since
 }
 
 // step returns the state of a step, making it where none is yet.
@@ -80,12 +80,12 @@ func (st *StepState) Live() []*AttemptState {
 		return nil
 	}
 	var live []*AttemptState
-	if st.Try.Live != nil {
-		live = append(live, st.Try.Live)
+	if st.Retries.Live != nil {
+		live = append(live, st.Retries.Live)
 	}
 	if st.Items != nil {
-		for _, index := range slices.Sorted(maps.Keys(st.Items.Tries)) {
-			if t := st.Items.Tries[index]; t.Live != nil {
+		for _, index := range slices.Sorted(maps.Keys(st.Items.Retries)) {
+			if t := st.Items.Retries[index]; t.Live != nil {
 				live = append(live, t.Live)
 			}
 		}
@@ -158,7 +158,7 @@ func (p StepDone) fold(s *State, e Event) error {
 		st.Attempts++
 	}
 	s.settleGates(p.Step)
-	st.Try.Live, st.Try.Last, st.Try.Failures, st.Try.Losses = nil, nil, 0, 0
+	st.Retries.Live, st.Retries.Last, st.Retries.Failures, st.Retries.LostInARow = nil, nil, 0, 0
 	st.Status, st.Ended, st.Done = Done, e.Time, e.Seq
 	st.Key, st.Outputs, st.Digest, st.Accept = p.Key, p.Outputs, p.Digest, p.Accept
 	st.Summary, st.Undo, st.Adopted = p.Summary, p.Undo, p.Adopted
@@ -184,7 +184,7 @@ type StepFailed struct {
 
 func (StepFailed) Event() EventType { return "step.failed" }
 
-func (p StepFailed) fold(s *State, e Event) error { return s.endStep(e, p.Step, GaveUp, p.Why) }
+func (p StepFailed) fold(s *State, e Event) error { return s.endStep(e, p.Step, FailedForGood, p.Why) }
 
 // StepSkipped says that a person decided to go on without the step.
 type StepSkipped struct {
@@ -225,15 +225,15 @@ func (p StepReopened) fold(s *State, _ Event) error {
 	st := s.step(p.Step)
 	s.settleGates(p.Step)
 	st.Status, st.Why, st.Rejected = Pending, p.Why, p.Why
-	st.Try.Failures, st.Try.Losses, st.Ended, st.Reviews = 0, 0, time.Time{}, nil
-	st.Try.Again = p.Asked
+	st.Retries.Failures, st.Retries.LostInARow, st.Ended, st.Reviews = 0, 0, time.Time{}, nil
+	st.Retries.Again = p.Asked
 	if st.Items == nil {
 		return nil
 	}
-	st.Floor = max(st.Floor, st.Attempts)
+	st.BaseAttempt = max(st.BaseAttempt, st.Attempts)
 	switch {
 	case p.Keep:
-		st.Items.Failed, st.Items.Tries = nil, nil
+		st.Items.Failed, st.Items.Retries = nil, nil
 	case len(p.Items) == 0:
 		st.Items = nil
 	default:

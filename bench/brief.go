@@ -115,8 +115,8 @@ func (b *bench) append(log *journal.Log, said []pawl.Payload) error {
 	if err != nil {
 		return err
 	}
-	if state.Misfit > 0 {
-		return fmt.Errorf("%d misfits: %+v", state.Misfit, state.Misfits)
+	if state.RejectedCount > 0 {
+		return fmt.Errorf("%d misfits: %+v", state.RejectedCount, state.RejectedEvents)
 	}
 	return log.SaveState(state)
 }

@@ -236,8 +236,8 @@ func (b *bench) fill(log *journal.Log, said []pawl.Payload) error {
 	if err != nil {
 		return err
 	}
-	if state.Misfit > 0 || state.Seq < openEvents-1 || state.Seq > openEvents {
-		return fmt.Errorf("the run has %d events and %d misfits: %+v", state.Seq, state.Misfit, state.Misfits)
+	if state.RejectedCount > 0 || state.Seq < openEvents-1 || state.Seq > openEvents {
+		return fmt.Errorf("the run has %d events and %d misfits: %+v", state.Seq, state.RejectedCount, state.RejectedEvents)
 	}
 	return log.SaveState(state)
 }

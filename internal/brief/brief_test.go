@@ -75,8 +75,8 @@ func fold(t failer, payloads ...pawl.Payload) *pawl.State {
 		e.Seq, e.Time = pawl.Seq(i+1), began.Add(time.Duration(i)*time.Minute)
 		s.Apply(e)
 	}
-	if s.Misfit > 0 {
-		t.Fatalf("the story does not fit: %+v", s.Misfits)
+	if s.RejectedCount > 0 {
+		t.Fatalf("the story does not fit: %+v", s.RejectedEvents)
 	}
 	return s
 }

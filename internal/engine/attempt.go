@@ -182,12 +182,12 @@ func (e *Engine) nextAttempt(w work) int {
 	case st == nil:
 		return 1
 	case w.index < 0:
-		return st.Try.Attempt + 1
+		return st.Retries.Attempt + 1
 	}
-	if t := st.Items.Tries[w.index]; t != nil {
-		return max(t.Attempt, st.Floor) + 1
+	if t := st.Items.Retries[w.index]; t != nil {
+		return max(t.Attempt, st.BaseAttempt) + 1
 	}
-	return st.Floor + 1
+	return st.BaseAttempt + 1
 }
 
 // job returns what the supervisor is told. A gate step has no command, only checks.
@@ -274,13 +274,13 @@ func (e *Engine) liveAttempt(ref pawl.AttemptRef) *pawl.AttemptState {
 
 // gather finds out how an attempt ended: from its exit record or the lack of one, from what it said of itself, and from
 // the outputs that are there. Outputs are durable before they are believed.
-func (e *Engine) gather(ctx context.Context, w work, ref pawl.AttemptRef, job pawl.Job, jobErr error, before pawl.Try) (evidence, error) {
+func (e *Engine) gather(ctx context.Context, w work, ref pawl.AttemptRef, job pawl.Job, jobErr error, before pawl.Retries) (evidence, error) {
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	status, err := supervise.Probe(dir)
 	if err != nil {
 		return evidence{}, err
 	}
-	ev := evidence{now: time.Now().UTC(), failures: before.Failures, losses: before.Losses}
+	ev := evidence{now: time.Now().UTC(), failures: before.Failures, losses: before.LostInARow}
 	ev.probed(status, ref.Token)
 	if ev.exit == nil && ev.begun {
 		if !ev.vague {
@@ -336,16 +336,16 @@ func howMuch(declared, there []string) recovery.Outputs {
 }
 
 // tryOf returns the tries of a step or item so far.
-func (e *Engine) tryOf(w work) pawl.Try {
+func (e *Engine) tryOf(w work) pawl.Retries {
 	st := e.state.Steps[w.step.ID]
 	switch {
 	case st == nil:
 	case w.index < 0:
-		return st.Try
-	case st.Items != nil && st.Items.Tries[w.index] != nil:
-		return *st.Items.Tries[w.index]
+		return st.Retries
+	case st.Items != nil && st.Items.Retries[w.index] != nil:
+		return *st.Items.Retries[w.index]
 	}
-	return pawl.Try{}
+	return pawl.Retries{}
 }
 
 // lastSign returns when an attempt last wrote something, zero where it never did.

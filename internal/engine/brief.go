@@ -129,7 +129,7 @@ func (g *briefer) memories() {
 func (g *briefer) validate(ctx context.Context) {
 	s := g.run.State
 	f := recovery.Facts{
-		Now: g.facts.Now, Run: s.Run, Last: s.Updated, Events: int(s.Seq), Misfits: s.Misfits, Saved: s.LastGood,
+		Now: g.facts.Now, Run: s.Run, Last: s.Updated, Events: int(s.Seq), Misfits: s.RejectedEvents, Saved: s.LastGood,
 		Commits: commitClaims(ctx, g.project, s), Disk: diskFact(g.project.Root),
 	}
 	var record *snapshot.Record

@@ -109,8 +109,8 @@ func (w *told) facts(b Briefing) brief.Facts {
 	if err := errors.Join(g.gather(w.Context()), r.Log.Close()); err != nil {
 		w.Fatal(err)
 	}
-	if r.State.Misfit > 0 {
-		w.Fatalf("the story does not fit: %+v", r.State.Misfits)
+	if r.State.RejectedCount > 0 {
+		w.Fatalf("the story does not fit: %+v", r.State.RejectedEvents)
 	}
 	return g.facts
 }

@@ -94,7 +94,7 @@ func (c *Change) compare(p *project.Project, r *Run) error {
 
 func (c *Change) step(look *looker, step *pawl.Step, st *pawl.StepState) error {
 	switch {
-	case st.Status == pawl.GaveUp:
+	case st.Status == pawl.FailedForGood:
 		old := look.run.Plan.Step(step.ID)
 		if old == nil || pawl.DefinitionOf(look.run.Plan, old, "") != pawl.DefinitionOf(c.plan, step, "") || pawl.AcceptOf(old) != pawl.AcceptOf(step) {
 			c.Anew = append(c.Anew, step.ID)

@@ -91,11 +91,11 @@ func (e *Engine) resume(ctx context.Context, w work, ref pawl.AttemptRef, key pa
 	if w.step.Agent != nil { // who else is told anything was tried before
 		told.Prescribed = e.mirror.prescribed(ctx, e.state, e.plan.Plan, w.step.ID)
 	}
-	var t *pawl.Try
+	var t *pawl.Retries
 	if w.index < 0 {
-		t, told.Progress = &st.Try, st.Progress
+		t, told.Progress = &st.Retries, st.Progress
 	} else { // the step keeps the progress of whichever item spoke last
-		t = st.Items.Tries[w.index]
+		t = st.Items.Retries[w.index]
 	}
 	if t != nil && t.Last != nil {
 		told.Ended, told.Unmet = t.Last.Why, t.Last.Unmet
@@ -110,7 +110,7 @@ func (e *Engine) resume(ctx context.Context, w work, ref pawl.AttemptRef, key pa
 	told.ItemsDone = itemsDone(ctx, e.cfg.Project.Root, st.Named)
 	for _, g := range e.state.Gates {
 		if g.Step == w.step.ID && (g.Item == w.item() || w.item() == "") && g.Answer != nil {
-			told.Answers = append(told.Answers, pawl.Told{Ask: g.Ask, Answer: g.Answer.Answer, Option: g.Answer.Option, Why: g.Answer.Why})
+			told.Answers = append(told.Answers, pawl.GateReply{Ask: g.Ask, Answer: g.Answer.Answer, Option: g.Answer.Option, Why: g.Answer.Why})
 		}
 	}
 	if ref.Attempt == 1 && !imported && told.Rejected == "" && told.Prescribed == "" && len(told.Answers) == 0 {

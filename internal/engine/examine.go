@@ -63,7 +63,7 @@ func Examine(ctx context.Context, p *project.Project, r *Run, change *Change, cf
 func gatherFacts(ctx context.Context, p *project.Project, r *Run, change *Change, cfg config.Snapshots) (recovery.Facts, error) {
 	s := r.State
 	f := recovery.Facts{
-		Now: time.Now().UTC(), Run: s.Run, Last: s.LastActive(), Events: int(s.Seq), Misfits: s.Misfits,
+		Now: time.Now().UTC(), Run: s.Run, Last: s.LastActive(), Events: int(s.Seq), Misfits: s.RejectedEvents,
 		Gates: len(s.OpenGates()), Blocked: len(s.OpenBlockers()), Saved: s.LastGood, Plan: planFact(change),
 	}
 	if holder, alive := p.EngineHolder(); alive {
@@ -142,11 +142,11 @@ func look(p *project.Project, r *Run, step *pawl.Step, live *pawl.AttemptState) 
 		if values, err := listedValues(r.Log, st.Items); err == nil && live.Index < len(values) {
 			w.index, w.value = live.Index, values[live.Index]
 		}
-		if t := st.Items.Tries[live.Index]; t != nil {
-			ev.failures, ev.losses = t.Failures, t.Losses
+		if t := st.Items.Retries[live.Index]; t != nil {
+			ev.failures, ev.losses = t.Failures, t.LostInARow
 		}
 	} else if st != nil {
-		ev.failures, ev.losses = st.Try.Failures, st.Try.Losses
+		ev.failures, ev.losses = st.Retries.Failures, st.Retries.LostInARow
 	}
 	w.vars = pathVars(r.State.Origin(), w)
 	declared := w.paths(step.Outputs)

@@ -129,8 +129,8 @@ func TestForkDoesAgainWhatTheSnapshotMayLack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if finished := s.Steps["two"].Finished(); finished != (c.again == 0) || s.Misfit > 0 || !s.Steps["one"].Finished() {
-			t.Errorf("%s: two is finished: %v; %+v", name, finished, s.Misfits)
+		if finished := s.Steps["two"].Finished(); finished != (c.again == 0) || s.RejectedCount > 0 || !s.Steps["one"].Finished() {
+			t.Errorf("%s: two is finished: %v; %+v", name, finished, s.RejectedEvents)
 		}
 		if s.Updated.Before(s.Created) || time.Since(s.Created) > time.Minute {
 			t.Errorf("%s: made %s, changed %s", name, s.Created, s.Updated)

@@ -272,10 +272,10 @@ func (m *importer) say(at time.Time, payload pawl.Payload) error {
 	if at.IsZero() || at.After(time.Now()) {
 		event.Time = time.Now().UTC()
 	}
-	misfits := m.state.Misfit
+	misfits := m.state.RejectedCount
 	m.state.Apply(event)
-	if m.state.Misfit > misfits {
-		m.find(pawl.Warn, "", "%s was left out: %s", payload.Event(), m.state.Misfits[len(m.state.Misfits)-1].Why)
+	if m.state.RejectedCount > misfits {
+		m.find(pawl.Warn, "", "%s was left out: %s", payload.Event(), m.state.RejectedEvents[len(m.state.RejectedEvents)-1].Why)
 		return nil
 	}
 	event.Time = event.Time.UTC()

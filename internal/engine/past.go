@@ -144,7 +144,7 @@ func (h *past) misfits(events []pawl.Event) bool {
 		event.Seq = pawl.Seq(i + 1)
 		s.Apply(event)
 	}
-	return s.Misfit > h.state.Misfit || len(s.Live()) > 0
+	return s.RejectedCount > h.state.RejectedCount || len(s.Live()) > 0
 }
 
 // left says how a live attempt of the old run ends in the new one.

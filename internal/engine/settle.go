@@ -392,9 +392,9 @@ func orBlockers(end pawl.AttemptEnded) []string {
 func (e *Engine) failures(w work) int {
 	st := e.state.Steps[w.step.ID]
 	if w.index < 0 {
-		return st.Try.Failures
+		return st.Retries.Failures
 	}
-	return st.Items.Tries[w.index].Failures
+	return st.Items.Retries[w.index].Failures
 }
 
 // askedGate returns the gate that an attempt waits for: the one that its result asks, or else one that is open, or that

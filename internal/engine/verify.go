@@ -86,7 +86,7 @@ func (v *verifier) state() {
 	if v.run.lostPlan != nil {
 		v.add(pawl.Warn, string(s.Run), "the copy of its plan is damaged or gone; the next resume makes it anew from %s, which has the same hash", s.Plan.Source)
 	}
-	for _, m := range s.Misfits {
+	for _, m := range s.RejectedEvents {
 		v.add(pawl.Warn, fmt.Sprintf("%s, event %d", s.Run, m.Seq), "it did not fit: %s", m.Why)
 	}
 	if len(s.UnknownTypes) > 0 {

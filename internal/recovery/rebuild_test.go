@@ -279,7 +279,7 @@ func TestHearsay(t *testing.T) {
 			}
 			doubted := partOf(t, p, "once").Status == recovery.PartInDoubt
 			st := p.State.Steps["once"]
-			if asked := st != nil && st.Try.Last != nil && st.Try.Last.Outcome == pawl.Lost; asked != doubted {
+			if asked := st != nil && st.Retries.Last != nil && st.Retries.Last.Outcome == pawl.Lost; asked != doubted {
 				t.Errorf("what must not be repeated and may have been done counts as lost: %v, want %v", asked, doubted)
 			}
 		})
@@ -314,7 +314,7 @@ func TestJournalKept(t *testing.T) {
 	*later.Exit.Exit = 1
 	u.Records = []recovery.Record{later}
 	p = rebuild(t, left, recovery.Certain)
-	if st := p.State.Steps["one"]; st.Finished() || st.Try.Live == nil || st.Try.Live.Attempt != 2 {
+	if st := p.State.Steps["one"]; st.Finished() || st.Retries.Live == nil || st.Retries.Live.Attempt != 2 {
 		t.Errorf("a later attempt left its records: %+v", st)
 	}
 }
@@ -431,7 +431,7 @@ func draw(rt *rapid.T, e *recovery.Evidence, u *recovery.Unit) {
 func drawState(rt *rapid.T) *recovery.StateView {
 	v := &recovery.StateView{Seq: pawl.Seq(rapid.IntRange(0, 60).Draw(rt, "seq")), Steps: map[pawl.StepID]recovery.StepRow{}}
 	for _, id := range []pawl.StepID{"one", "once", "look", "each", "last"} {
-		status := rapid.SampledFrom([]pawl.StepStatus{pawl.Pending, pawl.Running, pawl.Done, pawl.GaveUp, pawl.Skipped, pawl.AwaitsGate}).Draw(rt, "row")
+		status := rapid.SampledFrom([]pawl.StepStatus{pawl.Pending, pawl.Running, pawl.Done, pawl.FailedForGood, pawl.Skipped, pawl.AwaitsGate}).Draw(rt, "row")
 		v.Steps[id] = recovery.StepRow{Status: status, Attempts: rapid.IntRange(0, 3).Draw(rt, "tries")}
 	}
 	return v

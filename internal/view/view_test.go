@@ -34,8 +34,8 @@ func fold(t testing.TB, payloads ...pawl.Payload) *pawl.State {
 		e.Seq, e.Time = pawl.Seq(i+1), began.Add(time.Duration(i)*time.Minute)
 		s.Apply(e)
 	}
-	if s.Misfit > 0 {
-		t.Fatalf("the story does not fit: %+v", s.Misfits)
+	if s.RejectedCount > 0 {
+		t.Fatalf("the story does not fit: %+v", s.RejectedEvents)
 	}
 	return s
 }

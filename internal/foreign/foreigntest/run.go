@@ -37,15 +37,15 @@ func (r *Run) Say(events ...pawl.Payload) {
 	r.T.Helper()
 	r.Now = r.Now.Add(time.Minute)
 	for _, payload := range events {
-		misfits := r.State.Misfit
+		misfits := r.State.RejectedCount
 		e, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, payload)
 		if err != nil {
 			r.T.Fatal(err)
 		}
 		e.Seq, e.Time, e.Epoch = r.State.Seq+1, r.Now.UTC(), r.State.Epoch
 		r.State.Apply(e)
-		if r.State.Misfit > misfits {
-			r.T.Fatalf("%s does not fit: %s", payload.Event(), r.State.Misfits[len(r.State.Misfits)-1].Why)
+		if r.State.RejectedCount > misfits {
+			r.T.Fatalf("%s does not fit: %s", payload.Event(), r.State.RejectedEvents[len(r.State.RejectedEvents)-1].Why)
 		}
 	}
 }

@@ -259,7 +259,7 @@ func (w *writer) failure() *splice.Value {
 	}
 	why := w.State.Why
 	for _, k := range w.works {
-		if k.state != nil && k.state.Status == pawl.GaveUp {
+		if k.state != nil && k.state.Status == pawl.FailedForGood {
 			why = "block " + k.block + ": " + cmp.Or(k.state.Why, "it failed")
 			break
 		}

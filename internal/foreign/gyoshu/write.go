@@ -264,10 +264,10 @@ func (m *mirror) sayInNotebook(r Request) {
 // reason returns why a step's last attempt was cut off.
 func (m *mirror) reason(id pawl.StepID) Reason {
 	st := m.State.Steps[id]
-	if st == nil || st.Try.Last == nil {
+	if st == nil || st.Retries.Last == nil {
 		return Failure
 	}
-	switch st.Try.Last.Reason {
+	switch st.Retries.Last.Reason {
 	case pawl.ReasonTimeout, pawl.ReasonStalled:
 		return Timeout
 	case pawl.ReasonAbort, pawl.ReasonBudget:
