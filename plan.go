@@ -138,6 +138,15 @@ type Retry struct {
 	Backoff  Duration `yaml:"backoff,omitempty" json:"backoff,omitempty"`   // before the second try, doubled before each further one. Defaults to 1s.
 }
 
+// The Example methods return a value as a plan file writes it.
+
+func (Budget) Example() string       { return "{usd: 5}" }
+func (AgentAction) Example() string  { return "{use: claude, prompt: Fix the links.}" }
+func (KernelAction) Example() string { return "{name: python3, file: fit.py}" }
+func (GateAction) Example() string   { return "{type: human_verify, ask: Is the site right?}" }
+func (Foreach) Example() string      { return "{lines: ids.txt}" }
+func (Retry) Example() string        { return "{attempts: 3}" }
+
 // Limits of kernel steps; the other limits have no cap.
 const (
 	KernelTimeout    = 4 * time.Minute

@@ -225,7 +225,7 @@ func (a *app) planCommand() *cobra.Command {
 
 // printPlan shows a plan's phases and waves.
 func (a *app) printPlan(plan *pawl.Plan) error {
-	fmt.Fprintf(a.Out, "plan %s is good: %s in %s\n", plan.Name, count(len(plan.Steps()), "step"), count(len(plan.Phases), "phase"))
+	fmt.Fprintf(a.Out, "plan %s is valid: %s in %s\n", plan.Name, count(len(plan.Steps()), "step"), count(len(plan.Phases), "phase"))
 	for i, phase := range plan.Phases {
 		fmt.Fprintf(a.Out, "phase %d  %s\n", i+1, phase.Name)
 		for j, wave := range plan.Waves(i) {

@@ -11,10 +11,10 @@ import (
 	"pawl/internal/strictyaml"
 )
 
-// executable are the actions that this pawl can carry out. The others are read, and refused.
+// executable are the actions that this version can run. Read rejects the others.
 var executable = []string{"run", "agent", "gate"}
 
-// fillPlan fills in the defaults of what the plan leaves open.
+// fillPlan sets the defaults of omitted values.
 func (r *reader) fillPlan(p *pawl.Plan) {
 	fill(r, &p.Version, 1)
 	fill(r, &p.Mode, pawl.Guided)
@@ -41,14 +41,14 @@ func (r *reader) fillPlan(p *pawl.Plan) {
 	}
 }
 
-// fill sets a value that the plan does not give.
+// fill sets a value that the plan omits.
 func fill[T any](r *reader, value *T, otherwise T) {
 	if !r.Given(value) {
 		*value = otherwise
 	}
 }
 
-// chosen returns a value that the plan gives, or else the other one.
+// chosen returns a value of the plan, or the other one where the plan omits it.
 func chosen[T any](r *reader, value *T, otherwise T) T {
 	if r.Good(value) {
 		return *value
@@ -58,7 +58,7 @@ func chosen[T any](r *reader, value *T, otherwise T) T {
 
 func (r *reader) checkPlan(p *pawl.Plan) {
 	if p.Version != 1 && r.Good(&p.Version) {
-		r.Errorf(&p.Version, "this pawl reads plans of version 1, not %d; write version: 1, or leave it out", p.Version)
+		r.Errorf(&p.Version, "unsupported plan version %d; use version: 1 or remove the key", p.Version)
 	}
 	r.oneOf(&p.Mode, string(p.Mode), "mode", string(pawl.Guided), string(pawl.Autopilot), string(pawl.HandsOn))
 	r.oneLine(&p.Name, p.Name)
@@ -69,13 +69,13 @@ func (r *reader) checkPlan(p *pawl.Plan) {
 	r.checkPath(&p.Defaults.Dir, p.Defaults.Dir, "dir")
 	r.checkLimits(&p.Defaults.Timeout, &p.Defaults.Stall, &p.Defaults.Estimate, &p.Defaults.Retry)
 	if r.Good(&p.Phases) && len(p.Phases) == 0 {
-		r.Errorf(&p.Phases, "the plan has no phases; add one, or leave phases out and write steps")
+		r.Errorf(&p.Phases, "the plan has no phases; add one, or use steps instead")
 	}
 	for i := range p.Phases {
 		phase := &p.Phases[i]
 		r.oneLine(&phase.Name, phase.Name)
 		if r.Good(&phase.Steps) && len(phase.Steps) == 0 {
-			r.Errorf(&phase.Steps, "phase %q has no steps; add one, or take the phase out", phase.Name)
+			r.Errorf(&phase.Steps, "phase %q has no steps; add one or remove the phase", phase.Name)
 		}
 		for j := range phase.Steps {
 			if r.Good(&phase.Steps[j]) {
@@ -92,10 +92,10 @@ func (r *reader) checkPlan(p *pawl.Plan) {
 func (r *reader) checkBudget(b *pawl.Budget) {
 	r.positive(&b.Time, "time")
 	if r.Good(&b.USD) && !(b.USD > 0 && b.USD <= math.MaxFloat64) {
-		r.Errorf(&b.USD, `"usd" must be more than 0`)
+		r.Errorf(&b.USD, `"usd" must be greater than 0`)
 	}
 	if r.Good(&b.Tokens) && b.Tokens <= 0 {
-		r.Errorf(&b.Tokens, `"tokens" must be more than 0`)
+		r.Errorf(&b.Tokens, `"tokens" must be greater than 0`)
 	}
 }
 
@@ -113,7 +113,7 @@ func (r *reader) checkStep(s *pawl.Step) {
 	r.checkAccept(s)
 	r.checkLimits(&s.Timeout, &s.Stall, &s.Estimate, &s.Retry)
 	if r.Good(&s.Undo) && strings.TrimSpace(s.Undo) == "" {
-		r.Errorf(&s.Undo, `"undo" is empty; give it a command, or leave it out`)
+		r.Errorf(&s.Undo, `"undo" is empty; set a command or remove the key`)
 	}
 	for name, score := range s.Review {
 		at := strictyaml.Entry{Of: &s.Review, Key: name}
@@ -121,12 +121,12 @@ func (r *reader) checkStep(s *pawl.Step) {
 			r.Errorf(at, `a reviewer in "review" has no name`)
 		}
 		if r.Good(at) && (score < 0 || score > 100) {
-			r.Errorf(at, "the minimum score of reviewer %q is %d; it must be 0 to 100", name, score)
+			r.Errorf(at, "the minimum score of reviewer %q must be between 0 and 100, not %d", name, score)
 		}
 	}
 }
 
-// checkAction sees to it that a step has one action, and that it can be carried out.
+// checkAction checks that a step has exactly one action and that pawl can run it.
 func (r *reader) checkAction(s *pawl.Step) {
 	type action struct {
 		key     string
@@ -139,31 +139,25 @@ func (r *reader) checkAction(s *pawl.Step) {
 		}
 		given = append(given, a)
 		if !slices.Contains(executable, a.key) {
-			r.Errorf(a.pointer, "this pawl has no executor for %q steps; use %s", a.key, oneOfThem(executable))
+			r.Errorf(a.pointer, "this version of pawl cannot run %q steps; use %s", a.key, strictyaml.OneOf(executable))
 		}
 	}
 	switch len(given) {
 	case 0:
-		r.Errorf(s, "%s has no action; give it %s", title(s), oneOfThem(executable))
+		r.Errorf(s, "%s has no action; give it %s", title(s), strictyaml.OneOf(executable))
 	case 1:
 	default:
-		r.Errorf(given[1].pointer, "%s has two actions, %s (line %d) and %s; keep one, or make it two steps",
+		r.Errorf(given[1].pointer, "%s has two actions, %s (line %d) and %s; keep one or split the step",
 			title(s), given[0].key, r.Line(given[0].pointer), given[1].key)
 	}
 	if r.Good(&s.Run) && strings.TrimSpace(s.Run) == "" {
-		r.Errorf(&s.Run, `"run" is empty; give it a command`)
+		r.Errorf(&s.Run, `"run" is empty; set a command`)
 	}
 	r.checkAgent(s.Agent)
 	r.checkKernel(s)
 	if r.Good(s.Gate) {
 		r.checkGate(s.Gate)
 	}
-}
-
-// oneOfThem returns "a, b or c".
-func oneOfThem(words []string) string {
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // title names a step in messages.
@@ -187,26 +181,26 @@ func (r *reader) checkAgent(a *pawl.AgentAction) {
 	switch {
 	case !r.Good(&a.MaxUSD):
 	case !(a.MaxUSD > 0 && a.MaxUSD <= math.MaxFloat64):
-		r.Errorf(&a.MaxUSD, `"max_usd" must be more than 0`)
+		r.Errorf(&a.MaxUSD, `"max_usd" must be greater than 0`)
 	case slices.Contains(pawl.AgentNames, a.Use) && !a.Use.TellsCost():
-		r.Errorf(&a.MaxUSD, `%s does not say what it costs, so "max_usd" cannot be kept; take it out, or give the plan a budget of tokens`, a.Use)
+		r.Errorf(&a.MaxUSD, `%s does not report its cost, so pawl cannot enforce "max_usd"; remove it, or set a token budget for the plan`, a.Use)
 	}
 }
 
-// checkAgentCommand sees to it that a program of the user's own is named where it is wanted, and only there.
+// checkAgentCommand checks that "command" is set where use: command needs it, and only there.
 func (r *reader) checkAgentCommand(a *pawl.AgentAction) {
 	switch own := a.Use == pawl.AnyCommand; {
 	case !r.Good(&a.Use):
 	case own && !r.Given(&a.Command):
-		r.Errorf(&a.Use, `the agent "command" needs a "command" to run; add it`)
+		r.Errorf(&a.Use, `use: command requires a "command"; add it`)
 	case own && r.Good(&a.Command) && strings.TrimSpace(a.Command) == "":
-		r.Errorf(&a.Command, `"command" is empty; give it a command`)
+		r.Errorf(&a.Command, `"command" is empty; set a command`)
 	case !own && r.Given(&a.Command):
-		r.Errorf(&a.Command, `only the agent "command" has a "command"; take it out, or write use: command`)
+		r.Errorf(&a.Command, `"command" requires use: command; remove it or change "use"`)
 	case own:
 		for _, key := range []any{&a.Args, &a.Model} {
 			if r.Given(key) {
-				r.Errorf(key, `the agent "command" is told everything by its "command"; put it there`)
+				r.Errorf(key, `use: command allows no "args" and no "model"; put them into "command"`)
 			}
 		}
 	}
@@ -218,7 +212,7 @@ func (r *reader) checkKernel(s *pawl.Step) {
 		return
 	}
 	if r.Given(&k.Code) == r.Given(&k.File) {
-		r.Errorf(&s.Kernel, `a kernel step has either "code" or "file"; give it one of them`)
+		r.Errorf(&s.Kernel, `a kernel step needs exactly one of "code" and "file"`)
 	}
 	r.checkPath(&k.File, k.File, "file")
 	if time := pawl.Duration(pawl.MaxKernelTimeout); s.Timeout > time {
@@ -226,29 +220,33 @@ func (r *reader) checkKernel(s *pawl.Step) {
 		if !r.Given(at) {
 			at = &s.Kernel
 		}
-		r.Errorf(at, "a kernel step may take at most %s, not %s; split it, or give it a shorter timeout", time, s.Timeout)
+		r.Errorf(at, "the timeout of a kernel step must be at most %s, not %s; split the step or set a shorter timeout", time, s.Timeout)
 	}
 }
 
 func (r *reader) checkGate(g *pawl.GateAction) {
-	r.oneOf(&g.Type, string(g.Type), "type of gate", string(pawl.HumanVerify), string(pawl.DecisionFor), string(pawl.HumanAction))
+	r.oneOf(&g.Type, string(g.Type), "gate type", string(pawl.HumanVerify), string(pawl.DecisionFor), string(pawl.HumanAction))
 	r.positive(&g.Expires, "expires")
 	if g.Type != pawl.DecisionFor {
 		for _, key := range []any{&g.Options, &g.Default} {
 			if r.Good(&g.Type) && r.Given(key) {
-				r.Errorf(key, "only a gate of type %s has options and a default; take it out", pawl.DecisionFor)
+				r.Errorf(key, "only a gate of type %s has options and a default; remove the key or change the type", pawl.DecisionFor)
 			}
 		}
 		return
 	}
 	if len(g.Options) == 0 && (!r.Given(&g.Options) || r.Good(&g.Options)) {
-		r.Errorf(g, `a decision needs "options" to choose from`)
+		r.Errorf(g, `a gate of type decision needs "options"`)
 	}
 	seen := map[string]bool{}
 	for i := range g.Options {
 		option := &g.Options[i]
-		if r.Good(option) && (strings.TrimSpace(*option) == "" || seen[*option]) {
-			r.Errorf(option, "the options of a decision must differ and say something; %q does not", *option)
+		switch {
+		case !r.Good(option):
+		case strings.TrimSpace(*option) == "":
+			r.Errorf(option, "an option is empty; remove it")
+		case seen[*option]:
+			r.Errorf(option, "duplicate option %q", *option)
 		}
 		seen[*option] = true
 	}
@@ -257,20 +255,20 @@ func (r *reader) checkGate(g *pawl.GateAction) {
 	}
 }
 
-// checkPath refuses what is not a path within the project.
+// checkPath rejects paths outside of the project.
 func (r *reader) checkPath(pointer any, name, what string) {
 	if !r.Good(pointer) {
 		return
 	}
 	switch elements := strings.Split(name, "/"); {
 	case strings.TrimSpace(name) == "":
-		r.Errorf(pointer, "%s is empty; give it a path within the project", what)
+		r.Errorf(pointer, "%s is empty; set a path inside the project", what)
 	case path.IsAbs(name):
-		r.Errorf(pointer, "%s must be a path within the project, and %q is absolute", what, name)
+		r.Errorf(pointer, "%s must be a path inside the project; %q is absolute", what, name)
 	case strings.HasPrefix(name, "~") || elements[0] == "$HOME" || elements[0] == "${HOME}":
-		r.Errorf(pointer, "%s must be a path within the project, and %q is in the home folder", what, name)
+		r.Errorf(pointer, "%s must be a path inside the project; %q is in the home folder", what, name)
 	case slices.Contains(elements, ".."):
-		r.Errorf(pointer, `%s must be a path within the project, and %q has ".." in it`, what, name)
+		r.Errorf(pointer, `%s must be a path inside the project; %q contains ".."`, what, name)
 	}
 }
 
@@ -289,14 +287,13 @@ func (r *reader) checkOutputs(s *pawl.Step) {
 		switch line, repeated := seen[clean]; {
 		case !r.Good(output) || *output == "":
 		case repeated:
-			r.Errorf(output, "the output %q is there already, at line %d; take one out", *output, line)
+			r.Errorf(output, "duplicate output %q (first used on line %d)", *output, line)
 		case clean == ".":
-			r.Errorf(output, "an output cannot be the whole project; name what the step writes")
+			r.Errorf(output, "an output cannot be the whole project; list the files that the step writes")
 		case clean == ".pawl" || strings.HasPrefix(clean, ".pawl/"):
-			r.Errorf(output, "an output cannot be in .pawl, which is for pawl itself")
+			r.Errorf(output, "an output cannot be in .pawl; that folder is reserved for pawl")
 		case r.Given(&s.Foreach) && !namesItem(*output):
-			r.Errorf(output, "each item of a foreach step writes its own outputs, and %q is the same for all; "+
-				"put $PAWL_ITEM or $PAWL_ITEM_ID into it", *output)
+			r.Errorf(output, "output %q is the same for all items of the foreach step; add $PAWL_ITEM or $PAWL_ITEM_ID to it", *output)
 		}
 		seen[clean] = r.Line(output)
 	}
@@ -311,7 +308,7 @@ func namesItem(name string) bool {
 func (r *reader) checkForeach(s *pawl.Step) {
 	if !r.Given(&s.Foreach) {
 		if r.Given(&s.Parallel) {
-			r.Errorf(&s.Parallel, `"parallel" is for the items of a foreach step; take it out, or add foreach`)
+			r.Errorf(&s.Parallel, `"parallel" requires "foreach"; remove it or add "foreach"`)
 		}
 		return
 	}
@@ -321,7 +318,7 @@ func (r *reader) checkForeach(s *pawl.Step) {
 		return
 	}
 	if r.Given(&s.Gate) {
-		r.Errorf(&s.Foreach, "a gate asks once; take foreach out, or give it to the steps before or after")
+		r.Errorf(&s.Foreach, "a gate cannot have foreach; remove it or move it to another step")
 	}
 	sources := 0
 	for _, source := range []any{&f.Items, &f.Lines, &f.Files} {
@@ -330,19 +327,19 @@ func (r *reader) checkForeach(s *pawl.Step) {
 		}
 	}
 	if sources != 1 {
-		r.Errorf(&s.Foreach, "foreach has %d lists; give it one of items, lines and files", sources)
+		r.Errorf(&s.Foreach, "foreach has %d lists; use exactly one of items, lines and files", sources)
 	}
 	r.checkPath(&f.Lines, f.Lines, "lines")
 	r.checkPath(&f.Files, f.Files, "files")
 	if _, err := path.Match(f.Files, ""); err != nil {
-		r.Errorf(&f.Files, "%q is not a pattern: a bracket is not closed; write it like docs/*.md", f.Files)
+		r.Errorf(&f.Files, "invalid pattern %q: unclosed bracket; use a form such as docs/*.md", f.Files)
 	}
 	r.checkItems(f)
 }
 
 func (r *reader) checkItems(f *pawl.Foreach) {
 	if r.Good(&f.Items) && len(f.Items) == 0 {
-		r.Errorf(&f.Items, "the list of items is empty; add one, or take the step out")
+		r.Errorf(&f.Items, "\"items\" is empty; add an item or remove the step")
 	}
 	seen := make(map[string]int, len(f.Items))
 	for i := range f.Items {
@@ -350,9 +347,9 @@ func (r *reader) checkItems(f *pawl.Foreach) {
 		switch line, repeated := seen[*item]; {
 		case !r.Good(item):
 		case strings.TrimSpace(*item) == "":
-			r.Errorf(item, "an item is empty; take it out")
+			r.Errorf(item, "an item is empty; remove it")
 		case repeated:
-			r.Errorf(item, "the item %q is there already, at line %d; items must differ", *item, line)
+			r.Errorf(item, "duplicate item %q (first used on line %d)", *item, line)
 		default:
 			seen[*item] = r.Line(item)
 		}
@@ -366,7 +363,7 @@ func (r *reader) checkAccept(s *pawl.Step) {
 			r.Errorf(at, `a check in "accept" has no name`)
 		}
 		if r.Good(at) && strings.TrimSpace(command) == "" {
-			r.Errorf(at, "the check %q is empty; give it a command", name)
+			r.Errorf(at, "check %q is empty; set a command", name)
 		}
 	}
 }
@@ -375,9 +372,9 @@ func (r *reader) checkEnv(env *map[string]string) {
 	for name := range *env {
 		switch {
 		case !isEnvName(name):
-			r.Errorf(strictyaml.Entry{Of: env, Key: name}, "%q is not a name for an environment variable; use letters, digits and '_'", name)
+			r.Errorf(strictyaml.Entry{Of: env, Key: name}, "invalid environment variable name %q; use letters, digits and '_'", name)
 		case strings.HasPrefix(name, "PAWL_"):
-			r.Errorf(strictyaml.Entry{Of: env, Key: name}, "%q is one of pawl's own environment variables; choose a name without PAWL_", name)
+			r.Errorf(strictyaml.Entry{Of: env, Key: name}, "environment variable %q is reserved; choose a name without the prefix PAWL_", name)
 		}
 	}
 }
@@ -399,13 +396,13 @@ func (r *reader) checkLimits(timeout, stall, estimate *pawl.Duration, retry *paw
 	r.positive(estimate, "estimate")
 	r.atLeastOne(&retry.Attempts, retry.Attempts, "attempts")
 	if longest := pawl.Duration(pawl.MaxBackoff); r.Good(&retry.Backoff) && retry.Backoff > longest {
-		r.Errorf(&retry.Backoff, `"backoff" may be at most %s, not %s`, longest, retry.Backoff)
+		r.Errorf(&retry.Backoff, `"backoff" must be at most %s, not %s`, longest, retry.Backoff)
 	}
 }
 
 func (r *reader) positive(d *pawl.Duration, key string) {
 	if r.Good(d) && *d == 0 {
-		r.Errorf(d, "%q must be more than 0s; leave it out for the default", key)
+		r.Errorf(d, "%q must be greater than 0s; remove the key to use the default", key)
 	}
 }
 
@@ -417,12 +414,12 @@ func (r *reader) atLeastOne(pointer any, n int, key string) {
 
 func (r *reader) oneLine(pointer any, text string) {
 	if r.Good(pointer) && strings.ContainsAny(text, "\n\r") {
-		r.Errorf(pointer, "a name must be one line")
+		r.Errorf(pointer, "a name must be a single line")
 	}
 }
 
 func (r *reader) oneOf(pointer any, word, key string, words ...string) {
 	if r.Good(pointer) && word != "" && !slices.Contains(words, word) {
-		r.Errorf(pointer, "%q is no %s; %s", word, key, strictyaml.DidYouMean(word, words))
+		r.Errorf(pointer, "unknown %s %q; %s", key, word, strictyaml.DidYouMean(word, words))
 	}
 }

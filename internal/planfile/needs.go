@@ -9,7 +9,7 @@ import (
 	"pawl/internal/strictyaml"
 )
 
-// uniqueIDs reports whether each step has an id of its own, and notes those that share one.
+// uniqueIDs reports duplicate step ids and returns whether there are none.
 func (r *reader) uniqueIDs(p *pawl.Plan) bool {
 	unique := true
 	seen := map[string]*pawl.Step{}
@@ -22,17 +22,17 @@ func (r *reader) uniqueIDs(p *pawl.Plan) bool {
 		case first == nil:
 			seen[folded] = s
 		case first.ID == s.ID:
-			r.Errorf(&s.ID, "step id %q is taken, at line %d; choose another", s.ID, r.Line(&first.ID))
+			r.Errorf(&s.ID, "duplicate step id %q (first used on line %d)", s.ID, r.Line(&first.ID))
 			unique = false
 		default:
-			r.Errorf(&s.ID, "step id %q differs only by case from %q at line %d; choose another", s.ID, first.ID, r.Line(&first.ID))
+			r.Errorf(&s.ID, "step id %q differs only in case from %q (line %d); rename one of them", s.ID, first.ID, r.Line(&first.ID))
 			unique = false
 		}
 	}
 	return unique
 }
 
-// checkNeeds sees to it that every need is another step of the same phase or an earlier one.
+// checkNeeds checks that every need is another step of the same phase or of an earlier one.
 func (r *reader) checkNeeds(p *pawl.Plan) {
 	phaseOf := map[pawl.StepID]int{}
 	stepOf := map[pawl.StepID]*pawl.Step{}
@@ -50,13 +50,13 @@ func (r *reader) checkNeeds(p *pawl.Plan) {
 			for k := range s.Needs {
 				need := &s.Needs[k]
 				switch other := stepOf[*need]; {
-				case !r.Good(need): // filled in, or of the wrong type
+				case !r.Good(need): // a default, or of the wrong type
 				case other == nil:
-					r.Errorf(need, "%s needs %q, and there is no such step%s", title(s), *need, r.suggestion(string(*need), ids))
+					r.Errorf(need, "%s needs unknown step %q%s", title(s), *need, r.suggestion(string(*need), ids))
 				case *need == s.ID:
-					r.Errorf(need, "%s needs itself; take that need out", title(s))
+					r.Errorf(need, "%s needs itself; remove that need", title(s))
 				case phaseOf[*need] > i:
-					r.Errorf(need, "%s needs %q (line %d), a step of a later phase; phases run one after another",
+					r.Errorf(need, "%s needs step %q (line %d) of a later phase; phases run in order",
 						title(s), *need, r.Line(&other.ID))
 				}
 			}
@@ -64,7 +64,7 @@ func (r *reader) checkNeeds(p *pawl.Plan) {
 	}
 }
 
-// checkCycles notes circles of needs.
+// checkCycles reports dependency cycles.
 func (r *reader) checkCycles(p *pawl.Plan) {
 	for i := range p.Phases {
 		stepOf := map[pawl.StepID]*pawl.Step{}
@@ -77,8 +77,8 @@ func (r *reader) checkCycles(p *pawl.Plan) {
 	}
 }
 
-// suggestion returns a question about the nearest id. Only the first few errors get one: looking for it takes a while
-// where there are many steps.
+// suggestion returns a hint at the nearest id. Only the first few errors get one: the search is slow where there are many
+// steps.
 func (r *reader) suggestion(id string, ids []string) string {
 	if r.Count() < 10 {
 		if near := strictyaml.Nearest(id, ids); near != "" {
@@ -88,7 +88,7 @@ func (r *reader) suggestion(id string, ids []string) string {
 	return ""
 }
 
-// cycle notes a circle of needs, from the step that comes first in the plan. A step that needs itself was noted before.
+// cycle reports a dependency cycle, from its first step in the plan on. checkNeeds reports a step that needs itself.
 func (r *reader) cycle(ids []pawl.StepID, stepOf map[pawl.StepID]*pawl.Step) {
 	if len(ids) == 1 {
 		return
@@ -107,9 +107,9 @@ func (r *reader) cycle(ids []pawl.StepID, stepOf map[pawl.StepID]*pawl.Step) {
 		fmt.Fprintf(&text, "%s (line %d) → ", id, r.Line(&s.ID))
 		filled = filled || !r.Given(&s.Needs)
 	}
-	hint := "take one of these needs out"
+	hint := "remove one of these needs"
 	if filled {
-		hint += " (a step without needs needs the step before it; needs: [] frees it)"
+		hint += " (a step without \"needs\" needs the previous step; needs: [] prevents that)"
 	}
-	r.Errorf(&stepOf[ids[0]].ID, "these steps need each other: %s%s; %s", text.String(), ids[0], hint)
+	r.Errorf(&stepOf[ids[0]].ID, "dependency cycle: %s%s; %s", text.String(), ids[0], hint)
 }

@@ -72,7 +72,7 @@ func cyclesIn(err error) [][]pawl.StepID {
 	}
 	var cycles [][]pawl.StepID
 	for _, e := range list.Faults {
-		text, ok := strings.CutPrefix(e.Text, "these steps need each other: ")
+		text, ok := strings.CutPrefix(e.Text, "dependency cycle: ")
 		if !ok {
 			continue
 		}

@@ -11,11 +11,11 @@ import (
 // Errors lists all errors of a plan file by position. [Read] returns it; callers find it with [errors.AsType].
 type Errors = strictyaml.Faults
 
-// Read reads a plan strictly and fills in the defaults, except for the parallel of the plan, which stays 0 and means
-// the number of processors, and that of a step, where 0 means the plan's. Name is the file's, for messages.
+// Read reads a plan strictly and sets defaults. "parallel" has none: 0 means the number of processors in a plan, and the
+// plan's value in a step. name is the file's name in messages.
 //
-// The error is an [Error] of KindUsage around [*Errors] with all that is wrong with the file by itself. What takes a
-// look at the disk (lists that are missing, links that lead out of the project) is checked when the plan is run.
+// The error is a [pawl.Error] of KindUsage around [*Errors] with all errors in the file. The run itself checks what depends
+// on the disk: missing lists, links that lead out of the project.
 func Read(name string, data []byte) (*pawl.Plan, error) {
 	var file planFile
 	r := &reader{strictyaml.Read("plan", data, &file)}
@@ -26,7 +26,7 @@ func Read(name string, data []byte) (*pawl.Plan, error) {
 	return plan, nil
 }
 
-// quoted returns s so that a shell takes it for one word.
+// quoted returns s as one word of a shell.
 func quoted(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/") == "" {
 		return s
@@ -34,16 +34,16 @@ func quoted(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// planFile is a plan as it is written: bare steps stand for one phase.
+// planFile is the content of a plan file. Steps without a phase form a single phase.
 type planFile struct {
 	pawl.Plan
 	Steps []pawl.Step `yaml:"steps,omitempty" json:"steps,omitempty"`
 }
 
-// reader makes a plan of what was read, and finds what is wrong with it.
+// reader builds a plan from a decoded file and checks it.
 type reader struct{ *strictyaml.File }
 
-// plan returns the plan in a file; it is of use only when no faults were found.
+// plan returns the plan in a file. It is valid only where there are no errors.
 func (r *reader) plan(file *planFile) *pawl.Plan {
 	plan := &file.Plan
 	switch {
@@ -55,13 +55,13 @@ func (r *reader) plan(file *planFile) *pawl.Plan {
 	case !r.Good(file):
 		return nil
 	case r.Given(&file.Steps) && r.Given(&plan.Phases):
-		r.Errorf(&file.Steps, "a plan has phases (line %d) or steps, not both; put the steps into a phase", r.Line(&plan.Phases))
+		r.Errorf(&file.Steps, "the plan has both phases (line %d) and steps; move the steps into a phase", r.Line(&plan.Phases))
 	case r.Given(&file.Steps):
 		plan.Phases = []pawl.Phase{{Name: plan.Name, Steps: file.Steps}}
 		r.Same(&plan.Phases[0], &file.Steps)
 		r.Same(&plan.Phases[0].Steps, &file.Steps)
 	case !r.Given(&plan.Phases):
-		r.Errorf(file, "a plan needs \"steps\" or \"phases\"; add one of them")
+		r.Errorf(file, "the plan has neither \"steps\" nor \"phases\"; add one of them")
 	}
 	r.fillPlan(plan)
 	r.checkPlan(plan)

@@ -322,8 +322,8 @@ func TestDocsNameEveryKey(t *testing.T) {
 	}
 	_, err = planfile.Read("p", []byte("x: y\nsteps: [{x: y, gate: {x: y}, agent: {x: y}, kernel: {x: y}, foreach: {x: y}, retry: {x: y}}]\nbudget: {x: y}\ndefaults: {x: y}\n"))
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		_, keys, ok := strings.Cut(line, "; known are ")
-		for key := range strings.SplitSeq(keys, ", ") {
+		_, keys, ok := strings.Cut(line, "; expected ")
+		for key := range strings.SplitSeq(strings.Replace(keys, " or ", ", ", 1), ", ") {
 			if ok && !strings.Contains(string(data), "`"+key+"`") {
 				t.Errorf("docs/plan.md does not explain %q", key)
 			}

@@ -8,7 +8,7 @@ import (
 	"pawl"
 )
 
-// Write returns a plan as a file that Read reads, or what is wrong with it.
+// Write encodes a plan as a file that [Read] accepts. The error says why Read would reject it.
 func Write(p *pawl.Plan) ([]byte, error) {
 	data, err := encode(p)
 	if err == nil {
@@ -20,7 +20,7 @@ func Write(p *pawl.Plan) ([]byte, error) {
 	return data, nil
 }
 
-// WriteStep returns a step as it stands in a plan's file.
+// WriteStep encodes a single step as in a plan file.
 func WriteStep(s *pawl.Step) ([]byte, error) {
 	data, err := yaml.Dump(s)
 	if err != nil {
@@ -41,7 +41,7 @@ func encode(p *pawl.Plan) ([]byte, error) {
 	freed := false
 	for i, phase := range p.Phases {
 		for j, s := range phase.Steps {
-			if s.Needs != nil && len(s.Needs) == 0 { // it needs nothing, which is left out like needs that are not said
+			if s.Needs != nil && len(s.Needs) == 0 { // an empty list is omitted like no list, which has a default
 				steps := field(field(doc.Content[0], "phases").Content[i], "steps")
 				steps.Content[j].Content = append(steps.Content[j].Content,
 					&yaml.Node{Kind: yaml.ScalarNode, Value: "needs"}, &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle})

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// decode reads a node into v, which is called what in messages.
+// decode decodes a node into v, which messages call what.
 func (f *File) decode(p place, v reflect.Value, what string) {
 	if p.value.Kind == yaml.AliasNode {
 		p.value = p.value.Alias
@@ -21,7 +21,7 @@ func (f *File) decode(p place, v reflect.Value, what string) {
 	if f.aliases > 0 {
 		f.expanded++
 		if f.expanded == maxExpanded {
-			f.errorAt(p.value.Line, p.value.Column, "the aliases in this %s stand for more than %d values; write them out", f.noun, maxExpanded)
+			f.errorAt(p.value.Line, p.value.Column, "the aliases in this %s expand to more than %d values; write the values out", f.noun, maxExpanded)
 		}
 		if f.expanded >= maxExpanded {
 			p.bad = true
@@ -42,7 +42,7 @@ func (f *File) decode(p place, v reflect.Value, what string) {
 	}
 }
 
-// decodeValue reports whether the node has the right type. Trouble inside lists and maps is noted with their elements.
+// decodeValue decodes a node and reports whether it has the right type. Errors in the elements of lists and maps do not count.
 func (f *File) decodeValue(n *yaml.Node, v reflect.Value, what string) bool {
 	if text, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return f.decodeText(n, text, what)
@@ -50,7 +50,7 @@ func (f *File) decodeValue(n *yaml.Node, v reflect.Value, what string) bool {
 	switch v.Kind() {
 	case reflect.Struct:
 		if n.Kind != yaml.MappingNode {
-			return f.wrongType(n, what, "keys with values", "")
+			return f.wrongType(n, what, "a mapping", exampleOf(v))
 		}
 		f.decodeStruct(n, v)
 	case reflect.Slice:
@@ -63,7 +63,7 @@ func (f *File) decodeValue(n *yaml.Node, v reflect.Value, what string) bool {
 		}
 	case reflect.Map:
 		if n.Kind != yaml.MappingNode {
-			return f.wrongType(n, what, "keys with values", "")
+			return f.wrongType(n, what, "a mapping", "")
 		}
 		f.decodeMap(n, v, what)
 	default:
@@ -105,22 +105,22 @@ func (f *File) decodeMap(n *yaml.Node, v reflect.Value, what string) {
 	})
 }
 
-// pairs calls do for each key that is text and stands there once.
+// pairs calls do for the first occurrence of each key that is a string.
 func (f *File) pairs(n *yaml.Node, do func(key, value *yaml.Node)) {
 	seen := make(map[string]int, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		switch line, repeated := seen[key.Value]; {
 		case key.Kind != yaml.ScalarNode:
-			f.errorAt(key.Line, key.Column, "a key must be text")
+			f.errorAt(key.Line, key.Column, "a key must be a string")
 		case key.ShortTag() == "!!merge":
-			f.errorAt(key.Line, key.Column, "merge keys are not read; write the keys out, or use defaults")
+			f.errorAt(key.Line, key.Column, "merge keys are not supported; write the keys out")
 		case key.ShortTag() != "!!str":
-			f.errorAt(key.Line, key.Column, "a key must be text; write it in quotes: %q", key.Value)
+			f.errorAt(key.Line, key.Column, "a key must be a string; quote it: %q", key.Value)
 		case strings.ContainsRune(key.Value, 0):
-			f.errorAt(key.Line, key.Column, "a key holds a NUL byte; take it out")
+			f.errorAt(key.Line, key.Column, "a key contains a NUL byte; remove it")
 		case repeated:
-			f.errorAt(key.Line, key.Column, "the key %q is there already, at line %d; take one out", key.Value, line)
+			f.errorAt(key.Line, key.Column, "duplicate key %q (first used on line %d)", key.Value, line)
 		default:
 			seen[key.Value] = key.Line
 			do(key, n.Content[i+1])
@@ -128,13 +128,13 @@ func (f *File) pairs(n *yaml.Node, do func(key, value *yaml.Node)) {
 	}
 }
 
-// Noted is a type that knows itself how it is written, and says so: "a duration", "write it like 90s".
+// Noted is a type that decodes itself from text and describes its notation: "a duration", "use a form such as 90s".
 type Noted interface {
 	encoding.TextUnmarshaler
 	Notation() (noun, example string)
 }
 
-// decodeText reads a type that knows itself how it is written.
+// decodeText decodes a type that decodes itself.
 func (f *File) decodeText(n *yaml.Node, value encoding.TextUnmarshaler, what string) bool {
 	noun, example := "one value", ""
 	if noted, ok := value.(Noted); ok {
@@ -151,10 +151,10 @@ func (f *File) decodeText(n *yaml.Node, value encoding.TextUnmarshaler, what str
 }
 
 func (f *File) decodeScalar(n *yaml.Node, v reflect.Value, what string) bool {
-	tags, want := "!!str", "text"
+	tags, want := "!!str", "a string"
 	switch v.Kind() {
 	case reflect.Int, reflect.Int64:
-		tags, want = "!!int", "a whole number"
+		tags, want = "!!int", "an integer"
 	case reflect.Float64:
 		tags, want = "!!int !!float", "a number"
 	case reflect.Bool:
@@ -165,7 +165,7 @@ func (f *File) decodeScalar(n *yaml.Node, v reflect.Value, what string) bool {
 	}
 	if v.Kind() == reflect.String {
 		if strings.ContainsRune(n.Value, 0) {
-			f.errorAt(n.Line, n.Column, "%s holds a NUL byte; take it out", what)
+			f.errorAt(n.Line, n.Column, "%s contains a NUL byte; remove it", what)
 			return false
 		}
 		v.SetString(n.Value)
@@ -178,14 +178,25 @@ func (f *File) decodeScalar(n *yaml.Node, v reflect.Value, what string) bool {
 	return true
 }
 
-// wrongType notes that the node is not what was wanted, with the likely remedy.
+// Example is a struct that shows how a file writes it: {attempts: 3}.
+type Example interface{ Example() string }
+
+// exampleOf returns how to write a struct, "" where it has no example.
+func exampleOf(v reflect.Value) string {
+	if e, ok := v.Addr().Interface().(Example); ok {
+		return "use a form such as " + e.Example()
+	}
+	return ""
+}
+
+// wrongType reports that the node has the wrong type, with the likely fix.
 func (f *File) wrongType(n *yaml.Node, what, want, example string) bool {
 	text := fmt.Sprintf("%s must be %s, not %s", what, want, kindOf(n))
 	switch scalar := n.Kind == yaml.ScalarNode; {
 	case n.ShortTag() == "!!null":
-		text = what + " has no value; give it one, or leave it out"
-	case scalar && want == "text":
-		text += fmt.Sprintf("; write it in quotes: %q", n.Value)
+		text = what + " has no value; set one or remove the key"
+	case scalar && want == "a string":
+		text += fmt.Sprintf("; quote it: %q", n.Value)
 	case scalar && want == "a list" && isWord(n.Value):
 		text += fmt.Sprintf("; write [%s]", n.Value)
 	case example != "":
@@ -195,24 +206,24 @@ func (f *File) wrongType(n *yaml.Node, what, want, example string) bool {
 	return false
 }
 
-// isWord reports whether a text is one word, which needs no quotes in a list.
+// isWord reports whether s is a single word that needs no quotes in a list.
 func isWord(s string) bool {
 	return s != "" && len(s) <= 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
 }
 
-// kindOf returns the word for what a node is.
+// kindOf returns the type of a node, for messages.
 func kindOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.SequenceNode:
 		return "a list"
 	case yaml.MappingNode:
-		return "keys with values"
+		return "a mapping"
 	}
 	switch n.ShortTag() {
 	case "!!str":
-		return "text"
+		return "a string"
 	case "!!int":
-		return "a number"
+		return "an integer"
 	case "!!float":
 		return "a decimal number"
 	case "!!bool":
@@ -223,11 +234,11 @@ func kindOf(n *yaml.Node) string {
 	return n.ShortTag()
 }
 
-// structKeys are the keys that stand for the fields of a struct.
+// structKeys are the keys of a struct.
 type structKeys struct {
-	word     string           // for the struct, of its name without what says how it is used: step, gate
+	word     string           // what messages call the struct: step, gate
 	all      []string         // in their order
-	required []string         // those that are written even when empty
+	required []string         // keys without omitempty
 	fields   map[string][]int // key → index of the field
 }
 

@@ -40,7 +40,7 @@ func (f *File) parse(data []byte) *yaml.Node {
 		return nil
 	}
 	if err := loader.Load(&second); err == nil {
-		f.errorAt(second.Line, second.Column, "a second document begins here; a file holds one %s", f.noun)
+		f.errorAt(second.Line, second.Column, "a second YAML document starts here; a %s must be a single document", f.noun)
 	} else if !errors.Is(err, io.EOF) {
 		f.syntax(err, data)
 	}
@@ -55,14 +55,14 @@ func isEmpty(document *yaml.Node) bool {
 func (f *File) isText(data []byte) bool {
 	if len(data) > MaxSize {
 		f.tooLarge = true
-		f.errorAt(1, 1, "the file has %d MiB; a %s has at most %d MiB: is this the right file?", len(data)>>20, f.noun, MaxSize>>20)
+		f.errorAt(1, 1, "the file has %d MiB; a %s may have at most %d MiB; check that this is the right file", len(data)>>20, f.noun, MaxSize>>20)
 		return false
 	}
 	line, column, marks, inFlow := 1, 1, 0, 0
 	for i := 0; i < len(data); {
 		c, width := utf8.DecodeRune(data[i:])
 		if c == utf8.RuneError && width == 1 || !isYAMLText(c) {
-			f.errorAt(line, column, "this is not a text file: byte %d is 0x%02x; a %s is YAML in UTF-8", i, data[i], f.noun)
+			f.errorAt(line, column, "not a text file: byte %d is 0x%02x; a %s must be YAML in UTF-8", i, data[i], f.noun)
 			return false
 		}
 		switch c {
@@ -84,7 +84,7 @@ func (f *File) isText(data []byte) bool {
 	}
 	if marks > limit {
 		f.tooLarge = true
-		f.errorAt(1, 1, "the %s is too large: it has %d lines, separators, brackets and quotes, %d may be; "+
+		f.errorAt(1, 1, "the %s is too large: it has %d lines, separators, brackets and quotes; the limit is %d; "+
 			"split it, or move long lists and scripts into files", f.noun, marks, limit)
 		return false
 	}
@@ -111,10 +111,10 @@ func isYAMLText(c rune) bool {
 func (f *File) syntax(err error, data []byte) {
 	load, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
-		f.errorAt(1, 1, "this is not YAML: %v", err)
+		f.errorAt(1, 1, "invalid YAML: %v", err)
 		return
 	}
-	text := "this is not YAML: " + load.Message
+	text := "invalid YAML: " + load.Message
 	if load.ContextMsg != "" {
 		text += " " + load.ContextMsg
 	}

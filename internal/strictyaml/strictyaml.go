@@ -1,6 +1,6 @@
-// Package strictyaml reads YAML into Go structs: keys that are unknown or stand there twice, values of the wrong type and fields
-// that are missing are faults, all of which are told at once, each with its line and column and how to mend it. Where each
-// value stands is remembered, so that who reads can find faults of their own.
+// Package strictyaml decodes YAML into Go structs. Unknown keys, duplicate keys, values of the wrong type and missing fields
+// are errors. It reports all errors at once, each with its line, its column and its fix. It keeps the position of each value,
+// so that callers can report errors of their own.
 package strictyaml
 
 import (
@@ -13,50 +13,50 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxFaults is how many faults are told; the rest is not.
+// maxFaults is the number of errors that are reported.
 const maxFaults = 1_000
 
-// Fault is one thing that is wrong with a file. Lines and columns count from 1, columns in characters.
+// Fault is one error in a file. Lines and columns start at 1; columns count characters.
 type Fault struct {
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
-	Text   string `json:"text"` // what is wrong and how to mend it
+	Text   string `json:"text"` // the error and its fix
 }
 
-// Faults is everything that is wrong with a file, by position.
+// Faults lists all errors in a file by position.
 type Faults struct {
 	Name   string  `json:"name"` // of the file
 	Faults []Fault `json:"errors"`
 
-	TooLarge bool `json:"-"` // it was not even read
+	TooLarge bool `json:"-"` // the file was not decoded
 }
 
-// Error returns one line for each fault: file:line:column: what is wrong; how to mend it.
+// Error returns one line for each error: file:line:column: error; fix.
 func (e *Faults) Error() string {
 	lines := make([]string, len(e.Faults))
 	for i, f := range e.Faults {
 		lines[i] = fmt.Sprintf("%s:%d:%d: %s", e.Name, f.Line, f.Column, f.Text)
 	}
 	if len(lines) == maxFaults {
-		lines = append(lines, fmt.Sprintf("%s: these are the first %d errors found; there may be more", e.Name, maxFaults))
+		lines = append(lines, fmt.Sprintf("%s: too many errors; only the first %d are listed", e.Name, maxFaults))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// File is a file that was read, or is being read.
+// File is a file that was decoded, or is being decoded.
 type File struct {
 	noun     string // what messages call it
 	faults   []Fault
 	tooLarge bool
-	told     map[Fault]bool // an alias repeats what is wrong
-	at       map[any]place  // pointer to the value, or an Entry, → where it stands
+	told     map[Fault]bool // an alias repeats an error
+	at       map[any]place  // pointer to the value, or an Entry, → its position
 	keys     map[reflect.Type]*structKeys
 	aliases  int // that we are inside of
 	expanded int // values read inside of aliases
 }
 
-// Read reads a file, which messages call noun, into a pointer to a struct whose fields have yaml tags; one without omitempty is
-// required. A file that says nothing leaves it as it is.
+// Read decodes a file into a pointer to a struct whose fields have yaml tags. A field without omitempty is required. Messages
+// call the file noun. An empty file leaves the struct unchanged.
 func Read(noun string, data []byte, into any) *File {
 	f := &File{noun: noun, told: map[Fault]bool{}, at: map[any]place{}, keys: map[reflect.Type]*structKeys{}}
 	if root := f.parse(data); root != nil {
@@ -65,7 +65,7 @@ func Read(noun string, data []byte, into any) *File {
 	return f
 }
 
-// Err returns all that is wrong with the file, as [*Faults], nil where nothing is.
+// Err returns all errors in the file as [*Faults], nil where there are none.
 func (f *File) Err(name string) error {
 	if len(f.faults) == 0 {
 		return nil
@@ -76,23 +76,23 @@ func (f *File) Err(name string) error {
 	return &Faults{Name: name, Faults: f.faults, TooLarge: f.tooLarge}
 }
 
-// Count returns how many faults were found so far.
+// Count returns the number of errors so far.
 func (f *File) Count() int { return len(f.faults) }
 
-// place is where a value stands.
+// place is the position of a value.
 type place struct {
 	key   *yaml.Node // nil for an element of a list
 	value *yaml.Node
-	bad   bool // of the wrong type, so the value read says nothing
+	bad   bool // of the wrong type: the decoded value is meaningless
 }
 
-// Entry stands for a value in a map, which has no address of its own.
+// Entry identifies a value in a map, which has no address.
 type Entry struct {
 	Of  any // pointer to the map
 	Key string
 }
 
-// node returns what to point at: the value where it is on one line with its key, else the key.
+// node returns the node to report: the value where it is on the same line as its key, else the key.
 func (p place) node() *yaml.Node {
 	if p.key != nil && (p.value.Kind != yaml.ScalarNode || p.value.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0) {
 		return p.key
@@ -100,19 +100,19 @@ func (p place) node() *yaml.Node {
 	return p.value
 }
 
-// Given reports whether the file says anything about this value.
+// Given reports whether the file has this value.
 func (f *File) Given(pointer any) bool {
 	_, ok := f.at[pointer]
 	return ok
 }
 
-// Good reports whether the file gives this value and its type is right.
+// Good reports whether the file has this value and its type is right.
 func (f *File) Good(pointer any) bool {
 	p, ok := f.at[pointer]
 	return ok && !p.bad
 }
 
-// Line returns where the value stands, for messages.
+// Line returns the line of the value.
 func (f *File) Line(pointer any) int {
 	if p, ok := f.at[pointer]; ok {
 		return p.node().Line
@@ -120,7 +120,7 @@ func (f *File) Line(pointer any) int {
 	return 1
 }
 
-// Errorf notes what is wrong with a value.
+// Errorf reports an error in a value.
 func (f *File) Errorf(pointer any, format string, args ...any) {
 	if p, ok := f.at[pointer]; ok {
 		f.errorAt(p.node().Line, p.node().Column, format, args...)
@@ -140,5 +140,5 @@ func (f *File) errorAt(line, column int, format string, args ...any) {
 	}
 }
 
-// Same has one value stand where another one does.
+// Same gives one value the position of another.
 func (f *File) Same(pointer, as any) { f.at[pointer] = f.at[as] }

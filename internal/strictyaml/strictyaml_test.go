@@ -23,15 +23,15 @@ func TestRead(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"name: a\nwidth: 3\nbooks: [{title: b}]\n", ""},
 		{"", ""},
-		{"name: a\nname: b\n", `s:2:1: the key "name" is there already, at line 1; take one out`},
+		{"name: a\nname: b\n", `s:2:1: duplicate key "name" (first used on line 1)`},
 		{"nmae: a\n", `s:1:1: unknown key "nmae" in shelf; did you mean "name"?`},
-		{"width: wide\n", "s:1:1: shelf has no \"name\"; add it\ns:1:8: \"width\" must be a whole number, not text"},
+		{"width: wide\n", "s:1:1: shelf has no \"name\"; add it\ns:1:8: \"width\" must be an integer, not a string"},
 		{"name: \"\"\n", `s:1:7: "name" is empty; fill it in`},
-		{"name: 3\nbooks: b\n", "s:1:7: \"name\" must be text, not a number; write it in quotes: \"3\"\ns:2:8: \"books\" must be a list, not text; write [b]"},
+		{"name: 3\nbooks: b\n", "s:1:7: \"name\" must be a string, not an integer; quote it: \"3\"\ns:2:8: \"books\" must be a list, not a string; write [b]"},
 		{"name: a\nbooks: [{}]\n", `s:2:9: book has no "title"; add it`},
-		{"name: [\n", "s:2:1: this is not YAML: did not find expected node content while parsing a flow node"},
-		{"name: a\n---\nname: b\n", "s:2:1: a second document begins here; a file holds one shelf"},
-		{"name: \x00\n", "s:1:7: this is not a text file: byte 6 is 0x00; a shelf is YAML in UTF-8"},
+		{"name: [\n", "s:2:1: invalid YAML: did not find expected node content while parsing a flow node"},
+		{"name: a\n---\nname: b\n", "s:2:1: a second YAML document starts here; a shelf must be a single document"},
+		{"name: \x00\n", "s:1:7: not a text file: byte 6 is 0x00; a shelf must be YAML in UTF-8"},
 	} {
 		got := ""
 		if err := strictyaml.Read("shelf", []byte(c.text), &shelf{}).Err("s"); err != nil {

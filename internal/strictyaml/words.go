@@ -5,31 +5,39 @@ import (
 	"strings"
 )
 
-// DidYouMean returns a question about the word of the list that is nearest, or the whole list where none is near.
+// DidYouMean suggests the nearest word of the list, or the whole list where none is near.
 func DidYouMean(word string, list []string) string {
 	if near := Nearest(word, list); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
-	return "known are " + strings.Join(list, ", ")
+	return "expected " + OneOf(list)
 }
 
-// Nearest returns the word of the list that is at most two slips away (one for a short word), "" where none is.
+// OneOf returns "a, b or c".
+func OneOf(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// Nearest returns the word of the list that is at most two typos away (one for a short word), "" where none is.
 func Nearest(word string, list []string) string {
 	best, least := "", 3
 	if len(word) <= 3 {
 		least = 2
 	}
 	for _, candidate := range list {
-		if d := slips(strings.ToLower(word), strings.ToLower(candidate)); d < least {
+		if d := typos(strings.ToLower(word), strings.ToLower(candidate)); d < least {
 			best, least = candidate, d
 		}
 	}
 	return best
 }
 
-// slips returns how many letters must be added, dropped, replaced or swapped with their neighbour to make one word of the
-// other; 99 where one is long or much longer.
-func slips(a, b string) int {
+// typos returns the Damerau-Levenshtein distance of two words, 99 where one is long or much longer.
+func typos(a, b string) int {
 	if len(a) > 64 || len(a) > len(b)+2 || len(b) > len(a)+2 {
 		return 99
 	}
