@@ -1,9 +1,12 @@
 package pawl
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"time"
 )
 
@@ -28,6 +31,22 @@ type Gate struct {
 
 // Halts reports whether nothing may be started before a gate is approved.
 func (g Gate) Halts() bool { return g.Purpose == ForBudget || g.Purpose == ForRebuilt }
+
+// Identify returns the gate's id: the hash over its step, question, options and what is shown.
+func (g Gate) Identify() GateID {
+	if len(g.Options) == 0 {
+		g.Options = nil // as it comes back from the journal
+	}
+	if len(g.Shown) == 0 {
+		g.Shown = nil
+	}
+	asked, err := json.Marshal([]any{g.Step, g.Item, g.Type, g.Purpose, g.Budget, g.Ask, g.Options, g.Default, g.Expect, g.Shown})
+	if err != nil {
+		panic("a gate holds only strings: " + err.Error())
+	}
+	sum := sha256.Sum256(asked)
+	return GateID(hex.EncodeToString(sum[:4]))
+}
 
 // GateType is what a person is asked for.
 type GateType string
@@ -63,18 +82,142 @@ const (
 	Chosen   Answer = "chosen"   // decision: see the option
 )
 
-// Identify returns the gate's id: the hash over its step, question, options and what is shown.
-func (g Gate) Identify() GateID {
-	if len(g.Options) == 0 {
-		g.Options = nil // as it comes back from the journal
-	}
-	if len(g.Shown) == 0 {
-		g.Shown = nil
-	}
-	asked, err := json.Marshal([]any{g.Step, g.Item, g.Type, g.Purpose, g.Budget, g.Ask, g.Options, g.Default, g.Expect, g.Shown})
-	if err != nil {
-		panic("a gate holds only strings: " + err.Error())
-	}
-	sum := sha256.Sum256(asked)
-	return GateID(hex.EncodeToString(sum[:4]))
+// GateState is a gate and what became of it.
+type GateState struct {
+	Gate
+	Answer    *GateAnswered `json:"answer,omitempty"`
+	Expired   bool          `json:"expired,omitempty"`
+	Withdrawn string        `json:"withdrawn,omitempty"` // why
+	Settled   bool          `json:"settled,omitempty"`   // its step has gone on since
+	Closed    time.Time     `json:"closed,omitzero"`
 }
+
+// Open reports whether the gate still waits for an answer.
+func (g *GateState) Open() bool { return g.Answer == nil && !g.Expired && g.Withdrawn == "" }
+
+// Gate returns the newest gate with this id, nil where there is none.
+func (s *State) Gate(id GateID) *GateState {
+	for i := len(s.Gates) - 1; i >= 0; i-- {
+		if s.Gates[i].ID == id {
+			return &s.Gates[i]
+		}
+	}
+	return nil
+}
+
+// OpenGates returns the gates that wait for an answer, oldest first.
+func (s *State) OpenGates() []*GateState {
+	var open []*GateState
+	for i := range s.Gates {
+		if s.Gates[i].Open() {
+			open = append(open, &s.Gates[i])
+		}
+	}
+	return open
+}
+
+// asks reports whether a gate is open that a step waits at.
+func (s *State) asks(step StepID) bool {
+	return slices.ContainsFunc(s.Gates, func(g GateState) bool { return g.Step == step && g.Open() && g.Purpose != ForBudget })
+}
+
+// settleGates notes that a step has gone on from the answers it was given so far.
+func (s *State) settleGates(id StepID) {
+	for i := range s.Gates {
+		if g := &s.Gates[i]; g.Step == id && !g.Open() {
+			g.Settled = true
+		}
+	}
+}
+
+// GateOpened asks a person. The gate's id is the hash of what is asked and shown.
+type GateOpened struct{ Gate }
+
+func (GateOpened) Event() EventType { return "gate.opened" }
+
+func (p GateOpened) fold(s *State, e Event) error {
+	if s.Gate(p.ID) != nil && s.Gate(p.ID).Open() {
+		return fmt.Errorf("gate %s is open already", p.ID)
+	}
+	p.Opened = e.Time
+	s.Gates = append(s.Gates, GateState{Gate: p.Gate})
+	if p.Step != "" && p.Purpose != ForBudget {
+		if st := s.step(p.Step); st.Status == Pending && st.Items == nil {
+			st.Status = AwaitsGate
+		}
+	}
+	return nil
+}
+
+func (p GateOpened) source() *Source { return p.Gate.Source }
+
+// GateAnswered closes a gate.
+type GateAnswered struct {
+	Gate   GateID `json:"gate"`
+	Step   StepID `json:"step,omitempty"` // the gate's step
+	Answer Answer `json:"answer"`
+	Option string `json:"option,omitempty"` // the decision's option
+	Why    string `json:"why,omitempty"`
+	Auto   bool   `json:"auto,omitempty"`  // given by the mode or the default, not by a person
+	Where  string `json:"where,omitempty"` // the file of another system that a person wrote it into by hand
+}
+
+func (GateAnswered) Event() EventType { return "gate.answered" }
+
+func (p GateAnswered) fold(s *State, e Event) error {
+	return s.closeGate(p.Gate, e.Time, func(g *GateState) { g.Answer = &p })
+}
+
+// GateExpired closes a gate that had no default in time: it failed.
+type GateExpired struct {
+	Gate GateID `json:"gate"`
+}
+
+func (GateExpired) Event() EventType { return "gate.expired" }
+
+func (p GateExpired) fold(s *State, e Event) error {
+	return s.closeGate(p.Gate, e.Time, func(g *GateState) { g.Expired = true })
+}
+
+// GateWithdrawn closes a gate because what it showed has changed, or its step is gone.
+type GateWithdrawn struct {
+	Gate GateID `json:"gate"`
+	Why  string `json:"why"`
+}
+
+func (GateWithdrawn) Event() EventType { return "gate.withdrawn" }
+
+func (p GateWithdrawn) fold(s *State, e Event) error {
+	return s.closeGate(p.Gate, e.Time, func(g *GateState) { g.Withdrawn = cmp.Or(p.Why, "withdrawn") })
+}
+
+func (s *State) closeGate(id GateID, now time.Time, record func(*GateState)) error {
+	g := s.Gate(id)
+	if g == nil || !g.Open() {
+		return fmt.Errorf("gate %s is not open", id)
+	}
+	record(g)
+	g.Closed = now
+	if st := s.Steps[g.Step]; st != nil && st.Status == AwaitsGate && !s.asks(g.Step) {
+		st.Status = Pending
+	}
+	if g.Purpose == ForBudget && g.Answer != nil && g.Answer.Answer == Approved {
+		if s.Spent.Granted == nil {
+			s.Spent.Granted = map[string]int{}
+		}
+		s.Spent.Granted[g.Budget]++
+	}
+	return nil
+}
+
+// BudgetSpent says which budget is used up; a gate asks whether to go on with as much again.
+type BudgetSpent struct {
+	Budget string `json:"budget"` // time | usd | tokens
+	Used   string `json:"used"`
+	Limit  string `json:"limit"`
+}
+
+func (BudgetSpent) Event() EventType { return "budget.spent" }
+
+// fold changes nothing: the gate that asks for more is an event of its own.
+func (BudgetSpent) fold(*State, Event) error { return nil }

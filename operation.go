@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -56,13 +57,13 @@ type Expected struct {
 // OperationState is an operation whose outcome nobody has told.
 type OperationState struct {
 	Operation
-	Began    time.Time        `json:"began"`
-	Seq      Seq              `json:"seq"`               // of its intent
-	Left     bool             `json:"left,omitempty"`    // its session went on or ended without a word on it
-	Until    time.Time        `json:"until,omitzero"`    // when, after it was judged, somebody first began another operation
-	Others   []string         `json:"others,omitempty"`  // paths that other operations have changed since, the first MaxOthers
-	Overlaps bool             `json:"overlap,omitempty"` // a command or a step ran beside it that may have changed anything
-	Judged   *OperationJudged `json:"judged,omitempty"`
+	Began     time.Time        `json:"began"`
+	Seq       Seq              `json:"seq"`               // of its intent
+	Abandoned bool             `json:"left,omitempty"`    // its session went on or ended without a word on it
+	Until     time.Time        `json:"until,omitzero"`    // when, after it was judged, somebody first began another operation
+	Others    []string         `json:"others,omitempty"`  // paths that other operations have changed since, the first MaxOthers
+	Overlaps  bool             `json:"overlap,omitempty"` // a command or a step ran beside it that may have changed anything
+	Judged    *OperationJudged `json:"judged,omitempty"`
 }
 
 // MaxOthers is how many paths of others an operation in doubt remembers.
@@ -85,10 +86,154 @@ func (s *State) InDoubt(gone func(*SessionState) bool) []*OperationState {
 	var doubts []*OperationState
 	for _, o := range s.Operations {
 		session := s.Sessions[o.Session]
-		if o.Left || session == nil || gone(session) {
+		if o.Abandoned || session == nil || gone(session) {
 			doubts = append(doubts, o)
 		}
 	}
 	slices.SortFunc(doubts, func(a, b *OperationState) int { return cmp.Compare(a.Seq, b.Seq) })
 	return doubts
+}
+
+// OperationBegun is the intent of an operation: it is durable before the tool runs.
+type OperationBegun struct{ Operation }
+
+func (OperationBegun) Event() EventType { return "operation.begun" }
+
+func (p OperationBegun) fold(s *State, e Event) error {
+	o := p.Operation
+	if o.ID == "" {
+		o.ID = OperationIDOf(o.Session, fmt.Sprint("event-", e.Seq))
+	}
+	x, err := s.touchSession(e, o.Session)
+	if err != nil {
+		return err
+	}
+	x.Doing, x.Why = SessionWorks, ""
+	if s.Operations == nil {
+		s.Operations = map[OperationID]*OperationState{}
+	}
+	for _, other := range s.Operations {
+		if other.Judged != nil && other.Until.IsZero() {
+			other.Until = e.Time
+		}
+	}
+	s.Operations[o.ID] = &OperationState{Operation: o, Began: e.Time, Seq: e.Seq, Overlaps: s.runsOtherThan(x.Step)}
+	return nil
+}
+
+// runsOtherThan reports whether an attempt at another step than this one is live.
+func (s *State) runsOtherThan(step StepID) bool {
+	return slices.ContainsFunc(s.Live(), func(a *AttemptState) bool { return a.Step != step })
+}
+
+// OperationEnded is the outcome of an operation.
+type OperationEnded struct {
+	Operation OperationID `json:"operation,omitempty"` // empty: the oldest open one of the session with this digest
+	Session   SessionID   `json:"session"`
+	Digest    string      `json:"digest,omitempty"` // as in Operation
+	Failed    bool        `json:"failed,omitempty"`
+	Error     string      `json:"error,omitempty"` // without secrets
+	Seconds   float64     `json:"seconds,omitempty"`
+	Answer    string      `json:"answer,omitempty"` // SHA-256 of what the tool answered
+	Bytes     int         `json:"bytes,omitempty"`  // of that
+}
+
+func (OperationEnded) Event() EventType { return "operation.ended" }
+
+func (p OperationEnded) fold(s *State, e Event) error {
+	id := p.Operation
+	if id == "" {
+		id = s.oldest(p.Session, p.Digest)
+	}
+	o := s.Operations[id]
+	if o == nil {
+		return p.foldUnannounced(s, e)
+	}
+	delete(s.Operations, id)
+	for _, other := range s.Operations {
+		other.recordConcurrent(o)
+	}
+	x, err := s.touchSession(e, o.Session)
+	if err != nil {
+		return err
+	}
+	x.Doing, x.Why = SessionWorks, ""
+	x.did(o)
+	return nil
+}
+
+// foldUnannounced handles an outcome whose intent is not on record: the operation may have changed anything.
+func (p OperationEnded) foldUnannounced(s *State, e Event) error {
+	x, err := s.touchSession(e, p.Session)
+	if err != nil {
+		return err
+	}
+	x.Did++
+	for _, other := range s.Operations {
+		other.Overlaps = true
+	}
+	return nil
+}
+
+// oldest returns the oldest open operation of a session with this input. It prefers one that the session has not abandoned:
+// an abandoned one may have been repeated.
+func (s *State) oldest(session SessionID, digest string) OperationID {
+	var oldest *OperationState
+	for _, o := range s.Operations {
+		if o.Session == session && o.Digest == digest && (oldest == nil || o.before(oldest)) {
+			oldest = o
+		}
+	}
+	if oldest == nil {
+		return ""
+	}
+	return oldest.ID
+}
+
+// before reports whether an outcome is rather this operation's than the other's.
+func (o *OperationState) before(other *OperationState) bool {
+	if o.Abandoned != other.Abandoned {
+		return other.Abandoned
+	}
+	return o.Seq < other.Seq
+}
+
+// recordConcurrent notes what another operation has done since this one was meant.
+func (o *OperationState) recordConcurrent(other *OperationState) {
+	if other.Kind == OperationReads {
+		return
+	}
+	o.Overlaps = o.Overlaps || other.Kind != OperationFiles && !other.Bound
+	for _, path := range other.Paths {
+		if slices.Contains(o.Others, path) {
+			continue
+		}
+		if len(o.Others) == MaxOthers {
+			o.Overlaps = true
+			return
+		}
+		o.Others = append(o.Others, path)
+	}
+}
+
+// OperationJudged says how far an operation in doubt came, by what evidence, and which session was told so. Once that
+// session has ended a turn, the matter is closed.
+type OperationJudged struct {
+	Operation OperationID      `json:"operation"`
+	Verdict   OperationVerdict `json:"verdict"`
+	Evidence  []string         `json:"evidence,omitempty"`
+	Runs      bool             `json:"runs,omitempty"`   // a process of it lived, or one that may be of it
+	Traces    OperationVerdict `json:"traces,omitempty"` // then: the verdict by what it had left alone
+	Told      SessionID        `json:"told,omitempty"`
+}
+
+func (OperationJudged) Event() EventType { return "operation.judged" }
+
+func (p OperationJudged) fold(s *State, _ Event) error {
+	o := s.Operations[p.Operation]
+	if o == nil {
+		return fmt.Errorf("operation %s is not in doubt", p.Operation)
+	}
+	o.Judged = &p
+	return nil
 }

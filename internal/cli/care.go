@@ -17,6 +17,7 @@ import (
 
 	"pawl"
 	"pawl/internal/history"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
@@ -194,8 +195,8 @@ func (a *app) planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			plan, err := pawl.ReadPlan(args[0], data)
-			if faults, ok := errors.AsType[*pawl.PlanErrors](err); ok {
+			plan, err := planfile.Read(args[0], data)
+			if faults, ok := errors.AsType[*planfile.Errors](err); ok {
 				return &pawl.Error{Kind: pawl.KindUsage, Err: faults} // without the hint to do what was just done
 			}
 			if err != nil {
@@ -226,7 +227,7 @@ func (a *app) planCommand() *cobra.Command {
 
 // printPlan shows a plan's phases and waves.
 func (a *app) printPlan(plan *pawl.Plan) error {
-	fmt.Fprintf(a.Out, "plan %s is good: %s in %s\n", plan.Name, count(len(plan.Steps()), "step"), count(len(plan.Phases), "phase"))
+	fmt.Fprintf(a.Out, "plan %s is valid: %s in %s\n", plan.Name, count(len(plan.Steps()), "step"), count(len(plan.Phases), "phase"))
 	for i, phase := range plan.Phases {
 		fmt.Fprintf(a.Out, "phase %d  %s\n", i+1, phase.Name)
 		for j, wave := range plan.Waves(i) {

@@ -118,7 +118,7 @@ func (a *app) notOverOthers(ctx context.Context, p *project.Project, m interop.M
 // was not made of it; empty where there is none.
 func othersWorkflow(p *project.Project, m interop.Mirror, folder *interop.ForeignFolder, s *pawl.State) string {
 	q := folder.Question()
-	if q.Ask == "" || isRunOf(p, q.Workflow) || s.Imported == m.Codec.System() && s.ImportedAs == q.Workflow {
+	if q.Ask == "" || isRunOf(p, q.Workflow) || s.Import.System == m.Codec.System() && s.Import.ID == q.Workflow {
 		return ""
 	}
 	return "workflow " + cmp.Or(q.Workflow, "(unknown)")

@@ -161,8 +161,8 @@ func (a *app) sayExamined(r *runs.Run, change *resume.PlanDiff, x *resume.Examin
 	if len(x.Verdicts) == 0 {
 		fmt.Fprintln(a.Out, "  nothing is in doubt")
 	}
-	if r.State.ImportNext != "" && !begun(r.State) {
-		fmt.Fprintf(a.Out, "  imported from %s: %s\n", r.State.Imported, r.State.ImportNext)
+	if r.State.Import.Next != "" && !begun(r.State) {
+		fmt.Fprintf(a.Out, "  imported from %s: %s\n", r.State.Import.System, r.State.Import.Next)
 	}
 	fmt.Fprintln(a.Out, "\nWould run:")
 	for _, s := range steps {
@@ -213,7 +213,7 @@ func resumable(r *runs.Run, change *resume.PlanDiff) error {
 		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s is completed", s.Run), Hint: "pawl status"}
 	}
 	for _, step := range r.Plan.Steps() {
-		if st := s.Steps[step.ID]; st != nil && st.Status == pawl.GaveUp {
+		if st := s.Steps[step.ID]; st != nil && st.Status == pawl.FailedForGood {
 			return &pawl.Error{
 				Kind: pawl.KindRunFailed, Hint: "pawl retry " + string(step.ID),
 				Err: fmt.Errorf("run %s has failed at step %s: %s", s.Run, step.ID, st.Why),
@@ -324,12 +324,12 @@ func whyOf(step *pawl.Step, st *pawl.StepState, again map[pawl.StepID]resume.Rer
 		w.Runs, w.Why = false, string(st.Status)+", and what it depends on is unchanged"
 	case len(st.Live()) > 0:
 		w.Why = "an attempt is under way or in doubt: it is re-attached, or judged by what it left"
-	case st.Status == pawl.GaveUp:
+	case st.Status == pawl.FailedForGood:
 		w.Runs, w.Why = false, "failed: "+st.Why
 	case st.Items != nil:
 		w.Why = fmt.Sprintf("%d of %d items are finished; the others run", st.Items.Count, st.Items.Total)
-	case st.Try.Last != nil:
-		w.Why = "last attempt: " + st.Try.Last.Why
+	case st.Retries.Last != nil:
+		w.Why = "last attempt: " + st.Retries.Last.Why
 	default:
 		w.Why = string(st.Status) + ": " + st.Why
 	}

@@ -13,6 +13,7 @@ import (
 
 	"pawl"
 	"pawl/internal/engine"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
@@ -108,7 +109,7 @@ func (a *app) runPlan(ctx context.Context, n runs.New, o runOptions) error {
 	if name == "" {
 		name = "command"
 	}
-	plan, err := pawl.ReadPlan(name, n.Data)
+	plan, err := planfile.Read(name, n.Data)
 	if err != nil {
 		return err
 	}

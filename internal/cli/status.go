@@ -141,7 +141,7 @@ func reportOf(p *project.Project, r *runs.Run) statusReport {
 		Run: s.Run, Name: s.Name, Goal: s.Goal, Kind: s.Kind, Status: s.StatusNow(alive), Why: s.Why, Mode: s.Mode,
 		Position: s.Position(r.Plan), Percent: s.Percent(r.Plan), Created: s.Created, Updated: s.Updated, Epoch: s.Epoch,
 		Deaths: s.Deaths, Gates: []gateReport{}, Blockers: []pawl.Blocker{}, Steps: []stepReport{},
-		Usage: s.Spent.Usage, Seconds: s.Spent.Seconds, Misfits: s.Misfit,
+		Usage: s.Spent.Usage, Seconds: s.Spent.Seconds, Misfits: s.RejectedCount,
 	}
 	if alive {
 		report.Engine = &holderReport{PID: holder.PID, Since: holder.Since}
@@ -186,8 +186,8 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) stepReport {
 	}
 	report.Status, report.Why, report.Attempts, report.Progress = st.Status, st.Why, st.Attempts, st.Progress
 	report.Summary, report.Adopted, report.Unsaved, report.Seconds = st.Summary, st.Adopted, st.Unsaved, st.Seconds
-	if report.Why == "" && st.Try.Last != nil && !st.Finished() {
-		report.Why = st.Try.Last.Why
+	if report.Why == "" && st.Retries.Last != nil && !st.Finished() {
+		report.Why = st.Retries.Last.Why
 	}
 	if st.Items != nil {
 		report.Items = itemsReport{Total: st.Items.Total, Done: st.Items.Count, Failed: len(st.Items.Failed)}
@@ -195,7 +195,7 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) stepReport {
 	for _, l := range st.Live() {
 		report.Live = append(report.Live, liveReport{Item: l.Item, Attempt: l.Attempt, Started: l.Started})
 	}
-	if st.Status == pawl.GaveUp {
+	if st.Status == pawl.FailedForGood {
 		report.Offers = offers(step.ID, st, s.LastGood)
 	}
 	report.StartedAt, report.EndedAt = pointer(st.Started), pointer(st.Ended)

@@ -147,12 +147,12 @@ func (e *Engine) nextAttempt(w runs.Work) int {
 	case st == nil:
 		return 1
 	case w.Index < 0:
-		return st.Try.Attempt + 1
+		return st.Retries.Attempt + 1
 	}
-	if t := st.Items.Tries[w.Index]; t != nil {
-		return max(t.Attempt, st.Floor) + 1
+	if t := st.Items.Retries[w.Index]; t != nil {
+		return max(t.Attempt, st.BaseAttempt) + 1
 	}
-	return st.Floor + 1
+	return st.BaseAttempt + 1
 }
 
 // job returns what the supervisor is told. A gate step has no command, only checks.
@@ -239,13 +239,13 @@ func (e *Engine) liveAttempt(ref pawl.AttemptRef) *pawl.AttemptState {
 
 // gather finds out how an attempt ended: from its exit record or the lack of one, from what it said of itself, and from
 // the outputs that are there. Outputs are durable before they are believed.
-func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, job pawl.Job, jobErr error, before pawl.Try) (resume.Evidence, error) {
+func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, job pawl.Job, jobErr error, before pawl.Retries) (resume.Evidence, error) {
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	status, err := supervise.Probe(dir)
 	if err != nil {
 		return resume.Evidence{}, err
 	}
-	ev := resume.Evidence{Now: time.Now().UTC(), Failures: before.Failures, Losses: before.Losses}
+	ev := resume.Evidence{Now: time.Now().UTC(), Failures: before.Failures, Losses: before.LostInARow}
 	ev.Probed(status, ref.Token)
 	if ev.Exit == nil && ev.Begun {
 		if !ev.Vague {
@@ -278,16 +278,16 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, j
 }
 
 // tryOf returns the tries of a step or item so far.
-func (e *Engine) tryOf(w runs.Work) pawl.Try {
+func (e *Engine) tryOf(w runs.Work) pawl.Retries {
 	st := e.state.Steps[w.Step.ID]
 	switch {
 	case st == nil:
 	case w.Index < 0:
-		return st.Try
-	case st.Items != nil && st.Items.Tries[w.Index] != nil:
-		return *st.Items.Tries[w.Index]
+		return st.Retries
+	case st.Items != nil && st.Items.Retries[w.Index] != nil:
+		return *st.Items.Retries[w.Index]
 	}
-	return pawl.Try{}
+	return pawl.Retries{}
 }
 
 // durableOutputs syncs declared outputs, and then takes their hashes.

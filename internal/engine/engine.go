@@ -330,11 +330,11 @@ func (e *Engine) advance(helpers context.Context) (wake action, err error) {
 	defer clear(e.prepared)
 	defer clear(e.kept)
 	for refused := 0; ; {
-		said, misfit := len(e.said), e.state.Misfit
+		said, misfit := len(e.said), e.state.RejectedCount
 		if err := errors.Join(e.flush(helpers), e.fatal); err != nil {
 			return action{}, err
 		}
-		if e.state.Misfit-misfit < said {
+		if e.state.RejectedCount-misfit < said {
 			refused = 0
 		} else if refused++; refused > maxRefused {
 			return action{}, errors.New("the same is said again and again, and does not fit; see pawl verify")

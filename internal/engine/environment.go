@@ -72,7 +72,7 @@ func (e *Engine) idempotencyKey(w runs.Work, key pawl.Key) string {
 // resume returns what an attempt is told of those before it, as JSON; empty for a first attempt with nothing to tell. What was
 // imported was begun elsewhere: there is always something, and an agent that begins is briefed.
 func (e *Engine) resume(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key) (string, error) {
-	st, imported := e.state.Steps[w.Step.ID], e.state.Imported != ""
+	st, imported := e.state.Steps[w.Step.ID], e.state.Import.System != ""
 	if st == nil {
 		st = &pawl.StepState{}
 	}
@@ -80,11 +80,11 @@ func (e *Engine) resume(ctx context.Context, w runs.Work, ref pawl.AttemptRef, k
 	if w.Step.Agent != nil { // who else is told anything was tried before
 		told.Prescribed = e.mirror.Prescribed(ctx, e.state, e.plan.Plan, w.Step.ID)
 	}
-	var t *pawl.Try
+	var t *pawl.Retries
 	if w.Index < 0 {
-		t, told.Progress = &st.Try, st.Progress
+		t, told.Progress = &st.Retries, st.Progress
 	} else { // the step keeps the progress of whichever item spoke last
-		t = st.Items.Tries[w.Index]
+		t = st.Items.Retries[w.Index]
 	}
 	if t != nil && t.Last != nil {
 		told.Ended, told.Unmet = t.Last.Why, t.Last.Unmet
@@ -99,7 +99,7 @@ func (e *Engine) resume(ctx context.Context, w runs.Work, ref pawl.AttemptRef, k
 	told.ItemsDone = itemsDone(ctx, e.cfg.Project.Root, st.Named)
 	for _, g := range e.state.Gates {
 		if g.Step == w.Step.ID && (g.Item == w.Item() || w.Item() == "") && g.Answer != nil {
-			told.Answers = append(told.Answers, pawl.Told{Ask: g.Ask, Answer: g.Answer.Answer, Option: g.Answer.Option, Why: g.Answer.Why})
+			told.Answers = append(told.Answers, pawl.GateReply{Ask: g.Ask, Answer: g.Answer.Answer, Option: g.Answer.Option, Why: g.Answer.Why})
 		}
 	}
 	if ref.Attempt == 1 && !imported && told.Rejected == "" && told.Prescribed == "" && len(told.Answers) == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/markers"
 	"pawl/internal/runs"
 )
 
@@ -157,7 +158,7 @@ func (f *follower) said(data []byte, source pawl.Source) (pawl.Payload, error) {
 }
 
 func (f *follower) marker(data []byte, source pawl.Source) pawl.Payload {
-	m, ok := pawl.ParseMarker(string(data), 0)
+	m, ok := markers.Parse(string(data), 0)
 	if !ok || !m.Valid || len(data) > runs.MaxLineTaken {
 		return nil
 	}

@@ -151,11 +151,11 @@ func (d *decider) steps() {
 	}
 	failed := slices.ContainsFunc(d.plan.InOrder, func(step *pawl.Step) bool { // then nothing new is started
 		st := d.state.Steps[step.ID]
-		return st != nil && st.Status == pawl.GaveUp
+		return st != nil && st.Status == pawl.FailedForGood
 	})
 	for _, step := range d.plan.InOrder {
 		st := d.state.Steps[step.ID]
-		if st.Finished() || st != nil && st.Status == pawl.GaveUp || !d.ready(step) {
+		if st.Finished() || st != nil && st.Status == pawl.FailedForGood || !d.ready(step) {
 			continue
 		}
 		if failed && (st == nil || st.Items == nil) {
@@ -202,7 +202,7 @@ func (d *decider) step(step *pawl.Step, st *pawl.StepState) {
 	case step.Gate != nil && len(step.Accept) == 0:
 		d.add(action{do: open, step: step, index: -1})
 	default:
-		d.try(step, -1, &st.Try)
+		d.try(step, -1, &st.Retries)
 	}
 }
 
@@ -254,9 +254,9 @@ func (d *decider) items(step *pawl.Step, st *pawl.StepState) {
 		if _, failed := it.Failed[index]; failed {
 			continue
 		}
-		t := it.Tries[index]
+		t := it.Retries[index]
 		if t == nil {
-			t = &pawl.Try{}
+			t = &pawl.Retries{}
 		}
 		if t.Live == nil && d.try(step, index, t) {
 			live++
@@ -276,7 +276,7 @@ func (d *decider) settleItems(step *pawl.Step, it *pawl.ItemsState) {
 }
 
 // try starts another attempt where one is due, and reports whether it did.
-func (d *decider) try(step *pawl.Step, index int, t *pawl.Try) bool {
+func (d *decider) try(step *pawl.Step, index int, t *pawl.Retries) bool {
 	if t.Live != nil || d.free <= 0 {
 		return false
 	}
@@ -300,24 +300,24 @@ func (d *decider) try(step *pawl.Step, index int, t *pawl.Try) bool {
 // forPeople reports whether a person is to say if work is done again: by the verdict on its last attempt, unless that had
 // used up the step's tries and the step, which may be repeated, was taken up anew; or where none was journaled, because it
 // was lost and must not be repeated, or was lost too often.
-func forPeople(step *pawl.Step, t *pawl.Try) bool {
+func forPeople(step *pawl.Step, t *pawl.Retries) bool {
 	if t.Again {
 		return false // a person has said
 	}
 	if v := t.Last.Verdict; v != nil && v.Word == pawl.HumanReview && !(t.Last.Final && step.MayRepeat()) {
 		return true
 	}
-	return t.Last.Outcome == pawl.Lost && !step.MayRepeat() || t.Losses >= resume.MaxLosses
+	return t.Last.Outcome == pawl.Lost && !step.MayRepeat() || t.LostInARow >= resume.MaxLosses
 }
 
 // mayRepeat asks before work is run again that was lost: after it began, where the step is not idempotent, or too often.
-func (d *decider) mayRepeat(step *pawl.Step, t *pawl.Try, last *pawl.AttemptEnded) bool {
+func (d *decider) mayRepeat(step *pawl.Step, t *pawl.Retries, last *pawl.AttemptEnded) bool {
 	ask := fmt.Sprintf("Attempt %d of %s was lost after it began, and the step is not idempotent. Run it again?", last.Attempt, last.Name())
 	switch {
 	case last.Outcome != pawl.Lost:
 		ask = fmt.Sprintf("Attempt %d of %s did not end well: %s. Run it again?", last.Attempt, last.Name(), last.Why)
 	case step.MayRepeat():
-		ask = fmt.Sprintf("Attempt %d of %s was lost, as %d before it. Run it again?", last.Attempt, last.Name(), t.Losses-1)
+		ask = fmt.Sprintf("Attempt %d of %s was lost, as %d before it. Run it again?", last.Attempt, last.Name(), t.LostInARow-1)
 	}
 	gate := pawl.Gate{Step: step.ID, Item: last.Item, Type: pawl.HumanVerify, Purpose: pawl.ForRepeat, Ask: ask, Expect: reasonsOf(last)}
 	g := d.state.Gate(gate.Identify())
@@ -344,7 +344,7 @@ func (d *decider) end() {
 	left := 0
 	for _, step := range d.plan.InOrder {
 		st := d.state.Steps[step.ID]
-		if st != nil && st.Status == pawl.GaveUp {
+		if st != nil && st.Status == pawl.FailedForGood {
 			d.add(action{do: fail, why: fmt.Sprintf("step %s failed: %s", step.ID, st.Why)})
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pawl"
+	"pawl/internal/planfile"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 )
@@ -24,7 +25,7 @@ type world struct {
 
 func newWorld(t testing.TB, yaml string) *world {
 	t.Helper()
-	plan, err := pawl.ReadPlan("plan.yaml", []byte(yaml))
+	plan, err := planfile.Read("plan.yaml", []byte(yaml))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,10 +44,10 @@ func (w *world) say(payloads ...pawl.Payload) {
 			w.t.Fatal(err)
 		}
 		e.Seq, e.Time, e.Epoch = w.state.Seq+1, w.now, 1
-		before := w.state.Misfit
+		before := w.state.RejectedCount
 		w.state.Apply(e)
-		if w.state.Misfit > before {
-			w.t.Fatalf("%s does not fit: %+v", p.Event(), w.state.Misfits[len(w.state.Misfits)-1])
+		if w.state.RejectedCount > before {
+			w.t.Fatalf("%s does not fit: %+v", p.Event(), w.state.RejectedEvents[len(w.state.RejectedEvents)-1])
 		}
 	}
 }
@@ -57,9 +58,9 @@ func (w *world) begin(step pawl.StepID, item pawl.ItemID, index int) pawl.Attemp
 	ref := pawl.AttemptRef{Step: step, Item: item, Index: index, Attempt: 1, Token: pawl.Token(fmt.Sprintf("t%d", w.state.Seq))}
 	st := w.state.Steps[step]
 	if st != nil && item == "" {
-		ref.Attempt = st.Try.Attempt + 1
-	} else if st != nil && st.Items.Tries[index] != nil {
-		ref.Attempt = st.Items.Tries[index].Attempt + 1
+		ref.Attempt = st.Retries.Attempt + 1
+	} else if st != nil && st.Items.Retries[index] != nil {
+		ref.Attempt = st.Items.Retries[index].Attempt + 1
 	}
 	w.say(pawl.AttemptStarted{AttemptRef: ref})
 	return ref
@@ -437,7 +438,7 @@ func TestNextAlwaysEnds(t *testing.T) {
 			}
 			fmt.Fprintf(&yaml, "  - {id: s%d, run: ':', needs: [%s], retry: {attempts: 3}}\n", i, strings.Join(needs, ", "))
 		}
-		plan, err := pawl.ReadPlan("plan.yaml", []byte(yaml.String()))
+		plan, err := planfile.Read("plan.yaml", []byte(yaml.String()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -454,8 +455,8 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 		}
 		e.Seq, e.Time = state.Seq+1, now
 		state.Apply(e)
-		if state.Misfit > 0 {
-			t.Fatalf("%s does not fit: %v", p.Event(), state.Misfits)
+		if state.RejectedCount > 0 {
+			t.Fatalf("%s does not fit: %v", p.Event(), state.RejectedEvents)
 		}
 	}
 	say(pawl.RunCreated{Run: "r"})
@@ -478,7 +479,7 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 				}
 				attempt := 1
 				if st != nil {
-					attempt = st.Try.Attempt + 1
+					attempt = st.Retries.Attempt + 1
 				}
 				say(pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: a.step.ID, Attempt: attempt, Token: pawl.Token(fmt.Sprint(state.Seq))}})
 			case complete:
@@ -488,7 +489,7 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 			case wait:
 				now = a.until
 			case open: // it was lost too often: a person has it run again
-				if a.gate.Purpose != pawl.ForRepeat || state.Steps[a.step.ID].Try.Losses < resume.MaxLosses {
+				if a.gate.Purpose != pawl.ForRepeat || state.Steps[a.step.ID].Retries.LostInARow < resume.MaxLosses {
 					t.Fatalf("unexpected gate: %s", a.gate.Ask)
 				}
 				a.gate.ID = a.gate.Identify()
@@ -506,7 +507,7 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 			continue
 		}
 		one := live[rapid.IntRange(0, len(live)-1).Draw(t, "which")]
-		failures := state.Steps[one.Step].Try.Failures
+		failures := state.Steps[one.Step].Retries.Failures
 		switch rapid.IntRange(0, 3).Draw(t, "luck") {
 		case 0:
 			end := pawl.AttemptEnded{AttemptRef: one.AttemptRef, Outcome: pawl.Failed, Final: failures+1 >= 3, RetryAt: now.Add(time.Second)}

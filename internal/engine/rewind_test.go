@@ -8,6 +8,7 @@ import (
 
 	"pawl"
 	"pawl/internal/history"
+	"pawl/internal/planfile"
 	"pawl/internal/resume"
 )
 
@@ -28,7 +29,7 @@ func rewound(t *testing.T, to, since pawl.Seq, payloads ...pawl.Payload) *rewind
 
 // undoPlan has steps of every sort.
 func undoPlan(pawl.RunPlanned) (*pawl.Plan, error) {
-	return pawl.ReadPlan("plan.yaml", []byte(`name: p
+	return planfile.Read("plan.yaml", []byte(`name: p
 steps:
   - {id: a, run: x, undo: undo a}
   - {id: plain, run: x}

@@ -135,9 +135,9 @@ func (e *Engine) sayEnded(ctx context.Context, w runs.Work, ref pawl.AttemptRef,
 func (e *Engine) failures(w runs.Work) int {
 	st := e.state.Steps[w.Step.ID]
 	if w.Index < 0 {
-		return st.Try.Failures
+		return st.Retries.Failures
 	}
-	return st.Items.Tries[w.Index].Failures
+	return st.Items.Retries[w.Index].Failures
 }
 
 // askedGate returns the gate that an attempt waits for: the one that its result asks, or else one that is open, or that

@@ -109,7 +109,7 @@ func wholeForks(t *testing.T, p *project.Project, old pawl.RunID) int {
 		}
 		if s := r.State; run != old && s.Kind == pawl.PlanRun {
 			forks++
-			if s.Forked == nil || s.Forked.Run != old || s.Misfit > 0 || len(s.Live()) > 0 || s.Steps["one"].Status != pawl.Done || s.Steps["two"].Status != pawl.Pending {
+			if s.Forked == nil || s.Forked.Run != old || s.RejectedCount > 0 || len(s.Live()) > 0 || s.Steps["one"].Status != pawl.Done || s.Steps["two"].Status != pawl.Pending {
 				t.Errorf("%s: %+v", run, s)
 			}
 			for _, f := range journal.Check(p.RunDir(run)) {

@@ -10,6 +10,7 @@ import (
 	"pawl/internal/config"
 	"pawl/internal/journal"
 	"pawl/internal/outputs"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
@@ -32,7 +33,7 @@ func begun(t *testing.T) (*project.Project, pawl.RunID, pawl.CheckpointID) {
 	p, err := project.Init(root)
 	must(err)
 	plan := []byte("name: demo\nsteps:\n  - {id: one, run: 'true'}\n  - {id: two, run: 'true'}\n")
-	read, err := pawl.ReadPlan("plan.yaml", plan)
+	read, err := planfile.Read("plan.yaml", plan)
 	must(err)
 	run, err := runs.Create(ctx, p, runs.New{Kind: pawl.PlanRun, Plan: read, Data: plan})
 	must(err)
@@ -129,8 +130,8 @@ func TestForkDoesAgainWhatTheSnapshotMayLack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if finished := s.Steps["two"].Finished(); finished != (c.again == 0) || s.Misfit > 0 || !s.Steps["one"].Finished() {
-			t.Errorf("%s: two is finished: %v; %+v", name, finished, s.Misfits)
+		if finished := s.Steps["two"].Finished(); finished != (c.again == 0) || s.RejectedCount > 0 || !s.Steps["one"].Finished() {
+			t.Errorf("%s: two is finished: %v; %+v", name, finished, s.RejectedEvents)
 		}
 		if s.Updated.Before(s.Created) || time.Since(s.Created) > time.Minute {
 			t.Errorf("%s: made %s, changed %s", name, s.Created, s.Updated)

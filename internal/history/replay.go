@@ -12,6 +12,7 @@ import (
 	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/journal"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
@@ -57,7 +58,7 @@ func (h *replay) read(ctx context.Context, dir *journal.Dir) error {
 	default:
 		return runs.UsageError("pawl restore "+string(h.target.ID), "run %s belongs to the program that made it, and cannot be forked; its files can be restored", h.target.Run)
 	}
-	if len(h.state.Newer) > 0 {
+	if len(h.state.UnknownTypes) > 0 {
 		return fmt.Errorf("run %s: %w", h.target.Run, pawl.ErrNewer)
 	}
 	return nil
@@ -91,7 +92,7 @@ func (h *replay) open(folder string) error {
 	}
 	var err error
 	name := filepath.Base(h.state.Plan.File)
-	h.plan, err = pawl.ReadPlan(name, h.plans[name])
+	h.plan, err = planfile.Read(name, h.plans[name])
 	return err
 }
 
@@ -144,7 +145,7 @@ func (h *replay) misfits(events []pawl.Event) bool {
 		event.Seq = pawl.Seq(i + 1)
 		s.Apply(event)
 	}
-	return s.Misfit > h.state.Misfit || len(s.Live()) > 0
+	return s.RejectedCount > h.state.RejectedCount || len(s.Live()) > 0
 }
 
 // left says how a live attempt of the old run ends in the new one.

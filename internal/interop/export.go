@@ -50,7 +50,7 @@ func Export(ctx context.Context, p *project.Project, r *runs.Run, m Mirror, cfg 
 // madeFrom returns the files that a run was made of, if they still speak of its work, and of it alone; none for what is kept
 // in databases.
 func madeFrom(ctx context.Context, p *project.Project, s *pawl.State, codec format.Codec) (format.Files, error) {
-	if s.Imported != codec.System() {
+	if s.Import.System != codec.System() {
 		return nil, nil
 	}
 	dir := importDir(p, s)
@@ -64,9 +64,9 @@ func madeFrom(ctx context.Context, p *project.Project, s *pawl.State, codec form
 	if len(folder.files) == 0 {
 		return nil, fmt.Errorf("there are none in %s", dir)
 	}
-	reading, _ := folder.Read(s.ImportPlace)
+	reading, _ := folder.Read(s.Import.Place)
 	inTables := slices.ContainsFunc(folder.files, func(f format.File) bool { return f.Was != nil })
-	if inTables || len(folder.Places()) > 1 || !(Importing{Reading: reading, Path: s.ImportPath, Place: s.ImportPlace}).made(s) {
+	if inTables || len(folder.Places()) > 1 || !(Importing{Reading: reading, Path: s.Import.Path, Place: s.Import.Place}).made(s) {
 		return nil, nil
 	}
 	return readToWrite(s, dir, codec)
@@ -74,17 +74,17 @@ func madeFrom(ctx context.Context, p *project.Project, s *pawl.State, codec form
 
 // importDir returns the folder that a run was made of.
 func importDir(p *project.Project, s *pawl.State) string {
-	if filepath.IsLocal(s.ImportPath) {
-		return filepath.Join(p.Root, s.ImportPath)
+	if filepath.IsLocal(s.Import.Path) {
+		return filepath.Join(p.Root, s.Import.Path)
 	}
-	return s.ImportPath
+	return s.Import.Path
 }
 
 // asFound reports whether a run was made of a folder's files, nothing has happened in it since, and it holds for true what
 // they say. Where they were left in the middle of a step, and have no checkpoint of it, how to go on there is still to be
 // written.
 func asFound(ctx context.Context, p *project.Project, s *pawl.State, m Mirror) (bool, error) {
-	if s.Imported != m.Codec.System() || s.Seq != s.ImportSeq {
+	if s.Import.System != m.Codec.System() || s.Seq != s.Import.Seq {
 		return false, nil
 	}
 	folder, err := OpenForeign(ctx, p, m.Codec, m.Dir)
@@ -103,15 +103,15 @@ func asFound(ctx context.Context, p *project.Project, s *pawl.State, m Mirror) (
 			}
 		}
 	}
-	return Importing{Reading: reading, Path: s.ImportPath, Place: s.ImportPlace}.made(s), nil
+	return Importing{Reading: reading, Path: s.Import.Path, Place: s.Import.Place}.made(s), nil
 }
 
 // MadeAt returns at which of the folder's places the files are that a run was made of, and whether they are in it.
 func (f *ForeignFolder) MadeAt(p *project.Project, s *pawl.State) (place string, is bool) {
-	if s.Imported != f.codec.System() {
+	if s.Import.System != f.codec.System() {
 		return "", false
 	}
-	from := filepath.Join(importDir(p, s), filepath.FromSlash(s.ImportPlace))
+	from := filepath.Join(importDir(p, s), filepath.FromSlash(s.Import.Place))
 	for _, place := range append(f.Places(), "") {
 		if filepath.Join(f.dir, filepath.FromSlash(place)) == from {
 			return place, true

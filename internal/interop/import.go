@@ -16,6 +16,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/interop/format"
 	"pawl/internal/journal"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/random"
 	"pawl/internal/runs"
@@ -91,7 +92,7 @@ func MadeOf(ctx context.Context, p *project.Project, in Importing) (pawl.RunID, 
 }
 
 func (in Importing) made(s *pawl.State) bool {
-	return s.Imported == in.System && s.ImportedAs == in.ID && s.Name == format.PlanName(in.Reading) && overlap(path.Join(s.ImportPath, s.ImportPlace), path.Join(in.Path, in.Place))
+	return s.Import.System == in.System && s.Import.ID == in.ID && s.Name == format.PlanName(in.Reading) && overlap(path.Join(s.Import.Path, s.Import.Place), path.Join(in.Path, in.Place))
 }
 
 // overlap reports whether two places are one, or one lies in the other: .grid and the project that it is of.
@@ -150,7 +151,7 @@ func (m *importer) planFile() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	read, err := pawl.ReadPlan(plan.Name, data)
+	read, err := planfile.Read(plan.Name, data)
 	if err == nil {
 		m.plan = runs.OutlineOf(read)
 	}
@@ -184,8 +185,8 @@ func (m *importer) fittingPlan() (*pawl.Plan, []byte, error) {
 	for told := false; ; {
 		plan := format.PlanOf(reading, m.Agent)
 		m.check(plan)
-		data, err := pawl.WritePlan(plan)
-		if errs, is := errors.AsType[*pawl.PlanErrors](err); !is || !errs.TooLarge || fit < 2 {
+		data, err := planfile.Write(plan)
+		if errs, is := errors.AsType[*planfile.Errors](err); !is || !errs.TooLarge || fit < 2 {
 			if fit < all {
 				m.Phases = first(m.Phases, fit)
 				m.find(pawl.Warn, m.Path, "a plan cannot hold all of its %d steps: the first %d were taken; import again once they are done", all, m.Reading.Count())
@@ -272,10 +273,10 @@ func (m *importer) say(at time.Time, payload pawl.Payload) error {
 	if at.IsZero() || at.After(time.Now()) {
 		event.Time = time.Now().UTC()
 	}
-	misfits := m.state.Misfit
+	misfits := m.state.RejectedCount
 	m.state.Apply(event)
-	if m.state.Misfit > misfits {
-		m.find(pawl.Warn, "", "%s was left out: %s", payload.Event(), m.state.Misfits[len(m.state.Misfits)-1].Why)
+	if m.state.RejectedCount > misfits {
+		m.find(pawl.Warn, "", "%s was left out: %s", payload.Event(), m.state.RejectedEvents[len(m.state.RejectedEvents)-1].Why)
 		return nil
 	}
 	event.Time = event.Time.UTC()

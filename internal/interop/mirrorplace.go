@@ -24,10 +24,10 @@ func (c Codecs) MirrorOf(p *project.Project, s *pawl.State, named string) (*Mirr
 func (m *Mirror) Of(p *project.Project, s *pawl.State) (*Mirror, error) {
 	plural, several := m.Codec.(format.Plural)
 	from := importDir(p, s)
-	at := filepath.Join(from, filepath.FromSlash(s.ImportPlace))
-	ours := several && m.place == "" && s.Imported == m.Codec.System() && s.ImportPlace != ""
+	at := filepath.Join(from, filepath.FromSlash(s.Import.Place))
+	ours := several && m.place == "" && s.Import.System == m.Codec.System() && s.Import.Place != ""
 	if ours && slices.Contains([]string{from, at, filepath.Dir(at)}, filepath.Clean(m.Dir)) {
-		return &Mirror{Codec: plural.At(s.ImportPlace), Dir: from}, nil
+		return &Mirror{Codec: plural.At(s.Import.Place), Dir: from}, nil
 	}
 	return m.placed(p)
 }

@@ -28,7 +28,7 @@ type begunWork struct {
 // of returns what was begun of a step; nil where that is nothing, or nobody knows.
 func (b begunWork) of(ctx context.Context, id pawl.StepID) *format.Partial {
 	st := b.run.State.Steps[id]
-	if st == nil || st.Finished() || st.Attempts == 0 && st.Try.Live == nil {
+	if st == nil || st.Finished() || st.Attempts == 0 && st.Retries.Live == nil {
 		return nil
 	}
 	p := &format.Partial{Staged: isStaged(ctx, b.project.Root)}
@@ -99,7 +99,7 @@ func (b begunWork) around(st *pawl.StepState) (base, cut *snapshot.Record, err e
 	for i := range records {
 		switch r := &records[i]; {
 		case r.Run != b.run.State.Run:
-		case st.Try.Live == nil && st.Try.Last != nil && r.Kind == pawl.CheckpointEmergency && r.Token == st.Try.Last.Token:
+		case st.Retries.Live == nil && st.Retries.Last != nil && r.Kind == pawl.CheckpointEmergency && r.Token == st.Retries.Last.Token:
 			cut = r
 		case r.Kind != pawl.CheckpointEmergency && r.Kind != pawl.CheckpointBeforeRestore && !r.Ended.After(st.Started):
 			base = r

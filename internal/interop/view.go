@@ -64,7 +64,7 @@ func itemsOf(r *runs.Run, id pawl.StepID) []format.Item {
 				item.Status = pawl.ItemFailed
 			} else if st.Items.Done.At(i) > 0 {
 				item.Status = pawl.ItemIsDone
-			} else if t := st.Items.Tries[i]; t != nil && t.Live != nil {
+			} else if t := st.Items.Retries[i]; t != nil && t.Live != nil {
 				item.Status = pawl.ItemRunning
 			}
 			items = append(items, item)

@@ -18,7 +18,7 @@ func stray(p *project.Project, r *runs.Run) (ref pawl.AttemptRef, ok bool, err e
 		if step.Foreach == nil {
 			ref := pawl.AttemptRef{Step: step.ID, Attempt: 1}
 			if st != nil {
-				ref.Attempt = st.Try.Attempt + 1
+				ref.Attempt = st.Retries.Attempt + 1
 			}
 			if wasTold(p, r.State.Run, ref) {
 				return ref, true, nil
@@ -46,7 +46,7 @@ func strayItem(p *project.Project, r *runs.Run, step pawl.StepID, st *pawl.StepS
 		if n, listed := known[ref.Item]; listed {
 			ref.Attempt = n + 1
 		} else if st != nil {
-			ref.Attempt = st.Floor + 1
+			ref.Attempt = st.BaseAttempt + 1
 		}
 		if ref.Attempt > 0 && wasTold(p, r.State.Run, ref) {
 			return ref, true, nil
@@ -67,8 +67,8 @@ func knownItems(r *runs.Run, st *pawl.StepState) (map[pawl.ItemID]int, error) {
 	}
 	known := make(map[pawl.ItemID]int, len(values))
 	for index, value := range values {
-		n := st.Floor
-		if t := st.Items.Tries[index]; t != nil {
+		n := st.BaseAttempt
+		if t := st.Items.Retries[index]; t != nil {
 			n = max(n, t.Attempt)
 		}
 		if st.Items.Done.At(index) != 0 {

@@ -8,6 +8,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -61,7 +62,7 @@ func (r *Recovery) findPlan(run pawl.RunID, state *pawl.State, named string) (fo
 	if err != nil {
 		return foundPlan{}, err
 	}
-	plan, err := pawl.ReadPlan(file, data)
+	plan, err := planfile.Read(file, data)
 	if err != nil {
 		return foundPlan{}, err
 	}
@@ -86,7 +87,7 @@ func (r *Recovery) planBeside(run pawl.RunID, before pawl.RunPlanned) (foundPlan
 		if err != nil {
 			continue
 		}
-		plan, err := pawl.ReadPlan(path, data)
+		plan, err := planfile.Read(path, data)
 		if err != nil {
 			continue // half a plan is none
 		}
@@ -167,7 +168,7 @@ func (r *Recovery) usersPlan(run pawl.RunID, before pawl.RunPlanned, named strin
 		if err != nil {
 			continue
 		}
-		plan, err := pawl.ReadPlan(path, data)
+		plan, err := planfile.Read(path, data)
 		if err == nil && (run == "" || strings.HasPrefix(string(run), pawl.SlugOf(plan.Name)+"-"+runs.RunStamp(run))) {
 			found = append(found, path)
 		}

@@ -165,7 +165,7 @@ func newRebuilder(e Evidence, trust Confidence, now time.Time) *rebuilder {
 		r.state.Apply(event)
 		r.remember(event)
 	}
-	r.before = r.state.Misfit
+	r.before = r.state.RejectedCount
 	if e.Plan != nil {
 		r.order = e.Plan.Order()
 	}
@@ -430,9 +430,9 @@ func (p Proposal) Misfits(journal []pawl.Event) int {
 	for _, event := range journal {
 		s.Apply(event)
 	}
-	before := s.Misfit
+	before := s.RejectedCount
 	for _, event := range p.Events {
 		s.Apply(event)
 	}
-	return s.Misfit - before
+	return s.RejectedCount - before
 }

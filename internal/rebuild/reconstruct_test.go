@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pawl"
+	"pawl/internal/planfile"
 	"pawl/internal/rebuild"
 )
 
@@ -32,7 +33,7 @@ phases:
 
 func readPlan(t testing.TB) *pawl.Plan {
 	t.Helper()
-	plan, err := pawl.ReadPlan("plan.yaml", []byte(planText))
+	plan, err := planfile.Read("plan.yaml", []byte(planText))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +279,7 @@ func TestHearsay(t *testing.T) {
 			}
 			doubted := partOf(t, p, "once").Status == rebuild.PartInDoubt
 			st := p.State.Steps["once"]
-			if asked := st != nil && st.Try.Last != nil && st.Try.Last.Outcome == pawl.Lost; asked != doubted {
+			if asked := st != nil && st.Retries.Last != nil && st.Retries.Last.Outcome == pawl.Lost; asked != doubted {
 				t.Errorf("what must not be repeated and may have been done counts as lost: %v, want %v", asked, doubted)
 			}
 		})
@@ -313,7 +314,7 @@ func TestJournalKept(t *testing.T) {
 	*later.Exit.Exit = 1
 	u.Records = []rebuild.Record{later}
 	p = reconstruct(t, left, rebuild.Certain)
-	if st := p.State.Steps["one"]; st.Finished() || st.Try.Live == nil || st.Try.Live.Attempt != 2 {
+	if st := p.State.Steps["one"]; st.Finished() || st.Retries.Live == nil || st.Retries.Live.Attempt != 2 {
 		t.Errorf("a later attempt left its records: %+v", st)
 	}
 }
@@ -430,7 +431,7 @@ func draw(rt *rapid.T, e *rebuild.Evidence, u *rebuild.Unit) {
 func drawState(rt *rapid.T) *rebuild.StateView {
 	v := &rebuild.StateView{Seq: pawl.Seq(rapid.IntRange(0, 60).Draw(rt, "seq")), Steps: map[pawl.StepID]rebuild.StepRow{}}
 	for _, id := range []pawl.StepID{"one", "once", "look", "each", "last"} {
-		status := rapid.SampledFrom([]pawl.StepStatus{pawl.Pending, pawl.Running, pawl.Done, pawl.GaveUp, pawl.Skipped, pawl.AwaitsGate}).Draw(rt, "row")
+		status := rapid.SampledFrom([]pawl.StepStatus{pawl.Pending, pawl.Running, pawl.Done, pawl.FailedForGood, pawl.Skipped, pawl.AwaitsGate}).Draw(rt, "row")
 		v.Steps[id] = rebuild.StepRow{Status: status, Attempts: rapid.IntRange(0, 3).Draw(rt, "tries")}
 	}
 	return v

@@ -130,12 +130,12 @@ func (r *rebuilder) lastAttempt(u Unit) int {
 	switch {
 	case st == nil:
 	case u.Index < 0:
-		return st.Try.Attempt
+		return st.Retries.Attempt
 	case st.Items != nil:
-		if t := st.Items.Tries[u.Index]; t != nil {
-			return max(t.Attempt, st.Floor)
+		if t := st.Items.Retries[u.Index]; t != nil {
+			return max(t.Attempt, st.BaseAttempt)
 		}
-		return st.Floor
+		return st.BaseAttempt
 	}
 	return 0
 }
@@ -191,7 +191,7 @@ func (r *rebuilder) reopenedBy(u Unit, attempt int) string {
 		return ""
 	}
 	switch row.Status {
-	case pawl.Pending, pawl.AwaitsGate, pawl.GaveUp:
+	case pawl.Pending, pawl.AwaitsGate, pawl.FailedForGood:
 		return fmt.Sprintf("STATE.md says that the step is %s after %d attempts", row.Status, row.Attempts)
 	case pawl.Running:
 		if row.Attempts > max(attempt, 0) && attempt >= 0 || attempt < 0 {

@@ -65,7 +65,7 @@ func Examine(ctx context.Context, p *project.Project, r *runs.Run, change *PlanD
 func gatherFacts(ctx context.Context, p *project.Project, r *runs.Run, change *PlanDiff, cfg config.Snapshots) (recovery.Facts, error) {
 	s := r.State
 	f := recovery.Facts{
-		Now: time.Now().UTC(), Run: s.Run, Last: s.LastActive(), Events: int(s.Seq), Misfits: s.Misfits,
+		Now: time.Now().UTC(), Run: s.Run, Last: s.LastActive(), Events: int(s.Seq), Misfits: s.RejectedEvents,
 		Gates: len(s.OpenGates()), Blocked: len(s.OpenBlockers()), Saved: s.LastGood, Plan: planFact(change),
 	}
 	if holder, alive := p.EngineHolder(); alive {
@@ -144,11 +144,11 @@ func Probe(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.AttemptS
 		if values, err := runs.ListedValues(r.Log, st.Items); err == nil && live.Index < len(values) {
 			w.Index, w.Value = live.Index, values[live.Index]
 		}
-		if t := st.Items.Tries[live.Index]; t != nil {
-			ev.Failures, ev.Losses = t.Failures, t.Losses
+		if t := st.Items.Retries[live.Index]; t != nil {
+			ev.Failures, ev.Losses = t.Failures, t.LostInARow
 		}
 	} else if st != nil {
-		ev.Failures, ev.Losses = st.Try.Failures, st.Try.Losses
+		ev.Failures, ev.Losses = st.Retries.Failures, st.Retries.LostInARow
 	}
 	w.Vars = runs.PathVars(r.State.Origin(), w)
 	declared := w.Paths(step.Outputs)

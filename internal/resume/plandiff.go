@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pawl"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -61,7 +62,7 @@ func DiffPlan(p *project.Project, r *runs.Run) (*PlanDiff, error) {
 	}
 	c := &PlanDiff{plan: r.Plan, From: path, More: map[pawl.StepID][]string{}, At: map[pawl.StepID]int{}}
 	if data != nil && runs.HashOf(data) != r.State.Plan.SHA256 {
-		plan, err := pawl.ReadPlan(path, data)
+		plan, err := planfile.Read(path, data)
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +95,7 @@ func (c *PlanDiff) compare(p *project.Project, r *runs.Run) error {
 
 func (c *PlanDiff) step(look *looker, step *pawl.Step, st *pawl.StepState) error {
 	switch {
-	case st.Status == pawl.GaveUp:
+	case st.Status == pawl.FailedForGood:
 		old := look.run.Plan.Step(step.ID)
 		if old == nil || pawl.DefinitionOf(look.run.Plan, old, "") != pawl.DefinitionOf(c.plan, step, "") || pawl.AcceptOf(old) != pawl.AcceptOf(step) {
 			c.Anew = append(c.Anew, step.ID)

@@ -87,11 +87,11 @@ func (v *verifier) state() {
 	if v.run.LostPlan != nil {
 		v.add(pawl.Warn, string(s.Run), "the copy of its plan is damaged or gone; the next resume makes it anew from %s, which has the same hash", s.Plan.Source)
 	}
-	for _, m := range s.Misfits {
+	for _, m := range s.RejectedEvents {
 		v.add(pawl.Warn, fmt.Sprintf("%s, event %d", s.Run, m.Seq), "it did not fit: %s", m.Why)
 	}
-	if len(s.Newer) > 0 {
-		v.add(pawl.Warn, string(s.Run), "a newer pawl wrote events of types %v; this one only reads on", s.Newer)
+	if len(s.UnknownTypes) > 0 {
+		v.add(pawl.Warn, string(s.Run), "a newer pawl wrote events of types %v; this one only reads on", s.UnknownTypes)
 	}
 }
 

@@ -72,7 +72,7 @@ const actsPerCache = 64
 
 // fitted says why one of the events after a number, up to another, did not fit when it came: somebody was quicker.
 func (r *Run) fitted(after, last pawl.Seq) error {
-	for _, m := range r.State.Misfits {
+	for _, m := range r.State.RejectedEvents {
 		if m.Seq > after && m.Seq <= last {
 			return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("it came too late: %s", m.Why), Hint: "pawl status"}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 )
 
@@ -35,7 +36,7 @@ func (r *Run) readPlan(home, source string) error {
 		return err
 	}
 	r.LostPlan = data
-	r.Plan, err = pawl.ReadPlan(source, data)
+	r.Plan, err = planfile.Read(source, data)
 	return err
 }
 
@@ -59,7 +60,7 @@ func PlanOf(home string, state *pawl.State) (*pawl.Plan, error) {
 		}
 		return nil, damaged("%s is not the plan that the journal names (sha256 %.12s, recorded %.12s)", path, sum, state.Plan.SHA256)
 	}
-	return pawl.ReadPlan(path, data)
+	return planfile.Read(path, data)
 }
 
 // MendPlan writes the copy of the plan anew where it was lost. What lies there instead is set aside.

@@ -123,17 +123,17 @@ func Leftovers(p *project.Project, run pawl.RunID, s *pawl.State) ([]string, err
 // doubtful returns the attempts that are live as far as the state says, and those that were lost and not made up for.
 func doubtful(s *pawl.State) []pawl.AttemptRef {
 	found := RefsOf(s.Live())
-	lost := func(t *pawl.Try) {
+	lost := func(t *pawl.Retries) {
 		if t.Last != nil && t.Last.Outcome == pawl.Lost {
 			found = append(found, t.Last.AttemptRef)
 		}
 	}
 	for _, st := range s.Steps {
-		lost(&st.Try)
+		lost(&st.Retries)
 		if st.Items == nil {
 			continue
 		}
-		for _, t := range st.Items.Tries {
+		for _, t := range st.Items.Retries {
 			lost(t)
 		}
 	}
@@ -182,7 +182,7 @@ func ObserveProcesses(p *project.Project, found []Process) {
 // looked at.
 func left(dir string, table []process.Stat) ([]Process, error) {
 	status, err := supervise.Probe(dir)
-	if err != nil || status.Exit != nil && len(status.Exit.Left) == 0 {
+	if err != nil || status.Exit != nil && len(status.Exit.Unkilled) == 0 {
 		return nil, err
 	}
 	survivors, err := supervise.Survivors(dir, table)

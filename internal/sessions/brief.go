@@ -132,7 +132,7 @@ func (g *briefer) memories() {
 func (g *briefer) validate(ctx context.Context) {
 	s := g.run.State
 	f := recovery.Facts{
-		Now: g.facts.Now, Run: s.Run, Last: s.Updated, Events: int(s.Seq), Misfits: s.Misfits, Saved: s.LastGood,
+		Now: g.facts.Now, Run: s.Run, Last: s.Updated, Events: int(s.Seq), Misfits: s.RejectedEvents, Saved: s.LastGood,
 		Commits: resume.CommitClaims(ctx, g.project, s), Disk: resume.DiskFact(g.project.Root),
 	}
 	var record *snapshot.Record
@@ -143,8 +143,8 @@ func (g *briefer) validate(ctx context.Context) {
 			g.facts.Findings = append(g.facts.Findings, found)
 		}
 	}
-	if len(s.Newer) > 0 {
-		g.warn("", "", "a newer pawl wrote events that this one does not know: %v", s.Newer)
+	if len(s.UnknownTypes) > 0 {
+		g.warn("", "", "a newer pawl wrote events that this one does not know: %v", s.UnknownTypes)
 	}
 }
 

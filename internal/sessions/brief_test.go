@@ -15,6 +15,7 @@ import (
 	"pawl/internal/history"
 	"pawl/internal/journal"
 	"pawl/internal/outputs"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/supervise"
@@ -35,7 +36,7 @@ func newTold(t *testing.T, plan string) *told {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := pawl.ReadPlan("plan.yaml", []byte(plan))
+	read, err := planfile.Read("plan.yaml", []byte(plan))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +111,8 @@ func (w *told) facts(b Briefing) brief.Facts {
 	if err := errors.Join(g.gather(w.Context()), r.Log.Close()); err != nil {
 		w.Fatal(err)
 	}
-	if r.State.Misfit > 0 {
-		w.Fatalf("the story does not fit: %+v", r.State.Misfits)
+	if r.State.RejectedCount > 0 {
+		w.Fatalf("the story does not fit: %+v", r.State.RejectedEvents)
 	}
 	return g.facts
 }

@@ -169,10 +169,10 @@ func (g *briefer) killed() {
 }
 
 // triesOf returns the tries of a step and of its items.
-func triesOf(st *pawl.StepState) []*pawl.Try {
-	tries := []*pawl.Try{&st.Try}
+func triesOf(st *pawl.StepState) []*pawl.Retries {
+	tries := []*pawl.Retries{&st.Retries}
 	if st.Items != nil {
-		for _, t := range st.Items.Tries {
+		for _, t := range st.Items.Retries {
 			tries = append(tries, t)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"pawl/internal/config"
 	"pawl/internal/history"
 	"pawl/internal/journal"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/sessions"
@@ -77,7 +78,7 @@ func (b *bench) briefedRun(events int) (*project.Project, pawl.RunID, error) {
 		fmt.Fprintf(&text, "  - {id: step-%d, run: \":\", outputs: [out/step-%d.txt]}\n", i, i)
 	}
 	text.WriteString("  - {id: list, run: \":\", foreach: {lines: list.txt}, outputs: [items/$PAWL_ITEM.txt]}\n  - {id: last, run: \":\"}\n")
-	plan, err := pawl.ReadPlan("plan.yaml", []byte(text.String()))
+	plan, err := planfile.Read("plan.yaml", []byte(text.String()))
 	if err != nil {
 		return nil, "", err
 	}
@@ -116,8 +117,8 @@ func (b *bench) append(log *journal.Log, said []pawl.Payload) error {
 	if err != nil {
 		return err
 	}
-	if state.Misfit > 0 {
-		return fmt.Errorf("%d misfits: %+v", state.Misfit, state.Misfits)
+	if state.RejectedCount > 0 {
+		return fmt.Errorf("%d misfits: %+v", state.RejectedCount, state.RejectedEvents)
 	}
 	return log.SaveState(state)
 }

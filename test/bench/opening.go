@@ -14,6 +14,7 @@ import (
 	"pawl"
 	"pawl/internal/engine"
 	"pawl/internal/journal"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -136,7 +137,7 @@ func (b *bench) bigRun(name string) (*project.Project, pawl.RunID, error) {
 		return nil, "", err
 	}
 	data := bigPlan()
-	plan, err := pawl.ReadPlan("plan.yaml", data)
+	plan, err := planfile.Read("plan.yaml", data)
 	if err != nil {
 		return nil, "", err
 	}
@@ -236,8 +237,8 @@ func (b *bench) fill(log *journal.Log, said []pawl.Payload) error {
 	if err != nil {
 		return err
 	}
-	if state.Misfit > 0 || state.Seq < openEvents-1 || state.Seq > openEvents {
-		return fmt.Errorf("the run has %d events and %d misfits: %+v", state.Seq, state.Misfit, state.Misfits)
+	if state.RejectedCount > 0 || state.Seq < openEvents-1 || state.Seq > openEvents {
+		return fmt.Errorf("the run has %d events and %d misfits: %+v", state.Seq, state.RejectedCount, state.RejectedEvents)
 	}
 	return log.SaveState(state)
 }

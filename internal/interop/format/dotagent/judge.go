@@ -166,7 +166,7 @@ func (r *reader) one(p phase, id pawl.StepID, since time.Time, past string) bool
 	case c == nil || c.output != name:
 		if report, fits := r.usable(name, since, past); fits {
 			if why := says(report); why != "" {
-				s.Status, s.Why = pawl.GaveUp, name+" says "+why
+				s.Status, s.Why = pawl.FailedForGood, name+" says "+why
 				r.warn(report.where(), "%s is there, and says %s: it is to be done again", name, why)
 			} else {
 				finish(&s, nil, "", name)

@@ -129,7 +129,7 @@ func (m *mirror) changed() []format.File {
 
 // id returns the workflow's id: that of a workflow that was imported, else the run's.
 func (m *mirror) id() string {
-	if m.State.Imported == System {
+	if m.State.Import.System == System {
 		return nameOf(m.State.Name)
 	}
 	return string(m.State.Run)
@@ -140,7 +140,7 @@ func (m *mirror) mine() bool {
 	if m.file(phasePath) != nil {
 		return m.names(phasePath)
 	}
-	return m.file(executionPath) == nil || m.names(executionPath) || m.State.Imported == System
+	return m.file(executionPath) == nil || m.names(executionPath) || m.State.Import.System == System
 }
 
 // names reports whether a file says that it is of this workflow.

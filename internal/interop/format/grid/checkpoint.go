@@ -175,7 +175,7 @@ func (r *reader) checkpointStatus(b *block, c record, p *checkpointRead) {
 		r.warn(c.file, 0, "block "+b.id+" has a summary since; this checkpoint is an old one", "archive it")
 		return
 	case p.native == failureType:
-		b.Status = pawl.GaveUp
+		b.Status = pawl.FailedForGood
 		b.Why = cmp.Or(c.text("error"), c.text("checkpoint_details", "error"), c.text("checkpoint_details", "reason"), "it failed")
 	case p.native == sessionDeath || p.answer != "":
 		b.Status, b.Why = pawl.Running, "its session died"

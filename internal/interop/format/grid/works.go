@@ -122,7 +122,7 @@ func (k *work) skipped() bool { return k.state != nil && k.state.Status == pawl.
 // found reports whether a block was complete when the run was made of the files that are written now: what is known of it
 // stands there.
 func (w *writer) found(k *work) bool {
-	return w.State.Imported == "grid" && w.file("STATE.md") != nil && k.done() && strings.HasPrefix(k.state.Adopted, "imported")
+	return w.State.Import.System == "grid" && w.file("STATE.md") != nil && k.done() && strings.HasPrefix(k.state.Adopted, "imported")
 }
 
 // begun reports whether a block was worked on and is not finished.

@@ -100,7 +100,7 @@ func newWriter(files format.Files, at string, v format.View) *writer {
 		w.Plan = &pawl.Plan{}
 	}
 	w.number()
-	if v.State.Imported == "grid" {
+	if v.State.Import.System == "grid" {
 		w.plannedWaves(files)
 		w.lived = lastUpdated(files, w.place, v.State.Created)
 	}

@@ -15,7 +15,7 @@ const worker = "pawl"
 
 // sayQueues brings the queues up to date that are there of the run, and of the one that it was made of.
 func (m *mirror) sayQueues() {
-	for _, run := range slices.Compact([]string{m.run, m.State.ImportedAs}) {
+	for _, run := range slices.Compact([]string{m.run, m.State.Import.ID}) {
 		if run == "" {
 			continue
 		}
@@ -108,11 +108,11 @@ func (m *mirror) jobStatus(j Job, id pawl.StepID) string {
 		return "DONE"
 	case j.Status == "DONE":
 		return ""
-	case st.Status == pawl.GaveUp, named && item.Status == pawl.ItemFailed:
+	case st.Status == pawl.FailedForGood, named && item.Status == pawl.ItemFailed:
 		return "FAILED"
 	case j.Status == "CLAIMED" && !ours:
 		return ""
-	case st.Try.Live != nil && m.Status == pawl.StatusActive:
+	case st.Retries.Live != nil && m.Status == pawl.StatusActive:
 		return "CLAIMED"
 	case ours:
 		return "PENDING"

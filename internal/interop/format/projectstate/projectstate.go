@@ -81,8 +81,8 @@ func (c codec) projectOf(run *pawl.State) string {
 	switch {
 	case c.project != "":
 		return c.project
-	case run.Imported == System && run.ImportedAs != "":
-		return run.ImportedAs
+	case run.Import.System == System && run.Import.ID != "":
+		return run.Import.ID
 	}
 	return run.Project
 }

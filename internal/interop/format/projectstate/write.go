@@ -112,7 +112,7 @@ func (w *writer) refuses() []pawl.Finding {
 	for _, s := range look {
 		found = append(found, s.doubtful()...)
 	}
-	if gone := w.entry == nil && w.State.Imported == System && w.State.ImportedAs == w.project; gone && len(found) == 0 && len(w.others) > 0 {
+	if gone := w.entry == nil && w.State.Import.System == System && w.State.Import.ID == w.project; gone && len(found) == 0 && len(w.others) > 0 {
 		found = append(found, pawl.Finding{Level: pawl.Bad, Where: w.others[0].Path, Hint: "bring back a whole copy of it",
 			What: "project " + w.project + ", which the run was made of, is not in it any more"})
 	}

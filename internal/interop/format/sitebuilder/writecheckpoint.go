@@ -68,7 +68,7 @@ func (w *writer) standing(k *work, open []pawl.Blocker) word {
 	switch st := k.state; {
 	case st.Status == pawl.Done:
 		return complete
-	case st.Status == pawl.GaveUp, st.Status == pawl.Skipped, st.Status == pawl.AwaitsGate, len(open) > 0 && len(w.live(k)) == 0:
+	case st.Status == pawl.FailedForGood, st.Status == pawl.Skipped, st.Status == pawl.AwaitsGate, len(open) > 0 && len(w.live(k)) == 0:
 		return blocked
 	}
 	return inProgress
@@ -225,7 +225,7 @@ func (w *writer) leftBehind(k *work) format.Partial {
 // criteria says which criteria are met that checks of the step stand for: those whose check passed, and by what that is
 // known. What an agent says of itself stays, and so does what nobody checked.
 func (w *writer) criteria(e *editor, k *work) {
-	last := k.state.Try.Last
+	last := k.state.Retries.Last
 	ended := k.word == complete || k.state.Status == pawl.AwaitsReview
 	proven := ended && k.state.Accept != "" && k.state.Accept == pawl.AcceptOf(k.Step)
 	if !proven && e.root.Get("acceptance_evidence") != nil {
@@ -315,10 +315,10 @@ func (w *writer) goOn(e *editor, k *work, open []pawl.Blocker) string {
 	for _, b := range open {
 		parts = append(parts, "clear what blocks it ("+oneLine(b.Text)+")")
 	}
-	if last := k.state.Try.Last; last != nil && last.Why != "" && len(open) == 0 {
+	if last := k.state.Retries.Last; last != nil && last.Why != "" && len(open) == 0 {
 		parts = append(parts, "attempt "+strconv.Itoa(last.Attempt)+" ended: "+oneLine(last.Why))
 	}
-	if last := k.state.Try.Last; last != nil && len(last.Unmet) > 0 {
+	if last := k.state.Retries.Last; last != nil && len(last.Unmet) > 0 {
 		parts = append(parts, "not met: "+strings.Join(last.Unmet, ", "))
 	}
 	next := "go on with the task"
