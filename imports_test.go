@@ -88,7 +88,6 @@ var roomOf = map[string]string{
 // owners are the packages that may use a foreign library: one each, but for YAML, which the first writes, the second reads
 // strictly, and the third changes in place. Libraries that are missing are for tests only.
 var owners = map[string]string{
-	"github.com/anthropics/anthropic-sdk-go": "pawl/internal/evaluator",
 	"github.com/aymanbagabas/go-udiff":       "pawl/internal/snapshot",
 	"github.com/fsnotify/fsnotify":           "pawl/internal/journal",
 	"github.com/google/jsonschema-go":        "pawl/internal/schema",
