@@ -64,6 +64,7 @@ var roomOf = map[string]string{
 	"pawl/internal/strict":                       "ground",
 	"pawl/internal/supervise":                    "tools",
 	"pawl/internal/supervise/process":            "tools",
+	"pawl/internal/version":                      "tools",
 	"pawl/internal/view":                         "tools",
 	"pawl/internal/watchdog":                     "tools",
 	"pawl/internal/evaluator":                    "adapters",

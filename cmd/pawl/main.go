@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -29,6 +28,7 @@ import (
 	"pawl/internal/hook"
 	"pawl/internal/mcp"
 	"pawl/internal/supervise"
+	"pawl/internal/version"
 )
 
 func main() { os.Exit(run(os.Args)) }
@@ -57,7 +57,7 @@ func run(args []string) int {
 		}
 	}
 	streams := cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	return cli.Report(os.Stderr, cli.Run(context.Background(), args[1:], streams, version(), parts()))
+	return cli.Report(os.Stderr, cli.Run(context.Background(), args[1:], streams, version.Read().Short(), parts()))
 }
 
 // parts are the adapters.
@@ -89,7 +89,7 @@ func runAgent() int {
 func briefFor(ctx context.Context, reader pawl.AgentName) (string, error) {
 	var text bytes.Buffer
 	streams := cli.IO{In: strings.NewReader(""), Out: &text, Err: os.Stderr}
-	err := cli.Run(ctx, []string{"-C", os.Getenv("PAWL_PROJECT"), "brief", "--for", string(reader)}, streams, version(), parts())
+	err := cli.Run(ctx, []string{"-C", os.Getenv("PAWL_PROJECT"), "brief", "--for", string(reader)}, streams, version.Read().Short(), parts())
 	return text.String(), err
 }
 
@@ -101,7 +101,7 @@ func hooked(args []string) (done bool, code int) {
 	case len(args) < 2 || strings.HasPrefix(args[1], "-"):
 		return false, 0
 	case args[0] == hook.Verb:
-		hook.Run(ctx, args[1], os.Stdin, os.Stdout, hook.Config{Environ: os.Environ(), Version: version()})
+		hook.Run(ctx, args[1], os.Stdin, os.Stdout, hook.Config{Environ: os.Environ(), Version: version.Read().Short()})
 	default:
 		hook.Keep(ctx, args[1])
 	}
@@ -140,18 +140,4 @@ func serve(ctx context.Context, how cli.Serving) error {
 		return s.Stdio(ctx, how.In, how.Out)
 	}
 	return s.Listen(ctx, mcp.HTTP{Address: how.Address, TokenFile: how.TokenFile, NoToken: how.NoToken})
-}
-
-// version is what the build says of itself.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return info.Main.Version + " " + s.Value
-		}
-	}
-	return info.Main.Version
 }

@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/version"
 )
 
 // Examine says of each agent that is attached here, or seems to be, whether its hooks will run. Nothing is changed.
@@ -147,7 +147,7 @@ func (e *examination) isUs(info fs.FileInfo) bool {
 
 // compared says how another pawl differs from this one, as far as the programs say when they were made.
 func compared(path string) string {
-	other, err := buildinfo.ReadFile(path)
+	other, err := version.ReadFile(path)
 	us, ok := debug.ReadBuildInfo()
 	if err != nil || !ok || other.Main.Path != us.Main.Path {
 		return "another program"
