@@ -11,7 +11,7 @@ STATICCHECK_VERSION := v0.8.2
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build test check cross torture torture-short bench bench-short agents agents-short fuzz-short mcp-conformance tools clean
+.PHONY: build test check cross torture torture-short bench bench-short notice agents agents-short fuzz-short mcp-conformance tools clean
 
 build: ## the binary, bin/pawl
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/pawl ./cmd/pawl
@@ -52,6 +52,9 @@ bench: ## speed as ratios against yardsticks in the same run; restic, one of the
 
 bench-short:
 	$(GO) run ./bench -short
+
+notice: ## writes NOTICE, the licenses of all linked modules; a test fails where it is out of date
+	$(GO) run ./test/notice > NOTICE.new && mv NOTICE.new NOTICE
 
 agents: ## real coding agents, fetched from npm, against a model of our own, without any network (PAWL_REAL_AGENTS=claude adds another)
 	$(GO) run ./clients

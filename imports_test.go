@@ -82,6 +82,7 @@ var roomOf = map[string]string{
 	"pawl/internal/agents/headless/headlesstest": "tests",
 	"pawl/internal/foreign/foreigntest":          "tests",
 	"pawl/internal/journal/journaltest":          "tests",
+	"pawl/test/notice":                           "tests",
 	"pawl/torture":                               "tests",
 	"pawl/torture/scripted":                      "tests",
 }
