@@ -3,8 +3,10 @@ GO ?= go
 BIN := $(CURDIR)/bin
 export PATH := $(BIN):$(PATH)
 
-# Binaries carry no symbol table and no debug information: a third less. A release adds VERSION=v1.2.3.
-LDFLAGS := -s -w $(if $(VERSION),-X pawl/internal/version.release=$(VERSION))
+# Binaries carry no symbol table and no debug information: a third less. A release adds VERSION=v1.2.3. The stamp says that
+# pawl and pawl-hook were built from the same sources.
+STAMP = $(shell { git rev-parse HEAD && git diff HEAD && git ls-files -oz --exclude-standard | xargs -0 cat /dev/null; } 2>/dev/null | git hash-object --stdin)
+LDFLAGS = -s -w -X pawl/internal/version.stamp=pawl-sources:$(STAMP) $(if $(VERSION),-X pawl/internal/version.release=$(VERSION))
 
 STATICCHECK_VERSION := v0.8.2
 
@@ -13,8 +15,8 @@ RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
 .PHONY: build test check cross torture torture-short bench bench-short notice agents agents-short fuzz-short mcp-conformance tools clean
 
-build: ## the binary, bin/pawl
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/pawl ./cmd/pawl
+build: ## the binaries, bin/pawl and bin/pawl-hook
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
 
 test: tools check ## everything that must pass before a change lands
 	$(GO) test -tags faults ./internal/... ./durable/...

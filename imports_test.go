@@ -23,7 +23,8 @@ var rooms = map[string][]string{
 	"engine":   {"words", "tools"},
 	"skins":    {"words", "tools", "engine"},
 	"durable":  {"words", "pawl/internal/journal", "pawl/internal/project", "pawl/internal/random"},
-	"main":     {"words", "tools", "adapters", "engine", "skins", "durable"},
+	"start":    {"words", "tools", "skins"},
+	"main":     {"words", "tools", "adapters", "engine", "skins", "durable", "start"},
 	"tests":    {"words", "tools", "adapters", "engine", "skins", "durable", "tests"},
 }
 
@@ -75,6 +76,8 @@ var roomOf = map[string]string{
 	"pawl/internal/hook":                         "skins",
 	"pawl/internal/mcp":                          "skins",
 	"pawl/durable":                               "durable",
+	"pawl/internal/faststart":                    "start",
+	"pawl/cmd/pawl-hook":                         "main",
 	"pawl/cmd/pawl":                              "main",
 	"pawl/bench":                                 "tests",
 	"pawl/clients":                               "tests",
