@@ -6,44 +6,36 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
-// programs is a folder with pawl and pawl-hook of the same build, and below it "other" with two of different builds.
-var programs string
-
-func TestMain(m *testing.M) {
-	code, err := testMain(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	os.Exit(code)
-}
-
-func testMain(m *testing.M) (code int, err error) {
-	if programs, err = os.MkdirTemp("", "pawl-fast-"); err != nil {
-		return 1, err
-	}
-	defer os.RemoveAll(programs)
+// hookPrograms makes a folder with pawl and pawl-hook of the same build, and below it "other" with two of different builds.
+var hookPrograms = sync.OnceValues(func() (string, error) {
+	folder := filepath.Join(filepath.Dir(binary), "fast") // testMain removes it
 	for path, stamp := range map[string]string{"pawl": "1", "pawl-hook": "1", "other/pawl": "1", "other/pawl-hook": "2"} {
 		flags := "-X pawl/internal/version.stamp=pawl-sources:test" + stamp
-		cmd := exec.Command("go", "build", "-ldflags", flags, "-o", filepath.Join(programs, path), "pawl/cmd/"+filepath.Base(path))
+		cmd := exec.Command("go", "build", "-ldflags", flags, "-o", filepath.Join(folder, path), "pawl/cmd/"+filepath.Base(path))
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return 1, fmt.Errorf("build %s: %w\n%s", path, err, out)
+			return "", fmt.Errorf("build %s: %w\n%s", path, err, out)
 		}
 	}
-	return m.Run(), nil
-}
+	return folder, nil
+})
 
-// world is a project of a user who has nothing else.
-type world struct {
+// hookUser is a project of a user who has nothing else.
+type hookUser struct {
 	*testing.T
 	bin, home, project string
 }
 
-func newWorld(t *testing.T, bin string) *world {
+func newHookUser(t *testing.T, bin string) *hookUser {
 	t.Helper()
-	w := &world{t, bin, t.TempDir(), ""}
+	programs, err := hookPrograms()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &hookUser{t, filepath.Join(programs, bin), t.TempDir(), ""}
 	w.project = filepath.Join(w.home, "project")
 	if err := os.Mkdir(w.project, 0o755); err != nil {
 		t.Fatal(err)
@@ -52,7 +44,7 @@ func newWorld(t *testing.T, bin string) *world {
 }
 
 // run runs a program in the project and returns what it prints.
-func (w *world) run(input, program string, args ...string) string {
+func (w *hookUser) run(input, program string, args ...string) string {
 	w.Helper()
 	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Stdin = w.project, strings.NewReader(input)
@@ -64,19 +56,19 @@ func (w *world) run(input, program string, args ...string) string {
 	return string(out)
 }
 
-func (w *world) pawl(args ...string) string {
+func (w *hookUser) pawl(args ...string) string {
 	w.Helper()
 	return w.run("", filepath.Join(w.bin, "pawl"), args...)
 }
 
-func (w *world) write(name, text string) {
+func (w *hookUser) write(name, text string) {
 	w.Helper()
 	if err := os.WriteFile(filepath.Join(w.project, name), []byte(text), 0o644); err != nil {
 		w.Fatal(err)
 	}
 }
 
-func (w *world) read(name string) string {
+func (w *hookUser) read(name string) string {
 	w.Helper()
 	data, err := os.ReadFile(filepath.Join(w.project, name))
 	if err != nil {
@@ -88,14 +80,14 @@ func (w *world) read(name string) string {
 // Hooks start pawl-hook, and what it journals is what pawl reads.
 func TestHooksStartPawlHook(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, programs)
+	w := newHookUser(t, "")
 	w.pawl("init")
 	w.pawl("attach", "claude", "--scope", "project")
-	hook := filepath.Join(programs, "pawl-hook")
+	hook := filepath.Join(w.bin, "pawl-hook")
 	if settings := w.read(".claude/settings.local.json"); !strings.Contains(settings, `"command": "`+hook+`", "args": ["hook", "claude"]`) {
 		t.Fatalf("the hooks do not start %s:\n%s", hook, settings)
 	}
-	if servers := w.read(".mcp.json"); !strings.Contains(servers, filepath.Join(programs, "pawl")+`"`) {
+	if servers := w.read(".mcp.json"); !strings.Contains(servers, filepath.Join(w.bin, "pawl")+`"`) {
 		t.Errorf("the MCP server is not pawl:\n%s", servers)
 	}
 	w.run(`{"session_id": "s", "cwd": "`+w.project+`", "hook_event_name": "PreToolUse", "tool_name": "Read", "tool_use_id": "t1",
@@ -115,7 +107,7 @@ func TestHooksStartPawlHook(t *testing.T) {
 // Supervisors are pawl-hook too, but for steps that run pawl itself.
 func TestSupervisorsArePawlHook(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, programs)
+	w := newHookUser(t, "")
 	w.write("plan.yaml", `name: demo
 steps:
   - id: shell
@@ -124,10 +116,10 @@ steps:
     agent: {use: command, command: readlink /proc/$PPID/exe > agent.txt, prompt: say who you are}
 `)
 	w.pawl("run", "plan.yaml")
-	if got, want := w.read("shell.txt"), filepath.Join(programs, "pawl-hook"); got != want {
+	if got, want := w.read("shell.txt"), filepath.Join(w.bin, "pawl-hook"); got != want {
 		t.Errorf("the supervisor is %s, want %s", got, want)
 	}
-	if got, want := w.read("agent.txt"), filepath.Join(programs, "pawl"); got != want {
+	if got, want := w.read("agent.txt"), filepath.Join(w.bin, "pawl"); got != want {
 		t.Errorf("the agent's runner is %s, want %s", got, want)
 	}
 }
@@ -135,7 +127,7 @@ steps:
 // A pawl-hook of another build may write what this pawl cannot read.
 func TestOtherBuildIsNotStarted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, filepath.Join(programs, "other"))
+	w := newHookUser(t, "other")
 	w.write("plan.yaml", "name: demo\nsteps:\n  - {id: shell, run: readlink /proc/$PPID/exe > exe.txt}\n")
 	w.pawl("run", "plan.yaml")
 	if got, want := w.read("exe.txt"), filepath.Join(w.bin, "pawl"); got != want {
@@ -147,10 +139,10 @@ func TestOtherBuildIsNotStarted(t *testing.T) {
 	}
 }
 
-func TestOtherCommands(t *testing.T) {
+func TestPawlHookRefusesOtherCommands(t *testing.T) {
 	t.Parallel()
-	hook := filepath.Join(programs, "pawl-hook")
-	w := newWorld(t, programs)
+	w := newHookUser(t, "")
+	hook := filepath.Join(w.bin, "pawl-hook")
 	if got := w.run("", hook, "version"); !strings.HasPrefix(got, "pawl-hook version ") {
 		t.Errorf("version: %s", got)
 	}
