@@ -170,6 +170,27 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
+// slowToStart are packages that pawl-hook must not link: their initialisation would delay every tool call of an agent.
+var slowToStart = []string{
+	"crypto/tls", "encoding/gob", "net/http", "text/template",
+	"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk", "github.com/spf13/cobra",
+	"pawl/internal/cli", "pawl/internal/evaluator", "pawl/internal/mcp",
+}
+
+// TestPawlHookStartsFast checks what the program that agents' hooks start is linked with.
+func TestPawlHookStartsFast(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("go", "list", "-deps", "./cmd/pawl-hook").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for linked := range strings.FieldsSeq(string(out)) {
+		if slices.ContainsFunc(slowToStart, func(slow string) bool { return within(linked, slow) }) {
+			t.Errorf("pawl-hook links %s", linked)
+		}
+	}
+}
+
 // foreign reports whether an import path is that of neither pawl nor the standard library.
 func foreign(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
