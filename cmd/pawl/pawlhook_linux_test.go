@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -136,6 +137,31 @@ func TestOtherBuildIsNotStarted(t *testing.T) {
 	w.pawl("attach", "claude", "--scope", "project")
 	if settings := w.read(".claude/settings.local.json"); strings.Contains(settings, "pawl-hook") {
 		t.Errorf("the hooks start it:\n%s", settings)
+	}
+}
+
+// Somebody updates pawl-hook alone, or pawl alone: pawl doctor says that hooks start the other build.
+func TestDoctorFindsOtherPawlHook(t *testing.T) {
+	t.Parallel()
+	w := newHookUser(t, "")
+	built := w.bin
+	w.bin = t.TempDir()
+	install := func(from, name string) {
+		path := filepath.Join(w.bin, name)
+		if err := errors.Join(os.RemoveAll(path), os.Link(filepath.Join(built, from, name), path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	install("", "pawl")
+	install("", "pawl-hook")
+	w.pawl("init")
+	w.pawl("attach", "claude", "--scope", "project")
+	if got := w.pawl("doctor"); !strings.Contains(got, "claude is attached") {
+		t.Errorf("doctor, of the same build:\n%s", got)
+	}
+	install("other", "pawl-hook")
+	if got := w.pawl("doctor"); !strings.Contains(got, "its hooks start "+filepath.Join(w.bin, "pawl-hook")+", another pawl than this one") {
+		t.Errorf("doctor, of another build:\n%s", got)
 	}
 }
 
