@@ -3,10 +3,10 @@ GO ?= go
 BIN := $(CURDIR)/bin
 export PATH := $(BIN):$(PATH)
 
-# Binaries carry no symbol table and no debug information: a third less. A release adds VERSION=v1.2.3. The stamp says that
-# pawl and pawl-hook were built from the same sources.
-STAMP = $(shell { git rev-parse HEAD && git diff HEAD && git ls-files -oz --exclude-standard | xargs -0 cat /dev/null; } 2>/dev/null | git hash-object --stdin)
-LDFLAGS = -s -w -X pawl/internal/version.stamp=pawl-sources:$(STAMP) $(if $(VERSION),-X pawl/internal/version.release=$(VERSION))
+# Binaries carry no symbol table and no debug information: a third less. A release adds VERSION=v1.2.3. The stamp, a hash of all
+# that is compiled, says that pawl and pawl-hook were built from the same sources.
+STAMP = $(shell { $(GO) version; find *.go go.mod go.sum cmd internal -type f ! -name '*_test.go' ! -path '*/testdata/*' | LC_ALL=C sort | xargs cat; } | git hash-object --stdin)
+LDFLAGS = -s -w $(if $(STAMP),-X pawl/internal/version.stamp=pawl-sources:$(STAMP)) $(if $(VERSION),-X pawl/internal/version.release=$(VERSION))
 
 STATICCHECK_VERSION := v0.8.2
 
