@@ -3,15 +3,20 @@ GO ?= go
 BIN := $(CURDIR)/bin
 export PATH := $(BIN):$(PATH)
 
+# Binaries carry no symbol table and no debug information: a third less. A release adds VERSION=v1.2.3. The stamp, a hash of all
+# that is compiled, says that pawl and pawl-hook were built from the same sources.
+STAMP = $(shell { $(GO) version; find *.go go.mod go.sum cmd internal -type f ! -name '*_test.go' ! -path '*/testdata/*' | LC_ALL=C sort | xargs cat; } | git hash-object --stdin)
+LDFLAGS = -s -w $(if $(STAMP),-X pawl/internal/version.stamp=pawl-sources:$(STAMP)) $(if $(VERSION),-X pawl/internal/version.release=$(VERSION))
+
 STATICCHECK_VERSION := v0.8.2
 
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build test test-quick cover check cross torture torture-short bench bench-short agents agents-short fuzz-short mcp-conformance tools clean
+.PHONY: build test test-quick cover check cross torture torture-short bench bench-short notice agents agents-short fuzz-short mcp-conformance tools clean
 
-build: ## the binary, bin/pawl
-	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/pawl ./cmd/pawl
+build: ## the binaries, bin/pawl and bin/pawl-hook
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
 
 test: tools check ## everything that must pass before a change lands
 	$(GO) test -tags faults -run '^($(FAULT_TESTS))$$' $(FAULT_PACKAGES)
@@ -47,8 +52,8 @@ check: $(BIN)/staticcheck ## formatting, vet, staticcheck; also of what only the
 
 cross: ## builds for every platform that pawl supports, and refuses Windows with a clear word
 	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
-	  echo "build $$target"; CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./... || exit 1; done
-	@echo "build windows/amd64"; CGO_ENABLED=0 GOOS=windows $(GO) build -o /dev/null ./cmd/pawl
+	  echo "build $$target"; CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS)' ./... || exit 1; done
+	@echo "build windows/amd64"; CGO_ENABLED=0 GOOS=windows $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o /dev/null ./cmd/pawl
 
 tools: $(BIN)/staticcheck ## what the tests need beyond Go, git and a shell
 	@./scripts/need python3 strace node
@@ -69,6 +74,9 @@ bench: ## speed as ratios against yardsticks in the same run; restic, one of the
 
 bench-short:
 	$(GO) run ./test/bench -short
+
+notice: ## writes NOTICE, the licenses of all linked modules; a test fails where it is out of date
+	$(GO) run ./test/notice > NOTICE.new && mv NOTICE.new NOTICE
 
 agents: ## real coding agents, fetched from npm, against a model of our own, without any network (PAWL_REAL_AGENTS=claude adds another)
 	$(GO) run ./test/clients

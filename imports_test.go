@@ -28,8 +28,9 @@ var rooms = map[string][]string{
 	"rebuild":  {"words", "tools", "runs", "history", "resume"},
 	"skins":    {"words", "tools", "runs", "history", "resume", "interop", "engine", "sessions", "rebuild"},
 	"durable":  {"words", "pawl/internal/journal", "pawl/internal/project", "pawl/internal/random"},
-	"main":     {"words", "tools", "runs", "history", "resume", "interop", "adapters", "engine", "sessions", "rebuild", "skins", "durable"},
+	"main":     {"words", "tools", "runs", "history", "resume", "interop", "adapters", "engine", "sessions", "rebuild", "skins", "durable", "start"},
 	"tests":    {"words", "tools", "runs", "history", "resume", "interop", "adapters", "engine", "sessions", "rebuild", "skins", "durable", "tests"},
+	"start":    {"words", "tools", "runs", "history", "resume", "interop", "engine", "sessions", "rebuild", "skins"},
 }
 
 // roomOf says where each package lives. A new package needs a line here.
@@ -72,11 +73,10 @@ var roomOf = map[string]string{
 	"pawl/internal/snapshot/ignore":              "tools",
 	"pawl/internal/snapshot/pack":                "tools",
 	"pawl/internal/interop/tables/sqlite":        "tools",
-	"pawl/internal/strict":                       "ground",
-	"pawl/internal/sqlitefile":                   "tools",
 	"pawl/internal/strictyaml":                   "tools",
 	"pawl/internal/supervise":                    "tools",
 	"pawl/internal/supervise/process":            "tools",
+	"pawl/internal/version":                      "tools",
 	"pawl/internal/view":                         "tools",
 	"pawl/internal/watchdog":                     "tools",
 	"pawl/internal/evaluator":                    "adapters",
@@ -93,6 +93,8 @@ var roomOf = map[string]string{
 	"pawl/internal/hook":                         "skins",
 	"pawl/internal/mcp":                          "skins",
 	"pawl/durable":                               "durable",
+	"pawl/internal/faststart":                    "start",
+	"pawl/cmd/pawl-hook":                         "main",
 	"pawl/cmd/pawl":                              "main",
 	"pawl/test/bench":                            "tests",
 	"pawl/test/clients":                          "tests",
@@ -117,12 +119,12 @@ var roomOf = map[string]string{
 	"pawl/test/stories/steps":                    "tests",
 	"pawl/test/stories/storytest":                "tests",
 	"pawl/test/stories/travel":                   "tests",
+	"pawl/test/notice":                           "tests",
 }
 
 // owners are the packages that may use a foreign library: one each, but for YAML, which the first writes, the second reads
 // strictly, and the third changes in place. Libraries that are missing are for tests only.
 var owners = map[string]string{
-	"github.com/anthropics/anthropic-sdk-go": "pawl/internal/evaluator",
 	"github.com/aymanbagabas/go-udiff":       "pawl/internal/snapshot",
 	"github.com/fsnotify/fsnotify":           "pawl/internal/journal",
 	"github.com/google/jsonschema-go":        "pawl/internal/schema",
@@ -196,6 +198,27 @@ func TestImportsRunOneWay(t *testing.T) {
 			case room == "words" && slices.ContainsFunc(impure, func(name string) bool { return within(imported, name) }):
 				t.Errorf("%s imports %s: the words are pure", p.ImportPath, imported)
 			}
+		}
+	}
+}
+
+// slowToStart are packages that pawl-hook must not link: their initialisation would delay every tool call of an agent.
+var slowToStart = []string{
+	"crypto/tls", "encoding/gob", "net/http", "text/template",
+	"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk", "github.com/spf13/cobra",
+	"pawl/internal/cli", "pawl/internal/evaluator", "pawl/internal/mcp",
+}
+
+// TestPawlHookStartsFast checks what the program that agents' hooks start is linked with.
+func TestPawlHookStartsFast(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("go", "list", "-deps", "./cmd/pawl-hook").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for linked := range strings.FieldsSeq(string(out)) {
+		if slices.ContainsFunc(slowToStart, func(slow string) bool { return within(linked, slow) }) {
+			t.Errorf("pawl-hook links %s", linked)
 		}
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"pawl/internal/interop"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/internal/version"
 )
 
 // IO is where a command reads and writes.
@@ -52,8 +53,8 @@ type Parts struct {
 }
 
 // Run carries out one command line. The error says which exit code it deserves.
-func Run(ctx context.Context, args []string, streams IO, version string, parts Parts) error {
-	a := &app{IO: streams, version: version, parts: parts}
+func Run(ctx context.Context, args []string, streams IO, build string, parts Parts) error {
+	a := &app{IO: streams, version: build, parts: parts}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(streams.In)
@@ -86,7 +87,7 @@ func (a *app) root() *cobra.Command {
 		Use:           "pawl",
 		Short:         "Keeps agent work from slipping back",
 		Long:          "pawl runs plans, records durably what was meant and done, and goes on from the exact stopping point after any death.",
-		Version:       a.version,
+		Version:       version.Read().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
@@ -116,7 +117,7 @@ func (a *app) root() *cobra.Command {
 		"tell":   {a.progressCommand(), a.learnCommand(), a.decideCommand(), a.blockCommand(), a.unblockCommand(), a.memoryCommand()},
 		"agents": {a.attachCommand(), a.detachCommand(), a.mcpCommand(), a.hookCommand()},
 		"other":  {a.importCommand(), a.exportCommand()},
-		"care":   {a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand()},
+		"care":   {a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand(), a.versionCommand()},
 	}
 	for id, commands := range groups {
 		for _, c := range commands {
