@@ -14,7 +14,7 @@ import (
 
 // afresh reports whether what was found is not to be gone on with, and then sets it aside: a flag says so, or a person whom
 // its system would ask. Without a terminal, and with --yes, it is gone on with.
-func (a *app) afresh(ctx context.Context, codec format.Codec, dir string, folder *engine.ForeignFolder, o importOptions) (bool, error) {
+func (a *app) afresh(ctx context.Context, codec format.Format, dir string, folder *engine.ForeignFolder, o importOptions) (bool, error) {
 	if o.fresh {
 		return true, a.setAside(ctx, codec, dir, folder)
 	}
@@ -37,7 +37,7 @@ func (a *app) askOf(folder *engine.ForeignFolder, q format.Question) (bool, erro
 }
 
 // setAside moves another system's state to its own archive, and tells of an unfinished run that does its work all the same.
-func (a *app) setAside(ctx context.Context, codec format.Codec, dir string, folder *engine.ForeignFolder) error {
+func (a *app) setAside(ctx context.Context, codec format.Format, dir string, folder *engine.ForeignFolder) error {
 	run := pawl.RunID("")
 	p, err := a.project()
 	if err != nil {

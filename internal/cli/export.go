@@ -86,7 +86,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 }
 
 // sayMissing says that files were exported without those that they name, where that makes them faulty.
-func (a *app) sayMissing(ctx context.Context, codec format.Codec, dir, path string) {
+func (a *app) sayMissing(ctx context.Context, codec format.Format, dir, path string) {
 	folder, err := a.openForeign(ctx, codec, dir)
 	if err != nil {
 		return // who reads them is told

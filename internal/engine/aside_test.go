@@ -15,15 +15,15 @@ import (
 
 // archiving is a codec that says when its state is set aside.
 type archiving struct {
-	format.Codec
+	format.Format
 	begun func()
 }
 
-func (a archiving) Question(format.Files, format.World) format.Question { return format.Question{} }
+func (a archiving) Question(format.Files, format.Env) format.Question { return format.Question{} }
 
 func (a archiving) Aside(files format.Files, now time.Time) []format.File {
 	a.begun()
-	return a.Codec.(format.Asker).Aside(files, now)
+	return a.Format.(format.Asker).Aside(files, now)
 }
 
 // TestNobodyMirrorsWhatIsArchived: while another system's state is set aside no other pawl writes its files.

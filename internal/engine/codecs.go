@@ -14,10 +14,10 @@ import (
 )
 
 // Codecs are the systems whose files are read and written.
-type Codecs []format.Codec
+type Codecs []format.Format
 
 // Of returns the codec of a system.
-func (c Codecs) Of(system string) (format.Codec, error) {
+func (c Codecs) Of(system string) (format.Format, error) {
 	for _, codec := range c {
 		if codec.System() == system {
 			return codec, nil

@@ -48,7 +48,7 @@ func Export(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg confi
 
 // madeFrom returns the files that a run was made of, if they still speak of its work, and of it alone; none for what is kept
 // in databases.
-func madeFrom(ctx context.Context, p *project.Project, s *pawl.State, codec format.Codec) (format.Files, error) {
+func madeFrom(ctx context.Context, p *project.Project, s *pawl.State, codec format.Format) (format.Files, error) {
 	if s.Imported != codec.System() {
 		return nil, nil
 	}
@@ -65,7 +65,7 @@ func madeFrom(ctx context.Context, p *project.Project, s *pawl.State, codec form
 	}
 	reading, _ := folder.Read(s.ImportPlace)
 	inTables := slices.ContainsFunc(folder.files, func(f format.File) bool { return f.Was != nil })
-	if inTables || len(folder.Places()) > 1 || !(Importing{Reading: reading, Path: s.ImportPath, Place: s.ImportPlace}).made(s) {
+	if inTables || len(folder.Places()) > 1 || !(Importing{Project: reading, Path: s.ImportPath, Place: s.ImportPlace}).made(s) {
 		return nil, nil
 	}
 	return readToWrite(s, dir, codec)
@@ -102,7 +102,7 @@ func asFound(ctx context.Context, p *project.Project, s *pawl.State, m Mirror) (
 			}
 		}
 	}
-	return Importing{Reading: reading, Path: s.ImportPath, Place: s.ImportPlace}.made(s), nil
+	return Importing{Project: reading, Path: s.ImportPath, Place: s.ImportPlace}.made(s), nil
 }
 
 // MadeAt returns at which of the folder's places the files are that a run was made of, and whether they are in it.
@@ -120,8 +120,8 @@ func (f *ForeignFolder) MadeAt(p *project.Project, s *pawl.State) (place string,
 }
 
 // savedIn reports whether a checkpoint that stands in the files says how to go on with a step.
-func savedIn(reading format.Reading, id pawl.StepID) bool {
-	return slices.ContainsFunc(reading.Saved, func(c format.Checkpoint) bool { return c.Step == id && c.Valid && c.Where != "" })
+func savedIn(reading format.Project, id pawl.StepID) bool {
+	return slices.ContainsFunc(reading.Checkpoints, func(c format.Checkpoint) bool { return c.Step == id && c.Valid && c.Where != "" })
 }
 
 // copied returns what is to be written where files are yet to be copied, and then changed.

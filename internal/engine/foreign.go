@@ -13,17 +13,17 @@ import (
 
 // ForeignFolder is a folder with another system's files, as they were read, with what git and the disk know of it.
 type ForeignFolder struct {
-	codec    format.Codec
+	codec    format.Format
 	dir      string // or file, as it was opened
 	files    format.Files
-	world    format.World
+	world    format.Env
 	commits  []format.Commit
 	findings []pawl.Finding // what could not be read
 }
 
 // OpenForeign reads a folder's files for a codec. p is the project whose journals say what was written by pawl itself; nil:
 // there is none.
-func OpenForeign(ctx context.Context, p *project.Project, codec format.Codec, dir string) (*ForeignFolder, error) {
+func OpenForeign(ctx context.Context, p *project.Project, codec format.Format, dir string) (*ForeignFolder, error) {
 	files, findings, err := ReadForeign(dir, codec)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (f *ForeignFolder) Projects() []string {
 }
 
 // Read says what the files say of the run at one of the places, without one of the first.
-func (f *ForeignFolder) Read(place string) (format.Reading, []pawl.Finding) {
+func (f *ForeignFolder) Read(place string) (format.Project, []pawl.Finding) {
 	r, found := readBy(f.At(place).codec, f.files, f.world, f.commits)
 	return r, slices.Concat(f.findings, found)
 }
@@ -168,7 +168,7 @@ func (f *ForeignFolder) Unfinished(plan *pawl.Plan) (what, file string) {
 	return owner.Unfinished(f.files, f.world, plan)
 }
 
-func readBy(codec format.Codec, files format.Files, w format.World, commits []format.Commit) (format.Reading, []pawl.Finding) {
+func readBy(codec format.Format, files format.Files, w format.Env, commits []format.Commit) (format.Project, []pawl.Finding) {
 	switch c := codec.(type) {
 	case format.Historian:
 		return c.ReadHistory(files, commits, w.Now)

@@ -17,7 +17,7 @@ type foreignPlace struct {
 }
 
 // placeOf returns the place that a path means: a file, there or not yet, or a folder.
-func placeOf(path string, codec format.Codec) foreignPlace {
+func placeOf(path string, codec format.Format) foreignPlace {
 	if _, tabular := codec.(format.Tabular); tabular {
 		info, err := os.Stat(path)
 		if err == nil && info.Mode().IsRegular() || errors.Is(err, fs.ErrNotExist) && format.Wanted(codec.Wants(), filepath.Base(path)) {

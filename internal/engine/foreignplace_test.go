@@ -25,7 +25,7 @@ func TestPlaceOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		codec    format.Codec
+		codec    format.Format
 		path     string
 		want     foreignPlace
 		speaksOf string

@@ -24,12 +24,12 @@ const maxDumps = 256 << 20
 // ReadForeign reads the files that a codec wants below a folder, or one of its files alone; of a database its tables, as SQL
 // text. Links are not followed; one where a file should be, and what is too large or cannot be read, is a finding. A file
 // that is named and not there is one without data.
-func ReadForeign(dir string, codec format.Codec) (format.Files, []pawl.Finding, error) {
+func ReadForeign(dir string, codec format.Format) (format.Files, []pawl.Finding, error) {
 	return readFor(nil, dir, codec)
 }
 
 // readFor is ReadForeign; with a run only what is needed of databases to write that.
-func readFor(run *pawl.State, dir string, codec format.Codec) (format.Files, []pawl.Finding, error) {
+func readFor(run *pawl.State, dir string, codec format.Format) (format.Files, []pawl.Finding, error) {
 	r := foreignReader{run: run, dir: dir, codec: codec, wants: codec.Wants()}
 	var err error
 	if at := placeOf(dir, codec); at.only != "" {
@@ -47,7 +47,7 @@ func readFor(run *pawl.State, dir string, codec format.Codec) (format.Files, []p
 type foreignReader struct {
 	run      *pawl.State // whose alone is read of databases; nil: all is
 	dir      string
-	codec    format.Codec
+	codec    format.Format
 	wants    []string
 	files    format.Files
 	dumps    int64 // bytes of those that were read
@@ -200,7 +200,7 @@ func notRead(name string, err error) pawl.Finding {
 
 // readToWrite is ReadForeign for who writes: all must have been read, for what was not would be taken for missing, and made
 // anew over what is there; and the codec must be able to write into it. Else it is an error of KindDamaged.
-func readToWrite(run *pawl.State, dir string, codec format.Codec) (format.Files, error) {
+func readToWrite(run *pawl.State, dir string, codec format.Format) (format.Files, error) {
 	files, findings, err := readFor(run, dir, codec)
 	if r, may := codec.(format.Refuser); may && err == nil {
 		findings = append(findings, r.Refuses(files, run)...)

@@ -21,7 +21,7 @@ import (
 // at once. Where a path leads out of the folder, or through a link, nothing is written. What somebody else has changed since
 // it was read ends it with foreign.ErrChanged, and stays as it is. It returns what was written, with an error what was
 // before that.
-func WriteForeign(dir string, codec format.Codec, read format.Files, files []format.File) ([]format.File, error) {
+func WriteForeign(dir string, codec format.Format, read format.Files, files []format.File) ([]format.File, error) {
 	at := placeOf(dir, codec)
 	if err := notOurs(at.dir); err != nil {
 		return nil, err

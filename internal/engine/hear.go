@@ -26,7 +26,7 @@ func (m *mirror) hear(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
 	if err != nil {
 		return // it is said when they are written
 	}
-	for _, reply := range listener.Answers(files, format.View{Now: time.Now().UTC(), Root: m.project.Root, State: state, Plan: plan}) {
+	for _, reply := range listener.Answers(files, format.Export{Now: time.Now().UTC(), Root: m.project.Root, State: state, Plan: plan}) {
 		if m.refused[reply] != "" {
 			continue
 		}

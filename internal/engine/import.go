@@ -22,7 +22,7 @@ import (
 
 // Importing says what a run is made of.
 type Importing struct {
-	format.Reading
+	format.Project
 	Path     string         // of the files, relative to the project where they lie inside
 	Place    string         // below that, of systems that may have several: foreign.Plural
 	Findings []pawl.Finding // what was found in reading them
@@ -90,7 +90,7 @@ func MadeOf(ctx context.Context, p *project.Project, in Importing) (pawl.RunID, 
 }
 
 func (in Importing) made(s *pawl.State) bool {
-	return s.Imported == in.System && s.ImportedAs == in.ID && s.Name == format.PlanName(in.Reading) && overlap(path.Join(s.ImportPath, s.ImportPlace), path.Join(in.Path, in.Place))
+	return s.Imported == in.System && s.ImportedAs == in.ID && s.Name == format.PlanName(in.Project) && overlap(path.Join(s.ImportPath, s.ImportPlace), path.Join(in.Path, in.Place))
 }
 
 // overlap reports whether two places are one, or one lies in the other: .grid and the project that it is of.
@@ -139,7 +139,7 @@ type importer struct {
 // planFile makes the plan, and reads it as the engine will.
 func (m *importer) planFile() ([]byte, error) {
 	var found []pawl.Finding
-	m.Reading, m.proven, found = prove(m.project.Root, m.Reading)
+	m.Project, m.proven, found = prove(m.project.Root, m.Project)
 	m.Findings = slices.Concat(m.Findings, found)
 	plan, data, err := m.fittingPlan()
 	if len(plan.Steps()) == 0 {
@@ -175,7 +175,7 @@ func (m *importer) check(plan *pawl.Plan) {
 // fittingPlan makes the plan. Where that is larger than a plan may be, the steps are told where their texts stand; where it
 // still is, there are as many of the first steps as it can hold.
 func (m *importer) fittingPlan() (*pawl.Plan, []byte, error) {
-	reading := m.Reading
+	reading := m.Project
 	if reading.Count() >= manySteps {
 		reading.Phases = short(reading.Phases)
 	}
@@ -187,7 +187,7 @@ func (m *importer) fittingPlan() (*pawl.Plan, []byte, error) {
 		if errs, is := errors.AsType[*pawl.PlanErrors](err); !is || !errs.TooLarge || fit < 2 {
 			if fit < all {
 				m.Phases = first(m.Phases, fit)
-				m.find(pawl.Warn, m.Path, "a plan cannot hold all of its %d steps: the first %d were taken; import again once they are done", all, m.Reading.Count())
+				m.find(pawl.Warn, m.Path, "a plan cannot hold all of its %d steps: the first %d were taken; import again once they are done", all, m.Project.Count())
 			}
 			return plan, data, err
 		}
@@ -365,7 +365,7 @@ func (m *importer) notes() error {
 			errs = append(errs, m.say(gate.Opened, replyTo(gate, g)))
 		}
 	}
-	for _, d := range m.Made {
+	for _, d := range m.Decisions {
 		errs = append(errs, m.say(d.Time, pawl.DecisionMade{Decision: d}))
 	}
 	for i, b := range m.Blockers {

@@ -25,7 +25,7 @@ const maxLock = 64 << 10
 
 // locksOf returns the lock files that are there of what is written of a run; without one, of all files. Nothing, where the
 // system has none.
-func locksOf(codec format.Codec, files format.Files, run *pawl.State) []strangerLock {
+func locksOf(codec format.Format, files format.Files, run *pawl.State) []strangerLock {
 	locker, locks := codec.(format.Locker)
 	home, err := os.UserHomeDir()
 	if !locks || err != nil {
@@ -77,7 +77,7 @@ func (m *Mirror) unlocked(files format.Files, run *pawl.State) error {
 const lockPause = 50 * time.Millisecond
 
 // examineLocks tells of lock files: who holds them, and which are left over.
-func examineLocks(codec format.Codec, files format.Files) []pawl.Finding {
+func examineLocks(codec format.Format, files format.Files) []pawl.Finding {
 	var found []pawl.Finding
 	for _, l := range locksOf(codec, files, nil) {
 		f := pawl.Finding{Level: pawl.Warn, Where: l.path, What: "it is held: " + l.why}

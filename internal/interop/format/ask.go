@@ -6,7 +6,7 @@ import "time"
 // want it.
 type Asker interface {
 	// Question returns what is to be asked of what the files hold; without Ask nothing is.
-	Question(files Files, w World) Question
+	Question(files Files, w Env) Question
 	// Aside returns the files, as Write does, by which all of the state is in the system's own archive.
 	Aside(files Files, now time.Time) []File
 }

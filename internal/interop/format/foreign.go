@@ -65,38 +65,38 @@ func matches(pattern, name string) bool {
 }
 
 // Codec reads and writes the files of one system.
-type Codec interface {
+type Format interface {
 	// System is its name: grid, dotagent, sitebuilder, projectstate, gyoshu.
 	System() string
 	// Wants are patterns (see Files.Match) of the files that it reads, and nothing else is read for it.
 	Wants() []string
 	// Read says what the files say. Findings name file and line. Nothing readable at all gives a Reading without a Name.
-	Read(files Files, now time.Time) (Reading, []pawl.Finding)
+	Read(files Files, now time.Time) (Project, []pawl.Finding)
 	// Write returns the files that differ from how they are to be at this moment of a run, whole; a File with nil Data is
 	// to be removed (moved to an archive, where the system has one: then the archived file is among them); one whose path ends
 	// in a slash is a folder, which is removed where it is empty.
-	Write(files Files, v View) []File
+	Write(files Files, v Export) []File
 	// Verify is the system's own validation, done right: every fault, and what was found to be good.
-	Verify(files Files, w World) []pawl.Finding
+	Verify(files Files, w Env) []pawl.Finding
 }
 
 // Historian is a codec that reads more where it is told what git knows: what was done after the last file was written.
 type Historian interface {
 	// ReadHistory is Read with the commits of the project's branch, the newest first; a few hundred are enough.
-	ReadHistory(files Files, log []Commit, now time.Time) (Reading, []pawl.Finding)
+	ReadHistory(files Files, log []Commit, now time.Time) (Project, []pawl.Finding)
 }
 
 // Witness is a codec that reads better where it may ask what is true of the files that it only names.
 type Witness interface {
 	// ReadIn is Read with the world, whose Now is the time.
-	ReadIn(files Files, w World) (Reading, []pawl.Finding)
+	ReadIn(files Files, w Env) (Project, []pawl.Finding)
 }
 
 // Prover is a codec of a system whose steps have criteria of their own (Step.Criteria), each of which it can look at.
 type Prover interface {
 	// Meets says whether a step meets a criterion, "" all of them, and by what that is known. Of a criterion that only the
 	// word of who does the step speaks for, that word counts, and it is said that there is no more.
-	Meets(files Files, w World, step pawl.StepID, criterion string) (bool, string)
+	Meets(files Files, w Env, step pawl.StepID, criterion string) (bool, string)
 }
 
 // Plural is a codec that may find several runs in one project.
@@ -104,20 +104,20 @@ type Plural interface {
 	// Places returns the folders that they are in, relative to the project; the first is the one that Read reads.
 	Places(files Files, now time.Time) []string
 	// At returns the codec that reads and writes only the one at a place.
-	At(place string) Codec
+	At(place string) Format
 }
 
 // Pruner is a codec of a system that lets go of old checkpoints.
 type Pruner interface {
 	// Prune returns what goes so that so many checkpoints of each run stay, as Write returns what is to be removed.
-	Prune(files Files, keep int, w World) ([]File, error)
+	Prune(files Files, keep int, w Env) ([]File, error)
 }
 
 // Owner is a codec that says whose work a new run would go on over.
 type Owner interface {
 	// Unfinished returns what is unfinished among the files that a run of this plan would write over, and the file that says
 	// so; empty where nothing is.
-	Unfinished(files Files, w World, plan *pawl.Plan) (what, file string)
+	Unfinished(files Files, w Env, plan *pawl.Plan) (what, file string)
 }
 
 // Refuser is a codec that cannot write a run beside everything that may be there.
@@ -131,20 +131,20 @@ type Refuser interface {
 type Listener interface {
 	// Answers returns what stands in the files as answers to gates that are open, each to exactly the gate that the files
 	// show. Where says in which file.
-	Answers(files Files, v View) []pawl.GateAnswered
+	Answers(files Files, v Export) []pawl.GateAnswered
 }
 
 // Prescriber is a codec of a system that prescribes what is to be done before its work is gone on with.
 type Prescriber interface {
 	// Prescribes returns what who carries out a step is told of that; empty: nothing is prescribed.
-	Prescribes(run *pawl.State, plan *pawl.Plan, w World, step pawl.StepID) string
+	Prescribes(run *pawl.State, plan *pawl.Plan, w Env, step pawl.StepID) string
 }
 
 // Surveyor is a codec of a system whose files may name tasks that the run has no step for, because somebody added them.
 type Surveyor interface {
 	// Beyond returns those that are not done, by their own names, and the file that names them. A run that is completed does not
 	// complete their project.
-	Beyond(files Files, v View) (tasks []string, file string)
+	Beyond(files Files, v Export) (tasks []string, file string)
 }
 
 // Archivist is a codec that keeps what it replaced in files that it does not read.
@@ -163,7 +163,7 @@ type Tabular interface {
 // Chooser is a codec of a system whose files hold several projects.
 type Chooser interface {
 	// Choose returns the codec that reads the project of this name, id or beginning of an id, where no other one's begins so.
-	Choose(project string) Codec
+	Choose(project string) Format
 	// Projects returns the ids of those that there are.
 	Projects(files Files) []string
 }
@@ -180,11 +180,11 @@ var (
 // World is what a validation may ask of the world beyond the files that it was given. Paths are relative to the project's
 // root. Hash looks at one file: a link at the path itself is ErrLink, to whatever it leads; a link above it is followed
 // within the project, and ErrOutside where it leads out; what is not there is fs.ErrNotExist.
-type World struct {
-	Now    time.Time
-	Exists func(path string) bool // never outside of the project
-	Hash   func(path string) (sha256 string, size int64, err error)
-	Commit func(hash string) bool // whether git knows a commit; nil: there is no git
+type Env struct {
+	Now       time.Time
+	Exists    func(path string) bool // never outside of the project
+	Hash      func(path string) (sha256 string, size int64, err error)
+	HasCommit func(hash string) bool // whether git knows a commit; nil: there is no git
 
 	// Unread are the files and folders of the codec's system that are there and could not be read: links, what is too large,
 	// what nobody may read. The findings say so; what they stand for is there all the same.
@@ -206,7 +206,7 @@ type World struct {
 }
 
 // View is what a codec is told when it writes.
-type View struct {
+type Export struct {
 	Now        time.Time
 	Root       string // the project's, absolute
 	State      *pawl.State
@@ -216,10 +216,10 @@ type View struct {
 	Items      func(pawl.StepID) []Item   // of a work list, finished or not, in order
 	Checkpoint *pawl.Checkpoint           // the newest
 	Partial    func(pawl.StepID) *Partial // what was begun of a step and not finished; nil where nobody knows
-	Why        Moment
+	Trigger    Trigger
 
 	// Unknown reports whether git knows no such commit. Where there is no git, nobody knows, and it does not.
-	Unknown func(commit string) bool
+	UnknownCommit func(commit string) bool
 
 	// Commits returns those that were made between two times and that HEAD builds on, the oldest first, with their files.
 	Commits func(from, until time.Time) []Commit
@@ -229,30 +229,30 @@ type View struct {
 }
 
 // Moment is what a mirror is written for.
-type Moment string
+type Trigger string
 
 // The moments, the lighter before the weightier. What a codec writes at one, it writes at a weightier one too: where
 // several come at once, it is told the weightiest.
 const (
-	Beat        Moment = "beat" // a sign of life
-	ItemEnded   Moment = "item ended"
-	StepBegan   Moment = "step began"
-	Learned     Moment = "learned"
-	GateClosed  Moment = "gate closed"
-	GateOpened  Moment = "gate opened"
-	StepEnded   Moment = "step ended"
-	WaveEnded   Moment = "wave ended"
-	PhaseEnded  Moment = "phase ended"
-	Began       Moment = "began"
-	Interrupted Moment = "interrupted"
-	RunEnded    Moment = "run ended"
-	Exported    Moment = "exported" // somebody asked for all of it
+	Beat        Trigger = "beat" // a sign of life
+	ItemEnded   Trigger = "item ended"
+	StepBegan   Trigger = "step began"
+	Learned     Trigger = "learned"
+	GateClosed  Trigger = "gate closed"
+	GateOpened  Trigger = "gate opened"
+	StepEnded   Trigger = "step ended"
+	WaveEnded   Trigger = "wave ended"
+	PhaseEnded  Trigger = "phase ended"
+	Began       Trigger = "began"
+	Interrupted Trigger = "interrupted"
+	RunEnded    Trigger = "run ended"
+	Exported    Trigger = "exported" // somebody asked for all of it
 )
 
-var byWeight = []Moment{Beat, ItemEnded, StepBegan, Learned, GateClosed, GateOpened, StepEnded, WaveEnded, PhaseEnded, Began, Interrupted, RunEnded, Exported}
+var byWeight = []Trigger{Beat, ItemEnded, StepBegan, Learned, GateClosed, GateOpened, StepEnded, WaveEnded, PhaseEnded, Began, Interrupted, RunEnded, Exported}
 
 // Weightier returns the weightier of two moments; the empty one weighs nothing.
-func Weightier(a, b Moment) Moment {
+func Weightier(a, b Trigger) Trigger {
 	if slices.Index(byWeight, b) > slices.Index(byWeight, a) {
 		return b
 	}

@@ -85,8 +85,8 @@ func TestWhatIsDoneHasNoCriterion(t *testing.T) {
 	}
 }
 
-func worldOf(files format.Files) format.World {
-	return format.World{Now: now, Exists: func(name string) bool {
+func worldOf(files format.Files) format.Env {
+	return format.Env{Now: now, Exists: func(name string) bool {
 		return files.Find(name) != nil || slices.ContainsFunc(files, func(f format.File) bool { return strings.HasPrefix(f.Path, name+"/") })
 	}}
 }

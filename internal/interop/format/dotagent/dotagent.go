@@ -18,7 +18,7 @@ import (
 const System = "dotagent"
 
 // Codec reads and writes a project of dotagent.
-var Codec format.Codec = codec{}
+var Codec format.Format = codec{}
 
 type codec struct{}
 
@@ -51,12 +51,12 @@ func (codec) Wants() []string {
 }
 
 // Read reads without the world: of files that are not among those that it wants, nothing is known then.
-func (c codec) Read(files format.Files, now time.Time) (format.Reading, []pawl.Finding) {
-	return c.ReadIn(files, format.World{Now: now})
+func (c codec) Read(files format.Files, now time.Time) (format.Project, []pawl.Finding) {
+	return c.ReadIn(files, format.Env{Now: now})
 }
 
 // ReadIn reads the workflow that stands in memory/state, or what the reports alone show of one.
-func (codec) ReadIn(files format.Files, w format.World) (format.Reading, []pawl.Finding) {
+func (codec) ReadIn(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
 	r := read(files, w)
 	return r.out, r.Found()
 }

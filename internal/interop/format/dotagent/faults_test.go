@@ -166,7 +166,7 @@ func TestNothingLeadsOutside(t *testing.T) {
 	}
 }
 
-func pathsOf(r format.Reading) []string {
+func pathsOf(r format.Project) []string {
 	var list []string
 	for _, p := range r.Phases {
 		for _, s := range p.Steps {
@@ -251,7 +251,7 @@ func TestVerifyTellsTimesInNoOrder(t *testing.T) {
 	for _, n := range "123456" {
 		files = append(files, format.File{Path: "memory/state/.archive/w_2026020" + string(n) + "T000000Z/execution.json", Data: []byte("{}")})
 	}
-	findings := dotagent.Codec.Verify(files, format.World{Now: now})
+	findings := dotagent.Codec.Verify(files, format.Env{Now: now})
 	for _, want := range []string{
 		"phase.json:2: REQUIREMENTS is said to have been done before the workflow was begun", "phase.json:1: last_updated is before",
 		"memory/state/.archive: there are 6 archives; 5 are to be kept", "the archive has no phase.json", "memory/contracts/a.json:1: it is no JSON",

@@ -24,7 +24,7 @@ var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
 // unpacked returns the files of an archive that the codec asks for, and all that are there. A file "changed" says in its
 // lines when files were written; without it nobody knows. Carriage returns and the byte order mark are written as ␍ and ⍰.
-func unpacked(t testing.TB, a *txtar.Archive) (wanted format.Files, w format.World) {
+func unpacked(t testing.TB, a *txtar.Archive) (wanted format.Files, w format.Env) {
 	t.Helper()
 	there := map[string]bool{}
 	changed := map[string]time.Time{}
@@ -48,11 +48,11 @@ func unpacked(t testing.TB, a *txtar.Archive) (wanted format.Files, w format.Wor
 			wanted = append(wanted, format.File{Path: f.Name, Data: []byte(data), Changed: changed[f.Name]})
 		}
 	}
-	return wanted, format.World{Now: now, Exists: func(name string) bool { return there[name] }}
+	return wanted, format.Env{Now: now, Exists: func(name string) bool { return there[name] }}
 }
 
 // told says in lines what was read.
-func told(files format.Files, w format.World) string {
+func told(files format.Files, w format.Env) string {
 	r, findings := dotagent.Codec.(format.Witness).ReadIn(files, w)
 	q := dotagent.Codec.(format.Asker).Question(files, w)
 	var b strings.Builder

@@ -27,7 +27,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return len(name)%2 == 0
 		}
-		w := format.World{Now: now, Exists: inside}
+		w := format.Env{Now: now, Exists: inside}
 		r, findings := dotagent.Codec.(format.Witness).ReadIn(files, w)
 		if _, err := json.Marshal([]any{r, findings}); err != nil {
 			t.Fatal(err)

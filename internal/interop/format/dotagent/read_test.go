@@ -39,7 +39,7 @@ func TestRead(t *testing.T) {
 }
 
 // reading reads a fixture by its name.
-func reading(t *testing.T, name string) (format.Reading, []pawl.Finding) {
+func reading(t *testing.T, name string) (format.Project, []pawl.Finding) {
 	t.Helper()
 	a := archives(t)["testdata/read/"+name+".txtar"]
 	if a == nil {

@@ -51,8 +51,8 @@ func (s *story) finish(id pawl.StepID, attempt int, outputs ...string) {
 	s.Say(done)
 }
 
-func (s *story) view(status pawl.RunStatus) format.View {
-	return format.View{Now: s.Now, Root: "/project", State: s.State, Plan: s.Plan, Status: status, Why: format.StepEnded}
+func (s *story) view(status pawl.RunStatus) format.Export {
+	return format.Export{Now: s.Now, Root: "/project", State: s.State, Plan: s.Plan, Status: status, Trigger: format.StepEnded}
 }
 
 // put changes a file on disk.

@@ -45,7 +45,7 @@ func TestUnreadExecution(t *testing.T) {
 	t.Parallel()
 	files := tornAt("")
 	files = append(files[:1], files[2])
-	r, _ := dotagent.Codec.(format.Witness).ReadIn(files, format.World{Now: now, Unread: []string{"memory/state/execution.json"}})
+	r, _ := dotagent.Codec.(format.Witness).ReadIn(files, format.Env{Now: now, Unread: []string{"memory/state/execution.json"}})
 	if steps := r.Phases[2].Steps; len(steps) != 2 || steps[0].Status != pawl.Done || steps[1].Status != pawl.Pending {
 		t.Errorf("%+v", steps)
 	}
@@ -69,7 +69,7 @@ func TestReadPhaseThatIsAList(t *testing.T) {
 	if _, findings := dotagent.Codec.Read(files, now); !finds(findings, "memory/state/phase.json:1: it is no object") {
 		t.Errorf("%+v", findings)
 	}
-	if findings := dotagent.Codec.Verify(files, format.World{Now: now}); !finds(findings, "memory/state/phase.json:1: it is no object") {
+	if findings := dotagent.Codec.Verify(files, format.Env{Now: now}); !finds(findings, "memory/state/phase.json:1: it is no object") {
 		t.Errorf("%+v", findings)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // Write returns what differs, in the order in which dotagent's agents write: first what was made, then execution.json,
 // then phase.json, each whole, so that a death between any two leaves a state that is merely behind. A workflow that is
 // not this run is archived before; this one, when it is completed.
-func (codec) Write(files format.Files, v format.View) []format.File {
+func (codec) Write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (codec) Write(files format.Files, v format.View) []format.File {
 
 // mirror writes one run. Its files are what is there, with what was changed so far.
 type mirror struct {
-	format.View
+	format.Export
 	before map[string]*format.File
 	there  map[string]*format.File // as they are with what was changed
 	made   []string                // paths, in the order in which they are to be written
@@ -51,8 +51,8 @@ type mirror struct {
 	beyond []string // see Beyond
 }
 
-func newMirror(files format.Files, v format.View) *mirror {
-	m := &mirror{View: v, before: make(map[string]*format.File, len(files))}
+func newMirror(files format.Files, v format.Export) *mirror {
+	m := &mirror{Export: v, before: make(map[string]*format.File, len(files))}
 	for i := range files {
 		m.before[files[i].Path] = &files[i]
 	}
@@ -66,7 +66,7 @@ func newMirror(files format.Files, v format.View) *mirror {
 }
 
 // Beyond returns the tasks of the workflow that execution.json names, and the run does not know.
-func (codec) Beyond(files format.Files, v format.View) ([]string, string) {
+func (codec) Beyond(files format.Files, v format.Export) ([]string, string) {
 	return newMirror(files, v).beyond, executionPath
 }
 
@@ -75,7 +75,7 @@ func (m *mirror) survey(files format.Files) {
 	if m.State == nil || m.Status != pawl.StatusCompleted || m.file(phasePath) == nil || !m.mine() {
 		return
 	}
-	for _, t := range read(files, format.World{Now: m.Now}).tasks {
+	for _, t := range read(files, format.Env{Now: m.Now}).tasks {
 		known := slices.ContainsFunc(m.works, func(k *work) bool { return k.ID == t.step })
 		over := t.status == pawl.Done || t.status == pawl.Skipped || t.output != nil && taskStatus(t.output.status) == pawl.Done
 		if !known && !over && t.id != restOf {
@@ -197,7 +197,7 @@ func (m *mirror) flow() workflow {
 
 // flowIn returns what a phase.json says.
 func flowIn(f *format.File, now time.Time) workflow {
-	r := newReader(format.Files{{Path: phasePath, Data: f.Data}}, format.World{Now: now})
+	r := newReader(format.Files{{Path: phasePath, Data: f.Data}}, format.Env{Now: now})
 	r.readFlow()
 	return r.flow
 }

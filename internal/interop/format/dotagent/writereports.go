@@ -185,7 +185,7 @@ func (m *mirror) left(p phase) string {
 		return m.left(architecture) // the design that it follows
 	}
 	if p == reflection && slices.ContainsFunc(m.in(p), (*work).leaves) {
-		if name := read(m.files(), format.World{Now: m.Now}).reflection(); name != "" {
+		if name := read(m.files(), format.Env{Now: m.Now}).reflection(); name != "" {
 			return name
 		}
 	}

@@ -36,7 +36,7 @@ func meant(g pawl.Gate, said string) pawl.GateAnswered {
 }
 
 // Answers returns what somebody wrote as user_response into CHECKPOINT.md, where that shows a gate that is open.
-func (c codec) Answers(files format.Files, v format.View) []pawl.GateAnswered {
+func (c codec) Answers(files format.Files, v format.Export) []pawl.GateAnswered {
 	w := newWriter(files, c.at, v)
 	f := w.file("CHECKPOINT.md")
 	if f == nil {

@@ -29,7 +29,7 @@ func folder(pairs ...string) format.Files {
 }
 
 // steps returns the steps of a reading as "id status", in order.
-func steps(r format.Reading) []string {
+func steps(r format.Project) []string {
 	var all []string
 	for _, phase := range r.Phases {
 		for _, s := range phase.Steps {
@@ -195,8 +195,8 @@ func TestCommitsOfEveryTypeCount(t *testing.T) {
 	if diff := cmp.Diff([]string{"02.1 set up the store aaaa001", "02.2 check the store aaaa002", "02.3  "}, threads); diff != "" {
 		t.Error(diff)
 	}
-	if len(r.Saved) != 1 || r.Saved[0].ID != "synthetic" || r.Saved[0].Step != "02" {
-		t.Error(r.Saved)
+	if len(r.Checkpoints) != 1 || r.Checkpoints[0].ID != "synthetic" || r.Checkpoints[0].Step != "02" {
+		t.Error(r.Checkpoints)
 	}
 }
 
@@ -248,7 +248,7 @@ func TestTheScratchpadIsAHeartbeat(t *testing.T) {
 func TestAnyPrefixOfAWriteIsRead(t *testing.T) {
 	t.Parallel()
 	s := begin(t, blogPlan, nil)
-	check := func(why format.Moment, status pawl.RunStatus) {
+	check := func(why format.Trigger, status pawl.RunStatus) {
 		t.Helper()
 		before := slices.Clone(s.disk)
 		complete := completeBlocks(t, before)

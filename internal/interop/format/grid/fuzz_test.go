@@ -30,12 +30,12 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("%q leads out of the project", name)
 			}
 		}
-		grid.Codec.Verify(files, format.World{Now: now, Exists: func(name string) bool {
+		grid.Codec.Verify(files, format.Env{Now: now, Exists: func(name string) bool {
 			if clean, err := format.Inside(name); err != nil || clean != name {
 				t.Fatalf("%q was looked for", name)
 			}
 			return false
-		}, Commit: func(string) bool { return false }})
+		}, HasCommit: func(string) bool { return false }})
 	})
 }
 
@@ -114,14 +114,14 @@ func unpacked(data []byte) (format.Files, []format.Commit) {
 }
 
 // pathsOf returns all paths that a reading names.
-func pathsOf(r format.Reading) []string {
+func pathsOf(r format.Project) []string {
 	var names []string
 	claims := func(list []format.Claim) {
 		for _, c := range list {
 			names = append(names, c.Path)
 		}
 	}
-	for _, c := range r.Saved {
+	for _, c := range r.Checkpoints {
 		claims(c.Claims)
 	}
 	for _, phase := range r.Phases {

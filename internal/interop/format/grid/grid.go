@@ -17,7 +17,7 @@ import (
 )
 
 // Codec reads and writes a project of The Grid.
-var Codec format.Codec = codec{}
+var Codec format.Format = codec{}
 
 type codec struct{ at string } // the cluster's folder; empty: the first
 
@@ -32,7 +32,7 @@ var (
 func (codec) System() string { return "grid" }
 
 // Unfinished returns the cluster, whatever it is called: STATE.md is of one run.
-func (c codec) Unfinished(files format.Files, w format.World, _ *pawl.Plan) (what, file string) {
+func (c codec) Unfinished(files format.Files, w format.Env, _ *pawl.Plan) (what, file string) {
 	all := placed(files, c.at)
 	if r, _ := c.Read(files, w.Now); r.Name != "" && r.Status != pawl.StatusCompleted && len(all) > 0 {
 		return "cluster " + r.Name, all[0].grid + "STATE.md"
@@ -59,7 +59,7 @@ func inClusters(patterns ...string) []string {
 }
 
 // Read reads without git: what was done after the last file was written is not known then.
-func (c codec) Read(files format.Files, now time.Time) (format.Reading, []pawl.Finding) {
+func (c codec) Read(files format.Files, now time.Time) (format.Project, []pawl.Finding) {
 	return c.ReadHistory(files, nil, now)
 }
 
@@ -73,10 +73,10 @@ func (codec) Places(files format.Files, _ time.Time) []string {
 }
 
 // At returns the codec of one of several clusters.
-func (codec) At(place string) format.Codec { return codec{at: place} }
+func (codec) At(place string) format.Format { return codec{at: place} }
 
 // ReadHistory reads one cluster; where it is not named, the others are findings.
-func (c codec) ReadHistory(files format.Files, log []format.Commit, now time.Time) (format.Reading, []pawl.Finding) {
+func (c codec) ReadHistory(files format.Files, log []format.Commit, now time.Time) (format.Project, []pawl.Finding) {
 	r := read(files, c.at, log, now)
 	return r.out, r.Found()
 }

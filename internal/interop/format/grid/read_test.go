@@ -68,7 +68,7 @@ func wanted(files format.Files) format.Files {
 	return kept
 }
 
-func readAll(files format.Files, log []format.Commit) (format.Reading, []pawl.Finding) {
+func readAll(files format.Files, log []format.Commit) (format.Project, []pawl.Finding) {
 	return grid.Codec.(format.Historian).ReadHistory(wanted(files), log, now)
 }
 

@@ -34,7 +34,7 @@ const (
 
 // since says from which moment on something is written, as the document does: the state at every turn, checkpoints when
 // somebody is asked or the session ends, warmth and summaries when a block is complete; plans before any of them begins.
-var since = map[part]format.Moment{
+var since = map[part]format.Trigger{
 	statePart: format.Beat, scratchpadPart: format.Beat, checkpointPart: format.StepBegan, decisionsPart: format.Learned,
 	blockersPart: format.Learned, summariesPart: format.StepEnded, warmthPart: format.StepEnded, wavesPart: format.WaveEnded,
 	plansPart: format.Began,
@@ -42,13 +42,13 @@ var since = map[part]format.Moment{
 
 // Write returns what differs, in an order in which any prefix of it can be lived with: what was done first, the state
 // after the checkpoint that it speaks of, and what is taken away last.
-func (c codec) Write(files format.Files, v format.View) []format.File {
+func (c codec) Write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
 	}
 	w := newWriter(files, c.at, v)
 	do := func(p part, write func()) {
-		if format.Weightier(since[p], v.Why) == v.Why {
+		if format.Weightier(since[p], v.Trigger) == v.Trigger {
 			write()
 		}
 	}
@@ -67,7 +67,7 @@ func (c codec) Write(files format.Files, v format.View) []format.File {
 // writer writes the files of one run.
 type writer struct {
 	place
-	format.View
+	format.Export
 	there   map[string]*format.File // as they are with what was written so far, by path
 	cluster string
 	works   []*work
@@ -84,8 +84,8 @@ type writer struct {
 	gone  []format.File // to be removed
 }
 
-func newWriter(files format.Files, at string, v format.View) *writer {
-	w := &writer{View: v, place: place{grid: ".grid/"}, there: make(map[string]*format.File, len(files)),
+func newWriter(files format.Files, at string, v format.Export) *writer {
+	w := &writer{Export: v, place: place{grid: ".grid/"}, there: make(map[string]*format.File, len(files)),
 		byStep: map[pawl.StepID]*work{}, byBlock: map[string]*work{}}
 	for _, f := range files {
 		w.there[f.Path] = &f

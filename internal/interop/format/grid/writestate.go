@@ -121,7 +121,7 @@ func (w *writer) statusWord() string {
 // nothing that happened in it.
 func (w *writer) updated() time.Time {
 	switch {
-	case w.Why == format.Beat:
+	case w.Trigger == format.Beat:
 		return w.Now
 	case w.State.Seq == w.State.ImportSeq:
 		return firstKnown(w.lived, w.State.Updated)

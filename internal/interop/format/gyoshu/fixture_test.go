@@ -63,13 +63,13 @@ func below(t testing.TB, root string) format.Files {
 }
 
 // world is what is true below a folder.
-func world(t testing.TB, root string) format.World {
+func world(t testing.TB, root string) format.Env {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return format.World{Now: noon, Hash: func(name string) (string, int64, error) {
+	return format.Env{Now: noon, Hash: func(name string) (string, int64, error) {
 		full := filepath.Join(root, filepath.FromSlash(name))
 		info, err := os.Lstat(full)
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 const System = "gyoshu"
 
 // New returns the codec.
-func New() format.Codec { return codec{} }
+func New() format.Format { return codec{} }
 
 type codec struct{ title string } // of the research; empty: the one that something happened to last
 
@@ -45,24 +45,24 @@ func (codec) Wants() []string {
 
 // Read reads the newest run of the research that something happened to last. Of artifacts that are not among the files
 // nothing is known, and nothing is held against them: see ReadIn.
-func (c codec) Read(files format.Files, now time.Time) (format.Reading, []pawl.Finding) {
+func (c codec) Read(files format.Files, now time.Time) (format.Project, []pawl.Finding) {
 	return c.ReadIn(files, within(files, now))
 }
 
 // Places returns the folders of the researches, the one that something happened to last first.
 func (codec) Places(files format.Files, now time.Time) []string {
 	var names []string
-	for _, r := range newestFirstOf(files, format.World{Now: now}) {
+	for _, r := range newestFirstOf(files, format.Env{Now: now}) {
 		names = append(names, path.Join(reports, r.title))
 	}
 	return names
 }
 
 // At returns the codec of one of several researches.
-func (codec) At(place string) format.Codec { return codec{title: path.Base(place)} }
+func (codec) At(place string) format.Format { return codec{title: path.Base(place)} }
 
 // Unfinished returns the research that a plan's run would be another run of, where its newest one has not ended.
-func (codec) Unfinished(files format.Files, w format.World, plan *pawl.Plan) (what, file string) {
+func (codec) Unfinished(files format.Files, w format.Env, plan *pawl.Plan) (what, file string) {
 	title := titleOf(plan.Name)
 	if !slices.Contains(titles(files), title) {
 		return "", ""
@@ -75,7 +75,7 @@ func (codec) Unfinished(files format.Files, w format.World, plan *pawl.Plan) (wh
 }
 
 // newestFirstOf reads all researches.
-func newestFirstOf(files format.Files, w format.World) []*research {
+func newestFirstOf(files format.Files, w format.Env) []*research {
 	var all []*research
 	for _, title := range titles(files) {
 		all = append(all, newResearch(files, title, w))
@@ -85,13 +85,13 @@ func newestFirstOf(files format.Files, w format.World) []*research {
 }
 
 // ReadIn is Read with artifacts looked at: what they do not prove is not done, and is not resumed from.
-func (c codec) ReadIn(files format.Files, w format.World) (format.Reading, []pawl.Finding) {
+func (c codec) ReadIn(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
 	if c.title != "" {
 		return ReadRun(files, c.title, "", w)
 	}
 	all := newestFirstOf(files, w)
 	if len(all) == 0 {
-		return format.Reading{System: System}, nil
+		return format.Project{System: System}, nil
 	}
 	reading, found := read(all[0], "", w)
 	for _, r := range all[1:] {
@@ -102,12 +102,12 @@ func (c codec) ReadIn(files format.Files, w format.World) (format.Reading, []paw
 }
 
 // ReadRun is ReadIn of one run of one research; "" is its newest.
-func ReadRun(files format.Files, title, run string, w format.World) (format.Reading, []pawl.Finding) {
+func ReadRun(files format.Files, title, run string, w format.Env) (format.Project, []pawl.Finding) {
 	return read(newResearch(files, title, w), run, w)
 }
 
 // Verify validates all checkpoints of all researches, or of the one that is named, and what else is known of them.
-func (c codec) Verify(files format.Files, w format.World) []pawl.Finding {
+func (c codec) Verify(files format.Files, w format.Env) []pawl.Finding {
 	var found []pawl.Finding
 	for _, title := range titles(files) {
 		if c.title != "" && title != c.title {

@@ -77,7 +77,7 @@ func (codec) Locks(files format.Files, run *pawl.State, home format.Home) []stri
 	}
 	var all []string
 	for _, title := range titles(files) {
-		r := newResearch(files, title, format.World{})
+		r := newResearch(files, title, format.Env{})
 		all = append(all, locksOf(dir, title, r.runs())...)
 		for _, session := range r.sessions() {
 			all = append(all, filepath.Join(dir, shortID(session), "session.lock"))

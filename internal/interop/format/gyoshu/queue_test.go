@@ -96,7 +96,7 @@ func FuzzQueue(f *testing.F) {
 		"done": func(s *teller) { s.start("S01_load_tides", 1); s.done("S01_load_tides", 1, nil) },
 		"cut":  func(s *teller) { s.start("S01_load_tides", 1); s.cut("S01_load_tides", 1, "0badcafe") },
 	}
-	views := map[string]format.View{}
+	views := map[string]format.Export{}
 	for name, tell := range states {
 		s := newTeller(f)
 		tell(s)

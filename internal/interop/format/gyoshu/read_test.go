@@ -52,8 +52,8 @@ func TestRead(t *testing.T) {
 	if diff := cmp.Diff([]pawl.Memory{{Kind: pawl.Pattern, Text: "Emden lacks two weeks"}, {Kind: pawl.Gotcha, Text: "one winter only"}}, r.Memories); diff != "" {
 		t.Errorf("memories: -want +got\n%s", diff)
 	}
-	if len(r.Made) != 1 || r.Made[0].Choice != "keep the linear model" || r.Facts["used up"] != "maxToolCalls" || r.Facts["criterion AC1"] != "metric_threshold rmse <= 5" || r.Facts["trust score"] != "72.5" {
-		t.Errorf("%v %v", r.Made, r.Facts)
+	if len(r.Decisions) != 1 || r.Decisions[0].Choice != "keep the linear model" || r.Facts["used up"] != "maxToolCalls" || r.Facts["criterion AC1"] != "metric_threshold rmse <= 5" || r.Facts["trust score"] != "72.5" {
+		t.Errorf("%v %v", r.Decisions, r.Facts)
 	}
 }
 
@@ -62,7 +62,7 @@ func TestReadCheckpoints(t *testing.T) {
 	t.Parallel()
 	r, found := gyoshu.New().Read(wanted(t, tides), noon)
 	var valid, not []string
-	for _, c := range r.Saved {
+	for _, c := range r.Checkpoints {
 		if c.Valid {
 			valid = append(valid, c.ID+" "+string(c.Kind))
 		} else {
@@ -77,7 +77,7 @@ func TestReadCheckpoints(t *testing.T) {
 	if diff := cmp.Diff([]string{"ckpt-torn", "ckpt-edited", "ckpt-climbs"}, not); diff != "" {
 		t.Errorf("not valid: -want +got\n%s", diff)
 	}
-	for _, c := range r.Saved {
+	for _, c := range r.Checkpoints {
 		for _, claim := range c.Claims {
 			if strings.Contains(claim.Path, "..") {
 				t.Errorf("%s claims %s", c.ID, claim.Path)
@@ -93,7 +93,7 @@ func TestReadCheckpoints(t *testing.T) {
 func TestReadLooksAtArtifactsThatItIsGiven(t *testing.T) {
 	t.Parallel()
 	r, _ := gyoshu.New().Read(below(t, tides), noon)
-	for _, c := range r.Saved {
+	for _, c := range r.Checkpoints {
 		if (c.ID == "ckpt-longer" || c.ID == "ckpt-other") && c.Valid {
 			t.Errorf("%s is valid", c.ID)
 		}
@@ -148,7 +148,7 @@ func TestReadOddFiles(t *testing.T) {
 	}
 	r, found := codec.Read(files, noon)
 	var text []string
-	for _, f := range append(found, codec.Verify(files, format.World{Now: noon})...) {
+	for _, f := range append(found, codec.Verify(files, format.Env{Now: noon})...) {
 		text = append(text, f.Where+": "+f.What)
 	}
 	all := strings.Join(text, "\n")
@@ -264,7 +264,7 @@ func FuzzRead(f *testing.F) {
 				}
 			}
 		}
-		gyoshu.New().Verify(odd, format.World{Now: noon})
+		gyoshu.New().Verify(odd, format.Env{Now: noon})
 	})
 }
 
@@ -297,8 +297,8 @@ func BenchmarkRead(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if r, _ := gyoshu.New().Read(files, noon.Add(24*time.Hour)); len(r.Saved) != 10_000 {
-			b.Fatal(len(r.Saved))
+		if r, _ := gyoshu.New().Read(files, noon.Add(24*time.Hour)); len(r.Checkpoints) != 10_000 {
+			b.Fatal(len(r.Checkpoints))
 		}
 	}
 }

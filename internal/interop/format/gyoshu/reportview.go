@@ -17,7 +17,7 @@ func (m *mirror) sayHistory() {
 		report = string(file.Data)
 	}
 	runs := m.history()
-	if len(runs) == 0 || file == nil && m.Why != format.RunEnded && m.Why != format.Exported {
+	if len(runs) == 0 || file == nil && m.Trigger != format.RunEnded && m.Trigger != format.Exported {
 		return
 	}
 	m.put(format.File{Path: name, Data: []byte(WithBlock(report, historyBlock, executionHistory(runs)))})

@@ -59,21 +59,21 @@ func TestWithoutACheckpointTheNotebookIsTheBase(t *testing.T) {
 func TestMirrorPrescribes(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t)
-	prescribed := func(w format.World) string {
+	prescribed := func(w format.Env) string {
 		return gyoshu.New().(format.Prescriber).Prescribes(s.State, s.Plan, w, "clean-2")
 	}
-	if text := prescribed(format.World{}); text != "" {
+	if text := prescribed(format.Env{}); text != "" {
 		t.Errorf("nothing is finished, and it says\n%s", text)
 	}
 	s.start("S01_load_tides", 1)
 	s.done("S01_load_tides", 1, csv)
-	there := format.World{Hash: func(string) (string, int64, error) { return csv["out/tides.csv"].SHA256, 7, nil }}
+	there := format.Env{Hash: func(string) (string, int64, error) { return csv["out/tides.csv"].SHA256, 7, nil }}
 	text := prescribed(there)
 	says(t, text, `checkpoint "ckpt-000005"`, "S01_load_tides", "S02_run_clean: clean-2", `tides = pd.read_csv("out/tides.csv")`, "[REHYDRATED:from=ckpt-000005]", "as it was saved")
 	if strings.Contains(text, "verify source") {
 		t.Errorf("it is its own:\n%s", text)
 	}
-	other := format.World{Hash: func(string) (string, int64, error) { return strings.Repeat("0", 64), 7, nil }}
+	other := format.Env{Hash: func(string) (string, int64, error) { return strings.Repeat("0", 64), 7, nil }}
 	if text := prescribed(other); !strings.Contains(text, "SHA256 mismatch for out/tides.csv") || strings.Contains(text, "read_csv") {
 		t.Errorf("it was changed since, and is to be loaded:\n%s", text)
 	}
@@ -89,7 +89,7 @@ func TestMuchIsNotHashedBeforeEachStage(t *testing.T) {
 	}
 	s.start("S01_load_tides", 1)
 	s.done("S01_load_tides", 1, many)
-	text := gyoshu.New().(format.Prescriber).Prescribes(s.State, s.Plan, format.World{Hash: func(name string) (string, int64, error) {
+	text := gyoshu.New().(format.Prescriber).Prescribes(s.State, s.Plan, format.Env{Hash: func(name string) (string, int64, error) {
 		looked[name] = true
 		return csv["out/tides.csv"].SHA256, 200 << 20, nil
 	}}, "clean-2")
@@ -109,7 +109,7 @@ func TestTheCellFits(t *testing.T) {
 	}
 	s.start("S01_load_tides", 1)
 	s.done("S01_load_tides", 1, many)
-	text := gyoshu.New().(format.Prescriber).Prescribes(s.State, s.Plan, format.World{}, "clean-2")
+	text := gyoshu.New().(format.Prescriber).Prescribes(s.State, s.Plan, format.Env{}, "clean-2")
 	if says(t, text, "pawl import gyoshu --dry-run --json"); len(text) > 32<<10 {
 		t.Errorf("%d bytes", len(text))
 	}
@@ -133,7 +133,7 @@ func TestFirstStageThatWasCutOffIsWork(t *testing.T) {
 		if cut.Status != pawl.Pending || cut.Native != "interrupted" || !strings.Contains(cut.Why, "(timeout)") || !strings.Contains(cut.Resume, "begins again") || (cut.Goal != "") != loop {
 			t.Errorf("%+v", cut)
 		}
-		for _, f := range gyoshu.New().Verify(files, format.World{Now: noon.Add(24 * time.Hour)}) {
+		for _, f := range gyoshu.New().Verify(files, format.Env{Now: noon.Add(24 * time.Hour)}) {
 			if strings.Contains(f.What, "a cell speaks of checkpoint") {
 				t.Errorf("%+v", f)
 			}

@@ -50,12 +50,12 @@ func (s *teller) cut(step pawl.StepID, attempt int, id pawl.CheckpointID) {
 		pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: id, Kind: pawl.CheckpointEmergency, Step: step}})
 }
 
-func (s *teller) view(why format.Moment) format.View {
-	return format.View{Now: noon.Add(24 * time.Hour), State: s.State, Plan: s.Plan, Status: s.State.StatusNow(true), Checkpoint: s.State.LastSave, Why: why}
+func (s *teller) view(why format.Trigger) format.Export {
+	return format.Export{Now: noon.Add(24 * time.Hour), State: s.State, Plan: s.Plan, Status: s.State.StatusNow(true), Checkpoint: s.State.LastSave, Trigger: why}
 }
 
 // write writes the mirror, which written again does not change, and returns what was written.
-func (s *teller) write(why format.Moment) []string {
+func (s *teller) write(why format.Trigger) []string {
 	s.T.Helper()
 	before := slices.Clone(s.files)
 	made := gyoshu.New().Write(s.files, s.view(why))
@@ -142,7 +142,7 @@ func (s *teller) check() {
 }
 
 // tideView is a moment of a run of the fixture's research.
-func tideView(t testing.TB) format.View {
+func tideView(t testing.TB) format.Export {
 	s := newTeller(t)
 	s.start("S01_load_tides", 1)
 	s.done("S01_load_tides", 1, csv)

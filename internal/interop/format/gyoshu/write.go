@@ -21,7 +21,7 @@ import (
 // Gyoshu resumes from the newest checkpoint, also from one that was taken in the middle of a stage, and goes on behind its
 // stage. So such a one is always followed by another that says again which stage was finished last; where none was, it has
 // a cell in the notebook, and no manifest.
-func (codec) Write(files format.Files, v format.View) []format.File {
+func (codec) Write(files format.Files, v format.Export) []format.File {
 	m := newMirror(files, v)
 	m.beginNotebook()
 	for _, id := range m.unsaved() {
@@ -56,7 +56,7 @@ func (codec) Refuses(files format.Files, run *pawl.State) []pawl.Finding {
 
 // mirror writes one run. Its files are what is there, with what was changed so far.
 type mirror struct {
-	format.View
+	format.Export
 	title  string
 	run    string
 	steps  []pawl.StepID // those of the plan, then others, in order
@@ -67,12 +67,12 @@ type mirror struct {
 	latest time.Time // of the run's checkpoints
 }
 
-func newMirror(files format.Files, v format.View) *mirror {
+func newMirror(files format.Files, v format.Export) *mirror {
 	plan := v.Plan
 	if plan == nil {
 		plan = &pawl.Plan{}
 	}
-	m := &mirror{View: v, title: titleOf(v.State.Name), run: string(v.State.Run), files: slices.Clone(files), before: files}
+	m := &mirror{Export: v, title: titleOf(v.State.Name), run: string(v.State.Run), files: slices.Clone(files), before: files}
 	whole := &pawl.Plan{Phases: slices.Clone(plan.Phases)}
 	whole.Phases = append(whole.Phases, pawl.Phase{Steps: unplanned(v.State, plan)})
 	m.stages = stageNames(whole)

@@ -316,7 +316,7 @@ func TestOwnCheckpointsAreLocal(t *testing.T) {
 	s.start("clean-2", 1)
 	s.done("clean-2", 1, nil)
 	s.write(format.RunEnded)
-	own := format.World{Now: noon.Add(24 * time.Hour), Run: func(id string) (*pawl.State, *pawl.Plan) {
+	own := format.Env{Now: noon.Add(24 * time.Hour), Run: func(id string) (*pawl.State, *pawl.Plan) {
 		if id != tideRun {
 			return nil, nil
 		}
@@ -324,12 +324,12 @@ func TestOwnCheckpointsAreLocal(t *testing.T) {
 	}}
 	const imported = "; Checkpoint is imported - verify source before resuming"
 	for name, c := range map[string]struct {
-		world  format.World
+		world  format.Env
 		change func(m *gyoshu.Manifest)
 		want   string
 	}{
 		"its own":                   {own, nil, ""},
-		"no journal":                {format.World{Now: own.Now}, nil, imported},
+		"no journal":                {format.Env{Now: own.Now}, nil, imported},
 		"unchanged":                 {own, func(m *gyoshu.Manifest) {}, ""},
 		"at another time":           {own, func(m *gyoshu.Manifest) { m.Created = "2026-03-02T20:00:00.000Z" }, imported},
 		"which says it is imported": {own, func(m *gyoshu.Manifest) { m.Trust = gyoshu.Imported }, imported},
@@ -393,7 +393,7 @@ func TestTrustIsNotLaundered(t *testing.T) {
 		if code := strings.Join(newest.Rehydration.Source, "\n"); newest.Trust != c.want || c.want == gyoshu.Untrusted && strings.Contains(code, "pickle.load") {
 			t.Errorf("%s, %s: %s\n%s", c.path, c.says, newest.Trust, code)
 		}
-		w := format.World{Now: noon.Add(24 * time.Hour), Run: func(string) (*pawl.State, *pawl.Plan) { return s.State, s.Plan }}
+		w := format.Env{Now: noon.Add(24 * time.Hour), Run: func(string) (*pawl.State, *pawl.Plan) { return s.State, s.Plan }}
 		r, _ := gyoshu.ReadRun(s.files, "tide-levels", tideRun, w)
 		if want := "Checkpoint is " + string(c.want) + " - verify source before resuming"; !strings.HasSuffix(r.Resume, want) {
 			t.Errorf("%s, %s: %s", c.path, c.says, r.Resume)

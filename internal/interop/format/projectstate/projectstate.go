@@ -20,7 +20,7 @@ import (
 const System = "projectstate"
 
 // Codec reads and writes the project that the folder is most likely about: the only one, or the one at work last.
-var Codec format.Codec = codec{}
+var Codec format.Format = codec{}
 
 type codec struct {
 	project string // its id or name, or how its id begins; "" for any
@@ -88,12 +88,12 @@ func (c codec) projectOf(run *pawl.State) string {
 }
 
 // Choose returns the codec of one project.
-func (codec) Choose(project string) format.Codec { return codec{project: project} }
+func (codec) Choose(project string) format.Format { return codec{project: project} }
 
 // Projects returns the ids of the projects, in the order of the files.
 func (codec) Projects(files format.Files) []string {
 	var ids []string
-	for _, e := range newReader(files, format.World{}).entries {
+	for _, e := range newReader(files, format.Env{}).entries {
 		if !slices.Contains(ids, e.project) {
 			ids = append(ids, e.project)
 		}
@@ -102,16 +102,16 @@ func (codec) Projects(files format.Files) []string {
 }
 
 // Read reads without looking at the project's own files.
-func (c codec) Read(files format.Files, now time.Time) (format.Reading, []pawl.Finding) {
-	return c.ReadIn(files, format.World{Now: now})
+func (c codec) Read(files format.Files, now time.Time) (format.Project, []pawl.Finding) {
+	return c.ReadIn(files, format.Env{Now: now})
 }
 
 // ReadIn reads one project; the others are findings.
-func (c codec) ReadIn(files format.Files, w format.World) (format.Reading, []pawl.Finding) {
+func (c codec) ReadIn(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
 	r := newReader(files, w)
 	e := r.pick(c.project)
 	if e == nil {
-		return format.Reading{System: System}, r.Found()
+		return format.Project{System: System}, r.Found()
 	}
 	return r.reading(e), r.Found()
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // line says of a step what it is, where it stands and whose it is.
-func lines(r format.Reading) []string {
+func lines(r format.Project) []string {
 	var all []string
 	for _, p := range r.Phases {
 		for _, s := range p.Steps {
@@ -50,8 +50,8 @@ func TestReadProgram(t *testing.T) {
 	if r.Facts["metadata note"] != "it's late" || r.Facts["metadata tests_passing"] != "true" || r.Facts["phase"] != "implementation" {
 		t.Errorf("%v", r.Facts)
 	}
-	if len(r.Saved) != 1 || r.Saved[0].Step != "read_tides" || !r.Saved[0].Valid || r.Saved[0].Reason != "hourly" {
-		t.Errorf("%+v", r.Saved)
+	if len(r.Checkpoints) != 1 || r.Checkpoints[0].Step != "read_tides" || !r.Checkpoints[0].Valid || r.Checkpoints[0].Reason != "hourly" {
+		t.Errorf("%+v", r.Checkpoints)
 	}
 	if !r.Updated.Equal(time.Date(2026, 2, 28, 10, 30, 0, 250_000_000, time.UTC)) {
 		t.Error(r.Updated)
@@ -166,8 +166,8 @@ func TestGates(t *testing.T) {
 		r.Gates[1].Answer != "approved" || r.Gates[1].Step != "" {
 		t.Errorf("%+v", r.Gates)
 	}
-	if len(r.Made) != 1 || r.Made[0].Choice != "denied" || r.Made[0].Why != "not now" || r.Made[0].By != "ann" {
-		t.Errorf("%+v", r.Made)
+	if len(r.Decisions) != 1 || r.Decisions[0].Choice != "denied" || r.Decisions[0].Why != "not now" || r.Decisions[0].By != "ann" {
+		t.Errorf("%+v", r.Decisions)
 	}
 	if len(findings) > 0 {
 		t.Error(findings)

@@ -16,7 +16,7 @@ const ancient = 7 * 24 * time.Hour
 // Verify finds every fault of the tables, of all projects: keys that are missing, rows that contradict themselves or each
 // other, times, JSON, roll-backs to a wrong state.
 // What was found to be good is among them.
-func (c codec) Verify(files format.Files, w format.World) []pawl.Finding {
+func (c codec) Verify(files format.Files, w format.Env) []pawl.Finding {
 	r := newReader(files, w)
 	if len(r.sources) == 0 {
 		return []pawl.Finding{{Level: pawl.Bad, What: "there is no table project_state here"}}

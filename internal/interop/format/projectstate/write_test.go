@@ -58,8 +58,8 @@ func (s *teller) done(steps ...pawl.StepID) {
 	}
 }
 
-func (s *teller) view(engine bool) format.View {
-	return format.View{Now: s.State.Updated, State: s.State, Plan: s.Plan, Status: s.State.StatusNow(engine), Why: format.Exported}
+func (s *teller) view(engine bool) format.Export {
+	return format.Export{Now: s.State.Updated, State: s.State, Plan: s.Plan, Status: s.State.StatusNow(engine), Trigger: format.Exported}
 }
 
 // write writes what differs, and returns the row.
@@ -168,11 +168,11 @@ func TestNoTaskIsLeftToNobody(t *testing.T) {
 	} {
 		tell()
 		s.write()
-		r, _ := read(t, s.files, format.World{Now: s.State.Updated})
+		r, _ := read(t, s.files, format.Env{Now: s.State.Updated})
 		if asks := len(r.Gates) > 0; asks != s.State.Ended() {
 			t.Errorf("after %d: %+v", s.State.Seq, r.Gates)
 		}
-		for _, f := range projectstate.Codec.Verify(s.files, format.World{Now: s.State.Updated}) {
+		for _, f := range projectstate.Codec.Verify(s.files, format.Env{Now: s.State.Updated}) {
 			if f.Level == pawl.Bad {
 				t.Errorf("after %d: %v", s.State.Seq, f)
 			}
@@ -276,7 +276,7 @@ func TestWhoDoesItIsSaid(t *testing.T) {
 	}
 	s.Tell(pawl.Progressed{AttemptRef: ref("write_tables"), Text: "half"})
 	v := s.view(true)
-	v.Why = format.Beat
+	v.Trigger = format.Beat
 	s.files[0].Data = projectstate.Codec.Write(s.files, v)[0].Data
 	says(t, s.row(), "last_action", "half")
 	if got := count(); got != before+2 {

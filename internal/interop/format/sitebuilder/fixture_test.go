@@ -53,11 +53,11 @@ func one(checkpoints ...string) format.Files {
 }
 
 // world is one in which these files exist.
-func world(there ...string) format.World {
-	return format.World{Now: now, Exists: func(name string) bool { return slices.Contains(there, name) }}
+func world(there ...string) format.Env {
+	return format.Env{Now: now, Exists: func(name string) bool { return slices.Contains(there, name) }}
 }
 
-func read(t testing.TB, files format.Files) (format.Reading, []pawl.Finding) {
+func read(t testing.TB, files format.Files) (format.Project, []pawl.Finding) {
 	t.Helper()
 	return sitebuilder.Codec.Read(files, now)
 }

@@ -21,7 +21,7 @@ func FuzzRead(f *testing.F) {
 	addFixture(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		files := unpacked(data)
-		w := format.World{Now: now, Exists: func(name string) bool {
+		w := format.Env{Now: now, Exists: func(name string) bool {
 			if clean, err := format.Inside(name); err != nil || clean != name {
 				t.Fatalf("%q leads out of the project", name)
 			}

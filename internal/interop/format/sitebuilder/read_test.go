@@ -257,7 +257,7 @@ func TestBrokenJSONIsReadLineByLine(t *testing.T) {
 // A checkpoint that is there and cannot be read leaves its task in the plan, begun and not done.
 func TestUnreadCheckpointKeepsItsTask(t *testing.T) {
 	t.Parallel()
-	w := format.World{Now: now, Unread: []string{points + "migration-T060.json", points + "technical-T002-complete.json", "docs/other.json"}}
+	w := format.Env{Now: now, Unread: []string{points + "migration-T060.json", points + "technical-T002-complete.json", "docs/other.json"}}
 	r, _ := sitebuilder.Codec.(format.Witness).ReadIn(one("content-T001.json", `{"status":"complete"}`), w)
 	if r.Count() != 3 {
 		t.Errorf("the steps are %+v", r.Phases)
@@ -273,7 +273,7 @@ func TestUnreadCheckpointKeepsItsTask(t *testing.T) {
 func TestPathsNeverLeadOutside(t *testing.T) {
 	t.Parallel()
 	var asked []string
-	w := format.World{Now: now, Exists: func(name string) bool { asked = append(asked, name); return true }}
+	w := format.Env{Now: now, Exists: func(name string) bool { asked = append(asked, name); return true }}
 	files := one("content-T1.json", `{"status":"complete","files_created":["../x","/etc/passwd","a/../../b","C:\\x","nul.txt","~/x","ok.txt",7],
 		"subtasks":{"items":[{"id":"i","status":"complete","output":"../../y"}]}}`)
 	r, findings := sitebuilder.Codec.(format.Witness).ReadIn(files, w)

@@ -22,7 +22,7 @@ import (
 const System = "sitebuilder"
 
 // Codec reads and writes a project of the site builders.
-var Codec format.Codec = codec{}
+var Codec format.Format = codec{}
 
 type codec struct{}
 
@@ -49,18 +49,18 @@ func (codec) Archived() []string {
 }
 
 // Read reads without the world: nothing is held against files that are claimed.
-func (c codec) Read(files format.Files, now time.Time) (format.Reading, []pawl.Finding) {
-	return c.ReadIn(files, format.World{Now: now})
+func (c codec) Read(files format.Files, now time.Time) (format.Project, []pawl.Finding) {
+	return c.ReadIn(files, format.Env{Now: now})
 }
 
 // ReadIn reads, and believes of finished work what the files show that it claims.
-func (codec) ReadIn(files format.Files, w format.World) (format.Reading, []pawl.Finding) {
+func (codec) ReadIn(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
 	r := read(files, w)
 	return r.out, r.Found()
 }
 
 // Unfinished returns the first task that somebody has begun, and that a step of the plan has the id of.
-func (codec) Unfinished(files format.Files, w format.World, plan *pawl.Plan) (what, file string) {
+func (codec) Unfinished(files format.Files, w format.Env, plan *pawl.Plan) (what, file string) {
 	steps := map[pawl.StepID]bool{}
 	for _, step := range plan.Steps() {
 		steps[step.ID] = true

@@ -64,8 +64,8 @@ func ref(step pawl.StepID, attempt int) pawl.AttemptRef {
 	return pawl.AttemptRef{Step: step, Attempt: attempt, Token: pawl.Token(fmt.Sprint(step, attempt))}
 }
 
-func (s *teller) view() format.View {
-	return format.View{Now: now.Add(24 * time.Hour), State: s.State, Plan: s.Plan, Status: s.State.StatusNow(true), Why: format.Exported, Items: func(id pawl.StepID) []format.Item {
+func (s *teller) view() format.Export {
+	return format.Export{Now: now.Add(24 * time.Hour), State: s.State, Plan: s.Plan, Status: s.State.StatusNow(true), Trigger: format.Exported, Items: func(id pawl.StepID) []format.Item {
 		if items := s.items[id]; items != nil {
 			return items
 		}

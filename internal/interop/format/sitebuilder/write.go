@@ -16,7 +16,7 @@ import (
 // Write returns the files that differ from how they are to be: first the checkpoints, each with its archive behind it, then
 // what agents say of them, then the registry, and STATUS.md, which sums them up. Any prefix of them can be lived with, and
 // what is missing is made up for by the next write.
-func (codec) Write(files format.Files, v format.View) []format.File {
+func (codec) Write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (codec) Write(files format.Files, v format.View) []format.File {
 // writer writes the files of one run.
 type writer struct {
 	place
-	format.View
+	format.Export
 	reader *reader                 // of what is there: whose tasks are in the registry and have files
 	there  map[string]*format.File // as they are with what was written so far, by path
 	order  []string                // paths that were written, in that order
@@ -65,8 +65,8 @@ type work struct {
 	imported bool     // it was done before the run began
 }
 
-func newWriter(files format.Files, v format.View) *writer {
-	w := &writer{View: v, place: placeAt(usual), there: make(map[string]*format.File, len(files)), made: map[string]bool{}, boxes: map[string]*box{}, eol: "\n"}
+func newWriter(files format.Files, v format.Export) *writer {
+	w := &writer{Export: v, place: placeAt(usual), there: make(map[string]*format.File, len(files)), made: map[string]bool{}, boxes: map[string]*box{}, eol: "\n"}
 	if all := places(files); len(all) > 0 {
 		w.place, w.found = all[0], true
 	}
@@ -76,7 +76,7 @@ func newWriter(files format.Files, v format.View) *writer {
 			w.eol = textedit.EOL(files[i].Data)
 		}
 	}
-	w.reader = newReader(files, format.World{Now: v.Now})
+	w.reader = newReader(files, format.Env{Now: v.Now})
 	w.reader.place = w.place
 	w.reader.readRegistry()
 	w.reader.gatherNames()
