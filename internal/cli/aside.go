@@ -83,7 +83,7 @@ func (a *app) otherWork(ctx context.Context, p *project.Project, plan *pawl.Plan
 	if q.Ask == "" || isRunOf(p, q.Workflow) {
 		return false, nil
 	}
-	system := m.Codec.System()
+	system := m.Codec.Name
 	if !a.hasPerson() {
 		return false, &pawl.Error{
 			Kind: pawl.KindUsage, Hint: "pawl import " + system + ", or --new",
@@ -104,7 +104,7 @@ func notOver(ctx context.Context, p *project.Project, m *engine.Mirror, folder *
 	if what == "" {
 		return nil
 	}
-	system := m.Codec.System()
+	system := m.Codec.Name
 	last := engine.LastMirrored(ctx, p, plan.Name, m.Said(p))
 	hint := fmt.Sprintf("pawl import %s%s, or a folder of its own: --mirror %s=PATH", system, folderArgument(p, m), system)
 	if last != nil && m.ChangedSince([]format.File{{Path: file}}, last.Updated) == "" {

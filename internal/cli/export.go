@@ -93,7 +93,7 @@ func (a *app) sayMissing(ctx context.Context, codec format.Format, dir, path str
 	}
 	faults := slices.DeleteFunc(folder.Verify(), func(f pawl.Finding) bool { return f.Level != pawl.Bad })
 	if len(faults) > 0 {
-		a.sayNotes([]string{fmt.Sprintf("what these files name is not copied with them: pawl verify --as %s %s finds %s", codec.System(), path, count(len(faults), "fault"))})
+		a.sayNotes([]string{fmt.Sprintf("what these files name is not copied with them: pawl verify --as %s %s finds %s", codec.Name, path, count(len(faults), "fault"))})
 	}
 }
 
@@ -110,14 +110,14 @@ func (a *app) notOverOthers(ctx context.Context, p *project.Project, m engine.Mi
 			return nil
 		}
 	}
-	return usageError(hint, "%s: %s is unfinished here, and run %s would be written over it", m.Codec.System(), what, r.State.Run)
+	return usageError(hint, "%s: %s is unfinished here, and run %s would be written over it", m.Codec.Name, what, r.State.Run)
 }
 
 // othersWorkflow names the workflow that a system would go on with in a folder, where no run of this project is it, and this one
 // was not made of it; empty where there is none.
 func othersWorkflow(p *project.Project, m engine.Mirror, folder *engine.ForeignFolder, s *pawl.State) string {
 	q := folder.Question()
-	if q.Ask == "" || isRunOf(p, q.Workflow) || s.Imported == m.Codec.System() && s.ImportedAs == q.Workflow {
+	if q.Ask == "" || isRunOf(p, q.Workflow) || s.Imported == m.Codec.Name && s.ImportedAs == q.Workflow {
 		return ""
 	}
 	return "workflow " + cmp.Or(q.Workflow, "(unknown)")

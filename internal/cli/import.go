@@ -126,11 +126,10 @@ func (a *app) codecFor(system, project string) (format.Format, error) {
 	if err != nil || project == "" {
 		return codec, err
 	}
-	chooser, several := codec.(format.Chooser)
-	if !several {
-		return nil, usageError("", "--project: the files of %s hold one project", system)
+	if codec.Select == nil {
+		return codec, usageError("", "--project: the files of %s hold one project", system)
 	}
-	return chooser.Choose(project), nil
+	return codec.Select(project), nil
 }
 
 // atWork reports whether somebody is at work on what was read, or was cut off.
@@ -193,13 +192,12 @@ func (a *app) makeRun(ctx context.Context, reading format.Project, findings []pa
 	if err != nil {
 		return engine.Imported{}, err
 	}
-	_, provable := codec.(format.Prover)
 	if reading.Status == pawl.StatusActive {
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: cmp.Or(reading.Resume, "somebody may still be at work on it"), Where: pathIn(p, dir),
 			Hint: "see that nobody is, before pawl resume"})
 	}
 	made, err := engine.Import(ctx, p, me(), engine.Importing{
-		Project: reading, Path: pathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: provable,
+		Project: reading, Path: pathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: codec.CheckCriterion != nil,
 	})
 	if err != nil || a.json {
 		return made, err
@@ -266,7 +264,7 @@ func (a *app) foreignAt(ctx context.Context, codec format.Format, dir string) (*
 		return nil, "", err
 	}
 	rel, err := filepath.Rel(root, dir)
-	if _, plural := codec.(format.Plural); plural && err == nil && rel != "." && filepath.IsLocal(rel) {
+	if codec.Places != nil && err == nil && rel != "." && filepath.IsLocal(rel) {
 		folder, err := a.openForeign(ctx, codec, root)
 		if err != nil {
 			return nil, "", err

@@ -19,18 +19,18 @@ type Codecs []format.Format
 // Of returns the codec of a system.
 func (c Codecs) Of(system string) (format.Format, error) {
 	for _, codec := range c {
-		if codec.System() == system {
+		if codec.Name == system {
 			return codec, nil
 		}
 	}
-	return nil, usage("", "no system %q: use %s", system, c.Names())
+	return format.Format{}, usage("", "no system %q: use %s", system, c.Names())
 }
 
 // Names names the systems.
 func (c Codecs) Names() string {
 	var names []string
 	for _, codec := range c {
-		names = append(names, codec.System())
+		names = append(names, codec.Name)
 	}
 	return strings.Join(names, ", ")
 }
@@ -55,7 +55,7 @@ func (c Codecs) Mirror(p *project.Project, named string) (*Mirror, error) {
 			return nil, err
 		}
 	}
-	if _, tabular := codec.(format.Tabular); !tabular {
+	if codec.Tables == nil {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 			return nil, usage("", "--mirror %s: %s is no folder", named, path)
 		}
@@ -89,7 +89,7 @@ func (c Codecs) Refresh(ctx context.Context, p *project.Project, r *Run, cfg con
 		return m.refresh(ctx, p, r, cfg)
 	})
 	if err != nil {
-		return fmt.Errorf("the files of %s: %w", m.Codec.System(), err)
+		return fmt.Errorf("the files of %s: %w", m.Codec.Name, err)
 	}
 	return nil
 }

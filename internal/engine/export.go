@@ -49,7 +49,7 @@ func Export(ctx context.Context, p *project.Project, r *Run, m Mirror, cfg confi
 // madeFrom returns the files that a run was made of, if they still speak of its work, and of it alone; none for what is kept
 // in databases.
 func madeFrom(ctx context.Context, p *project.Project, s *pawl.State, codec format.Format) (format.Files, error) {
-	if s.Imported != codec.System() {
+	if s.Imported != codec.Name {
 		return nil, nil
 	}
 	dir := importDir(p, s)
@@ -83,7 +83,7 @@ func importDir(p *project.Project, s *pawl.State) string {
 // they say. Where they were left in the middle of a step, and have no checkpoint of it, how to go on there is still to be
 // written.
 func asFound(ctx context.Context, p *project.Project, s *pawl.State, m Mirror) (bool, error) {
-	if s.Imported != m.Codec.System() || s.Seq != s.ImportSeq {
+	if s.Imported != m.Codec.Name || s.Seq != s.ImportSeq {
 		return false, nil
 	}
 	folder, err := OpenForeign(ctx, p, m.Codec, m.Dir)
@@ -107,7 +107,7 @@ func asFound(ctx context.Context, p *project.Project, s *pawl.State, m Mirror) (
 
 // MadeAt returns at which of the folder's places the files are that a run was made of, and whether they are in it.
 func (f *ForeignFolder) MadeAt(p *project.Project, s *pawl.State) (place string, is bool) {
-	if s.Imported != f.codec.System() {
+	if s.Imported != f.codec.Name {
 		return "", false
 	}
 	from := filepath.Join(importDir(p, s), filepath.FromSlash(s.ImportPlace))

@@ -23,10 +23,7 @@ func anyAlive(p *project.Project, s *pawl.State) bool {
 
 // viewOf returns what a codec is told of a run. engine says whether one works on it.
 func viewOf(ctx context.Context, p *project.Project, r *Run, codec format.Format, store *snapshot.Store, why format.Trigger, engine bool) format.Export {
-	begun := begunWork{project: p, run: r, store: store, own: codec.Wants()}
-	if a, keeps := codec.(format.Archivist); keeps {
-		begun.own = slices.Concat(begun.own, a.Archived())
-	}
+	begun := begunWork{project: p, run: r, store: store, own: slices.Concat(codec.Patterns, codec.Archived)}
 	v := format.Export{
 		Now: time.Now().UTC(), Root: p.Root, State: r.State, Plan: r.Plan, Status: r.State.StatusNow(engine), Checkpoint: r.State.LastSave, Trigger: why,
 		Items:         func(id pawl.StepID) []format.Item { return itemsOf(r, id) },

@@ -49,7 +49,7 @@ func unknownIn(ctx context.Context, dir string) func(string) bool {
 // worldOf is what a system's validation may ask of a folder and of git.
 func worldOf(ctx context.Context, dir string, commits []format.Commit) format.Env {
 	w := format.Env{
-		Now: time.Now().UTC(),
+		Now: time.Now().UTC(), Commits: commits,
 		Exists: func(name string) bool {
 			full, err := within(dir, name)
 			if err != nil {

@@ -24,11 +24,11 @@ import (
 type Importing struct {
 	format.Project
 	Path     string         // of the files, relative to the project where they lie inside
-	Place    string         // below that, of systems that may have several: foreign.Plural
+	Place    string         // below that, of systems that may have several: see format.Format.Places
 	Findings []pawl.Finding // what was found in reading them
 	Agent    pawl.AgentName // who is to do what is not done. Defaults to claude.
 	Version  string         // of this program
-	Provable bool           // its codec is a foreign.Prover
+	Provable bool           // its format has CheckCriterion
 }
 
 // Imported is a run that was made.

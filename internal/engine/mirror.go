@@ -25,7 +25,7 @@ type Mirror struct {
 
 // Said is what the journal says of the mirror.
 func (m *Mirror) Said(p *project.Project) pawl.RunMirrored {
-	said := pawl.RunMirrored{System: m.Codec.System()}
+	said := pawl.RunMirrored{System: m.Codec.Name}
 	if rel, err := filepath.Rel(p.Root, filepath.Join(m.Dir, filepath.FromSlash(m.place))); err == nil && rel != "." {
 		said.Path = filepath.ToSlash(rel)
 	}

@@ -196,26 +196,21 @@ func (m *mirror) write(v format.Export) error {
 
 // prescribed is what the other system prescribes before a step is carried out; empty: nothing.
 func (m *mirror) prescribed(ctx context.Context, state *pawl.State, plan *pawl.Plan, step pawl.StepID) string {
-	if m == nil {
+	if m == nil || m.Codec.Preconditions == nil {
 		return ""
 	}
-	p, prescribes := m.Codec.(format.Prescriber)
-	if !prescribes {
-		return ""
-	}
-	return p.Prescribes(state, plan, worldOf(ctx, m.project.Root, nil), step)
+	return m.Codec.Preconditions(state, plan, worldOf(ctx, m.project.Root, nil), step)
 }
 
 // beyond says of a run that is completed which tasks others have added to its system's files, that it has not done.
 func beyond(codec format.Format, files format.Files, v format.Export) []string {
-	s, looks := codec.(format.Surveyor)
-	if !looks || v.Status != pawl.StatusCompleted {
+	if codec.UnknownTasks == nil || v.Status != pawl.StatusCompleted {
 		return nil
 	}
-	tasks, file := s.Beyond(files, v)
+	tasks, file := codec.UnknownTasks(files, v)
 	if len(tasks) == 0 {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s names tasks that this run does not know, and is not complete: %s; pawl import %s goes on with them",
-		file, strings.Join(tasks, ", "), codec.System())}
+		file, strings.Join(tasks, ", "), codec.Name)}
 }

@@ -46,7 +46,7 @@ func reading(t *testing.T, name string) (format.Project, []pawl.Finding) {
 		t.Fatalf("there is no fixture %s", name)
 	}
 	files, w := unpacked(t, a)
-	return dotagent.Codec.(format.Witness).ReadIn(files, w)
+	return dotagent.Format().Read(files, w)
 }
 
 func finds(findings []pawl.Finding, text string) bool {

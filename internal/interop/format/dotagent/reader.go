@@ -76,7 +76,7 @@ func (r *reader) there(name string) (there, known bool) {
 		return true, true
 	}
 	if r.world.Exists == nil {
-		return false, format.Wanted(codec{}.Wants(), name)
+		return false, format.Wanted(patterns(), name)
 	}
 	return r.world.Exists(name), true
 }

@@ -14,10 +14,10 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// Write returns what differs, in the order in which dotagent's agents write: first what was made, then execution.json,
+// write returns what differs, in the order in which dotagent's agents write: first what was made, then execution.json,
 // then phase.json, each whole, so that a death between any two leaves a state that is merely behind. A workflow that is
 // not this run is archived before; this one, when it is completed.
-func (codec) Write(files format.Files, v format.Export) []format.File {
+func write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
 	}
@@ -48,7 +48,7 @@ type mirror struct {
 	there  map[string]*format.File // as they are with what was changed
 	made   []string                // paths, in the order in which they are to be written
 	works  []*work
-	beyond []string // see Beyond
+	beyond []string // see unknownTasks
 }
 
 func newMirror(files format.Files, v format.Export) *mirror {
@@ -65,8 +65,8 @@ func newMirror(files format.Files, v format.Export) *mirror {
 	return m
 }
 
-// Beyond returns the tasks of the workflow that execution.json names, and the run does not know.
-func (codec) Beyond(files format.Files, v format.Export) ([]string, string) {
+// unknownTasks returns the tasks of the workflow that execution.json lists and the run does not know.
+func unknownTasks(files format.Files, v format.Export) ([]string, string) {
 	return newMirror(files, v).beyond, executionPath
 }
 

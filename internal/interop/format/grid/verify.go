@@ -9,11 +9,11 @@ import (
 	"pawl/internal/oneline"
 )
 
-// Verify makes the document's five validations, each of which is one finding that is ok or as many as there are faults:
+// verify makes the document's five validations, each of which is one finding that is ok or as many as there are faults:
 // the state can be read, claimed commits and files exist, there is one checkpoint at most, and every pending block has a
 // plan. What cannot be, is missing or was odd in reading comes behind.
-func (c codec) Verify(files format.Files, w format.Env) []pawl.Finding {
-	r := read(files, c.at, nil, w.Now)
+func (s scope) verify(files format.Files, w format.Env) []pawl.Finding {
+	r := read(files, s.at, nil, w.Now)
 	if len(r.out.Phases) == 0 && r.state.file == nil && r.point == nil {
 		return []pawl.Finding{{Level: pawl.Bad, What: "there is no state of The Grid here", Where: ".grid/STATE.md"}}
 	}

@@ -17,7 +17,7 @@ import (
 func verify(files format.Files, w format.Env) []string {
 	w.Now = now
 	var lines []string
-	for _, f := range grid.Codec.Verify(wanted(files), w) {
+	for _, f := range grid.Format().Verify(wanted(files), w) {
 		lines = append(lines, string(f.Level)+" "+f.What)
 	}
 	return lines
@@ -106,7 +106,7 @@ energy_remaining: -5
 // TestACheckpointOfNoTypeAsksAPerson: what nobody knows is not gone on from.
 func TestACheckpointOfNoTypeAsksAPerson(t *testing.T) {
 	t.Parallel()
-	r, findings := grid.Codec.Read(folder(".grid/STATE.md", interrupted, ".grid/CHECKPOINT.md", "---\ntype: bananas\nblock: \"01\"\nthread: 2\n---\n"), now)
+	r, findings := grid.Format().Read(folder(".grid/STATE.md", interrupted, ".grid/CHECKPOINT.md", "---\ntype: bananas\nblock: \"01\"\nthread: 2\n---\n"), format.Env{Now: now})
 	if len(r.Gates) != 1 || r.Gates[0].Type != pawl.HumanVerify || r.Gates[0].Step != "01" || r.Status != pawl.StatusWaiting || formattest.Step(t, r, "01").Status != pawl.AwaitsGate {
 		t.Errorf("%+v %s %s", r.Gates, r.Status, formattest.Step(t, r, "01").Status)
 	}
@@ -126,7 +126,7 @@ func TestVerifyNeverLooksOutside(t *testing.T) {
 		}
 		return true
 	}
-	for _, f := range grid.Codec.Verify(files, w) {
+	for _, f := range grid.Format().Verify(files, w) {
 		if f.Level == pawl.Bad && strings.Contains(f.What, "passwd") {
 			t.Error(f)
 		}

@@ -40,13 +40,13 @@ var since = map[part]format.Trigger{
 	plansPart: format.Began,
 }
 
-// Write returns what differs, in an order in which any prefix of it can be lived with: what was done first, the state
+// write returns what differs, in an order in which any prefix of it can be lived with: what was done first, the state
 // after the checkpoint that it speaks of, and what is taken away last.
-func (c codec) Write(files format.Files, v format.Export) []format.File {
+func (s scope) write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
 	}
-	w := newWriter(files, c.at, v)
+	w := newWriter(files, s.at, v)
 	do := func(p part, write func()) {
 		if format.Weightier(since[p], v.Trigger) == v.Trigger {
 			write()

@@ -59,21 +59,21 @@ func (s *story) view(why format.Trigger, status pawl.RunStatus) format.Export {
 	}
 }
 
-// write has the codec write, and checks that nothing is left to write then and that it reads what it wrote.
+// write calls Write, and checks that nothing is left to write then and that it reads what it wrote.
 func (s *story) write(why format.Trigger, status pawl.RunStatus) []format.File {
 	s.T.Helper()
 	v := s.view(why, status)
-	out := grid.Codec.Write(s.wanted(), v)
+	out := grid.Format().Write(s.wanted(), v)
 	for _, f := range out {
 		s.disk = formattest.Without(s.disk, f.Path)
 		if f.Data != nil {
 			s.disk = append(s.disk, format.File{Path: f.Path, Data: f.Data, Changed: s.Now})
 		}
 	}
-	for _, f := range grid.Codec.Write(s.wanted(), v) {
+	for _, f := range grid.Format().Write(s.wanted(), v) {
 		s.T.Errorf("%s: %s would be written again:\n%s", why, f.Path, f.Data)
 	}
-	_, findings := grid.Codec.Read(s.wanted(), s.Now)
+	_, findings := grid.Format().Read(s.wanted(), format.Env{Now: s.Now})
 	for _, f := range findings {
 		if f.Level == pawl.Bad {
 			s.T.Errorf("%s: %+v", why, f)
@@ -82,7 +82,7 @@ func (s *story) write(why format.Trigger, status pawl.RunStatus) []format.File {
 	return out
 }
 
-// wanted returns the files that the codec asks for, as they are on disk.
+// wanted returns the files that the format reads, as they are on disk.
 func (s *story) wanted() format.Files { return slices.Clone(wanted(s.disk)) }
 
 // tell adds what was written to a golden file.
@@ -174,7 +174,7 @@ func TestMirrorReadsAsTheRun(t *testing.T) {
 	s.Say(started("layout", 1))
 	s.memories = []pawl.Memory{{Kind: pawl.Gotcha, Text: "a: b"}, {Kind: pawl.DecisionMem, Text: "c"}}
 	s.write(format.Interrupted, pawl.StatusInterrupted)
-	r, findings := grid.Codec.Read(s.wanted(), s.Now)
+	r, findings := grid.Format().Read(s.wanted(), format.Env{Now: s.Now})
 	if len(findings) > 0 {
 		t.Error(findings)
 	}
@@ -335,7 +335,7 @@ func TestPlanOfABlock(t *testing.T) {
 	if strings.Contains(string(s.disk.Find(".grid/plans/blog-block-01.md").Data), "false") {
 		t.Error("the plan of a finished block changes")
 	}
-	for _, f := range grid.Codec.Verify(s.wanted(), format.Env{Now: s.Now}) {
+	for _, f := range grid.Format().Verify(s.wanted(), format.Env{Now: s.Now}) {
 		if f.Level == pawl.Bad {
 			t.Errorf("%+v", f)
 		}
@@ -350,7 +350,7 @@ func TestMirrorKeepsLineEnds(t *testing.T) {
 		for i, f := range s.disk {
 			s.disk[i].Data = []byte("\uFEFF" + strings.ReplaceAll(string(f.Data), "\n", "\r\n"))
 		}
-		again, _ := grid.Codec.Read(s.wanted(), now)
+		again, _ := grid.Format().Read(s.wanted(), format.Env{Now: now})
 		if again.Next != r.Next || again.Position != r.Position || len(again.Memories) != len(r.Memories) {
 			t.Errorf("%s: with CRLF it reads otherwise: %+v, %+v", name, again, r)
 		}
@@ -403,7 +403,7 @@ func TestATornSummaryIsReplaced(t *testing.T) {
 	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1), done("setup", 1, nil))
 	s.write(format.StepEnded, pawl.StatusActive)
 	kept := s.disk.Match(".grid/archive/*/01-SUMMARY-*.md")
-	r, findings := grid.Codec.Read(s.wanted(), s.Now)
+	r, findings := grid.Format().Read(s.wanted(), format.Env{Now: s.Now})
 	if len(kept) != 1 || string(kept[0].Data) != torn || has(findings, "proves nothing") || formattest.Step(t, r, "01").Status != pawl.Done {
 		t.Errorf("%v %v\n%s", kept, findings, s.disk.Find(name).Data)
 	}
@@ -422,7 +422,7 @@ func TestTotalsAreOfTheBlocksThatThereAre(t *testing.T) {
 	}
 	s.Say(pawl.RunEnded{Status: pawl.StatusCompleted})
 	s.write(format.RunEnded, pawl.StatusCompleted)
-	for _, f := range grid.Codec.Verify(s.wanted(), format.Env{Now: s.Now}) {
+	for _, f := range grid.Format().Verify(s.wanted(), format.Env{Now: s.Now}) {
 		if f.Level != pawl.OK {
 			t.Errorf("%+v", f)
 		}
@@ -446,7 +446,7 @@ func TestPlansStandWhereTheDocumentHasThem(t *testing.T) {
 	if plan == nil || second == nil || string(plan.Data) != string(second.Data) {
 		t.Fatalf("%+v %+v", plan, second)
 	}
-	r, _ := grid.Codec.Read(s.wanted(), s.Now)
+	r, _ := grid.Format().Read(s.wanted(), format.Env{Now: s.Now})
 	if got := formattest.Step(t, r, "02"); got.Wave != 2 || got.Where != ".grid/plans/blog-block-02.md" {
 		t.Errorf("%+v", got)
 	}
@@ -483,7 +483,7 @@ func TestASkippedBlockIsNotCalledComplete(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, decisions)
 		}
 	}
-	r, findings := grid.Codec.Read(s.wanted(), s.Now)
+	r, findings := grid.Format().Read(s.wanted(), format.Env{Now: s.Now})
 	if diff := cmp.Diff([]string{"01 done", "02 skipped", "03 done", "04 skipped"}, steps(r)); diff != "" || len(findings) > 0 {
 		t.Error(diff, findings)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"time"
 
 	"pawl/internal/interop/format"
 )
@@ -81,18 +80,18 @@ func linkAbove(file string, w format.Env) string {
 // errUnseen means that nothing is known of a file, so nothing is held against it.
 var errUnseen = errors.New("it was not looked at")
 
-// within is the world as far as the given files tell.
-func within(files format.Files, now time.Time) format.Env {
+// hashAmong returns the Env.Hash that knows only the given files.
+func hashAmong(files format.Files) func(string) (string, int64, error) {
 	known := make(map[string][]byte, len(files))
 	for _, f := range files {
 		known[f.Path] = f.Data
 	}
-	return format.Env{Now: now, Hash: func(name string) (string, int64, error) {
+	return func(name string) (string, int64, error) {
 		data, there := known[name]
 		if !there {
 			return "", 0, errUnseen
 		}
 		sum := sha256.Sum256(data)
 		return hex.EncodeToString(sum[:]), int64(len(data)), nil
-	}}
+	}
 }

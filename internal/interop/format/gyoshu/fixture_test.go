@@ -26,12 +26,12 @@ const (
 // noon is when the tests read the project: an hour after the last thing happened.
 var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// wanted returns the files below a folder that the codec asks for.
+// wanted returns the files below a folder that the format reads.
 func wanted(t testing.TB, root string) format.Files {
 	t.Helper()
 	all := below(t, root)
 	var files format.Files
-	for _, pattern := range gyoshu.New().Wants() {
+	for _, pattern := range gyoshu.Format().Patterns {
 		files = append(files, all.Match(pattern)...)
 	}
 	if len(files) == 0 {

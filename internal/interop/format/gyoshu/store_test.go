@@ -21,7 +21,7 @@ import (
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	const stage3 = "reports/tide-levels/run-20260302-101500/S03_fit_model/"
-	all := gyoshu.New().Verify(wanted(t, tides), world(t, tides))
+	all := gyoshu.Format().Verify(wanted(t, tides), world(t, tides))
 	found := func(id string) []string {
 		bad := []string{}
 		for _, f := range all {
@@ -240,7 +240,7 @@ func TestPrune(t *testing.T) {
 	for i, id := range strings.Fields("a b c d e f g") {
 		files = saved(t, files, request(id, "S0"+string(rune('1'+i))+"_run_step", i))
 	}
-	codec := gyoshu.New().(format.Pruner)
+	codec := gyoshu.Format()
 	prune := func(files format.Files, keep int) []string {
 		gone, err := codec.Prune(files, keep, format.Env{})
 		if err != nil {
@@ -375,7 +375,7 @@ func TestFoldersHaveSafeNames(t *testing.T) {
 		"NUL/a": "runId contains Windows reserved name: NUL", "a./a": "Invalid runId: ends with a dot or a space",
 	} {
 		files := format.Files{{Path: "reports/dunes/checkpoints/" + place + "/checkpoint.json", Data: data}}
-		found := gyoshu.New().Verify(files, format.Env{Now: noon.Add(time.Hour)})
+		found := gyoshu.Format().Verify(files, format.Env{Now: noon.Add(time.Hour)})
 		if !slices.ContainsFunc(found, func(f pawl.Finding) bool { return f.Level == pawl.Bad && f.What == want && f.Where == files[0].Path }) {
 			t.Errorf("%s: %+v", place, found)
 		}

@@ -162,9 +162,9 @@ func (r *research) wanted(run string, known []format.Step) []format.Step {
 	return []format.Step{step}
 }
 
-// Prescribes says how a stage of a mirrored run is gone on with, from the checkpoint of the one that was finished last. Nothing
+// preconditions says how a stage of a mirrored run is gone on with, from the checkpoint of the one that was finished last. Nothing
 // where that was finished when the run was made: then its plan says it.
-func (codec) Prescribes(state *pawl.State, plan *pawl.Plan, w format.Env, step pawl.StepID) string {
+func preconditions(state *pawl.State, plan *pawl.Plan, w format.Env, step pawl.StepID) string {
 	m := newMirror(nil, format.Export{State: state, Plan: plan})
 	finished := m.finished()
 	if len(finished) == 0 || m.stages[step] == "" {

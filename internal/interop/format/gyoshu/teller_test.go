@@ -58,7 +58,7 @@ func (s *teller) view(why format.Trigger) format.Export {
 func (s *teller) write(why format.Trigger) []string {
 	s.T.Helper()
 	before := slices.Clone(s.files)
-	made := gyoshu.New().Write(s.files, s.view(why))
+	made := gyoshu.Format().Write(s.files, s.view(why))
 	var paths []string
 	for _, f := range made {
 		paths = append(paths, f.Path)
@@ -67,7 +67,7 @@ func (s *teller) write(why format.Trigger) []string {
 		}
 	}
 	s.files = formattest.With(s.files, made)
-	if again := gyoshu.New().Write(s.files, s.view(why)); len(again) > 0 {
+	if again := gyoshu.Format().Write(s.files, s.view(why)); len(again) > 0 {
 		s.T.Errorf("%s: written again, %s differs", why, again[0].Path)
 	}
 	return paths
@@ -127,7 +127,7 @@ func (s *teller) check() {
 			}
 		}
 	}
-	r, found := gyoshu.New().Read(s.files, noon.Add(24*time.Hour))
+	r, found := gyoshu.Format().Read(s.files, format.Env{Now: noon.Add(24 * time.Hour)})
 	if r.Status != pawl.StatusCompleted || r.Percent != 100 || r.ID != tideRun || r.Goal != "Predict tides" || len(r.Phases[0].Steps) != 4 {
 		t.Errorf("%+v", r)
 	}

@@ -15,13 +15,13 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// Write returns the files that say where the run stands: the notebook with a cell, and a manifest, for each finished step,
+// write returns the files that say where the run stands: the notebook with a cell, and a manifest, for each finished step,
 // the state of the loop, the queue where there is one, and in the report the stages that were carried out.
 //
 // Gyoshu resumes from the newest checkpoint, also from one that was taken in the middle of a stage, and goes on behind its
 // stage. So such a one is always followed by another that says again which stage was finished last; where none was, it has
 // a cell in the notebook, and no manifest.
-func (codec) Write(files format.Files, v format.Export) []format.File {
+func write(files format.Files, v format.Export) []format.File {
 	m := newMirror(files, v)
 	m.beginNotebook()
 	for _, id := range m.unsaved() {
@@ -37,8 +37,8 @@ func (codec) Write(files format.Files, v format.Export) []format.File {
 	return m.changed()
 }
 
-// Refuses says that the notebook cannot be read: each checkpoint is to point to a cell in it.
-func (codec) Refuses(files format.Files, run *pawl.State) []pawl.Finding {
+// refuses says that the notebook cannot be read: each checkpoint is to point to a cell in it.
+func refuses(files format.Files, run *pawl.State) []pawl.Finding {
 	file := files.Find(notebookPath(titleOf(run.Name)))
 	if file == nil {
 		return nil

@@ -64,7 +64,7 @@ func world(there ...string) format.Env {
 // read reads as the engine does.
 func read(t testing.TB, files format.Files, w format.Env) (format.Project, []pawl.Finding) {
 	t.Helper()
-	return projectstate.Codec.(format.Witness).ReadIn(files, w)
+	return projectstate.Format().Read(files, w)
 }
 
 // finds fails unless a finding has this level and says this.

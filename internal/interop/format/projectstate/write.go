@@ -11,14 +11,14 @@ import (
 	"pawl/internal/interop/tables/dump"
 )
 
-// Write brings the run's row up to date: who works at which task, what happened last, what is done and what is left; and
+// write brings the run's row up to date: who works at which task, what happened last, what is done and what is left; and
 // where there are tables for it, adds what changed to the history, the row itself to the snapshots, and what a person is asked
 // to the gates. All of it is in one file, so it changes at once. Where there is no table, it makes a dump with one.
-func (c codec) Write(files format.Files, v format.Export) []format.File {
+func (s scope) write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
 	}
-	w := newWriter(files, v, c.projectOf(v.State))
+	w := newWriter(files, v, s.projectOf(v.State))
 	if len(w.refuses()) > 0 {
 		return nil
 	}
@@ -93,10 +93,10 @@ func (w *writer) choose(r *reader, files format.Files) {
 	w.source = &source{File: made, Dump: dump.Read([]byte(schemaOf(made)))}
 }
 
-// Refuses says what breaks off, changes its rows later on, or has no room for the run's row: what is not known as it will be
+// refuses says what breaks off, changes its rows later on, or has no room for the run's row: what is not known as it will be
 // loaded is not written into, nor is a new row made beside it, for the old one may be in what is missing.
-func (c codec) Refuses(files format.Files, run *pawl.State) []pawl.Finding {
-	return newWriter(files, format.Export{State: run, Now: run.Updated}, c.projectOf(run)).refuses()
+func (s scope) refuses(files format.Files, run *pawl.State) []pawl.Finding {
+	return newWriter(files, format.Export{State: run, Now: run.Updated}, s.projectOf(run)).refuses()
 }
 
 func (w *writer) refuses() []pawl.Finding {
@@ -165,9 +165,9 @@ func (w *writer) status() string {
 	return "active"
 }
 
-// Beyond returns the pending tasks of the project that the run does not know.
-func (c codec) Beyond(files format.Files, v format.Export) ([]string, string) {
-	w := newWriter(files, v, c.projectOf(v.State))
+// unknownTasks returns the pending tasks of the project that the run does not know.
+func (s scope) unknownTasks(files format.Files, v format.Export) ([]string, string) {
+	w := newWriter(files, v, s.projectOf(v.State))
 	if w.source == nil {
 		return nil, ""
 	}

@@ -36,7 +36,7 @@ func team(t testing.TB) format.Files {
 func filesOf(archive *txtar.Archive) format.Files {
 	var files format.Files
 	for _, f := range archive.Files {
-		if format.Wanted(sitebuilder.Codec.Wants(), f.Name) {
+		if format.Wanted(sitebuilder.Format().Patterns, f.Name) {
 			files = append(files, format.File{Path: f.Name, Data: f.Data})
 		}
 	}
@@ -59,7 +59,7 @@ func world(there ...string) format.Env {
 
 func read(t testing.TB, files format.Files) (format.Project, []pawl.Finding) {
 	t.Helper()
-	return sitebuilder.Codec.Read(files, now)
+	return sitebuilder.Format().Read(files, format.Env{Now: now})
 }
 
 // found reports whether a finding has these texts in what it says and where.

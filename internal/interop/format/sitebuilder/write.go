@@ -13,10 +13,10 @@ import (
 	"pawl/internal/textedit"
 )
 
-// Write returns the files that differ from how they are to be: first the checkpoints, each with its archive behind it, then
+// write returns the files that differ from how they are to be: first the checkpoints, each with its archive behind it, then
 // what agents say of them, then the registry, and STATUS.md, which sums them up. Any prefix of them can be lived with, and
 // what is missing is made up for by the next write.
-func (codec) Write(files format.Files, v format.Export) []format.File {
+func write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
 	}
