@@ -32,5 +32,5 @@ func invalid(r *reader) bool {
 func archiveState(files format.Files, now time.Time) []format.File {
 	m := newMirror(files, format.Export{Now: now})
 	m.aside(now, false)
-	return m.changed()
+	return m.files.ByLastChange()
 }

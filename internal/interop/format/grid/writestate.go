@@ -32,7 +32,7 @@ func (w *writer) state() {
 		if r.shapeOf(f) == "" {
 			w.archive(f, "STATE", time.Time{})
 			there = record{}
-			delete(w.there, f.Path)
+			w.files.Remove(f.Path) // merge writes it anew
 		}
 	}
 	w.merge("STATE.md", w.stateFields(there), func() []byte {
