@@ -48,6 +48,7 @@ var roomOf = map[string]string{
 	"pawl/internal/doubt":                        "tools",
 	"pawl/internal/interop/format":               "tools",
 	"pawl/internal/interop/format/grid":          "tools",
+	"pawl/internal/interop/format/fileset":       "tools",
 	"pawl/internal/interop/format/dotagent":      "tools",
 	"pawl/internal/interop/format/gyoshu":        "tools",
 	"pawl/internal/interop/format/projectstate":  "tools",

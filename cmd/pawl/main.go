@@ -96,7 +96,7 @@ func (a advising) Advise(ctx context.Context, e doubt.Evidence) engine.Advice {
 
 // codecs are those of all systems whose files are read and written.
 func codecs() interop.Codecs {
-	return interop.Codecs{grid.Codec, dotagent.Codec, sitebuilder.Codec, projectstate.Codec, gyoshu.New()}
+	return interop.Codecs{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
 }
 
 // serve serves agents over the Model Context Protocol.

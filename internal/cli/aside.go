@@ -14,7 +14,7 @@ import (
 
 // afresh reports whether what was found is not to be gone on with, and then sets it aside: a flag says so, or a person whom
 // its system would ask. Without a terminal, and with --yes, it is gone on with.
-func (a *app) afresh(ctx context.Context, codec format.Codec, dir string, folder *interop.ForeignFolder, o importOptions) (bool, error) {
+func (a *app) afresh(ctx context.Context, codec format.Format, dir string, folder *interop.ForeignFolder, o importOptions) (bool, error) {
 	if o.fresh {
 		return true, a.setAside(ctx, codec, dir, folder)
 	}
@@ -37,7 +37,7 @@ func (a *app) askOf(folder *interop.ForeignFolder, q format.Question) (bool, err
 }
 
 // setAside moves another system's state to its own archive, and tells of an unfinished run that does its work all the same.
-func (a *app) setAside(ctx context.Context, codec format.Codec, dir string, folder *interop.ForeignFolder) error {
+func (a *app) setAside(ctx context.Context, codec format.Format, dir string, folder *interop.ForeignFolder) error {
 	run := pawl.RunID("")
 	p, err := a.project()
 	if err != nil {
@@ -83,7 +83,7 @@ func (a *app) otherWork(ctx context.Context, p *project.Project, plan *pawl.Plan
 	if q.Ask == "" || isRunOf(p, q.Workflow) {
 		return false, nil
 	}
-	system := m.Codec.System()
+	system := m.Codec.Name
 	if !a.hasPerson() {
 		return false, &pawl.Error{
 			Kind: pawl.KindUsage, Hint: "pawl import " + system + ", or --new",
@@ -104,7 +104,7 @@ func notOver(ctx context.Context, p *project.Project, m *interop.Mirror, folder 
 	if what == "" {
 		return nil
 	}
-	system := m.Codec.System()
+	system := m.Codec.Name
 	last := interop.LastMirrored(ctx, p, plan.Name, m.Said(p))
 	hint := fmt.Sprintf("pawl import %s%s, or a folder of its own: --mirror %s=PATH", system, folderArgument(p, m), system)
 	if last != nil && m.ChangedSince([]format.File{{Path: file}}, last.Updated) == "" {

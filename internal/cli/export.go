@@ -87,14 +87,14 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 }
 
 // sayMissing says that files were exported without those that they name, where that makes them faulty.
-func (a *app) sayMissing(ctx context.Context, codec format.Codec, dir, path string) {
+func (a *app) sayMissing(ctx context.Context, codec format.Format, dir, path string) {
 	folder, err := a.openForeign(ctx, codec, dir)
 	if err != nil {
 		return // who reads them is told
 	}
 	faults := slices.DeleteFunc(folder.Verify(), func(f pawl.Finding) bool { return f.Level != pawl.Bad })
 	if len(faults) > 0 {
-		a.sayNotes([]string{fmt.Sprintf("what these files name is not copied with them: pawl verify --as %s %s finds %s", codec.System(), path, count(len(faults), "fault"))})
+		a.sayNotes([]string{fmt.Sprintf("what these files name is not copied with them: pawl verify --as %s %s finds %s", codec.Name, path, count(len(faults), "fault"))})
 	}
 }
 
@@ -111,14 +111,14 @@ func (a *app) notOverOthers(ctx context.Context, p *project.Project, m interop.M
 			return nil
 		}
 	}
-	return usageError(hint, "%s: %s is unfinished here, and run %s would be written over it", m.Codec.System(), what, r.State.Run)
+	return usageError(hint, "%s: %s is unfinished here, and run %s would be written over it", m.Codec.Name, what, r.State.Run)
 }
 
 // othersWorkflow names the workflow that a system would go on with in a folder, where no run of this project is it, and this one
 // was not made of it; empty where there is none.
 func othersWorkflow(p *project.Project, m interop.Mirror, folder *interop.ForeignFolder, s *pawl.State) string {
 	q := folder.Question()
-	if q.Ask == "" || isRunOf(p, q.Workflow) || s.Import.System == m.Codec.System() && s.Import.ID == q.Workflow {
+	if q.Ask == "" || isRunOf(p, q.Workflow) || s.Import.System == m.Codec.Name && s.Import.ID == q.Workflow {
 		return ""
 	}
 	return "workflow " + cmp.Or(q.Workflow, "(unknown)")

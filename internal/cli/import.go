@@ -53,7 +53,7 @@ func (a *app) importCommand() *cobra.Command {
 
 // importReport is what `pawl import --dry-run --json` prints.
 type importReport struct {
-	format.Reading
+	format.Project
 	Pending  []pawl.StepID  `json:"pending"`
 	Findings []pawl.Finding `json:"findings"`
 	Others   []otherReport  `json:"others,omitempty"` // runs that are there too
@@ -121,27 +121,26 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 }
 
 // codecFor returns the codec of a system, of one of the projects that its files hold where one is named.
-func (a *app) codecFor(system, project string) (format.Codec, error) {
+func (a *app) codecFor(system, project string) (format.Format, error) {
 	codec, err := a.codec(system)
 	if err != nil || project == "" {
 		return codec, err
 	}
-	chooser, several := codec.(format.Chooser)
-	if !several {
-		return nil, usageError("", "--project: the files of %s hold one project", system)
+	if codec.Select == nil {
+		return codec, usageError("", "--project: the files of %s hold one project", system)
 	}
-	return chooser.Choose(project), nil
+	return codec.Select(project), nil
 }
 
 // atWork reports whether somebody is at work on what was read, or was cut off.
-func atWork(r format.Reading) bool {
+func atWork(r format.Project) bool {
 	return r.Status == pawl.StatusActive || r.Status == pawl.StatusInterrupted
 }
 
 // reported returns what a dry run says of a reading of the project at root.
-func reported(root string, folder *interop.ForeignFolder, place string, reading format.Reading, findings []pawl.Finding) importReport {
+func reported(root string, folder *interop.ForeignFolder, place string, reading format.Project, findings []pawl.Finding) importReport {
 	reading, found := interop.Prove(root, reading)
-	report := importReport{Reading: reading, Pending: pending(reading), Findings: slices.Concat([]pawl.Finding{}, findings, found)}
+	report := importReport{Project: reading, Pending: pending(reading), Findings: slices.Concat([]pawl.Finding{}, findings, found)}
 	if places := folder.Places(); place == "" && len(places) > 1 {
 		report.Others = othersIn(folder, places[1:])
 	}
@@ -165,7 +164,7 @@ func (a *app) nothingRead(system, dir, project string, there []string, findings 
 }
 
 // inProject returns the reading of a folder as the project sees it, where that lies in the project.
-func inProject(root, dir string, reading format.Reading) format.Reading {
+func inProject(root, dir string, reading format.Project) format.Project {
 	info, err := os.Stat(dir)
 	rel, relErr := filepath.Rel(root, dir)
 	if err != nil || relErr != nil || !info.IsDir() || rel == "." || !filepath.IsLocal(rel) {
@@ -183,7 +182,7 @@ func firstPlace(folder *interop.ForeignFolder) string {
 }
 
 // makeRun makes a run of what was read, and says so.
-func (a *app) makeRun(ctx context.Context, reading format.Reading, findings []pawl.Finding, dir, place, agent string) (interop.Imported, error) {
+func (a *app) makeRun(ctx context.Context, reading format.Project, findings []pawl.Finding, dir, place, agent string) (interop.Imported, error) {
 	p, err := a.projectOrInit()
 	if err != nil {
 		return interop.Imported{}, err
@@ -193,13 +192,12 @@ func (a *app) makeRun(ctx context.Context, reading format.Reading, findings []pa
 	if err != nil {
 		return interop.Imported{}, err
 	}
-	_, provable := codec.(format.Prover)
 	if reading.Status == pawl.StatusActive {
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: cmp.Or(reading.Resume, "somebody may still be at work on it"), Where: pathIn(p, dir),
 			Hint: "see that nobody is, before pawl resume"})
 	}
 	made, err := interop.Import(ctx, p, me(), interop.Importing{
-		Reading: reading, Path: pathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: provable,
+		Project: reading, Path: pathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: codec.CheckCriterion != nil,
 	})
 	if err != nil || a.json {
 		return made, err
@@ -210,12 +208,12 @@ func (a *app) makeRun(ctx context.Context, reading format.Reading, findings []pa
 }
 
 // madeOf returns the unfinished run of this project that was made of a reading already; empty where there is none.
-func (a *app) madeOf(ctx context.Context, reading format.Reading, dir, place string) (pawl.RunID, error) {
+func (a *app) madeOf(ctx context.Context, reading format.Project, dir, place string) (pawl.RunID, error) {
 	p, err := a.projectOrInit()
 	if err != nil {
 		return "", err
 	}
-	return interop.MadeOf(ctx, p, interop.Importing{Reading: reading, Path: pathIn(p, dir), Place: place})
+	return interop.MadeOf(ctx, p, interop.Importing{Project: reading, Path: pathIn(p, dir), Place: place})
 }
 
 // foreignDir returns the folder, or the file, that another system's files are in.
@@ -260,13 +258,13 @@ func resolved(path string) (string, error) {
 
 // foreignAt opens the folder that a run's files are in: that of the project, where the system knows several runs in it and
 // dir is the place of one of them, else dir itself.
-func (a *app) foreignAt(ctx context.Context, codec format.Codec, dir string) (*interop.ForeignFolder, string, error) {
+func (a *app) foreignAt(ctx context.Context, codec format.Format, dir string) (*interop.ForeignFolder, string, error) {
 	root, err := a.foreignDir("")
 	if err != nil {
 		return nil, "", err
 	}
 	rel, err := filepath.Rel(root, dir)
-	if _, plural := codec.(format.Plural); plural && err == nil && rel != "." && filepath.IsLocal(rel) {
+	if codec.Places != nil && err == nil && rel != "." && filepath.IsLocal(rel) {
 		folder, err := a.openForeign(ctx, codec, root)
 		if err != nil {
 			return nil, "", err
@@ -283,7 +281,7 @@ func (a *app) foreignAt(ctx context.Context, codec format.Codec, dir string) (*i
 
 // openForeign opens a folder with another system's files. What the project's journals say counts for its own files, and
 // for none that lie elsewhere.
-func (a *app) openForeign(ctx context.Context, codec format.Codec, dir string) (*interop.ForeignFolder, error) {
+func (a *app) openForeign(ctx context.Context, codec format.Format, dir string) (*interop.ForeignFolder, error) {
 	p, err := a.project()
 	if err != nil || !filepath.IsLocal(pathIn(p, dir)) {
 		p = nil
@@ -313,7 +311,7 @@ func pathIn(p *project.Project, dir string) string {
 	return dir
 }
 
-func pending(r format.Reading) []pawl.StepID {
+func pending(r format.Project) []pawl.StepID {
 	ids := []pawl.StepID{}
 	for _, phase := range r.Phases {
 		for _, s := range phase.Steps {
@@ -340,7 +338,7 @@ func (a *app) printReading(r importReport) error {
 		return a.printJSON(r)
 	}
 	fmt.Fprintf(a.Out, "%s  %s (%s)  %d%%, %d of %s done\n", cmp.Or(r.Name, r.System), r.Status, cmp.Or(r.Native, "no status of its own"), r.Percent,
-		r.Count()-len(pending(r.Reading)), count(r.Count(), "step"))
+		r.Count()-len(pending(r.Project)), count(r.Count(), "step"))
 	for _, line := range [][2]string{{"goal", r.Goal}, {"resume", r.Resume}, {"next", r.Next}} {
 		if line[1] != "" {
 			fmt.Fprintf(a.Out, "%-9s %s\n", line[0], oneLine(line[1]))
@@ -359,10 +357,10 @@ func (a *app) printReading(r importReport) error {
 	if err := table(a.Out, []string{"PHASE", "STEP", "STATUS", "ITEMS", "NAME"}, rows); err != nil {
 		return err
 	}
-	if err := a.printSaved(r.Saved); err != nil {
+	if err := a.printSaved(r.Checkpoints); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "\n%s, %s, %s, %s\n", count(len(r.Gates), "gate"), count(len(r.Memories), "thing")+" learned", count(len(r.Made), "decision"), count(len(r.Blockers), "blocker"))
+	fmt.Fprintf(a.Out, "\n%s, %s, %s, %s\n", count(len(r.Gates), "gate"), count(len(r.Memories), "thing")+" learned", count(len(r.Decisions), "decision"), count(len(r.Blockers), "blocker"))
 	a.printWorst(r.Findings)
 	return a.printOthers(r.Others)
 }

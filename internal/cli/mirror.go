@@ -13,7 +13,7 @@ import (
 	"pawl/internal/runs"
 )
 
-func (a *app) codec(system string) (format.Codec, error) { return a.parts.Codecs.Of(system) }
+func (a *app) codec(system string) (format.Format, error) { return a.parts.Codecs.Of(system) }
 
 func (a *app) systems() string { return a.parts.Codecs.Names() }
 

@@ -104,7 +104,7 @@ func (a *app) considered(ctx context.Context, p *project.Project, r *runs.Run, m
 		if err != nil {
 			return nil, err
 		}
-		if err := a.notOverOthers(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", mirror.Codec.System())); err != nil {
+		if err := a.notOverOthers(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", mirror.Codec.Name)); err != nil {
 			return nil, err
 		}
 	}

@@ -210,7 +210,7 @@ func (e *Engine) work(ctx context.Context, do func(helpers context.Context) erro
 		e.note("views: %v", viewErr)
 	}
 	if mirrorErr := e.mirror.Close(context.WithoutCancel(ctx), e.state, e.plan.Plan); mirrorErr != nil {
-		system := e.mirror.Codec.System()
+		system := e.mirror.Codec.Name
 		e.note("the files of %s are not as they should be: %v; once that is mended, pawl export %s writes them", system, mirrorErr, system)
 	}
 	e.notes = append(e.notes, e.mirror.Notes()...)

@@ -16,18 +16,14 @@ import (
 // hear journals the answers that people wrote into the files to what is asked, as given there. Of one that cannot be taken
 // it notes why, and tries it no more.
 func (m *MirrorWriter) hear(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
-	if len(state.OpenGates()) == 0 {
-		return
-	}
-	listener, listens := m.Codec.(format.Listener)
-	if !listens {
+	if len(state.OpenGates()) == 0 || m.Codec.Answers == nil {
 		return
 	}
 	files, err := readToWrite(state, m.Dir, m.Codec)
 	if err != nil {
 		return // it is said when they are written
 	}
-	for _, reply := range listener.Answers(files, format.View{Now: time.Now().UTC(), Root: m.project.Root, State: state, Plan: plan}) {
+	for _, reply := range m.Codec.Answers(files, format.Export{Now: time.Now().UTC(), Root: m.project.Root, State: state, Plan: plan}) {
 		if m.refused[reply] != "" {
 			continue
 		}

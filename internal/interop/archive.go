@@ -15,10 +15,9 @@ import (
 // ArchiveForeign moves the state of a system that is below a folder to its own archive, and returns the archive's folders.
 // No engine works in the project meanwhile (nil: the folder is in none), and no other pawl writes such files: an error of
 // KindHeld says which engine does.
-func ArchiveForeign(p *project.Project, codec format.Codec, dir string) (folders []string, err error) {
-	asker, asks := codec.(format.Asker)
-	if !asks {
-		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s has no archive to set its state aside in", codec.System())}
+func ArchiveForeign(p *project.Project, codec format.Format, dir string) (folders []string, err error) {
+	if codec.Archive == nil {
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s has no archive to set its state aside in", codec.Name)}
 	}
 	if p != nil {
 		lock, held := lockImport(p)
@@ -33,7 +32,7 @@ func ArchiveForeign(p *project.Project, codec format.Codec, dir string) (folders
 		if err != nil {
 			return err
 		}
-		changed = asker.Aside(files, time.Now().UTC())
+		changed = codec.Archive(files, time.Now().UTC())
 		_, err = WriteForeign(dir, codec, files, changed)
 		return err
 	})

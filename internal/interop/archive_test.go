@@ -13,17 +13,15 @@ import (
 	"pawl/internal/project"
 )
 
-// archiving is a codec that says when its state is set aside.
-type archiving struct {
-	format.Codec
-	begun func()
-}
-
-func (a archiving) Question(format.Files, format.World) format.Question { return format.Question{} }
-
-func (a archiving) Aside(files format.Files, now time.Time) []format.File {
-	a.begun()
-	return a.Codec.(format.Asker).Aside(files, now)
+// archiving is the format of dotagent, which calls begun when its state is archived.
+func archiving(begun func()) format.Format {
+	f := dotagent.Format()
+	archive := f.Archive
+	f.Archive = func(files format.Files, now time.Time) []format.File {
+		begun()
+		return archive(files, now)
+	}
+	return f
 }
 
 // TestNobodyMirrorsWhatIsArchived: while another system's state is set aside no other pawl writes its files.
@@ -41,7 +39,7 @@ func TestNobodyMirrorsWhatIsArchived(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := false
-	folders, err := ArchiveForeign(p, archiving{dotagent.Codec, func() { asked = mirrorIsHeld(t, p) }}, p.Root)
+	folders, err := ArchiveForeign(p, archiving(func() { asked = mirrorIsHeld(t, p) }), p.Root)
 	if err != nil || len(folders) == 0 || !asked {
 		t.Errorf("%q, %v, mirror.lock held: %t", folders, err, asked)
 	}

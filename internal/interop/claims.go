@@ -14,13 +14,13 @@ import (
 // Prove looks at the files that the finished steps of a reading claim, below a project's root. A step of whose files one is
 // missing, or not as it was, is to be done again: that is a finding, the step is pending, and tells so to who does it. The
 // steps come in an order in which they can be done.
-func Prove(root string, r format.Reading) (format.Reading, []pawl.Finding) {
+func Prove(root string, r format.Project) (format.Project, []pawl.Finding) {
 	r, _, findings := prove(root, r)
 	return r, findings
 }
 
 // prove is Prove, and returns what the files of the other finished steps hold.
-func prove(root string, r format.Reading) (format.Reading, map[pawl.StepID]pawl.Outputs, []pawl.Finding) {
+func prove(root string, r format.Project) (format.Project, map[pawl.StepID]pawl.Outputs, []pawl.Finding) {
 	proven := map[pawl.StepID]pawl.Outputs{}
 	var findings []pawl.Finding
 	r.Phases, findings = format.Ordered(r.Phases)

@@ -40,7 +40,7 @@ func unknownIn(ctx context.Context, dir string) func(string) bool {
 		if err != nil {
 			return nil
 		}
-		return worldOf(ctx, dir, commits).Commit
+		return worldOf(ctx, dir, commits).HasCommit
 	})
 	return func(hash string) bool {
 		return known() != nil && !known()(hash) && !resume.GitHas(ctx, dir, hash) && ctx.Err() == nil
@@ -48,9 +48,9 @@ func unknownIn(ctx context.Context, dir string) func(string) bool {
 }
 
 // worldOf is what a system's validation may ask of a folder and of git.
-func worldOf(ctx context.Context, dir string, commits []format.Commit) format.World {
-	w := format.World{
-		Now: time.Now().UTC(),
+func worldOf(ctx context.Context, dir string, commits []format.Commit) format.Env {
+	w := format.Env{
+		Now: time.Now().UTC(), Commits: commits,
 		Exists: func(name string) bool {
 			full, err := within(dir, name)
 			if err != nil {
@@ -63,7 +63,7 @@ func worldOf(ctx context.Context, dir string, commits []format.Commit) format.Wo
 		Scan: func(since time.Time, but ...string) doubt.Census { return doubt.CountFiles(ctx, dir, since, but...) },
 	}
 	if commits != nil {
-		w.Commit = func(hash string) bool {
+		w.HasCommit = func(hash string) bool {
 			for _, known := range commits {
 				if hash != "" && strings.HasPrefix(known.Hash, hash) {
 					return true

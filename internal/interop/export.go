@@ -49,8 +49,8 @@ func Export(ctx context.Context, p *project.Project, r *runs.Run, m Mirror, cfg 
 
 // madeFrom returns the files that a run was made of, if they still speak of its work, and of it alone; none for what is kept
 // in databases.
-func madeFrom(ctx context.Context, p *project.Project, s *pawl.State, codec format.Codec) (format.Files, error) {
-	if s.Import.System != codec.System() {
+func madeFrom(ctx context.Context, p *project.Project, s *pawl.State, codec format.Format) (format.Files, error) {
+	if s.Import.System != codec.Name {
 		return nil, nil
 	}
 	dir := importDir(p, s)
@@ -66,7 +66,7 @@ func madeFrom(ctx context.Context, p *project.Project, s *pawl.State, codec form
 	}
 	reading, _ := folder.Read(s.Import.Place)
 	inTables := slices.ContainsFunc(folder.files, func(f format.File) bool { return f.Was != nil })
-	if inTables || len(folder.Places()) > 1 || !(Importing{Reading: reading, Path: s.Import.Path, Place: s.Import.Place}).made(s) {
+	if inTables || len(folder.Places()) > 1 || !(Importing{Project: reading, Path: s.Import.Path, Place: s.Import.Place}).made(s) {
 		return nil, nil
 	}
 	return readToWrite(s, dir, codec)
@@ -84,7 +84,7 @@ func importDir(p *project.Project, s *pawl.State) string {
 // they say. Where they were left in the middle of a step, and have no checkpoint of it, how to go on there is still to be
 // written.
 func asFound(ctx context.Context, p *project.Project, s *pawl.State, m Mirror) (bool, error) {
-	if s.Import.System != m.Codec.System() || s.Seq != s.Import.Seq {
+	if s.Import.System != m.Codec.Name || s.Seq != s.Import.Seq {
 		return false, nil
 	}
 	folder, err := OpenForeign(ctx, p, m.Codec, m.Dir)
@@ -103,12 +103,12 @@ func asFound(ctx context.Context, p *project.Project, s *pawl.State, m Mirror) (
 			}
 		}
 	}
-	return Importing{Reading: reading, Path: s.Import.Path, Place: s.Import.Place}.made(s), nil
+	return Importing{Project: reading, Path: s.Import.Path, Place: s.Import.Place}.made(s), nil
 }
 
 // MadeAt returns at which of the folder's places the files are that a run was made of, and whether they are in it.
 func (f *ForeignFolder) MadeAt(p *project.Project, s *pawl.State) (place string, is bool) {
-	if s.Import.System != f.codec.System() {
+	if s.Import.System != f.codec.Name {
 		return "", false
 	}
 	from := filepath.Join(importDir(p, s), filepath.FromSlash(s.Import.Place))
@@ -121,8 +121,8 @@ func (f *ForeignFolder) MadeAt(p *project.Project, s *pawl.State) (place string,
 }
 
 // savedIn reports whether a checkpoint that stands in the files says how to go on with a step.
-func savedIn(reading format.Reading, id pawl.StepID) bool {
-	return slices.ContainsFunc(reading.Saved, func(c format.Checkpoint) bool { return c.Step == id && c.Valid && c.Where != "" })
+func savedIn(reading format.Project, id pawl.StepID) bool {
+	return slices.ContainsFunc(reading.Checkpoints, func(c format.Checkpoint) bool { return c.Step == id && c.Valid && c.Where != "" })
 }
 
 // copied returns what is to be written where files are yet to be copied, and then changed.

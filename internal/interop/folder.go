@@ -14,17 +14,16 @@ import (
 
 // ForeignFolder is a folder with another system's files, as they were read, with what git and the disk know of it.
 type ForeignFolder struct {
-	codec    format.Codec
+	codec    format.Format
 	dir      string // or file, as it was opened
 	files    format.Files
-	world    format.World
-	commits  []format.Commit
+	world    format.Env
 	findings []pawl.Finding // what could not be read
 }
 
 // OpenForeign reads a folder's files for a codec. p is the project whose journals say what was written by pawl itself; nil:
 // there is none.
-func OpenForeign(ctx context.Context, p *project.Project, codec format.Codec, dir string) (*ForeignFolder, error) {
+func OpenForeign(ctx context.Context, p *project.Project, codec format.Format, dir string) (*ForeignFolder, error) {
 	files, findings, err := ReadForeign(dir, codec)
 	if err != nil {
 		return nil, err
@@ -38,7 +37,7 @@ func OpenForeign(ctx context.Context, p *project.Project, codec format.Codec, di
 	if p != nil {
 		world.Run = saidOnce(ctx, p)
 	}
-	f := &ForeignFolder{codec: codec, dir: dir, files: files, world: world, commits: commits, findings: findings}
+	f := &ForeignFolder{codec: codec, dir: dir, files: files, world: world, findings: findings}
 	for _, unread := range f.Unread() {
 		f.world.Unread = append(f.world.Unread, unread.Where)
 	}
@@ -70,45 +69,44 @@ func saidOnce(ctx context.Context, p *project.Project) func(string) (*pawl.State
 
 // Places returns where runs are in the folder, the one first that Read reads; nil where the system knows but one.
 func (f *ForeignFolder) Places() []string {
-	if p, ok := f.codec.(format.Plural); ok {
-		return p.Places(f.files, f.world.Now)
+	if f.codec.Places == nil {
+		return nil
 	}
-	return nil
+	return f.codec.Places(f.files, f.world.Now)
 }
 
 // Projects returns the ids of the projects that the folder's files hold; nil where the system's hold but one.
 func (f *ForeignFolder) Projects() []string {
-	if c, several := f.codec.(format.Chooser); several {
-		return c.Projects(f.files)
+	if f.codec.Projects == nil {
+		return nil
 	}
-	return nil
+	return f.codec.Projects(f.files)
 }
 
 // Read says what the files say of the run at one of the places, without one of the first.
-func (f *ForeignFolder) Read(place string) (format.Reading, []pawl.Finding) {
-	r, found := readBy(f.At(place).codec, f.files, f.world, f.commits)
+func (f *ForeignFolder) Read(place string) (format.Project, []pawl.Finding) {
+	r, found := f.At(place).codec.Read(f.files, f.world)
 	return r, slices.Concat(f.findings, found)
 }
 
 // At is the folder seen from one of the places; without one, and where the system knows but one, as it is.
 func (f *ForeignFolder) At(place string) *ForeignFolder {
 	at := *f
-	if p, ok := f.codec.(format.Plural); ok && place != "" {
-		at.codec = p.At(place)
+	if f.codec.At != nil && place != "" {
+		at.codec = f.codec.At(place)
 	}
 	return &at
 }
 
 // Prune returns what goes of old checkpoints so that so many of each run stay; the folder is not changed by that.
 func (f *ForeignFolder) Prune(keep int) ([]format.File, error) {
-	p, prunes := f.codec.(format.Pruner)
-	if !prunes {
-		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s has no checkpoints that are let go of", f.codec.System())}
+	if f.codec.Prune == nil {
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s has no checkpoints that are let go of", f.codec.Name)}
 	}
-	return p.Prune(f.files, keep, f.world)
+	return f.codec.Prune(f.files, keep, f.world)
 }
 
-// Write writes files where the folder's were read; what somebody else has changed since ends it with foreign.ErrChanged. Of a project
+// Write writes files where the folder's were read; what somebody else has changed since ends it with format.ErrChanged. Of a project
 // (nil: there is none) no other pawl writes such files meanwhile.
 func (f *ForeignFolder) Write(p *project.Project, files []format.File) error {
 	return mirroring(p, func() error {
@@ -135,9 +133,8 @@ func (f *ForeignFolder) Verify() []pawl.Finding {
 // Meets says whether a step in the folder meets a criterion of its own, and by what that is known. by is the
 // attempt that asks, whose items of the step count; nil: none does.
 func (f *ForeignFolder) Meets(by *runs.StepClient, step pawl.StepID, criterion string) (bool, string, error) {
-	prover, ok := f.codec.(format.Prover)
-	if !ok {
-		return false, "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("the steps of %s have no criteria of their own", f.codec.System())}
+	if f.codec.CheckCriterion == nil {
+		return false, "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("the steps of %s have no criteria of their own", f.codec.Name)}
 	}
 	world := f.world
 	if by != nil && by.Attempt.Step == step && world.Run != nil {
@@ -146,35 +143,23 @@ func (f *ForeignFolder) Meets(by *runs.StepClient, step pawl.StepID, criterion s
 		}
 		world.Items = append(world.Items, by.Items()...)
 	}
-	met, why := prover.Meets(f.files, world, step, criterion)
+	met, why := f.codec.CheckCriterion(f.files, world, step, criterion)
 	return met, why, nil
 }
 
 // Question returns what the system would ask before it goes on with what is there; nothing, where it does not ask.
 func (f *ForeignFolder) Question() format.Question {
-	asker, asks := f.codec.(format.Asker)
-	if !asks {
+	if f.codec.ResumePrompt == nil {
 		return format.Question{}
 	}
-	return asker.Question(f.files, f.world)
+	return f.codec.ResumePrompt(f.files, f.world)
 }
 
 // Unfinished returns what is unfinished in the folder that a run of a plan would write over, and the file that says so;
 // empty where nothing is.
 func (f *ForeignFolder) Unfinished(plan *pawl.Plan) (what, file string) {
-	owner, ok := f.codec.(format.Owner)
-	if !ok {
+	if f.codec.Unfinished == nil {
 		return "", ""
 	}
-	return owner.Unfinished(f.files, f.world, plan)
-}
-
-func readBy(codec format.Codec, files format.Files, w format.World, commits []format.Commit) (format.Reading, []pawl.Finding) {
-	switch c := codec.(type) {
-	case format.Historian:
-		return c.ReadHistory(files, commits, w.Now)
-	case format.Witness:
-		return c.ReadIn(files, w)
-	}
-	return codec.Read(files, w.Now)
+	return f.codec.Unfinished(f.files, f.world, plan)
 }

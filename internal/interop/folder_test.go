@@ -23,13 +23,13 @@ func TestNothingIsWrittenOverWhatWasNotRead(t *testing.T) {
 	if err := os.WriteFile(path, make([]byte, maxForeign+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readToWrite(nil, dir, grid.Codec); err == nil || !strings.Contains(err.Error(), ".grid/STATE.md") || !strings.Contains(err.Error(), "16 MiB") {
+	if _, err := readToWrite(nil, dir, grid.Format()); err == nil || !strings.Contains(err.Error(), ".grid/STATE.md") || !strings.Contains(err.Error(), "16 MiB") {
 		t.Errorf("%v", err)
 	}
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
 	}
-	if files, err := readToWrite(nil, dir, grid.Codec); err != nil || len(files) != 1 {
+	if files, err := readToWrite(nil, dir, grid.Format()); err != nil || len(files) != 1 {
 		t.Errorf("%d files, %v", len(files), err)
 	}
 }
@@ -42,11 +42,11 @@ func TestWriteForeignStaysInItsPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"../a.md", "/tmp/a.md", "a/../b.md", "./a.md", "a//b.md", ".git/hooks/x", "x/.pawl/project.json", "link/a.md", "link"} {
-		if _, err := WriteForeign(dir, grid.Codec, nil, []format.File{{Path: name, Data: []byte("x")}}); err == nil {
+		if _, err := WriteForeign(dir, grid.Format(), nil, []format.File{{Path: name, Data: []byte("x")}}); err == nil {
 			t.Errorf("%s was written", name)
 		}
 	}
-	if _, err := WriteForeign(dir, grid.Codec, nil, []format.File{{Path: ".grid/new/a.md", Data: []byte("x")}}); err != nil {
+	if _, err := WriteForeign(dir, grid.Format(), nil, []format.File{{Path: ".grid/new/a.md", Data: []byte("x")}}); err != nil {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
@@ -66,14 +66,14 @@ func TestWriteForeignLosesNothing(t *testing.T) {
 	read := format.Files{{Path: "same.md", Data: []byte("a")}, {Path: "changed.md", Data: []byte("a")}, {Path: "gone.md", Data: []byte("a")}}
 	for name, free := range map[string]bool{"same.md": true, "new.md": true, "changed.md": false, "made.md": false, "gone.md": false} {
 		for _, data := range [][]byte{[]byte("ours"), nil} {
-			_, err := WriteForeign(dir, grid.Codec, read, []format.File{{Path: name, Data: data}})
+			_, err := WriteForeign(dir, grid.Format(), read, []format.File{{Path: name, Data: data}})
 			if free && data != nil && err != nil || !free && !errors.Is(err, format.ErrChanged) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
 	twice := []format.File{{Path: "twice.md", Data: []byte("a")}, {Path: "twice.md", Data: []byte("b")}, {Path: "twice.md"}, {Path: "twice.md", Data: []byte("c")}}
-	if _, err := WriteForeign(dir, grid.Codec, read, twice); err != nil {
+	if _, err := WriteForeign(dir, grid.Format(), read, twice); err != nil {
 		t.Errorf("what it wrote itself it takes for another's: %v", err)
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, "changed.md")); err != nil || string(data) != "theirs" {
@@ -93,7 +93,7 @@ func TestAFolderIsWrittenAsItWasRead(t *testing.T) {
 		}
 	}
 	write("first")
-	folder, err := OpenForeign(t.Context(), nil, grid.Codec, dir)
+	folder, err := OpenForeign(t.Context(), nil, grid.Format(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestAFolderIsWrittenAsItWasRead(t *testing.T) {
 		}
 	}
 	faster := []string{"faster", "and again"}
-	m := &Mirror{Codec: grid.Codec, Dir: dir}
+	m := &Mirror{Codec: grid.Format(), Dir: dir}
 	if _, err := m.put(nil, &pawl.State{}, func(read format.Files) ([]format.File, error) {
 		made := append([]byte("ours over "), read[0].Data...)
 		if len(faster) > 0 {
@@ -134,7 +134,7 @@ func TestWhatWasSetAsideIsTold(t *testing.T) {
 		}
 		write("a.md", "broken")
 		write("b.md", "first")
-		m := &Mirror{Codec: grid.Codec, Dir: dir}
+		m := &Mirror{Codec: grid.Format(), Dir: dir}
 		written, err := m.put(nil, &pawl.State{}, func(read format.Files) ([]format.File, error) {
 			made := []format.File{{Path: ".grid/b.md", Data: []byte("ours")}}
 			if string(read.Find(".grid/a.md").Data) == "broken" {

@@ -15,23 +15,23 @@ import (
 )
 
 // Codecs are the systems whose files are read and written.
-type Codecs []format.Codec
+type Codecs []format.Format
 
 // Of returns the codec of a system.
-func (c Codecs) Of(system string) (format.Codec, error) {
+func (c Codecs) Of(system string) (format.Format, error) {
 	for _, codec := range c {
-		if codec.System() == system {
+		if codec.Name == system {
 			return codec, nil
 		}
 	}
-	return nil, runs.UsageError("", "no system %q: use %s", system, c.Names())
+	return format.Format{}, runs.UsageError("", "no system %q: use %s", system, c.Names())
 }
 
 // Names names the systems.
 func (c Codecs) Names() string {
 	var names []string
 	for _, codec := range c {
-		names = append(names, codec.System())
+		names = append(names, codec.Name)
 	}
 	return strings.Join(names, ", ")
 }
@@ -56,7 +56,7 @@ func (c Codecs) Mirror(p *project.Project, named string) (*Mirror, error) {
 			return nil, err
 		}
 	}
-	if _, tabular := codec.(format.Tabular); !tabular {
+	if codec.Tables == nil {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 			return nil, runs.UsageError("", "--mirror %s: %s is no folder", named, path)
 		}
@@ -90,7 +90,7 @@ func (c Codecs) Refresh(ctx context.Context, p *project.Project, r *runs.Run, cf
 		return m.refresh(ctx, p, r, cfg)
 	})
 	if err != nil {
-		return fmt.Errorf("the files of %s: %w", m.Codec.System(), err)
+		return fmt.Errorf("the files of %s: %w", m.Codec.Name, err)
 	}
 	return nil
 }

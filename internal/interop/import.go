@@ -24,13 +24,13 @@ import (
 
 // Importing says what a run is made of.
 type Importing struct {
-	format.Reading
+	format.Project
 	Path     string         // of the files, relative to the project where they lie inside
-	Place    string         // below that, of systems that may have several: foreign.Plural
+	Place    string         // below that, of systems that may have several: see format.Format.Places
 	Findings []pawl.Finding // what was found in reading them
 	Agent    pawl.AgentName // who is to do what is not done. Defaults to claude.
 	Version  string         // of this program
-	Provable bool           // its codec is a foreign.Prover
+	Provable bool           // its format has CheckCriterion
 }
 
 // Imported is a run that was made.
@@ -92,7 +92,7 @@ func MadeOf(ctx context.Context, p *project.Project, in Importing) (pawl.RunID, 
 }
 
 func (in Importing) made(s *pawl.State) bool {
-	return s.Import.System == in.System && s.Import.ID == in.ID && s.Name == format.PlanName(in.Reading) && overlap(path.Join(s.Import.Path, s.Import.Place), path.Join(in.Path, in.Place))
+	return s.Import.System == in.System && s.Import.ID == in.ID && s.Name == format.PlanName(in.Project) && overlap(path.Join(s.Import.Path, s.Import.Place), path.Join(in.Path, in.Place))
 }
 
 // overlap reports whether two places are one, or one lies in the other: .grid and the project that it is of.
@@ -141,7 +141,7 @@ type importer struct {
 // planFile makes the plan, and reads it as the engine will.
 func (m *importer) planFile() ([]byte, error) {
 	var found []pawl.Finding
-	m.Reading, m.proven, found = prove(m.project.Root, m.Reading)
+	m.Project, m.proven, found = prove(m.project.Root, m.Project)
 	m.Findings = slices.Concat(m.Findings, found)
 	plan, data, err := m.fittingPlan()
 	if len(plan.Steps()) == 0 {
@@ -177,7 +177,7 @@ func (m *importer) check(plan *pawl.Plan) {
 // fittingPlan makes the plan. Where that is larger than a plan may be, the steps are told where their texts stand; where it
 // still is, there are as many of the first steps as it can hold.
 func (m *importer) fittingPlan() (*pawl.Plan, []byte, error) {
-	reading := m.Reading
+	reading := m.Project
 	if reading.Count() >= manySteps {
 		reading.Phases = short(reading.Phases)
 	}
@@ -189,7 +189,7 @@ func (m *importer) fittingPlan() (*pawl.Plan, []byte, error) {
 		if errs, is := errors.AsType[*planfile.Errors](err); !is || !errs.TooLarge || fit < 2 {
 			if fit < all {
 				m.Phases = first(m.Phases, fit)
-				m.find(pawl.Warn, m.Path, "a plan cannot hold all of its %d steps: the first %d were taken; import again once they are done", all, m.Reading.Count())
+				m.find(pawl.Warn, m.Path, "a plan cannot hold all of its %d steps: the first %d were taken; import again once they are done", all, m.Project.Count())
 			}
 			return plan, data, err
 		}
@@ -367,7 +367,7 @@ func (m *importer) notes() error {
 			errs = append(errs, m.say(gate.Opened, replyTo(gate, g)))
 		}
 	}
-	for _, d := range m.Made {
+	for _, d := range m.Decisions {
 		errs = append(errs, m.say(d.Time, pawl.DecisionMade{Decision: d}))
 	}
 	for i, b := range m.Blockers {

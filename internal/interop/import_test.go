@@ -15,7 +15,7 @@ func TestAPlanHoldsWhatFits(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("-\n", 80_000) // a plan may have 600,000 such marks
 	make := func(where string) *importer {
-		m := &importer{Importing: Importing{Reading: format.Reading{System: "grid", Name: "big", Phases: []format.Phase{{Name: "one"}}}, Agent: "claude"}}
+		m := &importer{Importing: Importing{Project: format.Project{System: "grid", Name: "big", Phases: []format.Phase{{Name: "one"}}}, Agent: "claude"}}
 		for _, id := range []pawl.StepID{"a", "b", "c", "d"} {
 			m.Phases[0].Steps = append(m.Phases[0].Steps, format.Step{ID: id, Name: "Step " + string(id), Goal: long, Needs: []pawl.StepID{}, Where: where})
 		}

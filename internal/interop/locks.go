@@ -25,16 +25,15 @@ const maxLock = 64 << 10
 
 // locksOf returns the lock files that are there of what is written of a run; without one, of all files. Nothing, where the
 // system has none.
-func locksOf(codec format.Codec, files format.Files, run *pawl.State) []strangerLock {
-	locker, locks := codec.(format.Locker)
+func locksOf(codec format.Format, files format.Files, run *pawl.State) []strangerLock {
 	home, err := os.UserHomeDir()
-	if !locks || err != nil {
+	if codec.Locks == nil || err != nil {
 		return nil
 	}
 	name, _ := os.Hostname()
 	on := format.Host{Now: time.Now().UTC(), Name: name, Process: alive}
 	var found []strangerLock
-	for _, path := range locker.Locks(files, run, format.Home{Dir: home, System: runtime.GOOS, Getenv: os.Getenv}) {
+	for _, path := range codec.Locks(files, run, format.Home{Dir: home, System: runtime.GOOS, Getenv: os.Getenv}) {
 		info, err := os.Lstat(path)
 		if err != nil {
 			continue
@@ -45,13 +44,13 @@ func locksOf(codec format.Codec, files format.Files, run *pawl.State) []stranger
 				continue
 			}
 		}
-		held, why := locker.Held(file, on)
+		held, why := codec.Held(file, on)
 		found = append(found, strangerLock{path, held, why})
 	}
 	return found
 }
 
-// alive is a foreign.Host's Process.
+// alive is a format.Host's Process.
 func alive(pid int64) (bool, int64) {
 	stat, err := process.Of(int(pid))
 	if err != nil || stat.Dead {
@@ -67,7 +66,7 @@ func alive(pid int64) (bool, int64) {
 func (m *Mirror) unlocked(files format.Files, run *pawl.State) error {
 	for _, l := range locksOf(m.Codec, files, run) {
 		if l.held {
-			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("somebody of %s holds %s: %s", m.Codec.System(), l.path, l.why)}
+			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("somebody of %s holds %s: %s", m.Codec.Name, l.path, l.why)}
 		}
 	}
 	return nil
@@ -77,7 +76,7 @@ func (m *Mirror) unlocked(files format.Files, run *pawl.State) error {
 const lockPause = 50 * time.Millisecond
 
 // examineLocks tells of lock files: who holds them, and which are left over.
-func examineLocks(codec format.Codec, files format.Files) []pawl.Finding {
+func examineLocks(codec format.Format, files format.Files) []pawl.Finding {
 	var found []pawl.Finding
 	for _, l := range locksOf(codec, files, nil) {
 		f := pawl.Finding{Level: pawl.Warn, Where: l.path, What: "it is held: " + l.why}

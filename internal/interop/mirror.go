@@ -18,7 +18,7 @@ import (
 
 // Mirror is another system whose files are kept up to date.
 type Mirror struct {
-	Codec format.Codec
+	Codec format.Format
 	Dir   string // the folder that it lives in or, of a system whose files hold tables, one file; absolute
 
 	place string // of one of several in that folder, where it was named; else the run's own, or the first
@@ -26,7 +26,7 @@ type Mirror struct {
 
 // Said is what the journal says of the mirror.
 func (m *Mirror) Said(p *project.Project) pawl.RunMirrored {
-	said := pawl.RunMirrored{System: m.Codec.System()}
+	said := pawl.RunMirrored{System: m.Codec.Name}
 	if rel, err := filepath.Rel(p.Root, filepath.Join(m.Dir, filepath.FromSlash(m.place))); err == nil && rel != "." {
 		said.Path = filepath.ToSlash(rel)
 	}
@@ -36,7 +36,7 @@ func (m *Mirror) Said(p *project.Project) pawl.RunMirrored {
 // mirrorOver returns the files of another system that differ from how they are to be for a run that no engine of ours works
 // on, over those that were read; engine says whether another one does. A run whose attempts live on under their supervisors
 // is as active as with one: nobody is to begin their work again.
-func mirrorOver(ctx context.Context, p *project.Project, r *runs.Run, m Mirror, cfg config.Snapshots, why format.Moment, engine bool, files format.Files) []format.File {
+func mirrorOver(ctx context.Context, p *project.Project, r *runs.Run, m Mirror, cfg config.Snapshots, why format.Trigger, engine bool, files format.Files) []format.File {
 	var store *snapshot.Store
 	if _, err := os.Stat(p.Snapshots()); err == nil {
 		if store, err = runs.OpenSnapshots(ctx, p, cfg); err == nil {

@@ -31,7 +31,7 @@ type MirrorWriter struct {
 	beyond  []string                     // see the function: the same
 	store   *snapshot.Store              // nil: there is none
 	when    time.Time                    // when it was written last; this and what follows: Run's goroutine only
-	why     format.Moment                // the weightiest since; empty: it is written
+	why     format.Trigger               // the weightiest since; empty: it is written
 	ended   []pawl.StepID                // steps that ended since
 	again   <-chan time.Time             // when what was put off is to be written; nil: nothing was
 	begun   bool                         // by Run: before that, and without it, it is written at the end only
@@ -125,7 +125,7 @@ func (m *MirrorWriter) note(event pawl.Event) {
 
 // moment returns the weightiest since the last writing, and begins anew: the end of a step may be that of its wave, and of
 // its phase.
-func (m *MirrorWriter) moment(state *pawl.State, plan *pawl.Plan) format.Moment {
+func (m *MirrorWriter) moment(state *pawl.State, plan *pawl.Plan) format.Trigger {
 	why, ended := m.why, m.ended
 	m.why, m.ended = "", nil
 	if plan == nil || why != format.StepEnded {
@@ -153,7 +153,7 @@ func finishedAll(state *pawl.State, steps []pawl.StepID) bool {
 }
 
 // moments are the events that a mirror is written for.
-var moments = map[pawl.EventType]format.Moment{
+var moments = map[pawl.EventType]format.Trigger{
 	(pawl.EngineStarted{}).Event(): format.Began, (pawl.AttemptStarted{}).Event(): format.StepBegan, (pawl.StepDone{}).Event(): format.StepEnded,
 	(pawl.StepFailed{}).Event(): format.StepEnded, (pawl.StepSkipped{}).Event(): format.StepEnded, (pawl.StepReopened{}).Event(): format.StepBegan,
 	(pawl.ItemDone{}).Event(): format.ItemEnded, (pawl.ItemNamed{}).Event(): format.ItemEnded, (pawl.AttemptEnded{}).Event(): format.Interrupted,
@@ -173,18 +173,18 @@ func (m *MirrorWriter) Close(ctx context.Context, state *pawl.State, plan *pawl.
 }
 
 // lastMoment returns the moment at which a mirror is written when an engine ends, or afterwards.
-func lastMoment(state *pawl.State) format.Moment {
+func lastMoment(state *pawl.State) format.Trigger {
 	if state.Ended() {
 		return format.RunEnded
 	}
 	return format.Interrupted
 }
 
-func (m *MirrorWriter) view(ctx context.Context, state *pawl.State, plan *pawl.Plan, why format.Moment, engine bool) format.View {
+func (m *MirrorWriter) view(ctx context.Context, state *pawl.State, plan *pawl.Plan, why format.Trigger, engine bool) format.Export {
 	return viewOf(ctx, m.project, &runs.Run{Log: m.log, State: state, Plan: plan}, m.Codec, m.store, why, engine)
 }
 
-func (m *MirrorWriter) write(v format.View) error {
+func (m *MirrorWriter) write(v format.Export) error {
 	return m.project.Mirroring(func() error {
 		written, err := m.put(m.project, v.State, func(files format.Files) ([]format.File, error) {
 			m.beyond = beyond(m.Codec, files, v)
@@ -195,28 +195,23 @@ func (m *MirrorWriter) write(v format.View) error {
 	})
 }
 
-// Prescribed is what the other system prescribes before a step is carried out; empty: nothing.
+// prescribed is what the other system prescribes before a step is carried out; empty: nothing.
 func (m *MirrorWriter) Prescribed(ctx context.Context, state *pawl.State, plan *pawl.Plan, step pawl.StepID) string {
-	if m == nil {
+	if m == nil || m.Codec.Preconditions == nil {
 		return ""
 	}
-	p, prescribes := m.Codec.(format.Prescriber)
-	if !prescribes {
-		return ""
-	}
-	return p.Prescribes(state, plan, worldOf(ctx, m.project.Root, nil), step)
+	return m.Codec.Preconditions(state, plan, worldOf(ctx, m.project.Root, nil), step)
 }
 
 // beyond says of a run that is completed which tasks others have added to its system's files, that it has not done.
-func beyond(codec format.Codec, files format.Files, v format.View) []string {
-	s, looks := codec.(format.Surveyor)
-	if !looks || v.Status != pawl.StatusCompleted {
+func beyond(codec format.Format, files format.Files, v format.Export) []string {
+	if codec.UnknownTasks == nil || v.Status != pawl.StatusCompleted {
 		return nil
 	}
-	tasks, file := s.Beyond(files, v)
+	tasks, file := codec.UnknownTasks(files, v)
 	if len(tasks) == 0 {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s names tasks that this run does not know, and is not complete: %s; pawl import %s goes on with them",
-		file, strings.Join(tasks, ", "), codec.System())}
+		file, strings.Join(tasks, ", "), codec.Name)}
 }

@@ -17,10 +17,10 @@ type foreignPlace struct {
 }
 
 // placeOf returns the place that a path means: a file, there or not yet, or a folder.
-func placeOf(path string, codec format.Codec) foreignPlace {
-	if _, tabular := codec.(format.Tabular); tabular {
+func placeOf(path string, codec format.Format) foreignPlace {
+	if codec.Tables != nil {
 		info, err := os.Stat(path)
-		if err == nil && info.Mode().IsRegular() || errors.Is(err, fs.ErrNotExist) && format.Wanted(codec.Wants(), filepath.Base(path)) {
+		if err == nil && info.Mode().IsRegular() || errors.Is(err, fs.ErrNotExist) && format.Wanted(codec.Patterns, filepath.Base(path)) {
 			return foreignPlace{dir: filepath.Dir(path), only: filepath.Base(path)}
 		}
 	}

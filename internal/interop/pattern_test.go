@@ -25,20 +25,20 @@ func TestPlaceOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		codec    format.Codec
+		codec    format.Format
 		path     string
 		want     foreignPlace
 		speaksOf string
 	}{
-		{projectstate.Codec, below, foreignPlace{dir: below}, below},
-		{projectstate.Codec, file, foreignPlace{dir: below, only: "there"}, root},
-		{projectstate.Codec, filepath.Join(below, "new.sql"), foreignPlace{dir: below, only: "new.sql"}, root},
-		{projectstate.Codec, filepath.Join(below, "folder.sql"), foreignPlace{dir: filepath.Join(below, "folder.sql")}, filepath.Join(below, "folder.sql")},
-		{projectstate.Codec, filepath.Join(below, "new"), foreignPlace{dir: filepath.Join(below, "new")}, filepath.Join(below, "new")},
-		{grid.Codec, file, foreignPlace{dir: file}, file},
+		{projectstate.Format(), below, foreignPlace{dir: below}, below},
+		{projectstate.Format(), file, foreignPlace{dir: below, only: "there"}, root},
+		{projectstate.Format(), filepath.Join(below, "new.sql"), foreignPlace{dir: below, only: "new.sql"}, root},
+		{projectstate.Format(), filepath.Join(below, "folder.sql"), foreignPlace{dir: filepath.Join(below, "folder.sql")}, filepath.Join(below, "folder.sql")},
+		{projectstate.Format(), filepath.Join(below, "new"), foreignPlace{dir: filepath.Join(below, "new")}, filepath.Join(below, "new")},
+		{grid.Format(), file, foreignPlace{dir: file}, file},
 	} {
 		if at := placeOf(c.path, c.codec); at != c.want || at.speaksOf() != c.speaksOf {
-			t.Errorf("%s %s: %+v, speaks of %s", c.codec.System(), c.path, at, at.speaksOf())
+			t.Errorf("%s %s: %+v, speaks of %s", c.codec.Name, c.path, at, at.speaksOf())
 		}
 	}
 }

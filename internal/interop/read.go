@@ -24,13 +24,13 @@ const maxDumps = 256 << 20
 // ReadForeign reads the files that a codec wants below a folder, or one of its files alone; of a database its tables, as SQL
 // text. Links are not followed; one where a file should be, and what is too large or cannot be read, is a finding. A file
 // that is named and not there is one without data.
-func ReadForeign(dir string, codec format.Codec) (format.Files, []pawl.Finding, error) {
+func ReadForeign(dir string, codec format.Format) (format.Files, []pawl.Finding, error) {
 	return readFor(nil, dir, codec)
 }
 
 // readFor is ReadForeign; with a run only what is needed of databases to write that.
-func readFor(run *pawl.State, dir string, codec format.Codec) (format.Files, []pawl.Finding, error) {
-	r := foreignReader{run: run, dir: dir, codec: codec, wants: codec.Wants()}
+func readFor(run *pawl.State, dir string, codec format.Format) (format.Files, []pawl.Finding, error) {
+	r := foreignReader{run: run, dir: dir, codec: codec, wants: codec.Patterns}
 	var err error
 	if at := placeOf(dir, codec); at.only != "" {
 		err = r.only(at)
@@ -38,7 +38,7 @@ func readFor(run *pawl.State, dir string, codec format.Codec) (format.Files, []p
 		err = filepath.WalkDir(dir, r.visit)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the files of %s: %w", codec.System(), err)
+		return nil, nil, fmt.Errorf("read the files of %s: %w", codec.Name, err)
 	}
 	return r.files, r.findings, nil
 }
@@ -47,7 +47,7 @@ func readFor(run *pawl.State, dir string, codec format.Codec) (format.Files, []p
 type foreignReader struct {
 	run      *pawl.State // whose alone is read of databases; nil: all is
 	dir      string
-	codec    format.Codec
+	codec    format.Format
 	wants    []string
 	files    format.Files
 	dumps    int64 // bytes of those that were read
@@ -155,8 +155,8 @@ func (r *foreignReader) read(path, name string) (format.File, error) {
 		return format.File{}, err
 	}
 	file := format.File{Path: name, Changed: info.ModTime()}
-	if t, tabular := r.codec.(format.Tabular); tabular && sqlite.Is(path) {
-		file.Parts = t.Tables(r.run)
+	if r.codec.Tables != nil && sqlite.Is(path) {
+		file.Parts = r.codec.Tables(r.run)
 		file.Data, err = sqlite.Dump(path, file.Parts)
 		file.Was = append([]byte{}, file.Data...)
 		return file, err
@@ -170,7 +170,7 @@ func (r *foreignReader) read(path, name string) (format.File, error) {
 
 // fits says that a file is too large to be read, or that the dumps are together.
 func (r *foreignReader) fits(size int64) error {
-	t, tabular := r.codec.(format.Tabular)
+	tabular := r.codec.Tables != nil
 	if !tabular && size > maxForeign {
 		return fmt.Errorf("it is larger than %d MiB", maxForeign>>20)
 	}
@@ -179,7 +179,7 @@ func (r *foreignReader) fits(size int64) error {
 	}
 	if size > maxDumps-r.dumps {
 		var names []string
-		for _, part := range t.Tables(nil) {
+		for _, part := range r.codec.Tables(nil) {
 			names = append(names, part.Table)
 		}
 		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("the dumps are larger than %d MiB with it", maxDumps>>20),
@@ -200,10 +200,10 @@ func notRead(name string, err error) pawl.Finding {
 
 // readToWrite is ReadForeign for who writes: all must have been read, for what was not would be taken for missing, and made
 // anew over what is there; and the codec must be able to write into it. Else it is an error of KindDamaged.
-func readToWrite(run *pawl.State, dir string, codec format.Codec) (format.Files, error) {
+func readToWrite(run *pawl.State, dir string, codec format.Format) (format.Files, error) {
 	files, findings, err := readFor(run, dir, codec)
-	if r, may := codec.(format.Refuser); may && err == nil {
-		findings = append(findings, r.Refuses(files, run)...)
+	if codec.Refuses != nil && err == nil {
+		findings = append(findings, codec.Refuses(files, run)...)
 	}
 	hint := ""
 	for _, f := range findings {
@@ -212,7 +212,7 @@ func readToWrite(run *pawl.State, dir string, codec format.Codec) (format.Files,
 		}
 	}
 	if err != nil {
-		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("nothing of %s is written: %w", codec.System(), err), Hint: hint}
+		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("nothing of %s is written: %w", codec.Name, err), Hint: hint}
 	}
 	return files, nil
 }

@@ -23,18 +23,15 @@ func anyAlive(p *project.Project, s *pawl.State) bool {
 }
 
 // viewOf returns what a codec is told of a run. engine says whether one works on it.
-func viewOf(ctx context.Context, p *project.Project, r *runs.Run, codec format.Codec, store *snapshot.Store, why format.Moment, engine bool) format.View {
-	begun := begunWork{project: p, run: r, store: store, own: codec.Wants()}
-	if a, keeps := codec.(format.Archivist); keeps {
-		begun.own = slices.Concat(begun.own, a.Archived())
-	}
-	v := format.View{
-		Now: time.Now().UTC(), Root: p.Root, State: r.State, Plan: r.Plan, Status: r.State.StatusNow(engine), Checkpoint: r.State.LastSave, Why: why,
-		Items:   func(id pawl.StepID) []format.Item { return itemsOf(r, id) },
-		Partial: func(id pawl.StepID) *format.Partial { return begun.of(ctx, id) },
-		Existed: begun.existed,
-		Unknown: unknownIn(ctx, p.Root),
-		Commits: commitsBetween(ctx, p.Root),
+func viewOf(ctx context.Context, p *project.Project, r *runs.Run, codec format.Format, store *snapshot.Store, why format.Trigger, engine bool) format.Export {
+	begun := begunWork{project: p, run: r, store: store, own: slices.Concat(codec.Patterns, codec.Archived)}
+	v := format.Export{
+		Now: time.Now().UTC(), Root: p.Root, State: r.State, Plan: r.Plan, Status: r.State.StatusNow(engine), Checkpoint: r.State.LastSave, Trigger: why,
+		Items:         func(id pawl.StepID) []format.Item { return itemsOf(r, id) },
+		Partial:       func(id pawl.StepID) *format.Partial { return begun.of(ctx, id) },
+		Existed:       begun.existed,
+		UnknownCommit: unknownIn(ctx, p.Root),
+		Commits:       commitsBetween(ctx, p.Root),
 	}
 	remembered, err := p.Memories()
 	if err != nil {

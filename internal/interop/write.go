@@ -20,9 +20,9 @@ import (
 // WriteForeign writes files of a codec's system where ReadForeign read them, each whole and durably; one without data is
 // removed, a folder (its path ends in a slash) only where nothing is left in it. In a database what differs is changed, all
 // at once. Where a path leads out of the folder, or through a link, nothing is written. What somebody else has changed since
-// it was read ends it with foreign.ErrChanged, and stays as it is. It returns what was written, with an error what was
+// it was read ends it with format.ErrChanged, and stays as it is. It returns what was written, with an error what was
 // before that.
-func WriteForeign(dir string, codec format.Codec, read format.Files, files []format.File) ([]format.File, error) {
+func WriteForeign(dir string, codec format.Format, read format.Files, files []format.File) ([]format.File, error) {
 	at := placeOf(dir, codec)
 	if err := notOurs(at.dir); err != nil {
 		return nil, err

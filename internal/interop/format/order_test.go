@@ -39,7 +39,7 @@ func TestWhatIsNeededComesFirst(t *testing.T) {
 		if got != test.want || len(left) != test.left {
 			t.Errorf("%s, not %s; %v", got, test.want, left)
 		}
-		if _, err := planfile.Write(format.PlanOf(format.Reading{System: "x", Phases: ordered}, "claude")); err != nil {
+		if _, err := planfile.Write(format.PlanOf(format.Project{System: "x", Phases: ordered}, "claude")); err != nil {
 			t.Error(err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 // PlanOf returns the plan that carries on what was read: each step is an agent's, told what the other system says of it.
 // Steps of one wave may run side by side.
-func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
+func PlanOf(r Project, agent pawl.AgentName) *pawl.Plan {
 	plan := &pawl.Plan{Version: 1, Name: PlanName(r), Goal: Plain(r.Goal), Mode: r.Mode, Budget: r.Budget}
 	if plan.Mode == "" {
 		plan.Mode = pawl.Guided
@@ -41,14 +41,14 @@ func PlanOf(r Reading, agent pawl.AgentName) *pawl.Plan {
 }
 
 // PlanName returns what the plan is called.
-func PlanName(r Reading) string { return cmp.Or(Plain(r.Name), r.System) }
+func PlanName(r Project) string { return cmp.Or(Plain(r.Name), r.System) }
 
 // denseFrom is up to how many steps prompts are set out at length. The file of a plan has a limit: with more of them a
 // list has one line, what only helps is left out, and a step has one check.
 const denseFrom = 2000
 
 // Dense reports whether there are so many steps that a plan of them is set out in short.
-func (r Reading) Dense() bool { return r.Count() > denseFrom }
+func (r Project) Dense() bool { return r.Count() > denseFrom }
 
 func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName, dense bool) pawl.Step {
 	step := pawl.Step{ID: s.ID, Name: Plain(s.Name), Needs: s.Needs, Outputs: s.Missing, Agent: &pawl.AgentAction{Use: agent, Prompt: Plain(promptOf(s, dense))}}

@@ -25,7 +25,7 @@ func archiveOf(id string, at time.Time) string {
 // archive is named after is in the files, so that done again after a death it ends the same; phase.json is moved last.
 func (m *mirror) aside(now time.Time, done bool) {
 	id, at := "", now
-	if f := m.file(phasePath); f != nil {
+	if f := m.files.File(phasePath); f != nil {
 		if root, err := jsonedit.Read(f.Data); err == nil {
 			p := place{Value: root}
 			id = p.text("workflow_id")
@@ -39,7 +39,7 @@ func (m *mirror) aside(now time.Time, done bool) {
 	folder := archiveOf(id, at)
 	var gone []string
 	for _, name := range []string{executionPath, executionPath + ".tmp", phasePath + ".tmp", phasePath} {
-		f := m.file(name)
+		f := m.files.File(name)
 		if f == nil || name == executionPath && m.State != nil && !done && m.names(name) {
 			continue // it is of the workflow that the other one makes room for
 		}
@@ -47,7 +47,7 @@ func (m *mirror) aside(now time.Time, done bool) {
 		gone = append(gone, name)
 	}
 	for _, name := range gone {
-		m.put(name, nil)
+		m.files.Remove(name)
 	}
 	m.prune()
 }
@@ -55,7 +55,7 @@ func (m *mirror) aside(now time.Time, done bool) {
 // free returns where something can be archived: nothing that is archived is written over.
 func (m *mirror) free(name string, data []byte) string {
 	free := name
-	for n := 2; m.file(free) != nil && !bytes.Equal(m.file(free).Data, data); n++ {
+	for n := 2; m.files.File(free) != nil && !bytes.Equal(m.files.File(free).Data, data); n++ {
 		free = name + "." + number(n)
 	}
 	return free
@@ -69,28 +69,29 @@ func (m *mirror) keep(f *format.File, id string, now time.Time) {
 // archive puts a file into an archive.
 func (m *mirror) archive(folder string, f *format.File) {
 	name := m.free(folder+"/"+path.Base(f.Path), f.Data)
-	m.put(name, slices.Clone(f.Data))
 	if _, err := jsonedit.Read(f.Data); err != nil {
-		m.there[name].Broken = f.Path
+		m.files.PutBroken(name, slices.Clone(f.Data), f.Path)
+		return
 	}
+	m.files.Put(name, slices.Clone(f.Data))
 }
 
 // prune lets go of the oldest archives: of those only whose names say when they were made, and that hold nothing but
 // the state.
 func (m *mirror) prune() {
-	all := slices.DeleteFunc(archives(m.files()), func(folder string) bool { return stampOf(folder).IsZero() || m.others(folder) })
+	all := slices.DeleteFunc(archives(m.files.Files()), func(folder string) bool { return stampOf(folder).IsZero() || m.others(folder) })
 	for len(all) > keptArchives {
-		for _, f := range m.files().Match(all[0] + "/*") {
-			m.put(f.Path, nil)
+		for _, f := range m.files.Files().Match(all[0] + "/*") {
+			m.files.Remove(f.Path)
 		}
-		m.put(all[0]+"/", nil)
+		m.files.Remove(all[0] + "/")
 		all = all[1:]
 	}
 }
 
 // others reports whether somebody put something into an archive that is no state.
 func (m *mirror) others(folder string) bool {
-	return slices.ContainsFunc(m.files(), func(f format.File) bool {
+	return slices.ContainsFunc(m.files.Files(), func(f format.File) bool {
 		return strings.HasPrefix(f.Path, folder+"/") && !slices.Contains([]string{"phase.json", "execution.json", "phase.json.tmp", "execution.json.tmp"}, path.Base(f.Path))
 	})
 }

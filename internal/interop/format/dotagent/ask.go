@@ -8,8 +8,8 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// Question is dotagent's own before it goes on, with the answers that it takes for a mere return.
-func (codec) Question(files format.Files, w format.World) format.Question {
+// resumePrompt returns the question that dotagent asks before it resumes, with its own default answer.
+func resumePrompt(files format.Files, w format.Env) format.Question {
 	r := read(files, w)
 	switch {
 	case r.out.Name == "" || r.file(phasePath) == nil && r.file(phasePath+".tmp") == nil || r.out.Status == pawl.StatusCompleted:
@@ -27,10 +27,10 @@ func invalid(r *reader) bool {
 	return slices.ContainsFunc(v.found.Found(), func(f pawl.Finding) bool { return f.Level == pawl.Bad })
 }
 
-// Aside archives the state, so that a fresh start finds none. Reports, outputs and what was learned stay where they are: a
+// archiveState archives the state, so that a fresh start finds none. Reports, outputs and what was learned stay where they are: a
 // report that is older than a workflow does not count for it.
-func (codec) Aside(files format.Files, now time.Time) []format.File {
-	m := newMirror(files, format.View{Now: now})
+func archiveState(files format.Files, now time.Time) []format.File {
+	m := newMirror(files, format.Export{Now: now})
 	m.aside(now, false)
-	return m.changed()
+	return m.files.ByLastChange()
 }

@@ -17,19 +17,13 @@ import (
 // System is the name of the system.
 const System = "dotagent"
 
-// Codec reads and writes a project of dotagent.
-var Codec format.Codec = codec{}
-
-type codec struct{}
-
-var (
-	_ format.Witness = codec{}
-	_ format.Asker   = codec{}
-
-	_ format.Surveyor = codec{}
-)
-
-func (codec) System() string { return System }
+// Format reads and writes a project of dotagent.
+func Format() format.Format {
+	return format.Format{
+		Name: System, Patterns: patterns(), Read: readProject, Write: write, Verify: verify,
+		UnknownTasks: unknownTasks, CheckCriterion: checkCriterion, ResumePrompt: resumePrompt, Archive: archiveState,
+	}
+}
 
 // Where its files are.
 const (
@@ -41,8 +35,7 @@ const (
 	reflectionsFor = "memory/reflections/"
 )
 
-// Wants names its files.
-func (codec) Wants() []string {
+func patterns() []string {
 	return []string{
 		"memory/state/*.json", "memory/state/*.json.tmp", "memory/state/.archive/*/*", "memory/reports/*.json", "memory/reports/designs/*.json",
 		"memory/tasks/*/*.json", "memory/contracts/*.json", "memory/reflections/*.json", "memory/evolution/*.json",
@@ -50,13 +43,8 @@ func (codec) Wants() []string {
 	}
 }
 
-// Read reads without the world: of files that are not among those that it wants, nothing is known then.
-func (c codec) Read(files format.Files, now time.Time) (format.Reading, []pawl.Finding) {
-	return c.ReadIn(files, format.World{Now: now})
-}
-
-// ReadIn reads the workflow that stands in memory/state, or what the reports alone show of one.
-func (codec) ReadIn(files format.Files, w format.World) (format.Reading, []pawl.Finding) {
+// readProject reads the workflow in memory/state, or what the reports alone show of one.
+func readProject(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
 	r := read(files, w)
 	return r.out, r.Found()
 }

@@ -32,7 +32,7 @@ func TestADeathBetweenPhasesIsAResume(t *testing.T) {
 func TestTheStatusBelongsToNoPhase(t *testing.T) {
 	t.Parallel()
 	files := format.Files{{Path: "memory/state/phase.json", Data: []byte(`{"workflow_id":"w","current_phase":"REFLECTION","phase_status":"complete","completed_phases":[]}`)}}
-	if r, _ := dotagent.Codec.Read(files, now); r.Status == pawl.StatusCompleted || r.Position.PhaseName != "REQUIREMENTS" {
+	if r, _ := dotagent.Format().Read(files, format.Env{Now: now}); r.Status == pawl.StatusCompleted || r.Position.PhaseName != "REQUIREMENTS" {
 		t.Errorf("%s %+v", r.Status, r.Position)
 	}
 }
@@ -106,7 +106,7 @@ func TestReportsOfOlderWorkflowsDoNotCount(t *testing.T) {
 		{Path: "memory/state/phase.json", Data: []byte(`{"workflow_id":"w","current_phase":"REQUIREMENTS","phase_status":"in_progress"}`)},
 		{Path: "memory/reports/demand.json", Data: []byte(`{"workflow_id":"v","goal":"x"}`)},
 	}
-	if r, findings := dotagent.Codec.Read(other, now); formattest.Step(t, r, "requirements").Status != pawl.Pending || !finds(findings, "it is of workflow v") {
+	if r, findings := dotagent.Format().Read(other, format.Env{Now: now}); formattest.Step(t, r, "requirements").Status != pawl.Pending || !finds(findings, "it is of workflow v") {
 		t.Errorf("%+v %v", r, findings)
 	}
 }
@@ -120,7 +120,7 @@ func TestAFailedVerificationIsNoReasonToGoOn(t *testing.T) {
 	}
 	for _, text := range []string{`{"passed":false}`, `{"verdict":"Rejected"}`, `{"success":false,"status":"done"}`} {
 		files := format.Files{{Path: "memory/reports/demand.json", Data: []byte(text)}}
-		if r, _ := dotagent.Codec.Read(files, now); formattest.Step(t, r, "requirements").Status == pawl.Done {
+		if r, _ := dotagent.Format().Read(files, format.Env{Now: now}); formattest.Step(t, r, "requirements").Status == pawl.Done {
 			t.Errorf("%s is believed", text)
 		}
 	}
@@ -153,8 +153,8 @@ func TestNothingLeadsOutside(t *testing.T) {
 			}
 			return there(name)
 		}
-		dotagent.Codec.Verify(files, w)
-		r, findings := dotagent.Codec.(format.Witness).ReadIn(files, w)
+		dotagent.Format().Verify(files, w)
+		r, findings := dotagent.Format().Read(files, w)
 		if !finds(findings, "is not looked for: ") {
 			t.Errorf("%v", findings)
 		}
@@ -166,7 +166,7 @@ func TestNothingLeadsOutside(t *testing.T) {
 	}
 }
 
-func pathsOf(r format.Reading) []string {
+func pathsOf(r format.Project) []string {
 	var list []string
 	for _, p := range r.Phases {
 		for _, s := range p.Steps {
@@ -193,7 +193,7 @@ func TestQuestions(t *testing.T) {
 		"corrupted":        {Ask: "State appears corrupted. Start fresh?", Fresh: true},
 	} {
 		files, w := unpacked(t, archives(t)["testdata/read/"+fixture+".txtar"])
-		got := dotagent.Codec.(format.Asker).Question(files, w)
+		got := dotagent.Format().ResumePrompt(files, w)
 		if tells := strings.HasPrefix(got.Tell, "Resuming workflow ") && strings.Contains(got.Tell, "\nCompleted: "); tells != (got.Ask != "") {
 			t.Errorf("%s tells %q", fixture, got.Tell)
 		}
@@ -212,7 +212,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 	t.Parallel()
 	verify := func(fixture string) []pawl.Finding {
 		files, w := unpacked(t, archives(t)["testdata/read/"+fixture+".txtar"])
-		return dotagent.Codec.Verify(files, w)
+		return dotagent.Format().Verify(files, w)
 	}
 	for fixture, wants := range map[string][]string{
 		"empty": {"memory/state/phase.json: there is no state of dotagent here"},
@@ -251,7 +251,7 @@ func TestVerifyTellsTimesInNoOrder(t *testing.T) {
 	for _, n := range "123456" {
 		files = append(files, format.File{Path: "memory/state/.archive/w_2026020" + string(n) + "T000000Z/execution.json", Data: []byte("{}")})
 	}
-	findings := dotagent.Codec.Verify(files, format.World{Now: now})
+	findings := dotagent.Format().Verify(files, format.Env{Now: now})
 	for _, want := range []string{
 		"phase.json:2: REQUIREMENTS is said to have been done before the workflow was begun", "phase.json:1: last_updated is before",
 		"memory/state/.archive: there are 6 archives; 5 are to be kept", "the archive has no phase.json", "memory/contracts/a.json:1: it is no JSON",
@@ -292,7 +292,7 @@ func TestATaskOfAPhaseThatIsDoneIsBelieved(t *testing.T) {
 			{Path: "memory/state/phase.json", Data: []byte(`{"workflow_id":"w","current_phase":"IMPLEMENTATION","phase_status":"in_progress","completed_phases":[` + completed + `]}`)},
 			{Path: "memory/state/execution.json", Data: []byte(`{"tasks":[{"id":"task-001","status":"verified"}]}`)},
 		}
-		if r, _ := dotagent.Codec.Read(files, now); formattest.Step(t, r, "task-001").Status != want {
+		if r, _ := dotagent.Format().Read(files, format.Env{Now: now}); formattest.Step(t, r, "task-001").Status != want {
 			t.Errorf("%s: %+v", completed, formattest.Step(t, r, "task-001"))
 		}
 	}
@@ -302,11 +302,11 @@ func TestATaskOfAPhaseThatIsDoneIsBelieved(t *testing.T) {
 func TestAnOutputTellsWhenItsTaskEnded(t *testing.T) {
 	t.Parallel()
 	made := now.Add(-time.Hour)
-	r, _ := dotagent.Codec.Read(format.Files{
+	r, _ := dotagent.Format().Read(format.Files{
 		{Path: "memory/state/phase.json", Data: []byte(`{"workflow_id":"w","current_phase":"IMPLEMENTATION","phase_status":"in_progress"}`)},
 		{Path: "memory/state/execution.json", Data: []byte(`{"tasks":[{"id":"one","status":"running"}]}`)},
 		{Path: "memory/tasks/one/output.json", Data: []byte(`{"task_id":"one","status":"pre_complete"}`), Changed: made},
-	}, now)
+	}, format.Env{Now: now})
 	for _, p := range r.Phases {
 		for _, s := range p.Steps {
 			if s.ID == "one" && (s.Status != pawl.Done || !s.Ended.Equal(made)) {

@@ -22,9 +22,9 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // now is when the tests read: the workflows of the fixtures were worked on the day before.
 var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
-// unpacked returns the files of an archive that the codec asks for, and all that are there. A file "changed" says in its
+// unpacked returns the files of an archive that the format reads, and all that are there. A file "changed" says in its
 // lines when files were written; without it nobody knows. Carriage returns and the byte order mark are written as ␍ and ⍰.
-func unpacked(t testing.TB, a *txtar.Archive) (wanted format.Files, w format.World) {
+func unpacked(t testing.TB, a *txtar.Archive) (wanted format.Files, w format.Env) {
 	t.Helper()
 	there := map[string]bool{}
 	changed := map[string]time.Time{}
@@ -43,18 +43,18 @@ func unpacked(t testing.TB, a *txtar.Archive) (wanted format.Files, w format.Wor
 	}
 	for _, f := range a.Files {
 		there[f.Name] = true
-		if format.Wanted(dotagent.Codec.Wants(), f.Name) {
+		if format.Wanted(dotagent.Format().Patterns, f.Name) {
 			data := strings.NewReplacer("␍", "\r", "⍰", "\ufeff").Replace(string(f.Data))
 			wanted = append(wanted, format.File{Path: f.Name, Data: []byte(data), Changed: changed[f.Name]})
 		}
 	}
-	return wanted, format.World{Now: now, Exists: func(name string) bool { return there[name] }}
+	return wanted, format.Env{Now: now, Exists: func(name string) bool { return there[name] }}
 }
 
 // told says in lines what was read.
-func told(files format.Files, w format.World) string {
-	r, findings := dotagent.Codec.(format.Witness).ReadIn(files, w)
-	q := dotagent.Codec.(format.Asker).Question(files, w)
+func told(files format.Files, w format.Env) string {
+	r, findings := dotagent.Format().Read(files, w)
+	q := dotagent.Format().ResumePrompt(files, w)
 	var b strings.Builder
 	say := func(what, text string) {
 		if text != "" {

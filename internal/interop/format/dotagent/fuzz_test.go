@@ -28,15 +28,15 @@ func FuzzRead(f *testing.F) {
 			}
 			return len(name)%2 == 0
 		}
-		w := format.World{Now: now, Exists: inside}
-		r, findings := dotagent.Codec.(format.Witness).ReadIn(files, w)
+		w := format.Env{Now: now, Exists: inside}
+		r, findings := dotagent.Format().Read(files, w)
 		if _, err := json.Marshal([]any{r, findings}); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range pathsOf(r) {
 			inside(name)
 		}
-		dotagent.Codec.Verify(files, w)
+		dotagent.Format().Verify(files, w)
 		if plan := format.PlanOf(r, pawl.ClaudeCode); len(plan.Steps()) > 0 {
 			data, err := planfile.Write(plan)
 			if err != nil {
@@ -46,7 +46,7 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("no plan can be made of it: %v\n%s", err, data)
 			}
 		}
-		for _, out := range dotagent.Codec.(format.Asker).Aside(files, now) {
+		for _, out := range dotagent.Format().Archive(files, now) {
 			inside(strings.TrimSuffix(out.Path, "/"))
 		}
 	})
@@ -63,18 +63,18 @@ func FuzzWrite(f *testing.F) {
 		s.finish("designers", 1)
 		status := []pawl.RunStatus{pawl.StatusInterrupted, pawl.StatusActive, pawl.StatusFailed, pawl.StatusCompleted}[len(data)%4]
 		if len(data)%2 == 0 {
-			r, _ := dotagent.Codec.Read(s.disk, s.Now)
+			r, _ := dotagent.Format().Read(s.disk, format.Env{Now: s.Now})
 			s.State.Import.System, s.State.Name = dotagent.System, r.Name
 		}
 		v := s.view(status)
-		out := dotagent.Codec.Write(s.disk, v)
+		out := dotagent.Format().Write(s.disk, v)
 		for _, file := range out {
 			if clean, err := format.Inside(strings.TrimSuffix(file.Path, "/")); err != nil || !strings.HasPrefix(clean, "memory/") {
 				t.Fatalf("%s was written", file.Path)
 			}
 		}
 		s.disk = store(s.disk, out, s.Now)
-		if again := dotagent.Codec.Write(s.disk, v); len(again) > 0 {
+		if again := dotagent.Format().Write(s.disk, v); len(again) > 0 {
 			t.Fatalf("%s: %s is written again:\n%s\n---\n%s", status, again[0].Path, s.get(again[0].Path), again[0].Data)
 		}
 	})
@@ -87,9 +87,9 @@ func addFixtures(f *testing.F) {
 	}
 }
 
-// folder returns the files of an archive that the codec asks for, the longer ones older.
+// folder returns the files of an archive that the format reads, the longer ones older.
 func folder(data []byte) format.Files {
-	files := formattest.Wanted(dotagent.Codec, formattest.Unpack(data))
+	files := formattest.Wanted(dotagent.Format(), formattest.Unpack(data))
 	for i, f := range files {
 		files[i].Changed = now.Add(-time.Duration(len(f.Data)) * time.Hour)
 	}
@@ -108,7 +108,7 @@ func BenchmarkRead(b *testing.B) {
 	files = append(files, format.File{Path: "memory/state/execution.json", Data: []byte(execution.String() + "]}")})
 	b.ReportAllocs()
 	for b.Loop() {
-		if r, _ := dotagent.Codec.Read(files, now); len(r.Phases[2].Steps) != 10_000 {
+		if r, _ := dotagent.Format().Read(files, format.Env{Now: now}); len(r.Phases[2].Steps) != 10_000 {
 			b.Fatal(len(r.Phases[2].Steps))
 		}
 	}

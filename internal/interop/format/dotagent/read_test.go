@@ -39,14 +39,14 @@ func TestRead(t *testing.T) {
 }
 
 // reading reads a fixture by its name.
-func reading(t *testing.T, name string) (format.Reading, []pawl.Finding) {
+func reading(t *testing.T, name string) (format.Project, []pawl.Finding) {
 	t.Helper()
 	a := archives(t)["testdata/read/"+name+".txtar"]
 	if a == nil {
 		t.Fatalf("there is no fixture %s", name)
 	}
 	files, w := unpacked(t, a)
-	return dotagent.Codec.(format.Witness).ReadIn(files, w)
+	return dotagent.Format().Read(files, w)
 }
 
 func finds(findings []pawl.Finding, text string) bool {

@@ -16,8 +16,8 @@ type reader struct {
 	format.Findings
 	files   format.Files
 	byPath  map[string]*format.File
-	world   format.World
-	out     format.Reading
+	world   format.Env
+	out     format.Project
 	cut     []pawl.Finding // those of writes that were cut off
 	odd     []pawl.Finding // those of times that cannot be
 	flow    workflow
@@ -29,9 +29,9 @@ type reader struct {
 	steps   [][]format.Step // by phase
 }
 
-func read(files format.Files, w format.World) *reader {
+func read(files format.Files, w format.Env) *reader {
 	r := newReader(files, w)
-	r.out = format.Reading{System: System, Mode: pawl.Guided, Facts: map[string]string{}, Phases: []format.Phase{}}
+	r.out = format.Project{System: System, Mode: pawl.Guided, Facts: map[string]string{}, Phases: []format.Phase{}}
 	if !r.anything() {
 		return r
 	}
@@ -46,7 +46,7 @@ func read(files format.Files, w format.World) *reader {
 	return r
 }
 
-func newReader(files format.Files, w format.World) *reader {
+func newReader(files format.Files, w format.Env) *reader {
 	r := &reader{files: files, world: w, byPath: make(map[string]*format.File, len(files)),
 		byID: map[string]*task{}, used: newIDs(), outputs: map[string]bool{}, steps: make([][]format.Step, len(words))}
 	for i := range files {
@@ -76,7 +76,7 @@ func (r *reader) there(name string) (there, known bool) {
 		return true, true
 	}
 	if r.world.Exists == nil {
-		return false, format.Wanted(codec{}.Wants(), name)
+		return false, format.Wanted(patterns(), name)
 	}
 	return r.world.Exists(name), true
 }

@@ -52,8 +52,8 @@ func (s *story) finish(id pawl.StepID, attempt int, outputs ...string) {
 	s.Say(done)
 }
 
-func (s *story) view(status pawl.RunStatus) format.View {
-	return format.View{Now: s.Now, Root: "/project", State: s.State, Plan: s.Plan, Status: status, Why: format.StepEnded}
+func (s *story) view(status pawl.RunStatus) format.Export {
+	return format.Export{Now: s.Now, Root: "/project", State: s.State, Plan: s.Plan, Status: status, Trigger: format.StepEnded}
 }
 
 // put changes a file on disk.
@@ -79,23 +79,23 @@ func store(disk format.Files, out []format.File, at time.Time) format.Files {
 	return disk
 }
 
-// write has the codec write, and checks that nothing is left to write then, that a death between any two files leaves
+// write calls Write, and checks that nothing is left to write then, that a death between any two files leaves
 // what can be read and gone on with, and that the whole is without a fault.
 func (s *story) write(status pawl.RunStatus) []format.File {
 	s.T.Helper()
 	v := s.view(status)
-	out := dotagent.Codec.Write(s.disk, v)
+	out := dotagent.Format().Write(s.disk, v)
 	for n := range out {
 		cut := store(s.disk, out[:n], s.Now)
 		s.readable(cut, fmt.Sprintf("%d of %d files", n, len(out)))
-		again := store(cut, dotagent.Codec.Write(cut, v), s.Now)
+		again := store(cut, dotagent.Format().Write(cut, v), s.Now)
 		if diff := gocmp.Diff(texts(store(s.disk, out, s.Now)), texts(again)); diff != "" {
 			s.T.Errorf("written again after %d of %d files: -want +got\n%s", n, len(out), diff)
 		}
 	}
 	s.disk = store(s.disk, out, s.Now)
 	s.readable(s.disk, "all")
-	for _, f := range dotagent.Codec.Write(s.disk, v) {
+	for _, f := range dotagent.Format().Write(s.disk, v) {
 		s.T.Errorf("%s would be written again:\n%s", f.Path, f.Data)
 	}
 	return out
@@ -112,7 +112,7 @@ func texts(files format.Files) map[string]string {
 // readable checks that a folder has no fault for a reader.
 func (s *story) readable(files format.Files, what string) {
 	s.T.Helper()
-	_, findings := dotagent.Codec.Read(files, s.Now)
+	_, findings := dotagent.Format().Read(files, format.Env{Now: s.Now})
 	for _, f := range findings {
 		if f.Level == pawl.Bad {
 			s.T.Errorf("%s: %+v", what, f)
@@ -157,7 +157,7 @@ func imported(t *testing.T, fixture string) *story {
 		t.Fatalf("there is no fixture %s", fixture)
 	}
 	files, w := unpacked(t, a)
-	r, _ := dotagent.Codec.(format.Witness).ReadIn(files, w)
+	r, _ := dotagent.Format().Read(files, w)
 	data, err := planfile.Write(format.PlanOf(r, pawl.ClaudeCode))
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func TestReadTornExecution(t *testing.T) {
 		``:               {"task-001": pawl.Done, "rest-of-implementation": pawl.Pending},
 		`[]`:             {"task-001": pawl.Done},
 	} {
-		r, findings := dotagent.Codec.Read(tornAt(text), now)
+		r, findings := dotagent.Format().Read(tornAt(text), format.Env{Now: now})
 		steps := r.Phases[2].Steps
 		if len(steps) != len(want) || len(findings) == 0 {
 			t.Errorf("%s: the steps are %+v", text, steps)
@@ -45,7 +45,7 @@ func TestUnreadExecution(t *testing.T) {
 	t.Parallel()
 	files := tornAt("")
 	files = append(files[:1], files[2])
-	r, _ := dotagent.Codec.(format.Witness).ReadIn(files, format.World{Now: now, Unread: []string{"memory/state/execution.json"}})
+	r, _ := dotagent.Format().Read(files, format.Env{Now: now, Unread: []string{"memory/state/execution.json"}})
 	if steps := r.Phases[2].Steps; len(steps) != 2 || steps[0].Status != pawl.Done || steps[1].Status != pawl.Pending {
 		t.Errorf("%+v", steps)
 	}
@@ -55,7 +55,7 @@ func TestUnreadExecution(t *testing.T) {
 func TestReadEndOfTask(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{"running", "pre_complete"} {
-		r, _ := dotagent.Codec.Read(tornAt(`{"tasks":[{"id":"task-001","status":"`+status+`"}]}`), now)
+		r, _ := dotagent.Format().Read(tornAt(`{"tasks":[{"id":"task-001","status":"`+status+`"}]}`), format.Env{Now: now})
 		if s := r.Phases[2].Steps[0]; s.Status != pawl.Done || !s.Ended.Equal(now.Add(-time.Hour)) {
 			t.Errorf("%s: it is %s since %s", status, s.Status, s.Ended)
 		}
@@ -66,10 +66,10 @@ func TestReadEndOfTask(t *testing.T) {
 func TestReadPhaseThatIsAList(t *testing.T) {
 	t.Parallel()
 	files := format.Files{{Path: "memory/state/phase.json", Data: []byte("[]")}, {Path: "memory/reports/demand.json", Data: []byte(`{"goal":"g"}`)}}
-	if _, findings := dotagent.Codec.Read(files, now); !finds(findings, "memory/state/phase.json:1: it is no object") {
+	if _, findings := dotagent.Format().Read(files, format.Env{Now: now}); !finds(findings, "memory/state/phase.json:1: it is no object") {
 		t.Errorf("%+v", findings)
 	}
-	if findings := dotagent.Codec.Verify(files, format.World{Now: now}); !finds(findings, "memory/state/phase.json:1: it is no object") {
+	if findings := dotagent.Format().Verify(files, format.Env{Now: now}); !finds(findings, "memory/state/phase.json:1: it is no object") {
 		t.Errorf("%+v", findings)
 	}
 }

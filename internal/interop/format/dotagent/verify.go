@@ -9,10 +9,10 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// Verify makes the document's four validations, each of which is one finding that is ok or as many as there are faults:
+// verify makes the document's four validations, each of which is one finding that is ok or as many as there are faults:
 // what is named is there, times can be, the phases are in order, no write was cut off. Tasks, reports and archives
 // follow, and what was odd in reading.
-func (codec) Verify(files format.Files, w format.World) []pawl.Finding {
+func verify(files format.Files, w format.Env) []pawl.Finding {
 	r := read(files, w)
 	if n := len(archives(files)); r.out.Name == "" && n > 0 {
 		return []pawl.Finding{{Level: pawl.OK, What: fmt.Sprintf("no workflow is under way; %d are archived", n), Where: archiveFolder}}

@@ -3,27 +3,26 @@ package dotagent
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/fileset"
 	"pawl/internal/textedit/jsonedit"
 )
 
-// Write returns what differs, in the order in which dotagent's agents write: first what was made, then execution.json,
+// write returns what differs, in the order in which dotagent's agents write: first what was made, then execution.json,
 // then phase.json, each whole, so that a death between any two leaves a state that is merely behind. A workflow that is
 // not this run is archived before; this one, when it is completed.
-func (codec) Write(files format.Files, v format.View) []format.File {
+func write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
 	}
 	m := newMirror(files, v)
 	if m.settled() {
-		return m.changed()
+		return m.files.ByLastChange()
 	}
 	if !m.mine() {
 		m.aside(v.Now, false)
@@ -33,30 +32,24 @@ func (codec) Write(files format.Files, v format.View) []format.File {
 	m.makeExecution()
 	m.makePhase()
 	if v.Status != pawl.StatusCompleted || len(m.beyond) > 0 {
-		return m.changed()
+		return m.files.ByLastChange()
 	}
-	last := m.changed() // stands on disk as it will in the archive, whenever it dies
-	m.before, m.made = maps.Clone(m.there), nil
+	last := m.files.Flush() // stands on disk as it will in the archive, whenever it dies
 	m.aside(m.Now, true)
-	return append(last, m.changed()...)
+	return append(last, m.files.ByLastChange()...)
 }
 
 // mirror writes one run. Its files are what is there, with what was changed so far.
 type mirror struct {
-	format.View
-	before map[string]*format.File
-	there  map[string]*format.File // as they are with what was changed
-	made   []string                // paths, in the order in which they are to be written
+	format.Export
+	files  *fileset.Set
 	works  []*work
-	beyond []string // see Beyond
+	beyond []string // see unknownTasks
 }
 
-func newMirror(files format.Files, v format.View) *mirror {
-	m := &mirror{View: v, before: make(map[string]*format.File, len(files))}
-	for i := range files {
-		m.before[files[i].Path] = &files[i]
-	}
-	m.there = maps.Clone(m.before)
+func newMirror(files format.Files, v format.Export) *mirror {
+	m := &mirror{Export: v, files: fileset.New(files)}
+	m.files.Now = v.Now
 	if m.Plan == nil {
 		m.Plan = &pawl.Plan{}
 	}
@@ -65,66 +58,23 @@ func newMirror(files format.Files, v format.View) *mirror {
 	return m
 }
 
-// Beyond returns the tasks of the workflow that execution.json names, and the run does not know.
-func (codec) Beyond(files format.Files, v format.View) ([]string, string) {
+// unknownTasks returns the tasks of the workflow that execution.json lists and the run does not know.
+func unknownTasks(files format.Files, v format.Export) ([]string, string) {
 	return newMirror(files, v).beyond, executionPath
 }
 
 // survey looks for tasks that the run does not know, once it is completed.
 func (m *mirror) survey(files format.Files) {
-	if m.State == nil || m.Status != pawl.StatusCompleted || m.file(phasePath) == nil || !m.mine() {
+	if m.State == nil || m.Status != pawl.StatusCompleted || m.files.File(phasePath) == nil || !m.mine() {
 		return
 	}
-	for _, t := range read(files, format.World{Now: m.Now}).tasks {
+	for _, t := range read(files, format.Env{Now: m.Now}).tasks {
 		known := slices.ContainsFunc(m.works, func(k *work) bool { return k.ID == t.step })
 		over := t.status == pawl.Done || t.status == pawl.Skipped || t.output != nil && taskStatus(t.output.status) == pawl.Done
 		if !known && !over && t.id != restOf {
 			m.beyond = append(m.beyond, t.id)
 		}
 	}
-}
-
-func (m *mirror) file(name string) *format.File { return m.there[name] }
-
-// files returns all files as they are, by path.
-func (m *mirror) files() format.Files {
-	var all format.Files
-	for _, name := range slices.Sorted(maps.Keys(m.there)) {
-		all = append(all, *m.there[name])
-	}
-	return all
-}
-
-// put takes in a file as it is to be; without data it is to go.
-func (m *mirror) put(name string, data []byte) {
-	if old := m.there[name]; old != nil && data != nil && bytes.Equal(old.Data, data) {
-		return
-	}
-	delete(m.there, name)
-	if data != nil {
-		m.there[name] = &format.File{Path: name, Data: data, Changed: m.Now}
-	}
-	m.made = append(m.made, name)
-}
-
-// changed returns the files that differ from how they were, in the order in which they were changed last.
-func (m *mirror) changed() []format.File {
-	var all []format.File
-	last := map[string]int{}
-	for i, name := range m.made {
-		last[name] = i
-	}
-	for i, name := range m.made {
-		now, was := m.there[name], m.before[name]
-		switch {
-		case last[name] != i:
-		case now == nil && (was != nil || strings.HasSuffix(name, "/")):
-			all = append(all, format.File{Path: name})
-		case now != nil && (was == nil || !bytes.Equal(was.Data, now.Data)):
-			all = append(all, format.File{Path: name, Data: now.Data, Broken: now.Broken})
-		}
-	}
-	return all
 }
 
 // id returns the workflow's id: that of a workflow that was imported, else the run's.
@@ -137,15 +87,15 @@ func (m *mirror) id() string {
 
 // mine reports whether the state that is there is of this workflow, or there is none.
 func (m *mirror) mine() bool {
-	if m.file(phasePath) != nil {
+	if m.files.File(phasePath) != nil {
 		return m.names(phasePath)
 	}
-	return m.file(executionPath) == nil || m.names(executionPath) || m.State.Import.System == System
+	return m.files.File(executionPath) == nil || m.names(executionPath) || m.State.Import.System == System
 }
 
 // names reports whether a file says that it is of this workflow.
 func (m *mirror) names(name string) bool {
-	root, err := jsonedit.Read(m.file(name).Data)
+	root, err := jsonedit.Read(m.files.File(name).Data)
 	return err == nil && root.Is(jsonedit.Object) && nameOf(place{Value: root}.text("workflow_id")) == m.id()
 }
 
@@ -156,15 +106,15 @@ func (m *mirror) settled() bool {
 	}
 	folder := m.archived()
 	same := func(name string) bool {
-		f, kept := m.file(name), m.file(folder+"/"+path.Base(name))
+		f, kept := m.files.File(name), m.files.File(folder+"/"+path.Base(name))
 		return f != nil && kept != nil && bytes.Equal(f.Data, kept.Data)
 	}
-	if folder == "" || m.file(phasePath) != nil && m.mine() && !same(phasePath) {
+	if folder == "" || m.files.File(phasePath) != nil && m.mine() && !same(phasePath) {
 		return false
 	}
 	for _, name := range []string{executionPath, phasePath} {
 		if same(name) {
-			m.put(name, nil)
+			m.files.Remove(name)
 		}
 	}
 	return true
@@ -173,9 +123,9 @@ func (m *mirror) settled() bool {
 // archived returns the folder in which the run is archived as it is, "" where there is none.
 func (m *mirror) archived() string {
 	want := m.completed()
-	for _, folder := range archives(m.files()) {
+	for _, folder := range archives(m.files.Files()) {
 		id, _, _ := cutLast(path.Base(folder), "_")
-		f := m.file(folder + "/phase.json")
+		f := m.files.File(folder + "/phase.json")
 		if f == nil || id != string(pawl.StepIDOf(m.id())) {
 			continue
 		}
@@ -189,7 +139,7 @@ func (m *mirror) archived() string {
 
 // flow returns what phase.json says as it stands.
 func (m *mirror) flow() workflow {
-	if f := m.file(phasePath); f != nil {
+	if f := m.files.File(phasePath); f != nil {
 		return flowIn(f, m.Now)
 	}
 	return workflow{current: unknown}
@@ -197,7 +147,7 @@ func (m *mirror) flow() workflow {
 
 // flowIn returns what a phase.json says.
 func flowIn(f *format.File, now time.Time) workflow {
-	r := newReader(format.Files{{Path: phasePath, Data: f.Data}}, format.World{Now: now})
+	r := newReader(format.Files{{Path: phasePath, Data: f.Data}}, format.Env{Now: now})
 	r.readFlow()
 	return r.flow
 }
@@ -220,9 +170,9 @@ type approval struct {
 
 // makePhase brings phase.json up to date. The last update is that of the last change, here or among the tasks.
 func (m *mirror) makePhase() {
-	f := m.file(phasePath)
+	f := m.files.File(phasePath)
 	if f == nil {
-		m.put(phasePath, m.newPhase())
+		m.files.Put(phasePath, m.newPhase())
 		return
 	}
 	text := f.Data
@@ -234,10 +184,10 @@ func (m *mirror) makePhase() {
 	text = m.withCompleted(text)
 	text = m.withApprovals(text)
 	text = set(text, true, "interruption_safe")
-	if !bytes.Equal(text, f.Data) || slices.Contains(paths(m.changed()), executionPath) {
+	if !bytes.Equal(text, f.Data) || slices.Contains(paths(m.files.ByLastChange()), executionPath) {
 		text = setTime(text, m.State.Updated, "last_updated")
 	}
-	m.put(phasePath, text)
+	m.files.Put(phasePath, text)
 }
 
 func paths(files []format.File) []string {

@@ -57,7 +57,7 @@ func TestWriteARun(t *testing.T) {
 		for _, f := range s.write(status) {
 			fmt.Fprintf(&b, "%s\n%s", f.Path, cmp.Or(string(f.Data), "(removed)\n"))
 		}
-		r, _ := dotagent.Codec.Read(s.disk, s.Now)
+		r, _ := dotagent.Format().Read(s.disk, format.Env{Now: s.Now})
 		fmt.Fprintf(&b, "-> %s, %s\n", r.Resume, r.Next)
 	}
 	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1})
@@ -107,7 +107,7 @@ func TestNothingChangedNothingIsWritten(t *testing.T) {
 	many := 0
 	for name, a := range archives(t) {
 		files, w := unpacked(t, a)
-		r, findings := dotagent.Codec.(format.Witness).ReadIn(files, w)
+		r, findings := dotagent.Format().Read(files, w)
 		findings = slices.DeleteFunc(findings, func(f pawl.Finding) bool { return strings.Contains(f.What, " happened ") })
 		if r.Name == "" || len(findings) > 0 || r.Position.Complete || r.Facts["current phase"] != r.Position.PhaseName {
 			continue // the state is behind, or at fault, and is brought up to date
@@ -116,7 +116,7 @@ func TestNothingChangedNothingIsWritten(t *testing.T) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			t.Parallel()
 			s := imported(t, strings.TrimSuffix(filepath.Base(name), ".txtar"))
-			for _, f := range dotagent.Codec.Write(s.disk, s.view(pawl.StatusInterrupted)) {
+			for _, f := range dotagent.Format().Write(s.disk, s.view(pawl.StatusInterrupted)) {
 				t.Errorf("%s is written:\n%s", f.Path, f.Data)
 			}
 		})
@@ -182,7 +182,7 @@ func TestThePhaseIsNeverLeftComplete(t *testing.T) {
 		if got := s.get("memory/state/phase.json"); !strings.Contains(got, `"phase_status":"in_progress"`) {
 			t.Errorf("after %s: %s", step.ID, got)
 		}
-		if r, found := dotagent.Codec.Read(s.disk, s.Now); finds(found, "begins afresh") {
+		if r, found := dotagent.Format().Read(s.disk, format.Env{Now: s.Now}); finds(found, "begins afresh") {
 			t.Errorf("after %s: %s %v", step.ID, r.Resume, found)
 		}
 	}
@@ -200,7 +200,7 @@ func TestAnotherWorkflowIsArchived(t *testing.T) {
 		if s.get(folder+"phase.json") != phase || s.get(folder+"execution.json") != execution {
 			t.Errorf("it is not archived: %v", names(s.disk))
 		}
-		if r, _ := dotagent.Codec.Read(s.disk, s.Now); r.ID != shopRun {
+		if r, _ := dotagent.Format().Read(s.disk, format.Env{Now: s.Now}); r.ID != shopRun {
 			t.Errorf("the state is of %s", r.ID)
 		}
 		if s.get("memory/reports/demand.json") == "" || s.get("memory/tasks/task-001/output.json") == "" {
@@ -213,7 +213,7 @@ func TestAnotherWorkflowIsArchived(t *testing.T) {
 func TestABrokenStateIsArchived(t *testing.T) {
 	t.Parallel()
 	s := begin(t, shopPlan, format.Files{{Path: "memory/state/phase.json", Data: []byte("oops")}, {Path: "memory/state/execution.json", Data: []byte("[")}})
-	s.disk = store(s.disk, dotagent.Codec.Write(s.disk, s.view(pawl.StatusActive)), s.Now)
+	s.disk = store(s.disk, dotagent.Format().Write(s.disk, s.view(pawl.StatusActive)), s.Now)
 	s.write(pawl.StatusActive)
 	for _, name := range []string{"phase.json", "execution.json"} {
 		if !slices.ContainsFunc(s.disk, func(f format.File) bool {
@@ -230,7 +230,7 @@ func TestAnUnreadableExecutionIsArchived(t *testing.T) {
 	s := begin(t, shopPlan, nil)
 	s.write(pawl.StatusActive)
 	s.put("memory/state/execution.json", `{"tasks":[{"id":"task-0`)
-	if out := names(dotagent.Codec.Write(s.disk, s.view(pawl.StatusActive))); len(out) != 2 || !strings.HasPrefix(out[0], "memory/state/.archive/"+shopRun+"_") {
+	if out := names(dotagent.Format().Write(s.disk, s.view(pawl.StatusActive))); len(out) != 2 || !strings.HasPrefix(out[0], "memory/state/.archive/"+shopRun+"_") {
 		t.Errorf("%v", out)
 	}
 }
@@ -292,7 +292,7 @@ func TestArchivesLieInTheArchive(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"../../etc", "/etc/passwd", "a/b", "..", "", "con", "a\u0000b", strings.Repeat("x", 500)} {
 		data := []byte(fmt.Sprintf(`{"workflow_id":%q,"current_phase":"REQUIREMENTS"}`, id))
-		for _, f := range dotagent.Codec.(format.Asker).Aside(format.Files{{Path: "memory/state/phase.json", Data: data}}, now) {
+		for _, f := range dotagent.Format().Archive(format.Files{{Path: "memory/state/phase.json", Data: data}}, now) {
 			if clean, err := format.Inside(f.Path); err != nil || clean != f.Path || !strings.HasPrefix(f.Path, "memory/state/") {
 				t.Errorf("%q is archived to %s", id, f.Path)
 			}
@@ -310,7 +310,7 @@ func TestAPlanOfItsOwnPhases(t *testing.T) {
 	s := begin(t, "name: p\ngoal: g\nsteps: [{id: one, run: x}, {id: two, run: x}]\n", nil)
 	s.start("one", 1)
 	s.write(pawl.StatusActive)
-	r, found := dotagent.Codec.Read(s.disk, s.Now)
+	r, found := dotagent.Format().Read(s.disk, format.Env{Now: s.Now})
 	if r.Position.PhaseName != "IMPLEMENTATION" || r.Position.StepID != "one" || !strings.Contains(s.get("memory/reports/final_design.json"), `"status":"planned"`) {
 		t.Errorf("%+v %v\n%s", r.Position, found, s.get("memory/reports/final_design.json"))
 	}
@@ -365,7 +365,7 @@ func TestNothingArchivedIsWrittenOver(t *testing.T) {
 	t.Parallel()
 	const state = `{"workflow_id":"w","last_updated":"2026-03-09T11:30:00Z"}`
 	disk := format.Files{{Path: "memory/state/.archive/w_20260309T113000Z/phase.json", Data: []byte("{}")}, {Path: "memory/state/phase.json", Data: []byte(state)}}
-	disk = store(disk, dotagent.Codec.(format.Asker).Aside(disk, now), now)
+	disk = store(disk, dotagent.Format().Archive(disk, now), now)
 	if f := disk.Find("memory/state/.archive/w_20260309T113000Z/phase.json"); string(f.Data) != "{}" {
 		t.Errorf("%s", f.Data)
 	}
@@ -427,7 +427,7 @@ func TestAVerificationSaysWhatWasProven(t *testing.T) {
 		if strings.Contains(got, proof) != (c.one != "") {
 			t.Errorf("%s: %s", name, got)
 		}
-		if r, _ := dotagent.Codec.Read(s.disk, s.Now); r.Position.PhaseName != "REFLECTION" {
+		if r, _ := dotagent.Format().Read(s.disk, format.Env{Now: s.Now}); r.Position.PhaseName != "REFLECTION" {
 			t.Errorf("%s: dotagent is at %s", name, r.Position.PhaseName)
 		}
 	}
@@ -482,7 +482,7 @@ func TestCreatedIsNotModified(t *testing.T) {
 	s.finish("one", 1, "a", "b", "c", "d/*")
 	v := s.view(pawl.StatusActive)
 	v.Existed = func(_ pawl.StepID, name string) (existed, known bool) { return name == "a", name != "c" }
-	s.disk = store(s.disk, dotagent.Codec.Write(s.disk, v), s.Now)
+	s.disk = store(s.disk, dotagent.Format().Write(s.disk, v), s.Now)
 	got := s.get("memory/tasks/one/output.json")
 	for name, want := range map[string]string{"a": "modified", "b": "created", "c": "unknown", "d/*": "unknown"} {
 		if !strings.Contains(got, `{"path":"`+name+`","change_type":"`+want+`"`) {
@@ -519,7 +519,7 @@ func TestWhatIsSkippedIsNotComplete(t *testing.T) {
 			}
 		}
 	}
-	r, _ := dotagent.Codec.Read(s.disk, s.Now)
+	r, _ := dotagent.Format().Read(s.disk, format.Env{Now: s.Now})
 	for _, step := range append(r.Phases[1].Steps, r.Phases[2].Steps[1]) {
 		if step.Status != pawl.Skipped {
 			t.Errorf("%s is read as %s", step.ID, step.Status)

@@ -50,8 +50,8 @@ func (m *mirror) makeReports() {
 		if p == implementation || slices.ContainsFunc(m.in(p), (*work).leaves) || e.Output != m.own(p) && e.Output != p.report() {
 			continue
 		}
-		if f := m.file(e.Output); f == nil || isOurs(f.Data) {
-			m.put(e.Output, m.report(p))
+		if f := m.files.File(e.Output); f == nil || isOurs(f.Data) {
+			m.files.Put(e.Output, m.report(p))
 		}
 	}
 }
@@ -179,17 +179,17 @@ func (m *mirror) left(p phase) string {
 		}
 	}
 	if p == implementation {
-		if len(m.tasks()) > 0 || m.file(executionPath) != nil {
+		if len(m.tasks()) > 0 || m.files.File(executionPath) != nil {
 			return executionPath
 		}
 		return m.left(architecture) // the design that it follows
 	}
 	if p == reflection && slices.ContainsFunc(m.in(p), (*work).leaves) {
-		if name := read(m.files(), format.World{Now: m.Now}).reflection(); name != "" {
+		if name := read(m.files.Files(), format.Env{Now: m.Now}).reflection(); name != "" {
 			return name
 		}
 	}
-	if f := m.file(p.report()); f != nil && m.ofOthers(f) {
+	if f := m.files.File(p.report()); f != nil && m.ofOthers(f) {
 		return m.own(p)
 	}
 	return p.report()

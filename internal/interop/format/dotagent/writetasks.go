@@ -113,7 +113,7 @@ func (m *mirror) task(k *work) taskOut {
 // makeExecution brings execution.json up to date, task by task; where it cannot be read, it is archived and made anew. It
 // is made when the implementation begins.
 func (m *mirror) makeExecution() {
-	tasks, f := m.tasks(), m.file(executionPath)
+	tasks, f := m.tasks(), m.files.File(executionPath)
 	if at, _ := m.standing(); len(tasks) == 0 || f == nil && at < implementation {
 		return
 	}
@@ -121,7 +121,7 @@ func (m *mirror) makeExecution() {
 		root, err := jsonedit.Read(f.Data)
 		if err == nil {
 			if path, list := tasksIn(root); list != nil {
-				m.put(executionPath, m.withTasks(f.Data, path, list, tasks))
+				m.files.Put(executionPath, m.withTasks(f.Data, path, list, tasks))
 				return
 			}
 		}
@@ -134,7 +134,7 @@ func (m *mirror) makeExecution() {
 	for _, k := range tasks {
 		all.Tasks = append(all.Tasks, m.task(k))
 	}
-	m.put(executionPath, compact(all))
+	m.files.Put(executionPath, compact(all))
 }
 
 // withTasks changes the tasks that stand in an execution.json, and adds those that do not.
@@ -254,7 +254,7 @@ func (m *mirror) makeOutputs() {
 	elsewhere := m.elsewhere()
 	for _, k := range m.tasks() {
 		name, err := format.Inside(outputOf(string(k.ID)))
-		if f := m.file(name); err != nil || !k.done() || k.leaves() || elsewhere[k.ID] || f != nil && (!isOurs(f.Data) || !f.Changed.Before(k.state.Started)) {
+		if f := m.files.File(name); err != nil || !k.done() || k.leaves() || elsewhere[k.ID] || f != nil && (!isOurs(f.Data) || !f.Changed.Before(k.state.Started)) {
 			continue
 		}
 		if _, itself := k.state.Outputs[name]; itself {
@@ -271,14 +271,14 @@ func (m *mirror) makeOutputs() {
 		for _, path := range slices.Sorted(maps.Keys(k.state.Outputs)) {
 			out.Files = append(out.Files, modified{path, m.change(k, path), ""})
 		}
-		m.put(name, compact(out))
+		m.files.Put(name, compact(out))
 	}
 }
 
 // elsewhere returns the tasks whose outputs execution.json has at another path.
 func (m *mirror) elsewhere() map[pawl.StepID]bool {
 	found := map[pawl.StepID]bool{}
-	f := m.file(executionPath)
+	f := m.files.File(executionPath)
 	if f == nil {
 		return found
 	}

@@ -24,9 +24,9 @@ func Unpack(archive []byte) format.Files {
 	return files
 }
 
-// Wanted returns the files that a codec asks for.
-func Wanted(codec format.Codec, files format.Files) format.Files {
-	return slices.DeleteFunc(slices.Clone(files), func(f format.File) bool { return !format.Wanted(codec.Wants(), f.Path) })
+// Wanted returns the files that match the patterns of a format.
+func Wanted(of format.Format, files format.Files) format.Files {
+	return slices.DeleteFunc(slices.Clone(files), func(f format.File) bool { return !format.Wanted(of.Patterns, f.Path) })
 }
 
 // With returns files as they are after some were written.
@@ -46,7 +46,7 @@ func Without(files format.Files, path string) format.Files {
 }
 
 // Step returns a step that was read.
-func Step(t testing.TB, r format.Reading, id pawl.StepID) format.Step {
+func Step(t testing.TB, r format.Project, id pawl.StepID) format.Step {
 	t.Helper()
 	var ids []pawl.StepID
 	for _, phase := range r.Phases {

@@ -1,4 +1,4 @@
-// Package foreigntest tells codecs' tests of runs, event by event, and does with files what a disk would.
+// Package formattest builds the runs that tests of formats export, event by event, and applies written files as a disk would.
 package formattest
 
 import (

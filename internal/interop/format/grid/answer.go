@@ -35,9 +35,9 @@ func meant(g pawl.Gate, said string) pawl.GateAnswered {
 	return reply
 }
 
-// Answers returns what somebody wrote as user_response into CHECKPOINT.md, where that shows a gate that is open.
-func (c codec) Answers(files format.Files, v format.View) []pawl.GateAnswered {
-	w := newWriter(files, c.at, v)
+// answers returns what somebody wrote as user_response into CHECKPOINT.md, where that shows a gate that is open.
+func (s scope) answers(files format.Files, v format.Export) []pawl.GateAnswered {
+	w := newWriter(files, s.at, v)
 	f := w.file("CHECKPOINT.md")
 	if f == nil {
 		return nil
@@ -49,7 +49,7 @@ func (c codec) Answers(files format.Files, v format.View) []pawl.GateAnswered {
 		return nil
 	}
 	if shown == "" { // as it was imported: what the file asks is the gate
-		for _, g := range read(files, c.at, nil, v.Now).out.Gates {
+		for _, g := range read(files, s.at, nil, v.Now).out.Gates {
 			if g.Purpose != pawl.ForRebuilt {
 				shown = string(g.ID)
 			}

@@ -166,7 +166,7 @@ func (r *reader) checkpointBlock(c record, p *checkpointRead, f *format.File) {
 	} else if !p.old || p.answer != "" {
 		r.out.Gates = append(r.out.Gates, r.gate(c, p, asks, saved, expires))
 	}
-	r.out.Saved = append(r.out.Saved, saved)
+	r.out.Checkpoints = append(r.out.Checkpoints, saved)
 }
 
 func (r *reader) checkpointStatus(b *block, c record, p *checkpointRead) {

@@ -29,7 +29,7 @@ func folder(pairs ...string) format.Files {
 }
 
 // steps returns the steps of a reading as "id status", in order.
-func steps(r format.Reading) []string {
+func steps(r format.Project) []string {
 	var all []string
 	for _, phase := range r.Phases {
 		for _, s := range phase.Steps {
@@ -49,10 +49,10 @@ const interrupted = "---\ncluster: c\nstatus: interrupted\nupdated_at: \"2026-01
 func TestSummariesAreFoundWhereverTheyLie(t *testing.T) {
 	t.Parallel()
 	summary := "---\nstatus: complete\n---\n"
-	r, _ := grid.Codec.Read(folder(
+	r, _ := grid.Format().Read(folder(
 		".grid/STATE.md", interrupted, ".grid/phases/01-a/01-SUMMARY.md", summary, ".grid/02-SUMMARY.md", summary, "03-SUMMARY.md", summary,
 		".grid/phases/04-d/SUMMARY.md", summary, ".grid/plans/c-PLAN-SUMMARY.md", "no summary", ".grid/phases/04-d/c-PLAN-SUMMARY.md", "neither",
-	), now)
+	), format.Env{Now: now})
 	if diff := cmp.Diff([]string{"01 done", "02 done", "03 done", "04 done"}, steps(r)); diff != "" {
 		t.Error(diff)
 	}
@@ -69,7 +69,7 @@ func TestATornSummaryProvesNothing(t *testing.T) {
 		"# Block 01\n\nAll is done.\n":                           "", "---\nblock: \"01\"\nstatus: complete\n\n## Tasks Completed\n": "", "---\nblock: \"01\"\n---\n": "",
 	} {
 		files := folder(".grid/STATE.md", interrupted, ".grid/phases/01-a/01-PLAN.md", "---\nid: 01\n---\n", name, data)
-		r, findings := grid.Codec.Read(files, now)
+		r, findings := grid.Format().Read(files, format.Env{Now: now})
 		at := slices.IndexFunc(findings, func(f pawl.Finding) bool { return strings.Contains(f.What, "a summary that proves nothing") })
 		if s := formattest.Step(t, r, "01"); want == "" {
 			if at >= 0 || s.Status != pawl.Done {
@@ -78,7 +78,7 @@ func TestATornSummaryProvesNothing(t *testing.T) {
 		} else if at < 0 || findings[at].Where != want || s.Status != pawl.Pending || !strings.Contains(s.Resume, "Look first") {
 			t.Errorf("%q: %s, %v", data, s.Status, findings)
 		}
-		if r, _ := grid.Codec.Read(append(files, folder(".grid/01-SUMMARY.md", "---\nstatus: complete\n---\n")...), now); formattest.Step(t, r, "01").Status != pawl.Done {
+		if r, _ := grid.Format().Read(append(files, folder(".grid/01-SUMMARY.md", "---\nstatus: complete\n---\n")...), format.Env{Now: now}); formattest.Step(t, r, "01").Status != pawl.Done {
 			t.Errorf("%q: the summary beside it does not count", data)
 		}
 	}
@@ -88,10 +88,10 @@ func TestATornSummaryProvesNothing(t *testing.T) {
 func TestAnOldCheckpointAsksNobody(t *testing.T) {
 	t.Parallel()
 	files := folder(".grid/STATE.md", interrupted, ".grid/CHECKPOINT.md", "---\ntype: human_verify\nblock: \"03\"\nawaiting: Look\n---\n")
-	if r, _ := grid.Codec.Read(files, now); len(r.Gates) != 1 || r.Gates[0].Purpose != pawl.ForImported {
+	if r, _ := grid.Format().Read(files, format.Env{Now: now}); len(r.Gates) != 1 || r.Gates[0].Purpose != pawl.ForImported {
 		t.Error(r.Gates)
 	}
-	r, findings := grid.Codec.Read(append(files, folder(".grid/03-SUMMARY.md", "---\nstatus: complete\n---\n")...), now)
+	r, findings := grid.Format().Read(append(files, folder(".grid/03-SUMMARY.md", "---\nstatus: complete\n---\n")...), format.Env{Now: now})
 	if len(r.Gates) != 0 || !has(findings, "this checkpoint is an old one") {
 		t.Error(r.Gates, findings)
 	}
@@ -101,8 +101,8 @@ func TestAnOldCheckpointAsksNobody(t *testing.T) {
 func TestWrongKindsAreTold(t *testing.T) {
 	t.Parallel()
 	state := "---\ncluster: {a: b}\nstatus: wibble\nupdated_at: [x]\nprogress_percent: [1, 2]\nposition: 5\n---\n"
-	_, findings := grid.Codec.Read(folder(".grid/STATE.md", state), now)
-	_, counts := grid.Codec.Read(folder(".grid/STATE.md", "---\ncluster: c\nstatus: stale\nposition:\n  phase: {a: 1}\n  wave: x\n---\n"), now)
+	_, findings := grid.Format().Read(folder(".grid/STATE.md", state), format.Env{Now: now})
+	_, counts := grid.Format().Read(folder(".grid/STATE.md", "---\ncluster: c\nstatus: stale\nposition:\n  phase: {a: 1}\n  wave: x\n---\n"), format.Env{Now: now})
 	var got []string
 	for _, f := range append(findings, counts...) {
 		got = append(got, f.Where+" "+f.What)
@@ -126,12 +126,12 @@ func TestWrongKindsAreTold(t *testing.T) {
 // In YAML 01 is the number 1, 08 is none, 02.3 a fraction, 0e12345 is zero and 1234567 no hash.
 func TestIDsAreTakenAsWritten(t *testing.T) {
 	t.Parallel()
-	r, findings := grid.Codec.Read(folder(
+	r, findings := grid.Format().Read(folder(
 		".grid/STATE.md", strings.Replace(interrupted, "block: 3, block_total: 4", "block: 08, block_total: 10", 1),
 		".grid/CHECKPOINT.md", "---\ntype: session_death\nblock: 08\ncurrent_thread: {id: 08.3, name: x}\ncompleted_threads:\n- {id: 8.1, commit: 0e12345}\n- {id: \"08.2\", commit: 1234567}\n---\n",
 		".grid/010-SUMMARY.md", "---\nblock: 010\ncommits: [1234567, 0e12345, 0012345]\n---\n",
 		".grid/09-SUMMARY.md", "---\nblock: 09\n---\n",
-	), now)
+	), format.Env{Now: now})
 	if len(findings) != 1 || !has(findings, "nothing shows that these are complete: 01, 02") {
 		t.Error(findings)
 	}
@@ -155,8 +155,8 @@ func TestIDsAreTakenAsWritten(t *testing.T) {
 func TestBrokenYAMLIsReadLineByLine(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"last_action: Writing: x", "by: @me", "percent: %5", "why: `x`", "type: session_death"} {
-		r, findings := grid.Codec.Read(folder(".grid/STATE.md", interrupted,
-			".grid/CHECKPOINT.md", "---\ntype: session_death\nblock: \"03\"\nthread: 2\n"+line+"\ncompleted_threads:\n  - id: \"03.1\"\n    name: a\n---\n"), now)
+		r, findings := grid.Format().Read(folder(".grid/STATE.md", interrupted,
+			".grid/CHECKPOINT.md", "---\ntype: session_death\nblock: \"03\"\nthread: 2\n"+line+"\ncompleted_threads:\n  - id: \"03.1\"\n    name: a\n---\n"), format.Env{Now: now})
 		if len(findings) == 0 || findings[0].Where == "" || !strings.HasPrefix(findings[0].Where, ".grid/CHECKPOINT.md:") {
 			t.Errorf("%s: %v", line, findings)
 		}
@@ -169,8 +169,8 @@ func TestBrokenYAMLIsReadLineByLine(t *testing.T) {
 // The document goes on at the highest complete block plus one, which fails on texts and skips gaps.
 func TestPendingIsWhatIsNotComplete(t *testing.T) {
 	t.Parallel()
-	r, _ := grid.Codec.Read(folder(".grid/01-SUMMARY.md", "---\nblock: \"01\"\n---\n", ".grid/04-SUMMARY.md", "---\nblock: 4\n---\n",
-		".grid/plans/c-block-02.md", "x", ".grid/plans/c-block-03.md", "x", ".grid/plans/c-block-04.md", "x"), now)
+	r, _ := grid.Format().Read(folder(".grid/01-SUMMARY.md", "---\nblock: \"01\"\n---\n", ".grid/04-SUMMARY.md", "---\nblock: 4\n---\n",
+		".grid/plans/c-block-02.md", "x", ".grid/plans/c-block-03.md", "x", ".grid/plans/c-block-04.md", "x"), format.Env{Now: now})
 	if r.Position.StepID != "02" || r.Next != "next: block 02" {
 		t.Errorf("%s: %+v", r.Next, r.Position)
 	}
@@ -187,7 +187,7 @@ func TestCommitsOfEveryTypeCount(t *testing.T) {
 	t.Parallel()
 	log := commits(t, strings.Repeat("aaaa000 2026-01-23T15:59:00Z feat(content): write a post\n", 30)+
 		"aaaa003 2026-01-23T15:50:00Z docs(02): add block summary\naaaa002 2026-01-23T15:49:00Z test(02): check the store\naaaa001 2026-01-23T15:48:00Z chore(02)!: set up the store\n")
-	r, _ := grid.Codec.(format.Historian).ReadHistory(folder(".grid/STATE.md", strings.Replace(interrupted, "block: 3", "block: 2", 1)), log, now)
+	r, _ := grid.Format().Read(folder(".grid/STATE.md", strings.Replace(interrupted, "block: 3", "block: 2", 1)), format.Env{Now: now, Commits: log})
 	var threads []string
 	for _, item := range formattest.Step(t, r, "02").Items {
 		threads = append(threads, item.ID+" "+item.Name+" "+item.Commit)
@@ -195,8 +195,8 @@ func TestCommitsOfEveryTypeCount(t *testing.T) {
 	if diff := cmp.Diff([]string{"02.1 set up the store aaaa001", "02.2 check the store aaaa002", "02.3  "}, threads); diff != "" {
 		t.Error(diff)
 	}
-	if len(r.Saved) != 1 || r.Saved[0].ID != "synthetic" || r.Saved[0].Step != "02" {
-		t.Error(r.Saved)
+	if len(r.Checkpoints) != 1 || r.Checkpoints[0].ID != "synthetic" || r.Checkpoints[0].Step != "02" {
+		t.Error(r.Checkpoints)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestTimesWithoutAZoneAreLocal(t *testing.T) {
 	for _, tt := range tests {
 		files := state(tt.updated)
 		files[0].Changed = tt.changed
-		r, findings := grid.Codec.Read(files, now)
+		r, findings := grid.Format().Read(files, format.Env{Now: now})
 		if r.Resume != tt.resume || (tt.finding == "") != (len(findings) == 0) || !has(append(findings, pawl.Finding{}), tt.finding) {
 			t.Errorf("%s, written %v: %s, %v", tt.updated, tt.changed, r.Resume, findings)
 		}
@@ -234,11 +234,11 @@ func TestTheScratchpadIsAHeartbeat(t *testing.T) {
 	t.Parallel()
 	files, _ := project(t, "testdata/read/alive.txtar")
 	files.Find(".grid/SCRATCHPAD.md").Changed = now.Add(-2 * time.Minute)
-	if r, _ := grid.Codec.Read(files, now); r.Status != pawl.StatusActive || r.Resume != "still active: do not resume" {
+	if r, _ := grid.Format().Read(files, format.Env{Now: now}); r.Status != pawl.StatusActive || r.Resume != "still active: do not resume" {
 		t.Errorf("%s: %s", r.Status, r.Resume)
 	}
 	files.Find(".grid/SCRATCHPAD.md").Changed = now.Add(-11 * time.Minute)
-	if r, _ := grid.Codec.Read(files, now); r.Status != pawl.StatusInterrupted {
+	if r, _ := grid.Format().Read(files, format.Env{Now: now}); r.Status != pawl.StatusInterrupted {
 		t.Errorf("%s: %s", r.Status, r.Resume)
 	}
 }
@@ -248,7 +248,7 @@ func TestTheScratchpadIsAHeartbeat(t *testing.T) {
 func TestAnyPrefixOfAWriteIsRead(t *testing.T) {
 	t.Parallel()
 	s := begin(t, blogPlan, nil)
-	check := func(why format.Moment, status pawl.RunStatus) {
+	check := func(why format.Trigger, status pawl.RunStatus) {
 		t.Helper()
 		before := slices.Clone(s.disk)
 		complete := completeBlocks(t, before)
@@ -288,7 +288,7 @@ func TestAnyPrefixOfAWriteIsRead(t *testing.T) {
 // completeBlocks returns how many blocks are read as complete.
 func completeBlocks(t *testing.T, files format.Files) int {
 	t.Helper()
-	r, _ := grid.Codec.Read(wanted(files), now)
+	r, _ := grid.Format().Read(wanted(files), format.Env{Now: now})
 	n := 0
 	for _, s := range steps(r) {
 		if strings.HasSuffix(s, " done") {
@@ -334,7 +334,7 @@ func TestWarmthKeepsItsShapeAndAllSixCategories(t *testing.T) {
 		s.memories = all
 		s.write(format.StepEnded, pawl.StatusActive)
 		data := string(s.disk.Find(".grid/WARMTH.md").Data)
-		r, _ := grid.Codec.Read(s.wanted(), now)
+		r, _ := grid.Format().Read(s.wanted(), format.Env{Now: now})
 		slices.SortFunc(r.Memories, func(a, b pawl.Memory) int { return strings.Compare(a.Text, b.Text) })
 		var texts []string
 		for _, m := range r.Memories {
@@ -463,7 +463,7 @@ func TestClustersFurtherDownAreLeftAlone(t *testing.T) {
 	if c := string(s.disk.Find(".grid/CHECKPOINT.md").Data); !strings.Contains(c, "thread: 2\n") || !strings.Contains(c, `id: "01.2"`) {
 		t.Error(c)
 	}
-	named := grid.Codec.(format.Plural).At("packages/api/.grid").Write(s.wanted(), s.view(format.Interrupted, pawl.StatusInterrupted))
+	named := grid.Format().At("packages/api/.grid").Write(s.wanted(), s.view(format.Interrupted, pawl.StatusInterrupted))
 	for _, f := range named {
 		if !strings.HasPrefix(f.Path, "packages/api/.grid/") {
 			t.Errorf("%s was written", f.Path)
@@ -481,21 +481,21 @@ func TestAClusterBelowClustersIsReadWhole(t *testing.T) {
 		".grid/clusters/docs/phases/03-c/03-PLAN.md", "---\nname: Print\n---\n",
 		".grid/clusters/docs/config.json", `{"model_tier": "quality"}`,
 	))
-	r, _ := grid.Codec.(format.Plural).At(".grid/clusters/docs").Read(files, now)
+	r, _ := grid.Format().At(".grid/clusters/docs").Read(files, format.Env{Now: now})
 	if diff := cmp.Diff([]string{"01 done", "02 pending", "03 running", "04 pending"}, steps(r)); diff != "" {
 		t.Error(diff)
 	}
 	if formattest.Step(t, r, "02").Name != "Write" || r.Facts["config.model_tier"] != "quality" {
 		t.Error(r.Facts, formattest.Step(t, r, "02"))
 	}
-	first, _ := grid.Codec.Read(files, now)
+	first, _ := grid.Format().Read(files, format.Env{Now: now})
 	if diff := cmp.Diff([]string{"03 running"}, steps(first)); len(first.Phases) > 0 && diff == "" {
 		t.Error("the first cluster has taken what is another one's")
 	}
 	if first.Facts["config.model_tier"] != "" {
 		t.Error(first.Facts)
 	}
-	if w := grid.Codec.(format.Archivist).Archived(); !format.Wanted(w, ".grid/clusters/docs/archive/run/STATE.md") {
+	if w := grid.Format().Archived; !format.Wanted(w, ".grid/clusters/docs/archive/run/STATE.md") {
 		t.Error(w)
 	}
 }
@@ -518,7 +518,7 @@ func TestAWaveIsCompleteBeforeTheNext(t *testing.T) {
 			".grid/plans/c-block-01.md", plan("1", "phase: 1\n"), ".grid/plans/c-block-02.md", plan("2", "phase: 1\n"),
 			".grid/plans/c-block-03.md", plan("1", "phase: 2\n"), ".grid/plans/c-block-04.md", plan("2", "phase: 2\n")),
 	} {
-		r, findings := grid.Codec.Read(append(files, folder(".grid/STATE.md", "---\ncluster: c\nstatus: interrupted\nposition: {phase: 1}\n---\n")...), now)
+		r, findings := grid.Format().Read(append(files, folder(".grid/STATE.md", "---\ncluster: c\nstatus: interrupted\nposition: {phase: 1}\n---\n")...), format.Env{Now: now})
 		var got []string
 		for _, phase := range r.Phases {
 			for _, s := range phase.Steps {
@@ -549,7 +549,7 @@ func TestAHardLimitIsTheBudget(t *testing.T) {
 		`{"budget_limit": "1e400", "currency": "USD", "enforcement": "hard"}`: 0,
 	} {
 		for _, name := range []string{"budget.json", "config.json"} {
-			r, findings := grid.Codec.Read(folder(".grid/STATE.md", interrupted, ".grid/"+name, data), now)
+			r, findings := grid.Format().Read(folder(".grid/STATE.md", interrupted, ".grid/"+name, data), format.Env{Now: now})
 			if got := format.PlanOf(r, "claude").Budget; got != (pawl.Budget{USD: want}) {
 				t.Errorf("%s: %+v", data, got)
 			}
@@ -565,7 +565,7 @@ func TestRefinementIsAFact(t *testing.T) {
 	t.Parallel()
 	files := wanted(folder(".grid/STATE.md", interrupted, ".grid/refinement/e2e/login.md", "# Login\n", ".grid/refinement/personas/mia.md", "# Mia\n",
 		".grid/refinement/e2e/run.json", "{}", ".grid/refinement/screenshots/home.png", "\x89PNG"))
-	r, _ := grid.Codec.Read(files, now)
+	r, _ := grid.Format().Read(files, format.Env{Now: now})
 	if got := r.Facts["refinement"]; got != "refinement/e2e/login.md; refinement/e2e/run.json; refinement/personas/mia.md" {
 		t.Error(got)
 	}

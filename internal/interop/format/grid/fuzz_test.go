@@ -21,7 +21,7 @@ func FuzzRead(f *testing.F) {
 	addFixtures(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		files, log := unpacked(data)
-		r, findings := grid.Codec.(format.Historian).ReadHistory(files, log, now)
+		r, findings := grid.Format().Read(files, format.Env{Now: now, Commits: log})
 		if _, err := json.Marshal([]any{r, findings}); err != nil {
 			t.Fatal(err)
 		}
@@ -30,12 +30,12 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("%q leads out of the project", name)
 			}
 		}
-		grid.Codec.Verify(files, format.World{Now: now, Exists: func(name string) bool {
+		grid.Format().Verify(files, format.Env{Now: now, Exists: func(name string) bool {
 			if clean, err := format.Inside(name); err != nil || clean != name {
 				t.Fatalf("%q was looked for", name)
 			}
 			return false
-		}, Commit: func(string) bool { return false }})
+		}, HasCommit: func(string) bool { return false }})
 	})
 }
 
@@ -50,7 +50,7 @@ func FuzzWrite(f *testing.F) {
 		s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1), done("setup", 1, nil), started("layout", 1),
 			pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no disk"}}, pawl.DecisionMade{Decision: pawl.Decision{Question: "q", Choice: "c"}})
 		if len(data)%3 == 0 { // as if these files had been imported
-			read, _ := grid.Codec.Read(files, now)
+			read, _ := grid.Format().Read(files, format.Env{Now: now})
 			for _, g := range read.Gates {
 				s.Say(pawl.GateOpened{Gate: g.Gate})
 			}
@@ -58,12 +58,12 @@ func FuzzWrite(f *testing.F) {
 		}
 		status := []pawl.RunStatus{pawl.StatusInterrupted, pawl.StatusActive, pawl.StatusFailed, pawl.StatusCompleted}[len(data)%4]
 		v := s.view(format.Exported, status)
-		for _, reply := range grid.Codec.(format.Listener).Answers(files, v) {
+		for _, reply := range grid.Format().Answers(files, v) {
 			if g := v.State.Gate(reply.Gate); g == nil || !g.Open() {
 				t.Fatalf("%v is no answer", reply)
 			}
 		}
-		for _, file := range grid.Codec.Write(s.disk, v) {
+		for _, file := range grid.Format().Write(s.disk, v) {
 			if !strings.Contains("/"+file.Path, "/.grid/") && !strings.HasSuffix(file.Path, "-SUMMARY.md") {
 				t.Fatalf("%s was written", file.Path)
 			}
@@ -72,7 +72,7 @@ func FuzzWrite(f *testing.F) {
 				s.disk = append(s.disk, file)
 			}
 		}
-		if again := grid.Codec.Write(s.disk, v); len(again) > 0 {
+		if again := grid.Format().Write(s.disk, v); len(again) > 0 {
 			old := s.disk.Find(again[0].Path)
 			t.Fatalf("%s: %s is written again:\n%v\n---\n%s", status, again[0].Path, old, again[0].Data)
 		}
@@ -114,14 +114,14 @@ func unpacked(data []byte) (format.Files, []format.Commit) {
 }
 
 // pathsOf returns all paths that a reading names.
-func pathsOf(r format.Reading) []string {
+func pathsOf(r format.Project) []string {
 	var names []string
 	claims := func(list []format.Claim) {
 		for _, c := range list {
 			names = append(names, c.Path)
 		}
 	}
-	for _, c := range r.Saved {
+	for _, c := range r.Checkpoints {
 		claims(c.Claims)
 	}
 	for _, phase := range r.Phases {

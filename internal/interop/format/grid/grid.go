@@ -16,40 +16,36 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// Codec reads and writes a project of The Grid.
-var Codec format.Codec = codec{}
+// Format reads and writes a project of The Grid: the first cluster of those that are there.
+func Format() format.Format { return scope{}.format() }
 
-type codec struct{ at string } // the cluster's folder; empty: the first
+// scope is the cluster that is read and written.
+type scope struct{ at string } // its folder; empty: the first
 
-var (
-	_ format.Historian = codec{}
-	_ format.Plural    = codec{}
-	_ format.Owner     = codec{}
-	_ format.Archivist = codec{}
-	_ format.Listener  = codec{}
-)
+func (s scope) format() format.Format {
+	return format.Format{
+		Name: "grid", Patterns: patterns(), Archived: inClusters("archive/*/*"), Read: s.read, Write: s.write, Verify: s.verify,
+		Places: placeNames, At: func(place string) format.Format { return scope{at: place}.format() },
+		Unfinished: s.unfinished, Answers: s.answers,
+	}
+}
 
-func (codec) System() string { return "grid" }
-
-// Unfinished returns the cluster, whatever it is called: STATE.md is of one run.
-func (c codec) Unfinished(files format.Files, w format.World, _ *pawl.Plan) (what, file string) {
-	all := placed(files, c.at)
-	if r, _ := c.Read(files, w.Now); r.Name != "" && r.Status != pawl.StatusCompleted && len(all) > 0 {
+// unfinished returns the cluster, whatever its name: STATE.md belongs to one run.
+func (s scope) unfinished(files format.Files, w format.Env, _ *pawl.Plan) (what, file string) {
+	all := placed(files, s.at)
+	if r, _ := s.read(files, format.Env{Now: w.Now}); r.Name != "" && r.Status != pawl.StatusCompleted && len(all) > 0 {
 		return "cluster " + r.Name, all[0].grid + "STATE.md"
 	}
 	return "", ""
 }
 
-// Wants returns the patterns of its files: those of any folder .grid, of the clusters below it, and summaries that lie beside it.
-func (codec) Wants() []string {
+// patterns returns those of its files: in any folder .grid, in the clusters below it, and summaries next to it.
+func patterns() []string {
 	return append(inClusters("*.md", "*.json", "STATE.md.tmp", "plans/*.md", "phases/*/*.md", "debug/*.md", "debug/*/session.md",
 		"daemon/*/task.txt", "refinement/*/*.md", "refinement/*/*.json", "archive/*/WARMTH.md"), "*-SUMMARY.md")
 }
 
-// Archived returns the patterns of what was replaced.
-func (codec) Archived() []string { return inClusters("archive/*/*") }
-
-// inClusters returns the patterns of what lies in the folder of a cluster, wherever that is.
+// inClusters returns patterns of files in the folder of a cluster, wherever that is.
 func inClusters(patterns ...string) []string {
 	var all []string
 	for _, pattern := range patterns {
@@ -58,13 +54,8 @@ func inClusters(patterns ...string) []string {
 	return all
 }
 
-// Read reads without git: what was done after the last file was written is not known then.
-func (c codec) Read(files format.Files, now time.Time) (format.Reading, []pawl.Finding) {
-	return c.ReadHistory(files, nil, now)
-}
-
-// Places returns the folders of the clusters, the outermost first.
-func (codec) Places(files format.Files, _ time.Time) []string {
+// placeNames returns the folders of the clusters, the outermost first.
+func placeNames(files format.Files, _ time.Time) []string {
 	var names []string
 	for _, p := range places(files) {
 		names = append(names, p.name())
@@ -72,12 +63,10 @@ func (codec) Places(files format.Files, _ time.Time) []string {
 	return names
 }
 
-// At returns the codec of one of several clusters.
-func (codec) At(place string) format.Codec { return codec{at: place} }
-
-// ReadHistory reads one cluster; where it is not named, the others are findings.
-func (c codec) ReadHistory(files format.Files, log []format.Commit, now time.Time) (format.Reading, []pawl.Finding) {
-	r := read(files, c.at, log, now)
+// read reads one cluster; if none is selected, the others are findings. Without commits it does not know what was done after
+// the last file was written.
+func (s scope) read(files format.Files, env format.Env) (format.Project, []pawl.Finding) {
+	r := read(files, s.at, env.Commits, env.Now)
 	return r.out, r.Found()
 }
 

@@ -138,7 +138,7 @@ func (r *reader) lostSession() {
 			}
 		}
 	}
-	r.out.Saved = append(r.out.Saved, saved)
+	r.out.Checkpoints = append(r.out.Checkpoints, saved)
 	r.lost = b
 }
 

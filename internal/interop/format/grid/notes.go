@@ -93,7 +93,7 @@ func (r *reader) readDecisions() {
 			d.Step = pawl.StepIDOf(blockID(m[1]))
 		}
 		r.fact("decision_"+strconv.Itoa(n.number)+"_affects", n.says("affects"))
-		r.out.Made = append(r.out.Made, d)
+		r.out.Decisions = append(r.out.Decisions, d)
 	}
 }
 

@@ -55,10 +55,10 @@ func commits(t *testing.T, text string) []format.Commit {
 	return log
 }
 
-// wanted leaves those files that the codec asks for.
+// wanted leaves those files that the format reads.
 func wanted(files format.Files) format.Files {
 	var kept format.Files
-	for _, pattern := range grid.Codec.Wants() {
+	for _, pattern := range grid.Format().Patterns {
 		for _, f := range files.Match(pattern) {
 			if kept.Find(f.Path) == nil {
 				kept = append(kept, f)
@@ -68,8 +68,8 @@ func wanted(files format.Files) format.Files {
 	return kept
 }
 
-func readAll(files format.Files, log []format.Commit) (format.Reading, []pawl.Finding) {
-	return grid.Codec.(format.Historian).ReadHistory(wanted(files), log, now)
+func readAll(files format.Files, log []format.Commit) (format.Project, []pawl.Finding) {
+	return grid.Format().Read(wanted(files), format.Env{Now: now, Commits: log})
 }
 
 // TestRead compares what is read of each fixture with a golden file beside it.

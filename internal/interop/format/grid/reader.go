@@ -20,7 +20,7 @@ type reader struct {
 	files format.Files
 	log   []format.Commit // the newest first
 	now   time.Time
-	out   format.Reading
+	out   format.Project
 
 	blocks  map[string]*block
 	phases  map[int]string // number → name

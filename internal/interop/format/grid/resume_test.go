@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pawl"
+	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/formattest"
 	"pawl/internal/interop/format/grid"
 )
@@ -37,8 +38,8 @@ func TestResumePoints(t *testing.T) {
 			"thread 02.2 of block 02 failed: a person chooses to try it again, to go back, or to do it by hand", pawl.StatusFailed, pawl.FailedForGood},
 	}
 	for _, tt := range tests {
-		r, findings := grid.Codec.Read(folder(".grid/STATE.md", state, ".grid/CHECKPOINT.md", "---\n"+tt.checkpoint+threads+"---\n",
-			".grid/01-SUMMARY.md", "---\nblock: 01\n---\n"), now)
+		r, findings := grid.Format().Read(folder(".grid/STATE.md", state, ".grid/CHECKPOINT.md", "---\n"+tt.checkpoint+threads+"---\n",
+			".grid/01-SUMMARY.md", "---\nblock: 01\n---\n"), format.Env{Now: now})
 		if r.Next != tt.next || r.Status != tt.status || formattest.Step(t, r, "02").Status != tt.step || r.Position.StepID != "02" || len(findings) > 0 {
 			t.Errorf("%s: %q, %s, %s, %v", tt.name, r.Next, r.Status, formattest.Step(t, r, "02").Status, findings)
 		}
@@ -53,7 +54,7 @@ func TestResumePoints(t *testing.T) {
 		for _, id := range strings.Fields(complete) {
 			files = append(files, folder(".grid/"+id+"-SUMMARY.md", "---\nblock: "+id+"\n---\n")...)
 		}
-		if r, _ := grid.Codec.Read(files, now); r.Next != next {
+		if r, _ := grid.Format().Read(files, format.Env{Now: now}); r.Next != next {
 			t.Errorf("%s are complete: %q, want %q", complete, r.Next, next)
 		}
 	}

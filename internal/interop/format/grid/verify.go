@@ -9,11 +9,11 @@ import (
 	"pawl/internal/oneline"
 )
 
-// Verify makes the document's five validations, each of which is one finding that is ok or as many as there are faults:
+// verify makes the document's five validations, each of which is one finding that is ok or as many as there are faults:
 // the state can be read, claimed commits and files exist, there is one checkpoint at most, and every pending block has a
 // plan. What cannot be, is missing or was odd in reading comes behind.
-func (c codec) Verify(files format.Files, w format.World) []pawl.Finding {
-	r := read(files, c.at, nil, w.Now)
+func (s scope) verify(files format.Files, w format.Env) []pawl.Finding {
+	r := read(files, s.at, nil, w.Now)
 	if len(r.out.Phases) == 0 && r.state.file == nil && r.point == nil {
 		return []pawl.Finding{{Level: pawl.Bad, What: "there is no state of The Grid here", Where: ".grid/STATE.md"}}
 	}
@@ -30,7 +30,7 @@ func (c codec) Verify(files format.Files, w format.World) []pawl.Finding {
 
 type verifier struct {
 	*reader
-	world format.World
+	world format.Env
 	found format.Findings
 }
 
@@ -61,7 +61,7 @@ func (v *verifier) commits() {
 			claim(t.Commit, v.threadWhere(b))
 		}
 	}
-	if v.world.Commit == nil {
+	if v.world.HasCommit == nil {
 		if len(hashes) > 0 {
 			v.found.Check("", []pawl.Finding{{Level: pawl.Warn, What: fmt.Sprintf("%d commits are claimed, but there is no git to look into", len(hashes))}})
 		}
@@ -69,7 +69,7 @@ func (v *verifier) commits() {
 	}
 	var faults []pawl.Finding
 	for _, hash := range hashes {
-		if !hexWord.MatchString(strings.ToLower(hash)) || !v.world.Commit(hash) {
+		if !hexWord.MatchString(strings.ToLower(hash)) || !v.world.HasCommit(hash) {
 			faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "the claimed commit " + oneline.Quote(hash) + " does not exist", Where: claimed[hash]})
 		}
 	}

@@ -14,19 +14,19 @@ import (
 )
 
 // findings returns the lines "level what" of a validation.
-func verify(files format.Files, w format.World) []string {
+func verify(files format.Files, w format.Env) []string {
 	w.Now = now
 	var lines []string
-	for _, f := range grid.Codec.Verify(wanted(files), w) {
+	for _, f := range grid.Format().Verify(wanted(files), w) {
 		lines = append(lines, string(f.Level)+" "+f.What)
 	}
 	return lines
 }
 
 // world is one in which all files and commits exist but those that are named.
-func world(missing ...string) format.World {
+func world(missing ...string) format.Env {
 	there := func(name string) bool { return !slices.Contains(missing, name) }
-	return format.World{Exists: there, Commit: there}
+	return format.Env{Exists: there, HasCommit: there}
 }
 
 // TestVerifyNamesEveryFault: each of the five validations fails by itself, and names what is wrong.
@@ -43,7 +43,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 	tests := []struct {
 		name  string
 		files format.Files
-		world format.World
+		world format.Env
 		at    int
 		want  string
 	}{
@@ -51,7 +51,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 		{"no state", formattest.Without(files, ".grid/STATE.md"), world(), 0, "bad STATE.md is missing or cannot be read"},
 		{"torn state", with(".grid/STATE.md", "---\nclu"), world(), 0, "bad STATE.md is missing or cannot be read"},
 		{"a commit is missing", files, world("def456"), 1, `bad the claimed commit "def456" does not exist`},
-		{"no git", files, format.World{Exists: world().Exists}, 1, "warn 3 commits are claimed, but there is no git to look into"},
+		{"no git", files, format.Env{Exists: world().Exists}, 1, "warn 3 commits are claimed, but there is no git to look into"},
 		{"a file is missing", files, world("src/components/Header.astro"), 2, "bad block 02 claims a file that does not exist: src/components/Header.astro"},
 		{"a file that a plan names is missing", with(".grid/plans/blog-block-01.md", "---\nid: 01\nfiles_modified: [src/*.go, gone.txt]\n---\n"), world("gone.txt", "src/*.go"), 3,
 			"warn block 01 is complete, but its plan names a file that does not exist: gone.txt"},
@@ -106,7 +106,7 @@ energy_remaining: -5
 // TestACheckpointOfNoTypeAsksAPerson: what nobody knows is not gone on from.
 func TestACheckpointOfNoTypeAsksAPerson(t *testing.T) {
 	t.Parallel()
-	r, findings := grid.Codec.Read(folder(".grid/STATE.md", interrupted, ".grid/CHECKPOINT.md", "---\ntype: bananas\nblock: \"01\"\nthread: 2\n---\n"), now)
+	r, findings := grid.Format().Read(folder(".grid/STATE.md", interrupted, ".grid/CHECKPOINT.md", "---\ntype: bananas\nblock: \"01\"\nthread: 2\n---\n"), format.Env{Now: now})
 	if len(r.Gates) != 1 || r.Gates[0].Type != pawl.HumanVerify || r.Gates[0].Step != "01" || r.Status != pawl.StatusWaiting || formattest.Step(t, r, "01").Status != pawl.AwaitsGate {
 		t.Errorf("%+v %s %s", r.Gates, r.Status, formattest.Step(t, r, "01").Status)
 	}
@@ -126,7 +126,7 @@ func TestVerifyNeverLooksOutside(t *testing.T) {
 		}
 		return true
 	}
-	for _, f := range grid.Codec.Verify(files, w) {
+	for _, f := range grid.Format().Verify(files, w) {
 		if f.Level == pawl.Bad && strings.Contains(f.What, "passwd") {
 			t.Error(f)
 		}

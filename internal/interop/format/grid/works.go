@@ -196,7 +196,7 @@ func (w *writer) threads(k *work) []thread {
 		}
 		t := thread{Item: item, number: len(all) + 1}
 		t.Name = oneLine(cmp.Or(item.Name, item.ID))
-		if w.Unknown != nil && t.Commit != "" && w.Unknown(t.Commit) {
+		if w.UnknownCommit != nil && t.Commit != "" && w.UnknownCommit(t.Commit) {
 			t.Commit = "" // somebody said so; pawl does not
 		}
 		if block, _, ok := strings.Cut(item.ID, "."); !ok || block != k.block || threadNumber(pawl.ItemID(item.ID)) == 0 {

@@ -12,6 +12,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/fileset"
 	"pawl/internal/textedit"
 	"pawl/internal/textedit/markdown"
 	"pawl/internal/textedit/yamledit"
@@ -34,21 +35,21 @@ const (
 
 // since says from which moment on something is written, as the document does: the state at every turn, checkpoints when
 // somebody is asked or the session ends, warmth and summaries when a block is complete; plans before any of them begins.
-var since = map[part]format.Moment{
+var since = map[part]format.Trigger{
 	statePart: format.Beat, scratchpadPart: format.Beat, checkpointPart: format.StepBegan, decisionsPart: format.Learned,
 	blockersPart: format.Learned, summariesPart: format.StepEnded, warmthPart: format.StepEnded, wavesPart: format.WaveEnded,
 	plansPart: format.Began,
 }
 
-// Write returns what differs, in an order in which any prefix of it can be lived with: what was done first, the state
+// write returns what differs, in an order in which any prefix of it can be lived with: what was done first, the state
 // after the checkpoint that it speaks of, and what is taken away last.
-func (c codec) Write(files format.Files, v format.View) []format.File {
+func (s scope) write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
 	}
-	w := newWriter(files, c.at, v)
+	w := newWriter(files, s.at, v)
 	do := func(p part, write func()) {
-		if format.Weightier(since[p], v.Why) == v.Why {
+		if format.Weightier(since[p], v.Trigger) == v.Trigger {
 			write()
 		}
 	}
@@ -61,14 +62,24 @@ func (c codec) Write(files format.Files, v format.View) []format.File {
 	do(scratchpadPart, w.scratchpad)
 	do(checkpointPart, w.checkpoint)
 	do(statePart, w.state)
-	return slices.Concat(w.written(), w.gone)
+	out := w.files.ByLastChange()
+	slices.SortStableFunc(out, func(a, b format.File) int { return cmp.Compare(removed(a), removed(b)) })
+	return out
+}
+
+// removed returns 1 for a file that is removed, else 0.
+func removed(f format.File) int {
+	if f.Data == nil {
+		return 1
+	}
+	return 0
 }
 
 // writer writes the files of one run.
 type writer struct {
 	place
-	format.View
-	there   map[string]*format.File // as they are with what was written so far, by path
+	format.Export
+	files   *fileset.Set
 	cluster string
 	works   []*work
 	byStep  map[pawl.StepID]*work
@@ -79,17 +90,11 @@ type writer struct {
 	left       bool // the cluster was imported, and it has plans of blocks that the run does not know
 
 	lived time.Time // of a cluster that was imported, when its state says that it last changed before; zero where it does not
-
-	order []string      // paths that were written, in that order
-	gone  []format.File // to be removed
 }
 
-func newWriter(files format.Files, at string, v format.View) *writer {
-	w := &writer{View: v, place: place{grid: ".grid/"}, there: make(map[string]*format.File, len(files)),
+func newWriter(files format.Files, at string, v format.Export) *writer {
+	w := &writer{Export: v, place: place{grid: ".grid/"}, files: fileset.New(files),
 		byStep: map[pawl.StepID]*work{}, byBlock: map[string]*work{}}
-	for _, f := range files {
-		w.there[f.Path] = &f
-	}
 	switch found := placed(files, at); {
 	case at != "":
 		w.place = placeOf(at + "/")
@@ -120,38 +125,11 @@ func (w *writer) nameThere() string {
 	return r.out.Name
 }
 
-func (w *writer) file(name string) *format.File { return w.there[w.grid+name] }
+func (w *writer) file(name string) *format.File { return w.files.File(w.grid + name) }
 
-// put notes how a file is to be, where it is another one.
-func (w *writer) put(name string, data []byte) { w.putAt(w.grid+name, data) }
+func (w *writer) put(name string, data []byte) { w.files.Put(w.grid+name, data) }
 
-func (w *writer) putAt(name string, data []byte) {
-	if old := w.there[name]; old != nil && bytes.Equal(old.Data, data) {
-		return
-	}
-	w.there[name] = &format.File{Path: name, Data: data}
-	w.order = append(w.order, name)
-}
-
-// written returns the files that were written, each where it was written last.
-func (w *writer) written() []format.File {
-	var out []format.File
-	told := map[string]bool{}
-	for _, name := range slices.Backward(w.order) {
-		if !told[name] {
-			told[name] = true
-			out = append(out, *w.there[name])
-		}
-	}
-	slices.Reverse(out)
-	return out
-}
-
-// remove notes that a file is to go, once its content is elsewhere.
-func (w *writer) remove(name string) {
-	w.gone = append(w.gone, format.File{Path: w.grid + name})
-	delete(w.there, w.grid+name)
-}
+func (w *writer) remove(name string) { w.files.Remove(w.grid + name) }
 
 // archive keeps a file that is replaced or removed. Its name says when it was written, what it is and which bytes it has.
 func (w *writer) archive(f *format.File, what string, at time.Time) {

@@ -51,29 +51,29 @@ func begin(t *testing.T, plan string, disk format.Files) *story {
 	return s
 }
 
-func (s *story) view(why format.Moment, status pawl.RunStatus) format.View {
-	return format.View{
-		Now: s.Now, Root: "/project", State: s.State, Plan: s.Plan, Status: status, Memories: s.memories, Checkpoint: s.State.LastSave, Why: why,
+func (s *story) view(why format.Trigger, status pawl.RunStatus) format.Export {
+	return format.Export{
+		Now: s.Now, Root: "/project", State: s.State, Plan: s.Plan, Status: status, Memories: s.memories, Checkpoint: s.State.LastSave, Trigger: why,
 		Items:   func(id pawl.StepID) []format.Item { return s.items[id] },
 		Partial: func(id pawl.StepID) *format.Partial { return s.partial[id] },
 	}
 }
 
-// write has the codec write, and checks that nothing is left to write then and that it reads what it wrote.
-func (s *story) write(why format.Moment, status pawl.RunStatus) []format.File {
+// write calls Write, and checks that nothing is left to write then and that it reads what it wrote.
+func (s *story) write(why format.Trigger, status pawl.RunStatus) []format.File {
 	s.T.Helper()
 	v := s.view(why, status)
-	out := grid.Codec.Write(s.wanted(), v)
+	out := grid.Format().Write(s.wanted(), v)
 	for _, f := range out {
 		s.disk = formattest.Without(s.disk, f.Path)
 		if f.Data != nil {
 			s.disk = append(s.disk, format.File{Path: f.Path, Data: f.Data, Changed: s.Now})
 		}
 	}
-	for _, f := range grid.Codec.Write(s.wanted(), v) {
+	for _, f := range grid.Format().Write(s.wanted(), v) {
 		s.T.Errorf("%s: %s would be written again:\n%s", why, f.Path, f.Data)
 	}
-	_, findings := grid.Codec.Read(s.wanted(), s.Now)
+	_, findings := grid.Format().Read(s.wanted(), format.Env{Now: s.Now})
 	for _, f := range findings {
 		if f.Level == pawl.Bad {
 			s.T.Errorf("%s: %+v", why, f)
@@ -82,11 +82,11 @@ func (s *story) write(why format.Moment, status pawl.RunStatus) []format.File {
 	return out
 }
 
-// wanted returns the files that the codec asks for, as they are on disk.
+// wanted returns the files that the format reads, as they are on disk.
 func (s *story) wanted() format.Files { return slices.Clone(wanted(s.disk)) }
 
 // tell adds what was written to a golden file.
-func tell(a *txtar.Archive, why format.Moment, files []format.File) {
+func tell(a *txtar.Archive, why format.Trigger, files []format.File) {
 	name := func(what string) string { return fmt.Sprintf("%s: %s", why, what) }
 	if len(files) == 0 {
 		a.Files = append(a.Files, txtar.File{Name: name("nothing")})
@@ -117,7 +117,7 @@ func TestMirrorOfARun(t *testing.T) {
 	t.Parallel()
 	s := begin(t, blogPlan, nil)
 	a := &txtar.Archive{Comment: []byte("What is written at each moment of a run, into an empty folder.\n")}
-	at := func(why format.Moment, status pawl.RunStatus) { tell(a, why, s.write(why, status)) }
+	at := func(why format.Trigger, status pawl.RunStatus) { tell(a, why, s.write(why, status)) }
 
 	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1})
 	at(format.Began, pawl.StatusActive)
@@ -174,7 +174,7 @@ func TestMirrorReadsAsTheRun(t *testing.T) {
 	s.Say(started("layout", 1))
 	s.memories = []pawl.Memory{{Kind: pawl.Gotcha, Text: "a: b"}, {Kind: pawl.DecisionMem, Text: "c"}}
 	s.write(format.Interrupted, pawl.StatusInterrupted)
-	r, findings := grid.Codec.Read(s.wanted(), s.Now)
+	r, findings := grid.Format().Read(s.wanted(), format.Env{Now: s.Now})
 	if len(findings) > 0 {
 		t.Error(findings)
 	}
@@ -194,7 +194,7 @@ func TestMirrorReadsAsTheRun(t *testing.T) {
 }
 
 // resumed returns the story of a run that was made of a fixture, at the point where it goes on.
-func resumed(t *testing.T, fixture string) (*story, format.Reading) {
+func resumed(t *testing.T, fixture string) (*story, format.Project) {
 	t.Helper()
 	files, log := project(t, fixture)
 	r, _ := readAll(files, log)
@@ -225,7 +225,7 @@ func resumed(t *testing.T, fixture string) (*story, format.Reading) {
 			}
 		}
 	}
-	for _, d := range r.Made {
+	for _, d := range r.Decisions {
 		s.Say(pawl.DecisionMade{Decision: d})
 	}
 	for _, b := range r.Blockers {
@@ -273,7 +273,7 @@ func TestMirrorChangesOnlyWhatDiffers(t *testing.T) {
 			s, r := resumed(t, name)
 			a := &txtar.Archive{Comment: []byte("What a run that goes on changes in the files of " + name + ".\n")}
 			defer func() { golden(t, filepath.Join("testdata", "write", "patches-"+filepath.Base(name)), txtar.Format(a)) }()
-			at := func(why format.Moment, status pawl.RunStatus) {
+			at := func(why format.Trigger, status pawl.RunStatus) {
 				before := slices.Clone(s.disk)
 				tell(a, why, patches(before, s.write(why, status)))
 			}
@@ -335,7 +335,7 @@ func TestPlanOfABlock(t *testing.T) {
 	if strings.Contains(string(s.disk.Find(".grid/plans/blog-block-01.md").Data), "false") {
 		t.Error("the plan of a finished block changes")
 	}
-	for _, f := range grid.Codec.Verify(s.wanted(), format.World{Now: s.Now}) {
+	for _, f := range grid.Format().Verify(s.wanted(), format.Env{Now: s.Now}) {
 		if f.Level == pawl.Bad {
 			t.Errorf("%+v", f)
 		}
@@ -350,7 +350,7 @@ func TestMirrorKeepsLineEnds(t *testing.T) {
 		for i, f := range s.disk {
 			s.disk[i].Data = []byte("\uFEFF" + strings.ReplaceAll(string(f.Data), "\n", "\r\n"))
 		}
-		again, _ := grid.Codec.Read(s.wanted(), now)
+		again, _ := grid.Format().Read(s.wanted(), format.Env{Now: now})
 		if again.Next != r.Next || again.Position != r.Position || len(again.Memories) != len(r.Memories) {
 			t.Errorf("%s: with CRLF it reads otherwise: %+v, %+v", name, again, r)
 		}
@@ -403,7 +403,7 @@ func TestATornSummaryIsReplaced(t *testing.T) {
 	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1), done("setup", 1, nil))
 	s.write(format.StepEnded, pawl.StatusActive)
 	kept := s.disk.Match(".grid/archive/*/01-SUMMARY-*.md")
-	r, findings := grid.Codec.Read(s.wanted(), s.Now)
+	r, findings := grid.Format().Read(s.wanted(), format.Env{Now: s.Now})
 	if len(kept) != 1 || string(kept[0].Data) != torn || has(findings, "proves nothing") || formattest.Step(t, r, "01").Status != pawl.Done {
 		t.Errorf("%v %v\n%s", kept, findings, s.disk.Find(name).Data)
 	}
@@ -422,7 +422,7 @@ func TestTotalsAreOfTheBlocksThatThereAre(t *testing.T) {
 	}
 	s.Say(pawl.RunEnded{Status: pawl.StatusCompleted})
 	s.write(format.RunEnded, pawl.StatusCompleted)
-	for _, f := range grid.Codec.Verify(s.wanted(), format.World{Now: s.Now}) {
+	for _, f := range grid.Format().Verify(s.wanted(), format.Env{Now: s.Now}) {
 		if f.Level != pawl.OK {
 			t.Errorf("%+v", f)
 		}
@@ -446,7 +446,7 @@ func TestPlansStandWhereTheDocumentHasThem(t *testing.T) {
 	if plan == nil || second == nil || string(plan.Data) != string(second.Data) {
 		t.Fatalf("%+v %+v", plan, second)
 	}
-	r, _ := grid.Codec.Read(s.wanted(), s.Now)
+	r, _ := grid.Format().Read(s.wanted(), format.Env{Now: s.Now})
 	if got := formattest.Step(t, r, "02"); got.Wave != 2 || got.Where != ".grid/plans/blog-block-02.md" {
 		t.Errorf("%+v", got)
 	}
@@ -483,7 +483,7 @@ func TestASkippedBlockIsNotCalledComplete(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, decisions)
 		}
 	}
-	r, findings := grid.Codec.Read(s.wanted(), s.Now)
+	r, findings := grid.Format().Read(s.wanted(), format.Env{Now: s.Now})
 	if diff := cmp.Diff([]string{"01 done", "02 skipped", "03 done", "04 skipped"}, steps(r)); diff != "" || len(findings) > 0 {
 		t.Error(diff, findings)
 	}

@@ -187,7 +187,7 @@ const alive = 5 * time.Minute
 // last. A line that nobody has written after it is kept up to date.
 func (w *writer) scratchpad() {
 	k, f := w.at(), w.file("SCRATCHPAD.md")
-	if k == nil || w.Status != pawl.StatusActive || w.Why == format.Exported {
+	if k == nil || w.Status != pawl.StatusActive || w.Trigger == format.Exported {
 		return
 	}
 	at := ", " + w.whereabouts(k) + " -->"

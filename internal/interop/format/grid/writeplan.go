@@ -34,7 +34,7 @@ func (w *writer) plans() {
 		case f == nil:
 			w.put("plans/"+slug(w.cluster)+"-block-"+k.block+".md", plan)
 		case sealed(f.Data):
-			w.putAt(f.Path, plan)
+			w.files.Put(f.Path, plan)
 		default:
 			plan = f.Data
 		}

@@ -32,7 +32,7 @@ func (w *writer) state() {
 		if r.shapeOf(f) == "" {
 			w.archive(f, "STATE", time.Time{})
 			there = record{}
-			delete(w.there, f.Path)
+			w.files.Remove(f.Path) // merge writes it anew
 		}
 	}
 	w.merge("STATE.md", w.stateFields(there), func() []byte {
@@ -121,7 +121,7 @@ func (w *writer) statusWord() string {
 // nothing that happened in it.
 func (w *writer) updated() time.Time {
 	switch {
-	case w.Why == format.Beat:
+	case w.Trigger == format.Beat:
 		return w.Now
 	case w.State.Seq == w.State.Import.Seq:
 		return firstKnown(w.lived, w.State.Updated)

@@ -35,7 +35,7 @@ func (w *writer) summaries() {
 		if k != last {
 			learned = nil
 		}
-		w.putAt(at, w.newSummary(k, learned))
+		w.files.Put(at, w.newSummary(k, learned))
 	}
 }
 
@@ -58,20 +58,20 @@ type layout struct {
 func (w *writer) layout() layout {
 	l := layout{records: map[string]*format.File{}, plans: map[string]*format.File{}, folders: map[string]string{}}
 	r := &reader{place: w.place}
-	for _, name := range slices.Sorted(maps.Keys(w.there)) {
-		a := w.classify(name)
+	for _, f := range w.files.Files() {
+		a := w.classify(f.Path)
 		if a.phase != "" && a.block != "" {
 			l.folders[a.block] = a.phase
 		}
 		if a.kind == planFile && (l.plans[a.block] == nil || a.phase == "") { // rather than its copy
-			l.plans[a.block] = w.there[name]
+			l.plans[a.block] = &f
 		}
 		if a.kind != summaryFile {
 			continue
 		}
-		l.flat = l.flat || r.rank(name) == 1
-		if old := l.records[a.block]; old == nil || r.rank(name) < r.rank(old.Path) {
-			l.records[a.block] = w.there[name]
+		l.flat = l.flat || r.rank(f.Path) == 1
+		if old := l.records[a.block]; old == nil || r.rank(f.Path) < r.rank(old.Path) {
+			l.records[a.block] = &f
 		}
 	}
 	return l
@@ -126,7 +126,7 @@ func (w *writer) keepSummary(k *work, f *format.File) {
 		return // that it cannot be read as YAML is for whoever wrote it to mend
 	}
 	if out, err := y.Merge(news); err == nil {
-		w.putAt(f.Path, out)
+		w.files.Put(f.Path, out)
 	}
 }
 

@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"time"
 
 	"pawl/internal/interop/format"
 )
 
 // Issues returns, in Gyoshu's words, what is wrong with a manifest that it loads: with its own hash, with its names, then
 // with each of its artifacts. Without anything the checkpoint is valid.
-func (m *Manifest) Issues(trust Trust, w format.World) []string {
+func (m *Manifest) Issues(trust Trust, w format.Env) []string {
 	issues := []string{}
 	if !m.Intact() {
 		issues = append(issues, fmt.Sprintf("Manifest SHA256 mismatch: expected %s, got %s", m.sum, m.SHA256))
@@ -33,7 +32,7 @@ func (m *Manifest) Issues(trust Trust, w format.World) []string {
 }
 
 // issue says what is wrong with an artifact. Where the world cannot be asked, only its path is looked at.
-func (a Artifact) issue(trust Trust, w format.World) string {
+func (a Artifact) issue(trust Trust, w format.Env) string {
 	if issue := CheckPath(a.Path); issue != "" {
 		return issue
 	}
@@ -66,7 +65,7 @@ func (a Artifact) issue(trust Trust, w format.World) string {
 }
 
 // linkAbove returns the first folder above a file that is a link, "" where none is.
-func linkAbove(file string, w format.World) string {
+func linkAbove(file string, w format.Env) string {
 	for i, c := range file {
 		if c != '/' {
 			continue
@@ -81,18 +80,18 @@ func linkAbove(file string, w format.World) string {
 // errUnseen means that nothing is known of a file, so nothing is held against it.
 var errUnseen = errors.New("it was not looked at")
 
-// within is the world as far as the given files tell.
-func within(files format.Files, now time.Time) format.World {
+// hashAmong returns the Env.Hash that knows only the given files.
+func hashAmong(files format.Files) func(string) (string, int64, error) {
 	known := make(map[string][]byte, len(files))
 	for _, f := range files {
 		known[f.Path] = f.Data
 	}
-	return format.World{Now: now, Hash: func(name string) (string, int64, error) {
+	return func(name string) (string, int64, error) {
 		data, there := known[name]
 		if !there {
 			return "", 0, errUnseen
 		}
 		sum := sha256.Sum256(data)
 		return hex.EncodeToString(sum[:]), int64(len(data)), nil
-	}}
+	}
 }

@@ -26,12 +26,12 @@ const (
 // noon is when the tests read the project: an hour after the last thing happened.
 var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// wanted returns the files below a folder that the codec asks for.
+// wanted returns the files below a folder that the format reads.
 func wanted(t testing.TB, root string) format.Files {
 	t.Helper()
 	all := below(t, root)
 	var files format.Files
-	for _, pattern := range gyoshu.New().Wants() {
+	for _, pattern := range gyoshu.Format().Patterns {
 		files = append(files, all.Match(pattern)...)
 	}
 	if len(files) == 0 {
@@ -63,13 +63,13 @@ func below(t testing.TB, root string) format.Files {
 }
 
 // world is what is true below a folder.
-func world(t testing.TB, root string) format.World {
+func world(t testing.TB, root string) format.Env {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return format.World{Now: noon, Hash: func(name string) (string, int64, error) {
+	return format.Env{Now: noon, Hash: func(name string) (string, int64, error) {
 		full := filepath.Join(root, filepath.FromSlash(name))
 		info, err := os.Lstat(full)
 		if err != nil {

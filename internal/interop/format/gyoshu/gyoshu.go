@@ -18,51 +18,37 @@ import (
 // System is the name of the system.
 const System = "gyoshu"
 
-// New returns the codec.
-func New() format.Codec { return codec{} }
+// Format reads and writes the newest run of the research with the newest activity.
+func Format() format.Format { return scope{}.format() }
 
-type codec struct{ title string } // of the research; empty: the one that something happened to last
+// scope is the research that is read and verified.
+type scope struct{ title string } // empty: the one with the newest activity
 
-var (
-	_ format.Witness = codec{}
-	_ format.Plural  = codec{}
-	_ format.Owner   = codec{}
-	_ format.Pruner  = codec{}
-	_ format.Refuser = codec{}
-	_ format.Locker  = codec{}
+func (s scope) format() format.Format {
+	return format.Format{
+		Name: System, Patterns: patterns(), Read: s.read, Write: write, Verify: s.verify,
+		Places: places, At: func(place string) format.Format { return scope{title: path.Base(place)}.format() },
+		Unfinished: unfinished, Refuses: refuses, Preconditions: preconditions, Prune: pruneAll, Locks: locks, Held: held,
+	}
+}
 
-	_ format.Prescriber = codec{}
-)
-
-// System returns its name.
-func (codec) System() string { return System }
-
-// Wants names the files that are read. Artifacts are not among them: they can be large, and World has their hashes.
-func (codec) Wants() []string {
+// patterns returns those of the files that are read. Artifacts are not among them: they can be large, and Env has their hashes.
+func patterns() []string {
 	return []string{"notebooks/*.ipynb", "reports/*/checkpoints/*/*/checkpoint.json", "reports/*/auto/loop-state.json",
 		"reports/*/queue/*.json", "reports/*/README.md"}
 }
 
-// Read reads the newest run of the research that something happened to last. Of artifacts that are not among the files
-// nothing is known, and nothing is held against them: see ReadIn.
-func (c codec) Read(files format.Files, now time.Time) (format.Reading, []pawl.Finding) {
-	return c.ReadIn(files, within(files, now))
-}
-
-// Places returns the folders of the researches, the one that something happened to last first.
-func (codec) Places(files format.Files, now time.Time) []string {
+// places returns the folders of the researches, the one with the newest activity first.
+func places(files format.Files, now time.Time) []string {
 	var names []string
-	for _, r := range newestFirstOf(files, format.World{Now: now}) {
+	for _, r := range newestFirstOf(files, format.Env{Now: now}) {
 		names = append(names, path.Join(reports, r.title))
 	}
 	return names
 }
 
-// At returns the codec of one of several researches.
-func (codec) At(place string) format.Codec { return codec{title: path.Base(place)} }
-
-// Unfinished returns the research that a plan's run would be another run of, where its newest one has not ended.
-func (codec) Unfinished(files format.Files, w format.World, plan *pawl.Plan) (what, file string) {
+// unfinished returns the research that a plan's run would be another run of, where its newest one has not ended.
+func unfinished(files format.Files, w format.Env, plan *pawl.Plan) (what, file string) {
 	title := titleOf(plan.Name)
 	if !slices.Contains(titles(files), title) {
 		return "", ""
@@ -75,7 +61,7 @@ func (codec) Unfinished(files format.Files, w format.World, plan *pawl.Plan) (wh
 }
 
 // newestFirstOf reads all researches.
-func newestFirstOf(files format.Files, w format.World) []*research {
+func newestFirstOf(files format.Files, w format.Env) []*research {
 	var all []*research
 	for _, title := range titles(files) {
 		all = append(all, newResearch(files, title, w))
@@ -84,14 +70,18 @@ func newestFirstOf(files format.Files, w format.World) []*research {
 	return all
 }
 
-// ReadIn is Read with artifacts looked at: what they do not prove is not done, and is not resumed from.
-func (c codec) ReadIn(files format.Files, w format.World) (format.Reading, []pawl.Finding) {
-	if c.title != "" {
-		return ReadRun(files, c.title, "", w)
+// read reads the newest run of a research. A stage whose artifacts do not match their hashes is not done, and is not resumed
+// from. Without env.Hash only the artifacts among the files are checked.
+func (s scope) read(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
+	if w.Hash == nil {
+		w.Hash = hashAmong(files)
+	}
+	if s.title != "" {
+		return ReadRun(files, s.title, "", w)
 	}
 	all := newestFirstOf(files, w)
 	if len(all) == 0 {
-		return format.Reading{System: System}, nil
+		return format.Project{System: System}, nil
 	}
 	reading, found := read(all[0], "", w)
 	for _, r := range all[1:] {
@@ -101,16 +91,16 @@ func (c codec) ReadIn(files format.Files, w format.World) (format.Reading, []paw
 	return reading, found
 }
 
-// ReadRun is ReadIn of one run of one research; "" is its newest.
-func ReadRun(files format.Files, title, run string, w format.World) (format.Reading, []pawl.Finding) {
+// ReadRun reads one run of one research; "" is its newest.
+func ReadRun(files format.Files, title, run string, w format.Env) (format.Project, []pawl.Finding) {
 	return read(newResearch(files, title, w), run, w)
 }
 
-// Verify validates all checkpoints of all researches, or of the one that is named, and what else is known of them.
-func (c codec) Verify(files format.Files, w format.World) []pawl.Finding {
+// verify validates all checkpoints of all researches, or of the one that is named, and what else is known of them.
+func (s scope) verify(files format.Files, w format.Env) []pawl.Finding {
 	var found []pawl.Finding
 	for _, title := range titles(files) {
-		if c.title != "" && title != c.title {
+		if s.title != "" && title != s.title {
 			continue
 		}
 		r := newResearch(files, title, w)

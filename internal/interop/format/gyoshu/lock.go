@@ -45,10 +45,10 @@ const (
 	foreignLock = 5 * time.Minute
 )
 
-// Held says whether somebody holds a lock, as far as can be known. Age alone proves nothing: a process that is there and is the
+// held says whether somebody holds a lock, as far as can be known. Age alone proves nothing: a process that is there and is the
 // one that took the lock holds it, however long ago that was. For one that cannot be read Gyoshu waits for ever; whoever wrote it
 // has died on the way, or is at it this moment.
-func (codec) Held(lock format.File, on format.Host) (held bool, why string) {
+func held(lock format.File, on format.Host) (held bool, why string) {
 	l, err := ReadLock(lock.Data)
 	if err != nil {
 		return on.Now.Sub(lock.Changed) <= staleLock, "it cannot be read"
@@ -68,16 +68,16 @@ func (codec) Held(lock format.File, on format.Host) (held bool, why string) {
 	return age <= staleLock, process + " is gone"
 }
 
-// Locks returns the locks of notebook, report and queue of a run's research; without a run those of all researches that are
+// locks returns the locks of notebook, report and queue of a run's research; without a run those of all researches that are
 // there, and of their sessions.
-func (codec) Locks(files format.Files, run *pawl.State, home format.Home) []string {
+func locks(files format.Files, run *pawl.State, home format.Home) []string {
 	dir := runtimeDir(home)
 	if run != nil {
 		return locksOf(dir, titleOf(run.Name), []string{string(run.Run), run.Import.ID})
 	}
 	var all []string
 	for _, title := range titles(files) {
-		r := newResearch(files, title, format.World{})
+		r := newResearch(files, title, format.Env{})
 		all = append(all, locksOf(dir, title, r.runs())...)
 		for _, session := range r.sessions() {
 			all = append(all, filepath.Join(dir, shortID(session), "session.lock"))

@@ -282,7 +282,7 @@ func FuzzReadManifest(f *testing.F) {
 		if m == nil || len(problems) > 0 {
 			return
 		}
-		m.Issues(gyoshu.Untrusted, format.World{})
+		m.Issues(gyoshu.Untrusted, format.Env{})
 		for _, line := range gyoshu.Rehydrate(m, gyoshu.Local) {
 			if strings.ContainsAny(line, "\n\r") {
 				t.Errorf("a line of Python is two: %q", line)

@@ -81,7 +81,7 @@ func TestReadQueue(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	t.Parallel()
-	locker := gyoshu.New().(format.Locker)
+	locker := gyoshu.Format()
 	held := func(text string, later time.Duration, host string, alive bool, started int64) (bool, string) {
 		return locker.Held(format.File{Data: []byte(text), Changed: noon}, format.Host{Now: noon.Add(later), Name: host,
 			Process: func(pid int64) (bool, int64) { return alive && pid == 4711, started }})
@@ -117,7 +117,7 @@ func TestLock(t *testing.T) {
 // TestLocksLieOutside: where the sessions' locks lie of a research that is there, and of one that is written.
 func TestLocksLieOutside(t *testing.T) {
 	t.Parallel()
-	locker := gyoshu.New().(format.Locker)
+	locker := gyoshu.Format()
 	for _, c := range []struct{ system, name, value, dir string }{
 		{"linux", "GYOSHU_RUNTIME_DIR", "/run/g", "/run/g/"}, {"linux", "GYOSHU_RUNTIME_DIR", "no/path", "/home/u/.cache/gyoshu/runtime/"},
 		{"linux", "XDG_RUNTIME_DIR", "/run/u", "/run/u/gyoshu/"}, {"darwin", "", "", "/home/u/Library/Caches/gyoshu/runtime/"},
@@ -221,7 +221,7 @@ func FuzzProtocol(f *testing.F) {
 				q.IsStale(j, noon)
 			}
 		}
-		gyoshu.New().(format.Locker).Held(format.File{Data: data}, format.Host{Now: noon, Name: "here", Process: func(int64) (bool, int64) { return true, 1 }})
+		gyoshu.Format().Held(format.File{Data: data}, format.Host{Now: noon, Name: "here", Process: func(int64) (bool, int64) { return true, 1 }})
 		gyoshu.WithBlock(string(data), "X", "text")
 	})
 }

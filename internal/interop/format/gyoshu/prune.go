@@ -9,10 +9,10 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// Prune lets go of checkpoints of all runs of all researches, of each beyond the newest that are to be kept. The last good one
+// pruneAll removes checkpoints of all runs of all researches, of each beyond the newest that are to be kept. The last good one
 // always stays, and what was taken since. Of those that Gyoshu cannot load, which it never removes, all go that lie beside a
 // good one.
-func (codec) Prune(files format.Files, keep int, w format.World) ([]format.File, error) {
+func pruneAll(files format.Files, keep int, w format.Env) ([]format.File, error) {
 	if keep < 1 {
 		return nil, fmt.Errorf("keep %d checkpoints: at least 1 must stay", keep)
 	}
@@ -27,8 +27,8 @@ func (codec) Prune(files format.Files, keep int, w format.World) ([]format.File,
 	return gone, nil
 }
 
-// prune is Prune of a run's checkpoints.
-func prune(files format.Files, records []*Record, keep int, w format.World) []format.File {
+// prune is pruneAll for a run's checkpoints.
+func prune(files format.Files, records []*Record, keep int, w format.Env) []format.File {
 	good := slices.IndexFunc(records, func(r *Record) bool { return r.good(w) })
 	var gone []format.File
 	for i, r := range slices.Backward(records) {
@@ -42,7 +42,7 @@ func prune(files format.Files, records []*Record, keep int, w format.World) []fo
 }
 
 // good reports whether work can go on from a checkpoint.
-func (r *Record) good(w format.World) bool {
+func (r *Record) good(w format.Env) bool {
 	return r.Loads() && !r.Manifest.Status.unsafe() && len(r.faults(w)) == 0
 }
 

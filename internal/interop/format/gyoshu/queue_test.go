@@ -96,7 +96,7 @@ func FuzzQueue(f *testing.F) {
 		"done": func(s *teller) { s.start("S01_load_tides", 1); s.done("S01_load_tides", 1, nil) },
 		"cut":  func(s *teller) { s.start("S01_load_tides", 1); s.cut("S01_load_tides", 1, "0badcafe") },
 	}
-	views := map[string]format.View{}
+	views := map[string]format.Export{}
 	for name, tell := range states {
 		s := newTeller(f)
 		tell(s)
@@ -106,8 +106,8 @@ func FuzzQueue(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for at, view := range views {
 			files := format.Files{{Path: name, Data: data}}
-			files = formattest.With(files, gyoshu.New().Write(files, view))
-			if again := gyoshu.New().Write(files, view); len(again) > 0 {
+			files = formattest.With(files, gyoshu.Format().Write(files, view))
+			if again := gyoshu.Format().Write(files, view); len(again) > 0 {
 				t.Errorf("%s: written again, %s differs\n%s", at, again[0].Path, again[0].Data)
 			}
 			_, before := gyoshu.ReadQueue(data)

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/interop/format"
 	"pawl/internal/textedit"
 	"pawl/internal/textedit/jsonedit"
 )
@@ -19,8 +18,8 @@ func (m *mirror) sayQueues() {
 		if run == "" {
 			continue
 		}
-		if file := m.files.Find(queuePath(m.title, run)); file != nil {
-			m.put(format.File{Path: file.Path, Data: m.withQueue(file.Data)})
+		if file := m.files.File(queuePath(m.title, run)); file != nil {
+			m.files.Put(file.Path, m.withQueue(file.Data))
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 const stillAtIt = 10 * time.Minute
 
 // read returns the reading of a run of a research, with "" of the newest. w says what is true of the artifacts.
-func read(r *research, run string, w format.World) (format.Reading, []pawl.Finding) {
+func read(r *research, run string, w format.Env) (format.Project, []pawl.Finding) {
 	run = cmp.Or(run, r.newest)
 	q := r.queues[run]
 	res := resume(r.records, run, w)
@@ -25,7 +25,7 @@ func read(r *research, run string, w format.World) (format.Reading, []pawl.Findi
 	if entry != nil {
 		native = entry.Status
 	}
-	out := format.Reading{System: System, Name: r.title, ID: run, Native: native, Facts: map[string]string{}, Mode: pawl.Guided}
+	out := format.Project{System: System, Name: r.title, ID: run, Native: native, Facts: map[string]string{}, Mode: pawl.Guided}
 	steps := []format.Step{}
 	stages := r.stages(run, w, q)
 	for _, s := range stages {
@@ -53,7 +53,7 @@ func read(r *research, run string, w format.World) (format.Reading, []pawl.Findi
 
 // status returns where the run stands, as far as files can tell: one that is not ended is interrupted, unless something of
 // it was written just now.
-func (r *research) status(out *format.Reading, native string) pawl.RunStatus {
+func (r *research) status(out *format.Project, native string) pawl.RunStatus {
 	switch {
 	case native == "completed":
 		return pawl.StatusCompleted
@@ -65,7 +65,7 @@ func (r *research) status(out *format.Reading, native string) pawl.RunStatus {
 	return pawl.StatusInterrupted
 }
 
-func (r *research) readFront(out *format.Reading, entry *RunEntry) {
+func (r *research) readFront(out *format.Project, entry *RunEntry) {
 	f := r.front()
 	if f == nil {
 		return
@@ -82,14 +82,14 @@ func (r *research) readFront(out *format.Reading, entry *RunEntry) {
 	}
 }
 
-func fact(out *format.Reading, name, text string) {
+func fact(out *format.Project, name, text string) {
 	if text != "" {
 		out.Facts[name] = text
 	}
 }
 
 // readLoop takes in the state of the loop, where it is that of this run.
-func (r *research) readLoop(out *format.Reading, run string) {
+func (r *research) readLoop(out *format.Project, run string) {
 	l := r.loopOf(run)
 	if l == nil {
 		return
@@ -115,7 +115,7 @@ func (r *research) readLoop(out *format.Reading, run string) {
 }
 
 // readResume says from where it may go on, by Gyoshu's rule.
-func (r *research) readResume(out *format.Reading, res resumption) {
+func (r *research) readResume(out *format.Project, res resumption) {
 	if out.Native == "completed" {
 		out.Resume = "it is completed"
 		return
@@ -154,7 +154,7 @@ func following(steps []format.Step, newest string) string {
 }
 
 // readMarkers takes in what was learned, decided and aimed at. Markers are hints.
-func (r *research) readMarkers(out *format.Reading, run string) {
+func (r *research) readMarkers(out *format.Project, run string) {
 	kinds := map[string]pawl.MemoryKind{"INSIGHT": pawl.Pattern, "PATTERN": pawl.Pattern, "FINDING": pawl.Pattern, "LIMITATION": pawl.Gotcha}
 	var next []string
 	for _, m := range r.markers(run) {
@@ -165,7 +165,7 @@ func (r *research) readMarkers(out *format.Reading, run string) {
 				out.Memories = append(out.Memories, memory)
 			}
 		case m.Type == "DECISION":
-			out.Made = append(out.Made, pawl.Decision{Choice: m.Content, Time: m.cell.Time})
+			out.Decisions = append(out.Decisions, pawl.Decision{Choice: m.Content, Time: m.cell.Time})
 		case m.Type == "OBJECTIVE":
 			out.Goal = cmp.Or(out.Goal, m.Content)
 		case m.Type == "NEXT_STEP":
@@ -210,7 +210,7 @@ func promiseIn(text string) string {
 }
 
 // readSaved lists the run's checkpoints, oldest first, and says what the newest ran in.
-func (r *research) readSaved(out *format.Reading, run string, w format.World) {
+func (r *research) readSaved(out *format.Project, run string, w format.Env) {
 	for _, rec := range slices.Backward(r.records) {
 		if rec.Run != run {
 			continue
@@ -228,9 +228,9 @@ func (r *research) readSaved(out *format.Reading, run string, w format.World) {
 			fact(out, "platform", m.Python.Platform)
 			fact(out, "packages", strings.Join(m.Python.Packages, ", "))
 		}
-		out.Saved = append(out.Saved, c)
+		out.Checkpoints = append(out.Checkpoints, c)
 	}
-	slices.SortStableFunc(out.Saved, func(a, b format.Checkpoint) int { return a.Time.Compare(b.Time) })
+	slices.SortStableFunc(out.Checkpoints, func(a, b format.Checkpoint) int { return a.Time.Compare(b.Time) })
 }
 
 // position returns where the run stands among the stages that are known. Others may follow, for the plan is in no file, so

@@ -17,7 +17,7 @@ import (
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	r, _ := gyoshu.New().(format.Witness).ReadIn(wanted(t, tides), world(t, tides))
+	r, _ := gyoshu.Format().Read(wanted(t, tides), world(t, tides))
 	if r.System != "gyoshu" || r.Name != title || r.ID != lastRun || r.Goal != "Predict tides within 5 cm" || r.Mode != pawl.Autopilot {
 		t.Errorf("%s %s %s %q %s", r.System, r.Name, r.ID, r.Goal, r.Mode)
 	}
@@ -52,17 +52,17 @@ func TestRead(t *testing.T) {
 	if diff := cmp.Diff([]pawl.Memory{{Kind: pawl.Pattern, Text: "Emden lacks two weeks"}, {Kind: pawl.Gotcha, Text: "one winter only"}}, r.Memories); diff != "" {
 		t.Errorf("memories: -want +got\n%s", diff)
 	}
-	if len(r.Made) != 1 || r.Made[0].Choice != "keep the linear model" || r.Facts["used up"] != "maxToolCalls" || r.Facts["criterion AC1"] != "metric_threshold rmse <= 5" || r.Facts["trust score"] != "72.5" {
-		t.Errorf("%v %v", r.Made, r.Facts)
+	if len(r.Decisions) != 1 || r.Decisions[0].Choice != "keep the linear model" || r.Facts["used up"] != "maxToolCalls" || r.Facts["criterion AC1"] != "metric_threshold rmse <= 5" || r.Facts["trust score"] != "72.5" {
+		t.Errorf("%v %v", r.Decisions, r.Facts)
 	}
 }
 
 // TestReadCheckpoints: which are valid, and of which kind.
 func TestReadCheckpoints(t *testing.T) {
 	t.Parallel()
-	r, found := gyoshu.New().Read(wanted(t, tides), noon)
+	r, found := gyoshu.Format().Read(wanted(t, tides), format.Env{Now: noon})
 	var valid, not []string
-	for _, c := range r.Saved {
+	for _, c := range r.Checkpoints {
 		if c.Valid {
 			valid = append(valid, c.ID+" "+string(c.Kind))
 		} else {
@@ -77,7 +77,7 @@ func TestReadCheckpoints(t *testing.T) {
 	if diff := cmp.Diff([]string{"ckpt-torn", "ckpt-edited", "ckpt-climbs"}, not); diff != "" {
 		t.Errorf("not valid: -want +got\n%s", diff)
 	}
-	for _, c := range r.Saved {
+	for _, c := range r.Checkpoints {
 		for _, claim := range c.Claims {
 			if strings.Contains(claim.Path, "..") {
 				t.Errorf("%s claims %s", c.ID, claim.Path)
@@ -92,8 +92,8 @@ func TestReadCheckpoints(t *testing.T) {
 // TestReadLooksAtArtifactsThatItIsGiven: where they are among the files, they are compared.
 func TestReadLooksAtArtifactsThatItIsGiven(t *testing.T) {
 	t.Parallel()
-	r, _ := gyoshu.New().Read(below(t, tides), noon)
-	for _, c := range r.Saved {
+	r, _ := gyoshu.Format().Read(below(t, tides), format.Env{Now: noon})
+	for _, c := range r.Checkpoints {
 		if (c.ID == "ckpt-longer" || c.ID == "ckpt-other") && c.Valid {
 			t.Errorf("%s is valid", c.ID)
 		}
@@ -123,7 +123,7 @@ func TestMarkersAreHints(t *testing.T) {
 		"[STAGE:end:id=S01_a_b]\\n[STAGE:begin:id=S01_a_b]":                   "pending begun it was begun, and nothing says how it ended",
 	} {
 		nb := `{"cells":[{"cell_type":"code","source":"","outputs":[{"output_type":"stream","name":"stdout","text":"` + output + `"}]}]}`
-		r, _ := gyoshu.New().Read(format.Files{{Path: "notebooks/t.ipynb", Data: []byte(nb)}}, noon)
+		r, _ := gyoshu.Format().Read(format.Files{{Path: "notebooks/t.ipynb", Data: []byte(nb)}}, format.Env{Now: noon})
 		s := formattest.Step(t, r, "S01_a_b")
 		if got := string(s.Status) + " " + s.Native + " " + s.Why; got != want {
 			t.Errorf("%s: %s, want %s", output, got, want)
@@ -134,8 +134,8 @@ func TestMarkersAreHints(t *testing.T) {
 // TestReadOddFiles: nothing of a broken project is a crash or is passed over without a word.
 func TestReadOddFiles(t *testing.T) {
 	t.Parallel()
-	codec := gyoshu.New()
-	if r, found := codec.Read(nil, noon); r.Name != "" || r.System != "gyoshu" || len(found) > 0 {
+	codec := gyoshu.Format()
+	if r, found := codec.Read(nil, format.Env{Now: noon}); r.Name != "" || r.System != "gyoshu" || len(found) > 0 {
 		t.Errorf("nothing: %+v %v", r, found)
 	}
 	files := format.Files{
@@ -146,9 +146,9 @@ func TestReadOddFiles(t *testing.T) {
 		{Path: "reports/CON/checkpoints/run-1/a/checkpoint.json", Data: []byte("\xef\xbb\xbf{}")},
 		{Path: "reports/t/checkpoints/run-1/b/checkpoint.json", Data: []byte(`{"stageId":"S01_a_b","status":"saved","createdAt":7}`)},
 	}
-	r, found := codec.Read(files, noon)
+	r, found := codec.Read(files, format.Env{Now: noon})
 	var text []string
-	for _, f := range append(found, codec.Verify(files, format.World{Now: noon})...) {
+	for _, f := range append(found, codec.Verify(files, format.Env{Now: noon})...) {
 		text = append(text, f.Where+": "+f.What)
 	}
 	all := strings.Join(text, "\n")
@@ -179,7 +179,7 @@ func TestVerify(t *testing.T) {
 	files = append(files, format.File{Path: "reports/tide-levels/checkpoints/" + lastRun + "/ckpt-future/checkpoint.json", Data: early.Encode()},
 		format.File{Path: "notebooks/copy.ipynb", Data: []byte(`{"cells":[{"id":"a","source":"# [CHECKPOINT:saved:id=x:stage=S01_a_b:manifest=../../etc]"},{"id":"a"}]}`)})
 	var got []string
-	for _, f := range gyoshu.New().Verify(files, world(t, tides)) {
+	for _, f := range gyoshu.Format().Verify(files, world(t, tides)) {
 		where := f.Where[strings.LastIndexByte(strings.TrimSuffix(f.Where, "/checkpoint.json"), '/')+1:]
 		got = append(got, string(f.Level)+" "+strings.TrimSuffix(where, "/checkpoint.json")+": "+f.What)
 	}
@@ -221,7 +221,7 @@ func TestOddIsNoReasonToDoubt(t *testing.T) {
 		m := gyoshu.Manifest{CheckpointID: "c", Session: "s", Title: "t", Run: "r", Stage: "S01_load_data", Status: status, Reason: reason, Created: "2026-01-02T10:30:00Z",
 			Notebook: gyoshu.NotebookRef{Path: "n", Cell: "c"}, Python: gyoshu.Python{Path: "p", Platform: "linux"}, Rehydration: gyoshu.Rehydration{Mode: gyoshu.WithVars}}
 		data := strings.Replace(front+string(m.Encode()), change, "", 1)
-		r, _ := gyoshu.New().Read(format.Files{{Path: "reports/t/checkpoints/r/c/checkpoint.json", Data: []byte(data)}}, noon)
+		r, _ := gyoshu.Format().Read(format.Files{{Path: "reports/t/checkpoints/r/c/checkpoint.json", Data: []byte(data)}}, format.Env{Now: noon})
 		return r.Phases[0].Steps[0]
 	}
 	if s := read(gyoshu.Saved, "", "\ufeff", ""); s.Status != pawl.Done {
@@ -238,11 +238,11 @@ func TestOddIsNoReasonToDoubt(t *testing.T) {
 // TestFutureIsNoActivity: a time that has not come does not make a run live, nor the newest.
 func TestFutureIsNoActivity(t *testing.T) {
 	t.Parallel()
-	r, _ := gyoshu.New().Read(wanted(t, tides), time.Date(2026, 3, 1, 9, 10, 0, 0, time.UTC))
+	r, _ := gyoshu.Format().Read(wanted(t, tides), format.Env{Now: time.Date(2026, 3, 1, 9, 10, 0, 0, time.UTC)})
 	if r.Updated.After(time.Date(2026, 3, 1, 9, 10, 0, 0, time.UTC)) {
 		t.Errorf("last activity %s", r.Updated)
 	}
-	live, _ := gyoshu.New().Read(wanted(t, tides), time.Date(2026, 3, 2, 11, 3, 0, 0, time.UTC))
+	live, _ := gyoshu.Format().Read(wanted(t, tides), format.Env{Now: time.Date(2026, 3, 2, 11, 3, 0, 0, time.UTC)})
 	if live.Status != pawl.StatusActive {
 		t.Errorf("five minutes after its last activity it is %s", live.Status)
 	}
@@ -256,7 +256,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, i int, data []byte) {
 		odd := changedAt(files, i, data)
-		r, _ := gyoshu.New().Read(odd, noon)
+		r, _ := gyoshu.Format().Read(odd, format.Env{Now: noon})
 		for _, s := range r.Phases[0].Steps {
 			for _, c := range s.Claims {
 				if gyoshu.CheckPath(c.Path) != "" {
@@ -264,7 +264,7 @@ func FuzzRead(f *testing.F) {
 				}
 			}
 		}
-		gyoshu.New().Verify(odd, format.World{Now: noon})
+		gyoshu.Format().Verify(odd, format.Env{Now: noon})
 	})
 }
 
@@ -297,8 +297,8 @@ func BenchmarkRead(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if r, _ := gyoshu.New().Read(files, noon.Add(24*time.Hour)); len(r.Saved) != 10_000 {
-			b.Fatal(len(r.Saved))
+		if r, _ := gyoshu.Format().Read(files, format.Env{Now: noon.Add(24 * time.Hour)}); len(r.Checkpoints) != 10_000 {
+			b.Fatal(len(r.Checkpoints))
 		}
 	}
 }
@@ -309,13 +309,13 @@ func TestSeveralResearches(t *testing.T) {
 	t.Parallel()
 	files := append(wanted(t, tides), format.File{Path: "reports/old/auto/loop-state.json", Data: []byte(`{"runId":"run-1"}`)},
 		format.File{Path: "notebooks/newer.ipynb", Data: []byte(`{"cells":[{"cell_type":"raw","id":"f","metadata":{},"source":["---\ngyoshu:\n  updated: \"2026-03-03T00:00:00Z\"\n---"]}],"metadata":{},"nbformat":4,"nbformat_minor":5}`)})
-	several := gyoshu.New().(format.Plural)
+	several := gyoshu.Format()
 	places := several.Places(files, noon.AddDate(1, 0, 0))
 	if diff := cmp.Diff([]string{"reports/newer", "reports/tide-levels", "reports/harbour-dust", "reports/old"}, places); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	for _, place := range places {
-		r, found := several.At(place).Read(files, noon.AddDate(1, 0, 0))
+		r, found := several.At(place).Read(files, format.Env{Now: noon.AddDate(1, 0, 0)})
 		if "reports/"+r.Name != place {
 			t.Errorf("%s: %s", place, r.Name)
 		}
@@ -352,7 +352,7 @@ func TestUnreadCheckpointsStayInThePlan(t *testing.T) {
 			if !c.cells {
 				files = slices.DeleteFunc(files, func(f format.File) bool { return f.Path == "notebooks/tide-levels.ipynb" })
 			}
-			r, found := gyoshu.New().(format.Witness).ReadIn(files, w)
+			r, found := gyoshu.Format().Read(files, w)
 			if !slices.ContainsFunc(found, func(f pawl.Finding) bool { return f.Level == pawl.Bad && strings.HasPrefix(f.Where, manifest) }) {
 				t.Errorf("it is no finding: %+v", found)
 			}
@@ -376,7 +376,7 @@ func TestKeysThatComeTwiceAreTold(t *testing.T) {
 	files := wanted(t, tides)
 	file := files.Find(manifest)
 	file.Data = []byte(strings.Replace(string(file.Data), "{\n", "{\n  \"stageId\": \"S09_other_stage\",\n", 1))
-	r, found := gyoshu.New().Read(files, noon)
+	r, found := gyoshu.Format().Read(files, format.Env{Now: noon})
 	formattest.Step(t, r, "S01_load_tides")
 	if !slices.ContainsFunc(found, func(f pawl.Finding) bool {
 		return f.Level == pawl.Warn && f.What == `the key "stageId" comes twice; this one counts` && strings.HasPrefix(f.Where, manifest+":")
@@ -391,7 +391,7 @@ func TestQueueWithoutJobs(t *testing.T) {
 	const queue = "reports/tide-levels/queue/" + lastRun + ".json"
 	files := append(wanted(t, tides), format.File{Path: queue})
 	files.Find(queue).Data = []byte("{\n\"status\": \"ACTIVE\",\n\"jobs\": 5}")
-	_, found := gyoshu.New().Read(files, noon)
+	_, found := gyoshu.Format().Read(files, format.Env{Now: noon})
 	if !slices.ContainsFunc(found, func(f pawl.Finding) bool { return f.Where == queue+":3" && f.What == "it has no list of jobs" }) {
 		t.Errorf("%+v", found)
 	}
@@ -405,7 +405,7 @@ func TestNextIsWhatIsNotDone(t *testing.T) {
 	for want, files := range map[string]format.Files{
 		"S04_…, which comes after S03_fit_model": done, "S04_check_model": cut,
 	} {
-		r, _ := gyoshu.New().Read(saved(t, files, request("ckpt-again", "S01_load_again", 3)), noon.Add(time.Hour))
+		r, _ := gyoshu.Format().Read(saved(t, files, request("ckpt-again", "S01_load_again", 3)), format.Env{Now: noon.Add(time.Hour)})
 		if r.Next != want {
 			t.Errorf("%s, want %s", r.Next, want)
 		}
@@ -432,7 +432,7 @@ func TestPromise(t *testing.T) {
 		{cell("1", `<promise>BLOCKED</promise>`), "", 0}, // another run's
 		{cell("2", `<promise>SOMETHING</promise>`), "", 0},
 	} {
-		r, _ := gyoshu.New().Read(format.Files{{Path: "notebooks/t.ipynb", Data: []byte(`{"cells":[` + front + c.cells + `]}`)}}, noon)
+		r, _ := gyoshu.Format().Read(format.Files{{Path: "notebooks/t.ipynb", Data: []byte(`{"cells":[` + front + c.cells + `]}`)}}, format.Env{Now: noon})
 		if r.ID != "run-2" || r.Facts["promise"] != c.promise || len(r.Blockers) != c.blockers {
 			t.Errorf("%s: run %s, %q, %+v", c.cells, r.ID, r.Facts["promise"], r.Blockers)
 		}

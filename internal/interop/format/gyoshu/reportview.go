@@ -12,15 +12,15 @@ import (
 func (m *mirror) sayHistory() {
 	name := reportPath(m.title)
 	report := "# " + m.title + "\n"
-	file := m.files.Find(name)
+	file := m.files.File(name)
 	if file != nil {
 		report = string(file.Data)
 	}
 	runs := m.history()
-	if len(runs) == 0 || file == nil && m.Why != format.RunEnded && m.Why != format.Exported {
+	if len(runs) == 0 || file == nil && m.Trigger != format.RunEnded && m.Trigger != format.Exported {
 		return
 	}
-	m.put(format.File{Path: name, Data: []byte(WithBlock(report, historyBlock, executionHistory(runs)))})
+	m.files.Put(name, []byte(WithBlock(report, historyBlock, executionHistory(runs))))
 }
 
 // history returns the stages that were carried out, or cut off, in the plan's order.

@@ -42,7 +42,7 @@ func titles(files format.Files) []string {
 }
 
 // newResearch reads what the files say of a title. What cannot be read is a finding.
-func newResearch(files format.Files, title string, w format.World) *research {
+func newResearch(files format.Files, title string, w format.Env) *research {
 	r := &research{title: title, now: w.Now, files: files, records: Records(files, title, ""), queues: map[string]*Queue{}}
 	r.records = append(r.records, recordsAt(w.Unread, title)...)
 	if issue := CheckSegment("reportTitle", title); issue != "" {

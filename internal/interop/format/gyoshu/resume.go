@@ -23,7 +23,7 @@ type passed struct {
 
 // resume finds the newest checkpoint of a run that is valid. One that was taken in the middle of a stage is no base, whatever
 // it holds: it only says which stage was begun, and that stage is the next.
-func resume(records []*Record, run string, w format.World) resumption {
+func resume(records []*Record, run string, w format.Env) resumption {
 	var res resumption
 	begun := ""
 	for _, r := range records {

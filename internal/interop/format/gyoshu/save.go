@@ -30,18 +30,20 @@ type Request struct {
 // Save returns the files of a new checkpoint, in the order in which they have to become durable: the notebook with its
 // cell, and then the manifest, which is the commit record. What Gyoshu could not load is refused before anything is
 // written, and so is an id that is taken.
-func Save(files format.Files, r Request) ([]format.File, error) {
+func Save(files format.Files, r Request) ([]format.File, error) { return save(files.Find, r) }
+
+func save(find func(path string) *format.File, r Request) ([]format.File, error) {
 	r.Status = cmp.Or(r.Status, Saved)
 	m := r.manifest()
 	if err := m.check(); err != nil {
 		return nil, err
 	}
 	place := manifestPath(r.Title, r.Run, r.ID)
-	if files.Find(place) != nil {
+	if find(place) != nil {
 		return nil, fmt.Errorf("save checkpoint %s: there is one already", r.ID)
 	}
 	var old []byte
-	if notebook := files.Find(m.Notebook.Path); notebook != nil {
+	if notebook := find(m.Notebook.Path); notebook != nil {
 		old = notebook.Data
 	}
 	notebook, err := withCell(old, newCheckpointCell(m))

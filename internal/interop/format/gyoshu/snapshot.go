@@ -21,7 +21,7 @@ type LastCheckpoint struct {
 }
 
 // snapshot returns the snapshot of a run. The newest checkpoint is the newest by its time, not by the order of a folder.
-func (r *research) snapshot(run string, ended bool, res resumption, w format.World) Snapshot {
+func (r *research) snapshot(run string, ended bool, res resumption, w format.Env) Snapshot {
 	var s Snapshot
 	for _, rec := range r.records {
 		if rec.Run == run {
@@ -35,7 +35,7 @@ func (r *research) snapshot(run string, ended bool, res resumption, w format.Wor
 	return s
 }
 
-func (r *Record) last(w format.World) *LastCheckpoint {
+func (r *Record) last(w format.Env) *LastCheckpoint {
 	if !r.Loads() {
 		return &LastCheckpoint{ID: r.ID, Stage: "unknown", Status: "unknown", Validation: "parse_error"}
 	}

@@ -32,7 +32,7 @@ type stageState struct {
 }
 
 // stages gathers what markers, checkpoints, cells and the queue say of a run's stages, in the order of their numbers.
-func (r *research) stages(run string, w format.World, q *Queue) []*stageState {
+func (r *research) stages(run string, w format.Env, q *Queue) []*stageState {
 	known := map[string]*stageState{}
 	at := func(id string) *stageState {
 		if known[id] == nil {
@@ -107,7 +107,7 @@ func (s *stageState) hear(m told, notebook string) {
 }
 
 // weigh takes in a checkpoint of the stage: the oldest first, and those that Gyoshu does not load last.
-func (s *stageState) weigh(rec *Record, w format.World) {
+func (s *stageState) weigh(rec *Record, w format.Env) {
 	s.line = cmp.Or(s.line, rec.Path)
 	issues := rec.issues(w)
 	switch {
@@ -123,7 +123,7 @@ func (s *stageState) weigh(rec *Record, w format.World) {
 
 // issues returns what is wrong with a checkpoint, be it that Gyoshu does not load it. That it does not take a stage's id, such as
 // S02_eda of its own documents, a reason of its own plan, or a byte order mark, is no reason to think that what it says is not so.
-func (r *Record) issues(w format.World) []string {
+func (r *Record) issues(w format.Env) []string {
 	onlyOdd := r.Manifest != nil && r.Manifest.Stage != "" && len(r.Problems) == r.Manifest.odd
 	if !r.Loads() && !onlyOdd {
 		return []string{"Manifest failed to parse or validate"}

@@ -22,7 +22,7 @@ type Record struct {
 func (r *Record) Loads() bool { return r.Manifest != nil && len(r.Problems) == 0 }
 
 // faults says what is wrong with a checkpoint that Gyoshu loads: with the names of its folders, and with its manifest.
-func (r *Record) faults(w format.World) []string {
+func (r *Record) faults(w format.Env) []string {
 	var faults []string
 	for _, n := range []struct{ name, lies, says string }{{"runId", r.Run, r.Manifest.Run}, {"checkpointId", r.ID, r.Manifest.CheckpointID}} {
 		if issue := CheckSegment(n.name, n.lies); issue != "" && n.lies != n.says {

@@ -21,7 +21,7 @@ import (
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	const stage3 = "reports/tide-levels/run-20260302-101500/S03_fit_model/"
-	all := gyoshu.New().Verify(wanted(t, tides), world(t, tides))
+	all := gyoshu.Format().Verify(wanted(t, tides), world(t, tides))
 	found := func(id string) []string {
 		bad := []string{}
 		for _, f := range all {
@@ -119,7 +119,7 @@ func TestValidateLinks(t *testing.T) {
 }
 
 // resumed is from where a run would be gone on with.
-func resumed(t testing.TB, files format.Files, title, run string, w format.World) (r format.Reading, s gyoshu.Snapshot) {
+func resumed(t testing.TB, files format.Files, title, run string, w format.Env) (r format.Project, s gyoshu.Snapshot) {
 	t.Helper()
 	if w.Now.IsZero() {
 		w.Now = noon.Add(time.Hour)
@@ -180,11 +180,11 @@ func emergency(r gyoshu.Request) gyoshu.Request {
 func TestEmergencyShadowsNothing(t *testing.T) {
 	t.Parallel()
 	files := saved(t, nil, request("a", "S01_load_data", 0), emergency(request("w", "S02_plot_data", 1)), emergency(request("x", "S02_plot_data", 2)))
-	if r, s := resumed(t, files, "dunes", "run-1", format.World{}); s.From != "a" || r.Next != "S02_plot_data, which was begun and cut off" {
+	if r, s := resumed(t, files, "dunes", "run-1", format.Env{}); s.From != "a" || r.Next != "S02_plot_data, which was begun and cut off" {
 		t.Errorf("%+v %+v", r, s)
 	}
 	alone := saved(t, nil, emergency(request("x", "S01_load_data", 2)))
-	if r, s := resumed(t, alone, "dunes", "", format.World{}); s.Resumable || r.Next != "S01_load_data" || !strings.HasPrefix(r.Resume, "Only emergency checkpoints") {
+	if r, s := resumed(t, alone, "dunes", "", format.Env{}); s.Resumable || r.Next != "S01_load_data" || !strings.HasPrefix(r.Resume, "Only emergency checkpoints") {
 		t.Errorf("without a good one: %+v %+v", r, s)
 	}
 }
@@ -193,7 +193,7 @@ func TestEmergencyShadowsNothing(t *testing.T) {
 func TestLastStageHasNoNext(t *testing.T) {
 	t.Parallel()
 	files := saved(t, nil, request("a", "S98_load_data", 0), request("b", "S99_load_more", 1))
-	if r, s := resumed(t, files, "dunes", "", format.World{}); r.Next != "what comes after S99_load_more" || s.From != "b" {
+	if r, s := resumed(t, files, "dunes", "", format.Env{}); r.Next != "what comes after S99_load_more" || s.From != "b" {
 		t.Errorf("%+v %+v", r, s)
 	}
 	if next := gyoshu.NextStage("S98_load_data"); next != "S99_" {
@@ -209,7 +209,7 @@ func TestSameTimeHasAnOrder(t *testing.T) {
 	t.Parallel()
 	files := saved(t, nil, request("b", "S02_plot_data", 0), request("a", "S01_load_data", 0))
 	for range 2 {
-		if _, s := resumed(t, files, "dunes", "", format.World{}); s.Last.ID != "b" || s.From != "b" {
+		if _, s := resumed(t, files, "dunes", "", format.Env{}); s.Last.ID != "b" || s.From != "b" {
 			t.Errorf("%+v", s)
 		}
 		slices.Reverse(files)
@@ -224,7 +224,7 @@ func TestTrustIsNotTakenFromTheFile(t *testing.T) {
 			Created: "2026-01-02T10:30:00Z", Notebook: gyoshu.NotebookRef{Path: "n", Cell: "c"}, Python: gyoshu.Python{Path: "p", Platform: "linux"},
 			Artifacts: []gyoshu.Artifact{{Path: "a.pkl", SHA256: strings.Repeat("ab", 32), Size: 4}}, Rehydration: gyoshu.Rehydration{Mode: gyoshu.WithVars}}
 		files := format.Files{{Path: "reports/t/checkpoints/r/c/checkpoint.json", Data: m.Encode()}}
-		r, _ := resumed(t, files, "t", "", format.World{})
+		r, _ := resumed(t, files, "t", "", format.Env{})
 		if !strings.HasSuffix(r.Resume, "; Checkpoint is "+want+" - verify source before resuming") {
 			t.Errorf("it says that it is %s: %q", says, r.Resume)
 		}
@@ -240,9 +240,9 @@ func TestPrune(t *testing.T) {
 	for i, id := range strings.Fields("a b c d e f g") {
 		files = saved(t, files, request(id, "S0"+string(rune('1'+i))+"_run_step", i))
 	}
-	codec := gyoshu.New().(format.Pruner)
+	codec := gyoshu.Format()
 	prune := func(files format.Files, keep int) []string {
-		gone, err := codec.Prune(files, keep, format.World{})
+		gone, err := codec.Prune(files, keep, format.Env{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +267,7 @@ func TestPrune(t *testing.T) {
 		t.Errorf("of seven go %v", got)
 	}
 	for _, keep := range []int{0, -1} { // to the original 0 means 5, and -1 removes all
-		if _, err := codec.Prune(files, keep, format.World{}); err == nil {
+		if _, err := codec.Prune(files, keep, format.Env{}); err == nil {
 			t.Errorf("keep %d is taken", keep)
 		}
 	}
@@ -336,7 +336,7 @@ func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	files := saved(t, nil, request("z", "S01_load_data", 0), request("a", "S02_plot_data", 1))
 	snap := func(files format.Files) gyoshu.Snapshot {
-		_, s := resumed(t, files, "dunes", "run-1", format.World{})
+		_, s := resumed(t, files, "dunes", "run-1", format.Env{})
 		return s
 	}
 	if s := snap(files); s.Last.ID != "a" || s.Last.Validation != "valid" || !s.Resumable || s.From != "a" {
@@ -375,12 +375,12 @@ func TestFoldersHaveSafeNames(t *testing.T) {
 		"NUL/a": "runId contains Windows reserved name: NUL", "a./a": "Invalid runId: ends with a dot or a space",
 	} {
 		files := format.Files{{Path: "reports/dunes/checkpoints/" + place + "/checkpoint.json", Data: data}}
-		found := gyoshu.New().Verify(files, format.World{Now: noon.Add(time.Hour)})
+		found := gyoshu.Format().Verify(files, format.Env{Now: noon.Add(time.Hour)})
 		if !slices.ContainsFunc(found, func(f pawl.Finding) bool { return f.Level == pawl.Bad && f.What == want && f.Where == files[0].Path }) {
 			t.Errorf("%s: %+v", place, found)
 		}
-		r, s := resumed(t, files, "dunes", "", format.World{})
-		if s.Resumable || s.Last.Validation == "valid" || r.Saved[0].Valid || r.Phases[0].Steps[0].Status == pawl.Done {
+		r, s := resumed(t, files, "dunes", "", format.Env{})
+		if s.Resumable || s.Last.Validation == "valid" || r.Checkpoints[0].Valid || r.Phases[0].Steps[0].Status == pawl.Done {
 			t.Errorf("%s: %+v %+v", place, s, r)
 		}
 	}

@@ -18,7 +18,7 @@ type takeUp struct {
 	warning   string // of how far that is trusted
 	passed    []passed
 	objective string // of the loop
-	world     format.World
+	world     format.Env
 	most      int64 // bytes that are hashed for it; 0: all
 }
 
@@ -88,7 +88,7 @@ func (t takeUp) artifacts() (held *Manifest, told string) {
 }
 
 // found says how an artifact was found, and whether there is nothing against it.
-func (a Artifact) found(trust Trust, w format.World) (what string, good bool) {
+func (a Artifact) found(trust Trust, w format.Env) (what string, good bool) {
 	if issue := a.issue(trust, w); issue != "" {
 		return issue + "; it is not loaded", false
 	}
@@ -103,7 +103,7 @@ func (a Artifact) found(trust Trust, w format.World) (what string, good bool) {
 
 // readTakeUp tells the first stage that is not done how it is gone on with: from the checkpoint, else behind the notebook's
 // last cell.
-func (r *research) readTakeUp(out *format.Reading, run string, res resumption, w format.World) {
+func (r *research) readTakeUp(out *format.Project, run string, res resumption, w format.Env) {
 	text := ""
 	switch {
 	case out.Native == "completed":
@@ -162,10 +162,10 @@ func (r *research) wanted(run string, known []format.Step) []format.Step {
 	return []format.Step{step}
 }
 
-// Prescribes says how a stage of a mirrored run is gone on with, from the checkpoint of the one that was finished last. Nothing
+// preconditions says how a stage of a mirrored run is gone on with, from the checkpoint of the one that was finished last. Nothing
 // where that was finished when the run was made: then its plan says it.
-func (codec) Prescribes(state *pawl.State, plan *pawl.Plan, w format.World, step pawl.StepID) string {
-	m := newMirror(nil, format.View{State: state, Plan: plan})
+func preconditions(state *pawl.State, plan *pawl.Plan, w format.Env, step pawl.StepID) string {
+	m := newMirror(nil, format.Export{State: state, Plan: plan})
 	finished := m.finished()
 	if len(finished) == 0 || m.stages[step] == "" {
 		return ""

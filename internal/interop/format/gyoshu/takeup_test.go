@@ -31,7 +31,7 @@ func says(t *testing.T, text string, parts ...string) {
 // along are not among it.
 func TestWhoGoesOnIsTold(t *testing.T) {
 	t.Parallel()
-	r, _ := gyoshu.New().(format.Witness).ReadIn(wanted(t, tides), world(t, tides))
+	r, _ := gyoshu.Format().Read(wanted(t, tides), world(t, tides))
 	plan := format.PlanOf(r, "claude")
 	says(t, plan.Step("S04_check_model").Agent.Prompt,
 		"the same stage begins again", `checkpoint "ckpt-003"`, "S03_fit_model",
@@ -50,7 +50,7 @@ func TestWhoGoesOnIsTold(t *testing.T) {
 func TestWithoutACheckpointTheNotebookIsTheBase(t *testing.T) {
 	t.Parallel()
 	nb := `{"cells":[{"cell_type":"code","id":"c-1","source":"","outputs":[]},{"cell_type":"code","id":"c-2","source":"","outputs":[{"output_type":"stream","name":"stdout","text":"[STAGE:begin:id=S01_a_b]"}]}]}`
-	r, _ := gyoshu.New().Read(format.Files{{Path: "notebooks/t.ipynb", Data: []byte(nb)}}, noon)
+	r, _ := gyoshu.Format().Read(format.Files{{Path: "notebooks/t.ipynb", Data: []byte(nb)}}, format.Env{Now: noon})
 	says(t, formattest.Step(t, r, "S01_a_b").Resume, "No checkpoints exist for this research/run", `"notebooks/t.ipynb"`, `"c-2"`)
 }
 
@@ -59,21 +59,21 @@ func TestWithoutACheckpointTheNotebookIsTheBase(t *testing.T) {
 func TestMirrorPrescribes(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t)
-	prescribed := func(w format.World) string {
-		return gyoshu.New().(format.Prescriber).Prescribes(s.State, s.Plan, w, "clean-2")
+	prescribed := func(w format.Env) string {
+		return gyoshu.Format().Preconditions(s.State, s.Plan, w, "clean-2")
 	}
-	if text := prescribed(format.World{}); text != "" {
+	if text := prescribed(format.Env{}); text != "" {
 		t.Errorf("nothing is finished, and it says\n%s", text)
 	}
 	s.start("S01_load_tides", 1)
 	s.done("S01_load_tides", 1, csv)
-	there := format.World{Hash: func(string) (string, int64, error) { return csv["out/tides.csv"].SHA256, 7, nil }}
+	there := format.Env{Hash: func(string) (string, int64, error) { return csv["out/tides.csv"].SHA256, 7, nil }}
 	text := prescribed(there)
 	says(t, text, `checkpoint "ckpt-000005"`, "S01_load_tides", "S02_run_clean: clean-2", `tides = pd.read_csv("out/tides.csv")`, "[REHYDRATED:from=ckpt-000005]", "as it was saved")
 	if strings.Contains(text, "verify source") {
 		t.Errorf("it is its own:\n%s", text)
 	}
-	other := format.World{Hash: func(string) (string, int64, error) { return strings.Repeat("0", 64), 7, nil }}
+	other := format.Env{Hash: func(string) (string, int64, error) { return strings.Repeat("0", 64), 7, nil }}
 	if text := prescribed(other); !strings.Contains(text, "SHA256 mismatch for out/tides.csv") || strings.Contains(text, "read_csv") {
 		t.Errorf("it was changed since, and is to be loaded:\n%s", text)
 	}
@@ -89,7 +89,7 @@ func TestMuchIsNotHashedBeforeEachStage(t *testing.T) {
 	}
 	s.start("S01_load_tides", 1)
 	s.done("S01_load_tides", 1, many)
-	text := gyoshu.New().(format.Prescriber).Prescribes(s.State, s.Plan, format.World{Hash: func(name string) (string, int64, error) {
+	text := gyoshu.Format().Preconditions(s.State, s.Plan, format.Env{Hash: func(name string) (string, int64, error) {
 		looked[name] = true
 		return csv["out/tides.csv"].SHA256, 200 << 20, nil
 	}}, "clean-2")
@@ -109,7 +109,7 @@ func TestTheCellFits(t *testing.T) {
 	}
 	s.start("S01_load_tides", 1)
 	s.done("S01_load_tides", 1, many)
-	text := gyoshu.New().(format.Prescriber).Prescribes(s.State, s.Plan, format.World{}, "clean-2")
+	text := gyoshu.Format().Preconditions(s.State, s.Plan, format.Env{}, "clean-2")
 	if says(t, text, "pawl import gyoshu --dry-run --json"); len(text) > 32<<10 {
 		t.Errorf("%d bytes", len(text))
 	}
@@ -128,12 +128,12 @@ func TestFirstStageThatWasCutOffIsWork(t *testing.T) {
 		if !loop {
 			files = slices.DeleteFunc(slices.Clone(files), func(f format.File) bool { return strings.HasSuffix(f.Path, "loop-state.json") })
 		}
-		r, _ := gyoshu.New().Read(files, noon.Add(24*time.Hour))
+		r, _ := gyoshu.Format().Read(files, format.Env{Now: noon.Add(24 * time.Hour)})
 		cut := formattest.Step(t, r, "S01_load_tides")
 		if cut.Status != pawl.Pending || cut.Native != "interrupted" || !strings.Contains(cut.Why, "(timeout)") || !strings.Contains(cut.Resume, "begins again") || (cut.Goal != "") != loop {
 			t.Errorf("%+v", cut)
 		}
-		for _, f := range gyoshu.New().Verify(files, format.World{Now: noon.Add(24 * time.Hour)}) {
+		for _, f := range gyoshu.Format().Verify(files, format.Env{Now: noon.Add(24 * time.Hour)}) {
 			if strings.Contains(f.What, "a cell speaks of checkpoint") {
 				t.Errorf("%+v", f)
 			}
@@ -159,7 +159,7 @@ func TestObjectiveIsWork(t *testing.T) {
 		{append(saved(t, nil, request("a", "S01_load_data", 0)), loop(`"nextObjective":"Fit it","lastDecision":"COMPLETE"`)), ""},
 		{append(saved(t, nil, emergency(request("a", "S01_load_data", 0))), loop(`"nextObjective":"Fit it"`)), "S01_load_data: "},
 	} {
-		r, _ := gyoshu.New().Read(c.files, noon.Add(time.Hour))
+		r, _ := gyoshu.Format().Read(c.files, format.Env{Now: noon.Add(time.Hour)})
 		var open []string
 		for _, s := range r.Phases[0].Steps {
 			if s.Status != pawl.Done {
@@ -175,7 +175,7 @@ func TestObjectiveIsWork(t *testing.T) {
 // TestStagesHaveTheirLimits: who carries out what is not done is told how long Gyoshu lets a stage last that says nothing else.
 func TestStagesHaveTheirLimits(t *testing.T) {
 	t.Parallel()
-	r, _ := gyoshu.New().(format.Witness).ReadIn(wanted(t, tides), world(t, tides))
+	r, _ := gyoshu.Format().Read(wanted(t, tides), world(t, tides))
 	plan := format.PlanOf(r, "claude")
 	for _, id := range []pawl.StepID{"S04_check_model", "S05_write_report"} {
 		says(t, plan.Step(id).Agent.Prompt, "240 s", "split")
@@ -191,7 +191,7 @@ func TestEnvironmentDriftIsTold(t *testing.T) {
 	r := request("a", "S01_load_data", 0)
 	r.Python = gyoshu.Python{Path: "/opt/py/bin/python3", Platform: "sunos", Packages: []string{"no-such-thing==1.2", `od"d`, "pip=={x}"}}
 	files := append(saved(t, nil, r), format.File{Path: "reports/dunes/auto/loop-state.json", Data: []byte(`{"runId":"run-1","nextObjective":"Fit it"}`)})
-	read, found := gyoshu.New().Read(files, noon.Add(time.Hour))
+	read, found := gyoshu.Format().Read(files, format.Env{Now: noon.Add(time.Hour)})
 	if !slices.ContainsFunc(found, func(f pawl.Finding) bool {
 		return f.Level == pawl.Warn && strings.HasPrefix(f.What, `environment drift: checkpoint a was made on "sunos", and this is `)
 	}) {
@@ -210,7 +210,7 @@ func TestEnvironmentDriftIsTold(t *testing.T) {
 		t.Errorf("of what names no version nothing is known:\n%s", out)
 	}
 	r.Python = gyoshu.Python{Path: "python3", Platform: "unknown"}
-	unknown, found := gyoshu.New().Read(append(saved(t, nil, r), files[len(files)-1]), noon.Add(time.Hour))
+	unknown, found := gyoshu.Format().Read(append(saved(t, nil, r), files[len(files)-1]), format.Env{Now: noon.Add(time.Hour)})
 	if text := formattest.Step(t, unknown, "S02_next_objective").Resume; strings.Contains(text, "drift") || slices.ContainsFunc(found, func(f pawl.Finding) bool { return strings.Contains(f.What, "drift") }) {
 		t.Errorf("nobody knows what it ran in: %s\n%+v", text, found)
 	}

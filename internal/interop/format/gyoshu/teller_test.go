@@ -50,15 +50,15 @@ func (s *teller) cut(step pawl.StepID, attempt int, id pawl.CheckpointID) {
 		pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: id, Kind: pawl.CheckpointEmergency, Step: step}})
 }
 
-func (s *teller) view(why format.Moment) format.View {
-	return format.View{Now: noon.Add(24 * time.Hour), State: s.State, Plan: s.Plan, Status: s.State.StatusNow(true), Checkpoint: s.State.LastSave, Why: why}
+func (s *teller) view(why format.Trigger) format.Export {
+	return format.Export{Now: noon.Add(24 * time.Hour), State: s.State, Plan: s.Plan, Status: s.State.StatusNow(true), Checkpoint: s.State.LastSave, Trigger: why}
 }
 
 // write writes the mirror, which written again does not change, and returns what was written.
-func (s *teller) write(why format.Moment) []string {
+func (s *teller) write(why format.Trigger) []string {
 	s.T.Helper()
 	before := slices.Clone(s.files)
-	made := gyoshu.New().Write(s.files, s.view(why))
+	made := gyoshu.Format().Write(s.files, s.view(why))
 	var paths []string
 	for _, f := range made {
 		paths = append(paths, f.Path)
@@ -67,7 +67,7 @@ func (s *teller) write(why format.Moment) []string {
 		}
 	}
 	s.files = formattest.With(s.files, made)
-	if again := gyoshu.New().Write(s.files, s.view(why)); len(again) > 0 {
+	if again := gyoshu.Format().Write(s.files, s.view(why)); len(again) > 0 {
 		s.T.Errorf("%s: written again, %s differs", why, again[0].Path)
 	}
 	return paths
@@ -127,7 +127,7 @@ func (s *teller) check() {
 			}
 		}
 	}
-	r, found := gyoshu.New().Read(s.files, noon.Add(24*time.Hour))
+	r, found := gyoshu.Format().Read(s.files, format.Env{Now: noon.Add(24 * time.Hour)})
 	if r.Status != pawl.StatusCompleted || r.Percent != 100 || r.ID != tideRun || r.Goal != "Predict tides" || len(r.Phases[0].Steps) != 4 {
 		t.Errorf("%+v", r)
 	}
@@ -142,7 +142,7 @@ func (s *teller) check() {
 }
 
 // tideView is a moment of a run of the fixture's research.
-func tideView(t testing.TB) format.View {
+func tideView(t testing.TB) format.Export {
 	s := newTeller(t)
 	s.start("S01_load_tides", 1)
 	s.done("S01_load_tides", 1, csv)

@@ -44,7 +44,7 @@ func (r *Record) warning() string {
 }
 
 // findOrigins says of each checkpoint where it comes from.
-func (r *research) findOrigins(w format.World) {
+func (r *research) findOrigins(w format.Env) {
 	runs := map[string]*origin{}
 	for _, rec := range r.records {
 		rec.From = FoundHere
@@ -72,7 +72,7 @@ func originOf(state *pawl.State, plan *pawl.Plan) *origin {
 	if state == nil {
 		return nil
 	}
-	o := &origin{mirror: newMirror(nil, format.View{State: state, Plan: plan}), steps: map[string]pawl.StepID{}}
+	o := &origin{mirror: newMirror(nil, format.Export{State: state, Plan: plan}), steps: map[string]pawl.StepID{}}
 	for id, stage := range o.stages {
 		o.steps[stage] = id
 	}

@@ -53,7 +53,7 @@ func (r *research) stageOf(rec *Record) string {
 
 // askUnread puts checkpoints before a person that cannot be read and of which nobody knows the stage: it is not to be passed over,
 // so nothing begins before they have looked.
-func (r *research) askUnread(out *format.Reading, run string) {
+func (r *research) askUnread(out *format.Project, run string) {
 	steps := out.Phases[0].Steps
 	next := pawl.StepID("")
 	if i := slices.IndexFunc(steps, func(s format.Step) bool { return s.Status != pawl.Done }); i >= 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // examine finds all that is wrong with a research, and what is sound. w says what is true of the artifacts.
-func (r *research) examine(w format.World) []pawl.Finding {
+func (r *research) examine(w format.Env) []pawl.Finding {
 	found := slices.Clone(r.found)
 	for _, rec := range r.records {
 		found = append(found, r.examineRecord(rec, w)...)
@@ -21,7 +21,7 @@ func (r *research) examine(w format.World) []pawl.Finding {
 	return append(found, r.examineFront()...)
 }
 
-func (r *research) examineRecord(rec *Record, w format.World) []pawl.Finding {
+func (r *research) examineRecord(rec *Record, w format.Env) []pawl.Finding {
 	f := &findings{path: rec.Path}
 	if !rec.Loads() {
 		f.add(pawl.Bad, 0, "Manifest failed to parse or validate", "")
@@ -148,7 +148,7 @@ func (r *research) examineFront() []pawl.Finding {
 }
 
 // examineResume says from where the newest run would be resumed.
-func (r *research) examineResume(w format.World) pawl.Finding {
+func (r *research) examineResume(w format.Env) pawl.Finding {
 	if e := r.front().run(r.newest); e != nil && e.Status == "completed" {
 		return pawl.Finding{Level: pawl.OK, Where: r.title, What: "run " + r.newest + " is completed"}
 	}

@@ -13,15 +13,16 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/fileset"
 )
 
-// Write returns the files that say where the run stands: the notebook with a cell, and a manifest, for each finished step,
+// write returns the files that say where the run stands: the notebook with a cell, and a manifest, for each finished step,
 // the state of the loop, the queue where there is one, and in the report the stages that were carried out.
 //
 // Gyoshu resumes from the newest checkpoint, also from one that was taken in the middle of a stage, and goes on behind its
 // stage. So such a one is always followed by another that says again which stage was finished last; where none was, it has
 // a cell in the notebook, and no manifest.
-func (codec) Write(files format.Files, v format.View) []format.File {
+func write(files format.Files, v format.Export) []format.File {
 	m := newMirror(files, v)
 	m.beginNotebook()
 	for _, id := range m.unsaved() {
@@ -34,11 +35,11 @@ func (codec) Write(files format.Files, v format.View) []format.File {
 	m.sayLoop()
 	m.sayQueues()
 	m.sayHistory()
-	return m.changed()
+	return m.files.ByFirstChange()
 }
 
-// Refuses says that the notebook cannot be read: each checkpoint is to point to a cell in it.
-func (codec) Refuses(files format.Files, run *pawl.State) []pawl.Finding {
+// refuses says that the notebook cannot be read: each checkpoint is to point to a cell in it.
+func refuses(files format.Files, run *pawl.State) []pawl.Finding {
 	file := files.Find(notebookPath(titleOf(run.Name)))
 	if file == nil {
 		return nil
@@ -56,23 +57,22 @@ func (codec) Refuses(files format.Files, run *pawl.State) []pawl.Finding {
 
 // mirror writes one run. Its files are what is there, with what was changed so far.
 type mirror struct {
-	format.View
+	format.Export
 	title  string
 	run    string
 	steps  []pawl.StepID // those of the plan, then others, in order
 	stages map[pawl.StepID]string
-	files  format.Files
+	files  *fileset.Set
 	before format.Files
-	made   []string  // paths, in the order in which they are to be written
 	latest time.Time // of the run's checkpoints
 }
 
-func newMirror(files format.Files, v format.View) *mirror {
+func newMirror(files format.Files, v format.Export) *mirror {
 	plan := v.Plan
 	if plan == nil {
 		plan = &pawl.Plan{}
 	}
-	m := &mirror{View: v, title: titleOf(v.State.Name), run: string(v.State.Run), files: slices.Clone(files), before: files}
+	m := &mirror{Export: v, title: titleOf(v.State.Name), run: string(v.State.Run), files: fileset.New(files), before: files}
 	whole := &pawl.Plan{Phases: slices.Clone(plan.Phases)}
 	whole.Phases = append(whole.Phases, pawl.Phase{Steps: unplanned(v.State, plan)})
 	m.stages = stageNames(whole)
@@ -99,32 +99,6 @@ func unplanned(state *pawl.State, plan *pawl.Plan) []pawl.Step {
 	return steps
 }
 
-// put takes in files that are to be written.
-func (m *mirror) put(files ...format.File) {
-	for _, f := range files {
-		if old := m.files.Find(f.Path); old != nil {
-			*old = f
-		} else {
-			m.files = append(m.files, f)
-		}
-		if !slices.Contains(m.made, f.Path) {
-			m.made = append(m.made, f.Path)
-		}
-	}
-}
-
-// changed returns the files that differ from how they were.
-func (m *mirror) changed() []format.File {
-	var files []format.File
-	for _, path := range m.made {
-		now, was := m.files.Find(path), m.before.Find(path)
-		if was == nil || string(was.Data) != string(now.Data) {
-			files = append(files, format.File{Path: path, Data: now.Data})
-		}
-	}
-	return files
-}
-
 // finished returns the steps that are done, in the order in which they ended.
 func (m *mirror) finished() []pawl.StepID {
 	var ids []pawl.StepID
@@ -144,7 +118,7 @@ func (m *mirror) finished() []pawl.StepID {
 func (m *mirror) unsaved() []pawl.StepID {
 	finished := m.finished()
 	for i, id := range slices.Backward(finished) {
-		if m.files.Find(manifestPath(m.title, m.run, m.idOf(id))) != nil {
+		if m.files.File(manifestPath(m.title, m.run, m.idOf(id))) != nil {
 			return finished[i+1:]
 		}
 	}
@@ -207,9 +181,11 @@ func (m *mirror) save(r Request) {
 	if r.Now = r.Now.Truncate(time.Millisecond); !r.Now.After(m.latest) {
 		r.Now = m.latest.Add(time.Millisecond)
 	}
-	files, err := Save(m.files, r)
+	files, err := save(m.files.File, r)
+	for _, f := range files {
+		m.files.Put(f.Path, f.Data)
+	}
 	if err == nil { // else it is there already, its notebook is broken, or has a name that Gyoshu could not load
-		m.put(files...)
 		m.latest = r.Now
 	}
 }
@@ -251,13 +227,13 @@ func (m *mirror) saveCutShort() {
 
 // sayInNotebook makes the cell of a checkpoint without a manifest, if it is not there yet.
 func (m *mirror) sayInNotebook(r Request) {
-	file := m.files.Find(notebookPath(m.title))
+	file := m.files.File(notebookPath(m.title))
 	notebook, err := ReadNotebook(file.Data)
 	if err != nil || slices.ContainsFunc(notebook.Cells, func(c Cell) bool { return c.Pointer.ID == r.ID }) {
 		return
 	}
 	if data, err := withCell(file.Data, newCheckpointCell(r.manifest())); err == nil {
-		m.put(format.File{Path: file.Path, Data: data})
+		m.files.Put(file.Path, data)
 	}
 }
 
@@ -292,7 +268,7 @@ func (m *mirror) endOf(finished []pawl.StepID) time.Time {
 // stage, or is damaged, or a step was opened again since.
 func (m *mirror) restate() {
 	finished := m.finished()
-	records := Records(m.files, m.title, m.run)
+	records := Records(m.files.Files(), m.title, m.run)
 	if len(finished) == 0 || len(records) == 0 || !records[0].Loads() {
 		return
 	}
@@ -318,27 +294,27 @@ func (m *mirror) entry() RunEntry {
 // beginNotebook makes the notebook where there is none.
 func (m *mirror) beginNotebook() {
 	name := notebookPath(m.title)
-	if m.files.Find(name) == nil {
+	if m.files.File(name) == nil {
 		goal := m.State.Goal
 		if m.Plan != nil {
 			goal = cmp.Or(m.Plan.Goal, goal)
 		}
-		m.put(format.File{Path: name, Data: newNotebook(m.title, goal, m.run, m.entry())})
+		m.files.Put(name, newNotebook(m.title, goal, m.run, m.entry()))
 	}
 }
 
 // sayRun says in the notebook's front matter where the run stands.
 func (m *mirror) sayRun() {
-	file := m.files.Find(notebookPath(m.title))
-	m.put(format.File{Path: file.Path, Data: withRun(file.Data, m.entry(), m.State.Updated)})
+	file := m.files.File(notebookPath(m.title))
+	m.files.Put(file.Path, withRun(file.Data, m.entry(), m.State.Updated))
 }
 
 // sayLoop brings the state of the loop up to date.
 func (m *mirror) sayLoop() {
-	file := m.files.Find(loopPath(m.title))
+	file := m.files.File(loopPath(m.title))
 	if file == nil {
-		m.put(format.File{Path: loopPath(m.title), Data: encoded(m.loop()).Stringify("  ")})
+		m.files.Put(loopPath(m.title), encoded(m.loop()).Stringify("  "))
 		return
 	}
-	m.put(format.File{Path: file.Path, Data: withLoop(file.Data, m.loop())})
+	m.files.Put(file.Path, withLoop(file.Data, m.loop()))
 }

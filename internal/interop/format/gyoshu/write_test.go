@@ -95,7 +95,7 @@ func TestWriteARun(t *testing.T) {
 func TestWriteBesideOthers(t *testing.T) {
 	t.Parallel()
 	files := wanted(t, tides)
-	made := gyoshu.New().Write(files, tideView(t))
+	made := gyoshu.Format().Write(files, tideView(t))
 	var paths []string
 	for _, f := range made {
 		paths = append(paths, strings.TrimPrefix(f.Path, "reports/tide-levels/"))
@@ -132,15 +132,15 @@ func TestWriteLeavesBrokenFiles(t *testing.T) {
 	t.Parallel()
 	for _, broken := range []string{"{", "", `{"cells": 5}`, "[]"} {
 		files := format.Files{{Path: "notebooks/tide-levels.ipynb", Data: []byte(broken)}, {Path: "reports/tide-levels/auto/loop-state.json", Data: []byte("[")}}
-		if made := gyoshu.New().Write(files, tideView(t)); len(made) > 0 {
+		if made := gyoshu.Format().Write(files, tideView(t)); len(made) > 0 {
 			t.Errorf("%q: %s is written", broken, made[0].Path)
 		}
-		refuses := gyoshu.New().(format.Refuser).Refuses(files, tideView(t).State)
+		refuses := gyoshu.Format().Refuses(files, tideView(t).State)
 		if len(refuses) != 1 || refuses[0].Level != pawl.Bad || !strings.HasPrefix(refuses[0].Where, files[0].Path) {
 			t.Errorf("%q: %+v", broken, refuses)
 		}
 	}
-	if made := gyoshu.New().Write(nil, tideView(t)); len(gyoshu.New().(format.Refuser).Refuses(made, tideView(t).State)) > 0 {
+	if made := gyoshu.Format().Write(nil, tideView(t)); len(gyoshu.Format().Refuses(made, tideView(t).State)) > 0 {
 		t.Error("it refuses what it wrote itself")
 	}
 }
@@ -173,7 +173,7 @@ func TestFrontMatterIsEdited(t *testing.T) {
 		run := strings.NewReplacer("RUN", tideRun)
 		old, want := run.Replace(c.old), run.Replace(c.want)
 		files := format.Files{{Path: "notebooks/tide-levels.ipynb", Data: notebook(old)}}
-		made := format.Files(gyoshu.New().Write(files, view))
+		made := format.Files(gyoshu.Format().Write(files, view))
 		var got struct{ Cells []struct{ Source any } }
 		if err := json.Unmarshal(made.Find("notebooks/tide-levels.ipynb").Data, &got); err != nil {
 			t.Fatal(err)
@@ -203,7 +203,7 @@ func TestStageNames(t *testing.T) {
 		s.start(step.ID, 1)
 		s.done(step.ID, 1, nil)
 	}
-	s.files = formattest.With(nil, gyoshu.New().Write(nil, s.view(format.Exported)))
+	s.files = formattest.With(nil, gyoshu.Format().Write(nil, s.view(format.Exported)))
 	seen := map[string]bool{}
 	for _, r := range gyoshu.Records(s.files, "", "") {
 		if !r.Loads() || seen[r.Manifest.Stage] {
@@ -224,7 +224,7 @@ func TestTitles(t *testing.T) {
 	} {
 		s := newTeller(t)
 		s.State.Name = name
-		made := gyoshu.New().Write(nil, s.view(format.Began))
+		made := gyoshu.Format().Write(nil, s.view(format.Began))
 		if got := strings.TrimSuffix(strings.TrimPrefix(made[0].Path, "notebooks/"), ".ipynb"); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
@@ -255,13 +255,13 @@ func FuzzWrite(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, i int, data []byte) {
 		odd := changedAt(files, i, data)
-		made := gyoshu.New().Write(odd, view)
+		made := gyoshu.Format().Write(odd, view)
 		for _, file := range made {
 			if gyoshu.CheckPath(file.Path) != "" || strings.HasSuffix(file.Path, "checkpoint.json") && odd.Find(file.Path) != nil {
 				t.Errorf("it writes %q", file.Path)
 			}
 		}
-		if again := gyoshu.New().Write(formattest.With(odd, made), view); len(again) > 0 {
+		if again := gyoshu.Format().Write(formattest.With(odd, made), view); len(again) > 0 {
 			t.Errorf("written again, %s differs\n%s", again[0].Path, again[0].Data)
 		}
 	})
@@ -316,7 +316,7 @@ func TestOwnCheckpointsAreLocal(t *testing.T) {
 	s.start("clean-2", 1)
 	s.done("clean-2", 1, nil)
 	s.write(format.RunEnded)
-	own := format.World{Now: noon.Add(24 * time.Hour), Run: func(id string) (*pawl.State, *pawl.Plan) {
+	own := format.Env{Now: noon.Add(24 * time.Hour), Run: func(id string) (*pawl.State, *pawl.Plan) {
 		if id != tideRun {
 			return nil, nil
 		}
@@ -324,12 +324,12 @@ func TestOwnCheckpointsAreLocal(t *testing.T) {
 	}}
 	const imported = "; Checkpoint is imported - verify source before resuming"
 	for name, c := range map[string]struct {
-		world  format.World
+		world  format.Env
 		change func(m *gyoshu.Manifest)
 		want   string
 	}{
 		"its own":                   {own, nil, ""},
-		"no journal":                {format.World{Now: own.Now}, nil, imported},
+		"no journal":                {format.Env{Now: own.Now}, nil, imported},
 		"unchanged":                 {own, func(m *gyoshu.Manifest) {}, ""},
 		"at another time":           {own, func(m *gyoshu.Manifest) { m.Created = "2026-03-02T20:00:00.000Z" }, imported},
 		"which says it is imported": {own, func(m *gyoshu.Manifest) { m.Trust = gyoshu.Imported }, imported},
@@ -345,7 +345,7 @@ func TestOwnCheckpointsAreLocal(t *testing.T) {
 			c.change(newest.Manifest)
 			files.Find(newest.Path).Data = newest.Manifest.Encode()
 		}
-		r, _ := gyoshu.New().(format.Witness).ReadIn(files, c.world)
+		r, _ := gyoshu.Format().Read(files, c.world)
 		if _, got, _ := strings.Cut(r.Resume, ")"); got != c.want {
 			t.Errorf("%s: %q", name, r.Resume)
 		}
@@ -393,7 +393,7 @@ func TestTrustIsNotLaundered(t *testing.T) {
 		if code := strings.Join(newest.Rehydration.Source, "\n"); newest.Trust != c.want || c.want == gyoshu.Untrusted && strings.Contains(code, "pickle.load") {
 			t.Errorf("%s, %s: %s\n%s", c.path, c.says, newest.Trust, code)
 		}
-		w := format.World{Now: noon.Add(24 * time.Hour), Run: func(string) (*pawl.State, *pawl.Plan) { return s.State, s.Plan }}
+		w := format.Env{Now: noon.Add(24 * time.Hour), Run: func(string) (*pawl.State, *pawl.Plan) { return s.State, s.Plan }}
 		r, _ := gyoshu.ReadRun(s.files, "tide-levels", tideRun, w)
 		if want := "Checkpoint is " + string(c.want) + " - verify source before resuming"; !strings.HasSuffix(r.Resume, want) {
 			t.Errorf("%s, %s: %s", c.path, c.says, r.Resume)

@@ -45,8 +45,8 @@ func changed(t testing.TB, text string, changes ...string) string {
 }
 
 // world knows of the files that are there.
-func world(there ...string) format.World {
-	return format.World{
+func world(there ...string) format.Env {
+	return format.Env{
 		Now: noon,
 		Exists: func(path string) bool {
 			return strings.Contains(" "+strings.Join(there, " ")+" ", " "+path+" ")
@@ -62,9 +62,9 @@ func world(there ...string) format.World {
 }
 
 // read reads as the engine does.
-func read(t testing.TB, files format.Files, w format.World) (format.Reading, []pawl.Finding) {
+func read(t testing.TB, files format.Files, w format.Env) (format.Project, []pawl.Finding) {
 	t.Helper()
-	return projectstate.Codec.(format.Witness).ReadIn(files, w)
+	return projectstate.Format().Read(files, w)
 }
 
 // finds fails unless a finding has this level and says this.

@@ -10,7 +10,7 @@ import (
 
 // gates takes in what people are asked, and what they said. A task that has no agent, and is not finished by any word, is
 // asked for: who hands it out again may have it done twice, or by nobody.
-func (r *reader) gates(out *format.Reading, e *entry) {
+func (r *reader) gates(out *format.Project, e *entry) {
 	step := out.Position.StepID
 	if e.task != "" && !e.finished() {
 		step = pawl.StepIDOf(e.task)
@@ -38,7 +38,7 @@ func (r *reader) gates(out *format.Reading, e *entry) {
 			case "approved":
 				g.Step, g.Purpose, g.Answer = "", "", cmp.Or(text(row, "feedback"), "approved")
 			case "denied", "rejected":
-				out.Made = append(out.Made, pawl.Decision{
+				out.Decisions = append(out.Decisions, pawl.Decision{
 					Question: g.Ask, Choice: said, Why: clip(text(row, "feedback"), 500), By: text(row, "resolved_by"), Time: r.time(e, row, "resolved_at"),
 				})
 				continue
@@ -50,7 +50,7 @@ func (r *reader) gates(out *format.Reading, e *entry) {
 
 // first puts before a person whether the project may be gone on with at all: where it failed, where nobody knows what its status
 // means, and where the text does not say for certain what is there once it is loaded, or leaves it to a database to work out.
-func (r *reader) first(out *format.Reading, e *entry) {
+func (r *reader) first(out *format.Project, e *entry) {
 	said := fmt.Sprintf("project_state says that project %s is %q", e.project, clip(e.native, 40))
 	if _, known := statusOf(e.native); !known {
 		r.ask(out, e, said+", which is none of active, paused, completed, failed.")
@@ -69,7 +69,7 @@ func (r *reader) first(out *format.Reading, e *entry) {
 }
 
 // ask has a person asked before anything begins.
-func (r *reader) ask(out *format.Reading, e *entry, what string) {
+func (r *reader) ask(out *format.Project, e *entry, what string) {
 	out.Gates = append(out.Gates, format.Gate{Gate: pawl.Gate{
 		Type: pawl.HumanVerify, Purpose: pawl.ForRebuilt, Opened: e.updated, Ask: what + " May it be gone on with?",
 		Expect: "Approved, the run goes on from there; rejected, it stops.",

@@ -74,7 +74,7 @@ func (h history) stateAt(at time.Time) *jsonedit.Value {
 }
 
 // saved lists the snapshots of the row.
-func (r *reader) saved(out *format.Reading, e *entry) {
+func (r *reader) saved(out *format.Project, e *entry) {
 	for _, s := range r.sources {
 		for _, row := range sameProject(s, snapshotsTable, e.project) {
 			state := object(text(row, "state"))
@@ -85,10 +85,10 @@ func (r *reader) saved(out *format.Reading, e *entry) {
 			if task := nameIn(state, "active_task_id", "current_task_id"); task != "" {
 				c.Step = pawl.StepIDOf(task)
 			}
-			out.Saved = append(out.Saved, c)
+			out.Checkpoints = append(out.Checkpoints, c)
 		}
 	}
-	slices.SortStableFunc(out.Saved, func(a, b format.Checkpoint) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID)) })
+	slices.SortStableFunc(out.Checkpoints, func(a, b format.Checkpoint) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID)) })
 }
 
 func nameIn(state *jsonedit.Value, keys ...string) string {

@@ -9,7 +9,6 @@ package projectstate
 
 import (
 	"slices"
-	"time"
 
 	"pawl"
 	"pawl/internal/interop/format"
@@ -19,27 +18,24 @@ import (
 // System is the name of the system.
 const System = "projectstate"
 
-// Codec reads and writes the project that the folder is most likely about: the only one, or the one at work last.
-var Codec format.Codec = codec{}
+// Format reads and writes the only project in the tables or, if there are several, the one with the newest activity.
+func Format() format.Format { return scope{}.format() }
 
-type codec struct {
-	project string // its id or name, or how its id begins; "" for any
+// scope is the project that is read and written.
+type scope struct {
+	project string // its id, its name or a prefix of its id; "" for any
 }
 
-var (
-	_ format.Witness = codec{}
-	_ format.Tabular = codec{}
-	_ format.Chooser = codec{}
-	_ format.Refuser = codec{}
+func (s scope) format() format.Format {
+	return format.Format{
+		Name: System, Patterns: patterns(), Read: s.read, Write: s.write, Verify: s.verify,
+		Projects: projects, Select: func(project string) format.Format { return scope{project: project}.format() },
+		Tables: s.tables, Refuses: s.refuses, UnknownTasks: s.unknownTasks,
+	}
+}
 
-	_ format.Surveyor = codec{}
-)
-
-// System returns its name.
-func (codec) System() string { return System }
-
-// Wants returns the patterns of the dumps and databases that may hold the table.
-func (codec) Wants() []string {
+// patterns returns those of the dumps and databases that may hold the table.
+func patterns() []string {
 	return []string{
 		"*.sql", "*.dump", "*.sqlite", "*.sqlite3", "*.db", "**/*project_state*.sql", "**/*project_state*.dump",
 		"**/*project_state*.sqlite", "**/*project_state*.sqlite3", "**/*project_state*.db",
@@ -61,13 +57,13 @@ var tables = []string{statesTable, snapshotsTable, historyTable, gatesTable, pro
 // lately is how much of the history is looked at to write it on.
 const lately = 50
 
-// Tables returns what is read of a database. To write a run's row that is where projects stand, what is beside it of this
-// project, and of the history the newest.
-func (c codec) Tables(run *pawl.State) []dump.Part {
+// tables returns what is read from a database. To write a run's row that is the state of all projects, the other rows of this
+// project, and the newest of its history.
+func (s scope) tables(run *pawl.State) []dump.Part {
 	if run == nil {
 		return []dump.Part{{Table: projectsTable}, {Table: statesTable}, {Table: snapshotsTable}, {Table: historyTable}, {Table: gatesTable}}
 	}
-	id := c.projectOf(run)
+	id := s.projectOf(run)
 	return []dump.Part{
 		{Table: projectsTable, Column: "id", Is: id}, {Table: statesTable},
 		{Table: snapshotsTable, Column: "project_id", Is: id, Newest: lately},
@@ -77,23 +73,20 @@ func (c codec) Tables(run *pawl.State) []dump.Part {
 }
 
 // projectOf returns the id that a run's project has in the table.
-func (c codec) projectOf(run *pawl.State) string {
+func (s scope) projectOf(run *pawl.State) string {
 	switch {
-	case c.project != "":
-		return c.project
+	case s.project != "":
+		return s.project
 	case run.Import.System == System && run.Import.ID != "":
 		return run.Import.ID
 	}
 	return run.Project
 }
 
-// Choose returns the codec of one project.
-func (codec) Choose(project string) format.Codec { return codec{project: project} }
-
-// Projects returns the ids of the projects, in the order of the files.
-func (codec) Projects(files format.Files) []string {
+// projects returns the ids of the projects, in the order of the files.
+func projects(files format.Files) []string {
 	var ids []string
-	for _, e := range newReader(files, format.World{}).entries {
+	for _, e := range newReader(files, format.Env{}).entries {
 		if !slices.Contains(ids, e.project) {
 			ids = append(ids, e.project)
 		}
@@ -101,17 +94,12 @@ func (codec) Projects(files format.Files) []string {
 	return ids
 }
 
-// Read reads without looking at the project's own files.
-func (c codec) Read(files format.Files, now time.Time) (format.Reading, []pawl.Finding) {
-	return c.ReadIn(files, format.World{Now: now})
-}
-
-// ReadIn reads one project; the others are findings.
-func (c codec) ReadIn(files format.Files, w format.World) (format.Reading, []pawl.Finding) {
+// read reads one project; the others are findings.
+func (s scope) read(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
 	r := newReader(files, w)
-	e := r.pick(c.project)
+	e := r.pick(s.project)
 	if e == nil {
-		return format.Reading{System: System}, r.Found()
+		return format.Project{System: System}, r.Found()
 	}
 	return r.reading(e), r.Found()
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // line says of a step what it is, where it stands and whose it is.
-func lines(r format.Reading) []string {
+func lines(r format.Project) []string {
 	var all []string
 	for _, p := range r.Phases {
 		for _, s := range p.Steps {
@@ -50,8 +50,8 @@ func TestReadProgram(t *testing.T) {
 	if r.Facts["metadata note"] != "it's late" || r.Facts["metadata tests_passing"] != "true" || r.Facts["phase"] != "implementation" {
 		t.Errorf("%v", r.Facts)
 	}
-	if len(r.Saved) != 1 || r.Saved[0].Step != "read_tides" || !r.Saved[0].Valid || r.Saved[0].Reason != "hourly" {
-		t.Errorf("%+v", r.Saved)
+	if len(r.Checkpoints) != 1 || r.Checkpoints[0].Step != "read_tides" || !r.Checkpoints[0].Valid || r.Checkpoints[0].Reason != "hourly" {
+		t.Errorf("%+v", r.Checkpoints)
 	}
 	if !r.Updated.Equal(time.Date(2026, 2, 28, 10, 30, 0, 250_000_000, time.UTC)) {
 		t.Error(r.Updated)
@@ -91,7 +91,7 @@ func TestTheDecisionsOwnText(t *testing.T) {
 	if r.Facts["last action"] != "Created file auth.py" || r.Facts["metadata files_modified"] != "3" || r.Facts["metadata tests_passing"] != "true" {
 		t.Error(r.Facts)
 	}
-	finds(t, projectstate.Codec.Verify(files, world("auth.py")), pawl.Bad, "project_id is not unique")
+	finds(t, projectstate.Format().Verify(files, world("auth.py")), pawl.Bad, "project_id is not unique")
 	s := newTeller(t, files, first)
 	s.Plan.Phases[0].Steps[0].ID = "implement_auth"
 	before := string(files[0].Data)
@@ -119,14 +119,14 @@ func TestDuplicatesTheNewestCounts(t *testing.T) {
 	if r.Position.StepID != "read_tides" {
 		t.Error("the newer time counts", r.Position)
 	}
-	finds(t, projectstate.Codec.Verify(fixture(t, "document.sql"), world()), pawl.Bad, "project_id is not unique: every update by ON CONFLICT (project_id) fails")
+	finds(t, projectstate.Format().Verify(fixture(t, "document.sql"), world()), pawl.Bad, "project_id is not unique: every update by ON CONFLICT (project_id) fails")
 }
 
 // A task that has no agent is put before a person: the program would hand it out again, to nobody.
 func TestATaskWithoutAgentIsAsked(t *testing.T) {
 	t.Parallel()
-	codec := projectstate.Codec.(format.Chooser).Choose(second)
-	r, findings := codec.Read(fixture(t, "document.sql"), noon)
+	codec := projectstate.Format().Select(second)
+	r, findings := codec.Read(fixture(t, "document.sql"), format.Env{Now: noon})
 	if len(r.Gates) != 1 || r.Gates[0].Step != "implement_auth" || !strings.Contains(r.Gates[0].Ask, `its last action is "Completed implement_auth"`) || r.Gates[0].Answer != "" {
 		t.Errorf("%+v", r.Gates)
 	}
@@ -145,7 +145,7 @@ func TestACompletedTaskIsNotCurrent(t *testing.T) {
 	if diff := cmp.Diff([]string{"08 done data_dev", "write_tables done", "deploy pending"}, lines(r)); diff != "" || r.Next != "task deploy" {
 		t.Error(diff, r.Next)
 	}
-	findings := projectstate.Codec.Verify(files, world("src/tables.py"))
+	findings := projectstate.Format().Verify(files, world("src/tables.py"))
 	finds(t, findings, pawl.Bad, "task write_tables is the current one and completed")
 	finds(t, findings, pawl.Bad, "task write_tables is completed and pending")
 }
@@ -166,8 +166,8 @@ func TestGates(t *testing.T) {
 		r.Gates[1].Answer != "approved" || r.Gates[1].Step != "" {
 		t.Errorf("%+v", r.Gates)
 	}
-	if len(r.Made) != 1 || r.Made[0].Choice != "denied" || r.Made[0].Why != "not now" || r.Made[0].By != "ann" {
-		t.Errorf("%+v", r.Made)
+	if len(r.Decisions) != 1 || r.Decisions[0].Choice != "denied" || r.Decisions[0].Why != "not now" || r.Decisions[0].By != "ann" {
+		t.Errorf("%+v", r.Decisions)
 	}
 	if len(findings) > 0 {
 		t.Error(findings)
@@ -182,28 +182,28 @@ func TestProjectsAreReadAlone(t *testing.T) {
 	if r.ID != first || len(lines(r)) != 4 {
 		t.Errorf("%+v", r)
 	}
-	r, findings := projectstate.Codec.(format.Chooser).Choose(second).Read(files, noon)
+	r, findings := projectstate.Format().Select(second).Read(files, format.Env{Now: noon})
 	if r.ID != second || r.Status != pawl.StatusPaused || len(lines(r)) != 1 {
 		t.Errorf("%+v", r)
 	}
 	finds(t, findings, pawl.Bad, "pending_tasks is no JSON")
 	finds(t, findings, pawl.Bad, "metadata is no JSON")
-	if r, _ = projectstate.Codec.(format.Chooser).Choose(third).Read(files, noon); r.Status != pawl.StatusCompleted || r.Percent != 100 {
+	if r, _ = projectstate.Format().Select(third).Read(files, format.Env{Now: noon}); r.Status != pawl.StatusCompleted || r.Percent != 100 {
 		t.Errorf("%+v", r)
 	}
-	if r, _ = projectstate.Codec.(format.Chooser).Choose("ferry").Read(files, noon); r.ID != first {
+	if r, _ = projectstate.Format().Select("ferry").Read(files, format.Env{Now: noon}); r.ID != first {
 		t.Error("it is not found by its name")
 	}
 	for begin, want := range map[string]string{first: first, first[:len(first)-1]: "", "7b1d": "", "": first} {
-		if r, _ = projectstate.Codec.(format.Chooser).Choose(begin).Read(files, noon); r.ID != want {
+		if r, _ = projectstate.Format().Select(begin).Read(files, format.Env{Now: noon}); r.ID != want {
 			t.Errorf("%q: %s", begin, r.ID)
 		}
 	}
 	one := fixture(t, "document.sql", second, "another")
-	if r, _ = projectstate.Codec.(format.Chooser).Choose("ano").Read(one, noon); r.ID != "another" {
+	if r, _ = projectstate.Format().Select("ano").Read(one, format.Env{Now: noon}); r.ID != "another" {
 		t.Error(r.ID)
 	}
-	if r, findings = projectstate.Codec.(format.Chooser).Choose("x").Read(files, noon); r.Name != "" || len(worst(findings)) < 3 {
+	if r, findings = projectstate.Format().Select("x").Read(files, format.Env{Now: noon}); r.Name != "" || len(worst(findings)) < 3 {
 		t.Error("another one was read", findings)
 	}
 }
@@ -260,7 +260,7 @@ func TestTheLastActionIsChecked(t *testing.T) {
 	t.Parallel()
 	_, findings := read(t, fixture(t, "program.sql"), world())
 	finds(t, findings, pawl.Warn, "the last action names src/tables.py, which is not there")
-	finds(t, projectstate.Codec.Verify(fixture(t, "program.sql"), world()), pawl.Bad, "the last action created src/tables.py, which is not there")
+	finds(t, projectstate.Format().Verify(fixture(t, "program.sql"), world()), pawl.Bad, "the last action created src/tables.py, which is not there")
 	for _, name := range []string{"/etc/passwd", "../x.py", `..\x.py`, "nul.py", "~/x.py", "https://example.org/x.py/../../../x"} {
 		w := world()
 		w.Exists = func(path string) bool {
@@ -359,8 +359,8 @@ INSERT INTO project_state_transactions VALUES('00000000000000000000000000000004'
 			`','2026-02-28 10:25:00.000000','update_state','{}','tester','`+state+"');\nCOMMIT;")
 	}
 	wrong := "the roll-back 00000000000000000000000000000003 brought back another state than there was at 2026-02-28T10:00:00+00:00"
-	finds(t, projectstate.Codec.Verify(rolled(`{"completed_tasks": []}`), world()), pawl.Bad, wrong)
-	for _, f := range projectstate.Codec.Verify(rolled(`{"completed_tasks": ["08"]}`), world()) {
+	finds(t, projectstate.Format().Verify(rolled(`{"completed_tasks": []}`), world()), pawl.Bad, wrong)
+	for _, f := range projectstate.Format().Verify(rolled(`{"completed_tasks": ["08"]}`), world()) {
 		if strings.Contains(f.What, "roll-back") {
 			t.Error(f)
 		}
@@ -369,7 +369,7 @@ INSERT INTO project_state_transactions VALUES('00000000000000000000000000000004'
 
 func TestVerify(t *testing.T) {
 	t.Parallel()
-	findings := projectstate.Codec.Verify(fixture(t, "program.sql"), world("src/tables.py"))
+	findings := projectstate.Format().Verify(fixture(t, "program.sql"), world("src/tables.py"))
 	if len(worst(findings)) > 0 {
 		t.Error(findings)
 	}
@@ -381,12 +381,12 @@ func TestVerify(t *testing.T) {
 		"is completed, and has work that is not": {"'paused'", "'completed'"},
 		"a row without project_id":               {"VALUES('" + third, "VALUES('"},
 	} {
-		finds(t, projectstate.Codec.Verify(fixture(t, "program.sql", change...), world("src/tables.py")), pawl.Bad, what)
+		finds(t, projectstate.Format().Verify(fixture(t, "program.sql", change...), world("src/tables.py")), pawl.Bad, what)
 	}
 	late := world()
 	late.Now = noon.AddDate(0, 1, 0)
-	finds(t, projectstate.Codec.Verify(fixture(t, "program.sql"), late), pawl.Warn, "nothing happened for 28 days")
-	finds(t, projectstate.Codec.Verify(nil, world()), pawl.Bad, "there is no table")
+	finds(t, projectstate.Format().Verify(fixture(t, "program.sql"), late), pawl.Warn, "nothing happened for 28 days")
+	finds(t, projectstate.Format().Verify(nil, world()), pawl.Bad, "there is no table")
 }
 
 // However the file was written, the same is read.
@@ -447,7 +447,7 @@ func FuzzRead(f *testing.F) {
 		}
 		files := format.Files{{Path: "x.sql", Data: data}}
 		r, findings := read(t, files, w)
-		if _, err := json.Marshal([]any{r, findings, projectstate.Codec.Verify(files, w)}); err != nil {
+		if _, err := json.Marshal([]any{r, findings, projectstate.Format().Verify(files, w)}); err != nil {
 			t.Fatal(err)
 		}
 		seen := map[string]bool{}
@@ -471,7 +471,7 @@ func TestFindingsTakeNoTime(t *testing.T) {
 		data = fmt.Appendf(data, "INSERT INTO project_state_snapshots (id, project_id) VALUES ('%d', 'p%d');\n", i, i)
 	}
 	files[0].Data = data
-	if n := len(projectstate.Codec.Verify(files, world())); n < 100_000 {
+	if n := len(projectstate.Format().Verify(files, world())); n < 100_000 {
 		t.Errorf("%d findings", n)
 	}
 }

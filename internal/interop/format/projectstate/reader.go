@@ -92,13 +92,13 @@ func (s *source) doubtful() []pawl.Finding {
 // reader reads files, and notes what is odd about them.
 type reader struct {
 	format.Findings
-	world   format.World
+	world   format.Env
 	sources []*source
 	entries []*entry        // the one that counts of each project
 	naive   map[string]bool // files whose times have no zone
 }
 
-func newReader(files format.Files, w format.World) *reader {
+func newReader(files format.Files, w format.Env) *reader {
 	r := &reader{world: w, naive: map[string]bool{}}
 	for _, f := range files {
 		if s := (&source{File: f, Dump: dump.Read(f.Data, tables...)}); s.ours() {

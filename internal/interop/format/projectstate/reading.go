@@ -22,8 +22,8 @@ const stillAtIt = 10 * time.Minute
 const recent = time.Hour
 
 // reading says in pawl's words where a project stands.
-func (r *reader) reading(e *entry) format.Reading {
-	out := format.Reading{
+func (r *reader) reading(e *entry) format.Project {
+	out := format.Project{
 		System: System, Name: cmp.Or(r.nameOf(e), "project-"+e.project[:min(len(e.project), 8)]), ID: e.project, Goal: r.ofProject(e, "goal", "description"),
 		Native: e.native, Mode: pawl.Guided, Created: e.created, Updated: e.updated, Facts: map[string]string{},
 	}
@@ -215,7 +215,7 @@ func statusOf(native string) (pawl.RunStatus, bool) {
 	return "", false
 }
 
-func (r *reader) position(out *format.Reading, steps []format.Step, current int) {
+func (r *reader) position(out *format.Project, steps []format.Step, current int) {
 	p := pawl.Position{Phase: 1, PhaseTotal: 1, PhaseName: out.Phases[0].Name, StepTotal: len(steps)}
 	done := 0
 	for i, s := range steps {
@@ -237,7 +237,7 @@ func (r *reader) position(out *format.Reading, steps []format.Step, current int)
 }
 
 // facts keeps what else the row says.
-func (r *reader) facts(out *format.Reading, e *entry) {
+func (r *reader) facts(out *format.Project, e *entry) {
 	for name, said := range map[string]string{
 		"project": e.project, "last action": clip(e.action, 500), "agent": e.agent, "phase": e.phase, "task": e.task,
 		"tasks completed": fmt.Sprint(len(e.completed)),
@@ -261,7 +261,7 @@ func (r *reader) facts(out *format.Reading, e *entry) {
 }
 
 // resume says whether the project may go on by the decision's own rule, and where.
-func (r *reader) resume(out *format.Reading, e *entry, begun bool) {
+func (r *reader) resume(out *format.Project, e *entry, begun bool) {
 	_, known := statusOf(e.native)
 	switch out.Status {
 	case pawl.StatusCompleted:

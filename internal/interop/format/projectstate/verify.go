@@ -13,10 +13,10 @@ import (
 // ancient is how long after its last sign of life a project at work is asked about.
 const ancient = 7 * 24 * time.Hour
 
-// Verify finds every fault of the tables, of all projects: keys that are missing, rows that contradict themselves or each
+// verify finds every fault of the tables, of all projects: keys that are missing, rows that contradict themselves or each
 // other, times, JSON, roll-backs to a wrong state.
 // What was found to be good is among them.
-func (c codec) Verify(files format.Files, w format.World) []pawl.Finding {
+func (sc scope) verify(files format.Files, w format.Env) []pawl.Finding {
 	r := newReader(files, w)
 	if len(r.sources) == 0 {
 		return []pawl.Finding{{Level: pawl.Bad, What: "there is no table project_state here"}}
@@ -27,7 +27,7 @@ func (c codec) Verify(files format.Files, w format.World) []pawl.Finding {
 		}
 	}
 	for _, e := range r.entries {
-		if c.project == "" || e.project == c.project {
+		if sc.project == "" || e.project == sc.project {
 			r.verifyEntry(e)
 		}
 	}

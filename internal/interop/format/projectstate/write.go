@@ -11,14 +11,14 @@ import (
 	"pawl/internal/interop/tables/dump"
 )
 
-// Write brings the run's row up to date: who works at which task, what happened last, what is done and what is left; and
+// write brings the run's row up to date: who works at which task, what happened last, what is done and what is left; and
 // where there are tables for it, adds what changed to the history, the row itself to the snapshots, and what a person is asked
 // to the gates. All of it is in one file, so it changes at once. Where there is no table, it makes a dump with one.
-func (c codec) Write(files format.Files, v format.View) []format.File {
+func (s scope) write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
 	}
-	w := newWriter(files, v, c.projectOf(v.State))
+	w := newWriter(files, v, s.projectOf(v.State))
 	if len(w.refuses()) > 0 {
 		return nil
 	}
@@ -39,7 +39,7 @@ const newDump = "project_state.sql"
 
 // writer writes a run's row.
 type writer struct {
-	format.View
+	format.Export
 	source  *source
 	entry   *entry    // the row as it is, nil where there is none
 	others  []*source // all that there are
@@ -47,12 +47,12 @@ type writer struct {
 	taken   string // where source is nil: the file that would be made, and is something else
 }
 
-func newWriter(files format.Files, v format.View, project string) *writer {
+func newWriter(files format.Files, v format.Export, project string) *writer {
 	if v.Plan == nil {
 		v.Plan = &pawl.Plan{}
 	}
-	w := &writer{View: v, project: project}
-	r := newReader(files, format.World{Now: v.Now})
+	w := &writer{Export: v, project: project}
+	r := newReader(files, format.Env{Now: v.Now})
 	w.others = r.sources
 	for _, e := range r.entries {
 		if e.project == w.project {
@@ -93,10 +93,10 @@ func (w *writer) choose(r *reader, files format.Files) {
 	w.source = &source{File: made, Dump: dump.Read([]byte(schemaOf(made)))}
 }
 
-// Refuses says what breaks off, changes its rows later on, or has no room for the run's row: what is not known as it will be
+// refuses says what breaks off, changes its rows later on, or has no room for the run's row: what is not known as it will be
 // loaded is not written into, nor is a new row made beside it, for the old one may be in what is missing.
-func (c codec) Refuses(files format.Files, run *pawl.State) []pawl.Finding {
-	return newWriter(files, format.View{State: run, Now: run.Updated}, c.projectOf(run)).refuses()
+func (s scope) refuses(files format.Files, run *pawl.State) []pawl.Finding {
+	return newWriter(files, format.Export{State: run, Now: run.Updated}, s.projectOf(run)).refuses()
 }
 
 func (w *writer) refuses() []pawl.Finding {
@@ -165,9 +165,9 @@ func (w *writer) status() string {
 	return "active"
 }
 
-// Beyond returns the pending tasks of the project that the run does not know.
-func (c codec) Beyond(files format.Files, v format.View) ([]string, string) {
-	w := newWriter(files, v, c.projectOf(v.State))
+// unknownTasks returns the pending tasks of the project that the run does not know.
+func (s scope) unknownTasks(files format.Files, v format.Export) ([]string, string) {
+	w := newWriter(files, v, s.projectOf(v.State))
 	if w.source == nil {
 		return nil, ""
 	}
@@ -216,7 +216,7 @@ func (w *writer) state() (kept bool) {
 	}
 	changed := w.change(w.entry.Row, values)
 	w.stamp()
-	progress := w.Why == format.Beat && slices.Equal(changed, []string{"last_action"})
+	progress := w.Trigger == format.Beat && slices.Equal(changed, []string{"last_action"})
 	if len(changed) > 0 && !progress {
 		w.remember(before, changed)
 	}

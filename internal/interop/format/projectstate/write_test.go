@@ -58,14 +58,14 @@ func (s *teller) done(steps ...pawl.StepID) {
 	}
 }
 
-func (s *teller) view(engine bool) format.View {
-	return format.View{Now: s.State.Updated, State: s.State, Plan: s.Plan, Status: s.State.StatusNow(engine), Why: format.Exported}
+func (s *teller) view(engine bool) format.Export {
+	return format.Export{Now: s.State.Updated, State: s.State, Plan: s.Plan, Status: s.State.StatusNow(engine), Trigger: format.Exported}
 }
 
 // write writes what differs, and returns the row.
 func (s *teller) write() *dump.Row {
 	s.T.Helper()
-	written := projectstate.Codec.Write(s.files, s.view(true))
+	written := projectstate.Format().Write(s.files, s.view(true))
 	for _, f := range written {
 		if old := s.files.Find(f.Path); old != nil {
 			old.Data = f.Data
@@ -73,7 +73,7 @@ func (s *teller) write() *dump.Row {
 			s.files = append(s.files, f)
 		}
 	}
-	if again := projectstate.Codec.Write(s.files, s.view(true)); len(again) > 0 {
+	if again := projectstate.Format().Write(s.files, s.view(true)); len(again) > 0 {
 		s.T.Fatalf("it is written twice: %s", cmp.Diff(string(s.files[0].Data), string(again[0].Data)))
 	}
 	return s.row()
@@ -147,7 +147,7 @@ func TestWriteARun(t *testing.T) {
 	}
 	w := world()
 	w.Now = s.State.Updated
-	if found := worst(append(findings, projectstate.Codec.Verify(s.files, w)...)); len(found) > 5 {
+	if found := worst(append(findings, projectstate.Format().Verify(s.files, w)...)); len(found) > 5 {
 		t.Error(found)
 	}
 }
@@ -168,11 +168,11 @@ func TestNoTaskIsLeftToNobody(t *testing.T) {
 	} {
 		tell()
 		s.write()
-		r, _ := read(t, s.files, format.World{Now: s.State.Updated})
+		r, _ := read(t, s.files, format.Env{Now: s.State.Updated})
 		if asks := len(r.Gates) > 0; asks != s.State.Ended() {
 			t.Errorf("after %d: %+v", s.State.Seq, r.Gates)
 		}
-		for _, f := range projectstate.Codec.Verify(s.files, format.World{Now: s.State.Updated}) {
+		for _, f := range projectstate.Format().Verify(s.files, format.Env{Now: s.State.Updated}) {
 			if f.Level == pawl.Bad {
 				t.Errorf("after %d: %v", s.State.Seq, f)
 			}
@@ -276,8 +276,8 @@ func TestWhoDoesItIsSaid(t *testing.T) {
 	}
 	s.Tell(pawl.Progressed{AttemptRef: ref("write_tables"), Text: "half"})
 	v := s.view(true)
-	v.Why = format.Beat
-	s.files[0].Data = projectstate.Codec.Write(s.files, v)[0].Data
+	v.Trigger = format.Beat
+	s.files[0].Data = projectstate.Format().Write(s.files, v)[0].Data
 	says(t, s.row(), "last_action", "half")
 	if got := count(); got != before+2 {
 		t.Errorf("%d transactions with a sign of life, before %d", got, before)
@@ -385,7 +385,7 @@ func TestNothingHappenedYet(t *testing.T) {
 	s := newTeller(t, fixture(t, "program.sql", `'["write_tables", "deploy"]'`, `'["deploy"]'`), first)
 	s.Plan.Phases[0].Steps = s.Plan.Phases[0].Steps[2:]
 	s.Plan.Phases[1].Steps = s.Plan.Phases[1].Steps[1:]
-	for _, f := range projectstate.Codec.Write(s.files, s.view(true)) {
+	for _, f := range projectstate.Format().Write(s.files, s.view(true)) {
 		t.Errorf("%s was written:\n%s", f.Path, cmp.Diff(string(s.files[0].Data), string(f.Data)))
 	}
 	s.done("write_tables")
@@ -403,7 +403,7 @@ func TestALaterTimeStays(t *testing.T) {
 		s.done("08")
 		v := s.view(true)
 		v.Now = noon.Add(time.Hour)
-		s.files = projectstate.Codec.Write(s.files, v)
+		s.files = projectstate.Format().Write(s.files, v)
 		says(t, s.row(), "updated_at", want, "last_action", "Completed 08")
 	}
 }
@@ -464,10 +464,10 @@ func TestWhatIsNotWrittenInto(t *testing.T) {
 		"something else behind": made + "INSERT INTO other VALUES (1",
 	} {
 		s = newTeller(t, format.Files{{Path: "project_state.sql", Data: []byte(text)}}, first)
-		if out := projectstate.Codec.Write(s.files, s.view(true)); len(out) > 0 {
+		if out := projectstate.Format().Write(s.files, s.view(true)); len(out) > 0 {
 			t.Errorf("%s: %s was written", name, out[0].Path)
 		}
-		if refuses := projectstate.Codec.(format.Refuser).Refuses(s.files, s.State); len(refuses) == 0 || refuses[0].Level != pawl.Bad || !strings.HasPrefix(refuses[0].Where, "project_state.sql") {
+		if refuses := projectstate.Format().Refuses(s.files, s.State); len(refuses) == 0 || refuses[0].Level != pawl.Bad || !strings.HasPrefix(refuses[0].Where, "project_state.sql") {
 			t.Errorf("%s: %+v", name, refuses)
 		}
 	}
@@ -486,17 +486,17 @@ func TestWhatIsChangedLaterIsNotWritten(t *testing.T) {
 		for _, of := range []string{first, ""} { // there already, and new
 			s := newTeller(t, files, of)
 			s.done("08")
-			if out := projectstate.Codec.Write(s.files, s.view(true)); len(out) > 0 {
+			if out := projectstate.Format().Write(s.files, s.view(true)); len(out) > 0 {
 				t.Errorf("%s: written:\n%s", later, cmp.Diff(whole+later+"\n", string(out[0].Data)))
 			}
-			refuses := projectstate.Codec.(format.Refuser).Refuses(s.files, s.State)
+			refuses := projectstate.Format().Refuses(s.files, s.State)
 			if len(refuses) != 1 || refuses[0].Level != pawl.Bad || refuses[0].Where != line || !strings.HasPrefix(refuses[0].Hint, "load it into a database") {
 				t.Errorf("%s: %+v", later, refuses)
 			}
 		}
 		r, findings := read(t, files, world())
 		finds(t, findings, pawl.Bad, "")
-		finds(t, projectstate.Codec.Verify(files, world()), pawl.Bad, "")
+		finds(t, projectstate.Format().Verify(files, world()), pawl.Bad, "")
 		if g := r.Gates[0]; g.Purpose != pawl.ForRebuilt || !strings.Contains(g.Ask, line) || g.Answer != "" {
 			t.Errorf("%s: nobody is asked: %+v", later, g)
 		}
@@ -517,7 +517,7 @@ func TestTheRowThatIsLoadedCounts(t *testing.T) {
 		if got := r.Native + " " + r.Facts["agent"]; got != want || len(worst(findings)) > 0 {
 			t.Errorf("%s: %s, want %s, %v", end, got, want, worst(findings))
 		}
-		for _, f := range projectstate.Codec.Verify(files, world()) {
+		for _, f := range projectstate.Format().Verify(files, world()) {
 			if f.Level == pawl.Bad && want != "completed b" {
 				t.Errorf("%s: %v", end, f)
 			}
@@ -540,8 +540,8 @@ func TestTheFileThatIsNamedIsWritten(t *testing.T) {
 		made + "INSERT INTO project_state SET status = 'active';\n":           "rows that are not given by VALUES are not taken in",
 	} {
 		s := newTeller(t, format.Files{{Path: "dump.sql", Data: []byte(data), Named: true}}, "")
-		out := projectstate.Codec.Write(s.files, s.view(true))
-		refuses := projectstate.Codec.(format.Refuser).Refuses(s.files, s.State)
+		out := projectstate.Format().Write(s.files, s.view(true))
+		refuses := projectstate.Format().Refuses(s.files, s.State)
 		if refused == "" && (len(out) != 1 || out[0].Path != "dump.sql" || len(refuses) > 0) {
 			t.Errorf("%q: %+v %+v", data, out, refuses)
 		}
@@ -567,7 +567,7 @@ func FuzzWrite(f *testing.F) {
 		s := newTeller(t, format.Files{{Path: "dump.sql", Data: data}}, first)
 		before := dump.Read(data)
 		s.done("08")
-		for _, f := range projectstate.Codec.Write(s.files, s.view(true)) {
+		for _, f := range projectstate.Format().Write(s.files, s.view(true)) {
 			if f.Path != "dump.sql" {
 				continue
 			}
@@ -578,7 +578,7 @@ func FuzzWrite(f *testing.F) {
 				}
 			}
 			s.files[0].Data = f.Data
-			if again := projectstate.Codec.Write(s.files, s.view(true)); len(again) > 0 && again[0].Path == "dump.sql" {
+			if again := projectstate.Format().Write(s.files, s.view(true)); len(again) > 0 && again[0].Path == "dump.sql" {
 				t.Fatalf("it is written twice:\n%s\n%s", f.Data, again[0].Data)
 			}
 		}

@@ -13,11 +13,9 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-var _ format.Prover = codec{}
-
-// Meets looks whether a task meets a criterion of its own. Files are looked for and counted. Of anything else there is the
+// checkCriterion looks whether a task meets a criterion of its own. Files are looked for and counted. Of anything else there is the
 // word of its agent and no other, in the task's checkpoint: that is what is said then, and not more.
-func (codec) Meets(files format.Files, w format.World, id pawl.StepID, name string) (bool, string) {
+func checkCriterion(files format.Files, w format.Env, id pawl.StepID, name string) (bool, string) {
 	r := read(files, w)
 	for _, j := range r.jobs {
 		switch {

@@ -32,18 +32,18 @@ func TestCriteria(t *testing.T) {
 		"../out.md is there": {false, "is not there"},
 		"b.md is there":      {false, "does not say so"}, // nobody asks for it
 	} {
-		if met, why := sitebuilder.Codec.(format.Prover).Meets(files, w, "T001", name); met != want.met || !strings.Contains(why, want.why) {
+		if met, why := sitebuilder.Format().CheckCriterion(files, w, "T001", name); met != want.met || !strings.Contains(why, want.why) {
 			t.Errorf("%s: %v, %s", name, met, why)
 		}
 	}
-	if met, why := sitebuilder.Codec.(format.Prover).Meets(files, w, "T001", ""); met || !strings.Contains(why, "3_files_created: of the files that are claimed 2 are there") || strings.Contains(why, "links_work") {
+	if met, why := sitebuilder.Format().CheckCriterion(files, w, "T001", ""); met || !strings.Contains(why, "3_files_created: of the files that are claimed 2 are there") || strings.Contains(why, "links_work") {
 		t.Errorf("all: %v, %s", met, why)
 	}
 	whole := one("content-T001.json", `{"status": "complete", "acceptance_criteria_met": {"links_work": true, "titles": true}}`)
-	if met, why := sitebuilder.Codec.(format.Prover).Meets(whole, w, "T001", ""); !met || strings.Count(why, "attested") != 2 {
+	if met, why := sitebuilder.Format().CheckCriterion(whole, w, "T001", ""); !met || strings.Count(why, "attested") != 2 {
 		t.Errorf("all: %v, %s", met, why)
 	}
-	r, _ := sitebuilder.Codec.(format.Witness).ReadIn(files, w)
+	r, _ := sitebuilder.Format().Read(files, w)
 	s := formattest.Step(t, r, "T001")
 	checks := s.Checks("sitebuilder", "a folder's", false)
 	if got, want := checks["links_work"], `pawl verify --as sitebuilder --step T001 --criterion='links_work' -- 'a folder'\''s'`; got != want {
@@ -76,10 +76,10 @@ func TestCriteriaOfTheRegistry(t *testing.T) {
 			t.Errorf("nobody checks %q: %v", name, s.Criteria)
 		}
 	}
-	if met, why := sitebuilder.Codec.(format.Prover).Meets(files, world(), "T001", "HTML is valid"); met || !strings.Contains(why, points+"content-T001.json") {
+	if met, why := sitebuilder.Format().CheckCriterion(files, world(), "T001", "HTML is valid"); met || !strings.Contains(why, points+"content-T001.json") {
 		t.Errorf("%v %s", met, why)
 	}
-	if _, why := sitebuilder.Codec.(format.Prover).Meets(nil, world(), "T001", "x"); why != "there is no task T001" {
+	if _, why := sitebuilder.Format().CheckCriterion(nil, world(), "T001", "x"); why != "there is no task T001" {
 		t.Errorf("%s", why)
 	}
 }

@@ -47,7 +47,7 @@ func TestTheDocumentsBlocks(t *testing.T) {
 				}
 			}
 			s := imported(t, files)
-			for _, f := range sitebuilder.Codec.Write(s.files, s.view()) {
+			for _, f := range sitebuilder.Format().Write(s.files, s.view()) {
 				t.Errorf("nothing happened, and %s is written:\n%s", f.Path, f.Data)
 			}
 			if got.Status == pawl.Done {

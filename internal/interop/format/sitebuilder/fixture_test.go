@@ -36,7 +36,7 @@ func team(t testing.TB) format.Files {
 func filesOf(archive *txtar.Archive) format.Files {
 	var files format.Files
 	for _, f := range archive.Files {
-		if format.Wanted(sitebuilder.Codec.Wants(), f.Name) {
+		if format.Wanted(sitebuilder.Format().Patterns, f.Name) {
 			files = append(files, format.File{Path: f.Name, Data: f.Data})
 		}
 	}
@@ -53,13 +53,13 @@ func one(checkpoints ...string) format.Files {
 }
 
 // world is one in which these files exist.
-func world(there ...string) format.World {
-	return format.World{Now: now, Exists: func(name string) bool { return slices.Contains(there, name) }}
+func world(there ...string) format.Env {
+	return format.Env{Now: now, Exists: func(name string) bool { return slices.Contains(there, name) }}
 }
 
-func read(t testing.TB, files format.Files) (format.Reading, []pawl.Finding) {
+func read(t testing.TB, files format.Files) (format.Project, []pawl.Finding) {
 	t.Helper()
-	return sitebuilder.Codec.Read(files, now)
+	return sitebuilder.Format().Read(files, format.Env{Now: now})
 }
 
 // found reports whether a finding has these texts in what it says and where.

@@ -22,14 +22,14 @@ func FuzzRead(f *testing.F) {
 	addFixture(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		files := unpacked(data)
-		w := format.World{Now: now, Exists: func(name string) bool {
+		w := format.Env{Now: now, Exists: func(name string) bool {
 			if clean, err := format.Inside(name); err != nil || clean != name {
 				t.Fatalf("%q leads out of the project", name)
 			}
 			return len(name)%2 == 0
 		}}
-		r, findings := sitebuilder.Codec.(format.Witness).ReadIn(files, w)
-		if _, err := json.Marshal([]any{r, findings, sitebuilder.Codec.Verify(files, w)}); err != nil {
+		r, findings := sitebuilder.Format().Read(files, w)
+		if _, err := json.Marshal([]any{r, findings, sitebuilder.Format().Verify(files, w)}); err != nil {
 			t.Fatal(err)
 		}
 		if plan := format.PlanOf(r, "claude"); len(plan.Steps()) > 0 {
@@ -37,9 +37,9 @@ func FuzzRead(f *testing.F) {
 				s := r.Phases[0].Steps[i]
 				step.Accept = s.Checks(sitebuilder.System, "a folder", false)
 				for name := range step.Accept {
-					sitebuilder.Codec.(format.Prover).Meets(files, w, s.ID, name)
+					sitebuilder.Format().CheckCriterion(files, w, s.ID, name)
 				}
-				sitebuilder.Codec.(format.Prover).Meets(files, w, s.ID, "")
+				sitebuilder.Format().CheckCriterion(files, w, s.ID, "")
 			}
 			if _, err := planfile.Write(plan); err != nil && !strings.Contains(err.Error(), "too large") {
 				t.Fatal(err)
@@ -57,21 +57,21 @@ func FuzzWrite(f *testing.F) {
 		s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone},
 			pawl.AttemptStarted{AttemptRef: ref("T061", 1)}, s.done("T061", 1),
 			pawl.AttemptStarted{AttemptRef: ref("T040", 1)}, pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "x", Step: "T040", Opened: now.Add(time.Minute)}})
-		made := sitebuilder.Codec.Write(files, s.view())
+		made := sitebuilder.Format().Write(files, s.view())
 		for _, m := range made {
 			if strings.HasSuffix(m.Path, ".json") && !json.Valid([]byte(strings.TrimPrefix(string(m.Data), "\uFEFF"))) {
 				t.Fatalf("%s is no JSON:\n%s", m.Path, m.Data)
 			}
 		}
-		if again := sitebuilder.Codec.Write(formattest.With(files, made), s.view()); len(again) > 0 {
+		if again := sitebuilder.Format().Write(formattest.With(files, made), s.view()); len(again) > 0 {
 			t.Fatalf("written again, %s differs:\n%s\n%s", again[0].Path, formattest.With(files, made).Find(again[0].Path).Data, again[0].Data)
 		}
 	})
 }
 
-// unpacked returns the files of an archive that the codec asks for.
+// unpacked returns the files of an archive that the format reads.
 func unpacked(data []byte) format.Files {
-	return formattest.Wanted(sitebuilder.Codec, formattest.Unpack(data))
+	return formattest.Wanted(sitebuilder.Format(), formattest.Unpack(data))
 }
 
 func addFixture(f *testing.F) {

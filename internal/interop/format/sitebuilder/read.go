@@ -19,10 +19,10 @@ type reader struct {
 	format.Findings
 	files format.Files
 	index map[string]int // path → where it is among them
-	world format.World
+	world format.Env
 	now   time.Time
 	clock clock
-	out   format.Reading
+	out   format.Project
 
 	board    board
 	tasks    []*task // of the registry
@@ -47,7 +47,7 @@ type job struct {
 }
 
 // read reads the files of the first team among them.
-func read(files format.Files, w format.World) *reader {
+func read(files format.Files, w format.Env) *reader {
 	r := newReader(files, w)
 	all := places(files)
 	if len(all) == 0 {
@@ -67,7 +67,7 @@ func read(files format.Files, w format.World) *reader {
 	return r
 }
 
-func newReader(files format.Files, w format.World) *reader {
+func newReader(files format.Files, w format.Env) *reader {
 	r := &reader{files: files, index: make(map[string]int, len(files)), world: w, now: w.Now}
 	for i, f := range files {
 		r.index[f.Path] = i

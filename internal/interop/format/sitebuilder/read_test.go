@@ -146,15 +146,15 @@ func TestUnmetCriteriaAreNotDone(t *testing.T) {
 // TestClaimedFilesAreLookedFor: what is not there is not done, whoever says so.
 func TestClaimedFilesAreLookedFor(t *testing.T) {
 	t.Parallel()
-	witness := sitebuilder.Codec.(format.Witness)
-	r, _ := witness.ReadIn(team(t), world("site/style.css", "docs/content-extraction/leaflets/08.md"))
+	witness := sitebuilder.Format()
+	r, _ := witness.Read(team(t), world("site/style.css", "docs/content-extraction/leaflets/08.md"))
 	if s := formattest.Step(t, r, "T040"); s.Status != pawl.Done {
 		t.Errorf("its file is there: %s", s.Status)
 	}
 	if items := formattest.Step(t, r, "T060").Items; items[0].Status != pawl.ItemPending || items[1].Status != pawl.ItemIsDone || items[1].Outputs[0] != "docs/content-extraction/leaflets/08.md" {
 		t.Errorf("%+v", items)
 	}
-	r, findings := witness.ReadIn(team(t), world())
+	r, findings := witness.Read(team(t), world())
 	if s := formattest.Step(t, r, "T040"); s.Status != pawl.Pending || !strings.Contains(s.Goal, "make site/style.css again") {
 		t.Errorf("%s %s", s.Status, s.Goal)
 	}
@@ -258,8 +258,8 @@ func TestBrokenJSONIsReadLineByLine(t *testing.T) {
 // A checkpoint that is there and cannot be read leaves its task in the plan, begun and not done.
 func TestUnreadCheckpointKeepsItsTask(t *testing.T) {
 	t.Parallel()
-	w := format.World{Now: now, Unread: []string{points + "migration-T060.json", points + "technical-T002-complete.json", "docs/other.json"}}
-	r, _ := sitebuilder.Codec.(format.Witness).ReadIn(one("content-T001.json", `{"status":"complete"}`), w)
+	w := format.Env{Now: now, Unread: []string{points + "migration-T060.json", points + "technical-T002-complete.json", "docs/other.json"}}
+	r, _ := sitebuilder.Format().Read(one("content-T001.json", `{"status":"complete"}`), w)
 	if r.Count() != 3 {
 		t.Errorf("the steps are %+v", r.Phases)
 	}
@@ -274,10 +274,10 @@ func TestUnreadCheckpointKeepsItsTask(t *testing.T) {
 func TestPathsNeverLeadOutside(t *testing.T) {
 	t.Parallel()
 	var asked []string
-	w := format.World{Now: now, Exists: func(name string) bool { asked = append(asked, name); return true }}
+	w := format.Env{Now: now, Exists: func(name string) bool { asked = append(asked, name); return true }}
 	files := one("content-T1.json", `{"status":"complete","files_created":["../x","/etc/passwd","a/../../b","C:\\x","nul.txt","~/x","ok.txt",7],
 		"subtasks":{"items":[{"id":"i","status":"complete","output":"../../y"}]}}`)
-	r, findings := sitebuilder.Codec.(format.Witness).ReadIn(files, w)
+	r, findings := sitebuilder.Format().Read(files, w)
 	if !slices.Equal(asked, []string{"ok.txt"}) || len(formattest.Step(t, r, "T1").Claims) != 1 {
 		t.Errorf("asked for %v, claims %v", asked, formattest.Step(t, r, "T1").Claims)
 	}
@@ -401,7 +401,7 @@ func TestAnotherTeamIsNamed(t *testing.T) {
 // TestVerifyNamesEveryFault: each fault by name, and what is good.
 func TestVerifyNamesEveryFault(t *testing.T) {
 	t.Parallel()
-	findings := sitebuilder.Codec.Verify(team(t), world("site/style.css"))
+	findings := sitebuilder.Format().Verify(team(t), world("site/style.css"))
 	for _, w := range []struct {
 		level       pawl.Level
 		where, what string
@@ -418,7 +418,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 	odd := one("content-T1.json", `{"checkpoint_id":"x","status":"in_progress","resumable":false,"started_at":"2026-03-02T10:00:00Z","updated_at":"2026-03-02T09:00:00Z","progress_percent":120,
 		"subtasks":{"total":1,"completed":2},"review_scores":{"agent_1":101}}`, "content-T2.json", `{"status":"blocked"}`, "content-T3.json", `{"status":"complete","resumable":true,"progress_percent":40,"subtasks":{"total":2,"completed":2}}`,
 		"content-T4.json", `{"status":"merry"}`, "content-T5.json", `{"status":"in_progress","subtasks":{"total":2,"completed":0,"items":[{"id":"a","status":"complete"}]}}`)
-	findings = sitebuilder.Codec.Verify(odd, world())
+	findings = sitebuilder.Format().Verify(odd, world())
 	for _, what := range []string{"not complete, and says that it cannot be resumed", "updated_at lies before started_at", "progress is 120 per cent", "2 subtasks are complete of 1",
 		"the score of agent_1 is 101", "does not end with the time of its beginning", "is blocked, and does not say by what", "is complete, and says that it may be resumed",
 		"progress is said to be 40%", "0 subtasks are complete, and the list has 1", `nobody knows the status "merry"`} {
@@ -426,7 +426,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 			t.Errorf("not found: %s", what)
 		}
 	}
-	if f := sitebuilder.Codec.Verify(nil, world()); len(f) != 1 || f[0].Level != pawl.Bad {
+	if f := sitebuilder.Format().Verify(nil, world()); len(f) != 1 || f[0].Level != pawl.Bad {
 		t.Errorf("%+v", f)
 	}
 }
@@ -440,6 +440,6 @@ func BenchmarkRead(b *testing.B) {
 		files = append(files, format.File{Path: points + "migration-" + name + ".json", Data: []byte(strings.Replace(whole, "T060", name, 2))})
 	}
 	for b.Loop() {
-		sitebuilder.Codec.Read(files, now)
+		sitebuilder.Format().Read(files, format.Env{Now: now})
 	}
 }

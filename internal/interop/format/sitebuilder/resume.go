@@ -167,7 +167,7 @@ func (r *reader) conclude() {
 			done++
 		}
 		if j.point != nil {
-			r.out.Saved = append(r.out.Saved, r.saved(j))
+			r.out.Checkpoints = append(r.out.Checkpoints, r.saved(j))
 			r.out.Updated = newest(r.now, r.out.Updated, j.point.activity(r.now))
 			if at := j.point.started; !at.IsZero() && (r.out.Created.IsZero() || at.Before(r.out.Created)) {
 				r.out.Created = at

@@ -21,46 +21,31 @@ import (
 // System is the name of the system.
 const System = "sitebuilder"
 
-// Codec reads and writes a project of the site builders.
-var Codec format.Codec = codec{}
+// Format reads and writes a project of the site builders.
+func Format() format.Format {
+	return format.Format{
+		Name: System, Patterns: patterns(), Read: readProject, Write: write, Verify: verify,
+		Archived:   []string{"**/progress/checkpoints/*.json" + brokenMark + "*"}, // checkpoints that could not be read, which pawl has kept
+		Unfinished: unfinished, CheckCriterion: checkCriterion,
+	}
+}
 
-type codec struct{}
-
-var (
-	_ format.Witness = codec{}
-	_ format.Owner   = codec{}
-
-	_ format.Archivist = codec{}
-)
-
-func (codec) System() string { return System }
-
-// Wants returns the patterns of its files, wherever their folder lies.
-func (codec) Wants() []string {
+// patterns returns those of its files, wherever their folder lies.
+func patterns() []string {
 	return []string{
 		"**/progress/checkpoints/*.json", "**/progress/STATUS.md", "**/tasks/TASK-REGISTRY.md",
 		"**/messages/inbox-*.md", "**/messages/outbox-*.md", "**/messages/broadcast.md", "**/messages/human-escalations.md",
 	}
 }
 
-// Archived returns the pattern of checkpoints that could not be read, which pawl has kept.
-func (codec) Archived() []string {
-	return []string{"**/progress/checkpoints/*.json" + brokenMark + "*"}
-}
-
-// Read reads without the world: nothing is held against files that are claimed.
-func (c codec) Read(files format.Files, now time.Time) (format.Reading, []pawl.Finding) {
-	return c.ReadIn(files, format.World{Now: now})
-}
-
-// ReadIn reads, and believes of finished work what the files show that it claims.
-func (codec) ReadIn(files format.Files, w format.World) (format.Reading, []pawl.Finding) {
+// readProject reads a project. Finished work counts as far as the files that it claims exist; without env.Exists all do.
+func readProject(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
 	r := read(files, w)
 	return r.out, r.Found()
 }
 
-// Unfinished returns the first task that somebody has begun, and that a step of the plan has the id of.
-func (codec) Unfinished(files format.Files, w format.World, plan *pawl.Plan) (what, file string) {
+// unfinished returns the first task that somebody has begun, and that a step of the plan has the id of.
+func unfinished(files format.Files, w format.Env, plan *pawl.Plan) (what, file string) {
 	steps := map[pawl.StepID]bool{}
 	for _, step := range plan.Steps() {
 		steps[step.ID] = true

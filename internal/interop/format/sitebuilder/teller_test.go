@@ -32,7 +32,7 @@ func newTeller(t testing.TB, plan *pawl.Plan, files format.Files) *teller {
 
 // imported is a run that is made of files, as an import makes it.
 func imported(t testing.TB, files format.Files) *teller {
-	r, _ := sitebuilder.Codec.Read(files, now)
+	r, _ := sitebuilder.Format().Read(files, format.Env{Now: now})
 	plan := format.PlanOf(r, "claude")
 	for i, step := range plan.Steps() {
 		step.Accept = r.Phases[0].Steps[i].Checks(sitebuilder.System, "", false)
@@ -65,8 +65,8 @@ func ref(step pawl.StepID, attempt int) pawl.AttemptRef {
 	return pawl.AttemptRef{Step: step, Attempt: attempt, Token: pawl.Token(fmt.Sprint(step, attempt))}
 }
 
-func (s *teller) view() format.View {
-	return format.View{Now: now.Add(24 * time.Hour), State: s.State, Plan: s.Plan, Status: s.State.StatusNow(true), Why: format.Exported, Items: func(id pawl.StepID) []format.Item {
+func (s *teller) view() format.Export {
+	return format.Export{Now: now.Add(24 * time.Hour), State: s.State, Plan: s.Plan, Status: s.State.StatusNow(true), Trigger: format.Exported, Items: func(id pawl.StepID) []format.Item {
 		if items := s.items[id]; items != nil {
 			return items
 		}
@@ -93,7 +93,7 @@ func sorted(m map[pawl.ItemID]pawl.ItemNamed) []pawl.ItemID {
 // write writes the files. Written again they do not change, and any prefix of them is read and made up for.
 func (s *teller) write() []string {
 	s.T.Helper()
-	made := sitebuilder.Codec.Write(s.files, s.view())
+	made := sitebuilder.Format().Write(s.files, s.view())
 	var paths []string
 	for i, f := range made {
 		paths = append(paths, strings.TrimPrefix(f.Path, base))
@@ -101,15 +101,15 @@ func (s *teller) write() []string {
 			s.T.Errorf("%s is removed", f.Path)
 		}
 		prefix := formattest.With(s.files, made[:i])
-		if _, findings := sitebuilder.Codec.Read(prefix, now.Add(24*time.Hour)); found(findings, pawl.Bad, "", "") && !found(findings, pawl.Bad, "", "not JSON") {
+		if _, findings := sitebuilder.Format().Read(prefix, format.Env{Now: now.Add(24 * time.Hour)}); found(findings, pawl.Bad, "", "") && !found(findings, pawl.Bad, "", "not JSON") {
 			s.T.Errorf("cut off before %s: %+v", f.Path, findings)
 		}
-		if whole := formattest.With(prefix, sitebuilder.Codec.Write(prefix, s.view())); !slices.EqualFunc(byPath(whole), byPath(formattest.With(s.files, made)), same) {
+		if whole := formattest.With(prefix, sitebuilder.Format().Write(prefix, s.view())); !slices.EqualFunc(byPath(whole), byPath(formattest.With(s.files, made)), same) {
 			s.T.Errorf("cut off before %s, and written again, it is something else", f.Path)
 		}
 	}
 	s.files = formattest.With(s.files, made)
-	if again := sitebuilder.Codec.Write(s.files, s.view()); len(again) > 0 {
+	if again := sitebuilder.Format().Write(s.files, s.view()); len(again) > 0 {
 		s.T.Errorf("written again, %s differs:\n%s", again[0].Path, cmp.Diff(string(s.files.Find(again[0].Path).Data), string(again[0].Data)))
 	}
 	return paths

@@ -10,9 +10,9 @@ import (
 	"pawl/internal/oneline"
 )
 
-// Verify checks all checkpoints by the document's rules, and what else speaks of their tasks: every fault, and what was
+// verify checks all checkpoints by the document's rules, and what else speaks of their tasks: every fault, and what was
 // found to be good. What was odd in reading comes behind.
-func (codec) Verify(files format.Files, w format.World) []pawl.Finding {
+func verify(files format.Files, w format.Env) []pawl.Finding {
 	r := read(files, w)
 	if len(r.jobs) == 0 {
 		return []pawl.Finding{{Level: pawl.Bad, What: "there are no tasks of site builders here", Where: r.checkpoints()}}

@@ -1,7 +1,6 @@
 package sitebuilder
 
 import (
-	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -10,13 +9,14 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/fileset"
 	"pawl/internal/textedit"
 )
 
-// Write returns the files that differ from how they are to be: first the checkpoints, each with its archive behind it, then
+// write returns the files that differ from how they are to be: first the checkpoints, each with its archive behind it, then
 // what agents say of them, then the registry, and STATUS.md, which sums them up. Any prefix of them can be lived with, and
 // what is missing is made up for by the next write.
-func (codec) Write(files format.Files, v format.View) []format.File {
+func write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
 	}
@@ -31,18 +31,16 @@ func (codec) Write(files format.Files, v format.View) []format.File {
 	w.escalate()
 	w.registry()
 	w.status()
-	return w.written()
+	return w.files.ByFirstChange()
 }
 
 // writer writes the files of one run.
 type writer struct {
 	place
-	format.View
-	reader *reader                 // of what is there: whose tasks are in the registry and have files
-	there  map[string]*format.File // as they are with what was written so far, by path
-	order  []string                // paths that were written, in that order
-	made   map[string]bool         // the same
-	boxes  map[string]*box         // by name
+	format.Export
+	reader *reader // of what is there: whose tasks are in the registry and have files
+	files  *fileset.Set
+	boxes  map[string]*box // by name
 	works  []*work
 	all    []*work // beside them those of others, of which there is a checkpoint
 	eol    string  // of Markdown that is made
@@ -65,18 +63,17 @@ type work struct {
 	imported bool     // it was done before the run began
 }
 
-func newWriter(files format.Files, v format.View) *writer {
-	w := &writer{View: v, place: placeAt(usual), there: make(map[string]*format.File, len(files)), made: map[string]bool{}, boxes: map[string]*box{}, eol: "\n"}
+func newWriter(files format.Files, v format.Export) *writer {
+	w := &writer{Export: v, place: placeAt(usual), files: fileset.New(files), boxes: map[string]*box{}, eol: "\n"}
 	if all := places(files); len(all) > 0 {
 		w.place, w.found = all[0], true
 	}
 	for i := range files {
-		w.there[files[i].Path] = &files[i]
 		if strings.HasPrefix(files[i].Path, w.base) && strings.HasSuffix(files[i].Path, ".md") {
 			w.eol = textedit.EOL(files[i].Data)
 		}
 	}
-	w.reader = newReader(files, format.World{Now: v.Now})
+	w.reader = newReader(files, format.Env{Now: v.Now})
 	w.reader.place = w.place
 	w.reader.readRegistry()
 	w.reader.gatherNames()
@@ -163,36 +160,6 @@ func agentOf(phase string) string {
 		return '_'
 	}, strings.ToLower(phase)), "_")
 	return cmp.Or(name[:min(len(name), 40)], "pawl")
-}
-
-func (w *writer) file(name string) *format.File { return w.there[name] }
-
-// data returns a file as it is so far, nil where it is not there.
-func (w *writer) data(name string) []byte {
-	if f := w.there[name]; f != nil {
-		return f.Data
-	}
-	return nil
-}
-
-// put notes how a file is to be, where it is another one.
-func (w *writer) put(name string, data []byte) {
-	if old := w.there[name]; old != nil && bytes.Equal(old.Data, data) {
-		return
-	}
-	w.there[name] = &format.File{Path: name, Data: data}
-	if !w.made[name] {
-		w.made[name] = true
-		w.order = append(w.order, name)
-	}
-}
-
-func (w *writer) written() []format.File {
-	var out []format.File
-	for _, name := range w.order {
-		out = append(out, *w.there[name])
-	}
-	return out
 }
 
 // blockers returns what keeps a step from going on, and what once did.

@@ -28,7 +28,7 @@ func TestNothingChangedWritesNothing(t *testing.T) {
 		}
 		r, _ := read(t, files)
 		s := imported(t, files)
-		for _, f := range sitebuilder.Codec.Write(files, s.view()) {
+		for _, f := range sitebuilder.Format().Write(files, s.view()) {
 			if strings.HasSuffix(f.Path, "community-T010.json") || strings.HasSuffix(f.Path, "STATUS.md") {
 				continue // an escalation blocks it too: see TestEscalationsAreErrorsToo
 			}
@@ -60,7 +60,7 @@ func TestOneChangeChangesOnlyThat(t *testing.T) {
 		}
 		s := imported(t, files)
 		s.Tell(pawl.BlockerCleared{ID: 2})
-		s.files = formattest.With(s.files, sitebuilder.Codec.Write(s.files, s.view()))
+		s.files = formattest.With(s.files, sitebuilder.Format().Write(s.files, s.view()))
 		before := slices.Clone(s.files)
 		s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
 		s.Tell(pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone})
@@ -162,7 +162,7 @@ func TestMirrorOfARun(t *testing.T) {
 	s.write()
 	s.has("progress/checkpoints/content_pages-T002.json", `"status": "blocked"`, `"resumable": false`, `"type": "skipped"`)
 
-	r, findings := sitebuilder.Codec.Read(s.files, now.Add(24*time.Hour))
+	r, findings := sitebuilder.Format().Read(s.files, format.Env{Now: now.Add(24 * time.Hour)})
 	if r.Status != pawl.StatusCompleted || formattest.Step(t, r, "T060").Status != pawl.Done || formattest.Step(t, r, "T001").Status != pawl.Done || formattest.Step(t, r, "T002").Status != pawl.Skipped || len(r.Blockers) > 0 {
 		t.Errorf("%s %+v %+v", r.Status, r.Phases, findings)
 	}
@@ -219,12 +219,12 @@ func TestWhatIsWholeOfABrokenOneStays(t *testing.T) {
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"total": 29, "completed": 19`, `"id": "post-01"`, `"progress_percent": 65`, `"agent": "migration"`)
 	for _, f := range s.files {
-		if own := strings.Contains(f.Path, ".broken-"); own != format.Wanted(sitebuilder.Codec.(format.Archivist).Archived(), f.Path) {
+		if own := strings.Contains(f.Path, ".broken-"); own != format.Wanted(sitebuilder.Format().Archived, f.Path) {
 			t.Errorf("%s is taken for somebody's output", f.Path)
 		}
 	}
 	w := world()
-	if met, why := sitebuilder.Codec.(format.Prover).Meets(one("migration-T060.json", torn), w, "T060", "3_files_created"); met || !strings.Contains(why, "migration-T060.json cannot be read whole") {
+	if met, why := sitebuilder.Format().CheckCriterion(one("migration-T060.json", torn), w, "T060", "3_files_created"); met || !strings.Contains(why, "migration-T060.json cannot be read whole") {
 		t.Errorf("%v: %s", met, why)
 	}
 }
@@ -463,16 +463,16 @@ func TestNothingIsCompleteThatNobodyCalledSo(t *testing.T) {
 	s.Tell(pawl.StepDone{Step: "T001", Attempt: 1, Token: ref("T001", 1).Token})
 	s.write()
 	s.has("progress/checkpoints/content-T001.json", `"completed": 2`, `{"id": "p2", "status": "failed"}`, `{"id": "p3", "status": "complete"}`, `{"id": "p4", "status": "pending"}`)
-	if met, why := sitebuilder.Codec.(format.Prover).Meets(s.files, world(), "T001", "all subtasks are complete"); met || !strings.Contains(why, "2 of 4 are") {
+	if met, why := sitebuilder.Format().CheckCriterion(s.files, world(), "T001", "all subtasks are complete"); met || !strings.Contains(why, "2 of 4 are") {
 		t.Errorf("%v %s", met, why)
 	}
 	w := world()
 	w.Items = []format.Item{{ID: "p2", Status: pawl.ItemIsDone}, {ID: "p4", Status: pawl.ItemIsDone}}
-	if met, why := sitebuilder.Codec.(format.Prover).Meets(s.files, w, "T001", "all subtasks are complete"); !met {
+	if met, why := sitebuilder.Format().CheckCriterion(s.files, w, "T001", "all subtasks are complete"); !met {
 		t.Error(why)
 	}
 	w.Items = append(w.Items, format.Item{ID: "p4", Status: pawl.ItemFailed})
-	if met, why := sitebuilder.Codec.(format.Prover).Meets(s.files, w, "T001", "all subtasks are complete"); met || !strings.Contains(why, "3 of 4 are") {
+	if met, why := sitebuilder.Format().CheckCriterion(s.files, w, "T001", "all subtasks are complete"); met || !strings.Contains(why, "3 of 4 are") {
 		t.Errorf("%v %s", met, why)
 	}
 }
@@ -552,7 +552,7 @@ func TestWhatWasCutOffIsNamed(t *testing.T) {
 	v.Partial = func(pawl.StepID) *format.Partial {
 		return &format.Partial{Created: []string{"a.html", "docs/content-extraction/INDEX.json"}, Modified: []string{"b.html"}}
 	}
-	s.files = formattest.With(s.files, sitebuilder.Codec.Write(s.files, v))
+	s.files = formattest.With(s.files, sitebuilder.Format().Write(s.files, v))
 	s.has("progress/checkpoints/migration-T060.json", "leaflet-01.md\",\n    \"a.html\"\n  ]", "INDEX.json\",\n    \"b.html\"\n  ]", `"type": "attempt_ended"`, `"message": "its supervisor was lost"`)
 }
 
@@ -565,13 +565,13 @@ func TestAStreamStays(t *testing.T) {
 		"| Agent | Status | Current Task | Last Checkpoint |\n|---|---|---|---|\n" +
 		"| Community (Morgan) | Blocked | Payment/form integration | — |\n| Web-site (Quinn) | Idle | — | — |\n"
 	s := imported(t, format.Files{{Path: base + "progress/STATUS.md", Data: []byte(status)}})
-	for _, f := range sitebuilder.Codec.Write(s.files, s.view()) {
+	for _, f := range sitebuilder.Format().Write(s.files, s.view()) {
 		t.Errorf("%s was written:\n%s", f.Path, f.Data)
 	}
 	s.Tell(pawl.AttemptStarted{AttemptRef: ref("WEB-SITE", 1)})
-	s.files = formattest.With(s.files, sitebuilder.Codec.Write(s.files, s.view()))
+	s.files = formattest.With(s.files, sitebuilder.Format().Write(s.files, s.view()))
 	s.Tell(s.done("WEB-SITE", 1))
-	s.files = formattest.With(s.files, sitebuilder.Codec.Write(s.files, s.view()))
+	s.files = formattest.With(s.files, sitebuilder.Format().Write(s.files, s.view()))
 	s.has("progress/STATUS.md", "| Community (Morgan) | Blocked | Payment/form integration | — |\n| Web-site (Quinn) | Completed |", "| community | COMMUNITY | 50% | — | blocked |")
 	s.has("progress/checkpoints/web_site-WEB-SITE-complete.json", `"status": "complete"`)
 	for _, f := range s.files {
@@ -580,7 +580,7 @@ func TestAStreamStays(t *testing.T) {
 		}
 	}
 	var tasks []pawl.StepID
-	r, _ := sitebuilder.Codec.Read(s.files, now)
+	r, _ := sitebuilder.Format().Read(s.files, format.Env{Now: now})
 	for _, step := range r.Phases[0].Steps {
 		tasks = append(tasks, step.ID)
 	}
@@ -671,7 +671,7 @@ func TestNobodyLivesAfterADeath(t *testing.T) {
 	s.has("progress/STATUS.md", "| Content (Harper) | Active |")
 	v := s.view()
 	v.Status = pawl.StatusInterrupted
-	s.files = formattest.With(s.files, sitebuilder.Codec.Write(s.files, v))
+	s.files = formattest.With(s.files, sitebuilder.Format().Write(s.files, v))
 	s.has("progress/checkpoints/content-T1.json", `"stopped"`, `"status": "in_progress"`)
 	s.has("progress/STATUS.md", "| Content (Harper) | In Progress |")
 }

@@ -29,7 +29,7 @@ func (w *writer) checkpoint(k *work) {
 	}
 	st := k.state
 	k.word = w.standing(k, open)
-	base := cmp.Or(w.file(current), w.file(archived))
+	base := cmp.Or(w.files.File(current), w.files.File(archived))
 	if k.imported = strings.HasPrefix(st.Adopted, "imported"); k.imported && w.found {
 		return // as it was found
 	}
@@ -49,7 +49,7 @@ func (w *writer) checkpoint(k *work) {
 	}
 	k.touched = e.changed && !still || st.Attempts > 0 || len(cleared) > 0 || ours(e)
 	k.percent = e.number("progress_percent")
-	w.put(name, e.text)
+	w.files.Put(name, e.text)
 	if k.word == complete && name == current {
 		w.archive(e, archived)
 	}
@@ -84,9 +84,7 @@ func (w *writer) begin(k *work, name string, data []byte) *editor {
 	}
 	if len(data) > 0 {
 		sum := sha256.Sum256(data)
-		aside := name + brokenMark + hex.EncodeToString(sum[:4])
-		w.put(aside, slices.Clone(data))
-		w.there[aside].Broken = name
+		w.files.PutBroken(name+brokenMark+hex.EncodeToString(sum[:4]), slices.Clone(data), name)
 		if e := mended(data); len(e.root.Members) > 0 {
 			e.changed = true
 			return e
@@ -374,10 +372,10 @@ func (k *work) estimated() float64 {
 
 // archive keeps a complete checkpoint. What was in the archive of an earlier completion is kept by its time.
 func (w *writer) archive(e *editor, name string) {
-	if old := edit(w.data(name)); old != nil && old.says("completed_at") != e.says("completed_at") {
+	if old := edit(w.files.Data(name)); old != nil && old.says("completed_at") != e.says("completed_at") {
 		if at, _, _ := format.ParseTime(old.says("completed_at")); !at.IsZero() {
-			w.put(strings.TrimSuffix(name, ".json")+at.Format("-20060102-150405")+".json", slices.Clone(old.text))
+			w.files.Put(strings.TrimSuffix(name, ".json")+at.Format("-20060102-150405")+".json", slices.Clone(old.text))
 		}
 	}
-	w.put(name, slices.Clone(e.text))
+	w.files.Put(name, slices.Clone(e.text))
 }

@@ -28,7 +28,7 @@ const raisedBy = "pawl"
 // waited for and resolved then. Those of others stay, but for one that a person has cleared as a blocker of this run.
 func (w *writer) escalate() {
 	name := w.message("human-escalations")
-	if f := w.file(name); f != nil {
+	if f := w.files.File(name); f != nil {
 		w.reader.readEscalations(f)
 	}
 	said := w.reader.asked
@@ -66,7 +66,7 @@ func (w *writer) escalate() {
 		}
 	}
 	if len(edits) > 0 {
-		w.put(name, textedit.Apply(w.data(name), edits))
+		w.files.Put(name, textedit.Apply(w.files.Data(name), edits))
 	}
 	if more.Len() > 0 {
 		w.below(name, "ACTIVE ESCALATIONS", "# Human Escalations\n", strings.TrimSuffix(more.String(), "\n"))
@@ -79,8 +79,8 @@ var numbered = lazyregexp.New(`\bESC-(\d{1,6}(?:/\d{1,6})*)`)
 // lastNumber returns the last number that any file of the team has for an escalation: agents write of some that stand in no list.
 func (w *writer) lastNumber() int {
 	last := 0
-	for name, f := range w.there {
-		if !strings.HasPrefix(name, w.base) {
+	for _, f := range w.files.Files() {
+		if !strings.HasPrefix(f.Path, w.base) {
 			continue
 		}
 		for _, m := range numbered.FindAllSubmatch(f.Data, -1) {

@@ -58,14 +58,14 @@ func (w *writer) resolve(k *work, key letterKey) {
 		return
 	}
 	for _, name := range []string{w.message("outbox-" + k.agent), w.message("inbox-supervisor")} {
-		data := w.data(name)
+		data := w.files.Data(name)
 		for _, s := range markdown.Sections(textedit.Lines(data)) {
 			if s.Title != id {
 				continue
 			}
 			for _, l := range s.Lead() {
 				if key, value, ok := field(l.Text); ok && key == "Status" && value == "pending" {
-					w.put(name, textedit.Apply(data, []textedit.Edit{{From: l.From, To: l.To, Text: "**Status**: resolved"}}))
+					w.files.Put(name, textedit.Apply(data, []textedit.Edit{{From: l.From, To: l.To, Text: "**Status**: resolved"}}))
 				}
 			}
 		}
@@ -112,7 +112,7 @@ func (w *writer) box(name string) *box {
 	b := &box{said: map[string]string{}, ids: map[string]bool{}, posted: map[letterKey]string{}}
 	kind, of, _ := strings.Cut(name, "-")
 	b.title = "# " + titled(kind) + ": " + titled(of) + "\n"
-	if f := w.file(w.message(name)); f != nil {
+	if f := w.files.File(w.message(name)); f != nil {
 		for task, line := range progressLines(f.Data) {
 			b.said[task] = line.percent
 		}
@@ -145,11 +145,11 @@ func (w *writer) deliver() {
 
 // add puts text behind all else of a Markdown file, which is made where it is not there.
 func (w *writer) add(name, title, text string) {
-	data := w.data(name)
+	data := w.files.Data(name)
 	if len(data) == 0 {
 		data = []byte(strings.ReplaceAll(title+"\n", "\n", w.eol))
 	}
-	w.put(name, markdown.Added(data, text))
+	w.files.Put(name, markdown.Added(data, text))
 }
 
 // letter is a message that is to be posted.
@@ -216,7 +216,7 @@ func plain(text string) string {
 
 // below puts what waits for somebody below its heading in a file, in place of the line that says that there is none.
 func (w *writer) below(inbox, waiting, title, text string) {
-	data := w.data(inbox)
+	data := w.files.Data(inbox)
 	for _, s := range markdown.Sections(textedit.Lines(data)) {
 		if !strings.EqualFold(s.Title, waiting) {
 			continue
@@ -231,7 +231,7 @@ func (w *writer) below(inbox, waiting, title, text string) {
 				edit = textedit.Edit{From: l.From, To: l.End, Text: strings.ReplaceAll(text, "\n", eol)}
 			}
 		}
-		w.put(inbox, textedit.Apply(data, []textedit.Edit{edit}))
+		w.files.Put(inbox, textedit.Apply(data, []textedit.Edit{edit}))
 		return
 	}
 	w.add(inbox, title, "---\n\n## "+waiting+"\n\n"+text)

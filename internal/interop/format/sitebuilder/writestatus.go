@@ -18,7 +18,7 @@ import (
 // registry brings the status of tasks and what they took up to date.
 func (w *writer) registry() {
 	name := w.place.registry()
-	f := w.file(name)
+	f := w.files.File(name)
 	if f == nil {
 		return
 	}
@@ -37,7 +37,7 @@ func (w *writer) registry() {
 			edits = append(edits, textedit.Edit{From: part.From, To: part.To, Text: string(next)})
 		}
 	}
-	w.put(name, textedit.Apply(f.Data, edits))
+	w.files.Put(name, textedit.Apply(f.Data, edits))
 }
 
 // entry returns what the registry is to say of a task.
@@ -67,7 +67,7 @@ func (w *writer) status() {
 	}
 	w.all = w.everybody()
 	name := w.place.status()
-	before := w.data(name)
+	before := w.files.Data(name)
 	data := before
 	if data == nil {
 		data = []byte(strings.ReplaceAll("# Orchestration Status\n\n**Last Updated**: -\n**Overall Progress**: 0% (0/"+strconv.Itoa(len(w.works))+" tasks)\n\n---\n\n"+
@@ -75,7 +75,7 @@ func (w *writer) status() {
 	}
 	data = w.overall(w.checkpointTable(w.agentRows(w.streamRows(data))))
 	if string(data) != string(before) {
-		w.put(name, withField(data, "Last Updated", stamp(w.State.Updated), nil))
+		w.files.Put(name, withField(data, "Last Updated", stamp(w.State.Updated), nil))
 	}
 }
 
@@ -88,14 +88,14 @@ func (w *writer) everybody() []*work {
 	}
 	for _, j := range w.reader.jobs {
 		k := &work{Step: &pawl.Step{ID: j.id}, agent: j.agent, task: j.task}
-		e := edit(w.data(w.pathOf(k)))
+		e := edit(w.files.Data(w.pathOf(k)))
 		if e != nil && !known[[2]string{j.agent, j.task}] {
 			k.Name = e.says("task_title")
 			all = append(all, k)
 		}
 	}
 	for _, k := range all {
-		if e := edit(w.data(w.pathOf(k))); e != nil && k.word == unknown {
+		if e := edit(w.files.Data(w.pathOf(k))); e != nil && k.word == unknown {
 			k.word = meaning(e.says("status"))
 		}
 	}
@@ -155,7 +155,7 @@ func (w *writer) standings() (map[string]agentStanding, []string) {
 	for agent, works := range by {
 		s := w.agentStanding(works)
 		s.ours = slices.ContainsFunc(works, func(k *work) bool { return k.touched })
-		if s.ours || slices.ContainsFunc(works, func(k *work) bool { return w.file(w.pathOf(k)) != nil }) {
+		if s.ours || slices.ContainsFunc(works, func(k *work) bool { return w.files.File(w.pathOf(k)) != nil }) {
 			all[agent] = s
 		}
 	}
@@ -197,7 +197,7 @@ func (w *writer) agentStanding(works []*work) agentStanding {
 func (w *writer) updated(k *work) string {
 	current, archived := w.fileOf(k.agent, k.task)
 	for _, name := range []string{current, archived} {
-		if e := edit(w.data(name)); e != nil {
+		if e := edit(w.files.Data(name)); e != nil {
 			if at, _, _ := format.ParseTime(e.says("updated_at")); !at.IsZero() {
 				return stamp(at)
 			}
@@ -429,7 +429,7 @@ func (w *writer) row(k *work) (text string, cells []string) {
 	if k.stream != nil {
 		progress = strconv.Itoa(k.stream.percent()) + "%"
 	}
-	if e := edit(w.data(w.pathOf(k))); e != nil {
+	if e := edit(w.files.Data(w.pathOf(k))); e != nil {
 		progress, status = strconv.Itoa(e.number("progress_percent"))+"%", cmp.Or(oneLine(e.says("status")), status)
 		if up, _, _ := format.ParseTime(e.says("updated_at")); !up.IsZero() {
 			at = stamp(up)
@@ -445,7 +445,7 @@ func (w *writer) row(k *work) (text string, cells []string) {
 // pathOf returns the path of a task's checkpoint: of the archived one where there is no other.
 func (w *writer) pathOf(k *work) string {
 	current, archived := w.fileOf(k.agent, k.task)
-	if w.file(current) == nil && w.file(archived) != nil {
+	if w.files.File(current) == nil && w.files.File(archived) != nil {
 		return archived
 	}
 	return current

@@ -9,35 +9,35 @@ import (
 )
 
 // Reading is what was read of a project of another system, in pawl's words. Native words stay beside them.
-type Reading struct {
-	System   string            `json:"system"`
-	Name     string            `json:"name"` // of the run
-	ID       string            `json:"id,omitempty"`
-	Goal     string            `json:"goal,omitempty"`
-	Dir      string            `json:"dir,omitempty"` // that its work is done in, relative to the project's root
-	Status   pawl.RunStatus    `json:"status"`
-	Native   string            `json:"native_status,omitempty"`
-	Resume   string            `json:"resume,omitempty"` // by the system's own rule: may it be resumed, or why not
-	Mode     pawl.Mode         `json:"mode,omitempty"`
-	Budget   pawl.Budget       `json:"budget,omitzero"`
-	Created  time.Time         `json:"created_at,omitzero"`
-	Updated  time.Time         `json:"updated_at,omitzero"` // the last activity
-	Position pawl.Position     `json:"position"`
-	Percent  int               `json:"progress_percent"`
-	Next     string            `json:"next,omitempty"`     // the resume point, in words
-	Prompt   string            `json:"prompt,omitempty"`   // the system's own continuation prompt, where it has one
-	Snapshot any               `json:"snapshot,omitempty"` // what the system's own planner is told, in its words, where it has one
-	Phases   []Phase           `json:"phases"`
-	Gates    []Gate            `json:"gates,omitempty"`
-	Memories []pawl.Memory     `json:"memories,omitempty"`
-	Made     []pawl.Decision   `json:"decisions,omitempty"`
-	Blockers []pawl.Blocker    `json:"blockers,omitempty"` // also those that are cleared
-	Saved    []Checkpoint      `json:"checkpoints,omitempty"`
-	Facts    map[string]string `json:"facts,omitempty"` // what else it says, as evidence: energy, last action, agent …
+type Project struct {
+	System      string            `json:"system"`
+	Name        string            `json:"name"` // of the run
+	ID          string            `json:"id,omitempty"`
+	Goal        string            `json:"goal,omitempty"`
+	Dir         string            `json:"dir,omitempty"` // that its work is done in, relative to the project's root
+	Status      pawl.RunStatus    `json:"status"`
+	Native      string            `json:"native_status,omitempty"`
+	Resume      string            `json:"resume,omitempty"` // by the system's own rule: may it be resumed, or why not
+	Mode        pawl.Mode         `json:"mode,omitempty"`
+	Budget      pawl.Budget       `json:"budget,omitzero"`
+	Created     time.Time         `json:"created_at,omitzero"`
+	Updated     time.Time         `json:"updated_at,omitzero"` // the last activity
+	Position    pawl.Position     `json:"position"`
+	Percent     int               `json:"progress_percent"`
+	Next        string            `json:"next,omitempty"`     // the resume point, in words
+	Prompt      string            `json:"prompt,omitempty"`   // the system's own continuation prompt, where it has one
+	Snapshot    any               `json:"snapshot,omitempty"` // what the system's own planner is told, in its words, where it has one
+	Phases      []Phase           `json:"phases"`
+	Gates       []Gate            `json:"gates,omitempty"`
+	Memories    []pawl.Memory     `json:"memories,omitempty"`
+	Decisions   []pawl.Decision   `json:"decisions,omitempty"`
+	Blockers    []pawl.Blocker    `json:"blockers,omitempty"` // also those that are cleared
+	Checkpoints []Checkpoint      `json:"checkpoints,omitempty"`
+	Facts       map[string]string `json:"facts,omitempty"` // what else it says, as evidence: energy, last action, agent …
 }
 
 // Count returns how many steps there are.
-func (r Reading) Count() int {
+func (r Project) Count() int {
 	n := 0
 	for _, phase := range r.Phases {
 		n += len(phase.Steps)
@@ -47,7 +47,7 @@ func (r Reading) Count() int {
 
 // In returns the reading of files that lie in a folder of the project, as the project sees it: the work is done in that
 // folder, and what is claimed is found below it.
-func (r Reading) In(folder string) Reading {
+func (r Project) In(folder string) Project {
 	r.Dir = path.Join(folder, r.Dir)
 	within := func(claims []Claim) []Claim {
 		claims = slices.Clone(claims)
@@ -56,9 +56,9 @@ func (r Reading) In(folder string) Reading {
 		}
 		return claims
 	}
-	r.Phases, r.Saved = slices.Clone(r.Phases), slices.Clone(r.Saved)
-	for i := range r.Saved {
-		r.Saved[i].Claims = within(r.Saved[i].Claims)
+	r.Phases, r.Checkpoints = slices.Clone(r.Phases), slices.Clone(r.Checkpoints)
+	for i := range r.Checkpoints {
+		r.Checkpoints[i].Claims = within(r.Checkpoints[i].Claims)
 	}
 	for i := range r.Phases {
 		r.Phases[i].Steps = slices.Clone(r.Phases[i].Steps)

@@ -1,0 +1,40 @@
+package format
+
+import (
+	"time"
+
+	"pawl"
+	"pawl/internal/doubt"
+)
+
+// Env is what a reader may know besides the files that it was given. Only Now is always set; a nil function means that nobody
+// can tell. Paths are relative to the project's root.
+type Env struct {
+	Now     time.Time
+	Commits []Commit // of the project's branch, the newest first; a few hundred are enough
+
+	Exists func(path string) bool // never outside of the project
+
+	// Hash hashes one file. The error is ErrLink if the path itself is a symbolic link, ErrOutside if a link above it leads out of
+	// the project (others are followed), fs.ErrNotExist if there is no such file.
+	Hash func(path string) (sha256 string, size int64, err error)
+
+	HasCommit func(hash string) bool // reports whether git knows a commit; nil: there is no git
+
+	// Unread are the system's files and folders that exist and could not be read: links, files above the size limit, files
+	// without read permission. There is a finding for each.
+	Unread []string
+
+	// Run returns what the project's own journal says of one of its runs; a nil state if it has no such run.
+	Run func(id string) (*pawl.State, *pawl.Plan)
+
+	// Scan counts the project's files except these, ignored ones and those that others made, and how many changed since.
+	Scan func(since time.Time, but ...string) doubt.Census
+
+	// Quiet is the silence after which a session counts as dead, Stalled the time without progress after which work counts as
+	// stalled. Zero: the format's own default.
+	Quiet, Stalled time.Duration
+
+	// Items are the items of the step that CheckCriterion is called for, as the calling run knows them; nil without a run.
+	Items []Item
+}

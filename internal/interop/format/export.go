@@ -1,0 +1,62 @@
+package format
+
+import (
+	"slices"
+	"time"
+
+	"pawl"
+)
+
+// Export is the run that a format writes.
+type Export struct {
+	Now        time.Time
+	Root       string // the project's, absolute
+	State      *pawl.State
+	Plan       *pawl.Plan
+	Status     pawl.RunStatus // see State.StatusNow
+	Memories   []pawl.Memory
+	Items      func(pawl.StepID) []Item   // of a foreach step, finished or not, in order
+	Checkpoint *pawl.Checkpoint           // the newest
+	Partial    func(pawl.StepID) *Partial // what an unfinished step has done so far; nil if unknown
+	Trigger    Trigger
+
+	// UnknownCommit reports whether git has no such commit. It is false if there is no git.
+	UnknownCommit func(commit string) bool
+
+	// Commits returns the ancestors of HEAD that were made between two times, the oldest first, with their files.
+	Commits func(from, until time.Time) []Commit
+
+	// Existed reports whether something was at a path before a step began, and whether that is known.
+	Existed func(step pawl.StepID, path string) (existed, known bool)
+}
+
+// Trigger is the event that makes pawl write the files.
+type Trigger string
+
+// The triggers, in ascending order. What a format writes at one, it also writes at each later one: if several come together,
+// Export has the last of them.
+const (
+	Beat        Trigger = "beat" // a sign of life
+	ItemEnded   Trigger = "item ended"
+	StepBegan   Trigger = "step began"
+	Learned     Trigger = "learned"
+	GateClosed  Trigger = "gate closed"
+	GateOpened  Trigger = "gate opened"
+	StepEnded   Trigger = "step ended"
+	WaveEnded   Trigger = "wave ended"
+	PhaseEnded  Trigger = "phase ended"
+	Began       Trigger = "began"
+	Interrupted Trigger = "interrupted"
+	RunEnded    Trigger = "run ended"
+	Exported    Trigger = "exported" // by pawl export: write everything
+)
+
+var byWeight = []Trigger{Beat, ItemEnded, StepBegan, Learned, GateClosed, GateOpened, StepEnded, WaveEnded, PhaseEnded, Began, Interrupted, RunEnded, Exported}
+
+// Weightier returns the later one of two triggers in their order; an empty one comes before all.
+func Weightier(a, b Trigger) Trigger {
+	if slices.Index(byWeight, b) > slices.Index(byWeight, a) {
+		return b
+	}
+	return a
+}
