@@ -40,8 +40,8 @@ test-quick: $(BIN)/staticcheck ## one package while you work: PKG=./internal/x, 
 	$(GO) test -run 'Imports|Habits' .
 	$(if $(STORIES),$(GO) test $$(git grep --untracked -l . -- 'test/stories/*.txtar' | grep -E '/($(STORIES))[^/]*$$' | sed -E 's|(.*)/testdata/.*|./\1|' | sort -u) -run 'Script/($(STORIES))')
 
-cover: ## the coverage of each package by its own tests and by stories
-	./scripts/cover
+cover: ## the coverage of each package by its own tests and by stories; PKG=./internal/x runs only the own tests of that
+	./scripts/cover $(PKG)
 
 check: $(BIN)/staticcheck ## formatting, vet, staticcheck; also of what only the fault tests see
 	@unformatted=$$(git ls-files -z '*.go' | xargs -0 gofmt -l); [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }

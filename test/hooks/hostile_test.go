@@ -74,7 +74,11 @@ func (y *yard) own() {
 		}
 	}
 	err := filepath.WalkDir(y.dir, func(path string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, os.Lchown(path, nobody, nobody))
+		err = errors.Join(err, os.Lchown(path, nobody, nobody))
+		if errors.Is(err, fs.ErrNotExist) { // the process that takes checkpoints has just removed it
+			return nil
+		}
+		return err
 	})
 	if err != nil {
 		y.Fatal(err)

@@ -7,6 +7,7 @@ package storytest
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -48,11 +49,7 @@ func Main(m *testing.M) int {
 		return playAgent(os.Args[1:])
 	}
 	flag.Parse()
-	if err := setParallel(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	if err := makePrograms(); err != nil {
+	if err := errors.Join(setParallel(), recordCoverage(), makePrograms()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -71,6 +68,14 @@ func setParallel() error {
 		return nil
 	}
 	return flag.Set("test.parallel", strconv.Itoa(storiesPerCore*runtime.GOMAXPROCS(0)))
+}
+
+// recordCoverage makes all processes that inherit the environment write their coverage data into the folder of coverVar.
+func recordCoverage() error {
+	if dir := os.Getenv(coverVar); dir != "" {
+		return os.Setenv("GOCOVERDIR", dir)
+	}
+	return nil
 }
 
 // makePrograms makes the folder of programs, without pawl itself.
