@@ -30,7 +30,7 @@ func (a *app) attachCommand() *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.attachment(o, func(place attach.Place) (*attach.Deed, error) {
+			return a.applyAttach(o, func(place attach.Place) (*attach.Deed, error) {
 				return attach.Attach(args[0], attach.Scope(o.scope), place)
 			})
 		},
@@ -70,12 +70,12 @@ type attachedFile struct {
 	Diff   string `json:"diff"`
 }
 
-// attachment shows what a deed changes, asks where somebody is there to ask, and carries it out.
-func (a *app) attachment(o attachOptions, prepare func(attach.Place) (*attach.Deed, error)) error {
+// applyAttach shows what a deed changes, asks where somebody is there to ask, and carries it out.
+func (a *app) applyAttach(o attachOptions, prepare func(attach.Place) (*attach.Deed, error)) error {
 	if scope := attach.Scope(o.scope); scope != attach.Project && scope != attach.User {
 		return usageError("pawl attach --help", "no scope %q: want project or user", o.scope)
 	}
-	place, err := a.place()
+	place, err := a.attachPlace()
 	if err != nil {
 		return err
 	}
@@ -85,22 +85,22 @@ func (a *app) attachment(o attachOptions, prepare func(attach.Place) (*attach.De
 	}
 	report := reportDeed(deed, o.dryRun)
 	if !a.json {
-		a.printDeed(report)
+		a.printDiffs(report)
 	}
 	if !o.dryRun {
-		if err := a.carryOut(deed, o.yes); err != nil {
+		if err := a.applyDeed(deed, o.yes); err != nil {
 			return err
 		}
 	}
 	if a.json {
 		return a.printJSON(report)
 	}
-	a.printDone(report)
+	a.printApplied(report)
 	return nil
 }
 
-// carryOut asks a person, if there is one, and does the deed. Attaching to a folder makes it a project.
-func (a *app) carryOut(deed *attach.Deed, yes bool) error {
+// applyDeed asks a person, if there is one, and does the deed. Attaching to a folder makes it a project.
+func (a *app) applyDeed(deed *attach.Deed, yes bool) error {
 	if in, ok := a.In.(*os.File); len(deed.Changes) > 0 && !yes && ok && term.IsTerminal(int(in.Fd())) && onTerminal(a.Out) {
 		if err := a.confirm(fmt.Sprintf("Change these files (%d)?", len(deed.Changes))); err != nil {
 			return err
@@ -126,17 +126,17 @@ func reportDeed(deed *attach.Deed, dryRun bool) attachReport {
 	return report
 }
 
-func (a *app) printDeed(r attachReport) {
+func (a *app) printDiffs(r attachReport) {
 	for _, f := range r.Files {
 		fmt.Fprint(a.Out, f.Diff)
 		if !strings.HasSuffix(f.Diff, "\n") {
 			fmt.Fprintln(a.Out)
 		}
 	}
-	a.sayNotes(r.Notes)
+	a.printNotes(r.Notes)
 }
 
-func (a *app) printDone(r attachReport) {
+func (a *app) printApplied(r attachReport) {
 	switch {
 	case len(r.Files) == 0:
 		fmt.Fprintf(a.Out, "%s, scope %s: nothing to change\n", r.Agent, r.Scope)
@@ -153,8 +153,8 @@ func (a *app) printDone(r attachReport) {
 	}
 }
 
-// place is where agents are attached: in the project, or in the current folder where there is none.
-func (a *app) place() (attach.Place, error) {
+// attachPlace is where agents are attached: in the project, or in the current folder where there is none.
+func (a *app) attachPlace() (attach.Place, error) {
 	place := attach.Place{Env: os.Getenv}
 	root, err := a.here()
 	if p, findErr := a.project(); findErr == nil {
@@ -173,7 +173,7 @@ func (a *app) place() (attach.Place, error) {
 		place.State, err = project.StateFolder()
 	}
 	if err == nil {
-		place.Pawl, err = ourself()
+		place.Pawl, err = ownProgram()
 	}
 	if f, openErr := version.OpenHookProgram(filepath.Dir(place.Pawl)); err == nil && openErr == nil {
 		place.Hook = f.Name()
@@ -182,9 +182,9 @@ func (a *app) place() (attach.Place, error) {
 	return place, err
 }
 
-// ourself is this program as others should start it: by the name that PATH finds it under, if it does, for that outlives
+// ownProgram is this program as others should start it: by the name that PATH finds it under, if it does, for that outlives
 // updates; else where it really is.
-func ourself() (string, error) {
+func ownProgram() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", fmt.Errorf("find our own program: %w", err)
@@ -202,7 +202,7 @@ func ourself() (string, error) {
 
 // agentFindings says whether the hooks of attached agents will run. There need not be a project.
 func (a *app) agentFindings(p *project.Project) []pawl.Finding {
-	place, err := a.place()
+	place, err := a.attachPlace()
 	if err != nil {
 		return []pawl.Finding{{Level: pawl.Warn, What: "cannot look at the settings of agents: " + err.Error()}}
 	}

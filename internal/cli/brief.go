@@ -49,11 +49,11 @@ func (a *app) brief(c *cobra.Command, name string, b sessions.Briefing) error {
 	}
 	b.Snapshots = cfg.Snapshots
 	if name == "" {
-		if step := inside(); step != nil && step.Attempt.Attempt > 0 {
+		if step := stepClient(); step != nil && step.Attempt.Attempt > 0 {
 			name, b.Inside = string(step.Run), &step.Attempt
 		}
 	}
-	run, err := a.briefedRun(c, p, name)
+	run, err := a.runForBrief(c, p, name)
 	if err != nil {
 		return err
 	}
@@ -68,8 +68,8 @@ func (a *app) brief(c *cobra.Command, name string, b sessions.Briefing) error {
 	return err
 }
 
-// briefedRun returns the run that a name stands for. That nothing has been run yet is worth a brief too.
-func (a *app) briefedRun(c *cobra.Command, p *project.Project, name string) (pawl.RunID, error) {
+// runForBrief returns the run that a name stands for. That nothing has been run yet is worth a brief too.
+func (a *app) runForBrief(c *cobra.Command, p *project.Project, name string) (pawl.RunID, error) {
 	run, err := runs.FindRun(c.Context(), p, name)
 	if name == "" && errors.Is(err, pawl.ErrNoRun) {
 		return "", nil

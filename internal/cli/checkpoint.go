@@ -22,7 +22,7 @@ func (a *app) checkpointCommand() *cobra.Command {
 		Example: "  pawl checkpoint -m 'before the big refactoring'",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if step := inside(); step != nil {
+			if step := stepClient(); step != nil {
 				return step.Tell(pawl.Line{Checkpoint: &pawl.Checkpoint{Why: message}})
 			}
 			return a.checkpoint(c.Context(), message)
@@ -46,7 +46,7 @@ func (a *app) checkpoint(ctx context.Context, message string) error {
 	if err != nil {
 		return err
 	}
-	saved, err := history.CheckpointNow(ctx, p, run, cfg.Snapshots, me(), message)
+	saved, err := history.CheckpointNow(ctx, p, run, cfg.Snapshots, currentUser(), message)
 	if errors.Is(err, snapshot.ErrQuota) {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl prune"}
 	}
@@ -61,21 +61,8 @@ func (a *app) checkpoint(ctx context.Context, message string) error {
 	if a.json {
 		return a.printJSON(report)
 	}
-	fmt.Fprintf(a.Out, "checkpoint %s: %d files, %s; %s new; %d left out\n", report.Checkpoint, report.Files, inBytes(report.Bytes), inBytes(report.Added), report.LeftOut)
+	fmt.Fprintf(a.Out, "checkpoint %s: %d files, %s; %s new; %d left out\n", report.Checkpoint, report.Files, byteSize(report.Bytes), byteSize(report.Added), report.LeftOut)
 	return nil
-}
-
-// inBytes writes a number of bytes for people.
-func inBytes(n int64) string {
-	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
-	value, unit := float64(n), 0
-	for ; value >= 1024 && unit < len(units)-1; unit++ {
-		value /= 1024
-	}
-	if unit == 0 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	return fmt.Sprintf("%.1f %s", value, units[unit])
 }
 
 func (a *app) checkpointsCommand() *cobra.Command {
@@ -85,7 +72,7 @@ func (a *app) checkpointsCommand() *cobra.Command {
 		Short: "List checkpoints, the newest last",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.travel(c.Context(), func(t *traveller) error {
+			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
 				runs, err := t.runs(c.Context(), optional(args, 0), all)
 				if err != nil {
 					return err
@@ -102,7 +89,7 @@ func (a *app) checkpointsCommand() *cobra.Command {
 	return a.jsonFlag(c)
 }
 
-func (t *traveller) runs(ctx context.Context, name string, all bool) ([]pawl.RunID, error) {
+func (t *checkpointAccess) runs(ctx context.Context, name string, all bool) ([]pawl.RunID, error) {
 	if all {
 		return history.AllRuns(t.project)
 	}
@@ -135,7 +122,7 @@ func (a *app) printCheckpoints(found []history.SavedCheckpoint, withRun bool) er
 func (r checkpointReport) content() string {
 	switch {
 	case r.Snapshot == "kept":
-		return fmt.Sprintf("%d files, %s", r.Files, inBytes(r.Bytes))
+		return fmt.Sprintf("%d files, %s", r.Files, byteSize(r.Bytes))
 	case r.None != "":
 		return "none: " + r.None
 	case r.Snapshot == "pruned":

@@ -200,8 +200,8 @@ func (a *app) projectOrInit() (*project.Project, error) {
 	return project.Init(here)
 }
 
-// open loads a run by its name: an id, a unique prefix of one, "latest"; empty for the current one.
-func (a *app) open(ctx context.Context, p *project.Project, name string) (*runs.Run, error) {
+// loadNamedRun loads a run by its name: an id, a unique prefix of one, "latest"; empty for the current one.
+func (a *app) loadNamedRun(ctx context.Context, p *project.Project, name string) (*runs.Run, error) {
 	run, err := runs.FindRun(ctx, p, name)
 	if err != nil {
 		return nil, err
@@ -219,24 +219,24 @@ func (a *app) perform(ctx context.Context, name string, act runs.Act) (*project.
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := runs.Perform(ctx, p, run, me(), act)
+	r, err := runs.Perform(ctx, p, run, currentUser(), act)
 	if err != nil {
 		return p, nil, err
 	}
-	a.sayNotes(r.Notes)
+	a.printNotes(r.Notes)
 	a.refreshMirror(ctx, p, r)
 	return p, r, nil
 }
 
-// sayNotes says what people should know that is no error.
-func (a *app) sayNotes(notes []string) {
+// printNotes says what people should know that is no error.
+func (a *app) printNotes(notes []string) {
 	for _, note := range notes {
 		fmt.Fprintf(a.Err, "pawl: note: %s\n", strings.ReplaceAll(note, "\n", "\n      "))
 	}
 }
 
-// me is the person at the keyboard, or the agent that says so.
-func me() pawl.Author {
+// currentUser is the person at the keyboard, or the agent that says so.
+func currentUser() pawl.Author {
 	by := pawl.Author{Kind: pawl.ByPerson, Name: os.Getenv("USER")}
 	if by.Name == "" {
 		if u, err := user.Current(); err == nil {
@@ -255,7 +255,7 @@ func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
 	return engine.Config{
 		Project: p, Executors: a.parts.Executors, Parallel: c.Parallel, OutputCap: int64(c.OutputCap), PIDNamespace: c.PIDNamespace,
 		Snapshots: c.Snapshots,
-		MirrorOf:  a.mirrorOf(p, ""),
+		MirrorOf:  a.mirrorFor(p, ""),
 		Watchdog: engine.Watchdog{
 			Heartbeat: time.Duration(c.Heartbeat), Warning: time.Duration(c.Warning), Stalled: time.Duration(c.Stalled),
 		},
@@ -279,24 +279,24 @@ func onTerminal(w io.Writer) bool {
 
 // confirm asks a yes-or-no question on a terminal. Without one the answer is an error that names --yes.
 func (a *app) confirm(question string) error {
-	if !a.hasPerson() {
+	if !a.interactive() {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New(question + " Nobody is here to ask: say --yes")}
 	}
-	if yes, err := a.ask(question, false); err != nil || !yes {
+	if yes, err := a.askYesNo(question, false); err != nil || !yes {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("nothing was done")}
 	}
 	return nil
 }
 
-// hasPerson reports whether somebody sits at a terminal who can be asked.
-func (a *app) hasPerson() bool {
+// interactive reports whether somebody sits at a terminal who can be asked.
+func (a *app) interactive() bool {
 	in, ok := a.In.(*os.File)
 	return ok && term.IsTerminal(int(in.Fd())) && onTerminal(a.Out)
 }
 
-// ask asks a yes-or-no question of who sits there; standard is the answer of one who only presses return, or says
+// askYesNo asks a yes-or-no question of who sits there; standard is the answer of one who only presses return, or says
 // something else. An end of the input is no answer.
-func (a *app) ask(question string, standard bool) (yes bool, err error) {
+func (a *app) askYesNo(question string, standard bool) (yes bool, err error) {
 	choice := "[y/N]"
 	if standard {
 		choice = "[Y/n]"

@@ -57,14 +57,14 @@ func (a *app) stopCommand() *cobra.Command {
 }
 
 func (a *app) retryCommand() *cobra.Command {
-	return a.onStep("retry STEP", "Have a step done again; of a work list, its failed items", "is to be done again", runs.Retry)
+	return a.stepCommand("retry STEP", "Have a step done again; of a work list, its failed items", "is to be done again", runs.Retry)
 }
 
 func (a *app) skipCommand() *cobra.Command {
-	return a.onStep("skip STEP", "Go on without a step", "is skipped", runs.Skip)
+	return a.stepCommand("skip STEP", "Go on without a step", "is skipped", runs.Skip)
 }
 
-func (a *app) onStep(use, short, done string, act func(pawl.StepID, string) runs.Act) *cobra.Command {
+func (a *app) stepCommand(use, short, done string, act func(pawl.StepID, string) runs.Act) *cobra.Command {
 	var run, why string
 	c := &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(1),

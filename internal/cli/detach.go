@@ -18,7 +18,7 @@ func (a *app) detachCommand() *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.attachment(o, func(place attach.Place) (*attach.Deed, error) {
+			return a.applyAttach(o, func(place attach.Place) (*attach.Deed, error) {
 				return attach.Detach(args[0], attach.Scope(o.scope), place)
 			})
 		},

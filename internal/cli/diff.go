@@ -21,14 +21,14 @@ func (a *app) diffCommand() *cobra.Command {
 			"takes. Paths come after --.",
 		Example: "  pawl diff\n  pawl diff build --stat\n  pawl diff 3f2a91c0 latest -- src/",
 		Args: func(c *cobra.Command, args []string) error {
-			if named := namedOf(c, args); named > 2 {
+			if named := checkpointArgs(c, args); named > 2 {
 				return fmt.Errorf("at most two checkpoints; paths come after --")
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.travel(c.Context(), func(t *traveller) error {
-				named := namedOf(c, args)
+			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
+				named := checkpointArgs(c, args)
 				return a.diff(c.Context(), t, args[:named], args[named:], o)
 			})
 		},
@@ -38,8 +38,8 @@ func (a *app) diffCommand() *cobra.Command {
 	return a.jsonFlag(c)
 }
 
-// namedOf returns how many arguments stand before --.
-func namedOf(c *cobra.Command, args []string) int {
+// checkpointArgs returns how many arguments stand before --.
+func checkpointArgs(c *cobra.Command, args []string) int {
 	if dash := c.ArgsLenAtDash(); dash >= 0 {
 		return dash
 	}
@@ -95,7 +95,7 @@ func sideOf(e *snapshot.Entry) *side {
 	return s
 }
 
-func (a *app) diff(ctx context.Context, t *traveller, named, paths []string, o diffOptions) (err error) {
+func (a *app) diff(ctx context.Context, t *checkpointAccess, named, paths []string, o diffOptions) (err error) {
 	name := "latest"
 	if len(named) > 0 {
 		name = named[0]
@@ -110,7 +110,7 @@ func (a *app) diff(ctx context.Context, t *traveller, named, paths []string, o d
 			return err
 		}
 	}
-	if paths, err = a.inside(t.project, paths); err != nil {
+	if paths, err = a.projectPaths(t.project, paths); err != nil {
 		return err
 	}
 	compared, err := t.store.Compare(ctx, *from, to, paths)
@@ -121,7 +121,7 @@ func (a *app) diff(ctx context.Context, t *traveller, named, paths []string, o d
 	return a.printDiff(compared, o)
 }
 
-func (t *traveller) snapshot(ctx context.Context, name string) (*snapshot.Record, error) {
+func (t *checkpointAccess) snapshot(ctx context.Context, name string) (*snapshot.Record, error) {
 	saved, err := t.find(ctx, name)
 	if err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func printStat(out *bufio.Writer, stats []snapshot.Stat) {
 	}
 	for _, s := range stats {
 		if s.Binary {
-			fmt.Fprintf(out, "%-*s  binary, %s\n", width, s.Path, signed(s.Bytes))
+			fmt.Fprintf(out, "%-*s  binary, %s\n", width, s.Path, signedBytes(s.Bytes))
 			continue
 		}
 		fmt.Fprintf(out, "%-*s  +%d -%d\n", width, s.Path, s.Added, s.Removed)
@@ -170,9 +170,9 @@ func printStat(out *bufio.Writer, stats []snapshot.Stat) {
 	fmt.Fprintf(out, "%s changed, %s added, %d removed\n", count(len(stats), "path"), count(added, "line"), removed)
 }
 
-func signed(n int64) string {
+func signedBytes(n int64) string {
 	if n < 0 {
-		return "-" + inBytes(-n)
+		return "-" + byteSize(-n)
 	}
-	return "+" + inBytes(n)
+	return "+" + byteSize(n)
 }

@@ -22,7 +22,7 @@ func (a *app) explainCommand() *cobra.Command {
 			if rules {
 				return a.printRules()
 			}
-			_, r, err := a.look(c.Context(), run)
+			_, r, err := a.loadRun(c.Context(), run)
 			if err != nil {
 				return err
 			}

@@ -36,18 +36,18 @@ func (a *app) exportCommand() *cobra.Command {
 }
 
 func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over bool) error {
-	codec, err := a.codec(system)
+	codec, err := a.formatNamed(system)
 	if err != nil {
 		return err
 	}
-	p, r, err := a.look(ctx, name)
+	p, r, err := a.loadRun(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer r.Log.Close()
 	dir := p.Root
 	if path != "" {
-		if dir, err = a.foreignPlace(path); err != nil {
+		if dir, err = a.foreignPath(path); err != nil {
 			return err
 		}
 	}
@@ -56,7 +56,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 		return err
 	}
 	if !over {
-		if err := a.notOverOthers(ctx, p, *m, r, "pawl export "+system+" ANOTHER-FOLDER, or --over"); err != nil {
+		if err := a.refuseForeignOverwrite(ctx, p, *m, r, "pawl export "+system+" ANOTHER-FOLDER, or --over"); err != nil {
 			return err
 		}
 	}
@@ -66,14 +66,14 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 	}
 	holder, alive := p.EngineHolder()
 	written, err := interop.Export(ctx, p, r, *m, c.Snapshots, alive && holder.Run == r.State.Run, dry)
-	a.sayNotes(r.Notes)
+	a.printNotes(r.Notes)
 	if err != nil {
 		return err
 	}
 	if path != "" && !dry && len(written) > 0 {
-		a.sayMissing(ctx, codec, dir, path)
+		a.noteMissingFiles(ctx, codec, dir, path)
 	}
-	names := left(written)
+	names := writtenNames(written)
 	if a.json {
 		return a.printJSON(names)
 	}
@@ -86,46 +86,46 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 	return nil
 }
 
-// sayMissing says that files were exported without those that they name, where that makes them faulty.
-func (a *app) sayMissing(ctx context.Context, codec format.Format, dir, path string) {
+// noteMissingFiles says that files were exported without those that they name, where that makes them faulty.
+func (a *app) noteMissingFiles(ctx context.Context, codec format.Format, dir, path string) {
 	folder, err := a.openForeign(ctx, codec, dir)
 	if err != nil {
 		return // who reads them is told
 	}
 	faults := slices.DeleteFunc(folder.Verify(), func(f pawl.Finding) bool { return f.Level != pawl.Bad })
 	if len(faults) > 0 {
-		a.sayNotes([]string{fmt.Sprintf("what these files name is not copied with them: pawl verify --as %s %s finds %s", codec.Name, path, count(len(faults), "fault"))})
+		a.printNotes([]string{fmt.Sprintf("what these files name is not copied with them: pawl verify --as %s %s finds %s", codec.Name, path, count(len(faults), "fault"))})
 	}
 }
 
-// notOverOthers refuses to write a run over work of another name that is unfinished in a folder, and was not gone on with by it.
-func (a *app) notOverOthers(ctx context.Context, p *project.Project, m interop.Mirror, r *runs.Run, hint string) error {
+// refuseForeignOverwrite refuses to write a run over work of another name that is unfinished in a folder, and was not gone on with by it.
+func (a *app) refuseForeignOverwrite(ctx context.Context, p *project.Project, m interop.Mirror, r *runs.Run, hint string) error {
 	folder, err := a.openForeign(ctx, m.Codec, m.Dir)
 	if err != nil {
 		return err
 	}
 	what, _ := folder.Unfinished(r.Plan)
 	there, _ := folder.Read("")
-	if what == "" || there.Name == r.State.Name || itsOwn(p, m, folder, r) {
-		if what = othersWorkflow(p, m, folder, r.State); what == "" {
+	if what == "" || there.Name == r.State.Name || ownedByRun(p, m, folder, r) {
+		if what = foreignWorkflow(p, m, folder, r.State); what == "" {
 			return nil
 		}
 	}
 	return usageError(hint, "%s: %s is unfinished here, and run %s would be written over it", m.Codec.Name, what, r.State.Run)
 }
 
-// othersWorkflow names the workflow that a system would go on with in a folder, where no run of this project is it, and this one
+// foreignWorkflow names the workflow that a system would go on with in a folder, where no run of this project is it, and this one
 // was not made of it; empty where there is none.
-func othersWorkflow(p *project.Project, m interop.Mirror, folder *interop.ForeignFolder, s *pawl.State) string {
+func foreignWorkflow(p *project.Project, m interop.Mirror, folder *interop.ForeignFolder, s *pawl.State) string {
 	q := folder.Question()
-	if q.Ask == "" || isRunOf(p, q.Workflow) || s.Import.System == m.Codec.Name && s.Import.ID == q.Workflow {
+	if q.Ask == "" || isProjectRun(p, q.Workflow) || s.Import.System == m.Codec.Name && s.Import.ID == q.Workflow {
 		return ""
 	}
 	return "workflow " + cmp.Or(q.Workflow, "(unknown)")
 }
 
-// itsOwn reports whether a run has the files of a folder kept up to date, or was made of what is unfinished there.
-func itsOwn(p *project.Project, m interop.Mirror, folder *interop.ForeignFolder, r *runs.Run) bool {
+// ownedByRun reports whether a run has the files of a folder kept up to date, or was made of what is unfinished there.
+func ownedByRun(p *project.Project, m interop.Mirror, folder *interop.ForeignFolder, r *runs.Run) bool {
 	s := r.State
 	if s.Mirror != nil && *s.Mirror == m.Said(p) {
 		return true
@@ -136,8 +136,8 @@ func itsOwn(p *project.Project, m interop.Mirror, folder *interop.ForeignFolder,
 	return is && file == madeOf
 }
 
-// left names the files of a writing that are there after it, each once: some are written only to be archived.
-func left(written []format.File) []string {
+// writtenNames names the files of a writing that are there after it, each once: some are written only to be archived.
+func writtenNames(written []format.File) []string {
 	names := []string{}
 	for _, f := range written {
 		names = slices.DeleteFunc(names, func(name string) bool { return name == f.Path })

@@ -30,8 +30,8 @@ func (a *app) forkCommand() *cobra.Command {
 		Example: "  pawl fork build\n  pawl fork 3f2a91c0 --to ../second-try",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.travel(c.Context(), func(t *traveller) error {
-				return a.whole(c.Context(), t, args[0], o.to != "", func(saved history.SavedCheckpoint) error {
+			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
+				return a.withIntactCheckpoint(c.Context(), t, args[0], o.to != "", func(saved history.SavedCheckpoint) error {
 					return a.fork(c.Context(), t, saved, o)
 				})
 			})
@@ -53,10 +53,10 @@ type forkReport struct {
 	Again      []history.Redo    `json:"again,omitempty"`  // finished, but not in the snapshot
 }
 
-func (a *app) fork(ctx context.Context, t *traveller, saved history.SavedCheckpoint, o forkOptions) (err error) {
+func (a *app) fork(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, o forkOptions) (err error) {
 	into := history.ForkInto{OtherHead: o.otherHead, Version: a.version}
 	if o.to != "" {
-		if into.Folder, err = a.fromHere(o.to); err != nil {
+		if into.Folder, err = a.absolutePath(o.to); err != nil {
 			return err
 		}
 	}
@@ -65,10 +65,10 @@ func (a *app) fork(ctx context.Context, t *traveller, saved history.SavedCheckpo
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := a.agreeToFork(f, saved, o); err != nil {
+	if err := a.confirmFork(f, saved, o); err != nil {
 		return err
 	}
-	done, err := f.Do(ctx, me())
+	done, err := f.Do(ctx, currentUser())
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func (a *app) fork(ctx context.Context, t *traveller, saved history.SavedCheckpo
 	}, done.Kind, o)
 }
 
-// fromHere returns a path that the user named as it is to be opened, -C considered.
-func (a *app) fromHere(path string) (string, error) {
+// absolutePath returns a path that the user named as it is to be opened, -C considered.
+func (a *app) absolutePath(path string) (string, error) {
 	here, err := a.here()
 	if err != nil || filepath.IsAbs(path) {
 		return path, err
@@ -98,8 +98,8 @@ func (a *app) fromHere(path string) (string, error) {
 	return filepath.Abs(filepath.Join(here, path))
 }
 
-// agreeToFork shows what a fork would change and do again, and asks for a yes where it changes or repeats anything.
-func (a *app) agreeToFork(f *history.Fork, saved history.SavedCheckpoint, o forkOptions) error {
+// confirmFork shows what a fork would change and do again, and asks for a yes where it changes or repeats anything.
+func (a *app) confirmFork(f *history.Fork, saved history.SavedCheckpoint, o forkOptions) error {
 	changes := 0
 	if f.Restore != nil {
 		report := restoreReport{Changes: reportChanges(f.Changes), Kept: f.Kept}
@@ -110,7 +110,7 @@ func (a *app) agreeToFork(f *history.Fork, saved history.SavedCheckpoint, o fork
 	}
 	if !a.json {
 		for _, again := range f.Again {
-			fmt.Fprintf(a.Out, "runs again  %s: it was finished while the checkpoint was taken, and is not in it\n", redone(again))
+			fmt.Fprintf(a.Out, "runs again  %s: it was finished while the checkpoint was taken, and is not in it\n", rerunName(again))
 		}
 	}
 	if o.yes || changes == 0 && len(f.Again) == 0 {
@@ -119,7 +119,7 @@ func (a *app) agreeToFork(f *history.Fork, saved history.SavedCheckpoint, o fork
 	return a.confirm(fmt.Sprintf("Fork run %s at checkpoint %s, changing %d paths?", saved.Run, saved.ID, changes))
 }
 
-func redone(again history.Redo) string {
+func rerunName(again history.Redo) string {
 	if len(again.Items) == 0 {
 		return "step " + string(again.Step)
 	}

@@ -37,7 +37,7 @@ type gateReport struct {
 func gateOf(g *pawl.GateState) gateReport {
 	return gateReport{
 		ID: g.ID, Step: g.Step, Item: g.Item, Type: g.Type, Purpose: g.Purpose, Ask: g.Ask, Options: g.Options, Default: g.Default,
-		Expect: g.Expect, Shown: g.Shown, Checks: g.Checks, Opened: g.Opened, Expires: pointer(g.Expires), Commands: runs.Answers(g),
+		Expect: g.Expect, Shown: g.Shown, Checks: g.Checks, Opened: g.Opened, Expires: timeOrNil(g.Expires), Commands: runs.Answers(g),
 	}
 }
 
@@ -74,7 +74,7 @@ func printGate(w io.Writer, g gateReport) {
 }
 
 func (a *app) gatesCommand() *cobra.Command {
-	return a.jsonFlag(a.reading("gates [RUN]", "List what a person is asked", func(_ context.Context, _ *project.Project, r *runs.Run) error {
+	return a.jsonFlag(a.readRunCommand("gates [RUN]", "List what a person is asked", func(_ context.Context, _ *project.Project, r *runs.Run) error {
 		return a.printGates(r)
 	}))
 }
@@ -105,8 +105,8 @@ func (a *app) printGates(r *runs.Run) error {
 	return nil
 }
 
-// onGate is a command that closes a gate. The gate may be named by its id, a prefix of it, or its step.
-func (a *app) onGate(use, short string, args cobra.PositionalArgs, act func(id pawl.GateID, args []string) runs.Act, done string) *cobra.Command {
+// gateCommand is a command that closes a gate. The gate may be named by its id, a prefix of it, or its step.
+func (a *app) gateCommand(use, short string, args cobra.PositionalArgs, act func(id pawl.GateID, args []string) runs.Act, done string) *cobra.Command {
 	var run string
 	c := &cobra.Command{
 		Use: use, Short: short, Args: args,
@@ -133,7 +133,7 @@ func (a *app) onGate(use, short string, args cobra.PositionalArgs, act func(id p
 }
 
 func (a *app) gateID(ctx context.Context, run, name string) (pawl.GateID, error) {
-	_, r, err := a.look(ctx, run)
+	_, r, err := a.loadRun(ctx, run)
 	if err != nil {
 		return "", err
 	}
@@ -155,7 +155,7 @@ func (a *app) gateID(ctx context.Context, run, name string) (pawl.GateID, error)
 
 func (a *app) approveCommand() *cobra.Command {
 	var why string
-	c := a.onGate("approve GATE", "Approve what a gate shows, exactly that", cobra.ExactArgs(1),
+	c := a.gateCommand("approve GATE", "Approve what a gate shows, exactly that", cobra.ExactArgs(1),
 		func(id pawl.GateID, _ []string) runs.Act { return runs.Approve(id, why) }, "approved")
 	c.Flags().StringVarP(&why, "message", "m", "", "why")
 	return c
@@ -164,7 +164,7 @@ func (a *app) approveCommand() *cobra.Command {
 func (a *app) rejectCommand() *cobra.Command {
 	var why string
 	var stop bool
-	c := a.onGate("reject GATE -m WHY", "Have the steps that a gate needs done again, or fail the run", cobra.ExactArgs(1),
+	c := a.gateCommand("reject GATE -m WHY", "Have the steps that a gate needs done again, or fail the run", cobra.ExactArgs(1),
 		func(id pawl.GateID, _ []string) runs.Act { return runs.Reject(id, why, stop) }, "rejected")
 	c.Flags().StringVarP(&why, "message", "m", "", "what is wrong; the next attempt is told")
 	c.Flags().BoolVar(&stop, "stop", false, "fail the run instead")
@@ -176,7 +176,7 @@ func (a *app) rejectCommand() *cobra.Command {
 
 func (a *app) answerCommand() *cobra.Command {
 	var why string
-	c := a.onGate("answer GATE OPTION", "Choose one of a decision's options", cobra.ExactArgs(2),
+	c := a.gateCommand("answer GATE OPTION", "Choose one of a decision's options", cobra.ExactArgs(2),
 		func(id pawl.GateID, args []string) runs.Act { return runs.Choose(id, args[0], why) }, "answered")
 	c.Flags().StringVarP(&why, "message", "m", "", "why")
 	return c
@@ -194,7 +194,7 @@ func (a *app) askCommand() *cobra.Command {
 			if len(action.Options) > 0 {
 				action.Type = pawl.DecisionFor
 			}
-			if step := inside(); step != nil {
+			if step := stepClient(); step != nil {
 				return a.askInside(step, action)
 			}
 			_, r, err := a.perform(c.Context(), run, runs.Ask(action))

@@ -28,7 +28,7 @@ type nodeReport struct {
 }
 
 func (a *app) graph(ctx context.Context, name string, all bool) error {
-	return a.travel(ctx, func(t *traveller) error {
+	return a.withCheckpoints(ctx, func(t *checkpointAccess) error {
 		var ids []pawl.RunID
 		if !all {
 			run, err := runs.FindRun(ctx, t.project, name)

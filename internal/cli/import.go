@@ -70,12 +70,12 @@ type otherReport struct {
 }
 
 func (a *app) importFrom(ctx context.Context, system, path string, o importOptions) error {
-	codec, err := a.codecFor(system, o.project)
+	codec, err := a.formatFor(system, o.project)
 	if err != nil {
 		return err
 	}
 	if agents := pawl.AgentNames[:len(pawl.AgentNames)-1]; !slices.Contains(agents, pawl.AgentName(o.agent)) { // without AnyCommand
-		return usageError("", "--agent: no agent %q: use %s", o.agent, joined(agents))
+		return usageError("", "--agent: no agent %q: use %s", o.agent, joinIDs(agents))
 	}
 	dir, err := a.foreignDir(path)
 	if err != nil {
@@ -87,29 +87,29 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	}
 	reading, findings := folder.Read(place)
 	if reading.Name == "" && len(reading.Phases) == 0 {
-		return a.nothingRead(system, dir, o.project, folder.Projects(), findings)
+		return a.nothingImported(system, dir, o.project, folder.Projects(), findings)
 	}
-	root, err := a.foreignPlace("")
+	root, err := a.foreignPath("")
 	if err != nil {
 		return err
 	}
 	if place == "" {
-		reading = inProject(root, dir, reading)
+		reading = relativeToProject(root, dir, reading)
 	}
 	if o.dry {
-		return a.printReading(reported(root, folder, place, reading, findings))
+		return a.printImportReport(dryRunReport(root, folder, place, reading, findings))
 	}
-	if there := folder.Projects(); o.project == "" && len(there) > 1 && !atWork(reading) {
+	if there := folder.Projects(); o.project == "" && len(there) > 1 && !hasActiveWork(reading) {
 		return usageError("pawl import "+system+" --project ID, with one of "+strings.Join(there, ", "),
 			"of the %d projects here none is active: say which one it is to be", len(there))
 	}
-	if afresh, err := a.afresh(ctx, codec, dir, folder, o); err != nil || afresh {
+	if afresh, err := a.archiveIfFresh(ctx, codec, dir, folder, o); err != nil || afresh {
 		return err
 	}
 	if place != "" {
 		dir = root
 	}
-	made, err := a.makeRun(ctx, reading, findings, dir, cmp.Or(place, firstPlace(folder)), o.agent)
+	made, err := a.createImportedRun(ctx, reading, findings, dir, cmp.Or(place, firstPlace(folder)), o.agent)
 	if err != nil {
 		return err
 	}
@@ -120,9 +120,9 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	return nil
 }
 
-// codecFor returns the codec of a system, of one of the projects that its files hold where one is named.
-func (a *app) codecFor(system, project string) (format.Format, error) {
-	codec, err := a.codec(system)
+// formatFor returns the codec of a system, of one of the projects that its files hold where one is named.
+func (a *app) formatFor(system, project string) (format.Format, error) {
+	codec, err := a.formatNamed(system)
 	if err != nil || project == "" {
 		return codec, err
 	}
@@ -132,13 +132,13 @@ func (a *app) codecFor(system, project string) (format.Format, error) {
 	return codec.Select(project), nil
 }
 
-// atWork reports whether somebody is at work on what was read, or was cut off.
-func atWork(r format.Project) bool {
+// hasActiveWork reports whether somebody is at work on what was read, or was cut off.
+func hasActiveWork(r format.Project) bool {
 	return r.Status == pawl.StatusActive || r.Status == pawl.StatusInterrupted
 }
 
-// reported returns what a dry run says of a reading of the project at root.
-func reported(root string, folder *interop.ForeignFolder, place string, reading format.Project, findings []pawl.Finding) importReport {
+// dryRunReport returns what a dry run says of a reading of the project at root.
+func dryRunReport(root string, folder *interop.ForeignFolder, place string, reading format.Project, findings []pawl.Finding) importReport {
 	reading, found := interop.Prove(root, reading)
 	report := importReport{Project: reading, Pending: pending(reading), Findings: slices.Concat([]pawl.Finding{}, findings, found)}
 	if places := folder.Places(); place == "" && len(places) > 1 {
@@ -147,14 +147,14 @@ func reported(root string, folder *interop.ForeignFolder, place string, reading 
 	return report
 }
 
-// nothingRead says why nothing was read: there is no such project among those that are there, there is nothing, or it could not
+// nothingImported says why nothing was read: there is no such project among those that are there, there is nothing, or it could not
 // be read.
-func (a *app) nothingRead(system, dir, project string, there []string, findings []pawl.Finding) error {
+func (a *app) nothingImported(system, dir, project string, there []string, findings []pawl.Finding) error {
 	if project != "" && len(there) > 0 {
 		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no project %s; there are %s", project, strings.Join(there, ", ")),
 			Hint: "pawl import " + system + " --project " + there[0]}
 	}
-	a.printWorst(findings)
+	a.printProblems(findings)
 	for _, f := range findings {
 		if f.Level == pawl.Bad {
 			return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("no files of %s could be read: %s", system, f.Where), Hint: f.Hint}
@@ -163,8 +163,8 @@ func (a *app) nothingRead(system, dir, project string, there []string, findings 
 	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no files of %s in %s", system, dir), Hint: "pawl import " + system + " PATH"}
 }
 
-// inProject returns the reading of a folder as the project sees it, where that lies in the project.
-func inProject(root, dir string, reading format.Project) format.Project {
+// relativeToProject returns the reading of a folder as the project sees it, where that lies in the project.
+func relativeToProject(root, dir string, reading format.Project) format.Project {
 	info, err := os.Stat(dir)
 	rel, relErr := filepath.Rel(root, dir)
 	if err != nil || relErr != nil || !info.IsDir() || rel == "." || !filepath.IsLocal(rel) {
@@ -181,14 +181,14 @@ func firstPlace(folder *interop.ForeignFolder) string {
 	return ""
 }
 
-// makeRun makes a run of what was read, and says so.
-func (a *app) makeRun(ctx context.Context, reading format.Project, findings []pawl.Finding, dir, place, agent string) (interop.Imported, error) {
+// createImportedRun makes a run of what was read, and says so.
+func (a *app) createImportedRun(ctx context.Context, reading format.Project, findings []pawl.Finding, dir, place, agent string) (interop.Imported, error) {
 	p, err := a.projectOrInit()
 	if err != nil {
 		return interop.Imported{}, err
 	}
 	a.register(p)
-	codec, err := a.codec(reading.System)
+	codec, err := a.formatNamed(reading.System)
 	if err != nil {
 		return interop.Imported{}, err
 	}
@@ -196,19 +196,19 @@ func (a *app) makeRun(ctx context.Context, reading format.Project, findings []pa
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: cmp.Or(reading.Resume, "somebody may still be at work on it"), Where: pathIn(p, dir),
 			Hint: "see that nobody is, before pawl resume"})
 	}
-	made, err := interop.Import(ctx, p, me(), interop.Importing{
+	made, err := interop.Import(ctx, p, currentUser(), interop.Importing{
 		Project: reading, Path: pathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: codec.CheckCriterion != nil,
 	})
 	if err != nil || a.json {
 		return made, err
 	}
-	a.printWorst(made.Findings)
+	a.printProblems(made.Findings)
 	fmt.Fprintf(a.Out, "run %s made of %s: %d of %s done\n", made.Run, reading.System, len(made.Done), count(reading.Count(), "step"))
 	return made, nil
 }
 
-// madeOf returns the unfinished run of this project that was made of a reading already; empty where there is none.
-func (a *app) madeOf(ctx context.Context, reading format.Project, dir, place string) (pawl.RunID, error) {
+// existingImport returns the unfinished run of this project that was made of a reading already; empty where there is none.
+func (a *app) existingImport(ctx context.Context, reading format.Project, dir, place string) (pawl.RunID, error) {
 	p, err := a.projectOrInit()
 	if err != nil {
 		return "", err
@@ -218,7 +218,7 @@ func (a *app) madeOf(ctx context.Context, reading format.Project, dir, place str
 
 // foreignDir returns the folder, or the file, that another system's files are in.
 func (a *app) foreignDir(path string) (string, error) {
-	dir, err := a.foreignPlace(path)
+	dir, err := a.foreignPath(path)
 	if err != nil {
 		return "", err
 	}
@@ -228,8 +228,8 @@ func (a *app) foreignDir(path string) (string, error) {
 	return dir, nil
 }
 
-// foreignPlace is foreignDir where nothing may be yet.
-func (a *app) foreignPlace(path string) (string, error) {
+// foreignPath is foreignDir where nothing may be yet.
+func (a *app) foreignPath(path string) (string, error) {
 	if path == "" {
 		if p, err := a.project(); err == nil {
 			return p.Root, nil
@@ -323,8 +323,8 @@ func pending(r format.Project) []pawl.StepID {
 	return ids
 }
 
-// printWorst prints the findings that are not good, each once.
-func (a *app) printWorst(findings []pawl.Finding) {
+// printProblems prints the findings that are not good, each once.
+func (a *app) printProblems(findings []pawl.Finding) {
 	for _, f := range findings {
 		if f.Level != pawl.OK && !slices.Contains(a.told, f) {
 			a.told = append(a.told, f)
@@ -333,7 +333,7 @@ func (a *app) printWorst(findings []pawl.Finding) {
 	}
 }
 
-func (a *app) printReading(r importReport) error {
+func (a *app) printImportReport(r importReport) error {
 	if a.json {
 		return a.printJSON(r)
 	}
@@ -345,36 +345,36 @@ func (a *app) printReading(r importReport) error {
 		}
 	}
 	if !r.Updated.IsZero() {
-		fmt.Fprintf(a.Out, "activity  %s\n", stamp(r.Updated))
+		fmt.Fprintf(a.Out, "activity  %s\n", utcTime(r.Updated))
 	}
 	var rows [][]string
 	for _, phase := range r.Phases {
 		for _, s := range phase.Steps {
-			rows = append(rows, []string{phase.Name, string(s.ID), string(s.Status), number(len(s.Items)), oneLine(cmp.Or(s.Name, s.Goal))})
+			rows = append(rows, []string{phase.Name, string(s.ID), string(s.Status), nonZero(len(s.Items)), oneLine(cmp.Or(s.Name, s.Goal))})
 		}
 	}
 	fmt.Fprintln(a.Out)
 	if err := table(a.Out, []string{"PHASE", "STEP", "STATUS", "ITEMS", "NAME"}, rows); err != nil {
 		return err
 	}
-	if err := a.printSaved(r.Checkpoints); err != nil {
+	if err := a.printForeignCheckpoints(r.Checkpoints); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.Out, "\n%s, %s, %s, %s\n", count(len(r.Gates), "gate"), count(len(r.Memories), "thing")+" learned", count(len(r.Decisions), "decision"), count(len(r.Blockers), "blocker"))
-	a.printWorst(r.Findings)
+	a.printProblems(r.Findings)
 	return a.printOthers(r.Others)
 }
 
-// mostSaved is how many of another system's checkpoints are listed.
-const mostSaved = 20
+// maxListedCheckpoints is how many of another system's checkpoints are listed.
+const maxListedCheckpoints = 20
 
-// printSaved lists the newest checkpoints that another system took, the oldest first.
-func (a *app) printSaved(saved []format.Checkpoint) error {
+// printForeignCheckpoints lists the newest checkpoints that another system took, the oldest first.
+func (a *app) printForeignCheckpoints(saved []format.Checkpoint) error {
 	if len(saved) == 0 {
 		return nil
 	}
 	fmt.Fprintln(a.Out)
-	if more := len(saved) - mostSaved; more > 0 {
+	if more := len(saved) - maxListedCheckpoints; more > 0 {
 		fmt.Fprintf(a.Out, "%s before these\n", count(more, "checkpoint"))
 		saved = saved[more:]
 	}
@@ -382,7 +382,7 @@ func (a *app) printSaved(saved []format.Checkpoint) error {
 	for _, c := range saved {
 		at, valid := "", "valid"
 		if !c.Time.IsZero() {
-			at = stamp(c.Time)
+			at = utcTime(c.Time)
 		}
 		if !c.Valid {
 			valid = "not valid"

@@ -32,5 +32,5 @@ func (a *app) initCommand() *cobra.Command {
 
 // register enters the project in the user's registry, and says what a person should know of that.
 func (a *app) register(p *project.Project) {
-	a.sayNotes(p.Register("", time.Now().UTC()))
+	a.printNotes(p.Register("", time.Now().UTC()))
 }

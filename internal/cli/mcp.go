@@ -35,7 +35,7 @@ func (a *app) mcpCommand() *cobra.Command {
 			if s.NoToken && s.TokenFile != "" {
 				return usageError("pawl mcp --http", "--no-token and --token-file exclude each other")
 			}
-			return a.serve(c.Context(), s)
+			return a.serveMCP(c.Context(), s)
 		},
 	}
 	c.Flags().BoolVar(&s.HTTP, "http", false, "serve by HTTP at ADDRESS (default: a free port of 127.0.0.1) instead of standard input and output")
@@ -44,8 +44,8 @@ func (a *app) mcpCommand() *cobra.Command {
 	return c
 }
 
-// serve serves agents until they leave or, by HTTP, until it is interrupted.
-func (a *app) serve(ctx context.Context, s Serving) error {
+// serveMCP serves agents until they leave or, by HTTP, until it is interrupted.
+func (a *app) serveMCP(ctx context.Context, s Serving) error {
 	var err error
 	if s.Folder, err = a.here(); err != nil {
 		return err

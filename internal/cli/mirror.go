@@ -13,7 +13,7 @@ import (
 	"pawl/internal/runs"
 )
 
-func (a *app) codec(system string) (format.Format, error) { return a.parts.Codecs.Of(system) }
+func (a *app) formatNamed(system string) (format.Format, error) { return a.parts.Codecs.Of(system) }
 
 func (a *app) systems() string { return a.parts.Codecs.Names() }
 
@@ -36,14 +36,14 @@ func (m *mirrorFlag) String() string { return string(*m) }
 
 func (m *mirrorFlag) Type() string { return "string" }
 
-// mirrorOf says which system's files are kept up to date for a run: the one that the flag names, else the one that the run
+// mirrorFor says which system's files are kept up to date for a run: the one that the flag names, else the one that the run
 // had.
-func (a *app) mirrorOf(p *project.Project, flag mirrorFlag) func(*pawl.State) *interop.Mirror {
+func (a *app) mirrorFor(p *project.Project, flag mirrorFlag) func(*pawl.State) *interop.Mirror {
 	return func(s *pawl.State) *interop.Mirror {
 		named := cmp.Or(string(flag), s.Mirror.String())
 		m, err := a.parts.Codecs.MirrorOf(p, s, named)
 		if err != nil {
-			a.sayNotes([]string{"the files of " + named + " are not kept up to date: " + err.Error()})
+			a.printNotes([]string{"the files of " + named + " are not kept up to date: " + err.Error()})
 			return nil
 		}
 		return m
@@ -57,8 +57,8 @@ func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *runs.Run
 	if err == nil {
 		err = a.parts.Codecs.Refresh(ctx, p, r, c.Snapshots)
 	}
-	a.sayNotes(r.Notes)
+	a.printNotes(r.Notes)
 	if err != nil {
-		a.sayNotes([]string{err.Error()})
+		a.printNotes([]string{err.Error()})
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 func (a *app) processesCommand() *cobra.Command {
 	var end bool
-	c := a.reading("processes [RUN]", "List what a run's attempts have running, also what a dead one left", func(_ context.Context, p *project.Project, r *runs.Run) error {
+	c := a.readRunCommand("processes [RUN]", "List what a run's attempts have running, also what a dead one left", func(_ context.Context, p *project.Project, r *runs.Run) error {
 		return a.processes(p, r, end)
 	})
 	c.Flags().BoolVar(&end, "end", false, "end what is left, if it is proven to be this run's")
@@ -50,14 +50,14 @@ func (a *app) processes(p *project.Project, r *runs.Run, end bool) error {
 	for _, x := range report.Processes {
 		a.printProcess(x)
 	}
-	a.sumUp(report, end)
+	a.printProcessSummary(report, end)
 	return nil
 }
 
 func (a *app) printProcess(x runs.Process) {
 	age := time.Duration(x.Seconds * float64(time.Second)).Round(time.Second)
 	fmt.Fprintf(a.Out, "%-8d %-20s attempt %-8s %8s  %s\n", x.PID, x.Name(), x.Try, age, x.Command)
-	facts := []string{whose(x)}
+	facts := []string{ownership(x)}
 	if len(x.Listens) > 0 {
 		facts = append(facts, "listens at "+strings.Join(x.Listens, ", "))
 	}
@@ -71,8 +71,8 @@ func (a *app) printProcess(x runs.Process) {
 	fmt.Fprintf(a.Out, "         %s\n", strings.Join(facts, "; "))
 }
 
-// whose says how a process is known to be the run's.
-func whose(x runs.Process) string {
+// ownership says how a process is known to be the run's.
+func ownership(x runs.Process) string {
 	switch {
 	case x.Supervised():
 		return "its supervisor looks after it"
@@ -82,8 +82,8 @@ func whose(x runs.Process) string {
 	return "left behind, and proven to be of this attempt by its " + string(x.Proof)
 }
 
-// sumUp says what is to be done about what was found.
-func (a *app) sumUp(r processReport, end bool) {
+// printProcessSummary says what is to be done about what was found.
+func (a *app) printProcessSummary(r processReport, end bool) {
 	proven := slices.DeleteFunc(slices.Clone(r.Processes), func(x runs.Process) bool { return x.Supervised() || x.Proof == "" })
 	switch {
 	case end:
@@ -97,6 +97,6 @@ func (a *app) sumUp(r processReport, end bool) {
 		fmt.Fprintf(a.Err, "pawl: hint: pawl processes %s --end\n", r.Run)
 	}
 	if r.Unknown != "" {
-		a.sayNotes([]string{r.Unknown})
+		a.printNotes([]string{r.Unknown})
 	}
 }

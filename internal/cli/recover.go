@@ -61,12 +61,12 @@ func (a *app) recover(ctx context.Context, name string, o recoverOptions) (err e
 	}
 	plan := o.plan
 	if plan != "" {
-		if plan, err = a.fromHere(plan); err != nil {
+		if plan, err = a.absolutePath(plan); err != nil {
 			return err
 		}
 	}
 	r, err := rebuild.PrepareRecovery(ctx, p, rebuild.Recovering{
-		Run: name, Plan: plan, Trust: trust, Snapshots: cfg.Snapshots, Version: a.version, Person: me().Name,
+		Run: name, Plan: plan, Trust: trust, Snapshots: cfg.Snapshots, Version: a.version, Person: currentUser().Name,
 	})
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (a *app) recover(ctx context.Context, name string, o recoverOptions) (err e
 		}
 		report.Accepted, report.Aside = true, done.Aside
 		if err := r.Refresh(ctx); err != nil { // they are no part of it
-			a.sayNotes([]string{fmt.Sprintf("views: %v", err)})
+			a.printNotes([]string{fmt.Sprintf("views: %v", err)})
 		}
 	}
 	if a.json {
@@ -103,8 +103,8 @@ func (a *app) printRecovery(r recoverReport, o recoverOptions) {
 	for _, why := range r.Why {
 		fmt.Fprintf(a.Out, "  wrong  %s\n", why)
 	}
-	for _, p := range shortened(r.Parts) {
-		a.printPart(p)
+	for _, p := range withoutCertainItems(r.Parts) {
+		a.printRecoveredPart(p)
 	}
 	again := "pawl recover " + string(r.Run)
 	if r.New {
@@ -120,13 +120,13 @@ func (a *app) printRecovery(r recoverReport, o recoverOptions) {
 	case r.Accepted:
 		fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.Run)
 	default:
-		fmt.Fprintln(a.Out, "Nothing was changed.", doubts(r.Parts, o))
+		fmt.Fprintln(a.Out, "Nothing was changed.", doubtSummary(r.Parts, o))
 		fmt.Fprintf(a.Err, "pawl: hint: %s --accept\n", again)
 	}
 }
 
-// doubts says what becomes of what is in doubt.
-func doubts(parts []rebuild.Part, o recoverOptions) string {
+// doubtSummary says what becomes of what is in doubt.
+func doubtSummary(parts []rebuild.Part, o recoverOptions) string {
 	n := 0
 	for _, p := range parts {
 		if p.Status == rebuild.PartInDoubt && p.Confidence == rebuild.Likely {
@@ -139,8 +139,8 @@ func doubts(parts []rebuild.Part, o recoverOptions) string {
 	return fmt.Sprintf("What is in doubt will be done again, or asked about; --trust likely believes %d of it.", n)
 }
 
-// shortened returns the parts without the items that are beyond doubt: their step counts them.
-func shortened(parts []rebuild.Part) []rebuild.Part {
+// withoutCertainItems returns the parts without the items that are beyond doubt: their step counts them.
+func withoutCertainItems(parts []rebuild.Part) []rebuild.Part {
 	var short []rebuild.Part
 	for _, p := range parts {
 		if p.What != "item" || p.Confidence != rebuild.Certain || p.Status == rebuild.PartInDoubt {
@@ -150,7 +150,7 @@ func shortened(parts []rebuild.Part) []rebuild.Part {
 	return short
 }
 
-func (a *app) printPart(p rebuild.Part) {
+func (a *app) printRecoveredPart(p rebuild.Part) {
 	name := p.What
 	if p.Step != "" {
 		name += " " + pawl.AttemptRef{Step: p.Step, Item: p.Item}.Name()

@@ -25,17 +25,17 @@ func (a *app) restoreCommand() *cobra.Command {
 		Example: "  pawl restore latest --dry-run\n  pawl restore 3f2a91c0 src/ --yes\n  pawl restore build --to /tmp/as-it-was",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.travel(c.Context(), func(t *traveller) error {
-				paths, err := a.inside(t.project, args[1:])
+			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
+				paths, err := a.projectPaths(t.project, args[1:])
 				if err != nil {
 					return err
 				}
-				return a.whole(c.Context(), t, args[0], o.to != "", func(saved history.SavedCheckpoint) error {
-					if err := t.knows(saved, paths); err != nil {
+				return a.withIntactCheckpoint(c.Context(), t, args[0], o.to != "", func(saved history.SavedCheckpoint) error {
+					if err := t.checkPathsExist(saved, paths); err != nil {
 						return err
 					}
 					if o.to != "" {
-						return a.export(c.Context(), t, saved, paths, o.to)
+						return a.exportFiles(c.Context(), t, saved, paths, o.to)
 					}
 					return a.restore(c.Context(), t, saved, paths, o)
 				})
@@ -64,8 +64,8 @@ type restoreReport struct {
 	To         string            `json:"to,omitempty"`
 }
 
-// knows refuses paths at which nothing was then and nothing is now: they are not what the user meant.
-func (t *traveller) knows(saved history.SavedCheckpoint, paths []string) error {
+// checkPathsExist refuses paths at which nothing was then and nothing is now: they are not what the user meant.
+func (t *checkpointAccess) checkPathsExist(saved history.SavedCheckpoint, paths []string) error {
 	record, err := saved.Files()
 	if err != nil {
 		return err
@@ -82,12 +82,12 @@ func (t *traveller) knows(saved history.SavedCheckpoint, paths []string) error {
 	return nil
 }
 
-func (a *app) export(ctx context.Context, t *traveller, saved history.SavedCheckpoint, paths []string, to string) error {
+func (a *app) exportFiles(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, paths []string, to string) error {
 	record, err := saved.Files()
 	if err != nil {
 		return err
 	}
-	folder, err := a.fromHere(to)
+	folder, err := a.absolutePath(to)
 	if err == nil {
 		err = history.MustBeEmpty(folder)
 	}
@@ -116,7 +116,7 @@ func countFiles(changes []snapshot.Change) int {
 	return n
 }
 
-func (a *app) restore(ctx context.Context, t *traveller, saved history.SavedCheckpoint, paths []string, o restoreOptions) (err error) {
+func (a *app) restore(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, paths []string, o restoreOptions) (err error) {
 	r, err := history.PrepareRestore(ctx, t.project, t.store, saved, paths, o.otherHead || o.dryRun, a.version)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (a *app) restore(ctx context.Context, t *traveller, saved history.SavedChec
 				return err
 			}
 		}
-		if report.Before, err = r.Do(ctx, me()); err != nil {
+		if report.Before, err = r.Do(ctx, currentUser()); err != nil {
 			return err
 		}
 	}
@@ -154,7 +154,7 @@ func (a *app) printRestore(r restoreReport) {
 	out := bufio.NewWriter(a.Out)
 	defer out.Flush()
 	for _, c := range r.Changes {
-		fmt.Fprintf(out, "%-8s %s\n", restoring[c.Change], c.Path)
+		fmt.Fprintf(out, "%-8s %s\n", restoreVerbs[c.Change], c.Path)
 	}
 	for _, path := range r.Kept {
 		fmt.Fprintf(out, "%-8s %s (ignored then)\n", "stays", path)
@@ -164,5 +164,5 @@ func (a *app) printRestore(r restoreReport) {
 	}
 }
 
-// restoring are the words for what a restore does.
-var restoring = map[string]string{"added": "bring", "removed": "remove", "changed": "change", "mode": "mode", "type": "replace"}
+// restoreVerbs are the words for what a restore does.
+var restoreVerbs = map[string]string{"added": "bring", "removed": "remove", "changed": "change", "mode": "mode", "type": "replace"}

@@ -55,16 +55,16 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		return err
 	}
 	notices := p.Register("", time.Now().UTC())
-	a.sayNotes(notices)
-	if err := a.clearTheWay(ctx, p, o.takeOver); err != nil {
+	a.printNotes(notices)
+	if err := a.ensureNoEngine(ctx, p, o.takeOver); err != nil {
 		return err
 	}
-	r, err := a.open(ctx, p, name)
+	r, err := a.loadNamedRun(ctx, p, name)
 	if err != nil {
 		return err
 	}
 	defer r.Log.Close()
-	change, err := a.considered(ctx, p, r, mirror)
+	change, err := a.diffForResume(ctx, p, r, mirror)
 	if err != nil {
 		return err
 	}
@@ -77,22 +77,22 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		return err
 	}
 	if o.dry {
-		return a.sayExamined(r, change, x)
+		return a.printExamination(r, change, x)
 	}
-	a.sayResumed(r)
-	a.sayChange(change)
-	a.sayFindings(x, false)
-	if err := a.agreedToGoOn(change, x, o.yes); err != nil {
+	a.printResuming(r)
+	a.printPlanDiff(change)
+	a.printExaminedFindings(x, false)
+	if err := a.confirmResume(change, x, o.yes); err != nil {
 		return err
 	}
-	return a.carryOn(ctx, p, engineStart{why: "resume", parallel: o.parallel, mirror: o.mirror, adopt: change, examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
+	return a.runEngine(ctx, p, engineStart{why: "resume", parallel: o.parallel, mirror: o.mirror, adopt: change, examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
 		return engine.Open(ctx, cfg, r.State.Run)
 	}})
 }
 
-// considered returns what has changed since a run was left, where it can be gone on with; mirror is the one that it is to have,
+// diffForResume returns what has changed since a run was left, where it can be gone on with; mirror is the one that it is to have,
 // nil for none or the one that it had.
-func (a *app) considered(ctx context.Context, p *project.Project, r *runs.Run, mirror *interop.Mirror) (*resume.PlanDiff, error) {
+func (a *app) diffForResume(ctx context.Context, p *project.Project, r *runs.Run, mirror *interop.Mirror) (*resume.PlanDiff, error) {
 	if r.State.Kind == pawl.SessionRun {
 		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s is a session: it has no plan to resume", r.State.Run), Hint: "pawl runs"}
 	}
@@ -104,7 +104,7 @@ func (a *app) considered(ctx context.Context, p *project.Project, r *runs.Run, m
 		if err != nil {
 			return nil, err
 		}
-		if err := a.notOverOthers(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", mirror.Codec.Name)); err != nil {
+		if err := a.refuseForeignOverwrite(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", mirror.Codec.Name)); err != nil {
 			return nil, err
 		}
 	}
@@ -112,11 +112,11 @@ func (a *app) considered(ctx context.Context, p *project.Project, r *runs.Run, m
 	if err != nil {
 		return nil, err
 	}
-	return change, resumable(r, change)
+	return change, checkResumable(r, change)
 }
 
-// agreedToGoOn asks a person before finished work runs again, and before going on where that is unsafe.
-func (a *app) agreedToGoOn(change *resume.PlanDiff, x *resume.Examination, yes bool) error {
+// confirmResume asks a person before finished work runs again, and before going on where that is unsafe.
+func (a *app) confirmResume(change *resume.PlanDiff, x *resume.Examination, yes bool) error {
 	if yes {
 		return nil
 	}
@@ -144,24 +144,24 @@ type examined struct {
 	Steps []whyStep `json:"steps"`
 }
 
-// sayExamined says what is true, what is safe to do, and what would run.
-func (a *app) sayExamined(r *runs.Run, change *resume.PlanDiff, x *resume.Examination) error {
+// printExamination says what is true, what is safe to do, and what would run.
+func (a *app) printExamination(r *runs.Run, change *resume.PlanDiff, x *resume.Examination) error {
 	steps := whySteps(r, change)
 	if a.json {
 		return a.printJSON(examined{Run: r.State.Run, PlanDiff: change, Examination: x, Steps: steps})
 	}
-	a.sayResumed(r)
-	a.sayChange(change)
+	a.printResuming(r)
+	a.printPlanDiff(change)
 	fmt.Fprintln(a.Out, "\nFindings:")
-	a.sayFindings(x, true)
+	a.printExaminedFindings(x, true)
 	fmt.Fprintln(a.Out, "\nVerdicts:")
 	for _, j := range x.Verdicts {
-		a.sayVerdict(pawl.AttemptRef{Step: j.Step, Item: j.Item, Attempt: j.Attempt}, j.Verdict)
+		a.printVerdict(pawl.AttemptRef{Step: j.Step, Item: j.Item, Attempt: j.Attempt}, j.Verdict)
 	}
 	if len(x.Verdicts) == 0 {
 		fmt.Fprintln(a.Out, "  nothing is in doubt")
 	}
-	if r.State.Import.Next != "" && !begun(r.State) {
+	if r.State.Import.Next != "" && !hasAttempts(r.State) {
 		fmt.Fprintf(a.Out, "  imported from %s: %s\n", r.State.Import.System, r.State.Import.Next)
 	}
 	fmt.Fprintln(a.Out, "\nWould run:")
@@ -173,8 +173,8 @@ func (a *app) sayExamined(r *runs.Run, change *resume.PlanDiff, x *resume.Examin
 	return nil
 }
 
-// begun reports whether an attempt of any step was made.
-func begun(s *pawl.State) bool {
+// hasAttempts reports whether an attempt of any step was made.
+func hasAttempts(s *pawl.State) bool {
 	for _, st := range s.Steps {
 		if st.Attempts > 0 {
 			return true
@@ -183,8 +183,8 @@ func begun(s *pawl.State) bool {
 	return false
 }
 
-// sayFindings prints findings; unless all are wanted, only those that a person should know.
-func (a *app) sayFindings(x *resume.Examination, all bool) {
+// printExaminedFindings prints findings; unless all are wanted, only those that a person should know.
+func (a *app) printExaminedFindings(x *resume.Examination, all bool) {
 	for _, f := range x.Findings {
 		if all || f.Level != pawl.OK {
 			fmt.Fprint(a.Out, "  ")
@@ -193,7 +193,7 @@ func (a *app) sayFindings(x *resume.Examination, all bool) {
 	}
 }
 
-func (a *app) sayVerdict(ref pawl.AttemptRef, v pawl.Verdict) {
+func (a *app) printVerdict(ref pawl.AttemptRef, v pawl.Verdict) {
 	fmt.Fprintf(a.Out, "  %-20s attempt %d: %s, by rule %s: %s\n", ref.Name(), ref.Attempt, v.Word, v.Rule, strings.Join(v.Reasons, "; "))
 	if v.By != "" {
 		fmt.Fprintf(a.Out, "  %-20s chosen by %s\n", "", v.By)
@@ -203,8 +203,8 @@ func (a *app) sayVerdict(ref pawl.AttemptRef, v pawl.Verdict) {
 	}
 }
 
-// resumable says why a run cannot be gone on with.
-func resumable(r *runs.Run, change *resume.PlanDiff) error {
+// checkResumable says why a run cannot be gone on with.
+func checkResumable(r *runs.Run, change *resume.PlanDiff) error {
 	s := r.State
 	if !s.Ended() || change.Reopens() {
 		return nil
@@ -223,8 +223,8 @@ func resumable(r *runs.Run, change *resume.PlanDiff) error {
 	return &pawl.Error{Kind: pawl.KindRunFailed, Err: fmt.Errorf("run %s has failed: %s", s.Run, s.Why), Hint: "pawl status"}
 }
 
-// sayResumed says what is gone on with: run, phase, last activity, what is finished.
-func (a *app) sayResumed(r *runs.Run) {
+// printResuming says what is gone on with: run, phase, last activity, what is finished.
+func (a *app) printResuming(r *runs.Run) {
 	s, pos := r.State, r.State.Position(r.Plan)
 	fmt.Fprintf(a.Out, "Resuming %s\n", s.Run)
 	if s.Goal != "" {
@@ -241,7 +241,7 @@ func (a *app) sayResumed(r *runs.Run) {
 	for _, l := range s.Live() {
 		live = append(live, fmt.Sprintf("%s (attempt %d)", l.Name(), l.Attempt))
 	}
-	fmt.Fprintf(a.Out, "  finished       %d of %d steps%s, %d%%\n", len(finished), pos.StepTotal, listed(finished), s.Percent(r.Plan))
+	fmt.Fprintf(a.Out, "  finished       %d of %d steps%s, %d%%\n", len(finished), pos.StepTotal, nameList(finished), s.Percent(r.Plan))
 	if pos.ItemTotal > 0 {
 		fmt.Fprintf(a.Out, "  items of %-5s %d of %d finished\n", pos.StepID, s.Steps[pos.StepID].Items.Count, pos.ItemTotal)
 	}
@@ -250,7 +250,7 @@ func (a *app) sayResumed(r *runs.Run) {
 	}
 }
 
-func listed(names []string) string {
+func nameList(names []string) string {
 	switch {
 	case len(names) == 0:
 		return ""
@@ -260,84 +260,8 @@ func listed(names []string) string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-func (a *app) whyCommand() *cobra.Command {
-	return a.jsonFlag(a.reading("why [RUN]", "Say what would run on resume, and why", a.why))
-}
-
-// whyStep is one line of `pawl why`.
-type whyStep struct {
-	Step  pawl.StepID   `json:"step"`
-	Runs  bool          `json:"runs"`
-	Items []pawl.ItemID `json:"items,omitempty"`
-	Why   string        `json:"why"`
-}
-
-func (a *app) why(_ context.Context, p *project.Project, r *runs.Run) error {
-	change, err := resume.DiffPlan(p, r)
-	if err != nil {
-		return err
-	}
-	steps := whySteps(r, change)
-	if a.json {
-		return a.printJSON(struct {
-			Steps  []whyStep        `json:"steps"`
-			Change *resume.PlanDiff `json:"change"`
-		}{steps, change})
-	}
-	for _, s := range steps {
-		mark := "keep"
-		if s.Runs {
-			mark = "run "
-		}
-		fmt.Fprintf(a.Out, "%s  %-20s %s\n", mark, s.Step, s.Why)
-	}
-	a.sayChange(change)
-	return nil
-}
-
-func whySteps(r *runs.Run, change *resume.PlanDiff) []whyStep {
-	again := map[pawl.StepID]resume.Rerun{}
-	for _, x := range change.Again {
-		again[x.Step] = x
-	}
-	steps := []whyStep{}
-	for _, step := range change.Plan().Steps() {
-		steps = append(steps, whyOf(step, r.State.Steps[step.ID], again))
-	}
-	return steps
-}
-
-func whyOf(step *pawl.Step, st *pawl.StepState, again map[pawl.StepID]resume.Rerun) whyStep {
-	w := whyStep{Step: step.ID, Runs: true}
-	x, reruns := again[step.ID]
-	switch {
-	case reruns:
-		w.Why, w.Items = strings.Join(x.Why, "; "), x.Items
-		if len(x.Items) > 0 {
-			w.Why = fmt.Sprintf("%d items: %s", len(x.Items), w.Why)
-		}
-	case st != nil && (st.Status == pawl.AwaitsGate || st.Status == pawl.AwaitsReview):
-		w.Runs, w.Why = false, "it waits for a person"
-	case st == nil || st.Attempts == 0 && !st.Finished():
-		w.Why = "not started yet"
-	case st.Finished():
-		w.Runs, w.Why = false, string(st.Status)+", and what it depends on is unchanged"
-	case len(st.Live()) > 0:
-		w.Why = "an attempt is under way or in doubt: it is re-attached, or judged by what it left"
-	case st.Status == pawl.FailedForGood:
-		w.Runs, w.Why = false, "failed: "+st.Why
-	case st.Items != nil:
-		w.Why = fmt.Sprintf("%d of %d items are finished; the others run", st.Items.Count, st.Items.Total)
-	case st.Retries.Last != nil:
-		w.Why = "last attempt: " + st.Retries.Last.Why
-	default:
-		w.Why = string(st.Status) + ": " + st.Why
-	}
-	return w
-}
-
-// sayChange says what a changed plan, changed inputs and changed outputs mean.
-func (a *app) sayChange(c *resume.PlanDiff) {
+// printPlanDiff says what a changed plan, changed inputs and changed outputs mean.
+func (a *app) printPlanDiff(c *resume.PlanDiff) {
 	if c.Edited {
 		fmt.Fprintln(a.Out, "The plan was edited; it is taken over as it is now.")
 	}

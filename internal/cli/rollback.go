@@ -36,7 +36,7 @@ func (a *app) rollbackCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.travel(c.Context(), func(t *traveller) error {
+			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
 				target, err := a.rollbackTarget(c.Context(), t, o.to)
 				if err != nil {
 					return err
@@ -54,7 +54,7 @@ func (a *app) rollbackCommand() *cobra.Command {
 }
 
 // rollbackTarget finds the checkpoint to go back to.
-func (a *app) rollbackTarget(ctx context.Context, t *traveller, name string) (history.SavedCheckpoint, error) {
+func (a *app) rollbackTarget(ctx context.Context, t *checkpointAccess, name string) (history.SavedCheckpoint, error) {
 	if name != "" {
 		return t.find(ctx, name)
 	}
@@ -95,10 +95,10 @@ func reportRollback(r *engine.Rollback, dry bool) rollbackReport {
 	return report
 }
 
-func (a *app) rollback(ctx context.Context, t *traveller, target history.SavedCheckpoint, o rollbackOptions) (err error) {
+func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.SavedCheckpoint, o rollbackOptions) (err error) {
 	cfg := t.config
 	if !a.json {
-		cfg.Notify = a.showUndo
+		cfg.Notify = a.printUndoEvent
 	}
 	r, err := engine.PrepareRollback(ctx, cfg, t.store, target, o.otherHead || o.dryRun || o.stop)
 	if err != nil {
@@ -109,9 +109,9 @@ func (a *app) rollback(ctx context.Context, t *traveller, target history.SavedCh
 		a.printRollback(reportRollback(r, o.dryRun))
 	}
 	if o.dryRun {
-		return a.rolledBack(r, true)
+		return a.printRollbackResult(r, true)
 	}
-	if err := a.agreedToRollback(r, o); err != nil {
+	if err := a.confirmRollback(r, o); err != nil {
 		return err
 	}
 	soft, _, release := interrupts(ctx, func() {})
@@ -121,15 +121,15 @@ func (a *app) rollback(ctx context.Context, t *traveller, target history.SavedCh
 	} else {
 		err = r.Do(soft)
 	}
-	a.sayNotes(r.Notes())
+	a.printNotes(r.Notes())
 	if err != nil {
 		return err
 	}
-	return a.rolledBack(r, false)
+	return a.printRollbackResult(r, false)
 }
 
-// agreedToRollback asks whether to go back. What was begun was agreed to.
-func (a *app) agreedToRollback(r *engine.Rollback, o rollbackOptions) error {
+// confirmRollback asks whether to go back. What was begun was agreed to.
+func (a *app) confirmRollback(r *engine.Rollback, o rollbackOptions) error {
 	switch {
 	case o.stop && !r.Continued:
 		return usageError("pawl status", "no rollback of run %s was cut off", r.Run)
@@ -153,7 +153,7 @@ func (a *app) printRollback(r rollbackReport) {
 	}
 	for _, u := range r.Undos {
 		command, _, _ := strings.Cut(strings.TrimSpace(u.Command), "\n")
-		line("undo", "%-20s %s%s", undoName(u), command, standing(u.Stands))
+		line("undo", "%-20s %s%s", undoName(u), command, undoNote(u.Stands))
 	}
 	for _, u := range r.Nothing {
 		line("nothing to undo", "%s", undoName(u))
@@ -162,7 +162,7 @@ func (a *app) printRollback(r rollbackReport) {
 		line("not undone", "%s: it was begun and never finished; see what it left", name)
 	}
 	if len(r.Reopened) > 0 {
-		line("runs again", "%s", joined(r.Reopened))
+		line("runs again", "%s", joinIDs(r.Reopened))
 	}
 	line("files", "%d paths change", len(r.Changes))
 }
@@ -175,15 +175,15 @@ func undoName(u engine.Undo) string {
 	return name
 }
 
-// standing says how it stands with an undo, where that is worth a word.
-func standing(stands string) string {
+// undoNote says how it stands with an undo, where that is worth a word.
+func undoNote(stands string) string {
 	if stands == "to do" {
 		return ""
 	}
 	return "  (" + stands + ")"
 }
 
-func joined[T ~string](ids []T) string {
+func joinIDs[T ~string](ids []T) string {
 	names := make([]string, len(ids))
 	for i, id := range ids {
 		names[i] = string(id)
@@ -191,8 +191,8 @@ func joined[T ~string](ids []T) string {
 	return strings.Join(names, ", ")
 }
 
-// showUndo prints what happens, a line each.
-func (a *app) showUndo(event pawl.Event) {
+// printUndoEvent prints what happens, a line each.
+func (a *app) printUndoEvent(event pawl.Event) {
 	payload, err := event.Payload()
 	if err != nil {
 		return
@@ -214,8 +214,8 @@ func (a *app) showUndo(event pawl.Event) {
 	}
 }
 
-// rolledBack says how it came out.
-func (a *app) rolledBack(r *engine.Rollback, dry bool) error {
+// printRollbackResult says how it came out.
+func (a *app) printRollbackResult(r *engine.Rollback, dry bool) error {
 	switch {
 	case a.json:
 		return a.printJSON(reportRollback(r, dry))

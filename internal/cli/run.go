@@ -124,21 +124,21 @@ func (a *app) runPlan(ctx context.Context, n runs.New, o runOptions) error {
 			return err
 		}
 	}
-	if resumed, err := a.otherWork(ctx, p, plan, o); err != nil || resumed {
+	if resumed, err := a.resolveForeignWork(ctx, p, plan, o); err != nil || resumed {
 		return err
 	}
-	if err := a.clearTheWay(ctx, p, o.takeOver); err != nil {
+	if err := a.ensureNoEngine(ctx, p, o.takeOver); err != nil {
 		return err
 	}
 	if n.Kind == pawl.PlanRun && o.fresh {
-		if n.Instead, err = insteadOf(ctx, p, n.Source); err != nil {
+		if n.Instead, err = unfinishedRunOf(ctx, p, n.Source); err != nil {
 			return err
 		}
 	}
 	if o.background {
-		return a.inBackground(ctx, p, n, o.mirror)
+		return a.startInBackground(ctx, p, n, o.mirror)
 	}
-	return a.carryOn(ctx, p, engineStart{why: "run", parallel: o.parallel, mirror: o.mirror, open: func(cfg engine.Config) (*engine.Engine, error) {
+	return a.runEngine(ctx, p, engineStart{why: "run", parallel: o.parallel, mirror: o.mirror, open: func(cfg engine.Config) (*engine.Engine, error) {
 		e, err := engine.OpenNew(ctx, cfg, n)
 		if err == nil && n.Instead != "" {
 			fmt.Fprintf(a.Out, "run %s was unfinished, and is archived\n", n.Instead)
@@ -163,8 +163,8 @@ func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.N
 	}
 }
 
-// inBackground makes the run and starts an engine of its own for it.
-func (a *app) inBackground(ctx context.Context, p *project.Project, n runs.New, mirror mirrorFlag) error {
+// startInBackground makes the run and starts an engine of its own for it.
+func (a *app) startInBackground(ctx context.Context, p *project.Project, n runs.New, mirror mirrorFlag) error {
 	run, err := runs.Create(ctx, p, n)
 	if err != nil {
 		return err
@@ -194,9 +194,9 @@ func (a *app) inBackground(ctx context.Context, p *project.Project, n runs.New, 
 	return c.Process.Release()
 }
 
-// refuseHeld says who works in the project. One that was just killed has a moment to be gone.
-func refuseHeld(p *project.Project) error {
-	for end := time.Now().Add(dying); ; time.Sleep(10 * time.Millisecond) {
+// refuseIfLocked says who works in the project. One that was just killed has a moment to be gone.
+func refuseIfLocked(p *project.Project) error {
+	for end := time.Now().Add(lockReleaseTime); ; time.Sleep(10 * time.Millisecond) {
 		holder, alive := p.EngineHolder()
 		if !alive {
 			return nil
@@ -207,8 +207,8 @@ func refuseHeld(p *project.Project) error {
 	}
 }
 
-// dying is how long the system may take to free what a killed process held.
-const dying = time.Second
+// lockReleaseTime is how long the system may take to free what a killed process held.
+const lockReleaseTime = time.Second
 
 // engineStart is how an engine is set going.
 type engineStart struct {
@@ -220,8 +220,8 @@ type engineStart struct {
 	mirror   mirrorFlag // the system, perhaps with =PATH; empty: as the run has it
 }
 
-// carryOn runs an engine until the run is over or stops, showing it live.
-func (a *app) carryOn(ctx context.Context, p *project.Project, s engineStart) error {
+// runEngine runs an engine until the run is over or stops, showing it live.
+func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) error {
 	cfg, err := a.engineConfig(p)
 	if err != nil {
 		return err
@@ -229,7 +229,7 @@ func (a *app) carryOn(ctx context.Context, p *project.Project, s engineStart) er
 	if s.parallel > 0 {
 		cfg.Parallel = s.parallel
 	}
-	cfg.MirrorOf = a.mirrorOf(p, s.mirror)
+	cfg.MirrorOf = a.mirrorFor(p, s.mirror)
 	show := newLive(a, p)
 	cfg.Notify = show.notify
 	e, err := s.open(cfg)
@@ -249,7 +249,7 @@ func (a *app) carryOn(ctx context.Context, p *project.Project, s engineStart) er
 		err = e.Run(soft, hard, s.why)
 	}
 	show.end(e.State(), e.Plan(), err)
-	a.sayNotes(e.Notes())
+	a.printNotes(e.Notes())
 	status := e.State().StatusNow(false)
 	if closeErr := e.Close(); closeErr != nil {
 		return errors.Join(err, closeErr)

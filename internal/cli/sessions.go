@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"pawl"
@@ -44,8 +43,8 @@ func sessionsOf(s *pawl.State) []sessionReport {
 	return reports
 }
 
-// doubtsOf returns the tool calls whose outcome nobody has told, as they are found just now.
-func doubtsOf(ctx context.Context, p *project.Project, s *pawl.State) []sessions.DoubtfulOperation {
+// toolCallsInDoubt returns the tool calls whose outcome nobody has told, as they are found just now.
+func toolCallsInDoubt(ctx context.Context, p *project.Project, s *pawl.State) []sessions.DoubtfulOperation {
 	doubts := sessions.Reconcile(ctx, p, s.InDoubt(sessions.SessionGone))
 	return append([]sessions.DoubtfulOperation{}, doubts...) // none is [], not null
 }
@@ -66,17 +65,7 @@ func printSessions(w io.Writer, sessions []sessionReport) {
 	}
 }
 
-// oneLine returns the first words of a text, on one line.
-func oneLine(text string) string {
-	const most = 120
-	runes := []rune(strings.Join(strings.Fields(text), " "))
-	if len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return string(runes)
-}
-
-func printDoubts(w io.Writer, doubts []sessions.DoubtfulOperation) {
+func printInDoubt(w io.Writer, doubts []sessions.DoubtfulOperation) {
 	for _, d := range doubts {
 		fmt.Fprintf(w, "\nin doubt  %s: %s  %s\n", d.Verdict, d.Tool, oneLine(d.Summary))
 		fmt.Fprintf(w, "  of %s, begun %s\n", d.Session, d.Began.UTC().Format(time.DateTime+" UTC"))

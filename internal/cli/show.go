@@ -18,7 +18,7 @@ func (a *app) showCommand() *cobra.Command {
 		Example: "  pawl show latest\n  pawl show 3f2a91c0 src/main.go",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.travel(c.Context(), func(t *traveller) error {
+			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
 				saved, err := t.find(c.Context(), args[0])
 				if err != nil {
 					return err
@@ -34,12 +34,12 @@ func (a *app) showCommand() *cobra.Command {
 	return a.jsonFlag(c)
 }
 
-func (a *app) showFile(t *traveller, saved history.SavedCheckpoint, name string) error {
+func (a *app) showFile(t *checkpointAccess, saved history.SavedCheckpoint, name string) error {
 	record, err := saved.Files()
 	if err != nil {
 		return err
 	}
-	paths, err := a.inside(t.project, []string{name})
+	paths, err := a.projectPaths(t.project, []string{name})
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (a *app) showFile(t *traveller, saved history.SavedCheckpoint, name string)
 	return t.store.Content(*e, a.Out)
 }
 
-func (a *app) showFolder(t *traveller, folder snapshot.Entry) error {
+func (a *app) showFolder(t *checkpointAccess, folder snapshot.Entry) error {
 	entries, err := t.store.List(folder)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (a *app) showFolder(t *traveller, folder snapshot.Entry) error {
 	return nil
 }
 
-func (a *app) showCheckpoint(t *traveller, saved history.SavedCheckpoint, leftOut bool) error {
+func (a *app) showCheckpoint(t *checkpointAccess, saved history.SavedCheckpoint, leftOut bool) error {
 	r := checkpointOf(saved)
 	var list []snapshot.LeftOut
 	if leftOut {
@@ -103,7 +103,7 @@ func (a *app) showCheckpoint(t *traveller, saved history.SavedCheckpoint, leftOu
 	fact("taken", "%s, event %d", r.Time.UTC().Format("2006-01-02 15:04:05 UTC"), r.Seq)
 	fact("files", "%s", r.content())
 	if r.Snapshot == "kept" {
-		fact("added", "%s to the store", inBytes(r.Added))
+		fact("added", "%s to the store", byteSize(r.Added))
 		fact("left out", "%d", r.LeftOut)
 	}
 	if r.Head != nil {

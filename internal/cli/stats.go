@@ -89,7 +89,7 @@ func (a *app) statsCommand() *cobra.Command {
 }
 
 func (a *app) stats(ctx context.Context, name string) error {
-	p, r, err := a.look(ctx, name)
+	p, r, err := a.loadRun(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (a *app) printStats(r statsReport) error {
 	fmt.Fprint(a.Out, "\n\n")
 	rows := make([][]string, 0, len(r.Steps))
 	for _, s := range r.Steps {
-		rows = append(rows, []string{string(s.ID), seconds(s.Estimate), cmp.Or(seconds(s.Actual), "0.0s"), fmt.Sprint(s.Attempts), number(s.Items), seconds(s.Lost)})
+		rows = append(rows, []string{string(s.ID), seconds(s.Estimate), cmp.Or(seconds(s.Actual), "0.0s"), fmt.Sprint(s.Attempts), nonZero(s.Items), seconds(s.Lost)})
 	}
 	return table(a.Out, []string{"STEP", "ESTIMATE", "ACTUAL", "ATTEMPTS", "ITEMS", "LOST"}, rows)
 }
@@ -150,7 +150,7 @@ func (a *app) allStats(ctx context.Context) error {
 	for _, run := range runs {
 		one, err := runStatsOf(ctx, p, run)
 		if err != nil {
-			a.sayNotes([]string{fmt.Sprintf("run %s is left out: %v", run, err)})
+			a.printNotes([]string{fmt.Sprintf("run %s is left out: %v", run, err)})
 			continue
 		}
 		report.Runs = append(report.Runs, one)
@@ -180,11 +180,11 @@ func runStatsOf(ctx context.Context, p *project.Project, run pawl.RunID) (runSta
 
 func (a *app) printAllStats(r allReport) error {
 	row := func(name, status, done string, t totals) []string {
-		return []string{name, status, done, number(t.Sessions), cmp.Or(seconds(t.Running), "0s"), seconds(t.Lost), number(t.Attempts), number(t.Retries), number(t.Deaths), costOf(t.Usage)}
+		return []string{name, status, done, nonZero(t.Sessions), cmp.Or(seconds(t.Running), "0s"), seconds(t.Lost), nonZero(t.Attempts), nonZero(t.Retries), nonZero(t.Deaths), costOf(t.Usage)}
 	}
 	rows := [][]string{}
 	for _, one := range r.Runs {
-		rows = append(rows, row(string(one.Run), string(one.Status), number(one.Done), one.totals))
+		rows = append(rows, row(string(one.Run), string(one.Status), nonZero(one.Done), one.totals))
 	}
 	rows = append(rows, row(count(len(r.Runs), "run"), "", "", r.Sum))
 	return table(a.Out, []string{"RUN", "STATUS", "STEPS DONE", "SESSIONS", "TIME", "LOST", "ATTEMPTS", "RETRIES", "DEATHS", "COST"}, rows)

@@ -19,7 +19,7 @@ func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
 	case o.step == "" && o.criterion != "":
 		return usageError("", "--criterion: name the step with --step")
 	}
-	codec, err := a.codec(o.system)
+	codec, err := a.formatNamed(o.system)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
 	if o.step == "" {
 		return a.printFindings(folder.Verify(), "faults found")
 	}
-	met, why, err := folder.Meets(inside(), pawl.StepID(o.step), o.criterion)
+	met, why, err := folder.Meets(stepClient(), pawl.StepID(o.step), o.criterion)
 	what := cmp.Or(o.criterion, "its criteria")
 	switch {
 	case err != nil:

@@ -80,21 +80,21 @@ func (l *live) run() {
 	for {
 		select {
 		case <-l.wake:
-			l.take()
+			l.printQueued()
 		case <-tick.C:
 			l.pour()
 			if l.screen != nil {
 				l.screen.draw(liveLines(l.plan, l.state, time.Now()))
 			}
 		case <-l.stop:
-			l.take()
+			l.printQueued()
 			return
 		}
 	}
 }
 
-// take prints what happened since.
-func (l *live) take() {
+// printQueued prints what happened since.
+func (l *live) printQueued() {
 	l.mu.Lock()
 	events := l.queue
 	l.queue = nil
@@ -180,7 +180,7 @@ func (l *live) line(e pawl.Event) string {
 		if p.Outcome == pawl.WaitsFor {
 			return "" // its gate has said so
 		}
-		return endedLine(p) + l.lastWords(p)
+		return attemptEndedLine(p) + l.outputTail(p)
 	case pawl.StepFailed:
 		return fmt.Sprintf("%-20s failed: %s", p.Step, p.Why)
 	case pawl.StepReopened:
@@ -190,7 +190,7 @@ func (l *live) line(e pawl.Event) string {
 	case pawl.GateOpened:
 		return fmt.Sprintf("%-20s gate %s: %s", p.Step, p.ID, p.Ask)
 	case pawl.GateAnswered:
-		return fmt.Sprintf("%-20s gate %s %s%s%s", p.Step, p.Gate, strings.TrimSpace(string(p.Answer)+" "+p.Option), inBrackets(p.Why), byHand(p.Where))
+		return fmt.Sprintf("%-20s gate %s %s%s%s", p.Step, p.Gate, strings.TrimSpace(string(p.Answer)+" "+p.Option), parenthesized(p.Why), inFile(p.Where))
 	case pawl.BlockerOpened:
 		return fmt.Sprintf("%-20s blocked: %s", p.Step, p.Text)
 	case pawl.WatchdogActed:
@@ -243,8 +243,8 @@ func (s *stream) pour() {
 	s.offset += n
 }
 
-// lastWords returns the end of what a failed attempt printed, as lines below its own.
-func (l *live) lastWords(p pawl.AttemptEnded) string {
+// outputTail returns the end of what a failed attempt printed, as lines below its own.
+func (l *live) outputTail(p pawl.AttemptEnded) string {
 	if p.Outcome != pawl.Failed || l.state.Kind == pawl.CommandRun {
 		return ""
 	}
@@ -281,23 +281,8 @@ func lastLines(path string, n int) []string {
 	return lines[max(0, len(lines)-n):]
 }
 
-// count says a number of things.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-func inBrackets(s string) string {
-	if s == "" {
-		return ""
-	}
-	return " (" + s + ")"
-}
-
-// byHand says in which file of another system a person wrote an answer.
-func byHand(where string) string {
+// inFile says in which file of another system a person wrote an answer.
+func inFile(where string) string {
 	if where == "" {
 		return ""
 	}
@@ -314,7 +299,7 @@ func (l *live) itemLine(id pawl.StepID) string {
 	return fmt.Sprintf("%-20s %d of %d items", id, items.Count, items.Total)
 }
 
-func endedLine(p pawl.AttemptEnded) string {
+func attemptEndedLine(p pawl.AttemptEnded) string {
 	text := fmt.Sprintf("%-20s attempt %d %s: %s", p.Name(), p.Attempt, p.Outcome, p.Why)
 	if !p.RetryAt.IsZero() {
 		text += fmt.Sprintf("; again at %s", p.RetryAt.Local().Format("15:04:05"))

@@ -50,15 +50,15 @@ func checkpointOf(c history.SavedCheckpoint) checkpointReport {
 	return r
 }
 
-// traveller is what the commands work with that travel in time.
-type traveller struct {
+// checkpointAccess is what the commands work with that travel in time.
+type checkpointAccess struct {
 	project *project.Project
 	config  engine.Config
 	store   *snapshot.Store
 }
 
-// travel opens the project and its snapshots for a command.
-func (a *app) travel(ctx context.Context, do func(t *traveller) error) error {
+// withCheckpoints opens the project and its snapshots for a command.
+func (a *app) withCheckpoints(ctx context.Context, do func(t *checkpointAccess) error) error {
 	p, err := a.project()
 	if err != nil {
 		return err
@@ -71,17 +71,17 @@ func (a *app) travel(ctx context.Context, do func(t *traveller) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(&traveller{project: p, config: cfg, store: store}), store.Close())
+	return errors.Join(do(&checkpointAccess{project: p, config: cfg, store: store}), store.Close())
 }
 
 // find returns a checkpoint by its name.
-func (t *traveller) find(ctx context.Context, name string) (history.SavedCheckpoint, error) {
+func (t *checkpointAccess) find(ctx context.Context, name string) (history.SavedCheckpoint, error) {
 	return history.FindCheckpoint(ctx, t.project, t.store, name)
 }
 
-// whole does something with the files of a checkpoint. Where the latest is asked for and its snapshot is damaged, it is
+// withIntactCheckpoint does something with the files of a checkpoint. Where the latest is asked for and its snapshot is damaged, it is
 // done with the good one before, and that is said. elsewhere is for what does not look at all of it before it begins.
-func (a *app) whole(ctx context.Context, t *traveller, name string, elsewhere bool, do func(history.SavedCheckpoint) error) error {
+func (a *app) withIntactCheckpoint(ctx context.Context, t *checkpointAccess, name string, elsewhere bool, do func(history.SavedCheckpoint) error) error {
 	saved, err := t.find(ctx, name)
 	if err != nil {
 		return err
@@ -100,13 +100,13 @@ func (a *app) whole(ctx context.Context, t *traveller, name string, elsewhere bo
 		if findErr != nil || before.ID == "" {
 			return errors.Join(err, findErr)
 		}
-		a.sayNotes([]string{fmt.Sprintf("checkpoint %s cannot be used: %v\nthe one before it is: %s", saved.ID, err, before.ID)})
+		a.printNotes([]string{fmt.Sprintf("checkpoint %s cannot be used: %v\nthe one before it is: %s", saved.ID, err, before.ID)})
 		saved, err = before, nil
 	}
 }
 
-// inside returns paths that the user named, seen from the project's root.
-func (a *app) inside(p *project.Project, paths []string) ([]string, error) {
+// projectPaths returns paths that the user named, seen from the project's root.
+func (a *app) projectPaths(p *project.Project, paths []string) ([]string, error) {
 	here, err := a.here()
 	if err != nil {
 		return nil, err

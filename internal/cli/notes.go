@@ -14,8 +14,8 @@ import (
 	"pawl/internal/runs"
 )
 
-// inside returns the attempt that this process belongs to, nil where it belongs to none.
-func inside() *runs.StepClient { return runs.StepClientOf(os.Getenv) }
+// stepClient returns the attempt that this process belongs to, nil where it belongs to none.
+func stepClient() *runs.StepClient { return runs.StepClientOf(os.Getenv) }
 
 func (a *app) progressCommand() *cobra.Command {
 	var item, status string
@@ -25,7 +25,7 @@ func (a *app) progressCommand() *cobra.Command {
 		Example: "  pawl progress 20/180\n  pawl progress --item intro --status done",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			step := inside()
+			step := stepClient()
 			if step == nil {
 				return usageError("pawl status", "pawl progress speaks from inside a step, where PAWL_EVENTS is set")
 			}
@@ -59,9 +59,9 @@ func parseProgress(text string) *pawl.Progress {
 	return p
 }
 
-// inform says something from inside a step, or journals it in the current run.
-func (a *app) inform(c *cobra.Command, line pawl.Line, act runs.Act, done string) error {
-	if step := inside(); step != nil {
+// recordNote says something from inside a step, or journals it in the current run.
+func (a *app) recordNote(c *cobra.Command, line pawl.Line, act runs.Act, done string) error {
+	if step := stepClient(); step != nil {
 		return step.Tell(line)
 	}
 	_, r, err := a.perform(c.Context(), "", act)
@@ -83,7 +83,7 @@ func (a *app) learnCommand() *cobra.Command {
 			if err := m.Validate(); err != nil {
 				return usageError("pawl learn --help", "%v", err)
 			}
-			if step := inside(); step != nil {
+			if step := stepClient(); step != nil {
 				return step.Tell(pawl.Line{Learn: &m})
 			}
 			return a.learn(c, m)
@@ -147,8 +147,8 @@ func (a *app) decideCommand() *cobra.Command {
 		Short: "Record a decision",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			d.Choice, d.By = args[0], me().Name
-			return a.inform(c, pawl.Line{Decide: &d}, runs.Decide(d), "decision recorded")
+			d.Choice, d.By = args[0], currentUser().Name
+			return a.recordNote(c, pawl.Line{Decide: &d}, runs.Decide(d), "decision recorded")
 		},
 	}
 	c.Flags().StringVar(&d.Question, "question", "", "what was to be decided")
@@ -166,7 +166,7 @@ func (a *app) blockCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			b.Text, b.Step = args[0], pawl.StepID(step)
-			return a.inform(c, pawl.Line{Block: &b}, runs.Block(b), "blocker recorded; `pawl status` names it")
+			return a.recordNote(c, pawl.Line{Block: &b}, runs.Block(b), "blocker recorded; `pawl status` names it")
 		},
 	}
 	c.Flags().StringVar(&step, "step", "", "the step that is blocked (default: the whole run)")

@@ -13,7 +13,7 @@ func (a *app) pruneAs(ctx context.Context, system string, keep int, dry bool) er
 	if keep < 1 {
 		return usageError("pawl prune --as "+system+" --keep 5", "--keep: at least 1 must stay")
 	}
-	codec, err := a.codec(system)
+	codec, err := a.formatNamed(system)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,68 +16,6 @@ import (
 	"pawl/internal/runs"
 )
 
-func (a *app) watchCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "watch [RUN]",
-		Short: "Show a run live, whoever carries it on",
-		Args:  cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			p, r, err := a.look(c.Context(), optional(args, 0))
-			if err != nil {
-				return err
-			}
-			defer r.Log.Close()
-			soft, _, release := interrupts(c.Context(), func() {})
-			defer release()
-			return a.watch(soft, p, r)
-		},
-	}
-}
-
-// watch shows a run until it has ended, has stopped for a person, or the user has seen enough.
-func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error {
-	show := newLive(a, p)
-	show.begin(r.State, r.Plan)
-	changed := r.Log.Watch(ctx)
-	for {
-		news, err := r.Log.News()
-		for _, e := range news {
-			r.State.Apply(e)
-			show.notify(e)
-		}
-		holder, alive := p.EngineHolder()
-		if err == nil && (!alive || holder.Run != r.State.Run) && len(r.State.Live()) == 0 {
-			err = outcomeOf(r.State)
-			show.end(r.State, r.Plan, err)
-			return err
-		}
-		if err != nil {
-			show.end(r.State, r.Plan, err)
-			return err
-		}
-		select {
-		case <-changed:
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-			show.end(r.State, r.Plan, ctx.Err())
-			return nil
-		}
-	}
-}
-
-// outcomeOf says how a run that nobody works on stands, as an engine would.
-func outcomeOf(s *pawl.State) error {
-	switch s.StatusNow(false) {
-	case pawl.StatusCompleted, pawl.StatusActive: // a session is active without an engine
-		return nil
-	case pawl.StatusFailed:
-		return &pawl.Error{Kind: pawl.KindRunFailed, Err: errors.New("run failed: " + s.Why), Hint: "pawl status"}
-	case pawl.StatusWaiting:
-		return &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("run waits for a person"), Hint: "pawl gates"}
-	}
-	return &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("no engine works on this run"), Hint: "pawl resume " + string(s.Run)}
-}
-
 func (a *app) outputCommand() *cobra.Command {
 	var run, item string
 	var follow, stderr bool
@@ -88,7 +25,7 @@ func (a *app) outputCommand() *cobra.Command {
 		Short: "Show what a step printed",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			p, r, err := a.look(c.Context(), run)
+			p, r, err := a.loadRun(c.Context(), run)
 			if err != nil {
 				return err
 			}
@@ -165,7 +102,7 @@ func (a *app) copyOutput(ctx context.Context, path string, follow bool) error {
 	defer f.Close()
 	in := bufio.NewReaderSize(f, 64<<10)
 	for {
-		live := follow && attemptLives(filepath.Dir(path))
+		live := follow && runs.AttemptLives(filepath.Dir(path))
 		if err := copyText(a.Out, in); err != nil {
 			return err
 		}
@@ -207,47 +144,4 @@ func withoutNUL(data []byte) []byte {
 		}
 	}
 	return kept
-}
-
-func (a *app) logCommand() *cobra.Command {
-	var last int
-	var graph, all bool
-	c := a.reading("log [RUN]", "Show the journal", func(_ context.Context, _ *project.Project, r *runs.Run) error {
-		after := pawl.Seq(0)
-		if last > 0 {
-			after = max(0, r.State.Seq-pawl.Seq(last))
-		}
-		return a.printLog(r, after)
-	})
-	events := c.RunE
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if graph {
-			return a.graph(c.Context(), optional(args, 0), all)
-		}
-		if all {
-			return usageError("pawl log --graph --all", "--all goes with --graph")
-		}
-		return events(c, args)
-	}
-	c.Flags().IntVarP(&last, "last", "n", 0, "only this many events")
-	c.Flags().BoolVar(&graph, "graph", false, "draw the checkpoints, newest first, with forks and restores")
-	c.Flags().BoolVar(&all, "all", false, "with --graph: of all runs, not only of those related by forks")
-	return a.jsonFlag(c)
-}
-
-func (a *app) printLog(r *runs.Run, after pawl.Seq) error {
-	out := bufio.NewWriter(a.Out)
-	for e, err := range r.Log.Events(after) {
-		if err != nil {
-			return errors.Join(err, out.Flush())
-		}
-		if a.json {
-			if err := printLine(out, e); err != nil {
-				return err
-			}
-			continue
-		}
-		fmt.Fprintf(out, "%6d  %s  %-10s %-18s %s\n", e.Seq, e.Time.UTC().Format("2006-01-02 15:04:05.000"), e.By.Kind, e.Type, e.Data)
-	}
-	return out.Flush()
 }
