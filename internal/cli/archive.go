@@ -15,13 +15,13 @@ func (a *app) archiveCommand() *cobra.Command {
 	var o runs.Archiving
 	c := &cobra.Command{
 		Use:   "archive [RUN…]",
-		Short: "Set whole runs aside",
-		Long: "Set whole runs aside\n\nIn .pawl/archive: those named, or else all that are completed or have failed, but the newest run.\n" +
-			"The last archives stay; older ones are named as due, and go only with --delete.",
+		Short: "Archive finished runs",
+		Long: "Archive finished runs\n\narchive moves runs to .pawl/archive: the given RUNs, or all that have completed or failed, except the newest run.\n" +
+			"It lists archives beyond --keep as due for deletion, and deletes them only with --delete.",
 		Example: "  pawl archive\n  pawl archive notes-20260101-120000-0a1b\n  pawl archive --keep 2 --delete",
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.Keep < 0 {
-				return usageError("pawl archive --keep 5", "--keep must not be negative")
+				return usageError("pawl archive --keep 5", "--keep must be 0 or more")
 			}
 			p, err := a.project()
 			if err != nil {
@@ -37,8 +37,8 @@ func (a *app) archiveCommand() *cobra.Command {
 			return a.archive(c.Context(), p, o)
 		},
 	}
-	c.Flags().IntVar(&o.Keep, "keep", runs.DefaultArchives, "how many archives stay")
-	c.Flags().BoolVar(&o.Delete, "delete", false, "delete the archives beyond them")
+	c.Flags().IntVar(&o.Keep, "keep", runs.DefaultArchives, "number `N` of archives to keep")
+	c.Flags().BoolVar(&o.Delete, "delete", false, "delete older archives")
 	return a.jsonFlag(c)
 }
 
@@ -66,7 +66,7 @@ func (a *app) archive(ctx context.Context, p *project.Project, o runs.Archiving)
 	}
 	switch {
 	case len(done.Moved)+len(done.Deleted)+len(done.Due) == 0:
-		fmt.Fprintln(a.Out, "nothing to set aside")
+		fmt.Fprintln(a.Out, "nothing to archive")
 	case len(done.Deleted) > 0:
 		fmt.Fprintln(a.Err, "pawl: hint: pawl prune")
 	case len(done.Due) > 0:
@@ -75,7 +75,7 @@ func (a *app) archive(ctx context.Context, p *project.Project, o runs.Archiving)
 	return nil
 }
 
-// archivedReports are the lines of `pawl runs --archived`.
+// archivedReports returns the lines of `pawl runs --archived`.
 func (a *app) archivedReports(ctx context.Context, p *project.Project) ([]runReport, error) {
 	ids, err := runs.Archived(p)
 	if err != nil {
@@ -99,8 +99,8 @@ func (a *app) archivedReports(ctx context.Context, p *project.Project) ([]runRep
 	return reports, nil
 }
 
-// unfinishedRunOf returns the unfinished run of a plan that is begun anew, empty where there is none. One that cannot be read
-// is left where it is: whether it is of this plan is not known.
+// unfinishedRunOf returns the unfinished run of a plan, or "". It ignores a run that cannot be read, because its plan is
+// unknown.
 func unfinishedRunOf(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
 	run, err := runs.Unfinished(ctx, p, source)
 	if pawl.KindOf(err) == pawl.KindDamaged {

@@ -15,7 +15,7 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// checkpointReport is a checkpoint as commands print it.
+// checkpointReport is a checkpoint as commands print it as JSON.
 type checkpointReport struct {
 	Checkpoint pawl.CheckpointID   `json:"checkpoint"`
 	Run        pawl.RunID          `json:"run"`
@@ -50,14 +50,14 @@ func checkpointOf(c history.SavedCheckpoint) checkpointReport {
 	return r
 }
 
-// checkpointAccess is what the commands work with that travel in time.
+// checkpointAccess holds what the commands for checkpoints share.
 type checkpointAccess struct {
 	project *project.Project
 	config  engine.Config
 	store   *snapshot.Store
 }
 
-// withCheckpoints opens the project and its snapshots for a command.
+// withCheckpoints opens the project and its snapshots, and closes them after do.
 func (a *app) withCheckpoints(ctx context.Context, do func(t *checkpointAccess) error) error {
 	p, err := a.project()
 	if err != nil {
@@ -74,20 +74,20 @@ func (a *app) withCheckpoints(ctx context.Context, do func(t *checkpointAccess) 
 	return errors.Join(do(&checkpointAccess{project: p, config: cfg, store: store}), store.Close())
 }
 
-// find returns a checkpoint by its name.
+// find resolves a checkpoint's name.
 func (t *checkpointAccess) find(ctx context.Context, name string) (history.SavedCheckpoint, error) {
 	return history.FindCheckpoint(ctx, t.project, t.store, name)
 }
 
-// withIntactCheckpoint does something with the files of a checkpoint. Where the latest is asked for and its snapshot is damaged, it is
-// done with the good one before, and that is said. elsewhere is for what does not look at all of it before it begins.
-func (a *app) withIntactCheckpoint(ctx context.Context, t *checkpointAccess, name string, elsewhere bool, do func(history.SavedCheckpoint) error) error {
+// withIntactCheckpoint calls do with the named checkpoint. If that is the latest one and its snapshot is damaged, it notes that
+// and calls do with the intact one before. verifyFirst checks the whole snapshot before do, for a do that does not.
+func (a *app) withIntactCheckpoint(ctx context.Context, t *checkpointAccess, name string, verifyFirst bool, do func(history.SavedCheckpoint) error) error {
 	saved, err := t.find(ctx, name)
 	if err != nil {
 		return err
 	}
 	for {
-		if name == history.Latest && elsewhere && saved.Record != nil {
+		if name == history.Latest && verifyFirst && saved.Record != nil {
 			err = t.store.Whole(ctx, *saved.Record)
 		}
 		if err == nil {
@@ -100,12 +100,12 @@ func (a *app) withIntactCheckpoint(ctx context.Context, t *checkpointAccess, nam
 		if findErr != nil || before.ID == "" {
 			return errors.Join(err, findErr)
 		}
-		a.printNotes([]string{fmt.Sprintf("checkpoint %s cannot be used: %v\nthe one before it is: %s", saved.ID, err, before.ID)})
+		a.printNotes([]string{fmt.Sprintf("checkpoint %s is damaged: %v\nusing the checkpoint before it: %s", saved.ID, err, before.ID)})
 		saved, err = before, nil
 	}
 }
 
-// projectPaths returns paths that the user named, seen from the project's root.
+// projectPaths returns paths that the user gave, relative to the project's root.
 func (a *app) projectPaths(p *project.Project, paths []string) ([]string, error) {
 	here, err := a.here()
 	if err != nil {
@@ -125,7 +125,7 @@ func (a *app) projectPaths(p *project.Project, paths []string) ([]string, error)
 		}
 		rel, err := filepath.Rel(p.Root, full)
 		if err != nil || !filepath.IsLocal(rel) {
-			return nil, usageError("", "%s is not in the project %s", path, p.Root)
+			return nil, usageError("", "%s is outside of the project %s", path, p.Root)
 		}
 		found = append(found, filepath.ToSlash(rel))
 	}

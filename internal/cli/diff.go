@@ -15,14 +15,13 @@ import (
 func (a *app) diffCommand() *cobra.Command {
 	var o diffOptions
 	c := &cobra.Command{
-		Use:   "diff [FROM [TO]] [-- PATH…]",
-		Short: "Show what changed between two checkpoints, or since one",
-		Long: "Show what changed between two checkpoints, or since one\n\nSince the newest, if none is named; as a patch that git apply\n" +
-			"takes. Paths come after --.",
+		Use:     "diff [FROM [TO]] [-- PATH…]",
+		Short:   "Show what changed between two checkpoints, or since one",
+		Long:    "Show what changed between two checkpoints, or since one\n\nFROM defaults to the newest checkpoint, TO to the current files. The output is a patch for git apply.\nPATHs come after --.",
 		Example: "  pawl diff\n  pawl diff build --stat\n  pawl diff 3f2a91c0 latest -- src/",
 		Args: func(c *cobra.Command, args []string) error {
 			if named := checkpointArgs(c, args); named > 2 {
-				return fmt.Errorf("at most two checkpoints; paths come after --")
+				return fmt.Errorf("diff takes at most two checkpoints; put paths after --")
 			}
 			return nil
 		},
@@ -33,12 +32,12 @@ func (a *app) diffCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&o.names, "names", false, "only the names")
-	c.Flags().BoolVar(&o.stat, "stat", false, "only how much changed")
+	c.Flags().BoolVar(&o.names, "names", false, "print only the names of changed paths")
+	c.Flags().BoolVar(&o.stat, "stat", false, "print only the number of changed lines")
 	return a.jsonFlag(c)
 }
 
-// checkpointArgs returns how many arguments stand before --.
+// checkpointArgs returns the number of arguments before --.
 func checkpointArgs(c *cobra.Command, args []string) int {
 	if dash := c.ArgsLenAtDash(); dash >= 0 {
 		return dash
@@ -48,11 +47,11 @@ func checkpointArgs(c *cobra.Command, args []string) int {
 
 type diffOptions struct{ names, stat bool }
 
-// changeReport is one path that differs.
+// changeReport is a path that differs.
 type changeReport struct {
 	Path   string `json:"path"`
 	Change string `json:"change"` // added, removed, changed, mode, type
-	Kind   string `json:"kind"`   // file, folder, link: what it is now, or was
+	Kind   string `json:"kind"`   // file, folder or link; of the old entry if the path was removed
 	Old    *side  `json:"old,omitempty"`
 	New    *side  `json:"new,omitempty"`
 }
@@ -60,11 +59,11 @@ type changeReport struct {
 type side struct {
 	Mode   string `json:"mode,omitempty"`
 	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256,omitempty"` // of a file up to 8 MiB; of a larger one's blocks' ids
+	SHA256 string `json:"sha256,omitempty"` // of the content; above 8 MiB, of the ids of its blocks
 	Target string `json:"target,omitempty"`
 }
 
-// reportChanges leaves out folders, but for those in which nothing is.
+// reportChanges omits added and removed folders unless they are empty.
 func reportChanges(changes []snapshot.Change) []changeReport {
 	reports := []changeReport{}
 	for i, c := range changes {
@@ -72,8 +71,8 @@ func reportChanges(changes []snapshot.Change) []changeReport {
 		if e == nil {
 			e = c.Old
 		}
-		leads := i+1 < len(changes) && strings.HasPrefix(changes[i+1].Path, c.Path+"/")
-		if e.Kind == snapshot.Folder && leads && (c.Old == nil || c.New == nil) {
+		hasChildren := i+1 < len(changes) && strings.HasPrefix(changes[i+1].Path, c.Path+"/")
+		if e.Kind == snapshot.Folder && hasChildren && (c.Old == nil || c.New == nil) {
 			continue
 		}
 		reports = append(reports, changeReport{Path: c.Path, Change: c.What(), Kind: e.Kind.String(), Old: sideOf(c.Old), New: sideOf(c.New)})
@@ -167,7 +166,7 @@ func printStat(out *bufio.Writer, stats []snapshot.Stat) {
 		fmt.Fprintf(out, "%-*s  +%d -%d\n", width, s.Path, s.Added, s.Removed)
 		added, removed = added+s.Added, removed+s.Removed
 	}
-	fmt.Fprintf(out, "%s changed, %s added, %d removed\n", count(len(stats), "path"), count(added, "line"), removed)
+	fmt.Fprintf(out, "%s changed, %s added, %s removed\n", count(len(stats), "path"), count(added, "line"), count(removed, "line"))
 }
 
 func signedBytes(n int64) string {

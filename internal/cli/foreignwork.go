@@ -12,8 +12,8 @@ import (
 	"pawl/internal/project"
 )
 
-// archiveIfFresh reports whether what was found is not to be gone on with, and then sets it aside: a flag says so, or a person whom
-// its system would ask. Without a terminal, and with --yes, it is gone on with.
+// archiveIfFresh archives the other system's state instead of importing it, if --fresh or the user's answer to that system's
+// question says so, and reports whether it did. Without a terminal and with --yes it does not ask.
 func (a *app) archiveIfFresh(ctx context.Context, codec format.Format, dir string, folder *interop.ForeignFolder, o importOptions) (bool, error) {
 	if o.fresh {
 		return true, a.archiveForeign(ctx, codec, dir, folder)
@@ -29,19 +29,19 @@ func (a *app) archiveIfFresh(ctx context.Context, codec format.Format, dir strin
 	return true, a.archiveForeign(ctx, codec, dir, folder)
 }
 
-// askFormatQuestion asks what a system asks of its files. They are told first what was found, and what is wrong with it.
+// askFormatQuestion prints what was found and its problems, and asks the other system's own question.
 func (a *app) askFormatQuestion(folder *interop.ForeignFolder, q format.Question) (bool, error) {
 	fmt.Fprint(a.Out, q.Tell)
 	a.printProblems(folder.Verify())
 	return a.askYesNo(q.Ask, q.Yes)
 }
 
-// archiveForeign moves another system's state to its own archive, and tells of an unfinished run that does its work all the same.
+// archiveForeign moves another system's state to that system's archive, and notes an unfinished run that covers the same work.
 func (a *app) archiveForeign(ctx context.Context, codec format.Format, dir string, folder *interop.ForeignFolder) error {
 	run := pawl.RunID("")
 	p, err := a.project()
 	if err != nil {
-		p = nil // then no engine works here
+		p = nil // without a project there is no engine
 	} else {
 		reading, _ := folder.Read("")
 		if run, err = a.existingImport(ctx, reading, dir, firstPlace(folder)); err != nil {
@@ -53,7 +53,7 @@ func (a *app) archiveForeign(ctx context.Context, codec format.Format, dir strin
 		return err
 	}
 	if run != "" {
-		a.printNotes([]string{fmt.Sprintf("run %s does this work too, and is unfinished: pawl resume goes on with it all the same, pawl archive %s lets go of it", run, run)})
+		a.printNotes([]string{fmt.Sprintf("run %s covers the same work and is unfinished: continue it with pawl resume, or drop it with pawl archive %s", run, run)})
 	}
 	if a.json {
 		return a.printJSON(names)
@@ -64,9 +64,9 @@ func (a *app) archiveForeign(ctx context.Context, codec format.Format, dir strin
 	return nil
 }
 
-// resolveForeignWork looks whether the work of others is unfinished in the files that a new run is to keep up to date: it is never
-// gone on over silently. Where the system has an archive for it, who sits at a terminal may go on with it, which is done then,
-// or have it archived by the run; without one that is for --new to say.
+// resolveForeignWork checks whether the files that a new run will mirror to have unfinished work of others, so that it is never
+// overwritten silently. If the system has an archive, it asks on a terminal: yes imports and resumes that work, no lets the
+// run archive it. Elsewhere it returns an error unless --new was given.
 func (a *app) resolveForeignWork(ctx context.Context, p *project.Project, plan *pawl.Plan, o runOptions) (resumed bool, err error) {
 	m, err := a.parts.Codecs.Mirror(p, string(o.mirror))
 	if err != nil || m == nil {
@@ -87,7 +87,7 @@ func (a *app) resolveForeignWork(ctx context.Context, p *project.Project, plan *
 	if !a.interactive() {
 		return false, &pawl.Error{
 			Kind: pawl.KindUsage, Hint: "pawl import " + system + ", or --new",
-			Err: fmt.Errorf("workflow %s of %s is unfinished here: go on with it, or say --new to archive it and start afresh", cmp.Or(q.Workflow, "(unknown)"), system),
+			Err: fmt.Errorf("workflow %s of %s is unfinished; import it, or pass --new to archive it and start over", cmp.Or(q.Workflow, "(unknown)"), system),
 		}
 	}
 	yes, err := a.askFormatQuestion(folder, q)
@@ -97,8 +97,8 @@ func (a *app) resolveForeignWork(ctx context.Context, p *project.Project, plan *
 	return true, a.importAndResume(ctx, p, m, folder, o)
 }
 
-// refuseOverwrite refuses to have a run write over unfinished work that it does not come from. What a run of the same plan has left
-// there is its own, unless others went on with it since; one that is unfinished itself is resumed, or started anew by fresh.
+// refuseOverwrite returns an error if a new run would overwrite unfinished work of others. What an earlier run of the same plan
+// left there counts as its own unless others changed it since; if that run is unfinished, only fresh allows to replace it.
 func refuseOverwrite(ctx context.Context, p *project.Project, m *interop.Mirror, folder *interop.ForeignFolder, plan *pawl.Plan, fresh bool) error {
 	what, file := folder.Unfinished(plan)
 	if what == "" {
@@ -106,7 +106,7 @@ func refuseOverwrite(ctx context.Context, p *project.Project, m *interop.Mirror,
 	}
 	system := m.Codec.Name
 	last := interop.LastMirrored(ctx, p, plan.Name, m.Said(p))
-	hint := fmt.Sprintf("pawl import %s%s, or a folder of its own: --mirror %s=PATH", system, folderArgument(p, m), system)
+	hint := fmt.Sprintf("pawl import %s%s, or mirror to another folder: --mirror %s=PATH", system, folderArgument(p, m), system)
 	if last != nil && m.ChangedSince([]format.File{{Path: file}}, last.Updated) == "" {
 		if last.Ended() || fresh {
 			return nil
@@ -115,11 +115,11 @@ func refuseOverwrite(ctx context.Context, p *project.Project, m *interop.Mirror,
 	}
 	return &pawl.Error{
 		Kind: pawl.KindUsage, Hint: hint,
-		Err: fmt.Errorf("%s: %s is unfinished here, and %s would be written over it", system, what, plan.Name),
+		Err: fmt.Errorf("%s: %s is unfinished, and run %s would overwrite it", system, what, plan.Name),
 	}
 }
 
-// folderArgument returns a mirror's folder as an argument for a command, with a space before it; nothing for the project.
+// folderArgument returns the folder of a mirror as a command's argument, with a leading space; "" for the project itself.
 func folderArgument(p *project.Project, m *interop.Mirror) string {
 	if path := m.Said(p).Path; path != "" {
 		return " " + path
@@ -127,7 +127,7 @@ func folderArgument(p *project.Project, m *interop.Mirror) string {
 	return ""
 }
 
-// importAndResume makes a run of another system's workflow, where none was made of it yet, and carries it on.
+// importAndResume imports another system's workflow, unless that was done before, and resumes the run.
 func (a *app) importAndResume(ctx context.Context, p *project.Project, m *interop.Mirror, folder *interop.ForeignFolder, o runOptions) error {
 	reading, findings := folder.Read("")
 	reading = relativeToProject(p.Root, m.Dir, reading)
@@ -145,7 +145,7 @@ func (a *app) importAndResume(ctx context.Context, p *project.Project, m *intero
 	return a.resume(ctx, string(run), resumeOptions{parallel: o.parallel, mirror: o.mirror})
 }
 
-// isProjectRun reports whether a workflow is a run of this project: then what is to become of it is known.
+// isProjectRun reports whether a workflow is a run of this project.
 func isProjectRun(p *project.Project, workflow string) bool {
 	run, err := pawl.ParseRunID(workflow)
 	if err != nil {

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,9 +18,9 @@ import (
 	"pawl/internal/project"
 )
 
-// live shows a run while an engine of this process carries it on: bars that are redrawn on a terminal, plain lines in a
-// pipe. The engine is never held up by it: events are queued, and a goroutine prints them.
-type live struct {
+// liveView shows a run while it is worked on: progress bars on a terminal, plain lines in a pipe. It never blocks the
+// engine: events are queued, and a goroutine prints them.
+type liveView struct {
 	a       *app
 	project *project.Project
 	screen  *screen // nil in a pipe
@@ -29,14 +31,16 @@ type live struct {
 	wake    chan struct{}
 	done    chan struct{}
 	stop    chan struct{}
-	shown   map[pawl.StepID]int // finished items said so far, in a pipe
-	streams []*stream           // what a run of one command prints
+	printed map[pawl.StepID]int       // finished items at the last line about them, in a pipe
+	begun   map[pawl.StepID]time.Time // when steps with items started or, at the earliest, when this view did
+	base    map[pawl.StepID]int       // finished items when this view began
+	files   []*tail                   // output of a run of one command
 }
 
-func newLive(a *app, p *project.Project) *live {
-	l := &live{
+func newLive(a *app, p *project.Project) *liveView {
+	l := &liveView{
 		a: a, project: p, wake: make(chan struct{}, 1), done: make(chan struct{}), stop: make(chan struct{}),
-		shown: map[pawl.StepID]int{},
+		printed: map[pawl.StepID]int{}, begun: map[pawl.StepID]time.Time{}, base: map[pawl.StepID]int{},
 	}
 	if onTerminal(a.Out) {
 		l.screen = &screen{out: a.Out}
@@ -44,8 +48,8 @@ func newLive(a *app, p *project.Project) *live {
 	return l
 }
 
-// notify takes an event; it never blocks.
-func (l *live) notify(e pawl.Event) {
+// notify queues an event. It never blocks.
+func (l *liveView) notify(e pawl.Event) {
 	l.mu.Lock()
 	l.queue = append(l.queue, e)
 	l.mu.Unlock()
@@ -55,25 +59,31 @@ func (l *live) notify(e pawl.Event) {
 	}
 }
 
-// interrupted says at the first Ctrl-C what it does, and what a second one would do.
-func (l *live) interrupted() {
-	fmt.Fprintln(l.a.Err, "\npawl: nothing more is started; running attempts are left to their supervisors (Ctrl-C again within 3s ends them too)")
+// interrupted explains the first Ctrl-C, and what a second one does.
+func (l *liveView) interrupted() {
+	fmt.Fprintln(l.a.Err, "\npawl: stopping: no new attempts start; running ones continue under their supervisors (Ctrl-C again within 3s terminates them)")
 }
 
-// begin starts showing a run from its state so far.
-func (l *live) begin(state *pawl.State, plan *pawl.Plan) {
+// begin starts to show a run from its current state.
+func (l *liveView) begin(state *pawl.State, plan *pawl.Plan) {
 	l.plan, l.state = plan, state.Clone()
-	fmt.Fprintf(l.a.Out, "run %s: %s, %s\n", state.Run, count(len(plan.Steps()), "step"), state.Mode)
+	fmt.Fprintf(l.a.Out, "run %s: %s, mode: %s\n", state.Run, count(len(plan.Steps()), "step"), state.Mode)
+	now := time.Now()
+	for id, st := range state.Steps {
+		if st.Items != nil {
+			l.begun[id], l.base[id] = now, st.Items.Count
+		}
+	}
 	if state.Kind == pawl.CommandRun {
-		l.screen = nil // the command's own output is what is shown
+		l.screen = nil // only the command's own output is shown
 		for _, live := range state.Live() {
-			l.follow(live.AttemptRef)
+			l.followOutput(live.AttemptRef)
 		}
 	}
 	go l.run()
 }
 
-func (l *live) run() {
+func (l *liveView) run() {
 	defer close(l.done)
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -82,9 +92,9 @@ func (l *live) run() {
 		case <-l.wake:
 			l.printQueued()
 		case <-tick.C:
-			l.pour()
+			l.copyOutput()
 			if l.screen != nil {
-				l.screen.draw(liveLines(l.plan, l.state, time.Now()))
+				l.screen.draw(l.progressLines(time.Now()))
 			}
 		case <-l.stop:
 			l.printQueued()
@@ -93,8 +103,8 @@ func (l *live) run() {
 	}
 }
 
-// printQueued prints what happened since.
-func (l *live) printQueued() {
+// printQueued prints the queued events.
+func (l *liveView) printQueued() {
 	l.mu.Lock()
 	events := l.queue
 	l.queue = nil
@@ -103,14 +113,14 @@ func (l *live) printQueued() {
 		l.state.Apply(e)
 		if p, err := e.Payload(); err == nil && l.state.Kind == pawl.CommandRun {
 			if started, ok := p.(pawl.AttemptStarted); ok {
-				l.follow(started.AttemptRef)
+				l.followOutput(started.AttemptRef)
 			} else {
-				l.pour()
+				l.copyOutput()
 			}
 		}
-		if line := l.line(e); line != "" {
+		if line := l.eventLine(e); line != "" {
 			if l.screen != nil {
-				l.screen.print(strings.Split(line, "\n"), colourOf(e.Type), liveLines(l.plan, l.state, time.Now()))
+				l.screen.print(strings.Split(line, "\n"), colourOf(e.Type), l.progressLines(time.Now()))
 			} else {
 				fmt.Fprintln(l.a.Out, line)
 			}
@@ -118,8 +128,7 @@ func (l *live) printQueued() {
 	}
 }
 
-// colourOf returns the colour, as a terminal's code, of what people look for; none where the user has said NO_COLOR
-// (no-color.org).
+// colourOf returns the terminal colour code of an event, "" for none. NO_COLOR switches colours off (no-color.org).
 func colourOf(t pawl.EventType) string {
 	if os.Getenv("NO_COLOR") != "" {
 		return ""
@@ -135,15 +144,15 @@ func colourOf(t pawl.EventType) string {
 	return ""
 }
 
-// end stops showing, and says how things stand.
-func (l *live) end(state *pawl.State, plan *pawl.Plan, err error) {
+// end stops the view and prints the outcome.
+func (l *liveView) end(state *pawl.State, plan *pawl.Plan, err error) {
 	close(l.stop)
 	<-l.done
 	if l.screen != nil {
 		l.screen.draw(nil)
 	}
 	if err == nil {
-		fmt.Fprintf(l.a.Out, "run %s completed in %s; running time %s\n", state.Run, cmp.Or(seconds(state.Updated.Sub(state.Created).Seconds()), "0s"), cmp.Or(seconds(state.Spent.Seconds), "0s"))
+		fmt.Fprintf(l.a.Out, "run %s completed in %s (%s of step time)\n", state.Run, cmp.Or(seconds(state.Updated.Sub(state.Created).Seconds()), "0s"), cmp.Or(seconds(state.Spent.Seconds), "0s"))
 		return
 	}
 	if pawl.KindOf(err) == pawl.KindAtGate {
@@ -152,19 +161,26 @@ func (l *live) end(state *pawl.State, plan *pawl.Plan, err error) {
 			printGate(l.a.Out, gateOf(g))
 		}
 	}
-	fmt.Fprintf(l.a.Out, "run %s at %d%%\n", state.Run, state.Percent(plan))
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintf(l.a.Out, "run %s is at %d%%\n", state.Run, state.Percent(plan))
+		return
+	}
+	fmt.Fprintf(l.a.Out, "run %s stopped at %d%% (%s)\n", state.Run, state.Percent(plan), state.StatusNow(false))
 }
 
-// line says an event in one line, empty for what is not worth one.
-func (l *live) line(e pawl.Event) string {
+// eventLine describes an event in one line. It is empty for events that are not shown.
+func (l *liveView) eventLine(e pawl.Event) string {
 	payload, err := e.Payload()
 	if err != nil {
 		return ""
 	}
 	switch p := payload.(type) {
 	case pawl.StepListed:
-		return fmt.Sprintf("%-20s %d items", p.Step, p.From+len(p.Items))
+		return fmt.Sprintf("%-20s %s", p.Step, count(p.From+len(p.Items), "item"))
 	case pawl.AttemptStarted:
+		if _, known := l.begun[p.Step]; !known {
+			l.begun[p.Step] = e.Time
+		}
 		if p.Item != "" {
 			return ""
 		}
@@ -178,13 +194,15 @@ func (l *live) line(e pawl.Event) string {
 		return l.doneLine(p)
 	case pawl.AttemptEnded:
 		if p.Outcome == pawl.WaitsFor {
-			return "" // its gate has said so
+			return "" // the line of its gate says so
 		}
 		return attemptEndedLine(p) + l.outputTail(p)
 	case pawl.StepFailed:
 		return fmt.Sprintf("%-20s failed: %s", p.Step, p.Why)
 	case pawl.StepReopened:
-		return fmt.Sprintf("%-20s runs again: %s", p.Step, p.Why)
+		delete(l.begun, p.Step)
+		delete(l.base, p.Step)
+		return fmt.Sprintf("%-20s rerun: %s", p.Step, p.Why)
 	case pawl.StepSkipped:
 		return fmt.Sprintf("%-20s skipped", p.Step)
 	case pawl.GateOpened:
@@ -196,7 +214,7 @@ func (l *live) line(e pawl.Event) string {
 	case pawl.WatchdogActed:
 		return fmt.Sprintf("%-20s watchdog: %s: %s (%s)", p.Name(), p.Health, p.Action, p.Evidence)
 	case pawl.MachineSlept:
-		return fmt.Sprintf("the machine slept for %s", seconds(p.Seconds))
+		return fmt.Sprintf("the machine was suspended for %s", seconds(p.Seconds))
 	case pawl.Progressed:
 		if l.screen == nil && p.Marker == nil && p.Text != "" {
 			return fmt.Sprintf("%-20s %s", p.Name(), p.Text)
@@ -205,46 +223,55 @@ func (l *live) line(e pawl.Event) string {
 	return ""
 }
 
-func (l *live) doneLine(p pawl.StepDone) string {
-	note := cmp.Or(p.Adopted, p.Summary)
+func (l *liveView) doneLine(p pawl.StepDone) string {
+	st := l.state.Steps[p.Step]
+	note, took := cmp.Or(p.Adopted, p.Summary), st.Seconds
+	if begun, known := l.begun[p.Step]; known && st.Items != nil {
+		took = st.Ended.Sub(begun).Seconds()
+		note = strings.TrimPrefix(note+", "+cmp.Or(seconds(st.Seconds), "0s")+" of step time", ", ")
+	}
 	if p.Save != nil && p.Save.Unsaved() != "" {
 		note = noSnapshot(note, p.Save.Unsaved())
 	}
-	return fmt.Sprintf("%-20s done  %s", p.Step, strings.TrimSpace(seconds(l.state.Steps[p.Step].Seconds)+"  "+note))
+	text := fmt.Sprintf("%-20s done", p.Step)
+	if took > 0 {
+		text += " in " + seconds(took)
+	}
+	return text + parenthesized(note)
 }
 
-// follow prints from now on what an attempt prints.
-func (l *live) follow(ref pawl.AttemptRef) {
+// followOutput starts to copy the output of an attempt.
+func (l *liveView) followOutput(ref pawl.AttemptRef) {
 	dir := l.project.AttemptDir(ref, l.state.Run)
-	l.streams = []*stream{{path: filepath.Join(dir, pawl.OutFile), to: l.a.Out}, {path: filepath.Join(dir, pawl.ErrFile), to: l.a.Err}}
+	l.files = []*tail{{path: filepath.Join(dir, pawl.OutFile), to: l.a.Out}, {path: filepath.Join(dir, pawl.ErrFile), to: l.a.Err}}
 }
 
-// pour prints what has come since.
-func (l *live) pour() {
-	for _, s := range l.streams {
-		s.pour()
+// copyOutput copies what the attempt has printed since the last call.
+func (l *liveView) copyOutput() {
+	for _, f := range l.files {
+		f.copyNew()
 	}
 }
 
-// stream copies a growing file.
-type stream struct {
+// tail copies a growing file.
+type tail struct {
 	path   string
 	offset int64
 	to     io.Writer
 }
 
-func (s *stream) pour() {
+func (s *tail) copyNew() {
 	f, err := os.Open(s.path)
 	if err != nil {
-		return // not there yet
+		return // not created yet
 	}
 	defer f.Close()
-	n, _ := io.Copy(s.to, io.NewSectionReader(f, s.offset, 1<<62)) // a reader that went away wants no more
+	n, _ := io.Copy(s.to, io.NewSectionReader(f, s.offset, 1<<62)) // whoever reads our output may be gone
 	s.offset += n
 }
 
-// outputTail returns the end of what a failed attempt printed, as lines below its own.
-func (l *live) outputTail(p pawl.AttemptEnded) string {
+// outputTail returns the last lines that a failed attempt printed, indented.
+func (l *liveView) outputTail(p pawl.AttemptEnded) string {
 	if p.Outcome != pawl.Failed || l.state.Kind == pawl.CommandRun {
 		return ""
 	}
@@ -257,19 +284,19 @@ func (l *live) outputTail(p pawl.AttemptEnded) string {
 	return ""
 }
 
-// lastLines returns the last n lines of a file, none where it cannot be read.
+// lastLines returns the last n lines of a file; none if it cannot be read.
 func lastLines(path string, n int) []string {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	const most = 4096
+	const limit = 4096
 	info, err := f.Stat()
 	if err != nil {
 		return nil
 	}
-	tail := make([]byte, min(most, info.Size()))
+	tail := make([]byte, min(limit, info.Size()))
 	if _, err := f.ReadAt(tail, info.Size()-int64(len(tail))); err != nil {
 		return nil
 	}
@@ -281,56 +308,79 @@ func lastLines(path string, n int) []string {
 	return lines[max(0, len(lines)-n):]
 }
 
-// inFile says in which file of another system a person wrote an answer.
+// inFile names the file of another system in which a user wrote an answer.
 func inFile(where string) string {
 	if where == "" {
 		return ""
 	}
-	return ", by hand in " + where
+	return ", written in " + where
 }
 
-// itemLine says, in a pipe, how far a work list is, about ten times a list.
-func (l *live) itemLine(id pawl.StepID) string {
+// itemLine reports in a pipe how many items are finished, about ten times per step.
+func (l *liveView) itemLine(id pawl.StepID) string {
 	items := l.state.Steps[id].Items
-	if l.screen != nil || items.Count < items.Total && items.Count-l.shown[id] < max(1, items.Total/10) {
+	if l.screen != nil || items.Count < items.Total && items.Count-l.printed[id] < max(1, items.Total/10) {
 		return ""
 	}
-	l.shown[id] = items.Count
+	l.printed[id] = items.Count
 	return fmt.Sprintf("%-20s %d of %d items", id, items.Count, items.Total)
 }
 
 func attemptEndedLine(p pawl.AttemptEnded) string {
-	text := fmt.Sprintf("%-20s attempt %d %s: %s", p.Name(), p.Attempt, p.Outcome, p.Why)
+	text := fmt.Sprintf("%-20s attempt %d %s: %s", p.Name(), p.Attempt, outcomeText(p.Outcome), p.Why)
 	if !p.RetryAt.IsZero() {
-		text += fmt.Sprintf("; again at %s", p.RetryAt.Local().Format("15:04:05"))
+		text += fmt.Sprintf("; next attempt at %s UTC", p.RetryAt.UTC().Format(time.TimeOnly))
 	}
 	return text
 }
 
-// liveLines draws what is under way: a bar for items, elapsed against limit and estimate.
-func liveLines(plan *pawl.Plan, state *pawl.State, now time.Time) []string {
+// outcomeText returns the outcome of an attempt for people.
+func outcomeText(o pawl.Outcome) string {
+	switch o {
+	case pawl.Lost:
+		return "crashed"
+	case pawl.NotStarted:
+		return "crashed before it started"
+	}
+	return string(o)
+}
+
+// progressLines draws the running steps, each with its progress, the elapsed time and an estimate of the time left.
+func (l *liveView) progressLines(now time.Time) []string {
 	var lines []string
-	for _, step := range plan.Steps() {
-		st := state.Steps[step.ID]
+	for _, step := range l.plan.Steps() {
+		st := l.state.Steps[step.ID]
 		if st == nil || st.Status != pawl.Running {
 			continue
 		}
-		elapsed := now.Sub(st.Started).Round(time.Second)
-		limit := fmt.Sprintf("%s  limit %s, estimate %s", elapsed, step.Timeout, step.Estimate)
+		elapsed := now.Sub(st.Started).Round(time.Second).String() + " elapsed"
 		switch {
 		case st.Items != nil:
-			lines = append(lines, fmt.Sprintf("%-20s %s %d/%d  %s", step.ID, bar(st.Items.Count, st.Items.Total), st.Items.Count, st.Items.Total, limit))
+			text := fmt.Sprintf("%-20s %s %d/%d, %s", step.ID, bar(st.Items.Count, st.Items.Total), st.Items.Count, st.Items.Total, elapsed)
+			if eta := timeLeft(st.Items.Count-l.base[step.ID], st.Items.Total-st.Items.Count, now.Sub(l.begun[step.ID])); eta > 0 {
+				text += ", ETA " + eta.String()
+			}
+			lines = append(lines, text)
 		case st.Progress != nil && st.Progress.Done != nil:
 			total := 100.0
 			if st.Progress.Total != nil {
 				total = *st.Progress.Total
 			}
-			lines = append(lines, fmt.Sprintf("%-20s %s %s  %s", step.ID, bar(int(*st.Progress.Done), int(total)), st.Progress.Text, limit))
+			lines = append(lines, fmt.Sprintf("%-20s %s %s, %s", step.ID, bar(int(*st.Progress.Done), int(total)), st.Progress.Text, elapsed))
 		default:
-			lines = append(lines, fmt.Sprintf("%-20s %s", step.ID, limit))
+			lines = append(lines, fmt.Sprintf("%-20s %s", step.ID, elapsed))
 		}
 	}
-	return append(lines, fmt.Sprintf("%-20s %s %d%%", "", bar(state.Percent(plan), 100), state.Percent(plan)))
+	percent := l.state.Percent(l.plan)
+	return append(lines, fmt.Sprintf("%-20s %s %d%%", "", bar(percent, 100), percent))
+}
+
+// timeLeft extrapolates from the items that were finished in a time. It returns 0 if none were.
+func timeLeft(finished, left int, elapsed time.Duration) time.Duration {
+	if finished <= 0 {
+		return 0
+	}
+	return (elapsed * time.Duration(left) / time.Duration(finished)).Round(time.Second)
 }
 
 // bar draws done of total in 20 cells.

@@ -17,7 +17,7 @@ import (
 func (a *app) logCommand() *cobra.Command {
 	var last int
 	var graph, all bool
-	c := a.readRunCommand("log [RUN]", "Show the journal", func(_ context.Context, _ *project.Project, r *runs.Run) error {
+	c := a.readRunCommand("log [RUN]", "Show the event log", func(_ context.Context, _ *project.Project, r *runs.Run) error {
 		after := pawl.Seq(0)
 		if last > 0 {
 			after = max(0, r.State.Seq-pawl.Seq(last))
@@ -30,13 +30,13 @@ func (a *app) logCommand() *cobra.Command {
 			return a.graph(c.Context(), optional(args, 0), all)
 		}
 		if all {
-			return usageError("pawl log --graph --all", "--all goes with --graph")
+			return usageError("pawl log --graph --all", "--all needs --graph")
 		}
 		return events(c, args)
 	}
-	c.Flags().IntVarP(&last, "last", "n", 0, "only this many events")
-	c.Flags().BoolVar(&graph, "graph", false, "draw the checkpoints, newest first, with forks and restores")
-	c.Flags().BoolVar(&all, "all", false, "with --graph: of all runs, not only of those related by forks")
+	c.Flags().IntVarP(&last, "last", "n", 0, "show only the last `N` events")
+	c.Flags().BoolVar(&graph, "graph", false, "draw the checkpoints with forks and restores, newest first")
+	c.Flags().BoolVar(&all, "all", false, "with --graph: include runs that are not related by forks")
 	return a.jsonFlag(c)
 }
 

@@ -22,8 +22,8 @@ func (a *app) outputCommand() *cobra.Command {
 	var attempt int
 	c := &cobra.Command{
 		Use:   "output STEP",
-		Short: "Show what a step printed",
-		Args:  cobra.ExactArgs(1),
+		Short: "Show the output of a step",
+		Args:  exactArgs(a.stepArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, r, err := a.loadRun(c.Context(), run)
 			if err != nil {
@@ -43,26 +43,26 @@ func (a *app) outputCommand() *cobra.Command {
 			return a.copyOutput(soft, path, follow)
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "of this run (default: the current one)")
-	c.Flags().StringVar(&item, "item", "", "of this item")
-	c.Flags().IntVar(&attempt, "attempt", 0, "of this attempt (default: the newest)")
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the attempt is over")
-	c.Flags().BoolVar(&stderr, "stderr", false, "standard error instead of standard output")
+	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
+	c.Flags().StringVar(&item, "item", "", "item `VALUE` (required for foreach steps)")
+	c.Flags().IntVar(&attempt, "attempt", 0, "attempt `N` (default: the newest)")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the attempt ends")
+	c.Flags().BoolVar(&stderr, "stderr", false, "show standard error instead of standard output")
 	return c
 }
 
 func outputPath(p *project.Project, r *runs.Run, ref pawl.AttemptRef, stderr bool) (string, error) {
 	step := r.Plan.Step(ref.Step)
 	if step == nil {
-		return "", usageError("pawl status", "no step %s in this run's plan", ref.Step)
+		return "", usageError("pawl status", "unknown step %s: the plan of this run has no such step", ref.Step)
 	}
 	if step.Foreach != nil && ref.Item == "" {
-		return "", usageError(fmt.Sprintf("pawl output %s --item VALUE", ref.Step), "step %s has a work list: name the item", ref.Step)
+		return "", usageError(fmt.Sprintf("pawl output %s --item VALUE", ref.Step), "step %s is a foreach step; name the item with --item", ref.Step)
 	}
 	if ref.Attempt == 0 {
 		newest, err := newestAttempt(filepath.Dir(p.AttemptDir(ref, r.State.Run)))
 		if err != nil {
-			return "", usageError("pawl status", "%s has not been started", ref.Name())
+			return "", usageError("pawl status", "step %s has not started", ref.Name())
 		}
 		ref.Attempt = newest
 	}
@@ -73,7 +73,7 @@ func outputPath(p *project.Project, r *runs.Run, ref pawl.AttemptRef, stderr boo
 	return filepath.Join(p.AttemptDir(ref, r.State.Run), name), nil
 }
 
-// newestAttempt returns the highest number of the attempts' folders in dir.
+// newestAttempt returns the highest attempt number of the folders in dir.
 func newestAttempt(dir string) (int, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -92,8 +92,7 @@ func newestAttempt(dir string) (int, error) {
 	return newest, nil
 }
 
-// copyOutput prints a file, leaving out the holes where output was cut, and with follow goes on until the attempt's
-// supervisor is gone.
+// copyOutput prints an output file. With follow it continues until the attempt's supervisor ends.
 func (a *app) copyOutput(ctx context.Context, path string, follow bool) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -117,7 +116,7 @@ func (a *app) copyOutput(ctx context.Context, path string, follow bool) error {
 	}
 }
 
-// copyText copies without NUL bytes, which stand where output was cut.
+// copyText copies without NUL bytes, which fill the hole where output was dropped.
 func copyText(w io.Writer, in *bufio.Reader) error {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -137,11 +136,11 @@ func copyText(w io.Writer, in *bufio.Reader) error {
 }
 
 func withoutNUL(data []byte) []byte {
-	kept := data[:0]
+	text := data[:0]
 	for _, b := range data {
 		if b != 0 {
-			kept = append(kept, b)
+			text = append(text, b)
 		}
 	}
-	return kept
+	return text
 }

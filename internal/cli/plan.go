@@ -13,11 +13,11 @@ import (
 )
 
 func (a *app) planCommand() *cobra.Command {
-	c := &cobra.Command{Use: "plan", Short: "Check a plan, or print its schema"}
+	c := &cobra.Command{Use: "plan", Short: "Validate a plan, or print the plan schema"}
 	check := &cobra.Command{
 		Use:   "check FILE",
-		Short: "Say everything that is wrong with a plan",
-		Args:  cobra.ExactArgs(1),
+		Short: "Validate a plan and list all its errors",
+		Args:  exactArgs(argument{name: "FILE"}),
 		RunE: func(_ *cobra.Command, args []string) error {
 			data, err := readPlanFile(args[0])
 			if err != nil {
@@ -25,7 +25,7 @@ func (a *app) planCommand() *cobra.Command {
 			}
 			plan, err := planfile.Read(args[0], data)
 			if faults, ok := errors.AsType[*planfile.Errors](err); ok {
-				return &pawl.Error{Kind: pawl.KindUsage, Err: faults} // without the hint to do what was just done
+				return &pawl.Error{Kind: pawl.KindUsage, Err: faults} // without the hint to run plan check
 			}
 			if err != nil {
 				return err
@@ -38,8 +38,8 @@ func (a *app) planCommand() *cobra.Command {
 	}
 	schema := &cobra.Command{
 		Use:   "schema",
-		Short: "Print the plan format's JSON Schema, for editors",
-		Args:  cobra.NoArgs,
+		Short: "Print the JSON Schema of plans, for editors",
+		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			data, err := schema.Plan()
 			if err != nil {
@@ -53,7 +53,7 @@ func (a *app) planCommand() *cobra.Command {
 	return c
 }
 
-// printPlan shows a plan's phases and waves.
+// printPlan prints the phases and levels of a plan.
 func (a *app) printPlan(plan *pawl.Plan) error {
 	fmt.Fprintf(a.Out, "plan %s is valid: %s in %s\n", plan.Name, count(len(plan.Steps()), "step"), count(len(plan.Phases), "phase"))
 	for i, phase := range plan.Phases {
@@ -63,7 +63,7 @@ func (a *app) printPlan(plan *pawl.Plan) error {
 			for k, id := range wave {
 				ids[k] = string(id)
 			}
-			fmt.Fprintf(a.Out, "  wave %d  %s\n", j+1, strings.Join(ids, ", "))
+			fmt.Fprintf(a.Out, "  level %d  %s\n", j+1, strings.Join(ids, ", "))
 		}
 	}
 	return nil

@@ -18,13 +18,14 @@ func (a *app) pruneCommand() *cobra.Command {
 	var as string
 	c := &cobra.Command{
 		Use:   "prune",
-		Short: "Let go of old snapshots, and give their space back",
-		Long: "Let go of old snapshots, and give their space back\n\nOf each run the last ones stay, and beside them gates, what people\n" +
-			"asked for, and the last good one. The checkpoints stay listed.",
-		Args: cobra.NoArgs,
+		Short: "Delete old snapshots and free their space",
+		Long: "Delete old snapshots and free their space\n\nprune keeps the newest snapshots of each run, those of gates, those that users asked for, and the last good one.\n" +
+			"The checkpoints of deleted snapshots stay listed.",
+		Example: "  pawl prune --dry-run\n  pawl prune --keep 2",
+		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if keep < 0 {
-				return usageError("pawl prune --keep 5", "--keep must not be negative")
+				return usageError("pawl prune --keep 5", "--keep must be 0 or more")
 			}
 			if as != "" {
 				return a.pruneAs(c.Context(), as, keep, dry)
@@ -32,9 +33,9 @@ func (a *app) pruneCommand() *cobra.Command {
 			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error { return a.prune(c.Context(), t, keep, dry) })
 		},
 	}
-	c.Flags().IntVar(&keep, "keep", snapshot.DefaultKeep, "how many stay of each run")
-	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would go")
-	c.Flags().StringVar(&as, "as", "", "let go of another system's checkpoints instead: gyoshu")
+	c.Flags().IntVar(&keep, "keep", snapshot.DefaultKeep, "number `N` of snapshots to keep per run")
+	c.Flags().BoolVar(&dry, "dry-run", false, "print the snapshots that would be deleted, and exit")
+	c.Flags().StringVar(&as, "as", "", "delete the checkpoints of another `SYSTEM` instead: gyoshu")
 	return a.jsonFlag(c)
 }
 
@@ -69,9 +70,9 @@ func (a *app) prune(ctx context.Context, t *checkpointAccess, keep int, dry bool
 		fmt.Fprintf(a.Out, "%s  %-17s %s  (%s)\n", g.Checkpoint, g.Kind, cmp.Or(string(g.Step), "-"), g.Run)
 	}
 	if dry {
-		fmt.Fprintf(a.Out, "would go: %s; would stay: %d; at most %s would be freed\n", count(len(report.Gone), "snapshot"), report.Kept, byteSize(report.Freed))
+		fmt.Fprintf(a.Out, "would remove %s, keep %d, free at most %s\n", count(len(report.Gone), "snapshot"), report.Kept, byteSize(report.Freed))
 		return nil
 	}
-	fmt.Fprintf(a.Out, "gone: %s; kept: %d; freed: %s\n", count(len(report.Gone), "snapshot"), report.Kept, byteSize(max(0, report.Freed)))
+	fmt.Fprintf(a.Out, "removed %s, kept %d, freed %s\n", count(len(report.Gone), "snapshot"), report.Kept, byteSize(max(0, report.Freed)))
 	return nil
 }

@@ -30,16 +30,19 @@ func (a *app) resumeCommand() *cobra.Command {
 	var o resumeOptions
 	c := &cobra.Command{
 		Use:   "resume [RUN]",
-		Short: "Go on from the exact stopping point",
-		Args:  cobra.MaximumNArgs(1),
+		Short: "Resume an interrupted, paused or failed run",
+		Long: "Resume an interrupted, paused or failed run\n\nFinished steps and items do not rerun. Attempts that are still running are re-attached, and interrupted ones are judged\n" +
+			"by what they left. If the plan or an input changed, resume lists the steps that rerun and asks for confirmation.",
+		Example: "  pawl resume --dry-run\n  pawl resume\n  pawl resume latest --yes",
+		Args:    atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.resume(c.Context(), optional(args, 0), o)
 		},
 	}
-	c.Flags().BoolVar(&o.yes, "yes", false, "agree that finished work runs again where its key changed, and to go on where that is unsafe")
-	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what would be done")
+	c.Flags().BoolVar(&o.yes, "yes", false, "confirm: rerun finished steps whose inputs changed, and continue despite warnings")
+	c.Flags().BoolVar(&o.dry, "dry-run", false, "print findings, verdicts and the steps that would run, and exit")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
-	c.Flags().IntVar(&o.parallel, "parallel", 0, "attempts at a time (default: the plan's)")
+	c.Flags().IntVar(&o.parallel, "parallel", 0, "maximum `N` of concurrent attempts (default: the plan's)")
 	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
 	c.MarkFlagsMutuallyExclusive("dry-run", "take-over")
 	return a.jsonFlag(c)
@@ -90,11 +93,11 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	}})
 }
 
-// diffForResume returns what has changed since a run was left, where it can be gone on with; mirror is the one that it is to have,
-// nil for none or the one that it had.
+// diffForResume returns what changed in the plan, its inputs and outputs since a run stopped, or an error if the run cannot be
+// resumed. mirror is the mirror that the user named, or nil.
 func (a *app) diffForResume(ctx context.Context, p *project.Project, r *runs.Run, mirror *interop.Mirror) (*resume.PlanDiff, error) {
 	if r.State.Kind == pawl.SessionRun {
-		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s is a session: it has no plan to resume", r.State.Run), Hint: "pawl runs"}
+		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("cannot resume run %s: it is a session without a plan", r.State.Run), Hint: "pawl runs"}
 	}
 	if err := errors.Join(rebuild.CutShort(p, r), runs.NoRollback(r.State)); err != nil {
 		return nil, err
@@ -115,13 +118,13 @@ func (a *app) diffForResume(ctx context.Context, p *project.Project, r *runs.Run
 	return change, checkResumable(r, change)
 }
 
-// confirmResume asks a person before finished work runs again, and before going on where that is unsafe.
+// confirmResume asks for confirmation before finished steps rerun, and before resuming is unsafe.
 func (a *app) confirmResume(change *resume.PlanDiff, x *resume.Examination, yes bool) error {
 	if yes {
 		return nil
 	}
 	if change.Reruns() {
-		if err := a.confirm("Finished work would run again."); err != nil {
+		if err := a.confirm("resuming would rerun finished steps", "Resuming reruns finished steps. Continue?"); err != nil {
 			return err
 		}
 	}
@@ -129,8 +132,8 @@ func (a *app) confirmResume(change *resume.PlanDiff, x *resume.Examination, yes 
 	if len(unsafe) == 0 {
 		return nil
 	}
-	if err := a.confirm("Go on nevertheless?"); err != nil {
-		why := fmt.Errorf("unsafe to go on: %s: %s", unsafe[0].Where, unsafe[0].What)
+	if err := a.confirm("resuming is unsafe", "Resuming is unsafe. Continue anyway?"); err != nil {
+		why := fmt.Errorf("resuming is unsafe: %s: %s", unsafe[0].Where, unsafe[0].What)
 		return &pawl.Error{Kind: pawl.KindDamaged, Err: why, Hint: "pawl resume --yes"}
 	}
 	return nil
@@ -144,7 +147,7 @@ type examined struct {
 	Steps []whyStep `json:"steps"`
 }
 
-// printExamination says what is true, what is safe to do, and what would run.
+// printExamination prints findings, verdicts and the steps that would run.
 func (a *app) printExamination(r *runs.Run, change *resume.PlanDiff, x *resume.Examination) error {
 	steps := whySteps(r, change)
 	if a.json {
@@ -159,7 +162,7 @@ func (a *app) printExamination(r *runs.Run, change *resume.PlanDiff, x *resume.E
 		a.printVerdict(pawl.AttemptRef{Step: j.Step, Item: j.Item, Attempt: j.Attempt}, j.Verdict)
 	}
 	if len(x.Verdicts) == 0 {
-		fmt.Fprintln(a.Out, "  nothing is in doubt")
+		fmt.Fprintln(a.Out, "  none: no attempt was interrupted")
 	}
 	if r.State.Import.Next != "" && !hasAttempts(r.State) {
 		fmt.Fprintf(a.Out, "  imported from %s: %s\n", r.State.Import.System, r.State.Import.Next)
@@ -173,7 +176,7 @@ func (a *app) printExamination(r *runs.Run, change *resume.PlanDiff, x *resume.E
 	return nil
 }
 
-// hasAttempts reports whether an attempt of any step was made.
+// hasAttempts reports whether any step was started.
 func hasAttempts(s *pawl.State) bool {
 	for _, st := range s.Steps {
 		if st.Attempts > 0 {
@@ -183,7 +186,7 @@ func hasAttempts(s *pawl.State) bool {
 	return false
 }
 
-// printExaminedFindings prints findings; unless all are wanted, only those that a person should know.
+// printExaminedFindings prints all findings, or only those that are not ok.
 func (a *app) printExaminedFindings(x *resume.Examination, all bool) {
 	for _, f := range x.Findings {
 		if all || f.Level != pawl.OK {
@@ -193,37 +196,52 @@ func (a *app) printExaminedFindings(x *resume.Examination, all bool) {
 	}
 }
 
+// verdictText says what a verdict means for the attempt.
+func verdictText(word pawl.VerdictWord) string {
+	switch word {
+	case pawl.Next:
+		return "accept as done"
+	case pawl.Continue:
+		return "continue"
+	case pawl.Restart:
+		return "rerun"
+	case pawl.HumanReview:
+		return "needs your decision"
+	}
+	return string(word)
+}
+
 func (a *app) printVerdict(ref pawl.AttemptRef, v pawl.Verdict) {
-	fmt.Fprintf(a.Out, "  %-20s attempt %d: %s, by rule %s: %s\n", ref.Name(), ref.Attempt, v.Word, v.Rule, strings.Join(v.Reasons, "; "))
+	fmt.Fprintf(a.Out, "  %-20s attempt %d: %s (rule: %s): %s\n", ref.Name(), ref.Attempt, verdictText(v.Word), v.Rule, strings.Join(v.Reasons, "; "))
 	if v.By != "" {
 		fmt.Fprintf(a.Out, "  %-20s chosen by %s\n", "", v.By)
 	}
 	if v.Doubt != "" {
-		fmt.Fprintf(a.Out, "  %-20s an evaluator was asked, and not followed: %s\n", "", v.Doubt)
+		fmt.Fprintf(a.Out, "  %-20s the evaluator's answer was rejected: %s\n", "", v.Doubt)
 	}
 }
 
-// checkResumable says why a run cannot be gone on with.
+// checkResumable returns an error if a run has ended and its changed plan reopens no step.
 func checkResumable(r *runs.Run, change *resume.PlanDiff) error {
 	s := r.State
 	if !s.Ended() || change.Reopens() {
 		return nil
 	}
 	if s.Status == pawl.StatusCompleted {
-		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s is completed", s.Run), Hint: "pawl status"}
+		return nothingToDo{&pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("nothing to do: run %s is already complete", s.Run), Hint: "pawl status"}}
 	}
 	for _, step := range r.Plan.Steps() {
 		if st := s.Steps[step.ID]; st != nil && st.Status == pawl.FailedForGood {
 			return &pawl.Error{
 				Kind: pawl.KindRunFailed, Hint: "pawl retry " + string(step.ID),
-				Err: fmt.Errorf("run %s has failed at step %s: %s", s.Run, step.ID, st.Why),
+				Err: fmt.Errorf("run %s failed at step %s: %s", s.Run, step.ID, st.Why),
 			}
 		}
 	}
-	return &pawl.Error{Kind: pawl.KindRunFailed, Err: fmt.Errorf("run %s has failed: %s", s.Run, s.Why), Hint: "pawl status"}
+	return &pawl.Error{Kind: pawl.KindRunFailed, Err: fmt.Errorf("run %s failed: %s", s.Run, s.Why), Hint: "pawl status"}
 }
 
-// printResuming says what is gone on with: run, phase, last activity, what is finished.
+// printResuming prints the run, its phase, its last activity and what is finished.
 func (a *app) printResuming(r *runs.Run) {
 	s, pos := r.State, r.State.Position(r.Plan)
 	fmt.Fprintf(a.Out, "Resuming %s\n", s.Run)
@@ -231,7 +249,7 @@ func (a *app) printResuming(r *runs.Run) {
 		fmt.Fprintf(a.Out, "  goal           %s\n", s.Goal)
 	}
 	fmt.Fprintf(a.Out, "  phase          %d of %d (%s)\n", pos.Phase, pos.PhaseTotal, pos.PhaseName)
-	fmt.Fprintf(a.Out, "  last activity  %s\n", s.LastActive().UTC().Format("2006-01-02 15:04:05 UTC"))
+	fmt.Fprintf(a.Out, "  last activity  %s\n", withZone(s.LastActive()))
 	var finished, live []string
 	for _, step := range r.Plan.Steps() {
 		if s.Steps[step.ID].Finished() {
@@ -241,12 +259,12 @@ func (a *app) printResuming(r *runs.Run) {
 	for _, l := range s.Live() {
 		live = append(live, fmt.Sprintf("%s (attempt %d)", l.Name(), l.Attempt))
 	}
-	fmt.Fprintf(a.Out, "  finished       %d of %d steps%s, %d%%\n", len(finished), pos.StepTotal, nameList(finished), s.Percent(r.Plan))
+	fmt.Fprintf(a.Out, "  finished       %d of %s%s, %d%%\n", len(finished), count(pos.StepTotal, "step"), nameList(finished), s.Percent(r.Plan))
 	if pos.ItemTotal > 0 {
 		fmt.Fprintf(a.Out, "  items of %-5s %d of %d finished\n", pos.StepID, s.Steps[pos.StepID].Items.Count, pos.ItemTotal)
 	}
 	if len(live) > 0 {
-		fmt.Fprintf(a.Out, "  in doubt       %s: their supervisors are asked\n", strings.Join(live, ", "))
+		fmt.Fprintf(a.Out, "  checking       interrupted attempts: %s\n", strings.Join(live, ", "))
 	}
 }
 
@@ -260,25 +278,25 @@ func nameList(names []string) string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-// printPlanDiff says what a changed plan, changed inputs and changed outputs mean.
+// printPlanDiff prints what changed in the plan, inputs and outputs, and which steps rerun because of it.
 func (a *app) printPlanDiff(c *resume.PlanDiff) {
 	if c.Edited {
-		fmt.Fprintln(a.Out, "The plan was edited; it is taken over as it is now.")
+		fmt.Fprintln(a.Out, "Plan changed since last run; using the new version.")
 	}
 	for _, x := range c.Again {
 		what := "step " + string(x.Step)
 		if len(x.Items) > 0 {
-			what = fmt.Sprintf("%d items of step %s", len(x.Items), x.Step)
+			what = fmt.Sprintf("%s of step %s", count(len(x.Items), "item"), x.Step)
 		}
-		fmt.Fprintf(a.Out, "  runs again     %s: %s; steps that need it follow if what it gives changes\n", what, strings.Join(x.Why, "; "))
+		fmt.Fprintf(a.Out, "  rerun    %s (%s); downstream steps rerun if its outputs change\n", what, strings.Join(x.Why, "; "))
 	}
 	for _, id := range c.Recheck {
-		fmt.Fprintf(a.Out, "  checked again  step %s: its acceptance checks changed\n", id)
+		fmt.Fprintf(a.Out, "  recheck  step %s (its acceptance checks changed)\n", id)
 	}
 	for _, id := range c.Anew {
-		fmt.Fprintf(a.Out, "  taken up anew  step %s: its definition changed\n", id)
+		fmt.Fprintf(a.Out, "  rerun    step %s (its definition changed)\n", id)
 	}
 	for _, o := range c.Outside {
-		fmt.Fprintf(a.Out, "  changed        outputs of step %s, from outside: %s (nothing runs again for that)\n", o.Step, strings.Join(o.Paths, ", "))
+		fmt.Fprintf(a.Out, "  note     %s (output of step %s) was edited since; no step reruns because of it\n", strings.Join(o.Paths, ", "), o.Step)
 	}
 }

@@ -23,15 +23,15 @@ func (a *app) rollbackCommand() *cobra.Command {
 	var o rollbackOptions
 	c := &cobra.Command{
 		Use:   "rollback --to CHECKPOINT",
-		Short: "Undo what was finished since a checkpoint, and bring its files back",
-		Long: "Undo what was finished since a checkpoint, and bring its files back\n\n" +
-			"The undo commands of the steps and items that were finished after it are run, the newest first; then the files are\n" +
-			"brought back, as pawl restore does. Cut off, pawl rollback goes on where it was: what is proven to be undone is not\n" +
-			"undone again.",
+		Short: "Roll back to a checkpoint: run undo commands, restore files",
+		Long: "Roll back to a checkpoint: run undo commands, restore files\n\n" +
+			"rollback runs the undo commands of the steps and items that finished after the checkpoint, newest first. Then it\n" +
+			"restores the files, as pawl restore does. If it is interrupted, `pawl rollback` continues it; an undo that is proven\n" +
+			"done does not rerun.",
 		Example: "  pawl rollback --to build --dry-run\n  pawl rollback --to 3f2a91c0 --yes\n  pawl rollback",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError("pawl checkpoints", "the checkpoint is named by --to: pawl rollback --to %s", args[0])
+				return usageError("pawl checkpoints", "rollback takes no arguments; name the checkpoint with --to %s", args[0])
 			}
 			return nil
 		},
@@ -45,15 +45,15 @@ func (a *app) rollbackCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&o.to, "to", "", "the checkpoint (default: that of the rollback that was cut off)")
-	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would be done")
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	c.Flags().BoolVar(&o.otherHead, "other-head", false, "also where git stands at another commit than then")
-	c.Flags().BoolVar(&o.stop, "stop", false, "give up a rollback that was cut off: what is undone stays so, no file is changed")
+	c.Flags().StringVar(&o.to, "to", "", "`CHECKPOINT` to roll back to (default: that of the interrupted rollback)")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the undo commands and file changes, and exit")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	c.Flags().BoolVar(&o.otherHead, "other-head", false, "restore even if git HEAD has moved since the checkpoint")
+	c.Flags().BoolVar(&o.stop, "stop", false, "give up an interrupted rollback: what is undone stays undone, no file is changed")
 	return a.jsonFlag(c)
 }
 
-// rollbackTarget finds the checkpoint to go back to.
+// rollbackTarget returns the named checkpoint, or that of the interrupted rollback.
 func (a *app) rollbackTarget(ctx context.Context, t *checkpointAccess, name string) (history.SavedCheckpoint, error) {
 	if name != "" {
 		return t.find(ctx, name)
@@ -63,7 +63,7 @@ func (a *app) rollbackTarget(ctx context.Context, t *checkpointAccess, name stri
 		return history.SavedCheckpoint{}, err
 	}
 	if back == "" {
-		return history.SavedCheckpoint{}, usageError("pawl checkpoints", "no rollback was cut off: say where to go back to, with --to CHECKPOINT")
+		return history.SavedCheckpoint{}, usageError("pawl checkpoints", "rollback needs --to CHECKPOINT: there is no interrupted rollback to continue")
 	}
 	return t.find(ctx, string(back))
 }
@@ -76,7 +76,7 @@ type rollbackReport struct {
 	Continued  bool              `json:"continued,omitempty"`
 	Undos      []engine.Undo     `json:"undos"`
 	Nothing    []engine.Undo     `json:"nothing_to_undo"`
-	Left       []string          `json:"unfinished"` // begun and never finished: nothing is run for them
+	Left       []string          `json:"unfinished"` // started and never finished: no undo runs for them
 	Doubtful   []pawl.AttemptRef `json:"judged_first"`
 	Reopened   []pawl.StepID     `json:"reopened"`
 	Changes    []changeReport    `json:"changes"`
@@ -128,28 +128,29 @@ func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.
 	return a.printRollbackResult(r, false)
 }
 
-// confirmRollback asks whether to go back. What was begun was agreed to.
+// confirmRollback asks for confirmation, except for a rollback that is being continued.
 func (a *app) confirmRollback(r *engine.Rollback, o rollbackOptions) error {
 	switch {
 	case o.stop && !r.Continued:
-		return usageError("pawl status", "no rollback of run %s was cut off", r.Run)
+		return usageError("pawl status", "run %s has no interrupted rollback to stop", r.Run)
 	case o.yes || r.Continued:
 		return nil
 	}
-	return a.confirm(fmt.Sprintf("Run %d undo commands and change %d paths?", len(r.Undos), len(reportChanges(r.Changes))))
+	undos, changes := count(len(r.Undos), "undo command"), count(len(reportChanges(r.Changes)), "path")
+	return a.confirm("rolling back runs "+undos+" and changes "+changes, "Run "+undos+" and change "+changes+"?")
 }
 
 func (a *app) printRollback(r rollbackReport) {
-	word := "Rolling"
+	word := "Rolling back"
 	if r.Continued {
-		word = "Going on rolling"
+		word = "Continuing to roll back"
 	}
-	fmt.Fprintf(a.Out, "%s %s back to checkpoint %s\n", word, r.Run, r.Checkpoint)
+	fmt.Fprintf(a.Out, "%s run %s to checkpoint %s\n", word, r.Run, r.Checkpoint)
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(a.Out, "  %-16s %s\n", what, fmt.Sprintf(format, args...))
 	}
 	for _, ref := range r.Doubtful {
-		line("judged first", "attempt %d of %s: nobody has seen its end", ref.Attempt, ref.Name())
+		line("check first", "attempt %d of %s was interrupted", ref.Attempt, ref.Name())
 	}
 	for _, u := range r.Undos {
 		command, _, _ := strings.Cut(strings.TrimSpace(u.Command), "\n")
@@ -159,23 +160,23 @@ func (a *app) printRollback(r rollbackReport) {
 		line("nothing to undo", "%s", undoName(u))
 	}
 	for _, name := range r.Left {
-		line("not undone", "%s: it was begun and never finished; see what it left", name)
+		line("not undone", "%s started and never finished; check its effects yourself", name)
 	}
 	if len(r.Reopened) > 0 {
-		line("runs again", "%s", joinIDs(r.Reopened))
+		line("will rerun", "%s", joinIDs(r.Reopened))
 	}
-	line("files", "%d paths change", len(r.Changes))
+	line("files", "%s will change", count(len(r.Changes), "path"))
 }
 
 func undoName(u engine.Undo) string {
 	name := pawl.AttemptRef{Step: u.Step, Item: u.Item}.Name()
 	if u.Items > 0 {
-		name += fmt.Sprintf(" (%d items)", u.Items)
+		name += " (" + count(u.Items, "item") + ")"
 	}
 	return name
 }
 
-// undoNote says how it stands with an undo, where that is worth a word.
+// undoNote returns the state of an undo, or "" if it has yet to run.
 func undoNote(stands string) string {
 	if stands == "to do" {
 		return ""
@@ -183,15 +184,7 @@ func undoNote(stands string) string {
 	return "  (" + stands + ")"
 }
 
-func joinIDs[T ~string](ids []T) string {
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = string(id)
-	}
-	return strings.Join(names, ", ")
-}
-
-// printUndoEvent prints what happens, a line each.
+// printUndoEvent prints an event of a rollback in one line.
 func (a *app) printUndoEvent(event pawl.Event) {
 	payload, err := event.Payload()
 	if err != nil {
@@ -202,28 +195,28 @@ func (a *app) printUndoEvent(event pawl.Event) {
 	}
 	switch p := payload.(type) {
 	case pawl.UndoStarted:
-		line(p.UndoRef, "undo %d started", p.Attempt)
+		line(p.UndoRef, "undo started (attempt %d)", p.Attempt)
 	case pawl.UndoDone:
 		line(p.UndoRef, "undone")
 	case pawl.UndoFailed:
-		line(p.UndoRef, "undo %d %s: %s", p.Attempt, p.Outcome, p.Why)
+		line(p.UndoRef, "undo %s (attempt %d): %s", outcomeText(p.Outcome), p.Attempt, p.Why)
 	case pawl.UndoSkipped:
 		line(p.UndoRef, "undo skipped")
 	case pawl.FilesRestored:
-		fmt.Fprintf(a.Out, "files restored; what was there is checkpoint %s\n", p.Before)
+		fmt.Fprintf(a.Out, "files restored; previous state saved as checkpoint %s\n", p.Before)
 	}
 }
 
-// printRollbackResult says how it came out.
+// printRollbackResult prints the outcome of a rollback.
 func (a *app) printRollbackResult(r *engine.Rollback, dry bool) error {
 	switch {
 	case a.json:
 		return a.printJSON(reportRollback(r, dry))
 	case dry:
 	case r.Stopped != "":
-		fmt.Fprintf(a.Out, "the rollback of run %s is given up; what is undone stays so\n", r.Run)
+		fmt.Fprintf(a.Out, "rollback of run %s given up; what is undone stays undone\n", r.Run)
 	default:
-		fmt.Fprintf(a.Out, "run %s stands where it stood at checkpoint %s\n", r.Run, r.Target.ID)
+		fmt.Fprintf(a.Out, "run %s rolled back to checkpoint %s\n", r.Run, r.Target.ID)
 		fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.Run)
 	}
 	return nil

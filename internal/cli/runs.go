@@ -31,11 +31,11 @@ func (a *app) runsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "runs",
 		Short: "List the runs of this project, newest first",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return a.runs(c.Context(), all, archived) },
 	}
-	c.Flags().BoolVar(&all, "all", false, "of every project that this user has")
-	c.Flags().BoolVar(&archived, "archived", false, "those that were set aside")
+	c.Flags().BoolVar(&all, "all", false, "list the runs of all your projects")
+	c.Flags().BoolVar(&archived, "archived", false, "list archived runs")
 	return a.jsonFlag(c)
 }
 
@@ -77,7 +77,7 @@ func (a *app) runReports(ctx context.Context, p *project.Project, archived bool)
 	return reports, nil
 }
 
-// projects returns this project, or all that the user's registry knows and that are still there.
+// projects returns this project, or all registered projects that still exist.
 func (a *app) projects(all bool) ([]*project.Project, error) {
 	if !all {
 		p, err := a.project()
@@ -102,7 +102,7 @@ func (a *app) projects(all bool) ([]*project.Project, error) {
 	return projects, nil
 }
 
-// runReport says where one run stands. A damaged one is listed as such.
+// runReport returns the line of a run. A run that cannot be read is listed as unreadable.
 func (a *app) runReport(ctx context.Context, p *project.Project, run pawl.RunID) runReport {
 	r, err := runs.Load(ctx, p, run)
 	if err != nil {

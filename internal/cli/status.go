@@ -43,7 +43,7 @@ type statusReport struct {
 	Misfits  int            `json:"misfits,omitempty"`
 
 	Sessions []sessionReport              `json:"sessions"`
-	Doubts   []sessions.DoubtfulOperation `json:"in_doubt"` // tool calls of agents
+	Doubts   []sessions.DoubtfulOperation `json:"in_doubt"` // tool calls of agents without a recorded outcome
 }
 
 type holderReport struct {
@@ -63,9 +63,9 @@ type stepReport struct {
 	Progress  *pawl.Progress  `json:"progress,omitempty"`
 	Summary   string          `json:"summary,omitempty"`
 	Adopted   string          `json:"adopted,omitempty"`
-	Unsaved   string          `json:"unsaved,omitempty"` // why there is no snapshot of the files as the step left them
+	Unsaved   string          `json:"unsaved,omitempty"` // why the step has no snapshot
 	Seconds   float64         `json:"seconds"`
-	Offers    []string        `json:"offers,omitempty"` // commands: what can be done about a step that failed
+	Offers    []string        `json:"offers,omitempty"` // commands that help with a failed step
 	StartedAt *time.Time      `json:"started_at"`
 	EndedAt   *time.Time      `json:"ended_at"`
 }
@@ -80,11 +80,11 @@ type liveReport struct {
 	Item    pawl.ItemID `json:"item,omitempty"`
 	Attempt int         `json:"attempt"`
 	Started time.Time   `json:"started_at"`
-	Lost    bool        `json:"lost,omitempty"` // its supervisor died, and it is in doubt what became of it
+	Lost    bool        `json:"lost,omitempty"` // its supervisor crashed; the outcome is unknown
 }
 
 func (a *app) statusCommand() *cobra.Command {
-	return a.jsonFlag(a.readRunCommand("status [RUN]", "Say where a run stands", func(ctx context.Context, p *project.Project, r *runs.Run) error {
+	return a.jsonFlag(a.readRunCommand("status [RUN]", "Show the status of a run", func(ctx context.Context, p *project.Project, r *runs.Run) error {
 		report := reportOf(p, r)
 		report.Sessions, report.Doubts = sessionsOf(r.State), toolCallsInDoubt(ctx, p, r.State)
 		if report.Status == pawl.StatusInterrupted {
@@ -100,10 +100,10 @@ func (a *app) statusCommand() *cobra.Command {
 	}))
 }
 
-// readRunCommand is a command that opens a run, by default the current one, and shows something of it.
+// readRunCommand builds a command that loads a run, by default the current one, and shows something of it.
 func (a *app) readRunCommand(use, short string, show func(context.Context, *project.Project, *runs.Run) error) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Args: cobra.MaximumNArgs(1),
+		Use: use, Short: short, Args: atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			p, r, err := a.loadRun(c.Context(), optional(args, 0))
 			if err != nil {
@@ -115,15 +115,14 @@ func (a *app) readRunCommand(use, short string, show func(context.Context, *proj
 	}
 }
 
-// refreshViews has the views say that the engine is dead, which it could not do itself. Where that cannot be written,
-// this command has said it all the same.
+// refreshViews writes the views of a run whose engine crashed. A failure is only noted, since the command prints the status.
 func (a *app) refreshViews(p *project.Project, r *runs.Run) {
 	if err := runs.WriteViews(p, r); err != nil {
 		fmt.Fprintf(a.Err, "pawl: note: views: %v\n", err)
 	}
 }
 
-// loadRun opens a run for reading.
+// loadRun loads a run for reading.
 func (a *app) loadRun(ctx context.Context, name string) (*project.Project, *runs.Run, error) {
 	p, err := a.project()
 	if err != nil {
@@ -146,7 +145,7 @@ func reportOf(p *project.Project, r *runs.Run) statusReport {
 	if alive {
 		report.Engine = &holderReport{PID: holder.PID, Since: holder.Since}
 	} else if s.Engine != nil {
-		report.Deaths++ // the last one is known to be dead only from here on
+		report.Deaths++ // the last engine crashed and recorded no end
 	}
 	for i := range r.Plan.Phases {
 		for j := range r.Plan.Phases[i].Steps {
@@ -166,7 +165,7 @@ func reportOf(p *project.Project, r *runs.Run) statusReport {
 	return report
 }
 
-// stepsWithoutPlan returns the steps that a run without a plan has had so far, in the order in which they began.
+// stepsWithoutPlan returns the steps of a run without a plan, in the order in which they started.
 func stepsWithoutPlan(s *pawl.State) []stepReport {
 	var reports []stepReport
 	for id := range s.Steps {
@@ -202,7 +201,7 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) stepReport {
 	return report
 }
 
-// probe finds out which of a step's attempts nobody supervises any more.
+// probe marks the attempts of a step whose supervisor has crashed.
 func (r *stepReport) probe(p *project.Project, s *pawl.State) {
 	for i, live := range s.Steps[r.ID].Live() {
 		status, err := supervise.Probe(p.AttemptDir(live.AttemptRef, s.Run))
@@ -210,16 +209,16 @@ func (r *stepReport) probe(p *project.Project, s *pawl.State) {
 	}
 }
 
-// statusWord is the word for people for where a step stands.
+// statusWord returns the status of a step for the table. It is unknown if the supervisors of all its attempts crashed.
 func (r *stepReport) statusWord() string {
 	if len(r.Live) > 0 && !slices.ContainsFunc(r.Live, func(l liveReport) bool { return !l.Lost }) {
-		return "in doubt"
+		return "unknown"
 	}
 	return string(r.Status)
 }
 
-// failedStepCommands says what can be done about a step that failed: another attempt, which is told why; undoing what was done since
-// the checkpoint before it; handing it over, to a person or another agent.
+// failedStepCommands returns commands that help with a failed step: another attempt, a rollback to the checkpoint before it,
+// a brief to hand it over.
 func failedStepCommands(id pawl.StepID, st *pawl.StepState, good *pawl.Checkpoint) []string {
 	commands := []string{"pawl retry " + string(id)}
 	if good != nil && good.Time.Before(st.Started) && good.Unsaved() == "" {
@@ -234,7 +233,7 @@ func printPosition(w io.Writer, pos pawl.Position) {
 	}
 	fmt.Fprintf(w, "position  phase %d of %d (%s), step %d of %d (%s)", pos.Phase, pos.PhaseTotal, pos.PhaseName, pos.Step, pos.StepTotal, pos.StepID)
 	if pos.WaveTotal > 0 {
-		fmt.Fprintf(w, ", wave %d of %d", pos.Wave, pos.WaveTotal)
+		fmt.Fprintf(w, ", level %d of %d", pos.Wave, pos.WaveTotal)
 	}
 	if pos.ItemTotal > 0 {
 		fmt.Fprintf(w, ", item %d of %d", pos.Item, pos.ItemTotal)
@@ -248,7 +247,7 @@ func printStatus(w io.Writer, r statusReport) error {
 		fmt.Fprintf(w, "goal      %s\n", r.Goal)
 	}
 	printPosition(w, r.Position)
-	fmt.Fprintf(w, "activity  %s, running time %s\n", r.Updated.UTC().Format("2006-01-02 15:04:05 UTC"), cmp.Or(seconds(r.Seconds), "0s"))
+	fmt.Fprintf(w, "activity  %s, %s of step time\n", withZone(r.Updated), cmp.Or(seconds(r.Seconds), "0s"))
 	if len(r.Steps) > 0 || r.Kind != pawl.SessionRun {
 		fmt.Fprintln(w)
 		if err := stepTable(w, r.Steps); err != nil {
@@ -272,7 +271,7 @@ func printStatus(w io.Writer, r statusReport) error {
 	switch {
 	case r.Status != pawl.StatusInterrupted && r.Status != pawl.StatusPaused:
 	case r.Kind == pawl.DurableRun:
-		fmt.Fprintln(w, "\nThe program that made this run goes on with it when it is started again.")
+		fmt.Fprintln(w, "\nTo resume this run, start the program that created it.")
 	default:
 		fmt.Fprintf(w, "\npawl resume %s\n", r.Run)
 	}
@@ -282,7 +281,7 @@ func printStatus(w io.Writer, r statusReport) error {
 func statusText(r statusReport) string {
 	text := string(r.Status)
 	if r.Engine != nil {
-		text += fmt.Sprintf(" (engine %d)", r.Engine.PID)
+		text += fmt.Sprintf(" (engine pid %d)", r.Engine.PID)
 	}
 	if r.Why != "" {
 		text += ": " + oneLine(r.Why)
@@ -309,11 +308,11 @@ func stepTable(w io.Writer, steps []stepReport) error {
 		}
 		rows = append(rows, []string{s.Phase, string(s.ID), s.statusWord(), items, nonZero(s.Attempts), seconds(s.Seconds), oneLine(note)})
 	}
-	return table(w, []string{"PHASE", "STEP", "STATUS", "ITEMS", "TRIES", "TIME", "NOTE"}, rows)
+	return table(w, []string{"PHASE", "STEP", "STATUS", "ITEMS", "ATTEMPTS", "TIME", "NOTE"}, rows)
 }
 
-// noSnapshot adds to what is said of a step that its files were not kept, and why.
+// noSnapshot adds to the note of a step why it has no snapshot.
 func noSnapshot(note, why string) string {
 	why, _, _ = strings.Cut(why, "\n")
-	return strings.TrimPrefix(note+"; snapshot: none ("+why+")", "; ")
+	return strings.TrimPrefix(note+"; no snapshot: "+why, "; ")
 }

@@ -17,13 +17,14 @@ func (a *app) verifyCommand() *cobra.Command {
 	var as asOptions
 	c := &cobra.Command{
 		Use:   "verify [--as SYSTEM [PATH]]",
-		Short: "Check journals, plans, outputs and snapshots; list every fault, change nothing",
-		Long: "Check journals, plans, outputs and snapshots; list every fault, change nothing\n\nWith --repair, first mend what can be\n" +
-			"mended of the snapshots: make their index anew and set aside what is damaged, naming the checkpoints that it concerns.",
-		Args: cobra.MaximumNArgs(1),
+		Short: "Check journals, plans, outputs and snapshots; list every fault",
+		Long: "Check journals, plans, outputs and snapshots; list every fault\n\nverify changes nothing. With --repair it first repairs the snapshots: it rebuilds their index, moves damaged data to\n" +
+			"quarantine and names the affected checkpoints. Journals are rebuilt by pawl recover.",
+		Example: "  pawl verify\n  pawl verify --repair",
+		Args:    atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			if as.system == "" && len(args) > 0 {
-				return usageError("pawl verify --as SYSTEM "+args[0], "a folder is named with --as only")
+				return usageError("pawl verify --as SYSTEM "+args[0], "PATH needs --as SYSTEM")
 			}
 			if as != (asOptions{}) {
 				return a.verifyAs(c.Context(), as, optional(args, 0))
@@ -35,11 +36,11 @@ func (a *app) verifyCommand() *cobra.Command {
 			return a.printFindings(findings, "damage found")
 		},
 	}
-	c.Flags().BoolVar(&repair, "repair", false, "mend the snapshots first")
-	c.Flags().StringVar(&as.system, "as", "", "check another system's files by its own rules: "+a.systems())
+	c.Flags().BoolVar(&repair, "repair", false, "repair the snapshots first")
+	c.Flags().StringVar(&as.system, "as", "", "check the files of another `SYSTEM` by its own rules: "+a.systems())
 	c.MarkFlagsMutuallyExclusive("repair", "as")
-	c.Flags().StringVar(&as.criterion, "criterion", "", "with --step: look only at this one of them")
-	c.Flags().StringVar(&as.step, "step", "", "with --as: look only whether this step meets the criteria of its own")
+	c.Flags().StringVar(&as.criterion, "criterion", "", "with --step: check only the criterion `NAME`")
+	c.Flags().StringVar(&as.step, "step", "", "with --as: check only whether `STEP` meets its own criteria")
 	return a.jsonFlag(c)
 }
 
@@ -58,11 +59,11 @@ func (a *app) verify(ctx context.Context, repair bool) ([]pawl.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept, err := history.VerifySnapshots(ctx, p)
-	return slices.Concat(findings, runs, kept), err
+	snapshots, err := history.VerifySnapshots(ctx, p)
+	return slices.Concat(findings, runs, snapshots), err
 }
 
-// printFindings prints findings, and fails where one is bad.
+// printFindings prints findings and a summary. It returns an error if one of them is bad.
 func (a *app) printFindings(findings []pawl.Finding, failure string) error {
 	if a.json {
 		if findings == nil {
@@ -85,10 +86,10 @@ func (a *app) printFindings(findings []pawl.Finding, failure string) error {
 		}
 	}
 	if !a.json {
-		fmt.Fprintf(a.Out, "%d checked, %d warnings, %d faults\n", len(findings), warn, bad)
+		fmt.Fprintf(a.Out, "%s, %s, %s\n", count(len(findings), "check"), count(warn, "warning"), count(bad, "fault"))
 	}
 	if bad > 0 {
-		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s: %d", failure, bad)}
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s: %s", failure, count(bad, "fault"))}
 	}
 	return nil
 }

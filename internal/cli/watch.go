@@ -15,8 +15,8 @@ import (
 func (a *app) watchCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch [RUN]",
-		Short: "Show a run live, whoever carries it on",
-		Args:  cobra.MaximumNArgs(1),
+		Short: "Follow a run live",
+		Args:  atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			p, r, err := a.loadRun(c.Context(), optional(args, 0))
 			if err != nil {
@@ -30,14 +30,14 @@ func (a *app) watchCommand() *cobra.Command {
 	}
 }
 
-// watch shows a run until it has ended, has stopped for a person, or the user has seen enough.
+// watch shows a run until it ends, stops, or the user presses Ctrl-C.
 func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error {
 	show := newLive(a, p)
 	show.begin(r.State, r.Plan)
 	changed := r.Log.Watch(ctx)
 	for {
-		news, err := r.Log.News()
-		for _, e := range news {
+		events, err := r.Log.News()
+		for _, e := range events {
 			r.State.Apply(e)
 			show.notify(e)
 		}
@@ -61,15 +61,15 @@ func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error 
 	}
 }
 
-// outcomeOf says how a run that nobody works on stands, as an engine would.
+// outcomeOf returns the error with which an engine would have stopped a run that no engine works on.
 func outcomeOf(s *pawl.State) error {
 	switch s.StatusNow(false) {
-	case pawl.StatusCompleted, pawl.StatusActive: // a session is active without an engine
+	case pawl.StatusCompleted, pawl.StatusActive: // sessions are active without an engine
 		return nil
 	case pawl.StatusFailed:
 		return &pawl.Error{Kind: pawl.KindRunFailed, Err: errors.New("run failed: " + s.Why), Hint: "pawl status"}
 	case pawl.StatusWaiting:
-		return &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("run waits for a person"), Hint: "pawl gates"}
+		return &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("waiting for approval or review"), Hint: "pawl gates"}
 	}
-	return &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("no engine works on this run"), Hint: "pawl resume " + string(s.Run)}
+	return &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("run stopped: no engine is working on it"), Hint: "pawl resume " + string(s.Run)}
 }

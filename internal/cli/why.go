@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) whyCommand() *cobra.Command {
-	return a.jsonFlag(a.readRunCommand("why [RUN]", "Say what would run on resume, and why", a.why))
+	return a.jsonFlag(a.readRunCommand("why [RUN]", "Show which steps would run on resume, and why", a.why))
 }
 
 // whyStep is one line of `pawl why`.
@@ -38,7 +38,7 @@ func (a *app) why(_ context.Context, p *project.Project, r *runs.Run) error {
 		}{steps, change})
 	}
 	for _, s := range steps {
-		mark := "keep"
+		mark := "skip"
 		if s.Runs {
 			mark = "run "
 		}
@@ -60,6 +60,13 @@ func whySteps(r *runs.Run, change *resume.PlanDiff) []whyStep {
 	return steps
 }
 
+func upToDate(status pawl.StepStatus) string {
+	if status == pawl.Skipped {
+		return "skipped"
+	}
+	return "up to date"
+}
+
 func whyOf(step *pawl.Step, st *pawl.StepState, again map[pawl.StepID]resume.Rerun) whyStep {
 	w := whyStep{Step: step.ID, Runs: true}
 	x, reruns := again[step.ID]
@@ -67,20 +74,20 @@ func whyOf(step *pawl.Step, st *pawl.StepState, again map[pawl.StepID]resume.Rer
 	case reruns:
 		w.Why, w.Items = strings.Join(x.Why, "; "), x.Items
 		if len(x.Items) > 0 {
-			w.Why = fmt.Sprintf("%d items: %s", len(x.Items), w.Why)
+			w.Why = fmt.Sprintf("%s: %s", count(len(x.Items), "item"), w.Why)
 		}
 	case st != nil && (st.Status == pawl.AwaitsGate || st.Status == pawl.AwaitsReview):
-		w.Runs, w.Why = false, "it waits for a person"
+		w.Runs, w.Why = false, "waiting for approval or review"
 	case st == nil || st.Attempts == 0 && !st.Finished():
 		w.Why = "not started yet"
 	case st.Finished():
-		w.Runs, w.Why = false, string(st.Status)+", and what it depends on is unchanged"
+		w.Runs, w.Why = false, upToDate(st.Status)
 	case len(st.Live()) > 0:
-		w.Why = "an attempt is under way or in doubt: it is re-attached, or judged by what it left"
+		w.Why = "interrupted: will be re-attached or checked"
 	case st.Status == pawl.FailedForGood:
 		w.Runs, w.Why = false, "failed: "+st.Why
 	case st.Items != nil:
-		w.Why = fmt.Sprintf("%d of %d items are finished; the others run", st.Items.Count, st.Items.Total)
+		w.Why = fmt.Sprintf("%d of %d items are finished; the rest will run", st.Items.Count, st.Items.Total)
 	case st.Retries.Last != nil:
 		w.Why = "last attempt: " + st.Retries.Last.Why
 	default:
