@@ -85,6 +85,8 @@ func Report(w io.Writer, err error) int {
 // nothingToDo is an outcome that has an exit code of its own, but is no error.
 type nothingToDo struct{ error }
 
+func (n nothingToDo) Unwrap() error { return n.error }
+
 // exitCodes maps kinds of errors to exit codes.
 var exitCodes = map[pawl.Kind]int{
 	pawl.KindInternal: 1, pawl.KindUsage: 2, pawl.KindAtGate: 3, pawl.KindRunFailed: 4,

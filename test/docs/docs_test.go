@@ -305,7 +305,7 @@ func TestHelpAndDocsAgree(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
 	documented := sections(t, filepath.Join(root, "docs", "cli.md"))
-	for _, command := range r.commands(t, "pawl help all") {
+	for _, command := range r.commands(t, "pawl", "pawl help all") {
 		section, ok := documented[command]
 		if !ok {
 			t.Errorf("docs/cli.md has no section %q", "### "+command)
@@ -331,17 +331,15 @@ func TestHelpAndDocsAgree(t *testing.T) {
 	}
 }
 
-// commands returns the commands that a help text lists, subcommands of plan included. help is the command that prints it.
-func (r *reader) commands(t *testing.T, parent string) []string {
+// commands returns the commands below parent that the help text printed by list names, with the subcommands of plan.
+func (r *reader) commands(t *testing.T, parent, list string) []string {
 	t.Helper()
-	help := strings.Join(r.run(t, parent), "\n")
-	parent, _, _ = strings.Cut(parent, " help ")
-	parent = strings.TrimSuffix(parent, " --help")
+	help := strings.Join(r.run(t, list), "\n")
 	var found []string
 	for _, m := range regexp.MustCompile(`(?m)^  ([a-z]+) +\S`).FindAllStringSubmatch(help, -1) {
 		switch name := parent + " " + m[1]; m[1] {
 		case "plan":
-			found = append(found, r.commands(t, name+" --help")...)
+			found = append(found, r.commands(t, name, name+" --help")...)
 		case "help", "completion", "pawl": // cobra's own, and the line of usage
 		default:
 			found = append(found, name)
