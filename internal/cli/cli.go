@@ -255,7 +255,7 @@ func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
 	return engine.Config{
 		Project: p, Executors: a.parts.Executors, Parallel: c.Parallel, OutputCap: int64(c.OutputCap), PIDNamespace: c.PIDNamespace,
 		Snapshots: c.Snapshots,
-		MirrorOf:  a.mirrorOf(p, ""),
+		Mirror:    a.mirrorWith(p, ""),
 		Watchdog: engine.Watchdog{
 			Heartbeat: time.Duration(c.Heartbeat), Warning: time.Duration(c.Warning), Stalled: time.Duration(c.Stalled),
 		},

@@ -229,7 +229,7 @@ func (a *app) carryOn(ctx context.Context, p *project.Project, s engineStart) er
 	if s.parallel > 0 {
 		cfg.Parallel = s.parallel
 	}
-	cfg.MirrorOf = a.mirrorOf(p, s.mirror)
+	cfg.Mirror = a.mirrorWith(p, s.mirror)
 	show := newLive(a, p)
 	cfg.Notify = show.notify
 	e, err := s.open(cfg)

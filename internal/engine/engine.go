@@ -20,10 +20,10 @@ import (
 	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/history"
-	"pawl/internal/interop"
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/internal/snapshot"
 )
 
 // An Executor turns a step of its kind into the command that a supervisor runs.
@@ -47,7 +47,8 @@ type Config struct {
 	Snapshots    config.Snapshots
 	Adviser      Adviser // asked where the rules of recovery leave something open. Defaults to nobody.
 
-	MirrorOf func(*pawl.State) *interop.Mirror // which other system's files are kept up to date for a run. Defaults to none.
+	// Mirror returns the mirror of a run, or nil. Defaults to none.
+	Mirror func(*pawl.State, *journal.Log, *snapshot.Store) Mirror
 }
 
 // Watchdog says how often attempts are looked at and when silence is a fault.
@@ -61,8 +62,8 @@ func (c Config) withDefaults() Config {
 	if c.Notify == nil {
 		c.Notify = func(pawl.Event) {}
 	}
-	if c.MirrorOf == nil {
-		c.MirrorOf = func(*pawl.State) *interop.Mirror { return nil }
+	if c.Mirror == nil {
+		c.Mirror = func(*pawl.State, *journal.Log, *snapshot.Store) Mirror { return nil }
 	}
 	if c.Watchdog.Heartbeat == 0 {
 		c.Watchdog.Heartbeat = 5 * time.Minute
@@ -100,7 +101,8 @@ type Engine struct {
 	saving    int                      // checkpoints that a helper is taking
 	items     itemSaves
 	views     *runs.ViewWriter
-	mirror    *interop.MirrorWriter
+	mirror    Mirror
+	mirrorDue <-chan time.Time         // when mirror wants to be called again
 	cached    pawl.Seq                 // up to which event the journal's cached state went when we last wrote it
 	lists     map[pawl.StepID]workList // work lists, as journaled
 	notes     []string                 // see Notes
@@ -160,7 +162,9 @@ func (e *Engine) load(ctx context.Context) error {
 	}
 	e.keeper = history.OpenSaver(ctx, e.cfg.Project, e.run, e.cfg.Snapshots)
 	e.views = runs.NewViewWriter(e.cfg.Project, e.run)
-	e.mirror = interop.NewMirrorWriter(e.cfg.MirrorOf(e.state), e.cfg.Project, e.log, e.keeper.Store)
+	if e.mirror = e.cfg.Mirror(e.state, e.log, e.keeper.Store); e.mirror == nil {
+		e.mirror = noMirror{}
+	}
 	e.bin, err = e.cfg.Project.LinkSelf()
 	return err
 }
@@ -209,10 +213,7 @@ func (e *Engine) work(ctx context.Context, do func(helpers context.Context) erro
 	if viewErr := e.views.Close(e.state, e.plan.Plan); viewErr != nil {
 		e.note("views: %v", viewErr)
 	}
-	if mirrorErr := e.mirror.Close(context.WithoutCancel(ctx), e.state, e.plan.Plan); mirrorErr != nil {
-		system := e.mirror.Codec.Name
-		e.note("the files of %s are not as they should be: %v; once that is mended, pawl export %s writes them", system, mirrorErr, system)
-	}
+	e.mirror.Close(context.WithoutCancel(ctx), e.state, e.plan.Plan)
 	e.notes = append(e.notes, e.mirror.Notes()...)
 	return err
 }
@@ -230,15 +231,15 @@ func (e *Engine) announce(why string) {
 	e.epoch = e.state.Epoch + 1
 	host, _ := os.Hostname() // only for people to read
 	e.say(pawl.EngineStarted{Epoch: e.epoch, PID: os.Getpid(), Host: host, Why: why})
-	if said := e.mirror.Recorded(); said != nil && (e.state.Mirror == nil || *said != *e.state.Mirror) {
-		e.say(*said)
-	}
 }
 
 // begin announces the engine and takes up what an older one left.
 func (e *Engine) begin(helpers context.Context, why string) error {
-	e.mirror.Begin(helpers, e.state, e.plan.Plan)
+	mirrored := e.startMirror(helpers)
 	e.announce(why)
+	if mirrored != nil {
+		e.say(*mirrored)
+	}
 	switch e.state.Status {
 	case pawl.StatusPaused, pawl.StatusStopped:
 		e.say(pawl.RunContinued{})
@@ -275,8 +276,8 @@ func (e *Engine) loop(ctx, hard, helpers context.Context) error {
 		case <-alarm:
 		case <-beat.C:
 			e.heartbeat(clock)
-		case <-e.mirror.Due():
-			e.mirror.CatchUp(helpers, e.state, e.plan.Plan)
+		case <-e.mirrorDue:
+			e.mirrorDue = e.mirror.Changed(helpers, e.state, e.plan.Plan, nil)
 		case <-soft:
 			return e.interrupted(helpers, hard)
 		}
@@ -454,7 +455,7 @@ func (e *Engine) flush(ctx context.Context) error {
 	}
 	if len(news) > 0 {
 		e.views.Changed(e.state, e.plan.Plan)
-		e.mirror.Changed(ctx, e.state, e.plan.Plan, news)
+		e.mirrorDue = e.mirror.Changed(ctx, e.state, e.plan.Plan, news)
 	}
 	if e.state.Seq >= e.cached+cacheEvery {
 		e.cached = e.state.Seq

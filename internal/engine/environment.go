@@ -78,7 +78,7 @@ func (e *Engine) resume(ctx context.Context, w runs.Work, ref pawl.AttemptRef, k
 	}
 	told := pawl.Resume{Attempt: ref.Attempt, Rejected: st.Rejected}
 	if w.Step.Agent != nil { // who else is told anything was tried before
-		told.Prescribed = e.mirror.Prescribed(ctx, e.state, e.plan.Plan, w.Step.ID)
+		told.Prescribed = e.mirror.Advice(ctx, e.state, e.plan.Plan, w.Step.ID)
 	}
 	var t *pawl.Retries
 	if w.Index < 0 {

@@ -141,7 +141,9 @@ func (f *ForeignFolder) Meets(by *runs.StepClient, step pawl.StepID, criterion s
 		if s, _ := world.Run(string(by.Run)); s != nil && s.Steps[step] != nil {
 			world.Items = namedItems(s.Steps[step])
 		}
-		world.Items = append(world.Items, by.Items()...)
+		for _, item := range by.Items() {
+			world.Items = append(world.Items, format.Item{ID: string(item.Item), Status: item.Status})
+		}
 	}
 	met, why := f.codec.CheckCriterion(f.files, world, step, criterion)
 	return met, why, nil

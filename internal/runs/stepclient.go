@@ -9,7 +9,6 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
-	"pawl/internal/interop/format"
 )
 
 // StepClient is an attempt as the processes know it that belong to it: by their environment.
@@ -48,16 +47,16 @@ func (i *StepClient) Tell(line pawl.Line) error {
 	return disk.AppendLine(i.events, data)
 }
 
-// Items returns the items that the attempt has told of, which the engine may not have journaled yet.
-func (i *StepClient) Items() []format.Item {
+// Items returns the items that the attempt has reported. The engine may not have journaled all of them yet.
+func (i *StepClient) Items() []pawl.ItemNamed {
 	data, err := os.ReadFile(i.events)
 	if err != nil {
 		return nil // nothing was told
 	}
-	var items []format.Item
+	var items []pawl.ItemNamed
 	for text := range bytes.Lines(data) {
 		if line, err := pawl.ParseLine(text); err == nil && line.Item != nil {
-			items = append(items, format.Item{ID: string(line.Item.Item), Status: line.Item.Status})
+			items = append(items, *line.Item)
 		}
 	}
 	return items
