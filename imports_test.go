@@ -106,6 +106,7 @@ var roomOf = map[string]string{
 	"pawl/internal/journal/journaltest":          "tests",
 	"pawl/test/torture":                          "tests",
 	"pawl/test/torture/scripted":                 "tests",
+	"pawl/test/compat":                           "tests",
 	"pawl/test/docs":                             "tests",
 	"pawl/test/hooks":                            "tests",
 	"pawl/test/kills":                            "tests",

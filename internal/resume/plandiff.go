@@ -22,10 +22,10 @@ type PlanDiff struct {
 	Outside []Outside     `json:"outside,omitempty"` // finished steps whose outputs were changed from outside; re-runs nothing
 
 	plan *pawl.Plan
-	Data []byte
-	From string
-	More map[pawl.StepID][]string // values that work lists have gained
-	At   map[pawl.StepID]int      // and how long the lists were before
+	Data []byte                   `json:"-"` // of the plan file
+	From string                   `json:"-"` // path of the plan file
+	More map[pawl.StepID][]string `json:"-"` // values that foreach lists have gained
+	At   map[pawl.StepID]int      `json:"-"` // how long the foreach lists were before
 }
 
 // Rerun is finished work that would run again.
@@ -33,7 +33,7 @@ type Rerun struct {
 	Step  pawl.StepID   `json:"step"`
 	Items []pawl.ItemID `json:"items,omitempty"` // only these
 	Why   []string      `json:"why"`
-	Index []int
+	Index []int         `json:"-"` // of Items, in the foreach list
 }
 
 // Outside names outputs of a finished step that were changed from outside.
