@@ -209,7 +209,8 @@ func TestImportsRunOneWay(t *testing.T) {
 var slowToStart = []string{
 	"crypto/tls", "encoding/gob", "net/http", "text/template",
 	"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk", "github.com/spf13/cobra",
-	"pawl/internal/cli", "pawl/internal/evaluator", "pawl/internal/mcp",
+	"github.com/ncruces/go-sqlite3",
+	"pawl/internal/cli", "pawl/internal/engine", "pawl/internal/evaluator", "pawl/internal/interop", "pawl/internal/mcp",
 }
 
 // TestPawlHookStartsFast checks what the program that agents' hooks start is linked with.
