@@ -21,6 +21,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/textedit"
 )
 
 // Scope is for what an agent is attached.
@@ -240,9 +241,17 @@ func (d *Deed) read(t target) (settings, error) {
 func (d *Deed) broken(t target, err error) error {
 	return &pawl.Error{
 		Kind: pawl.KindUsage,
-		Err:  fmt.Errorf("%s:%w\nnothing was changed", d.shown(t.path), err),
-		Hint: fmt.Sprintf("mend %s, then say it again", d.shown(t.path)),
+		Err:  fmt.Errorf("%w\nnothing was changed", located(d.shown(t.path), err)),
+		Hint: fmt.Sprintf("fix %s, then run the command again", d.shown(t.path)),
 	}
+}
+
+// located returns an error about a file as file:line:column: reason.
+func located(file string, err error) error {
+	if syntax, ok := errors.AsType[*textedit.SyntaxError](err); ok {
+		return fmt.Errorf("%s:%d:%d: %s", file, syntax.Line, syntax.Column, syntax.Why)
+	}
+	return fmt.Errorf("%s: %w", file, err)
 }
 
 // refuseTwice refuses to attach an agent in both scopes: its hooks would run twice.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/textedit/jsonc"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // disabled tells of settings that keep hooks from running.
@@ -80,15 +80,15 @@ func setting(path string, keys ...string) any {
 	if err != nil || len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}
-	doc, err := jsonc.Read(data)
+	doc, err := jsonedit.ReadJSONC(data)
 	if err != nil {
 		return nil
 	}
-	v := doc.At(keys...)
+	v := doc.Root.Get(keys...)
 	if v == nil {
 		return nil
 	}
-	return doc.Decode(*v)
+	return v.Decode()
 }
 
 // trusted tells of hooks and folders that a person has yet to trust.

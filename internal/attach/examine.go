@@ -101,7 +101,7 @@ func (e *examination) file(t target) bool {
 	case err != nil && pawl.KindOf(err) == pawl.KindUsage:
 		e.say(pawl.Bad, "", e.again(), "%v", err)
 	case err != nil:
-		e.say(pawl.Bad, "", fmt.Sprintf("mend %s, then: %s", e.place.shown(t.path), e.again()), "%s:%v", e.place.shown(t.path), err)
+		e.say(pawl.Bad, "", fmt.Sprintf("fix %s, then: %s", e.place.shown(t.path), e.again()), "%v", located(e.place.shown(t.path), err))
 	case file.data == nil:
 		e.say(pawl.Bad, t.path, e.again(), "the file is gone: what was in it of pawl is not there")
 	case !seen.any:

@@ -57,7 +57,7 @@ func TestExamine(t *testing.T) {
 		{"all is well", "claude", Project, func(*world) {}, pawl.OK, "claude is attached, scope project", ""},
 		{"file gone", "claude", Project, remove(".claude/settings.local.json"), pawl.Bad, "the file is gone", "pawl attach claude --scope project"},
 		{"plugin gone", "opencode", Project, remove(".opencode/plugin/pawl.js"), pawl.Bad, "the file is gone", "pawl attach opencode --scope project"},
-		{"broken", "gemini", Project, put(".gemini/settings.json", "{\n"), pawl.Bad, ".gemini/settings.json:2:1: the file ends", "mend .gemini/settings.json"},
+		{"broken", "gemini", Project, put(".gemini/settings.json", "{\n"), pawl.Bad, ".gemini/settings.json:2:1: unexpected end", "fix .gemini/settings.json"},
 		{"hooks missing", "claude", User, put("~/.claude/settings.json", `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "pawl hook claude"}]}]}}`), pawl.Bad, "not there: SessionStart, SessionEnd", "pawl attach claude --scope user"},
 		{"hooks gone", "claude", User, put("~/.claude/settings.json", "{}\n"), pawl.Bad, "nothing of pawl is in it", "pawl attach claude --scope user"},
 		{"server gone", "codex", User, put("~/.codex/config.toml", ""), pawl.Bad, "nothing of pawl is in it", "pawl attach codex --scope user"},

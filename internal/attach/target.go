@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"reflect"
 
-	"pawl/internal/textedit/jsonc"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // target is a file in which something of ours is to stand.
@@ -101,10 +101,10 @@ func (t target) isSeed(text []byte) bool {
 	if isBlank(text) {
 		return true
 	}
-	doc, err := jsonc.Read(text)
+	doc, err := jsonedit.ReadJSONC(text)
 	if err != nil {
 		return false
 	}
-	seed, err := jsonc.Read([]byte(t.seed))
-	return err == nil && bytes.IndexByte(text, '/') < 0 && reflect.DeepEqual(doc.Decode(doc.Root), seed.Decode(seed.Root))
+	seed, err := jsonedit.ReadJSONC([]byte(t.seed))
+	return err == nil && bytes.IndexByte(text, '/') < 0 && reflect.DeepEqual(doc.Root.Decode(), seed.Root.Decode())
 }

@@ -9,10 +9,8 @@ import (
 	"unicode/utf8"
 
 	"pawl/internal/lazyregexp"
+	"pawl/internal/textedit"
 )
-
-// byteOrder marks a text as UTF-8. Some editors write it.
-var byteOrder = []byte("\ufeff")
 
 // bare is a key that needs no quotes.
 var bare = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
@@ -24,15 +22,13 @@ const deepest = 200
 type reader struct {
 	text []byte
 	at   int
-	err  *SyntaxError
+	err  *textedit.SyntaxError
 }
 
-// Read reads a text. The error is a *SyntaxError.
+// Read reads a text. The error is a *textedit.SyntaxError.
 func Read(text []byte) (Doc, error) {
-	r := &reader{text: text}
-	if bytes.HasPrefix(text, byteOrder) {
-		r.at = len(byteOrder)
-	}
+	first := textedit.Whole(text).From
+	r := &reader{text: text, at: first}
 	doc := Doc{Text: text, Values: map[string]any{}}
 	var table []string
 	for r.space(true); r.at < len(text); r.space(true) {
@@ -52,21 +48,13 @@ func Read(text []byte) (Doc, error) {
 			return Doc{}, r.err
 		}
 		set(doc.Values, path, value)
-		lineStart := max(bytes.LastIndexByte(text[:start], '\n')+1, firstByte(text))
+		lineStart := max(bytes.LastIndexByte(text[:start], '\n')+1, first)
 		doc.statements = append(doc.statements, statement{start: min(lineStart, start), end: r.at, path: path, header: header, inline: inline})
 	}
 	if r.err != nil {
 		return Doc{}, r.err
 	}
 	return doc, nil
-}
-
-// firstByte is where a text begins behind its mark.
-func firstByte(text []byte) int {
-	if bytes.HasPrefix(text, byteOrder) {
-		return len(byteOrder)
-	}
-	return 0
 }
 
 // set puts a value at its place. Tables that are there stay.
@@ -90,7 +78,7 @@ func set(table map[string]any, path []string, value any) {
 
 func (r *reader) fail(at int, what string) {
 	if r.err == nil {
-		r.err = wrong(r.text, at, what)
+		r.err = textedit.ErrorAt(r.text, at, what)
 	}
 	r.at = len(r.text)
 }

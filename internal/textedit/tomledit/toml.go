@@ -8,7 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"unicode/utf8"
+
+	"pawl/internal/textedit"
 )
 
 // Doc is a text that has been read.
@@ -26,15 +27,6 @@ type statement struct {
 	header     bool
 	inline     bool // its value is an inline table
 }
-
-// SyntaxError says what is wrong with a text, and where.
-type SyntaxError struct {
-	Line, Column int // from 1, the column in characters
-	Text         string
-}
-
-// Error returns line:column: what is wrong.
-func (e *SyntaxError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Text) }
 
 // Get returns the value that the keys lead to, nil where there is none.
 func (d Doc) Get(keys ...string) any {
@@ -60,11 +52,11 @@ type Pair struct {
 func (d Doc) Add(path []string, pairs ...Pair) (Doc, error) {
 	for _, s := range d.statements {
 		if s.inline && len(s.path) < len(path) && slices.Equal(s.path, path[:len(s.path)]) {
-			return Doc{}, wrong(d.Text, s.start, fmt.Sprintf("%s is written in one line, to which no table can be added: write it as tables, [%s]",
+			return Doc{}, textedit.ErrorAt(d.Text, s.start, fmt.Sprintf("%s is written in one line, to which no table can be added: write it as tables, [%s]",
 				dotted(s.path), dotted(append(slices.Clone(s.path), "NAME"))))
 		}
 	}
-	nl := d.newline()
+	nl := textedit.EOL(d.Text)
 	lines := [][]byte{[]byte("[" + dotted(path) + "]")}
 	for _, p := range pairs {
 		value, err := marshal(p.Value)
@@ -87,7 +79,7 @@ func (d Doc) Add(path []string, pairs ...Pair) (Doc, error) {
 
 // Drop takes out all that stands below a path: what Add put there goes without a trace. The error, a *SyntaxError, says
 // that it is written within another value.
-func (d Doc) Drop(path []string) (Doc, error) {
+func (d Doc) Remove(path []string) (Doc, error) {
 	text := slices.Clone(d.Text)
 	for i := len(d.statements) - 1; i >= 0; i-- {
 		last := i
@@ -102,7 +94,7 @@ func (d Doc) Drop(path []string) (Doc, error) {
 	}
 	after, err := Read(text)
 	if err == nil && after.Get(path...) != nil {
-		err = wrong(text, 0, dotted(path)+" is written within another value: take it out by hand")
+		err = textedit.ErrorAt(text, 0, dotted(path)+" is written within another value: take it out by hand")
 	}
 	return after, err
 }
@@ -144,14 +136,6 @@ func beforeNewline(text []byte, start int) int {
 	return start
 }
 
-// newline is how lines end here.
-func (d Doc) newline() string {
-	if i := bytes.IndexByte(d.Text, '\n'); i > 0 && d.Text[i-1] == '\r' {
-		return "\r\n"
-	}
-	return "\n"
-}
-
 // marshal writes a value; what JSON writes of texts and their lists is TOML too.
 func marshal(v any) (string, error) {
 	var b bytes.Buffer
@@ -179,10 +163,4 @@ func dotted(path []string) string {
 		b.WriteString(quoted)
 	}
 	return b.String()
-}
-
-func wrong(text []byte, at int, what string) *SyntaxError {
-	before := bytes.TrimPrefix(text[:at], byteOrder)
-	start := bytes.LastIndexByte(before, '\n') + 1
-	return &SyntaxError{Line: bytes.Count(before, []byte{'\n'}) + 1, Column: utf8.RuneCount(before[start:]) + 1, Text: what}
 }
