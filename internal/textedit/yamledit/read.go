@@ -1,4 +1,8 @@
-// Package yamledit reads YAML with positions and merges values into it in place. Text that is not YAML is scanned line by line.
+// Package yamledit reads YAML with positions and merges values into it in place. Text that is not YAML is scanned line by
+// line.
+//
+// Package gyoshu has an editor of its own for front matter. Gyoshu does not parse YAML: it reads lines, and accepts values
+// that YAML rejects, such as "a: b" without quotes. Its rules of quoting differ too.
 package yamledit
 
 import (
@@ -31,13 +35,8 @@ type Doc struct {
 	lines []int // where they begin, as YAML counts them
 }
 
-// SyntaxError says where YAML cannot be read.
-type SyntaxError struct {
-	Line int // of the file
-	Why  string
-}
-
-func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Why) }
+// SyntaxError reports where and why a text is not valid YAML. Its line is that of the file.
+type SyntaxError = textedit.SyntaxError
 
 // Read reads a part of a file. The error is a *SyntaxError where it is not one map in YAML; see Scan for what can be
 // read of it all the same. An empty part is a map without keys.
