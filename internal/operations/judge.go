@@ -71,10 +71,10 @@ func Judge(o *pawl.OperationState, w World) Judgement {
 	j := &judging{OperationState: o, World: w}
 	alive, maybe := false, false
 	for _, p := range w.Processes {
-		j.say("%s", p.said())
+		j.note("%s", p.said())
 		alive, maybe = alive || p.Sure, maybe || p.Shared
 	}
-	j.own()
+	j.attribute()
 	v := Judgement{Verdict: j.verdict()}
 	v.Traces = v.Verdict
 	switch {
@@ -83,7 +83,7 @@ func Judge(o *pawl.OperationState, w World) Judgement {
 	case maybe && v.Verdict == pawl.OperationNotDone:
 		v.Verdict = pawl.OperationUnknown
 	}
-	j.head()
+	j.noteHead()
 	v.Evidence = j.evidence
 	return v
 }
@@ -92,25 +92,25 @@ func Judge(o *pawl.OperationState, w World) Judgement {
 type judging struct {
 	*pawl.OperationState
 	World
-	mine     names   // what it changes
-	others   []names // what others are about that may have changed something
-	company  bool    // of commands that may have changed anything
-	crowded  bool    // what may be its own cannot be told from what others did
-	before   names   // of the commands before the one that is looked at
-	evidence []string
+	own             names   // what it changes
+	others          []names // what others are about that may have changed something
+	unboundedOthers bool    // of commands that may have changed anything
+	ambiguous       bool    // what may be its own cannot be told from what others did
+	before          names   // of the commands before the one that is looked at
+	evidence        []string
 }
 
-func (j *judging) say(format string, args ...any) {
+func (j *judging) note(format string, args ...any) {
 	j.evidence = append(j.evidence, fmt.Sprintf(format, args...))
 }
 
 func (j *judging) verdict() pawl.OperationVerdict {
 	switch {
 	case j.Kind == pawl.OperationReads:
-		j.say("it only reads: doing it again does no harm")
+		j.note("it only reads: doing it again does no harm")
 		return pawl.OperationUnknown
 	case j.Kind == pawl.OperationFiles && slices.ContainsFunc(j.Paths, hidden):
-		j.say("the name of a file that it was to change was taken for a secret, and was not kept")
+		j.note("the name of a file that it was to change was taken for a secret, and was not kept")
 		return pawl.OperationUnknown
 	case j.Kind == pawl.OperationFiles && len(j.Expect) > 0:
 		return j.files()
@@ -119,8 +119,8 @@ func (j *judging) verdict() pawl.OperationVerdict {
 	case j.Kind == pawl.OperationCommand:
 		return j.command()
 	}
-	j.changes()
-	j.say("what it does elsewhere cannot be seen from here")
+	j.noteChanges()
+	j.note("what it does elsewhere cannot be seen from here")
 	return pawl.OperationUnknown
 }
 
@@ -128,13 +128,13 @@ func (j *judging) verdict() pawl.OperationVerdict {
 func hidden(text string) bool { return strings.Contains(text, "[redacted:") }
 
 // head says whether git has moved.
-func (j *judging) head() {
+func (j *judging) noteHead() {
 	switch {
 	case j.Operation.Head == "" && j.World.Head == "":
 	case !j.moved():
-		j.say("git's HEAD is where it was")
+		j.note("git's HEAD is where it was")
 	default:
-		j.say("git's HEAD has moved from %s to %s since", short(j.Operation.Head), short(j.World.Head))
+		j.note("git's HEAD has moved from %s to %s since", short(j.Operation.Head), short(j.World.Head))
 	}
 }
 
@@ -149,40 +149,40 @@ func short(commit string) string {
 
 // files compares what files hold with what they were to hold.
 func (j *judging) files() pawl.OperationVerdict {
-	found := map[came]int{}
+	found := map[effect]int{}
 	for _, e := range j.Expect {
 		found[j.expected(e)]++
 	}
 	switch len(j.Expect) {
-	case found[full] + found[asIs]:
+	case found[done] + found[alreadyTrue]:
 		return pawl.OperationDone
-	case found[none] + found[asIs]:
+	case found[none] + found[alreadyTrue]:
 		return pawl.OperationNotDone
-	case found[none] + found[asIs] + found[unseen]:
+	case found[none] + found[alreadyTrue] + found[unknown]:
 		return pawl.OperationUnknown
 	}
 	return pawl.OperationPartly
 }
 
 // expected says how far an operation came with one file, and why.
-func (j *judging) expected(e pawl.Expected) came {
-	found, why := begun, "holds neither what was there before nor what it was to hold"
+func (j *judging) expected(e pawl.Expected) effect {
+	found, why := partial, "holds neither what was there before nor what it was to hold"
 	switch now, err := contentOf(j.Look(e.Path)); {
 	case err != nil:
 		why = "cannot be read: " + err.Error()
 	case now == e.Was && now == e.Will && !e.Open:
-		found, why = asIs, "is as it was to be, and was so before"
+		found, why = alreadyTrue, "is as it was to be, and was so before"
 	case now == e.Will && !e.Open:
-		found, why = full, map[bool]string{true: "is gone, as it was to be", false: "holds what it was to hold"}[e.Will == ""]
+		found, why = done, map[bool]string{true: "is gone, as it was to be", false: "holds what it was to hold"}[e.Will == ""]
 	case now == e.Was:
 		found, why = none, map[bool]string{true: "is not there", false: "is as it was before"}[e.Was == ""]
 	case e.Open:
 		why = "is not as it was before, and what it was to hold is not known"
 	}
-	if found == none && j.covered(e.Path) || found == begun && j.theirs(e.Path) {
-		found, why = unseen, why+", which may be others' doing since"
+	if found == none && j.mayBeOverwritten(e.Path) || found == partial && j.claimedByOthers(e.Path) {
+		found, why = unknown, why+", which may be others' doing since"
 	}
-	j.say("`%s` %s", e.Path, why)
+	j.note("`%s` %s", e.Path, why)
 	return found
 }
 
@@ -202,18 +202,18 @@ func (j *judging) named() pawl.OperationVerdict {
 	verdict := pawl.OperationNotDone
 	for _, path := range j.Paths {
 		l := j.Look(path)
-		if j.since(l) {
+		if j.changedSince(l) {
 			verdict = pawl.OperationPartly
-			j.say("`%s` was changed %s", path, j.after(l.Changed))
+			j.note("`%s` was changed %s", path, j.after(l.Changed))
 		} else {
-			j.say("`%s` was not changed since", path)
+			j.note("`%s` was not changed since", path)
 		}
 	}
 	return verdict
 }
 
 // since reports whether something was changed since the operation was meant.
-func (j *judging) since(l Look) bool { return !l.Changed.Before(j.Clock) && !j.Clock.IsZero() }
+func (j *judging) changedSince(l Look) bool { return !l.Changed.Before(j.Clock) && !j.Clock.IsZero() }
 
 // after says when something happened.
 func (j *judging) after(t time.Time) string {
@@ -228,19 +228,19 @@ func (j *judging) after(t time.Time) string {
 const manyChanges = 8
 
 // changes tells what was changed since, and reports whether anything was.
-func (j *judging) changes() bool {
+func (j *judging) noteChanges() bool {
 	if j.Blind != "" {
-		j.say("what was changed since could not be found out: %s", j.Blind)
+		j.note("what was changed since could not be found out: %s", j.Blind)
 		return false
 	}
 	for _, c := range j.Changed[:min(len(j.Changed), manyChanges)] {
-		j.say("`%s` was %s %s", c.Path, c.What, j.after(c.At))
+		j.note("`%s` was %s %s", c.Path, c.What, j.after(c.At))
 	}
 	if more := len(j.Changed) + j.More - manyChanges; more > 0 {
-		j.say("%d more paths were changed since", more)
+		j.note("%d more paths were changed since", more)
 	}
 	if len(j.Changed) == 0 {
-		j.say("no file here was changed since")
+		j.note("no file here was changed since")
 	}
 	return len(j.Changed) > 0
 }

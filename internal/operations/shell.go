@@ -16,7 +16,7 @@ type command struct {
 	piped     bool    // it reads what the one before it writes
 	here      *string // it reads this here document
 	gates     bool    // what follows runs only if this went well
-	each      string  // it is no command, but what a loop goes through: the variable's name, and the words
+	loopVar   string  // it is no command, but what a loop goes through: the variable's name, and the words
 }
 
 // redirect is a file that a command's output goes to.
@@ -33,7 +33,7 @@ func readScript(text string) script {
 	l.end(false)
 	s := script{unclear: l.unclear}
 	for _, c := range l.commands {
-		if c.each != "" {
+		if c.loopVar != "" {
 			s.loops = append(s.loops, c)
 		} else {
 			s.commands = append(s.commands, c)
@@ -280,7 +280,7 @@ func (l *lexer) loop() {
 	words := l.now.words
 	l.now.words = nil
 	if len(words) > 3 && words[0] == "for" && words[2] == "in" {
-		l.commands = append(l.commands, command{each: words[1], words: words[3:]})
+		l.commands = append(l.commands, command{loopVar: words[1], words: words[3:]})
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 // own leaves out the changes that this operation did not make: those of what another one is about, those that it does not
 // name where it names all that it changes, and where another command may have changed anything, all that it does not name.
 // It is crowded where something was left out that may have been its own.
-func (j *judging) own() {
-	j.mine = namesOf(j.OperationState, j.Root)
-	mine := j.mine
+func (j *judging) attribute() {
+	j.own = namesOf(j.OperationState, j.Root)
+	mine := j.own
 	j.others = []names{{paths: j.Others, removes: true}} // perhaps
 	for _, o := range j.Beside {
 		n := namesOf(o, j.Root)
@@ -21,39 +21,39 @@ func (j *judging) own() {
 			j.others = append(j.others, n)
 		}
 	}
-	j.company = j.Overlaps || slices.ContainsFunc(j.others, func(n names) bool { return n.more })
-	j.crowded = j.company && mine.more
+	j.unboundedOthers = j.Overlaps || slices.ContainsFunc(j.others, func(n names) bool { return n.unbounded })
+	j.ambiguous = j.unboundedOthers && mine.unbounded
 	kept := j.Changed[:0:0]
 	for _, c := range j.Changed {
-		its := mine.names(c)
-		theirs := slices.ContainsFunc(j.others, func(n names) bool { return n.names(c) })
-		switch hidden := c.Folder && (c.Busy || j.company); {
-		case hidden && mine.removes && (its || mine.more), its && theirs && !c.Busy:
-			j.crowded = true
-		case hidden, theirs, !its && (j.company || !mine.more):
+		its := mine.include(c)
+		theirs := slices.ContainsFunc(j.others, func(n names) bool { return n.include(c) })
+		switch hidden := c.Folder && (c.Busy || j.unboundedOthers); {
+		case hidden && mine.removes && (its || mine.unbounded), its && theirs && !c.Busy:
+			j.ambiguous = true
+		case hidden, theirs, !its && (j.unboundedOthers || !mine.unbounded):
 		default:
 			kept = append(kept, c)
 		}
 	}
-	if j.Changed = kept; j.company || !mine.more {
+	if j.Changed = kept; j.unboundedOthers || !mine.unbounded {
 		j.More = 0
 	}
 }
 
 // theirs reports whether another operation is about a path.
-func (j *judging) theirs(p string) bool {
+func (j *judging) claimedByOthers(p string) bool {
 	return slices.ContainsFunc(j.others, func(n names) bool { return n.has(p) })
 }
 
 // names are what an operation changes, as far as its words can be read.
 type names struct {
-	paths   []string
-	heads   []string // of paths that a shell completes
-	text    string   // in which what it changes may be named
-	more    bool     // it may change what it does not name
-	removes bool     // it may remove something
-	reads   bool     // it changes nothing
-	git     bool     // it changes what git keeps
+	paths     []string
+	prefixes  []string // of paths that a shell completes
+	text      string   // in which what it changes may be named
+	unbounded bool     // it may change what it does not name
+	removes   bool     // it may remove something
+	reads     bool     // it changes nothing
+	git       bool     // it changes what git keeps
 }
 
 // namesOf returns what an operation changes in the project at root.
@@ -63,9 +63,9 @@ func namesOf(o *pawl.OperationState, root string) names {
 		return names{reads: true}
 	case pawl.OperationFiles:
 		removes := slices.ContainsFunc(o.Expect, func(e pawl.Expected) bool { return e.Will == "" })
-		return names{paths: o.Paths, more: len(o.Paths) == 0, removes: removes}
+		return names{paths: o.Paths, unbounded: len(o.Paths) == 0, removes: removes}
 	case pawl.OperationOther:
-		return names{more: true, removes: true}
+		return names{unbounded: true, removes: true}
 	}
 	return namesIn(o.Summary, place{root, o.Dir})
 }
@@ -73,21 +73,21 @@ func namesOf(o *pawl.OperationState, root string) names {
 // namesIn returns what a shell command changes.
 func namesIn(text string, in place) names {
 	s := readScript(text)
-	n := names{more: cutOff(text) || hidden(in.dir)}
+	n := names{unbounded: cutOff(text) || hidden(in.dir)}
 	variables := s.variables()
 	start := in
 	for _, c := range s.commands {
-		if goes, to := c.goes(in); goes {
+		if is, to := c.chdir(in); is {
 			in = to
 		} else {
-			n.take(c, in, variables)
+			n.addCommand(c, in, variables)
 		}
 	}
-	if n.more {
+	if n.unbounded {
 		n.text, n.removes = text, true
-		n.words(s, start)
+		n.addWords(s, start)
 	}
-	n.reads = !n.more && !n.git && len(n.paths)+len(n.heads) == 0
+	n.reads = !n.unbounded && !n.git && len(n.paths)+len(n.prefixes) == 0
 	return n
 }
 
@@ -97,25 +97,25 @@ func cutOff(text string) bool {
 }
 
 // remover are commands that take something away.
-var remover = wordSet("rm rmdir unlink mv git")
+var removers = wordSet("rm rmdir unlink mv git")
 
 // take takes in what one command changes.
-func (n *names) take(c command, in place, variables map[string][]string) {
-	words := bare(c.words)
-	n.more = n.more || slices.ContainsFunc(words, runsAnother)
+func (n *names) addCommand(c command, in place, variables map[string][]string) {
+	words := unwrapped(c.words)
+	n.unbounded = n.unbounded || slices.ContainsFunc(words, runsAnother)
 	changed := targets(c)
-	switch effectOf(command{words: c.words}) {
-	case local:
+	switch footprintOf(command{words: c.words}) {
+	case localFootprint:
 		args, known := changedBy(words)
 		changed = append(changed, args...)
-		n.more = n.more || !known
+		n.unbounded = n.unbounded || !known
 		n.git = n.git || path.Base(words[0]) == "git"
-		n.removes = n.removes || remover[path.Base(words[0])]
-	case anywhere:
-		n.more = true
+		n.removes = n.removes || removers[path.Base(words[0])]
+	case anyFootprint:
+		n.unbounded = true
 	}
 	for _, word := range changed {
-		n.more = !n.add(in, word, variables) || n.more
+		n.unbounded = !n.add(in, word, variables) || n.unbounded
 	}
 }
 
@@ -167,7 +167,7 @@ func runsAnother(word string) bool {
 func (s script) variables() map[string][]string {
 	values := map[string][]string{}
 	for _, c := range s.loops {
-		values[c.each] = append(values[c.each], c.words...)
+		values[c.loopVar] = append(values[c.loopVar], c.words...)
 	}
 	return values
 }
@@ -179,9 +179,9 @@ func (n *names) add(in place, word string, variables map[string][]string) bool {
 	case i < 0 && word != "":
 		n.paths = append(n.paths, in.at(word))
 	case strings.HasSuffix(head, "/"):
-		n.heads = append(n.heads, in.at(head)+"/")
+		n.prefixes = append(n.prefixes, in.at(head)+"/")
 	case head != "":
-		n.heads = append(n.heads, in.at(head))
+		n.prefixes = append(n.prefixes, in.at(head))
 	case i == 0:
 		return n.addValues(in, word, variables)
 	}
@@ -210,9 +210,9 @@ func (n *names) addValues(in place, word string, variables map[string][]string) 
 }
 
 // words takes in all words of a script, for want of better: any of them may be the path of something that it changes.
-func (n *names) words(s script, in place) {
+func (n *names) addWords(s script, in place) {
 	for _, c := range s.commands {
-		if goes, to := c.goes(in); goes {
+		if is, to := c.chdir(in); is {
 			in = to
 			continue
 		}
@@ -223,15 +223,15 @@ func (n *names) words(s script, in place) {
 }
 
 // names reports whether a change is of what is named. A folder is what something was removed from.
-func (n names) names(c Change) bool {
-	return n.has(c.Path) || c.Folder && n.removes && slices.ContainsFunc(append(slices.Clone(n.paths), n.heads...), func(p string) bool { return path.Dir(p) == c.Path })
+func (n names) include(c Change) bool {
+	return n.has(c.Path) || c.Folder && n.removes && slices.ContainsFunc(append(slices.Clone(n.paths), n.prefixes...), func(p string) bool { return path.Dir(p) == c.Path })
 }
 
 // has reports whether a path, as seen from the project, is named.
 func (n names) has(name string) bool {
 	return n.text != "" && mentions(n.text, path.Base(name)) ||
 		slices.ContainsFunc(n.paths, func(p string) bool { return strings.HasPrefix(name, p+"/") || ofFile(name, p) }) ||
-		slices.ContainsFunc(n.heads, func(head string) bool { return strings.HasPrefix(name, head) })
+		slices.ContainsFunc(n.prefixes, func(head string) bool { return strings.HasPrefix(name, head) })
 }
 
 // ofFile reports whether a path is that of a file, or of one that is written to take its place.

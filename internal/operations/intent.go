@@ -44,7 +44,7 @@ func Intent(c Call) pawl.Operation {
 	}
 	paths := t.paths(in, plan)
 	if t.kind == pawl.OperationCommand {
-		paths = c.commanded(&o, t.summary(in))
+		paths = c.commandPaths(&o, t.summary(in))
 	}
 	for _, path := range paths[:min(len(paths), maxPaths)] {
 		o.Paths = append(o.Paths, c.shown(path))
@@ -66,15 +66,15 @@ const maxScript = 64 << 10
 
 // commanded returns the paths that a shell command changes, and sets whether it changes no others, and which of what it
 // takes away was there.
-func (c Call) commanded(o *pawl.Operation, command string) []string {
+func (c Call) commandPaths(o *pawl.Operation, command string) []string {
 	if len(command) > maxScript {
 		return nil
 	}
 	n := namesIn(command, place{dir: c.Dir})
-	if o.Bound = !n.more && !n.git && len(n.heads) == 0 && len(n.paths) <= maxPaths; !o.Bound {
+	if o.Bound = !n.unbounded && !n.git && len(n.prefixes) == 0 && len(n.paths) <= maxPaths; !o.Bound {
 		n.paths = nil
 	}
-	for _, path := range takenAway(readScript(command), place{dir: c.Dir}) {
+	for _, path := range removedBy(readScript(command), place{dir: c.Dir}) {
 		if c.There(path) && len(o.Gone) < maxPaths {
 			o.Gone = append(o.Gone, c.shown(path))
 		}
@@ -83,15 +83,15 @@ func (c Call) commanded(o *pawl.Operation, command string) []string {
 }
 
 // takenAway returns the paths that a script takes away, as far as that can be read.
-func takenAway(s script, in place) []string {
+func removedBy(s script, in place) []string {
 	var paths []string
 	for _, part := range s.commands {
-		if goes, to := part.goes(in); goes {
+		if is, to := part.chdir(in); is {
 			in = to
 			continue
 		}
-		words := bare(part.words)
-		if s.unclear || len(words) < 2 || !remover[path.Base(words[0])] || words[0] == "git" && words[1] != "rm" && words[1] != "mv" {
+		words := unwrapped(part.words)
+		if s.unclear || len(words) < 2 || !removers[path.Base(words[0])] || words[0] == "git" && words[1] != "rm" && words[1] != "mv" {
 			continue
 		}
 		for _, word := range words[1:] {
@@ -155,7 +155,7 @@ func (c Call) expect(plan []planned) []pawl.Expected {
 // was returns the hash of what a path holds now, empty where nothing is there.
 func (c Call) was(path string) (string, error) {
 	data, err := c.Read(c.absolute(path))
-	if notThere(err) {
+	if isMissing(err) {
 		return "", nil
 	}
 	return sum(data), err
