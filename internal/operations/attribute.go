@@ -8,16 +8,16 @@ import (
 	"pawl"
 )
 
-// own leaves out the changes that this operation did not make: those of what another one is about, those that it does not
-// name where it names all that it changes, and where another command may have changed anything, all that it does not name.
-// It is crowded where something was left out that may have been its own.
+// attribute drops the changes that this operation did not make: those that another operation names, and those that it does
+// not name itself, if it names all that it changes or if another command may have changed anything. It sets ambiguous if a
+// dropped change may have been its own.
 func (j *judging) attribute() {
 	j.own = namesOf(j.OperationState, j.Root)
 	mine := j.own
 	j.others = []names{{paths: j.Others, removes: true}} // perhaps
 	for _, o := range j.Beside {
 		n := namesOf(o, j.Root)
-		if same := o.Summary == j.Summary && o.Dir == j.Dir; !n.reads && !same { // who did what of two that are the same is all one
+		if same := o.Summary == j.Summary && o.Dir == j.Dir; !n.reads && !same { // identical calls need not be told apart
 			j.others = append(j.others, n)
 		}
 	}
@@ -40,20 +40,20 @@ func (j *judging) attribute() {
 	}
 }
 
-// theirs reports whether another operation is about a path.
+// claimedByOthers reports whether another operation names a path.
 func (j *judging) claimedByOthers(p string) bool {
 	return slices.ContainsFunc(j.others, func(n names) bool { return n.has(p) })
 }
 
-// names are what an operation changes, as far as its words can be read.
+// names are the paths that an operation changes, as far as its text can be analysed.
 type names struct {
 	paths     []string
-	prefixes  []string // of paths that a shell completes
-	text      string   // in which what it changes may be named
-	unbounded bool     // it may change what it does not name
+	prefixes  []string // of paths that the shell expands
+	text      string   // the command, if it may name other paths
+	unbounded bool     // it may change paths that it does not name
 	removes   bool     // it may remove something
 	reads     bool     // it changes nothing
-	git       bool     // it changes what git keeps
+	git       bool     // it changes git's index or refs
 }
 
 // namesOf returns what an operation changes in the project at root.
@@ -91,15 +91,15 @@ func namesIn(text string, in place) names {
 	return n
 }
 
-// cutOff reports whether not all of a command is on record.
+// cutOff reports whether only a part of a command was recorded.
 func cutOff(text string) bool {
 	return strings.HasSuffix(text, "…") || hidden(text)
 }
 
-// remover are commands that take something away.
+// removers are commands that remove files.
 var removers = wordSet("rm rmdir unlink mv git")
 
-// take takes in what one command changes.
+// addCommand adds what one command changes.
 func (n *names) addCommand(c command, in place, variables map[string][]string) {
 	words := unwrapped(c.words)
 	n.unbounded = n.unbounded || slices.ContainsFunc(words, runsAnother)
@@ -119,7 +119,7 @@ func (n *names) addCommand(c command, in place, variables map[string][]string) {
 	}
 }
 
-// changedBy returns the words of a command that name what it changes. It is false where there may be more than these.
+// changedBy returns the arguments of a command that name what it changes, and whether these are all.
 func changedBy(words []string) ([]string, bool) {
 	var args []string
 	for _, word := range words[1:] {
@@ -156,14 +156,14 @@ func targets(c command) []string {
 	return paths
 }
 
-// runsAnother reports whether a shell runs another command to know a word, one that may change something.
+// runsAnother reports whether a word has a command substitution that may change something.
 func runsAnother(word string) bool {
 	_, inside, is := strings.Cut(word, "$(")
 	name, _, _ := strings.Cut(inside, " ")
 	return strings.Contains(word, "`") || is && !strings.HasPrefix(inside, "(") && !readers[strings.TrimSuffix(name, ")")]
 }
 
-// variables returns what the variables of loops stand for, one after the other.
+// variables returns the values of loop variables.
 func (s script) variables() map[string][]string {
 	values := map[string][]string{}
 	for _, c := range s.loops {
@@ -172,7 +172,7 @@ func (s script) variables() map[string][]string {
 	return values
 }
 
-// add takes in a word that is a path, or what a shell makes one of. It is false where that cannot be told.
+// add adds a path, or the prefix of one that the shell expands. It returns false if the path cannot be determined.
 func (n *names) add(in place, word string, variables map[string][]string) bool {
 	i := strings.IndexAny(word, "$`*?[{(~")
 	switch head := word[:max(i, 0)]; {
@@ -188,7 +188,7 @@ func (n *names) add(in place, word string, variables map[string][]string) bool {
 	return true
 }
 
-// addValues takes in a word that begins with the variable of a loop, for each of its values.
+// addValues adds a word that begins with a loop variable, for each of its values.
 func (n *names) addValues(in place, word string, variables map[string][]string) bool {
 	for name, values := range variables {
 		for _, spelled := range []string{"$" + name, "${" + name + "}"} {
@@ -209,7 +209,7 @@ func (n *names) addValues(in place, word string, variables map[string][]string) 
 	return false
 }
 
-// words takes in all words of a script, for want of better: any of them may be the path of something that it changes.
+// addWords adds all words of a script, because any of them may be a path that it changes.
 func (n *names) addWords(s script, in place) {
 	for _, c := range s.commands {
 		if is, to := c.chdir(in); is {
@@ -234,7 +234,7 @@ func (n names) has(name string) bool {
 		slices.ContainsFunc(n.prefixes, func(head string) bool { return strings.HasPrefix(name, head) })
 }
 
-// ofFile reports whether a path is that of a file, or of one that is written to take its place.
+// ofFile reports whether a path is that of a file, or of a temporary file that replaces it.
 func ofFile(name, file string) bool {
 	return name == file || path.Dir(name) == path.Dir(file) && len(path.Base(file)) >= 4 && strings.Contains(path.Base(name), path.Base(file))
 }
@@ -255,7 +255,7 @@ func mentions(text, name string) bool {
 	}
 }
 
-// Commands returns the simple commands of a shell command, their words without quotes, as they stand in a process table.
+// Commands returns the simple commands of a shell command without quotes, as a process table shows them.
 func Commands(text string) []string {
 	var all []string
 	for _, c := range readScript(text).commands {

@@ -8,26 +8,26 @@ import (
 	"pawl"
 )
 
-// came says how far a command of a script came.
+// effect says how much of a command's effect is visible.
 type effect int
 
 const (
-	unknown     effect = iota // it cannot be told from its files
-	none                      // nothing of it is there
-	partial                   // something of it is
-	alreadyTrue               // all that it is to bring about is so, and may have been before
-	done                      // all of it is there, and was not before it was meant
+	unknown     effect = iota // its files do not show it
+	none                      // none of it is visible
+	partial                   // some of it is visible
+	alreadyTrue               // the effect holds now, and may have held before the call
+	done                      // all of it is visible, and was made after the call was announced
 )
 
-// part is a command of a script that leaves traces.
+// part is a command of a script that has an effect.
 type part struct {
 	effect effect
 	gates  bool // what follows runs only if this went well, and so on to the last
 	names  names
 }
 
-// command judges a shell command by the traces that its parts leave. Where a shell runs its commands one behind the other,
-// and what the last of them leaves is there, all before have ended.
+// command judges a shell command by the effects of its parts. A shell runs them in order, so if the effect of the last part
+// is visible, all parts before it have ended.
 func (j *judging) command() pawl.OperationVerdict {
 	s := readScript(j.Summary)
 	s.unclear = s.unclear || cutOff(j.Summary) || hidden(j.Dir)
@@ -38,15 +38,15 @@ func (j *judging) command() pawl.OperationVerdict {
 	switch {
 	case len(parts) == 0:
 		j.noteChanges()
-		j.note("as far as can be told it only reads: doing it again does no harm")
+		j.note("it seems to only read: repeating it is safe")
 		return pawl.OperationUnknown
 	case s.unclear:
 		return j.byChanges(elsewhere)
 	case !any(unknown, none, partial), parts[len(parts)-1].effect == done && allSucceeded(parts):
-		j.note("all that it was to leave here is there")
+		j.note("all expected changes are present")
 		return pawl.OperationDone
 	case !any(unknown, partial, done):
-		j.note("nothing that it was to leave here is there")
+		j.note("none of the expected changes is present")
 		return pawl.OperationNotDone
 	case any(done, partial):
 		j.noteChanges()
@@ -55,7 +55,7 @@ func (j *judging) command() pawl.OperationVerdict {
 	return j.byChanges(elsewhere)
 }
 
-// parts returns how far each command of a script came that leaves traces, and whether one of them leaves any elsewhere.
+// parts returns the parts of a script that have an effect, and whether one of them may have an effect outside its files.
 func (j *judging) parts(s script) (parts []part, elsewhere bool) {
 	in := place{j.Root, j.Dir}
 	j.before = names{}
@@ -96,12 +96,12 @@ func allSucceeded(parts []part) bool {
 	return true
 }
 
-// byChanges judges by what was changed since, whatever it was.
+// byChanges judges a command by any change since the call was announced.
 func (j *judging) byChanges(elsewhere bool) pawl.OperationVerdict {
 	inGit := (j.own.unbounded || j.own.git) && (j.moved() || mentions(j.Summary, "git") && j.gitChanged())
 	j.ambiguous = j.ambiguous || inGit && j.gitUsedByOthers()
 	if j.ambiguous {
-		j.note("others were at work beside it: only what it alone names is held to be its own")
+		j.note("other tool calls ran at the same time: only paths that no other call names count as its changes")
 	}
 	switch changed := j.noteChanges(); {
 	case changed, inGit && !j.gitUsedByOthers():
@@ -109,7 +109,7 @@ func (j *judging) byChanges(elsewhere bool) pawl.OperationVerdict {
 	case j.Blind != "" || j.ambiguous:
 		return pawl.OperationUnknown
 	case elsewhere:
-		j.note("what it does elsewhere cannot be seen from here")
+		j.note("effects outside this machine's files cannot be checked")
 		return pawl.OperationUnknown
 	}
 	return pawl.OperationNotDone
@@ -142,7 +142,7 @@ func (p place) at(name string) string {
 	return name
 }
 
-// state says how far one command came, by what it leaves.
+// state returns the visible effect of one command.
 func (j *judging) state(c command, in place) effect {
 	words := unwrapped(c.words)
 	if len(c.redirects) > 0 {
@@ -182,7 +182,7 @@ func (j *judging) state(c command, in place) effect {
 	return unknown
 }
 
-// each says how far a command came that does the same with several paths.
+// each combines the effects of a command that treats several paths alike.
 func (j *judging) each(paths []string, one func(string) effect) effect {
 	var all []effect
 	for _, p := range paths {
@@ -216,7 +216,8 @@ func (j *judging) mayBeOverwritten(p string) bool {
 	return (j.Overlaps || j.claimedByOthers(p)) && j.changedSince(j.Look(p))
 }
 
-// made says whether a file was made or touched. Where a command before it names the same file, that may have done it.
+// made returns the effect of creating or touching a file. If an earlier command names the same file, that one may have
+// done it.
 func (j *judging) made(p string) effect {
 	l := j.Look(p)
 	switch {
@@ -282,7 +283,7 @@ func (j *judging) copied(from, to string) effect {
 	return j.unlessOthers(to, partial)
 }
 
-// git says how far a command of git came, by its index and refs. A commit moves HEAD, and does so last.
+// git returns the visible effect of a git command, by its index and refs. A commit moves HEAD as its last act.
 func (j *judging) git(args []string) effect {
 	moved, commits := j.moved(), args[0] == "commit"
 	switch {
@@ -310,11 +311,12 @@ func (j *judging) gitChanged() bool {
 	if j.Git.IsZero() || j.Clock.IsZero() || j.Git.Before(j.Clock) {
 		return false
 	}
-	j.note("git's index or refs were changed %s", j.after(j.Git))
+	j.note("git's index or refs changed %s", j.after(j.Git))
 	return true
 }
 
-// written says how far a command came whose output goes to a file. What the simplest of them write is known.
+// written returns the visible effect of a command that redirects its output to a file. For simple commands the content is
+// known.
 func (j *judging) written(c command, words []string, in place) effect {
 	if len(c.redirects) > 1 {
 		return unknown
@@ -335,7 +337,7 @@ func (j *judging) written(c command, words []string, in place) effect {
 	return j.unlessOthers(p, partial)
 }
 
-// holds reports whether a file holds a text, or ends with it.
+// holds reports whether the content of a file is a text, or ends with it.
 func holds(l Look, text string, atEnd bool) bool {
 	if atEnd {
 		tail, err := l.Tail(len(text))
@@ -345,7 +347,7 @@ func holds(l Look, text string, atEnd bool) bool {
 	return err == nil && now == sum([]byte(text))
 }
 
-// printed returns what echo and printf print, where that does not depend on the shell.
+// printed returns the output of echo and printf, if it does not depend on the shell.
 func printed(words []string) (string, bool) {
 	if len(words) == 0 {
 		return "", true // > file
@@ -373,7 +375,7 @@ func printed(words []string) (string, bool) {
 	return "", false
 }
 
-// format returns what printf makes of a format without values.
+// format returns the output of printf for a format without arguments.
 func format(text string) (string, bool) {
 	plain := strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(text)
 	return plain, !strings.ContainsAny(plain, `%\`)

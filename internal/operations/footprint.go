@@ -15,7 +15,7 @@ const (
 	anyFootprint                    // unknown: files, another system, or nothing
 )
 
-// The commands that are known, by where they leave traces.
+// The known commands, by footprint.
 var (
 	readers = wordSet(`: true false test [ ls ll cat head tail grep egrep fgrep rg ag wc stat file echo printf pwd cd env date ps df du
 		sleep tree sort uniq diff cmp which type whoami uname id less more jq cut tr nl od hexdump strings basename dirname realpath
@@ -33,13 +33,13 @@ func wordSet(words string) map[string]bool {
 	return set
 }
 
-// faraway are second words with which a command that works here reaches elsewhere.
+// remoteVerbs are subcommands that act on other systems.
 var remoteVerbs = wordSet("push pull fetch clone publish deploy release login remote submodule ls-remote upload run exec start dev serve dlx test bench")
 
 // gitReads are the commands of git that change nothing.
 var gitReads = wordSet("status log diff show rev-parse ls-files blame grep describe shortlog cat-file ls-tree reflog help version")
 
-// footprintOf says where a command leaves traces.
+// footprintOf returns where a command leaves traces.
 func footprintOf(c command) footprint {
 	found := noFootprint
 	if len(c.redirects) > 0 {
@@ -78,7 +78,7 @@ func footprintOf(c command) footprint {
 
 func inPlace(word string) bool { return strings.HasPrefix(word, "-i") || word == "--in-place" }
 
-// bare returns the words of a command without what runs it for another one.
+// unwrapped returns a command without wrappers such as sudo and timeout.
 func unwrapped(words []string) []string {
 	for len(words) > 1 {
 		switch words[0] {
