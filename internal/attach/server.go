@@ -7,14 +7,14 @@ import (
 	"pawl/internal/textedit/tomledit"
 )
 
-// serverName is what the MCP server is called.
+// serverName is the name of the MCP server.
 const serverName = "pawl"
 
 // jsonServer is the MCP server in a JSON file, under the key in.
 type jsonServer struct {
 	in    string
 	value any
-	must  map[string]any // what the value must say; the rest is the user's to change
+	must  map[string]any // the required fields; the user may change others
 }
 
 func (s jsonServer) add(text []byte) ([]byte, error) {
@@ -40,7 +40,7 @@ func (s jsonServer) remove(text, before []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	was := earlier(before)
+	was := readOriginal(before)
 	for {
 		in := doc.Root.Get(s.in)
 		if in == nil || in.Index(serverName) < 0 {
@@ -67,7 +67,7 @@ func (s jsonServer) look(text []byte) (sight, error) {
 	return sight{any: true, complete: s.complete(there)}, nil
 }
 
-// complete reports whether the server that is there is the one that should be.
+// complete reports whether an entry has all required fields.
 func (s jsonServer) complete(there *jsonedit.Value) bool {
 	for key, want := range s.must {
 		if v := there.Get(key); v == nil || !v.Holds(want) {
@@ -83,10 +83,10 @@ func (s jsonServer) read(text []byte) (jsonedit.Doc, error) {
 		return doc, err
 	}
 	if doc.Root.Kind != jsonedit.Object {
-		return doc, doc.Root.Errorf("settings are an object: write { … }")
+		return doc, doc.Root.Errorf("expected an object { … } of settings")
 	}
 	if in := doc.Root.Get(s.in); in != nil && in.Kind != jsonedit.Object {
-		return doc, in.Errorf("%s is an object of servers: write { … }", s.in)
+		return doc, in.Errorf("%s: expected an object { … } of servers", s.in)
 	}
 	return doc, nil
 }

@@ -112,10 +112,10 @@ func TestNoRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := doc.Add(path); err == nil || err.Error() != "line 2, column 1: mcp_servers is written in one line, to which no table can be added: write it as tables, [mcp_servers.NAME]" {
+	if _, err := doc.Add(path); err == nil || err.Error() != "line 2, column 1: mcp_servers is an inline table, which cannot be extended; write it as [mcp_servers.NAME]" {
 		t.Error(err)
 	}
-	if _, err := doc.Remove(path); err == nil || !strings.Contains(err.Error(), "take it out by hand") {
+	if _, err := doc.Remove(path); err == nil || !strings.Contains(err.Error(), "remove it manually") {
 		t.Error(err)
 	}
 }
@@ -124,21 +124,21 @@ func TestNoRoom(t *testing.T) {
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"a = \n":                          "line 1, column 5: expected a value here",
-		"a = yes\n":                       "line 1, column 5: expected a value here; texts stand in quotes",
-		"b = 1\na 1\n":                    "line 2, column 3: expected = behind a",
-		"[a\n":                            "line 1, column 3: expected ] behind a",
-		"[[a]\n":                          "line 1, column 4: expected ]] behind a",
+		"a = \n":                          "line 1, column 5: expected a value",
+		"a = yes\n":                       "line 1, column 5: expected a value; strings need quotes",
+		"b = 1\na 1\n":                    "line 2, column 3: expected = after a",
+		"[a\n":                            "line 1, column 3: expected ] after a",
+		"[[a]\n":                          "line 1, column 4: expected ]] after a",
 		"[a] b\n":                         "line 1, column 5: expected the end of the line",
-		"a = \"b\n":                       "line 1, column 5: this text does not end: add \"",
-		"a = \"\"\"b\n":                   "line 1, column 5: this text does not end: add \"\"\"",
-		"a = [1, 2\nb = 3\n":              "line 1, column 5: this list does not end",
-		"a = { b = 1\n":                   "line 1, column 5: this inline table does not end",
+		"a = \"b\n":                       "line 1, column 5: unclosed string, expected \"",
+		"a = \"\"\"b\n":                   "line 1, column 5: unclosed string, expected \"\"\"",
+		"a = [1, 2\nb = 3\n":              "line 1, column 5: unclosed array",
+		"a = { b = 1\n":                   "line 1, column 5: unclosed inline table",
 		"ä = 1\n":                         "line 1, column 1: expected a key",
-		"a = \"\\q\"\n":                   "line 1, column 5: this text holds \"\\\\q\"",
+		"a = \"\\q\"\n":                   "line 1, column 5: unknown escape \"\\\\q\"",
 		"a = 1 2 3\n":                     "line 1, column 7: expected the end",
 		"a = \"\"\r":                      "line 1, column 7: expected the end",
-		"a = " + strings.Repeat("[", 1e4): "stand too deep",
+		"a = " + strings.Repeat("[", 1e4): "are nested too deep",
 	} {
 		_, err := Read([]byte(text))
 		var syntax *textedit.SyntaxError
