@@ -10,8 +10,8 @@ import (
 	"pawl/internal/textedit"
 )
 
-// Set returns text with value at a path of keys, and of indexes in arrays. What stands there is replaced, unless it
-// says the same; what is missing is put behind the last member, in the text's own style. All other bytes stay as they are.
+// Set returns text with value at a path of keys and array indexes. It replaces a different value, and appends a missing
+// member in the style of the text. It keeps all other bytes.
 func Set(text []byte, value any, path ...string) ([]byte, error) {
 	root, next, err := readBoth(text, value)
 	if err != nil {
@@ -36,7 +36,7 @@ func Set(text []byte, value any, path ...string) ([]byte, error) {
 	return styleOf(root).insert(text, parent, appendQuoted(nil, rest[0]), next), nil
 }
 
-// Append returns text with one more element behind the last one of the array at path, in the text's own style.
+// Append returns text with an element appended to the array at path, in the style of the text.
 func Append(text []byte, value any, path ...string) ([]byte, error) {
 	root, next, err := readBoth(text, value)
 	if err != nil {
@@ -49,8 +49,8 @@ func Append(text []byte, value any, path ...string) ([]byte, error) {
 	return styleOf(root).insert(text, array, nil, next), nil
 }
 
-// Remove returns text without the member or the element at path, and without the comma that it needed. Where there is
-// none, text stays as it is.
+// Remove returns text without the member or the element at path, and without its comma. It returns text unchanged if there
+// is none.
 func Remove(text []byte, path ...string) ([]byte, error) {
 	root, err := Read(text)
 	if err != nil {
@@ -72,7 +72,7 @@ func Remove(text []byte, path ...string) ([]byte, error) {
 	return replaced(text, parent.From+1, parent.To-1, nil), nil
 }
 
-// Same reports whether two values say the same: numbers by their value, objects whatever the order of their keys.
+// Same reports whether two values are equal: numbers by value, objects in any order of keys.
 func (v *Value) Same(w *Value) bool {
 	if v == nil || w == nil || v.Kind != w.Kind {
 		return v == w
@@ -133,17 +133,18 @@ func replaced(text []byte, from, to int, by []byte) []byte {
 	return slices.Concat(text[:from], by, text[to:])
 }
 
-// layout is how a text sets out its values.
+// layout is the formatting of a text.
 type layout struct {
 	inline     bool   // all on one line
 	unit       string // of indentation
 	newline    string
-	colon      string // with the space behind it
-	comma      string // with the space behind it where all is on one line
+	colon      string // with the space after it
+	comma      string // with the space after it if all is on one line
 	javascript bool   // keys and numbers as JavaScript writes them
 }
 
-// styleOf returns how a text is set out, by its first element; JSON.stringify's way with two spaces where there is none.
+// styleOf returns the formatting of a text, by its first element. For an empty text it is that of JSON.stringify with two
+// spaces.
 func styleOf(root *Value) layout {
 	l := layout{unit: "  ", newline: "\n", colon: ": ", comma: ","}
 	text, elements := root.text, root.elements()
@@ -172,7 +173,7 @@ func styleOf(root *Value) layout {
 	return l
 }
 
-// insert puts an element, with its key in an object, behind the last one of a container.
+// insert appends an element to a container, with its key if that is an object.
 func (l layout) insert(text []byte, in *Value, key []byte, v *Value) []byte {
 	elements := in.elements()
 	if len(elements) == 0 {
@@ -194,8 +195,7 @@ func (l layout) insert(text []byte, in *Value, key []byte, v *Value) []byte {
 	return replaced(text, last.To, last.To, l.append(out, v, base))
 }
 
-// between returns what stands between two elements of a container, comma and all: between its last two, or as its only
-// one is set out.
+// between returns the separator of two elements of a container: that of its last two, or one that suits its only element.
 func (l layout) between(in *Value, elements []Member) []byte {
 	n := len(elements)
 	if n > 1 {
@@ -211,13 +211,13 @@ func (l layout) between(in *Value, elements []Member) []byte {
 	return []byte(", ")
 }
 
-// indentAt returns the white space that the line begins with in which a byte stands.
+// indentAt returns the indentation of the line of a byte.
 func indentAt(text []byte, at int) string {
 	line := text[max(bytes.LastIndexByte(text[:at], '\n')+1, textedit.Whole(text).From):at]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// append appends a value as it is set out; base is the indentation of the line that it begins in.
+// append appends a formatted value; base is the indentation of its line.
 func (l layout) append(out []byte, v *Value, base string) []byte {
 	switch {
 	case v.Kind == Object && len(v.Members) > 0:

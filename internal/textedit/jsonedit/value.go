@@ -89,7 +89,7 @@ func (v *Value) Line() int {
 	return textedit.ErrorAt(v.text, v.From, "").Line
 }
 
-// Get returns the value at a path of keys, and of indexes in arrays; nil where there is none.
+// Get returns the value at a path of keys and array indexes, nil if there is none.
 func (v *Value) Get(path ...string) *Value {
 	for _, name := range path {
 		if v = v.child(name); v == nil {
@@ -139,7 +139,7 @@ func (v *Value) elements() []Member {
 	return elements
 }
 
-// Twins returns the members, of an object and of all that is in it, whose key comes before in the same object: it is they that count.
+// Twins returns all members, also of nested objects, that repeat an earlier key of the same object.
 func (v *Value) Twins() []Member {
 	var twins []Member
 	seen := map[string]bool{}
@@ -156,10 +156,10 @@ func (v *Value) Twins() []Member {
 	return twins
 }
 
-// Is reports whether there is a value, and of this kind.
+// Is reports whether the value exists and has this kind.
 func (v *Value) Is(kind Kind) bool { return v != nil && v.Kind == kind }
 
-// Raw returns the value as it stands in the text.
+// Raw returns the bytes of the value.
 func (v *Value) Raw() []byte {
 	if v == nil {
 		return nil
@@ -193,8 +193,8 @@ func (v *Value) Decode() any {
 	return nil
 }
 
-// Text returns what a string says, and "" for anything else. A half of a surrogate pair that stands alone, which only an
-// escape can be, is encoded as if it were a character, so that nothing is lost.
+// Text returns the value of a string, and "" for other kinds. It encodes an unpaired surrogate, which only an escape can be,
+// as if it were a character, so that nothing is lost.
 func (v *Value) Text() string {
 	if !v.Is(String) {
 		return ""
@@ -202,8 +202,7 @@ func (v *Value) Text() string {
 	return unquote(v.text[v.From:v.To])
 }
 
-// Float returns a number as JavaScript and most others take it, and whether it is one. Beyond what a float64 holds it is
-// infinite.
+// Float returns a number as a float64, and whether the value is a number. It is infinite beyond the range of a float64.
 func (v *Value) Float() (float64, bool) {
 	if !v.Is(Number) {
 		return 0, false
@@ -212,7 +211,7 @@ func (v *Value) Float() (float64, bool) {
 	return f, true
 }
 
-// Int returns a number that is whole and fits, and whether it is one: 3, 3.0 and 3e0 are.
+// Int returns an integer, and whether the value is one that fits: 3, 3.0 and 3e0 are.
 func (v *Value) Int() (int64, bool) {
 	f, ok := v.Float()
 	if !ok || f != float64(int64(f)) || f >= 1<<63 || f < -(1<<63) {
@@ -224,7 +223,7 @@ func (v *Value) Int() (int64, bool) {
 // True reports whether the value is true.
 func (v *Value) True() bool { return v.Is(Bool) && v.text[v.From] == 't' }
 
-// unquote returns what a well-formed string literal says.
+// unquote returns the value of a valid string literal.
 func unquote(literal []byte) string {
 	body := literal[1 : len(literal)-1]
 	if bytes.IndexByte(body, '\\') < 0 {
@@ -270,7 +269,7 @@ func surrogateBehind(text []byte) rune {
 func hex4(digits []byte) rune {
 	n, err := strconv.ParseUint(string(digits[:4]), 16, 16)
 	if err != nil {
-		return utf8.RuneError // cannot be: they were looked at
+		return utf8.RuneError // impossible: the scanner has checked them
 	}
 	return rune(n)
 }
