@@ -40,7 +40,6 @@ var roomOf = map[string]string{
 	"pawl/internal/agents":                       "tools",
 	"pawl/internal/agents/headless":              "tools",
 	"pawl/internal/attach":                       "tools",
-	"pawl/internal/textedit/jsonc":               "tools",
 	"pawl/internal/textedit/tomledit":            "tools",
 	"pawl/internal/brief":                        "tools",
 	"pawl/internal/config":                       "tools",

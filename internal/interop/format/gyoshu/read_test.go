@@ -153,10 +153,10 @@ func TestReadOddFiles(t *testing.T) {
 	}
 	all := strings.Join(text, "\n")
 	for _, want := range []string{
-		"notebooks/t.ipynb:2: it is not JSON: line 2, column 12: it ends where a value was expected",
+		"notebooks/t.ipynb:2: it is not JSON: line 2, column 12: unexpected end, the [ of line 2 is not closed",
 		"reports/t/auto/loop-state.json:1: the state of a loop is an object",
 		"reports/t/queue/run-1.json:1: it has no list of jobs",
-		"reports/t/checkpoints/run-1/a/checkpoint.json:1: it is not JSON: line 1, column 1: it ends where a value was expected",
+		"reports/t/checkpoints/run-1/a/checkpoint.json:1: it is not JSON: line 1, column 1: unexpected end, expected a value",
 		"reports/t/checkpoints/run-1/b/checkpoint.json: Manifest failed to parse or validate",
 		"reportTitle contains Windows reserved name: CON",
 		"reports/CON/checkpoints/run-1/a/checkpoint.json:1: it begins with a byte order mark, which Gyoshu does not take",

@@ -317,10 +317,10 @@ func TestSaveRefuses(t *testing.T) {
 		"its name is not UTF-8": func(r *gyoshu.Request) {
 			r.Artifacts = []gyoshu.Artifact{{Path: "a\xff", SHA256: strings.Repeat("0", 64)}}
 		},
-		"seed numpy: it is not a finite number":                     func(r *gyoshu.Request) { r.Python.Seeds = gyoshu.Seeds{{Name: "numpy", Value: inf()}} },
-		"reason is required for emergency checkpoints":              func(r *gyoshu.Request) { r.Status, r.Reason = gyoshu.Emergency, "" },
-		"there is one already":                                      func(r *gyoshu.Request) { r.ID = "there" },
-		"notebooks/broken.ipynb: line 1, column 2: a key in quotes": func(r *gyoshu.Request) { r.Title = "broken" },
+		"seed numpy: it is not a finite number":                    func(r *gyoshu.Request) { r.Python.Seeds = gyoshu.Seeds{{Name: "numpy", Value: inf()}} },
+		"reason is required for emergency checkpoints":             func(r *gyoshu.Request) { r.Status, r.Reason = gyoshu.Emergency, "" },
+		"there is one already":                                     func(r *gyoshu.Request) { r.ID = "there" },
+		"notebooks/broken.ipynb: line 1, column 2: unexpected end": func(r *gyoshu.Request) { r.Title = "broken" },
 	} {
 		r := request("ckpt-001", "S01_load_data", 0)
 		change(&r)

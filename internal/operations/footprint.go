@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// effect says where a command leaves traces.
-type effect int
+// footprint says where a command leaves traces.
+type footprint int
 
 const (
-	noEffect effect = iota // it only reads, or only waits
-	local                  // here, in files
-	anywhere               // nobody can tell: perhaps here, perhaps elsewhere, perhaps nowhere
+	noFootprint    footprint = iota // it only reads or waits
+	localFootprint                  // in files of this machine
+	anyFootprint                    // unknown: files, another system, or nothing
 )
 
-// The commands that are known, by where they leave traces.
+// The known commands, by footprint.
 var (
 	readers = wordSet(`: true false test [ ls ll cat head tail grep egrep fgrep rg ag wc stat file echo printf pwd cd env date ps df du
 		sleep tree sort uniq diff cmp which type whoami uname id less more jq cut tr nl od hexdump strings basename dirname realpath
@@ -33,19 +33,19 @@ func wordSet(words string) map[string]bool {
 	return set
 }
 
-// faraway are second words with which a command that works here reaches elsewhere.
-var faraway = wordSet("push pull fetch clone publish deploy release login remote submodule ls-remote upload run exec start dev serve dlx test bench")
+// remoteVerbs are subcommands that act on other systems.
+var remoteVerbs = wordSet("push pull fetch clone publish deploy release login remote submodule ls-remote upload run exec start dev serve dlx test bench")
 
 // gitReads are the commands of git that change nothing.
 var gitReads = wordSet("status log diff show rev-parse ls-files blame grep describe shortlog cat-file ls-tree reflog help version")
 
-// effectOf says where a command leaves traces.
-func effectOf(c command) effect {
-	found := noEffect
+// footprintOf returns where a command leaves traces.
+func footprintOf(c command) footprint {
+	found := noFootprint
 	if len(c.redirects) > 0 {
-		found = local
+		found = localFootprint
 	}
-	words := bare(c.words)
+	words := unwrapped(c.words)
 	if len(words) == 0 {
 		return found
 	}
@@ -69,17 +69,17 @@ func effectOf(c command) effect {
 	}):
 		return found
 	case name == "find" || name == "xargs" || !writers[name]:
-		return anywhere
-	case name != "cp" && name != "mv" && name != "rm" && name != "mkdir" && name != "touch" && faraway[second]:
-		return anywhere
+		return anyFootprint
+	case name != "cp" && name != "mv" && name != "rm" && name != "mkdir" && name != "touch" && remoteVerbs[second]:
+		return anyFootprint
 	}
-	return local
+	return localFootprint
 }
 
 func inPlace(word string) bool { return strings.HasPrefix(word, "-i") || word == "--in-place" }
 
-// bare returns the words of a command without what runs it for another one.
-func bare(words []string) []string {
+// unwrapped returns a command without wrappers such as sudo and timeout.
+func unwrapped(words []string) []string {
 	for len(words) > 1 {
 		switch words[0] {
 		case "sudo", "nohup", "command", "nice", "env", "setsid", "stdbuf", "timeout":

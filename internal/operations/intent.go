@@ -1,9 +1,9 @@
-// Package ledger says what an agent's tool call is meant to do to the world, and, where nobody has told its outcome, how
-// far it came.
+// Package operations predicts the effects of an agent's tool call. If the outcome of a call is not known, it judges from
+// the files how far the call came.
 //
-// Both are pure: Intent is given the call and the files that it names, Judge is given what was found afterwards. A verdict
-// never says more than its evidence: "done" only where all that was to be there is there, "not done" only where nothing of
-// it is and a trace would have to be here, "unknown" where nothing on this machine could tell.
+// Both are pure: Intent reads the call and the files that it names, Judge reads the state found afterwards. A verdict never
+// exceeds its evidence: "done" if all expected changes are present, "not done" if none is and the call would have left one
+// here, "unknown" if nothing on this machine can tell.
 package operations
 
 import (
@@ -29,8 +29,8 @@ type Call struct {
 	Redact func(string) string               // takes secrets out of words
 }
 
-// Intent returns what a call is meant to do. What it cannot make out it leaves open: the operation's kind is then "other".
-// ID, Session, Head and Clock are the caller's.
+// Intent returns the expected effects of a call. For an unknown tool the kind is "other". The caller sets ID, Session, Head
+// and Clock.
 func Intent(c Call) pawl.Operation {
 	in, t := readInput(c.Input), toolOf(c.Tool)
 	if dir, ok := in.text("workdir", "dirpath", "directory", "cwd"); ok && t.kind == pawl.OperationCommand {
@@ -44,7 +44,7 @@ func Intent(c Call) pawl.Operation {
 	}
 	paths := t.paths(in, plan)
 	if t.kind == pawl.OperationCommand {
-		paths = c.commanded(&o, t.summary(in))
+		paths = c.commandPaths(&o, t.summary(in))
 	}
 	for _, path := range paths[:min(len(paths), maxPaths)] {
 		o.Paths = append(o.Paths, c.shown(path))
@@ -61,20 +61,20 @@ func Intent(c Call) pawl.Operation {
 	return o
 }
 
-// maxScript is how long a shell command may be, in bytes, of which what it changes is made out before it runs: an agent waits.
+// maxScript limits the bytes of a shell command that are analysed before it runs, because the agent waits.
 const maxScript = 64 << 10
 
-// commanded returns the paths that a shell command changes, and sets whether it changes no others, and which of what it
-// takes away was there.
-func (c Call) commanded(o *pawl.Operation, command string) []string {
+// commandPaths returns the paths that a shell command changes. It sets Bound if these are all, and Gone to the existing
+// paths that it removes.
+func (c Call) commandPaths(o *pawl.Operation, command string) []string {
 	if len(command) > maxScript {
 		return nil
 	}
 	n := namesIn(command, place{dir: c.Dir})
-	if o.Bound = !n.more && !n.git && len(n.heads) == 0 && len(n.paths) <= maxPaths; !o.Bound {
+	if o.Bound = !n.unbounded && !n.git && len(n.prefixes) == 0 && len(n.paths) <= maxPaths; !o.Bound {
 		n.paths = nil
 	}
-	for _, path := range takenAway(readScript(command), place{dir: c.Dir}) {
+	for _, path := range removedBy(readScript(command), place{dir: c.Dir}) {
 		if c.There(path) && len(o.Gone) < maxPaths {
 			o.Gone = append(o.Gone, c.shown(path))
 		}
@@ -82,16 +82,16 @@ func (c Call) commanded(o *pawl.Operation, command string) []string {
 	return n.paths
 }
 
-// takenAway returns the paths that a script takes away, as far as that can be read.
-func takenAway(s script, in place) []string {
+// removedBy returns the paths that a script removes, as far as it can be analysed.
+func removedBy(s script, in place) []string {
 	var paths []string
 	for _, part := range s.commands {
-		if goes, to := part.goes(in); goes {
+		if is, to := part.chdir(in); is {
 			in = to
 			continue
 		}
-		words := bare(part.words)
-		if s.unclear || len(words) < 2 || !remover[path.Base(words[0])] || words[0] == "git" && words[1] != "rm" && words[1] != "mv" {
+		words := unwrapped(part.words)
+		if s.unclear || len(words) < 2 || !removers[path.Base(words[0])] || words[0] == "git" && words[1] != "rm" && words[1] != "mv" {
 			continue
 		}
 		for _, word := range words[1:] {
@@ -106,11 +106,10 @@ func takenAway(s script, in place) []string {
 // Changes reports whether a tool may change files.
 func Changes(name string) bool { return toolOf(name).kind != pawl.OperationReads }
 
-// maxPaths is how many paths of a call are kept.
+// maxPaths limits the paths recorded of a call.
 const maxPaths = 50
 
-// Digest tells calls apart that an agent does not name: SHA-256 of the tool's name and its input, without the spaces that
-// an agent may write or not.
+// Digest identifies a call if the agent gives it no id: SHA-256 of the tool's name and its input in compact JSON.
 func Digest(tool string, input json.RawMessage) string {
 	h := sha256.New()
 	h.Write([]byte(tool + "\x00"))
@@ -124,7 +123,7 @@ func Digest(tool string, input json.RawMessage) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// planned is what a file is to hold; nil: it is not to be there. unsure: what it will hold cannot be computed.
+// planned is the expected content of a file. gone: the file is removed. unsure: the content cannot be computed.
 type planned struct {
 	path    string
 	content []byte
@@ -132,7 +131,7 @@ type planned struct {
 	unsure  bool
 }
 
-// expect turns a plan into what can be checked afterwards. Where a file cannot be read there is nothing to compare with.
+// expect turns planned contents into hashes to check afterwards. It returns nil if a file cannot be read.
 func (c Call) expect(plan []planned) []pawl.Expected {
 	var all []pawl.Expected
 	for _, p := range plan {
@@ -152,10 +151,10 @@ func (c Call) expect(plan []planned) []pawl.Expected {
 	return all
 }
 
-// was returns the hash of what a path holds now, empty where nothing is there.
+// was returns the hash of the current content of a path, empty if there is no file.
 func (c Call) was(path string) (string, error) {
 	data, err := c.Read(c.absolute(path))
-	if notThere(err) {
+	if isMissing(err) {
 		return "", nil
 	}
 	return sum(data), err
@@ -173,7 +172,7 @@ func (c Call) absolute(path string) string {
 	return filepath.Clean(path)
 }
 
-// relative returns a path as seen from the project's root, where it lies inside.
+// relative returns a path relative to the project's root, if it is inside.
 func (c Call) relative(path string) string {
 	path = c.absolute(path)
 	if rel, err := filepath.Rel(c.Root, path); err == nil && filepath.IsLocal(rel) {
@@ -182,7 +181,7 @@ func (c Call) relative(path string) string {
 	return path
 }
 
-// shown returns a path as it may be kept: relative, and without secrets, of which a path may hold some before it is cleaned.
+// shown returns a path as it is recorded: relative and redacted. The path is redacted before it is cleaned, too.
 func (c Call) shown(path string) string {
 	if plain := c.Redact(path); plain != path {
 		return plain
@@ -190,7 +189,7 @@ func (c Call) shown(path string) string {
 	return c.Redact(c.relative(path))
 }
 
-// clip shortens a text to n bytes, at the end of a character.
+// clip shortens a text to n bytes, without splitting a character.
 func clip(text string, n int) string {
 	if len(text) <= n {
 		return text

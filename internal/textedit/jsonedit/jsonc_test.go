@@ -1,4 +1,4 @@
-package jsonc
+package jsonedit_test
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"pawl/internal/textedit/jsonedit"
 )
 
 // texts are of the shapes that people and editors write.
@@ -40,11 +42,11 @@ func TestAddAndDrop(t *testing.T) {
 			for _, key := range []string{"new", "other"} {
 				doc = must(t)(doc.Add(doc.Root, key, map[string]any{"x": []int{1}, "y": "<z>"}))
 			}
-			if got := doc.At("other", "x"); got == nil || !doc.Same(*got, []int{1}) {
+			if got := doc.Root.Get("other", "x"); got == nil || !got.Holds([]int{1}) {
 				t.Fatalf("not added: %s", doc.Text)
 			}
 			for _, key := range []string{"new", "other"} {
-				doc = must(t)(doc.Drop(doc.Root, doc.Root.Find(key), before.Inner(before.Root)))
+				doc = must(t)(doc.Remove(doc.Root, doc.Root.Index(key), before.Root.Inner()))
 			}
 			if string(doc.Text) != text {
 				t.Errorf("after:\n%q\nbefore:\n%q", doc.Text, text)
@@ -87,11 +89,11 @@ func TestDropAmongOthers(t *testing.T) {
 		{"[1, {\"new\": 2}, 3]", "[1, 3]"},
 	} {
 		doc := read(t, c.text)
-		i := max(doc.Root.Find("new"), 0)
-		if doc.Root.Kind == Array {
+		i := max(doc.Root.Index("new"), 0)
+		if doc.Root.Kind == jsonedit.Array {
 			i = 1
 		}
-		if got := must(t)(doc.Drop(doc.Root, i, nil)); string(got.Text) != c.want {
+		if got := must(t)(doc.Remove(doc.Root, i, nil)); string(got.Text) != c.want {
 			t.Errorf("%s\nbecame\n%s\nwant\n%s", c.text, got.Text, c.want)
 		}
 	}
@@ -100,8 +102,8 @@ func TestDropAmongOthers(t *testing.T) {
 func TestSet(t *testing.T) {
 	t.Parallel()
 	doc := read(t, "{\n  \"a\": {\"b\": 1}, // kept\n  \"c\": [\n    1\n  ]\n}\n")
-	doc = must(t)(doc.Set(*doc.At("a"), map[string]int{"x": 2}))
-	doc = must(t)(doc.Set(*doc.At("c"), []int{2, 3}))
+	doc = must(t)(doc.Set(doc.Root.Get("a"), map[string]int{"x": 2}))
+	doc = must(t)(doc.Set(doc.Root.Get("c"), []int{2, 3}))
 	if want := "{\n  \"a\": {\"x\":2}, // kept\n  \"c\": [\n    2,\n    3\n  ]\n}\n"; string(doc.Text) != want {
 		t.Errorf("%s\nwant\n%s", doc.Text, want)
 	}
@@ -111,70 +113,78 @@ func TestSet(t *testing.T) {
 func TestLine(t *testing.T) {
 	t.Parallel()
 	doc := read(t, texts["two spaces"])
-	doc = must(t)(doc.Add(doc.Root, "new", Line{[]any{map[string]any{"x": "a: \"b\", c", "y": []int{1, 2}}}}))
+	doc = must(t)(doc.Add(doc.Root, "new", jsonedit.OneLine{Value: []any{map[string]any{"x": "a: \"b\", c", "y": []int{1, 2}}}}))
 	if want := "[true, null],\n  \"new\": [{\"x\": \"a: \\\"b\\\", c\", \"y\": [1, 2]}]\n}\n"; !strings.HasSuffix(string(doc.Text), want) {
 		t.Errorf("%s\nwant …%s", doc.Text, want)
 	}
 }
 
-// What is broken is told with its place and with what to do.
-func TestBroken(t *testing.T) {
+func TestSyntaxErrorsOfJSONC(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"":                                "1:1: the file ends where a value should stand",
-		"{":                               "1:2: the file ends, but the { of line 1 is still open: add }",
-		"{\n  \"a\": 1\n  \"b\": 2\n}":    "3:3: expected , or } here, behind the value before",
-		"{\n  a: 1\n}":                    "2:3: expected a key in double quotes, or }",
-		"{\"a\" 1}":                       "1:6: expected : behind the key",
-		"{\"ä\": 'x'}":                    "1:7: expected a value",
-		"{\"a\": tru}":                    "1:7: expected a value",
-		"{\"a\": 01}":                     "1:7: expected a value",
-		"{\"a\": \"b\n\"}":                "1:7: this text does not end on its line",
-		"{\"a\": \"\\q\"}":                "1:7: this text holds what JSON does not allow",
-		"{} x":                            "1:4: something follows",
-		"{ /* }":                          "1:3: a comment begins here and does not end",
-		"[1,,2]":                          "1:4: expected a value",
-		strings.Repeat("[", 10_000):       "values stand too deep",
-		"{\"a\": [1, 2}":                  "1:12: expected , or ] here",
-		"\ufeff{\n  \"a\": [\n    1,\n\n": "5:1: the file ends, but the [ of line 2 is still open: add ]",
+		"// only a comment":               "line 1, column 18: unexpected end, expected a value",
+		"{ // open":                       "line 1, column 10: unexpected end, the { of line 1 is not closed",
+		"{\n  \"a\": 1\n  \"b\": 2\n}":    "line 3, column 3: expected , or } after the member",
+		"{\n  a: 1\n}":                    "line 2, column 3: expected a key in double quotes",
+		"{\"ä\": 'x'}":                    "line 1, column 7: expected a value",
+		"{} // x\n x":                     "line 2, column 2: unexpected text after the value",
+		"{ /* }":                          "line 1, column 3: unclosed comment, or a / that begins no comment",
+		"[1, / 2]":                        "line 1, column 5: unclosed comment",
+		"[1,,2]":                          "line 1, column 4: expected a value",
+		"[,]":                             "line 1, column 2: expected a value",
+		strings.Repeat("[", 20_000):       "values are nested more than 10000 levels deep",
+		"{\"a\": [1, 2}":                  "line 1, column 12: expected , or ] after the element",
+		"\ufeff{\n  \"a\": [\n    1,\n\n": "line 5, column 1: unexpected end, the [ of line 2 is not closed",
 	} {
-		_, err := Read([]byte(text))
-		var syntax *SyntaxError
+		_, err := jsonedit.ReadJSONC([]byte(text))
+		var syntax *jsonedit.SyntaxError
 		if !errors.As(err, &syntax) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %s", text, err, want)
 		}
 	}
 }
 
-// FuzzSplice checks that what can be read can still be read when something has been added, that nothing else in it
+// FuzzJSONC checks that what can be read can still be read when something has been added, that nothing else in it
 // changed, and that taking it out again gives the same bytes.
-func FuzzSplice(f *testing.F) {
+func FuzzJSONC(f *testing.F) {
 	for _, text := range texts {
 		f.Add([]byte(text), "key", "value")
 	}
 	f.Fuzz(func(t *testing.T, text []byte, key, value string) {
-		before, err := Read(text)
-		if err != nil || before.Root.Kind == Scalar {
+		before, err := jsonedit.ReadJSONC(text)
+		if err != nil || before.Root.Inner() == nil {
 			t.Skip()
 		}
-		if before.Root.Kind == Array {
+		if before.Root.Kind == jsonedit.Array {
 			key = ""
-		} else if key == "" || before.Root.Find(key) >= 0 || !plain(key) {
+		} else if key == "" || before.Root.Index(key) >= 0 || !plain(key) {
 			t.Skip()
 		}
 		after, err := before.Add(before.Root, key, map[string]string{"v": value})
 		if err != nil {
 			t.Fatalf("%q: add: %v", text, err)
 		}
-		n := len(before.Root.Members)
-		if got := after.shape(after.Root); len(got) != n+1 || strings.Join(got[:n], "\x00") != strings.Join(before.shape(before.Root), "\x00") {
+		n := before.Root.Len()
+		if got := shape(after.Root); len(got) != n+1 || strings.Join(got[:n], "\x00") != strings.Join(shape(before.Root), "\x00") {
 			t.Fatalf("%q became %q", text, after.Text)
 		}
-		back, err := after.Drop(after.Root, n, before.Inner(before.Root))
+		back, err := after.Remove(after.Root, n, before.Root.Inner())
 		if err != nil || !bytes.Equal(back.Text, text) {
 			t.Fatalf("%q became %q and then %q: %v", text, after.Text, back.Text, err)
 		}
 	})
+}
+
+// shape returns the keys and values of a container.
+func shape(v *jsonedit.Value) []string {
+	var all []string
+	for _, m := range v.Members {
+		all = append(all, m.Key+"\x00"+string(m.Value.Raw()))
+	}
+	for _, item := range v.Items {
+		all = append(all, string(item.Raw()))
+	}
+	return all
 }
 
 // plain reports whether a key is written and read again as the same.
@@ -184,18 +194,18 @@ func plain(key string) bool {
 	return err == nil && json.Unmarshal(text, &again) == nil && again == key
 }
 
-func read(t *testing.T, text string) Doc {
+func read(t *testing.T, text string) jsonedit.Doc {
 	t.Helper()
-	doc, err := Read([]byte(text))
+	doc, err := jsonedit.ReadJSONC([]byte(text))
 	if err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}
 	return doc
 }
 
-func must(t *testing.T) func(Doc, error) Doc {
+func must(t *testing.T) func(jsonedit.Doc, error) jsonedit.Doc {
 	t.Helper()
-	return func(doc Doc, err error) Doc {
+	return func(doc jsonedit.Doc, err error) jsonedit.Doc {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)

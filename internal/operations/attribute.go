@@ -8,52 +8,52 @@ import (
 	"pawl"
 )
 
-// own leaves out the changes that this operation did not make: those of what another one is about, those that it does not
-// name where it names all that it changes, and where another command may have changed anything, all that it does not name.
-// It is crowded where something was left out that may have been its own.
-func (j *judging) own() {
-	j.mine = namesOf(j.OperationState, j.Root)
-	mine := j.mine
+// attribute drops the changes that this operation did not make: those that another operation names, and those that it does
+// not name itself, if it names all that it changes or if another command may have changed anything. It sets ambiguous if a
+// dropped change may have been its own.
+func (j *judging) attribute() {
+	j.own = namesOf(j.OperationState, j.Root)
+	mine := j.own
 	j.others = []names{{paths: j.Others, removes: true}} // perhaps
 	for _, o := range j.Beside {
 		n := namesOf(o, j.Root)
-		if same := o.Summary == j.Summary && o.Dir == j.Dir; !n.reads && !same { // who did what of two that are the same is all one
+		if same := o.Summary == j.Summary && o.Dir == j.Dir; !n.reads && !same { // identical calls need not be told apart
 			j.others = append(j.others, n)
 		}
 	}
-	j.company = j.Overlaps || slices.ContainsFunc(j.others, func(n names) bool { return n.more })
-	j.crowded = j.company && mine.more
+	j.unboundedOthers = j.Overlaps || slices.ContainsFunc(j.others, func(n names) bool { return n.unbounded })
+	j.ambiguous = j.unboundedOthers && mine.unbounded
 	kept := j.Changed[:0:0]
 	for _, c := range j.Changed {
-		its := mine.names(c)
-		theirs := slices.ContainsFunc(j.others, func(n names) bool { return n.names(c) })
-		switch hidden := c.Folder && (c.Busy || j.company); {
-		case hidden && mine.removes && (its || mine.more), its && theirs && !c.Busy:
-			j.crowded = true
-		case hidden, theirs, !its && (j.company || !mine.more):
+		its := mine.include(c)
+		theirs := slices.ContainsFunc(j.others, func(n names) bool { return n.include(c) })
+		switch hidden := c.Folder && (c.Busy || j.unboundedOthers); {
+		case hidden && mine.removes && (its || mine.unbounded), its && theirs && !c.Busy:
+			j.ambiguous = true
+		case hidden, theirs, !its && (j.unboundedOthers || !mine.unbounded):
 		default:
 			kept = append(kept, c)
 		}
 	}
-	if j.Changed = kept; j.company || !mine.more {
+	if j.Changed = kept; j.unboundedOthers || !mine.unbounded {
 		j.More = 0
 	}
 }
 
-// theirs reports whether another operation is about a path.
-func (j *judging) theirs(p string) bool {
+// claimedByOthers reports whether another operation names a path.
+func (j *judging) claimedByOthers(p string) bool {
 	return slices.ContainsFunc(j.others, func(n names) bool { return n.has(p) })
 }
 
-// names are what an operation changes, as far as its words can be read.
+// names are the paths that an operation changes, as far as its text can be analysed.
 type names struct {
-	paths   []string
-	heads   []string // of paths that a shell completes
-	text    string   // in which what it changes may be named
-	more    bool     // it may change what it does not name
-	removes bool     // it may remove something
-	reads   bool     // it changes nothing
-	git     bool     // it changes what git keeps
+	paths     []string
+	prefixes  []string // of paths that the shell expands
+	text      string   // the command, if it may name other paths
+	unbounded bool     // it may change paths that it does not name
+	removes   bool     // it may remove something
+	reads     bool     // it changes nothing
+	git       bool     // it changes git's index or refs
 }
 
 // namesOf returns what an operation changes in the project at root.
@@ -63,9 +63,9 @@ func namesOf(o *pawl.OperationState, root string) names {
 		return names{reads: true}
 	case pawl.OperationFiles:
 		removes := slices.ContainsFunc(o.Expect, func(e pawl.Expected) bool { return e.Will == "" })
-		return names{paths: o.Paths, more: len(o.Paths) == 0, removes: removes}
+		return names{paths: o.Paths, unbounded: len(o.Paths) == 0, removes: removes}
 	case pawl.OperationOther:
-		return names{more: true, removes: true}
+		return names{unbounded: true, removes: true}
 	}
 	return namesIn(o.Summary, place{root, o.Dir})
 }
@@ -73,53 +73,53 @@ func namesOf(o *pawl.OperationState, root string) names {
 // namesIn returns what a shell command changes.
 func namesIn(text string, in place) names {
 	s := readScript(text)
-	n := names{more: cutOff(text) || hidden(in.dir)}
+	n := names{unbounded: cutOff(text) || hidden(in.dir)}
 	variables := s.variables()
 	start := in
 	for _, c := range s.commands {
-		if goes, to := c.goes(in); goes {
+		if is, to := c.chdir(in); is {
 			in = to
 		} else {
-			n.take(c, in, variables)
+			n.addCommand(c, in, variables)
 		}
 	}
-	if n.more {
+	if n.unbounded {
 		n.text, n.removes = text, true
-		n.words(s, start)
+		n.addWords(s, start)
 	}
-	n.reads = !n.more && !n.git && len(n.paths)+len(n.heads) == 0
+	n.reads = !n.unbounded && !n.git && len(n.paths)+len(n.prefixes) == 0
 	return n
 }
 
-// cutOff reports whether not all of a command is on record.
+// cutOff reports whether only a part of a command was recorded.
 func cutOff(text string) bool {
 	return strings.HasSuffix(text, "…") || hidden(text)
 }
 
-// remover are commands that take something away.
-var remover = wordSet("rm rmdir unlink mv git")
+// removers are commands that remove files.
+var removers = wordSet("rm rmdir unlink mv git")
 
-// take takes in what one command changes.
-func (n *names) take(c command, in place, variables map[string][]string) {
-	words := bare(c.words)
-	n.more = n.more || slices.ContainsFunc(words, runsAnother)
+// addCommand adds what one command changes.
+func (n *names) addCommand(c command, in place, variables map[string][]string) {
+	words := unwrapped(c.words)
+	n.unbounded = n.unbounded || slices.ContainsFunc(words, runsAnother)
 	changed := targets(c)
-	switch effectOf(command{words: c.words}) {
-	case local:
+	switch footprintOf(command{words: c.words}) {
+	case localFootprint:
 		args, known := changedBy(words)
 		changed = append(changed, args...)
-		n.more = n.more || !known
+		n.unbounded = n.unbounded || !known
 		n.git = n.git || path.Base(words[0]) == "git"
-		n.removes = n.removes || remover[path.Base(words[0])]
-	case anywhere:
-		n.more = true
+		n.removes = n.removes || removers[path.Base(words[0])]
+	case anyFootprint:
+		n.unbounded = true
 	}
 	for _, word := range changed {
-		n.more = !n.add(in, word, variables) || n.more
+		n.unbounded = !n.add(in, word, variables) || n.unbounded
 	}
 }
 
-// changedBy returns the words of a command that name what it changes. It is false where there may be more than these.
+// changedBy returns the arguments of a command that name what it changes, and whether these are all.
 func changedBy(words []string) ([]string, bool) {
 	var args []string
 	for _, word := range words[1:] {
@@ -156,39 +156,39 @@ func targets(c command) []string {
 	return paths
 }
 
-// runsAnother reports whether a shell runs another command to know a word, one that may change something.
+// runsAnother reports whether a word has a command substitution that may change something.
 func runsAnother(word string) bool {
 	_, inside, is := strings.Cut(word, "$(")
 	name, _, _ := strings.Cut(inside, " ")
 	return strings.Contains(word, "`") || is && !strings.HasPrefix(inside, "(") && !readers[strings.TrimSuffix(name, ")")]
 }
 
-// variables returns what the variables of loops stand for, one after the other.
+// variables returns the values of loop variables.
 func (s script) variables() map[string][]string {
 	values := map[string][]string{}
 	for _, c := range s.loops {
-		values[c.each] = append(values[c.each], c.words...)
+		values[c.loopVar] = append(values[c.loopVar], c.words...)
 	}
 	return values
 }
 
-// add takes in a word that is a path, or what a shell makes one of. It is false where that cannot be told.
+// add adds a path, or the prefix of one that the shell expands. It returns false if the path cannot be determined.
 func (n *names) add(in place, word string, variables map[string][]string) bool {
 	i := strings.IndexAny(word, "$`*?[{(~")
 	switch head := word[:max(i, 0)]; {
 	case i < 0 && word != "":
 		n.paths = append(n.paths, in.at(word))
 	case strings.HasSuffix(head, "/"):
-		n.heads = append(n.heads, in.at(head)+"/")
+		n.prefixes = append(n.prefixes, in.at(head)+"/")
 	case head != "":
-		n.heads = append(n.heads, in.at(head))
+		n.prefixes = append(n.prefixes, in.at(head))
 	case i == 0:
 		return n.addValues(in, word, variables)
 	}
 	return true
 }
 
-// addValues takes in a word that begins with the variable of a loop, for each of its values.
+// addValues adds a word that begins with a loop variable, for each of its values.
 func (n *names) addValues(in place, word string, variables map[string][]string) bool {
 	for name, values := range variables {
 		for _, spelled := range []string{"$" + name, "${" + name + "}"} {
@@ -209,10 +209,10 @@ func (n *names) addValues(in place, word string, variables map[string][]string) 
 	return false
 }
 
-// words takes in all words of a script, for want of better: any of them may be the path of something that it changes.
-func (n *names) words(s script, in place) {
+// addWords adds all words of a script, because any of them may be a path that it changes.
+func (n *names) addWords(s script, in place) {
 	for _, c := range s.commands {
-		if goes, to := c.goes(in); goes {
+		if is, to := c.chdir(in); is {
 			in = to
 			continue
 		}
@@ -223,18 +223,18 @@ func (n *names) words(s script, in place) {
 }
 
 // names reports whether a change is of what is named. A folder is what something was removed from.
-func (n names) names(c Change) bool {
-	return n.has(c.Path) || c.Folder && n.removes && slices.ContainsFunc(append(slices.Clone(n.paths), n.heads...), func(p string) bool { return path.Dir(p) == c.Path })
+func (n names) include(c Change) bool {
+	return n.has(c.Path) || c.Folder && n.removes && slices.ContainsFunc(append(slices.Clone(n.paths), n.prefixes...), func(p string) bool { return path.Dir(p) == c.Path })
 }
 
 // has reports whether a path, as seen from the project, is named.
 func (n names) has(name string) bool {
 	return n.text != "" && mentions(n.text, path.Base(name)) ||
 		slices.ContainsFunc(n.paths, func(p string) bool { return strings.HasPrefix(name, p+"/") || ofFile(name, p) }) ||
-		slices.ContainsFunc(n.heads, func(head string) bool { return strings.HasPrefix(name, head) })
+		slices.ContainsFunc(n.prefixes, func(head string) bool { return strings.HasPrefix(name, head) })
 }
 
-// ofFile reports whether a path is that of a file, or of one that is written to take its place.
+// ofFile reports whether a path is that of a file, or of a temporary file that replaces it.
 func ofFile(name, file string) bool {
 	return name == file || path.Dir(name) == path.Dir(file) && len(path.Base(file)) >= 4 && strings.Contains(path.Base(name), path.Base(file))
 }
@@ -255,7 +255,7 @@ func mentions(text, name string) bool {
 	}
 }
 
-// Commands returns the simple commands of a shell command, their words without quotes, as they stand in a process table.
+// Commands returns the simple commands of a shell command without quotes, as a process table shows them.
 func Commands(text string) []string {
 	var all []string
 	for _, c := range readScript(text).commands {
