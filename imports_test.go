@@ -42,6 +42,7 @@ var roomOf = map[string]string{
 	"pawl/internal/doubt":                        "tools",
 	"pawl/internal/interop/format":               "tools",
 	"pawl/internal/interop/format/grid":          "tools",
+	"pawl/internal/interop/format/report":        "tools",
 	"pawl/internal/interop/format/fileset":       "tools",
 	"pawl/internal/interop/format/dotagent":      "tools",
 	"pawl/internal/interop/format/gyoshu":        "tools",

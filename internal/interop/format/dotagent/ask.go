@@ -24,7 +24,7 @@ func resumePrompt(files format.Files, w format.Env) format.Question {
 func invalid(r *reader) bool {
 	v := &verifier{reader: r}
 	v.validate()
-	return slices.ContainsFunc(v.found.Found(), func(f pawl.Finding) bool { return f.Level == pawl.Bad })
+	return slices.ContainsFunc(v.found.Findings(), func(f pawl.Finding) bool { return f.Level == pawl.Bad })
 }
 
 // archiveState archives the state, so that a fresh start finds none. Reports, outputs and what was learned stay where they are: a

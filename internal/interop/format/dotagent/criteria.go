@@ -76,7 +76,7 @@ func (r *reader) meetsPhase(p phase, id pawl.StepID, since time.Time) (bool, str
 			return true, "it is"
 		}
 	}
-	for _, f := range slices.Backward(r.Found()) {
+	for _, f := range slices.Backward(r.Findings()) {
 		if file, _, _ := strings.Cut(f.Where, ":"); file == p.report() || file == phasePath && strings.Contains(f.What, p.String()) {
 			return false, f.Where + ": " + f.What
 		}

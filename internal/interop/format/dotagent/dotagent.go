@@ -46,7 +46,7 @@ func patterns() []string {
 // readProject reads the workflow in memory/state, or what the reports alone show of one.
 func readProject(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
 	r := read(files, w)
-	return r.out, r.Found()
+	return r.out, r.Findings()
 }
 
 // week is the age at which a state is ancient: a person is warned, and may set it aside.

@@ -65,13 +65,13 @@ func (r *reader) readFlow() {
 			return
 		}
 		if ok {
-			r.cutOff(r.bad(p.where(), "it is no object, and says nothing of a workflow"))
+			r.cutOff(r.Bad(p.where(), "it is no object, and says nothing of a workflow"))
 		}
 	}
 	r.flow.lost = true
 	if beside != nil {
 		if p, ok := r.parse(beside); ok && p.Is(jsonedit.Object) {
-			r.cutOff(r.warn(phasePath, "phase.json is missing or broken; phase.json.tmp, which was to replace it, is whole, and counts"))
+			r.cutOff(r.Warn(phasePath, "phase.json is missing or broken; phase.json.tmp, which was to replace it, is whole, and counts"))
 			r.flow.lost = false
 			r.readPhase(p)
 			return
@@ -98,7 +98,7 @@ func (r *reader) readTorn(f *format.File) {
 	}
 	if r.flow.id != "" || r.flow.current != unknown {
 		r.flow.lost = false
-		r.warn(f.Path, "it was read as far as it goes; what is done is taken from the reports")
+		r.Warn(f.Path, "it was read as far as it goes; what is done is taken from the reports")
 	}
 }
 
@@ -107,11 +107,11 @@ func (r *reader) readTorn(f *format.File) {
 func (r *reader) flagged(beside *format.File) {
 	switch {
 	case r.flow.unsafe && beside != nil:
-		r.cutOff(r.warn(phasePath, "interruption_safe is false, and phase.json.tmp lies beside it: a write was cut off. phase.json is whole, and was checked against the reports"))
+		r.cutOff(r.Warn(phasePath, "interruption_safe is false, and phase.json.tmp lies beside it: a write was cut off. phase.json is whole, and was checked against the reports"))
 	case r.flow.unsafe:
-		r.cutOff(r.warn(phasePath, "interruption_safe is false: a write may have been cut off. The file is whole, and was checked against the reports"))
+		r.cutOff(r.Warn(phasePath, "interruption_safe is false: a write may have been cut off. The file is whole, and was checked against the reports"))
 	case beside != nil:
-		r.cutOff(r.warn(beside.Path, "it was to replace phase.json, and never did; phase.json counts"))
+		r.cutOff(r.Warn(beside.Path, "it was to replace phase.json, and never did; phase.json counts"))
 	}
 }
 
@@ -140,14 +140,14 @@ func (r *reader) readPhase(p place) {
 func (r *reader) required(p place) {
 	for _, key := range []string{"workflow_id", "started_at", "last_updated", "current_phase", "phase_status"} {
 		if p.Get(key) == nil {
-			r.warn(p.where(), "%s is missing", key)
+			r.Warn(p.where(), "%s is missing", key)
 		}
 	}
 	if word := p.text("current_phase"); word != "" && r.flow.current == unknown {
-		r.bad(p.at("current_phase").where(), "no phase is called %s", short(word))
+		r.Bad(p.at("current_phase").where(), "no phase is called %s", short(word))
 	}
 	if r.flow.word != "" && r.flow.status == "" {
-		r.warn(p.at("phase_status").where(), "phase_status %s is not known; where the work stands is taken from the reports", short(r.flow.word))
+		r.Warn(p.at("phase_status").where(), "phase_status %s is not known; where the work stands is taken from the reports", short(r.flow.word))
 	}
 }
 
@@ -157,7 +157,7 @@ func (r *reader) readCompleted(e place) {
 		c.phase = phaseNamed(e.text())
 	}
 	if c.phase == unknown {
-		r.warn(e.where(), "a completed phase has a name that is not known")
+		r.Warn(e.where(), "a completed phase has a name that is not known")
 		return
 	}
 	c.status, c.skips = e.text("status"), e.texts("skipped")
@@ -174,7 +174,7 @@ func (r *reader) readApproval(e place) {
 		p = phaseNamed(e.text())
 	}
 	if p == unknown {
-		r.warn(e.where(), "an approval is of a phase that is not known")
+		r.Warn(e.where(), "an approval is of a phase that is not known")
 		return
 	}
 	r.flow.approved[p] = newest(r.time(e, "approved_at"), r.flow.approved[p])

@@ -2,13 +2,13 @@ package dotagent
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/textedit/jsonedit"
 )
@@ -83,7 +83,7 @@ func (p place) texts(path ...string) []string {
 
 // where names file and line.
 func (p place) where() string {
-	return format.Where(p.file, p.Line())
+	return report.Where(p.file, p.Line())
 }
 
 // clean returns a text as one can print it: valid, and without control characters other than line ends.
@@ -106,21 +106,6 @@ func oneLine(text string) string {
 	return text
 }
 
-// find adds a finding at a place, and returns it.
-func (r *reader) find(level pawl.Level, where, hint, format string, args ...any) pawl.Finding {
-	f := pawl.Finding{Level: level, Where: where, What: fmt.Sprintf(format, args...), Hint: hint}
-	r.Find(f)
-	return f
-}
-
-func (r *reader) warn(where, format string, args ...any) pawl.Finding {
-	return r.find(pawl.Warn, where, "", format, args...)
-}
-
-func (r *reader) bad(where, format string, args ...any) pawl.Finding {
-	return r.find(pawl.Bad, where, "", format, args...)
-}
-
 // cutOff tells of a write that was cut off.
 func (r *reader) cutOff(f pawl.Finding) { r.cut = append(r.cut, f) }
 
@@ -135,12 +120,12 @@ func (r *reader) parse(f *format.File) (place, bool) {
 		if wrong, ok := errors.AsType[*jsonedit.SyntaxError](err); ok {
 			line = wrong.Line
 		}
-		r.cutOff(r.bad(format.Where(f.Path, line), "it is no JSON: %v", err))
+		r.cutOff(r.Bad(report.Where(f.Path, line), "it is no JSON: %v", err))
 		return place{file: f.Path}, false
 	}
 	p := place{f.Path, root}
 	if !root.Is(jsonedit.Object) && !root.Is(jsonedit.Array) {
-		r.bad(p.where(), "it is neither an object nor a list")
+		r.Bad(p.where(), "it is neither an object nor a list")
 		return place{file: f.Path}, false
 	}
 	r.twins(p)
@@ -152,7 +137,7 @@ func (r *reader) twins(p place) {
 	seen := map[string]bool{}
 	for _, m := range p.Members {
 		if seen[m.Key] {
-			r.warn(place{p.file, m.Value}.where(), "the key %q comes twice; this one counts", oneLine(m.Key))
+			r.Warn(place{p.file, m.Value}.where(), "the key %q comes twice; this one counts", oneLine(m.Key))
 		}
 		seen[m.Key] = true
 	}

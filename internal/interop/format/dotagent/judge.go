@@ -129,12 +129,12 @@ func (r *reader) said(p phase) (c *completed, ok bool) {
 	}
 	there, known := r.there(c.output)
 	if !there && known {
-		r.warn(c.at("output").where(), "%s is said to be done, but %s is not there: this phase is to be done again, and no other", p, c.output)
+		r.Warn(c.at("output").where(), "%s is said to be done, but %s is not there: this phase is to be done again, and no other", p, c.output)
 		return c, false
 	}
 	if f := r.file(c.output); f != nil {
 		if _, why := r.holds(c.output, time.Time{}); why != "" {
-			r.warn(c.output, "%s is said to be done, but of what it left: %s. This phase is to be done again, and no other", p, why)
+			r.Warn(c.output, "%s is said to be done, but of what it left: %s. This phase is to be done again, and no other", p, why)
 			return c, false
 		}
 	}
@@ -167,7 +167,7 @@ func (r *reader) one(p phase, id pawl.StepID, since time.Time, past string) bool
 		if report, fits := r.usable(name, since, past); fits {
 			if why := says(report); why != "" {
 				s.Status, s.Why = pawl.GaveUp, name+" says "+why
-				r.warn(report.where(), "%s is there, and says %s: it is to be done again", name, why)
+				r.Warn(report.where(), "%s is there, and says %s: it is to be done again", name, why)
 			} else {
 				finish(&s, nil, "", name)
 			}
@@ -252,7 +252,7 @@ func (r *reader) build(late bool) bool {
 		r.steps[implementation] = append(r.steps[implementation], s)
 	}
 	if ok && !done {
-		r.warn(c.where(), "IMPLEMENTATION is said to be done, and some of its tasks are not")
+		r.Warn(c.where(), "IMPLEMENTATION is said to be done, and some of its tasks are not")
 	}
 	return done && !late
 }

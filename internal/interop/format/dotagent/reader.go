@@ -8,12 +8,13 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/textedit/jsonedit"
 )
 
 // reader reads one workflow.
 type reader struct {
-	format.Findings
+	report.Report
 	files   format.Files
 	byPath  map[string]*format.File
 	world   format.Env
@@ -36,7 +37,7 @@ func read(files format.Files, w format.Env) *reader {
 		return r
 	}
 	if old := archives(files); len(old) > 0 && !r.anyState() {
-		r.warn(strings.TrimSuffix(archiveFolder, "/"), "no workflow is under way: %d are archived, and what lies in memory/reports and memory/tasks is theirs", len(old))
+		r.Warn(strings.TrimSuffix(archiveFolder, "/"), "no workflow is under way: %d are archived, and what lies in memory/reports and memory/tasks is theirs", len(old))
 		return r
 	}
 	r.readFlow()
@@ -88,7 +89,7 @@ func (r *reader) inside(p place, name string) string {
 	}
 	clean, err := format.Inside(name)
 	if err != nil {
-		r.warn(p.where(), "%v", err)
+		r.Warn(p.where(), "%v", err)
 		return ""
 	}
 	return clean
@@ -127,7 +128,7 @@ func (r *reader) usable(name string, since time.Time, past string) (place, bool)
 		why = "it was written before " + past + ": it is of an older one"
 	}
 	if why != "" {
-		r.warn(name, "it does not count: %s", why)
+		r.Warn(name, "it does not count: %s", why)
 	}
 	return p, why == "" && p.Value != nil
 }

@@ -17,13 +17,13 @@ func (r *reader) time(p place, key string) time.Time {
 	where := func() string { return p.at(key).where() }
 	switch {
 	case !ok:
-		r.warn(where(), "%s is no time: %s", key, short(text))
+		r.Warn(where(), "%s is no time: %s", key, short(text))
 		return time.Time{}
 	case !hasZone:
-		r.warn(where(), "%s %s has no time zone; it was taken as UTC", key, text)
+		r.Warn(where(), "%s %s has no time zone; it was taken as UTC", key, text)
 	}
 	if at.After(r.world.Now.Add(skew)) {
-		r.untimely(r.warn(where(), "%s %s has not come yet; it is passed over", key, text))
+		r.untimely(r.Warn(where(), "%s %s has not come yet; it is passed over", key, text))
 		return time.Time{}
 	}
 	return at

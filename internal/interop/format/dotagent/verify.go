@@ -7,6 +7,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 )
 
 // verify makes the document's four validations, each of which is one finding that is ok or as many as there are faults:
@@ -25,8 +26,8 @@ func verify(files format.Files, w format.Env) []pawl.Finding {
 	v.tasks()
 	v.archives()
 	v.others()
-	v.found.Find(r.Found()...)
-	return v.found.Found()
+	v.found.Add(r.Findings()...)
+	return v.found.Findings()
 }
 
 // validate makes the four validations of the document.
@@ -39,11 +40,7 @@ func (v *verifier) validate() {
 
 type verifier struct {
 	*reader
-	found format.Findings
-}
-
-func fault(level pawl.Level, where, format string, args ...any) pawl.Finding {
-	return pawl.Finding{Level: level, Where: where, What: fmt.Sprintf(format, args...)}
+	found report.Report
 }
 
 // outputs looks for everything that is named as an output: of phases, of tasks, and of what tasks say they changed.
@@ -53,14 +50,14 @@ func (v *verifier) outputs() {
 	look := func(where, name, what string) {
 		n++
 		if there, known := v.there(name); !there && known {
-			faults = append(faults, fault(pawl.Bad, where, "%s names %s, which is not there", what, name))
+			faults = append(faults, report.New(pawl.Bad, where, "", "%s names %s, which is not there", what, name))
 		}
 	}
 	for _, c := range v.flow.completed {
 		if c.output != "" {
 			look(c.place.at("output").where(), c.output, c.phase.String())
 		} else if !c.odd {
-			faults = append(faults, fault(pawl.Warn, c.where(), "%s is said to be done, and nothing that it left is named", c.phase))
+			faults = append(faults, report.New(pawl.Warn, c.where(), "", "%s is said to be done, and nothing that it left is named", c.phase))
 		}
 	}
 	for _, t := range v.reader.tasks {
@@ -83,20 +80,20 @@ func (v *verifier) times() {
 	before, what := v.flow.started, "the workflow was begun"
 	for _, c := range v.flow.completed {
 		if c.when.IsZero() {
-			faults = append(faults, fault(pawl.Warn, c.where(), "%s has no time at which it was done", c.phase))
+			faults = append(faults, report.New(pawl.Warn, c.where(), "", "%s has no time at which it was done", c.phase))
 			continue
 		}
 		if c.when.Before(before.Add(-skew)) {
-			faults = append(faults, fault(pawl.Bad, c.where(), "%s is said to have been done before %s", c.phase, what))
+			faults = append(faults, report.New(pawl.Bad, c.where(), "", "%s is said to have been done before %s", c.phase, what))
 		}
 		before, what = newest(before, c.when), c.phase.String()+" was done"
 	}
 	if u := v.flow.updated; !u.IsZero() && u.Before(before.Add(-skew)) {
-		faults = append(faults, fault(pawl.Warn, v.flow.place.at("last_updated").where(), "last_updated is before %s", what))
+		faults = append(faults, report.New(pawl.Warn, v.flow.place.at("last_updated").where(), "", "last_updated is before %s", what))
 	}
 	for _, t := range v.reader.tasks {
 		if !t.ended.IsZero() && t.ended.Before(t.started) {
-			faults = append(faults, fault(pawl.Warn, t.where(), "task %s is said to have ended before it was started", t.id))
+			faults = append(faults, report.New(pawl.Warn, t.where(), "", "task %s is said to have ended before it was started", t.id))
 		}
 	}
 	faults = append(faults, v.odd...)
@@ -107,13 +104,13 @@ func (v *verifier) times() {
 func (v *verifier) progression() {
 	var faults []pawl.Finding
 	for _, text := range v.flow.order() {
-		faults = append(faults, fault(pawl.Bad, v.flow.where(), "%s", text))
+		faults = append(faults, report.New(pawl.Bad, v.flow.where(), "", "%s", text))
 	}
 	if v.flow.Value == nil && v.file(phasePath) == nil {
-		faults = append(faults, fault(pawl.Warn, phasePath, "it is not there: what is done is taken from the reports"))
+		faults = append(faults, report.New(pawl.Warn, phasePath, "", "it is not there: what is done is taken from the reports"))
 	}
 	if at := v.current(); at < beyond && v.flow.current != unknown && v.flow.current > at {
-		faults = append(faults, fault(pawl.Bad, v.flow.place.at("current_phase").where(), "%s is said to be worked on, and %s is not done", v.flow.current, at))
+		faults = append(faults, report.New(pawl.Bad, v.flow.place.at("current_phase").where(), "", "%s is said to be worked on, and %s is not done", v.flow.current, at))
 	}
 	v.found.Check("the phases that are done are the first ones, in their order", faults)
 }
@@ -122,7 +119,7 @@ func (v *verifier) progression() {
 func (v *verifier) writes() {
 	faults := slices.Clone(v.cut)
 	if v.file(executionPath+".tmp") != nil {
-		faults = append(faults, fault(pawl.Warn, executionPath+".tmp", "it was to replace execution.json, and never did; execution.json counts"))
+		faults = append(faults, report.New(pawl.Warn, executionPath+".tmp", "", "it was to replace execution.json, and never did; execution.json counts"))
 	}
 	v.found.Check("no write was cut off", faults)
 }
@@ -134,11 +131,11 @@ func (v *verifier) tasks() {
 	for _, t := range v.reader.tasks {
 		known[t.status]++
 		if t.exhausted || t.attempts > mostTries {
-			faults = append(faults, fault(pawl.Bad, t.where(), "task %s was tried %d times; dotagent gives up after %d", t.id, t.attempts, mostTries))
+			faults = append(faults, report.New(pawl.Bad, t.where(), "", "task %s was tried %d times; dotagent gives up after %d", t.id, t.attempts, mostTries))
 		}
 		for _, need := range t.texts("depends_on") {
 			if v.task(need) == nil {
-				faults = append(faults, fault(pawl.Warn, t.where(), "task %s needs %s, which is no task", t.id, short(need)))
+				faults = append(faults, report.New(pawl.Warn, t.where(), "", "task %s needs %s, which is no task", t.id, short(need)))
 			}
 		}
 	}
@@ -151,11 +148,11 @@ func (v *verifier) archives() {
 	var faults []pawl.Finding
 	for _, folder := range all {
 		if v.file(folder+"/phase.json") == nil {
-			faults = append(faults, fault(pawl.Warn, folder, "the archive has no phase.json"))
+			faults = append(faults, report.New(pawl.Warn, folder, "", "the archive has no phase.json"))
 		}
 	}
 	if len(all) > keptArchives {
-		faults = append(faults, fault(pawl.Warn, strings.TrimSuffix(archiveFolder, "/"), "there are %d archives; %d are to be kept", len(all), keptArchives))
+		faults = append(faults, report.New(pawl.Warn, strings.TrimSuffix(archiveFolder, "/"), "", "there are %d archives; %d are to be kept", len(all), keptArchives))
 	}
 	v.found.Check(fmt.Sprintf("%d workflows are archived", len(all)), faults)
 }

@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 	"pawl/internal/textedit/yamledit"
 )
@@ -48,7 +49,7 @@ func gateType(native string) pawl.GateType {
 // readCheckpoint reads CHECKPOINT.md, in either shape.
 func (r *reader) readCheckpoint() {
 	for _, f := range r.checkpointFiles()[min(1, len(r.checkpointFiles())):] {
-		r.warn(f.Path, 0, "there is another checkpoint; CHECKPOINT.md counts", "archive one of them")
+		r.Find(pawl.Warn, f.Path, "archive one of them", "there is another checkpoint; CHECKPOINT.md counts")
 	}
 	f := r.file("CHECKPOINT.md")
 	if f == nil {
@@ -56,16 +57,16 @@ func (r *reader) readCheckpoint() {
 	}
 	c, _, ok := r.front(f, true)
 	if !ok {
-		r.warn(f.Path, 1, "this is no checkpoint: there is no front matter with its type", "")
+		r.Warn(report.Where(f.Path, 1), "this is no checkpoint: there is no front matter with its type")
 		return
 	}
 	p := &checkpointRead{native: c.text("type"), block: c.block("block"), name: c.text("thread_name"), answer: c.text("user_response")}
 	r.point = p
 	switch {
 	case p.native == "":
-		r.warn(f.Path, c.root.Line, "the checkpoint has no type; it was taken for a human_verify", "")
+		r.Warn(report.Where(f.Path, c.root.Line), "the checkpoint has no type; it was taken for a human_verify")
 	case gateType(p.native) == "" && p.native != sessionDeath && p.native != failureType:
-		r.warn(f.Path, c.at("type").LineOf(), oneline.Quote(p.native)+" is no type of a checkpoint; a person is asked as by human_verify", "")
+		r.Warn(report.Where(f.Path, c.at("type").LineOf()), "%s is no type of a checkpoint; a person is asked as by human_verify", oneline.Quote(p.native))
 		p.native = string(pawl.HumanVerify)
 	}
 	r.named(c.text("cluster"))
@@ -172,7 +173,7 @@ func (r *reader) checkpointBlock(c record, p *checkpointRead, f *format.File) {
 func (r *reader) checkpointStatus(b *block, c record, p *checkpointRead) {
 	switch {
 	case p.old:
-		r.warn(c.file, 0, "block "+b.id+" has a summary since; this checkpoint is an old one", "archive it")
+		r.Find(pawl.Warn, c.file, "archive it", "block %s has a summary since; this checkpoint is an old one", b.id)
 		return
 	case p.native == failureType:
 		b.Status = pawl.GaveUp

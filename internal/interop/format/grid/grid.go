@@ -67,7 +67,7 @@ func placeNames(files format.Files, _ time.Time) []string {
 // the last file was written.
 func (s scope) read(files format.Files, env format.Env) (format.Project, []pawl.Finding) {
 	r := read(files, s.at, env.Commits, env.Now)
-	return r.out, r.Found()
+	return r.out, r.Findings()
 }
 
 // tenMinutes is the age at which The Grid takes a session for dead, where it shows no sign of life.

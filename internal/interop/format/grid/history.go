@@ -82,7 +82,7 @@ func (r *reader) rebuild() {
 		from += " and git"
 	}
 	r.fact("recovered_from", from)
-	r.Find(pawl.Finding{Level: pawl.Warn, What: "there is no state to read; this was rebuilt from what else is there, confidence medium",
+	r.Add(pawl.Finding{Level: pawl.Warn, What: "there is no state to read; this was rebuilt from what else is there, confidence medium",
 		Where: r.grid + "STATE.md", Evidence: of(done, len(r.blocks)) + " blocks have a summary", Hint: "look at it before you go on"})
 }
 

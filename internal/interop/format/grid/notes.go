@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/textedit"
 	"pawl/internal/textedit/markdown"
@@ -86,7 +87,7 @@ func (r *reader) readDecisions() {
 			d.Time = r.time(file, n.line, text)
 		}
 		if d.Choice == "" {
-			r.warn(file, n.line, "decision "+strconv.Itoa(n.number)+" has no choice", "")
+			r.Warn(report.Where(file, n.line), "decision %d has no choice", n.number)
 			continue
 		}
 		if m := affected.FindStringSubmatch(n.says("affects")); m != nil {
@@ -102,7 +103,7 @@ func (r *reader) readBlockers() {
 	for _, n := range notes {
 		b := pawl.Blocker{ID: n.number, Text: n.says("description"), Needs: n.says("waiting for"), How: n.says("resolution")}
 		if b.Text == "" {
-			r.warn(file, n.line, "blocker "+strconv.Itoa(n.number)+" has no description", "")
+			r.Warn(report.Where(file, n.line), "blocker %d has no description", n.number)
 			b.Text = cmp.Or(n.says("type"), n.title, "?")
 		}
 		if id := blockID(n.says("block")); id != "" {

@@ -2,7 +2,6 @@ package grid
 
 import (
 	"cmp"
-	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/oneline"
 	"pawl/internal/textedit/markdown"
@@ -78,7 +78,7 @@ func (r *reader) planFields(b *block, c record) {
 	}
 	if wave := c.number("wave"); wave > 0 {
 		if b.Wave > 0 && b.Wave != wave {
-			r.warn(c.file, c.at("wave").LineOf(), fmt.Sprintf("the master plan has block %s in wave %d; what its own plan says counts", b.id, b.Wave), "")
+			r.Warn(report.Where(c.file, c.at("wave").LineOf()), "the master plan has block %s in wave %d; what its own plan says counts", b.id, b.Wave)
 		}
 		b.Wave = wave
 	}
@@ -92,7 +92,7 @@ func (r *reader) planFields(b *block, c record) {
 		b.phase = phase
 	}
 	if v := c.at("files_modified"); v != nil { // a fact too, for who does it
-		b.named, b.namedAt = r.paths(c.file, v.Line, v.Texts()), format.Where(c.file, v.Line)
+		b.named, b.namedAt = r.paths(c.file, v.Line, v.Texts()), report.Where(c.file, v.Line)
 	}
 	c.rest(b.facts(), "plan")
 }
@@ -100,7 +100,7 @@ func (r *reader) planFields(b *block, c record) {
 // checkBlock says where a file's own block is another one than that of its name.
 func (r *reader) checkBlock(b *block, c record, key string) {
 	if id := c.block(key); id != "" && id != b.id {
-		r.warn(c.file, c.at(key).LineOf(), "it says that it is about block "+id+", but its name says "+b.id+", which counts", "")
+		r.Warn(report.Where(c.file, c.at(key).LineOf()), "it says that it is about block %s, but its name says %s, which counts", id, b.id)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/oneline"
 	"pawl/internal/textedit"
@@ -130,7 +131,7 @@ func (r *reader) proseBlocks(f *format.File, phase int, lines []textedit.Line) {
 		if phase > 0 {
 			b.phase = phase
 		}
-		r.proseClaim(b, m[2], said, format.Where(f.Path, l.Number))
+		r.proseClaim(b, m[2], said, report.Where(f.Path, l.Number))
 	}
 }
 
@@ -145,7 +146,7 @@ func (r *reader) proseClaim(b *block, mark, said, at string) {
 	status := stepStatus(word, markStatus(mark))
 	if status == pawl.Done {
 		b.Why = "only STATE.md says so; there is no " + b.id + "-SUMMARY.md"
-		r.Find(pawl.Finding{Level: pawl.Warn, What: "block " + b.id + " is said to be complete, but has no summary", Where: at,
+		r.Add(pawl.Finding{Level: pawl.Warn, What: "block " + b.id + " is said to be complete, but has no summary", Where: at,
 			Evidence: said, Hint: "look whether its work is there"})
 	}
 	b.Status, b.Native = status, said

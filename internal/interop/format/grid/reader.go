@@ -10,13 +10,14 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/textedit"
 )
 
 // reader gathers what the files of one cluster say.
 type reader struct {
 	place
-	format.Findings
+	report.Report
 	files format.Files
 	log   []format.Commit // the newest first
 	now   time.Time
@@ -82,7 +83,7 @@ func (r *reader) others(all []place) {
 	var names []string
 	for _, p := range all {
 		names = append(names, p.name())
-		r.Find(pawl.Finding{Level: pawl.Warn, What: "there is another cluster here; it was not read", Where: p.name(), Hint: "pawl import grid " + p.name()})
+		r.Add(pawl.Finding{Level: pawl.Warn, What: "there is another cluster here; it was not read", Where: p.name(), Hint: "pawl import grid " + p.name()})
 	}
 	if len(names) > 0 {
 		r.out.Facts["other_clusters"] = strings.Join(names, "; ")
@@ -147,7 +148,7 @@ func (r *reader) path(file string, line int, name string) string {
 	}
 	clean, err := format.Inside(name)
 	if err != nil {
-		r.warn(file, line, err.Error(), "")
+		r.Warn(report.Where(file, line), "%v", err)
 		return ""
 	}
 	return r.root + clean

@@ -2,13 +2,13 @@ package grid
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/textedit"
 	"pawl/internal/textedit/markdown"
 	"pawl/internal/textedit/yamledit"
@@ -27,7 +27,7 @@ func (r *reader) front(f *format.File, bare bool) (c record, body textedit.Part,
 	part, body, closed, found := markdown.Front(f.Data)
 	switch {
 	case found && !closed:
-		r.warn(f.Path, part.Line, "the front matter has no end", "add a line with three dashes behind it")
+		r.Find(pawl.Warn, report.Where(f.Path, part.Line), "add a line with three dashes behind it", "the front matter has no end")
 	case !found && !bare:
 		return record{}, textedit.Whole(f.Data), false
 	case !found:
@@ -37,12 +37,12 @@ func (r *reader) front(f *format.File, bare bool) (c record, body textedit.Part,
 	y, err := yamledit.Read(f.Data, part)
 	if syntax, bad := errors.AsType[*yamledit.SyntaxError](err); bad {
 		c.root = yamledit.Scan(f.Data, part)
-		r.warn(f.Path, syntax.Line, "this is not YAML ("+syntax.Why+"); it was read line by line", "put the value in quotes")
+		r.Find(pawl.Warn, report.Where(f.Path, syntax.Line), "put the value in quotes", "this is not YAML (%s); it was read line by line", syntax.Why)
 	} else {
 		c.root = y.Root
 	}
 	for key, line := range c.root.Twice() {
-		r.warn(f.Path, line, fmt.Sprintf("the key %q is there more than once; the last one counts", key), "take the others out")
+		r.Find(pawl.Warn, report.Where(f.Path, line), "take the others out", "the key %q is there more than once; the last one counts", key)
 	}
 	return c, body, len(c.root.Pairs) > 0 || found
 }
@@ -76,14 +76,14 @@ func (c record) number(path ...string) int {
 	text := strings.TrimSuffix(v.Says(), "%")
 	switch {
 	case v != nil && v.Kind != yamledit.Scalar:
-		c.r.warn(c.file, v.Line, strings.Join(path, ".")+" is no number", "")
+		c.r.Warn(report.Where(c.file, v.Line), "%s is no number", strings.Join(path, "."))
 		return 0
 	case text == "":
 		return 0
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || n < 0 || n > 1e9 {
-		c.r.warn(c.file, v.LineOf(), fmt.Sprintf("%s is no number: %q", strings.Join(path, "."), text), "")
+		c.r.Warn(report.Where(c.file, v.LineOf()), "%s is no number: %q", strings.Join(path, "."), text)
 		return 0
 	}
 	c.used[v] = true
@@ -153,8 +153,4 @@ func (c record) keep(facts map[string]string, name string, v *yamledit.Value) {
 	case v.Says() != "":
 		facts[name] = v.Says()
 	}
-}
-
-func (r *reader) warn(file string, line int, what, hint string) {
-	r.Find(pawl.Finding{Level: pawl.Warn, What: what, Where: format.Where(file, line), Hint: hint})
 }

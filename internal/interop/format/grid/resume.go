@@ -99,7 +99,7 @@ func (r *reader) proseStatus() {
 // unfinished says where a run that calls itself completed has blocks that are not.
 func (r *reader) unfinished() {
 	for _, b := range r.pending() {
-		r.warn(r.state.file.Path, 0, "it says completed, but block "+b.id+" has no summary", "")
+		r.Warn(r.state.file.Path, "it says completed, but block %s has no summary", b.id)
 	}
 }
 
@@ -174,8 +174,7 @@ func (r *reader) skipped(at *block) {
 		}
 	}
 	if len(ids) > 0 {
-		r.warn(r.state.file.Path, 0, "the state is at block "+at.id+", but nothing shows that these are complete: "+strings.Join(ids, ", "),
-			"they count as pending; look whether their work is there")
+		r.Find(pawl.Warn, r.state.file.Path, "they count as pending; look whether their work is there", "the state is at block %s, but nothing shows that these are complete: %s", at.id, strings.Join(ids, ", "))
 	}
 }
 

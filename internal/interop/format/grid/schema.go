@@ -7,6 +7,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 )
 
 // schema says where the state and the checkpoint have not all that the document requires of them, or numbers that cannot be.
@@ -40,7 +41,7 @@ func (v *verifier) quietly(f *format.File) record {
 }
 
 func (v *verifier) odd(c record, line int, what string) {
-	v.found.Find(pawl.Finding{Level: pawl.Warn, What: what, Where: format.Where(c.file, line)})
+	v.found.Add(pawl.Finding{Level: pawl.Warn, What: what, Where: report.Where(c.file, line)})
 }
 
 func (v *verifier) required(c record, keys ...string) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"pawl"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,7 @@ func (r *reader) readSettings(name, prefix string) {
 	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(f.Data, []byte("\uFEFF"))))
 	decoder.UseNumber()
 	if err := decoder.Decode(&settings); err != nil {
-		r.warn(f.Path, 0, "this is no JSON: "+err.Error(), "")
+		r.Warn(f.Path, "this is no JSON: %v", err)
 		return
 	}
 	r.flatten(prefix, settings)
@@ -57,7 +58,7 @@ func (r *reader) readBudget(prefix string) {
 	}
 	usd, err := strconv.ParseFloat(limit, 64)
 	if currency := r.out.Facts[prefix+".currency"]; err != nil || !(usd > 0 && usd <= mostUSD) || !strings.EqualFold(currency, "USD") {
-		r.warn(r.grid+prefix+".json", 0, strings.TrimSpace("the budget_limit "+limit+" "+currency)+" is no limit of pawl's, and is not enforced", "set budget in the run's plan")
+		r.Find(pawl.Warn, r.grid+prefix+".json", "set budget in the run's plan", "%s is no limit of pawl's, and is not enforced", strings.TrimSpace("the budget_limit "+limit+" "+currency))
 		return
 	}
 	r.out.Budget.USD = usd

@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 	"pawl/internal/textedit/markdown"
 	"pawl/internal/textedit/yamledit"
@@ -35,10 +36,10 @@ func (r *reader) readState() {
 	f, left := r.file("STATE.md"), r.file("STATE.md.tmp")
 	switch {
 	case left != nil && f == nil:
-		r.warn(left.Path, 0, "STATE.md is missing; what a write of it left over was read", "")
+		r.Warn(left.Path, "STATE.md is missing; what a write of it left over was read")
 		f = left
 	case left != nil:
-		r.warn(left.Path, 0, "a write of STATE.md was cut off; what it left over was not read", "remove it")
+		r.Find(pawl.Warn, left.Path, "remove it", "a write of STATE.md was cut off; what it left over was not read")
 	case f == nil:
 		return
 	}
@@ -46,7 +47,7 @@ func (r *reader) readState() {
 	r.state.shape = r.shapeOf(f)
 	switch r.state.shape {
 	case "":
-		r.Find(pawl.Finding{Level: pawl.Bad, What: "this is no state: neither YAML with a position nor the headings of The Grid", Where: f.Path,
+		r.Add(pawl.Finding{Level: pawl.Bad, What: "this is no state: neither YAML with a position nor the headings of The Grid", Where: f.Path,
 			Hint: "it was rebuilt from the summaries; look at it before you go on"})
 	case proseShape:
 		r.readProse(f)
@@ -90,13 +91,13 @@ func (r *reader) readFields(c record) {
 	for _, key := range []string{"cluster", "session_id", "status", "created_at", "updated_at", "mode"} {
 		switch v := c.at(key); {
 		case v != nil && v.Kind != yamledit.Scalar:
-			r.warn(c.file, v.Line, key+" is no text", "")
+			r.Warn(report.Where(c.file, v.Line), "%s is no text", key)
 		case c.text(key) == "" && (key == "cluster" || key == "status"):
-			r.warn(c.file, c.root.Line, "there is no "+key, "")
+			r.Warn(report.Where(c.file, c.root.Line), "there is no %s", key)
 		}
 	}
 	if word := r.state.native; word != "" && !statusKnown(word) {
-		r.warn(c.file, c.at("status").LineOf(), oneline.Quote(word)+" is no status; it was taken for interrupted", "")
+		r.Warn(report.Where(c.file, c.at("status").LineOf()), "%s is no status; it was taken for interrupted", oneline.Quote(word))
 	}
 	c.rest(r.out.Facts, "state")
 }
@@ -106,7 +107,7 @@ func (r *reader) mode(file string, line int, word string) pawl.Mode {
 	case pawl.Guided, pawl.Autopilot, pawl.HandsOn, "":
 		return mode
 	}
-	r.warn(file, line, oneline.Quote(word)+" is no mode: guided, autopilot or hands_on", "")
+	r.Warn(report.Where(file, line), "%s is no mode: guided, autopilot or hands_on", oneline.Quote(word))
 	return ""
 }
 
@@ -116,7 +117,7 @@ func (r *reader) readPosition(c record) {
 	if inner := c.at("position"); inner != nil && inner.Kind == yamledit.Map {
 		p = c.in(inner)
 	} else if inner != nil && (inner.Says() != "" || inner.Kind == yamledit.List) {
-		r.warn(c.file, inner.Line, "position is no map with phase, block, wave and thread", "")
+		r.Warn(report.Where(c.file, inner.Line), "position is no map with phase, block, wave and thread")
 	}
 	r.out.Position = pawl.Position{
 		Phase: p.number("phase"), PhaseTotal: p.number("phase_total"), PhaseName: p.text("phase_name"),

@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/textedit"
 	"pawl/internal/textedit/markdown"
@@ -44,16 +45,16 @@ func (r *reader) readSummary(f *format.File, a about) {
 	r.inPhase(b, a.phase)
 	if b.summary != "" {
 		if !slices.Equal(r.files.Find(b.summary).Data, f.Data) {
-			r.warn(f.Path, 0, "there is another summary of block "+b.id+" in "+b.summary+", which counts", "keep one of them")
+			r.Find(pawl.Warn, f.Path, "keep one of them", "there is another summary of block %s in %s, which counts", b.id, b.summary)
 		}
 		return
 	}
 	if why := hollow(f.Data); why != "" {
 		b.Where, b.Resume = f.Path, f.Path+" proves nothing: "+why+". Look first at what is there of the work."
-		r.warn(f.Path, max(len(textedit.Lines(f.Data)), 1), "block "+b.id+" has a summary that proves nothing: "+why, "write it to its end, or remove it")
+		r.Find(pawl.Warn, report.Where(f.Path, max(len(textedit.Lines(f.Data)), 1)), "write it to its end, or remove it", "block %s has a summary that proves nothing: %s", b.id, why)
 		return
 	}
-	b.summary, b.Where, b.Resume = f.Path, format.Where(f.Path, 1), ""
+	b.summary, b.Where, b.Resume = f.Path, report.Where(f.Path, 1), ""
 	c, body, _ := r.front(f, false)
 	b.Status, b.Native = stepStatus(c.text("status"), pawl.Done), c.text("status")
 	b.Ended = c.time("completed_at")

@@ -1,9 +1,11 @@
 package grid
 
 import (
+	"pawl"
 	"time"
 
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 )
 
@@ -12,13 +14,13 @@ func (r *reader) time(file string, line int, text string) time.Time {
 	at, zoned, ok := format.ParseTimeIn(text, r.now.Location())
 	switch {
 	case !ok:
-		r.warn(file, line, "this is no time: "+oneline.Quote(text), "write it as "+r.now.UTC().Format(time.RFC3339))
+		r.Find(pawl.Warn, report.Where(file, line), "write it as "+r.now.UTC().Format(time.RFC3339), "this is no time: %s", oneline.Quote(text))
 		return time.Time{}
 	case !zoned:
-		r.warn(file, line, oneline.Quote(text)+" has no time zone; it was taken as local time", "write it with a zone: "+at.Format(time.RFC3339))
+		r.Find(pawl.Warn, report.Where(file, line), "write it with a zone: "+at.Format(time.RFC3339), "%s has no time zone; it was taken as local time", oneline.Quote(text))
 	}
 	if at.After(r.now.Add(skew)) {
-		r.warn(file, line, oneline.Quote(text)+" lies in the future; it says nothing about how old this is", "")
+		r.Warn(report.Where(file, line), "%s lies in the future; it says nothing about how old this is", oneline.Quote(text))
 	}
 	return at
 }

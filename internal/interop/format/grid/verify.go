@@ -6,6 +6,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 )
 
@@ -24,14 +25,14 @@ func (s scope) verify(files format.Files, w format.Env) []pawl.Finding {
 	v.checkpoints()
 	v.plans()
 	v.schema()
-	v.found.Find(r.Found()...)
-	return v.found.Found()
+	v.found.Add(r.Findings()...)
+	return v.found.Findings()
 }
 
 type verifier struct {
 	*reader
 	world format.Env
-	found format.Findings
+	found report.Report
 }
 
 func (v *verifier) state() {
@@ -98,7 +99,7 @@ func (v *verifier) claims() {
 		unmade = append(unmade, v.unmade(b)...)
 	}
 	v.found.Check(fmt.Sprintf("all %d claimed files exist", len(seen)), faults)
-	v.found.Find(unmade...)
+	v.found.Add(unmade...)
 }
 
 // unmade says which files a complete block was to change by its plan that are not there.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"pawl"
-	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/textedit/jsonedit"
 )
 
@@ -17,7 +17,7 @@ type findings struct {
 
 // add adds a finding at a line; 0 for the file as a whole.
 func (f *findings) add(level pawl.Level, line int, what, hint string) {
-	f.list = append(f.list, pawl.Finding{Level: level, What: what, Where: format.Where(f.path, line), Hint: hint})
+	f.list = append(f.list, pawl.Finding{Level: level, What: what, Where: report.Where(f.path, line), Hint: hint})
 }
 
 func (f *findings) bad(line int, format string, args ...any) {

@@ -99,7 +99,7 @@ func (s scope) read(files format.Files, w format.Env) (format.Project, []pawl.Fi
 	r := newReader(files, w)
 	e := r.pick(s.project)
 	if e == nil {
-		return format.Project{System: System}, r.Found()
+		return format.Project{System: System}, r.Findings()
 	}
-	return r.reading(e), r.Found()
+	return r.reading(e), r.Findings()
 }

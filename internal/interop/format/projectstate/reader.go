@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/interop/tables/dump"
 	"pawl/internal/textedit/jsonedit"
 )
@@ -91,7 +92,7 @@ func (s *source) doubtful() []pawl.Finding {
 
 // reader reads files, and notes what is odd about them.
 type reader struct {
-	format.Findings
+	report.Report
 	world   format.Env
 	sources []*source
 	entries []*entry        // the one that counts of each project
@@ -103,24 +104,11 @@ func newReader(files format.Files, w format.Env) *reader {
 	for _, f := range files {
 		if s := (&source{File: f, Dump: dump.Read(f.Data, tables...)}); s.ours() {
 			r.sources = append(r.sources, s)
-			r.Find(s.problems()...)
+			r.Add(s.problems()...)
 		}
 	}
 	r.readEntries()
 	return r
-}
-
-func (r *reader) find(level pawl.Level, where, hint, format string, args ...any) {
-	f := pawl.Finding{Level: level, Where: where, Hint: hint, What: fmt.Sprintf(format, args...)}
-	r.Find(f)
-}
-
-func (r *reader) warn(where, format string, args ...any) {
-	r.find(pawl.Warn, where, "", format, args...)
-}
-
-func (r *reader) bad(where, format string, args ...any) {
-	r.find(pawl.Bad, where, "", format, args...)
 }
 
 // readEntries reads the rows of all projects. Of several rows of a project the newest counts, of two of one time the later.
@@ -133,7 +121,7 @@ func (r *reader) readEntries() {
 		for _, row := range t.Rows {
 			e := r.entry(s, row)
 			if e.project == "" {
-				r.bad(e.where(), "a row without project_id is left out")
+				r.Bad(e.where(), "a row without project_id is left out")
 				continue
 			}
 			r.count(e)
@@ -152,7 +140,7 @@ func (r *reader) count(e *entry) {
 		r.entries[i] = e
 		e, old = old, e
 	}
-	r.bad(e.where(), "project %s has another row: the newest counts, at %s", e.project, old.where())
+	r.Bad(e.where(), "project %s has another row: the newest counts, at %s", e.project, old.where())
 }
 
 // text returns the first of these columns that says something.
@@ -176,7 +164,7 @@ func (r *reader) entry(s *source, row *dump.Row) *entry {
 		if isTime(c.Column) {
 			level = pawl.Warn
 		}
-		r.find(level, e.where(), "", "%s", notKnown(c))
+		r.Find(level, e.where(), "", "%s", notKnown(c))
 	}
 	e.id, _ = strconv.Atoi(text(row, "id")) // where it is no number there is none
 	e.updated = r.time(e, row, "last_updated", "updated_at")
@@ -212,13 +200,13 @@ func (r *reader) time(e *entry, row *dump.Row, columns ...string) time.Time {
 	switch {
 	case written == "":
 	case !ok:
-		r.warn(e.where(), "%s is no time: %q", columns[0], clip(written, 40))
+		r.Warn(e.where(), "%s is no time: %q", columns[0], clip(written, 40))
 	case at.After(r.world.Now.Add(skew)):
-		r.warn(e.where(), "%s has not come yet: %s; it counts for nothing", columns[0], written)
+		r.Warn(e.where(), "%s has not come yet: %s; it counts for nothing", columns[0], written)
 		return time.Time{}
 	case !zoned && !r.naive[e.source.Path]:
 		r.naive[e.source.Path] = true
-		r.find(pawl.OK, e.source.Path, "", "times without a zone are taken as UTC, as the program writes them")
+		r.Find(pawl.OK, e.source.Path, "", "times without a zone are taken as UTC, as the program writes them")
 	}
 	return at
 }
@@ -232,12 +220,12 @@ func (r *reader) json(e *entry, column string, want jsonedit.Kind) *jsonedit.Val
 	v, err := jsonedit.Read([]byte(written))
 	switch {
 	case err != nil:
-		r.bad(e.where(), "%s is no JSON: %v", column, err)
+		r.Bad(e.where(), "%s is no JSON: %v", column, err)
 		return nil
 	case v.Is(jsonedit.Null):
 		return nil
 	case !v.Is(want):
-		r.warn(e.where(), "%s is not what was expected: %s", column, clip(written, 40))
+		r.Warn(e.where(), "%s is not what was expected: %s", column, clip(written, 40))
 		return nil
 	}
 	return v
@@ -301,7 +289,7 @@ func (r *reader) pick(project string) *entry {
 	}
 	for _, e := range r.entries {
 		if e != best && (project == "" || best == nil) {
-			r.find(pawl.Warn, e.where(), "pawl import projectstate --project "+e.project, "project %s (%s) is here too, and is not imported with it", e.project, e.native)
+			r.Find(pawl.Warn, e.where(), "pawl import projectstate --project "+e.project, "project %s (%s) is here too, and is not imported with it", e.project, e.native)
 		}
 	}
 	return best

@@ -31,20 +31,20 @@ func (sc scope) verify(files format.Files, w format.Env) []pawl.Finding {
 			r.verifyEntry(e)
 		}
 	}
-	return r.Found()
+	return r.Findings()
 }
 
 func (r *reader) verifyTable(s *source, t *dump.Table) {
 	where := s.at(t.Line)
 	if !t.Unique("project_id") && t.Made != "" {
-		r.find(pawl.Bad, where, "CREATE UNIQUE INDEX project_state_once ON project_state (project_id)",
+		r.Find(pawl.Bad, where, "CREATE UNIQUE INDEX project_state_once ON project_state (project_id)",
 			"project_id is not unique: every update by ON CONFLICT (project_id) fails, and a second row of a project is recovered twice")
 	}
 	schema := "of the decision's text"
 	if slices.Contains(t.Columns, "active_task_id") {
 		schema = "of the program"
 	}
-	r.find(pawl.OK, where, "", "the table is %s, with %d rows", schema, len(t.Rows))
+	r.Find(pawl.OK, where, "", "the table is %s, with %d rows", schema, len(t.Rows))
 	r.verifyOrphans(s)
 }
 
@@ -58,11 +58,11 @@ func (r *reader) verifyOrphans(s *source) {
 		for _, row := range t.Rows {
 			project := text(row, "project_id")
 			if !slices.ContainsFunc(r.entries, func(e *entry) bool { return e.project == project }) {
-				r.bad(s.at(row.Line), "%s: project %q has no state", name, clip(project, 60))
+				r.Bad(s.at(row.Line), "%s: project %q has no state", name, clip(project, 60))
 			}
 			for _, column := range []string{"state", "payload", "previous_state"} {
 				if said := text(row, column); said != "" && object(said) == nil {
-					r.bad(s.at(row.Line), "%s: %s is no JSON object", name, column)
+					r.Bad(s.at(row.Line), "%s: %s is no JSON object", name, column)
 				}
 			}
 		}
@@ -70,35 +70,35 @@ func (r *reader) verifyOrphans(s *source) {
 }
 
 func (r *reader) verifyEntry(e *entry) {
-	before := len(r.Found())
+	before := len(r.Findings())
 	status := r.status(e)
 	working := status == pawl.StatusActive || status == pawl.StatusInterrupted
 	switch {
 	case e.updated.IsZero():
-		r.warn(e.where(), "project %s says no time at which anything happened", e.project)
+		r.Warn(e.where(), "project %s says no time at which anything happened", e.project)
 	case working && r.world.Now.Sub(e.updated) > ancient:
-		r.warn(e.where(), "project %s is %s, and nothing happened for %d days", e.project, e.native, int(r.world.Now.Sub(e.updated).Hours()/24))
+		r.Warn(e.where(), "project %s is %s, and nothing happened for %d days", e.project, e.native, int(r.world.Now.Sub(e.updated).Hours()/24))
 	}
 	if working && r.nobody(e) {
-		r.bad(e.where(), "task %s has no agent: the program would hand it out again to nobody, though its last action is %q", e.task, clip(e.action, 100))
+		r.Bad(e.where(), "task %s has no agent: the program would hand it out again to nobody, though its last action is %q", e.task, clip(e.action, 100))
 	}
 	if e.task != "" && e.finished() {
-		r.bad(e.where(), "task %s is the current one and completed: it would be done again", e.task)
+		r.Bad(e.where(), "task %s is the current one and completed: it would be done again", e.task)
 	}
 	if status == pawl.StatusCompleted && (e.task != "" || len(e.pending) > 0) {
-		r.bad(e.where(), "project %s is completed, and has work that is not", e.project)
+		r.Bad(e.where(), "project %s is completed, and has work that is not", e.project)
 	}
 	for _, id := range e.pending {
 		if slices.Contains(e.completed, id) {
-			r.bad(e.where(), "task %s is completed and pending", clip(id, 60))
+			r.Bad(e.where(), "task %s is completed and pending", clip(id, 60))
 		}
 	}
 	if verb, file := fileIn(e.action); file != "" && working && r.world.Exists != nil && !r.world.Exists(file) {
-		r.bad(e.where(), "the last action %s %s, which is not there", verb, file)
+		r.Bad(e.where(), "the last action %s %s, which is not there", verb, file)
 	}
 	r.verifyRollbacks(e)
-	if !slices.ContainsFunc(r.Found()[before:], func(f pawl.Finding) bool { return f.Level == pawl.Bad }) {
-		r.find(pawl.OK, e.where(), "", "project %s is %s, with %d tasks completed and %d pending", e.project, e.native, len(e.completed), len(e.pending))
+	if !slices.ContainsFunc(r.Findings()[before:], func(f pawl.Finding) bool { return f.Level == pawl.Bad }) {
+		r.Find(pawl.OK, e.where(), "", "project %s is %s, with %d tasks completed and %d pending", e.project, e.native, len(e.completed), len(e.pending))
 	}
 }
 
@@ -117,10 +117,10 @@ func (r *reader) verifyRollbacks(e *entry) {
 		was := history{transactions: h.transactions[:i+1]}.stateAt(at)
 		if i+1 < len(h.transactions) {
 			if got := h.transactions[i+1].before; was != nil && got != nil && !sameState(was, got) {
-				r.bad(e.where(), "the roll-back %s brought back another state than there was at %s", t.id, v.Text())
+				r.Bad(e.where(), "the roll-back %s brought back another state than there was at %s", t.id, v.Text())
 			}
 		} else if was != nil && !slices.Equal(names(was.Get("completed_tasks")), e.completed) {
-			r.bad(e.where(), "the roll-back %s brought back another state than there was at %s", t.id, v.Text())
+			r.Bad(e.where(), "the roll-back %s brought back another state than there was at %s", t.id, v.Text())
 		}
 	}
 }

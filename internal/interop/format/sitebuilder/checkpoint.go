@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"pawl"
 	"slices"
 	"strings"
 	"time"
 
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/oneline"
 	"pawl/internal/textedit/jsonedit"
@@ -76,11 +77,11 @@ func (r *reader) readCheckpoint(f *format.File) *checkpoint {
 		if wrong, ok := errors.AsType[*jsonedit.SyntaxError](err); ok {
 			line = wrong.Line
 		}
-		r.bad(f.Path, line, "it is not JSON: "+err.Error()+"; what it says line by line was read", "mend it, or have its task begun again")
+		r.Find(pawl.Bad, report.Where(f.Path, line), "mend it, or have its task begun again", "it is not JSON: %v; what it says line by line was read", err)
 		root = mended(f.Data).root
 	case !root.Is(jsonedit.Object):
 		c.broken = true
-		r.bad(f.Path, root.Line(), "a checkpoint is an object", "")
+		r.Bad(report.Where(f.Path, root.Line()), "a checkpoint is an object")
 		return c
 	}
 	rec := record{r: r, file: f.Path, v: root, used: map[*jsonedit.Value]bool{}}
@@ -144,7 +145,7 @@ func (c *checkpoint) readWho(rec record) {
 		lies       *string
 	}{{"agent", agent, &c.agent}, {"task_id", task, &c.task}} {
 		if is.says != "" && *is.lies != "" && is.says != *is.lies {
-			rec.warn(rec.at(is.what), fmt.Sprintf("%s is %s, and its file's name says %s", is.what, oneline.Quote(is.says), oneline.Quote(*is.lies)), "")
+			rec.warn(rec.at(is.what), "", "%s is %s, and its file's name says %s", is.what, oneline.Quote(is.says), oneline.Quote(*is.lies))
 			c.facts[is.what] = is.says
 		}
 		*is.lies = cmp.Or(*is.lies, is.says)
@@ -152,7 +153,7 @@ func (c *checkpoint) readWho(rec record) {
 	c.id, c.agentName, c.title = rec.text("checkpoint_id"), rec.text("agent_name"), rec.text("task_title")
 	c.native, c.line = rec.text("status"), rec.at("status").Line()
 	if meaning(c.native) == unknown {
-		rec.warn(rec.at("status"), "nobody knows the status "+oneline.Quote(c.native)+"; it is taken for not complete", "use in_progress, complete or blocked")
+		rec.warn(rec.at("status"), "use in_progress, complete or blocked", "nobody knows the status %s; it is taken for not complete", oneline.Quote(c.native))
 	}
 }
 
@@ -180,7 +181,7 @@ func (c *checkpoint) readWork(rec record) {
 			rec.used[item.v] = true
 		}
 		if s.id == "" {
-			rec.warn(item.v, "a subtask has no id", "")
+			rec.warn(item.v, "", "a subtask has no id")
 			continue
 		}
 		c.items = append(c.items, s)

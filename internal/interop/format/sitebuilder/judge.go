@@ -10,6 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 )
 
@@ -48,7 +49,7 @@ func (r *reader) needs(j *job, ids map[string]pawl.StepID) []pawl.StepID {
 		id, ok := ids[task]
 		switch {
 		case !ok:
-			r.warn(r.registry(), j.entry.line, fmt.Sprintf("task %s depends on %s, which is nowhere", j.task, oneline.Quote(task)), "")
+			r.Warn(report.Where(r.registry(), j.entry.line), "task %s depends on %s, which is nowhere", j.task, oneline.Quote(task))
 		case id != j.id && !slices.Contains(needs, id):
 			needs = append(needs, id)
 		}
@@ -72,7 +73,7 @@ func (r *reader) cutCircles() {
 				visit(at[need])
 			}
 			if seen[need] == open {
-				r.warn(r.registry(), j.entry.line, fmt.Sprintf("tasks %s and %s wait for each other; %s is not waited for", j.task, at[need].task, at[need].task), "")
+				r.Warn(report.Where(r.registry(), j.entry.line), "tasks %s and %s wait for each other; %s is not waited for", j.task, at[need].task, at[need].task)
 			}
 			return seen[need] == open
 		})
@@ -161,7 +162,7 @@ func (r *reader) notThere(j *job) []string {
 		}
 	}
 	if len(missing) > 0 {
-		r.warn(j.point.file, 0, fmt.Sprintf("%d of the files that it claims are not there: %s", len(missing), strings.Join(missing[:min(len(missing), 5)], ", ")), "they are to be made again")
+		r.Find(pawl.Warn, j.point.file, "they are to be made again", "%d of the files that it claims are not there: %s", len(missing), strings.Join(missing[:min(len(missing), 5)], ", "))
 	}
 	return missing
 }
@@ -241,11 +242,11 @@ func (r *reader) describe(j *job) {
 func (r *reader) whereOf(j *job) string {
 	switch {
 	case j.point != nil:
-		return format.Where(j.point.file, j.point.line)
+		return report.Where(j.point.file, j.point.line)
 	case j.entry != nil:
-		return format.Where(r.registry(), j.entry.line)
+		return report.Where(r.registry(), j.entry.line)
 	}
-	return format.Where(r.status(), j.stream.line)
+	return report.Where(r.status(), j.stream.line)
 }
 
 // items returns a job's subtasks. One whose output is claimed and not there is not done.
@@ -259,7 +260,7 @@ func (r *reader) items(j *job) []format.Item {
 			}
 		}
 		if item.Status == pawl.ItemIsDone && r.world.Exists != nil && slices.ContainsFunc(item.Outputs, func(name string) bool { return !r.world.Exists(name) }) {
-			r.warn(j.point.file, s.line, fmt.Sprintf("subtask %s is said to be complete, and its output is not there: %s", oneline.Quote(s.id), item.Outputs[0]), "it is to be done again")
+			r.Find(pawl.Warn, report.Where(j.point.file, s.line), "it is to be done again", "subtask %s is said to be complete, and its output is not there: %s", oneline.Quote(s.id), item.Outputs[0])
 			item.Status = pawl.ItemPending
 		}
 		items = append(items, item)

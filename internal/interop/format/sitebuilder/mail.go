@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 )
 
@@ -21,7 +22,7 @@ func (r *reader) escalated() {
 			continue
 		}
 		if !e.at.IsZero() && r.now.Sub(e.at) > longAsked {
-			r.warn(r.message("human-escalations"), e.line, fmt.Sprintf("%s has waited for an answer of %s since %s", e.id, orSomebody(e.owner), stamp(e.at)), "ask again")
+			r.Find(pawl.Warn, report.Where(r.message("human-escalations"), e.line), "ask again", "%s has waited for an answer of %s since %s", e.id, orSomebody(e.owner), stamp(e.at))
 		}
 		for _, j := range r.jobs {
 			if slices.Contains(e.tasks, j.task) && !j.finished() && !r.blocks(j.id, e.title) {
@@ -73,7 +74,7 @@ func (r *reader) mail() {
 		box, in := strings.CutPrefix(m.file, inbox)
 		switch {
 		case !m.open(r.now):
-			r.warn(m.file, m.line, m.id+" has expired without an answer", "")
+			r.Warn(report.Where(m.file, m.line), "%s has expired without an answer", m.id)
 		case in:
 			box = strings.TrimSuffix(box, ".md")
 			waiting[box] = append(waiting[box], strings.TrimSpace(m.id+" "+m.subject))

@@ -2,7 +2,6 @@ package sitebuilder
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,13 +9,14 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 )
 
 // reader gathers what the files of one team say.
 type reader struct {
 	place
-	format.Findings
+	report.Report
 	files format.Files
 	index map[string]int // path → where it is among them
 	world format.Env
@@ -55,7 +55,7 @@ func read(files format.Files, w format.Env) *reader {
 	}
 	r.place = all[0]
 	for _, p := range all[1:] {
-		r.Find(pawl.Finding{Level: pawl.Warn, What: "there is another team here; it was not read", Where: strings.TrimSuffix(p.base, "/"),
+		r.Add(pawl.Finding{Level: pawl.Warn, What: "there is another team here; it was not read", Where: strings.TrimSuffix(p.base, "/"),
 			Hint: "pawl import sitebuilder " + strings.TrimSuffix(p.root, "/")})
 	}
 	r.readRegistry()
@@ -153,7 +153,7 @@ func (r *reader) add(j *job, c *checkpoint) {
 		j.point = j.archived
 	}
 	if j.current.word() != complete {
-		r.warn(j.current.file, j.current.line, fmt.Sprintf("it is %s, and its archived checkpoint is there too: %s", orNone(j.current.native), counts(j.point == j.current)), "")
+		r.Warn(report.Where(j.current.file, j.current.line), "it is %s, and its archived checkpoint is there too: %s", orNone(j.current.native), counts(j.point == j.current))
 	}
 }
 
@@ -211,13 +211,13 @@ func (r *reader) time(file string, line int, text string) time.Time {
 	at, zoned, _ := format.ParseTime(text)
 	switch {
 	case at.IsZero():
-		r.warn(file, line, "this is no time: "+oneline.Quote(text), "write it as "+stamp(r.now))
+		r.Find(pawl.Warn, report.Where(file, line), "write it as "+stamp(r.now), "this is no time: %s", oneline.Quote(text))
 		return at
 	case !zoned && len(strings.TrimSpace(text)) > len(time.DateOnly):
-		r.warn(file, line, oneline.Quote(text)+" has no time zone; it was taken for UTC", "write it as "+stamp(at))
+		r.Find(pawl.Warn, report.Where(file, line), "write it as "+stamp(at), "%s has no time zone; it was taken for UTC", oneline.Quote(text))
 	}
 	if at.After(r.now.Add(skew)) {
-		r.warn(file, line, oneline.Quote(text)+" lies in the future; it says nothing about how old this is", "")
+		r.Warn(report.Where(file, line), "%s lies in the future; it says nothing about how old this is", oneline.Quote(text))
 	}
 	return at
 }
@@ -227,14 +227,6 @@ func (r *reader) fact(name, text string) {
 	if text != "" {
 		r.out.Facts[name] = oneline.Clip(text, maxText)
 	}
-}
-
-func (r *reader) warn(file string, line int, what, hint string) {
-	r.Find(pawl.Finding{Level: pawl.Warn, What: what, Where: format.Where(file, line), Hint: hint})
-}
-
-func (r *reader) bad(file string, line int, what, hint string) {
-	r.Find(pawl.Finding{Level: pawl.Bad, What: what, Where: format.Where(file, line), Hint: hint})
 }
 
 func orNone(text string) string { return cmp.Or(text, "without a status") }

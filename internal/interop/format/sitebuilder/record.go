@@ -1,12 +1,13 @@
 package sitebuilder
 
 import (
-	"fmt"
+	"pawl"
 	"strconv"
 	"strings"
 	"time"
 
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 	"pawl/internal/textedit/jsonedit"
 )
@@ -58,7 +59,7 @@ func (c record) number(path ...string) (int, bool) {
 	text := strings.TrimSuffix(c.text(path...), "%")
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || n < 0 || n > most {
-		c.warn(v, fmt.Sprintf("%s is no number: %s", strings.Join(path, "."), oneline.Quote(text)), "")
+		c.warn(v, "", "%s is no number: %s", strings.Join(path, "."), oneline.Quote(text))
 		return 0, false
 	}
 	return int(n), true
@@ -73,7 +74,7 @@ func (c record) truth(path ...string) *bool {
 	text := strings.ToLower(c.text(path...))
 	yes := text == "true" || text == "yes" || text == "1"
 	if !yes && text != "false" && text != "no" && text != "0" {
-		c.warn(v, fmt.Sprintf("%s is neither true nor false: %s", strings.Join(path, "."), oneline.Quote(text)), "")
+		c.warn(v, "", "%s is neither true nor false: %s", strings.Join(path, "."), oneline.Quote(text))
 	}
 	return &yes
 }
@@ -95,7 +96,7 @@ func (c record) list(path ...string) []record {
 	case v == nil:
 		return nil
 	case v.Kind != jsonedit.Array:
-		c.warn(v, strings.Join(path, ".")+" is no list", "")
+		c.warn(v, "", "%s is no list", strings.Join(path, "."))
 		return nil
 	}
 	var all []record
@@ -146,14 +147,16 @@ func (c record) keep(facts map[string]string, name string, v *jsonedit.Value) {
 	}
 }
 
-func (c record) warn(v *jsonedit.Value, what, hint string) { c.r.warn(c.file, v.Line(), what, hint) }
+func (c record) warn(v *jsonedit.Value, hint, format string, args ...any) {
+	c.r.Find(pawl.Warn, report.Where(c.file, v.Line()), hint, format, args...)
+}
 
 // twice tells of keys that an object has more than once: the last one counts.
 func (c record) twice() {
 	seen := make(map[string]bool, len(c.v.Members))
 	for _, m := range c.v.Members {
 		if seen[m.Key] {
-			c.warn(m.Value, fmt.Sprintf("the key %s is there more than once; the last one counts", oneline.Quote(m.Key)), "take the others out")
+			c.warn(m.Value, "take the others out", "the key %s is there more than once; the last one counts", oneline.Quote(m.Key))
 		}
 		seen[m.Key] = true
 	}
@@ -163,7 +166,7 @@ func (c record) twice() {
 func (r *reader) path(file string, line int, name string) string {
 	clean, err := format.Inside(name)
 	if err != nil {
-		r.warn(file, line, err.Error(), "")
+		r.Warn(report.Where(file, line), "%v", err)
 		return ""
 	}
 	return r.root + clean

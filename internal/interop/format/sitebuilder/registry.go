@@ -2,10 +2,12 @@ package sitebuilder
 
 import (
 	"errors"
+	"pawl"
 	"slices"
 	"strings"
 
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 	"pawl/internal/textedit"
 	"pawl/internal/textedit/yamledit"
@@ -39,7 +41,7 @@ func (r *reader) readRegistry() {
 			continue
 		}
 		if seen[t.id] {
-			r.warn(f.Path, t.line, "the task "+oneline.Quote(t.id)+" is there more than once; the first one counts", "")
+			r.Warn(report.Where(f.Path, t.line), "the task %s is there more than once; the first one counts", oneline.Quote(t.id))
 			continue
 		}
 		seen[t.id] = true
@@ -69,7 +71,7 @@ func (r *reader) readTask(f *format.File, part textedit.Part) (*task, bool) {
 	var root *yamledit.Value
 	y, err := yamledit.Read(f.Data, part)
 	if wrong, bad := errors.AsType[*yamledit.SyntaxError](err); bad {
-		r.warn(f.Path, wrong.Line, "this is not YAML ("+wrong.Why+"); it was read line by line", "put the value in quotes")
+		r.Find(pawl.Warn, report.Where(f.Path, wrong.Line), "put the value in quotes", "this is not YAML (%s); it was read line by line", wrong.Why)
 		root = yamledit.Scan(f.Data, part)
 	} else {
 		root = y.Root

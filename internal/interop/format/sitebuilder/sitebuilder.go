@@ -41,7 +41,7 @@ func patterns() []string {
 // readProject reads a project. Finished work counts as far as the files that it claims exist; without env.Exists all do.
 func readProject(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
 	r := read(files, w)
-	return r.out, r.Found()
+	return r.out, r.Findings()
 }
 
 // unfinished returns the first task that somebody has begun, and that a step of the plan has the id of.

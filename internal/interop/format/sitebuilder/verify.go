@@ -7,6 +7,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 )
 
@@ -24,22 +25,22 @@ func verify(files format.Files, w format.Env) []pawl.Finding {
 		}
 	}
 	v.board()
-	v.found.Find(r.Found()...)
-	return v.found.Found()
+	v.found.Add(r.Findings()...)
+	return v.found.Findings()
 }
 
 type verifier struct {
 	*reader
-	found format.Findings
+	found report.Report
 }
 
 func (v *verifier) fault(level pawl.Level, c *checkpoint, hint, text string, args ...any) {
-	v.found.Find(pawl.Finding{Level: level, What: fmt.Sprintf(text, args...), Where: format.Where(c.file, c.line), Hint: hint})
+	v.found.Find(level, report.Where(c.file, c.line), hint, text, args...)
 }
 
 // job checks a task's checkpoint.
 func (v *verifier) job(j *job) {
-	before := len(v.found.Found())
+	before := len(v.found.Findings())
 	c := j.point
 	v.status(j)
 	v.counts(c)
@@ -49,7 +50,7 @@ func (v *verifier) job(j *job) {
 			v.fault(pawl.Bad, c, "", "the score of %s is %d; scores go from 0 to 100", by, n)
 		}
 	}
-	if len(v.found.Found()) == before && len(j.missing) == 0 && !c.broken {
+	if len(v.found.Findings()) == before && len(j.missing) == 0 && !c.broken {
 		v.fault(pawl.OK, c, "", "task %s of %s is %s, and what it says fits together", j.task, cmp.Or(j.agent, "nobody"), orNone(c.native))
 	}
 }
@@ -65,7 +66,7 @@ func (v *verifier) status(j *job) {
 	case word == blocked && len(c.errors) == 0:
 		v.fault(pawl.Bad, c, "say by what, in errors", "task %s is blocked, and does not say by what", j.task)
 	case word == blocked:
-		v.fault(pawl.Warn, c, "clear its errors, then: "+resume(j), "%s", "task "+j.task+" is "+j.why(v.clock))
+		v.fault(pawl.Warn, c, "clear its errors, then: "+resume(j), "task %s is %s", j.task, j.why(v.clock))
 	case word == inProgress && c.resumable != nil && !*c.resumable:
 		v.fault(pawl.Bad, c, "", "task %s is not complete, and says that it cannot be resumed", j.task)
 	case word == inProgress && c.silence(v.clock) != "":
@@ -130,7 +131,7 @@ func (v *verifier) board() {
 	for _, row := range v.reader.board.agents {
 		is, known := standing[row.agent()]
 		if says := meaning(row.native); known && says == complete && is != complete {
-			v.found.Find(pawl.Finding{Level: pawl.Warn, Where: format.Where(v.reader.status(), row.line),
+			v.found.Add(pawl.Finding{Level: pawl.Warn, Where: report.Where(v.reader.status(), row.line),
 				What: fmt.Sprintf("STATUS.md says that %s is %s, and its checkpoints say %s", row.agent(), oneline.Quote(row.native), is)})
 		}
 	}
