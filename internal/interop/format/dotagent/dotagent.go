@@ -45,7 +45,7 @@ func patterns() []string {
 
 // readProject reads the workflow in memory/state, or what the reports alone show of one.
 func readProject(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
-	r := read(files, w)
+	r := readWorkflow(files, w)
 	return r.out, r.Findings()
 }
 

@@ -223,7 +223,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 		},
 		"missing_report":      {"phase.json:1: ARCHITECTURE names memory/reports/final_design.json, which is not there", "VERIFICATION is said to be worked on, and ARCHITECTURE is not done"},
 		"out_of_order":        {"ARCHITECTURE is said to be done before REQUIREMENTS", "REQUIREMENTS is said to be done twice", "REQUIREMENTS is said to be worked on, and a later phase to be done"},
-		"odd":                 {"phase.json:4: last_updated 2031-01-01T00:00:00Z has not come yet", "ARCHITECTURE has no time at which it was done", "nothing that it left is named"},
+		"odd":                 {"phase.json:4: last_updated 2031-01-01T00:00:00Z is in the future", "ARCHITECTURE has no time at which it was done", "nothing that it left is named"},
 		"unsafe":              {"interruption_safe is false"},
 		"corrupted":           {"phase.json:1: it is no JSON"},
 		"scenario1_exhausted": {"task task-001 was tried 3 times; dotagent gives up after 3"},

@@ -17,7 +17,7 @@ import (
 
 // task is one task of the implementation.
 type task struct {
-	place
+	node
 	spot      string // file and line
 	id        string
 	name      string // where no file has one
@@ -91,13 +91,13 @@ func tasksIn(root *jsonedit.Value) (path []string, list *jsonedit.Value) {
 }
 
 // readTasks reads execution.json, and the folders of tasks that it does not name.
-func (r *reader) readTasks() {
+func (r *workflowReader) readTasks() {
 	f := r.file(executionPath)
-	whole := f == nil && !slices.Contains(r.world.Unread, executionPath) || f != nil && r.readExecution(f)
+	whole := f == nil && !slices.Contains(r.env.Unread, executionPath) || f != nil && r.readExecution(f)
 	for _, f := range r.files.Match(tasksFolder + "*/output.json") {
 		if id := path.Base(path.Dir(f.Path)); r.task(id) == nil && !r.outputs[f.Path] {
 			r.Warn(f.Path, "execution.json does not name task %s; its output alone says what became of it", short(id))
-			r.add(&task{place: place{file: f.Path}, spot: f.Path, id: id, out: f.Path, unlisted: true})
+			r.add(&task{node: node{file: f.Path}, spot: f.Path, id: id, out: f.Path, unlisted: true})
 		}
 	}
 	if !whole {
@@ -110,7 +110,7 @@ func (r *reader) readTasks() {
 }
 
 // readExecution reads execution.json, one that was cut off as far as it goes, and reports whether it was whole.
-func (r *reader) readExecution(f *format.File) bool {
+func (r *workflowReader) readExecution(f *format.File) bool {
 	p, whole := r.parse(f)
 	if !whole {
 		text, _ := jsonedit.Torn(f.Data)
@@ -131,23 +131,23 @@ const restOf = "rest-of-implementation"
 
 // readRest adds a task for what an execution.json that was not whole may have named too: a phase of which not all is known
 // is not done. Where it is said to be done, it is.
-func (r *reader) readRest() {
-	if _, done := r.said(implementation); done || len(r.tasks) == 0 || r.task(restOf) != nil {
+func (r *workflowReader) readRest() {
+	if _, done := r.claimedOutput(implementation); done || len(r.tasks) == 0 || r.task(restOf) != nil {
 		return
 	}
 	name := "What final_design.json asks for beyond the other tasks: execution.json was cut off, and may have named more"
-	r.add(&task{place: place{file: executionPath}, spot: executionPath, id: restOf, name: name, out: outputOf(restOf)})
+	r.add(&task{node: node{file: executionPath}, spot: executionPath, id: restOf, name: name, out: outputOf(restOf)})
 	r.Warn(executionPath, "it was read as far as it goes; what else it may have named is to be done in the step %s", r.task(restOf).step)
 }
 
-func (r *reader) readList(p place, list *jsonedit.Value) {
+func (r *workflowReader) readList(p node, list *jsonedit.Value) {
 	for _, m := range list.Members {
 		if m.Value.Is(jsonedit.Object) {
-			r.readTask(place{p.file, m.Value}, clean(m.Key))
+			r.readTask(node{p.file, m.Value}, clean(m.Key))
 		}
 	}
 	for _, item := range list.Items {
-		e := place{p.file, item}
+		e := node{p.file, item}
 		switch id := e.first("id", "task_id"); {
 		case item.Is(jsonedit.Object) && id != "":
 			r.readTask(e, id)
@@ -159,13 +159,13 @@ func (r *reader) readList(p place, list *jsonedit.Value) {
 	}
 }
 
-func (r *reader) readTask(e place, id string) {
+func (r *workflowReader) readTask(e node, id string) {
 	if r.task(id) != nil {
 		r.Warn(e.where(), "task %s is there twice; the first one counts", short(id))
 		return
 	}
 	t := &task{
-		place: e, spot: e.file + ":" + strconv.Itoa(r.lines.at(e.From)), id: id, native: oneLine(e.text("status")), attempts: max(e.number("attempts"), e.number("attempts_made")),
+		node: e, spot: e.file + ":" + strconv.Itoa(r.lines.at(e.From)), id: id, native: oneLine(e.text("status")), attempts: max(e.number("attempts"), e.number("attempts_made")),
 		why: e.first("last_error", "failure_reason"), started: r.time(e, "started_at"), ended: r.time(e, "completed_at"),
 	}
 	if name := e.text("output"); name != "" {
@@ -181,10 +181,10 @@ func (r *reader) readTask(e place, id string) {
 // outputOf returns where the output of a task lies.
 func outputOf(id string) string { return tasksFolder + id + "/output.json" }
 
-func (r *reader) task(id string) *task { return r.byID[id] }
+func (r *workflowReader) task(id string) *task { return r.byID[id] }
 
 // add takes in a task, with an id that no other step has.
-func (r *reader) add(t *task) {
+func (r *workflowReader) add(t *task) {
 	t.step = r.used.next(t.id)
 	r.byID[t.id] = t
 	r.outputs[t.out] = true
@@ -213,7 +213,7 @@ func (u ids) next(task string) pawl.StepID {
 }
 
 // judgeTask says where a task stands, as its output proves it.
-func (r *reader) judgeTask(t *task) {
+func (r *workflowReader) judgeTask(t *task) {
 	status := taskStatus(t.native)
 	if status == "" {
 		r.Warn(t.at("status").where(), "task %s has the status %s, which is not known; its output says what became of it", t.id, short(t.native))
@@ -240,7 +240,7 @@ func (r *reader) judgeTask(t *task) {
 }
 
 // orphaned says what became of a task that was running: what its output says, and without one it is to be tried again.
-func (r *reader) orphaned(t *task) {
+func (r *workflowReader) orphaned(t *task) {
 	if t.output == nil {
 		t.orphan = true
 		t.attempts++
@@ -249,7 +249,7 @@ func (r *reader) orphaned(t *task) {
 		return
 	}
 	t.status = taskStatus(t.output.status)
-	if f := r.file(t.output.file); f != nil && t.ended.IsZero() && !f.Changed.After(r.world.Now) {
+	if f := r.file(t.output.file); f != nil && t.ended.IsZero() && !f.Changed.After(r.env.Now) {
 		t.ended = f.Changed.UTC() // nothing else tells
 	}
 	switch t.status {
@@ -265,7 +265,7 @@ func (r *reader) orphaned(t *task) {
 }
 
 // proven looks whether a task that is said to be done is.
-func (r *reader) proven(t *task) {
+func (r *workflowReader) proven(t *task) {
 	switch {
 	case t.output != nil && (t.output.status == "" || taskStatus(t.output.status) == pawl.Done):
 		t.status = pawl.Done
@@ -286,7 +286,7 @@ func joined(texts ...string) string {
 }
 
 // needs returns the tasks that a task names as those that it needs; nil where it names none.
-func (r *reader) needs(t *task) []pawl.StepID {
+func (r *workflowReader) needs(t *task) []pawl.StepID {
 	for _, key := range []string{"depends_on", "dependencies", "needs"} {
 		if t.Get(key) == nil {
 			continue

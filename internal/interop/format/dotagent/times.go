@@ -8,7 +8,7 @@ import (
 )
 
 // time reads the time behind a key, and tells what is odd about it. One that has not come yet says nothing.
-func (r *reader) time(p place, key string) time.Time {
+func (r *workflowReader) time(p node, key string) time.Time {
 	text := p.text(key)
 	if text == "" {
 		return time.Time{}
@@ -22,8 +22,8 @@ func (r *reader) time(p place, key string) time.Time {
 	case !hasZone:
 		r.Warn(where(), "%s %s has no time zone; it was taken as UTC", key, text)
 	}
-	if at.After(r.world.Now.Add(skew)) {
-		r.untimely(r.Warn(where(), "%s %s has not come yet; it is passed over", key, text))
+	if at.After(r.env.Now.Add(skew)) {
+		r.addBadTime(r.Warn(where(), "%s %s is in the future; ignored", key, text))
 		return time.Time{}
 	}
 	return at

@@ -14,37 +14,37 @@ import (
 // what is named is there, times can be, the phases are in order, no write was cut off. Tasks, reports and archives
 // follow, and what was odd in reading.
 func verify(files format.Files, w format.Env) []pawl.Finding {
-	r := read(files, w)
+	r := readWorkflow(files, w)
 	if n := len(archives(files)); r.out.Name == "" && n > 0 {
 		return []pawl.Finding{{Level: pawl.OK, What: fmt.Sprintf("no workflow is under way; %d are archived", n), Where: archiveFolder}}
 	}
 	if r.out.Name == "" {
 		return []pawl.Finding{{Level: pawl.Bad, What: "there is no state of dotagent here", Where: phasePath}}
 	}
-	v := &verifier{reader: r}
+	v := &workflowVerifier{workflowReader: r}
 	v.validate()
 	v.tasks()
 	v.archives()
-	v.others()
+	v.checkOtherFiles()
 	v.found.Add(r.Findings()...)
 	return v.found.Findings()
 }
 
 // validate makes the four validations of the document.
-func (v *verifier) validate() {
+func (v *workflowVerifier) validate() {
 	v.outputs()
 	v.times()
 	v.progression()
 	v.writes()
 }
 
-type verifier struct {
-	*reader
+type workflowVerifier struct {
+	*workflowReader
 	found report.Report
 }
 
 // outputs looks for everything that is named as an output: of phases, of tasks, and of what tasks say they changed.
-func (v *verifier) outputs() {
+func (v *workflowVerifier) outputs() {
 	var faults []pawl.Finding
 	n := 0
 	look := func(where, name, what string) {
@@ -55,14 +55,14 @@ func (v *verifier) outputs() {
 	}
 	for _, c := range v.flow.completed {
 		if c.output != "" {
-			look(c.place.at("output").where(), c.output, c.phase.String())
+			look(c.node.at("output").where(), c.output, c.phase.String())
 		} else if !c.odd {
 			faults = append(faults, report.New(pawl.Warn, c.where(), "", "%s is said to be done, and nothing that it left is named", c.phase))
 		}
 	}
-	for _, t := range v.reader.tasks {
+	for _, t := range v.workflowReader.tasks {
 		if t.named && t.native != "" && taskStatus(t.native) == pawl.Done && t.output == nil {
-			look(t.place.at("output").where(), t.out, "task "+t.id)
+			look(t.node.at("output").where(), t.out, "task "+t.id)
 		}
 		if t.output == nil {
 			continue
@@ -75,7 +75,7 @@ func (v *verifier) outputs() {
 }
 
 // times looks whether what comes after something else is later. Times of the future are told where they are read.
-func (v *verifier) times() {
+func (v *workflowVerifier) times() {
 	var faults []pawl.Finding
 	before, what := v.flow.started, "the workflow was begun"
 	for _, c := range v.flow.completed {
@@ -89,19 +89,19 @@ func (v *verifier) times() {
 		before, what = newest(before, c.when), c.phase.String()+" was done"
 	}
 	if u := v.flow.updated; !u.IsZero() && u.Before(before.Add(-skew)) {
-		faults = append(faults, report.New(pawl.Warn, v.flow.place.at("last_updated").where(), "", "last_updated is before %s", what))
+		faults = append(faults, report.New(pawl.Warn, v.flow.node.at("last_updated").where(), "", "last_updated is before %s", what))
 	}
-	for _, t := range v.reader.tasks {
+	for _, t := range v.workflowReader.tasks {
 		if !t.ended.IsZero() && t.ended.Before(t.started) {
 			faults = append(faults, report.New(pawl.Warn, t.where(), "", "task %s is said to have ended before it was started", t.id))
 		}
 	}
-	faults = append(faults, v.odd...)
+	faults = append(faults, v.badTimes...)
 	v.found.Check("the times can be: none has not come yet, the last one is less than a week old", faults)
 }
 
 // progression looks whether the phases that are done are the first of the five, in their order.
-func (v *verifier) progression() {
+func (v *workflowVerifier) progression() {
 	var faults []pawl.Finding
 	for _, text := range v.flow.order() {
 		faults = append(faults, report.New(pawl.Bad, v.flow.where(), "", "%s", text))
@@ -109,15 +109,15 @@ func (v *verifier) progression() {
 	if v.flow.Value == nil && v.file(phasePath) == nil {
 		faults = append(faults, report.New(pawl.Warn, phasePath, "", "it is not there: what is done is taken from the reports"))
 	}
-	if at := v.current(); at < beyond && v.flow.current != unknown && v.flow.current > at {
-		faults = append(faults, report.New(pawl.Bad, v.flow.place.at("current_phase").where(), "", "%s is said to be worked on, and %s is not done", v.flow.current, at))
+	if at := v.current(); at < phaseEnd && v.flow.current != unknown && v.flow.current > at {
+		faults = append(faults, report.New(pawl.Bad, v.flow.node.at("current_phase").where(), "", "%s is said to be worked on, and %s is not done", v.flow.current, at))
 	}
 	v.found.Check("the phases that are done are the first ones, in their order", faults)
 }
 
 // writes looks for writes that were cut off.
-func (v *verifier) writes() {
-	faults := slices.Clone(v.cut)
+func (v *workflowVerifier) writes() {
+	faults := slices.Clone(v.truncated)
 	if v.file(executionPath+".tmp") != nil {
 		faults = append(faults, report.New(pawl.Warn, executionPath+".tmp", "", "it was to replace execution.json, and never did; execution.json counts"))
 	}
@@ -125,10 +125,10 @@ func (v *verifier) writes() {
 }
 
 // tasks looks for tasks that were tried too often, and for needs that are none.
-func (v *verifier) tasks() {
+func (v *workflowVerifier) tasks() {
 	var faults []pawl.Finding
 	known := map[pawl.StepStatus]int{}
-	for _, t := range v.reader.tasks {
+	for _, t := range v.workflowReader.tasks {
 		known[t.status]++
 		if t.exhausted || t.attempts > mostTries {
 			faults = append(faults, report.New(pawl.Bad, t.where(), "", "task %s was tried %d times; dotagent gives up after %d", t.id, t.attempts, mostTries))
@@ -139,11 +139,11 @@ func (v *verifier) tasks() {
 			}
 		}
 	}
-	v.found.Check(fmt.Sprintf("%s, none of them tried more than %d times", of(known[pawl.Done], len(v.reader.tasks), "tasks are done"), mostTries), faults)
+	v.found.Check(fmt.Sprintf("%s, none of them tried more than %d times", of(known[pawl.Done], len(v.workflowReader.tasks), "tasks are done"), mostTries), faults)
 }
 
 // archives looks at the archives, and whether there are too many.
-func (v *verifier) archives() {
+func (v *workflowVerifier) archives() {
 	all := archives(v.files)
 	var faults []pawl.Finding
 	for _, folder := range all {
@@ -157,8 +157,8 @@ func (v *verifier) archives() {
 	v.found.Check(fmt.Sprintf("%d workflows are archived", len(all)), faults)
 }
 
-// others reads what nothing else reads, as far as to say whether it is JSON.
-func (v *verifier) others() {
+// checkOtherFiles verifies that the files that nothing else reads are valid JSON.
+func (v *workflowVerifier) checkOtherFiles() {
 	for _, f := range v.files {
 		if strings.HasSuffix(f.Path, ".json") && !strings.HasPrefix(f.Path, archiveFolder) {
 			v.parse(&f)
