@@ -25,14 +25,14 @@ type scope struct{ at string } // its folder; empty: the first
 func (s scope) format() format.Format {
 	return format.Format{
 		Name: "grid", Patterns: patterns(), Archived: inClusters("archive/*/*"), Read: s.read, Write: s.write, Verify: s.verify,
-		Places: placeNames, At: func(place string) format.Format { return scope{at: place}.format() },
+		Places: clusterNames, At: func(place string) format.Format { return scope{at: place}.format() },
 		Unfinished: s.unfinished, Answers: s.answers,
 	}
 }
 
 // unfinished returns the cluster, whatever its name: STATE.md belongs to one run.
 func (s scope) unfinished(files format.Files, w format.Env, _ *pawl.Plan) (what, file string) {
-	all := placed(files, s.at)
+	all := selectedDirs(files, s.at)
 	if r, _ := s.read(files, format.Env{Now: w.Now}); r.Name != "" && r.Status != pawl.StatusCompleted && len(all) > 0 {
 		return "cluster " + r.Name, all[0].grid + "STATE.md"
 	}
@@ -54,10 +54,10 @@ func inClusters(patterns ...string) []string {
 	return all
 }
 
-// placeNames returns the folders of the clusters, the outermost first.
-func placeNames(files format.Files, _ time.Time) []string {
+// clusterNames returns the folders of the clusters, the outermost first.
+func clusterNames(files format.Files, _ time.Time) []string {
 	var names []string
-	for _, p := range places(files) {
+	for _, p := range clusterDirs(files) {
 		names = append(names, p.name())
 	}
 	return names
@@ -66,7 +66,7 @@ func placeNames(files format.Files, _ time.Time) []string {
 // read reads one cluster; if none is selected, the others are findings. Without commits it does not know what was done after
 // the last file was written.
 func (s scope) read(files format.Files, env format.Env) (format.Project, []pawl.Finding) {
-	r := read(files, s.at, env.Commits, env.Now)
+	r := readCluster(files, s.at, env.Commits, env.Now)
 	return r.out, r.Findings()
 }
 

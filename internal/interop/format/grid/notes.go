@@ -62,7 +62,7 @@ func (n note) says(name string) string {
 }
 
 // readNotes returns the notes of a file, with the front matter's cluster taken up.
-func (r *reader) readNotes(name string) (string, []note) {
+func (r *clusterReader) readNotes(name string) (string, []note) {
 	f := r.file(name)
 	if f == nil {
 		return "", nil
@@ -70,14 +70,14 @@ func (r *reader) readNotes(name string) (string, []note) {
 	c, body, ok := r.front(f, false)
 	if ok {
 		r.named(c.text("cluster"))
-		c.rest(r.out.Facts, strings.ToLower(strings.TrimSuffix(name, ".md")))
+		c.unusedFacts(r.out.Facts, strings.ToLower(strings.TrimSuffix(name, ".md")))
 	}
 	return f.Path, notesOf(bodyLines(f.Data, body))
 }
 
 var affected = lazyregexp.New(`(?i)\bblock\s+(\d+)`)
 
-func (r *reader) readDecisions() {
+func (r *clusterReader) readDecisions() {
 	file, notes := r.readNotes("DECISIONS.md")
 	for _, n := range notes {
 		d := pawl.Decision{
@@ -98,7 +98,7 @@ func (r *reader) readDecisions() {
 	}
 }
 
-func (r *reader) readBlockers() {
+func (r *clusterReader) readBlockers() {
 	file, notes := r.readNotes("BLOCKERS.md")
 	for _, n := range notes {
 		b := pawl.Blocker{ID: n.number, Text: n.says("description"), Needs: n.says("waiting for"), How: n.says("resolution")}
@@ -124,7 +124,7 @@ func (r *reader) readBlockers() {
 	}
 }
 
-func (r *reader) noteTime(file string, n note, field string) time.Time {
+func (r *clusterReader) noteTime(file string, n note, field string) time.Time {
 	if text := n.says(field); text != "" {
 		return r.time(file, n.line, text)
 	}

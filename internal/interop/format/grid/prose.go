@@ -40,7 +40,7 @@ func isProse(data []byte) bool {
 }
 
 // readProse reads a state in prose.
-func (r *reader) readProse(f *format.File) {
+func (r *clusterReader) readProse(f *format.File) {
 	lines := textedit.Lines(f.Data)
 	phase := 0
 	for _, l := range lines {
@@ -65,7 +65,7 @@ func (r *reader) readProse(f *format.File) {
 	}
 }
 
-func (r *reader) proseCount(m []string) {
+func (r *clusterReader) proseCount(m []string) {
 	n, total := blockNumber(m[2]), blockNumber(m[3])
 	p := &r.out.Position
 	switch m[1] {
@@ -80,7 +80,7 @@ func (r *reader) proseCount(m []string) {
 	}
 }
 
-func (r *reader) proseWord(file string, l textedit.Line, key, text string) {
+func (r *clusterReader) proseWord(file string, l textedit.Line, key, text string) {
 	if strings.EqualFold(text, "none") {
 		return
 	}
@@ -114,7 +114,7 @@ func (r *reader) proseWord(file string, l textedit.Line, key, text string) {
 }
 
 // proseBlocks reads the bullets "- ✅ Block 01: what - COMPLETE".
-func (r *reader) proseBlocks(f *format.File, phase int, lines []textedit.Line) {
+func (r *clusterReader) proseBlocks(f *format.File, phase int, lines []textedit.Line) {
 	for _, l := range lines {
 		m := blockItem.FindStringSubmatch(l.Text)
 		if m == nil {
@@ -136,7 +136,7 @@ func (r *reader) proseBlocks(f *format.File, phase int, lines []textedit.Line) {
 }
 
 // proseClaim takes the state's word for a block that has no summary.
-func (r *reader) proseClaim(b *block, mark, said, at string) {
+func (r *clusterReader) proseClaim(b *block, mark, said, at string) {
 	b.said = said
 	if b.summary != "" {
 		return
@@ -167,7 +167,7 @@ func markStatus(mark string) pawl.StepStatus {
 }
 
 // seen notes a sign of life.
-func (r *reader) seen(at time.Time) {
+func (r *clusterReader) seen(at time.Time) {
 	r.out.Updated = later(r.out.Updated, at)
 	r.state.updated = later(r.state.updated, r.past(at))
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // readSettings keeps the settings of a JSON file as facts.
-func (r *reader) readSettings(name, prefix string) {
+func (r *clusterReader) readSettings(name, prefix string) {
 	f := r.file(name)
 	if f == nil {
 		return
@@ -27,7 +27,7 @@ func (r *reader) readSettings(name, prefix string) {
 	r.flatten(prefix, settings)
 }
 
-func (r *reader) flatten(name string, value any) {
+func (r *clusterReader) flatten(name string, value any) {
 	const longest = 500 // of a name: what is nested deeper is no setting
 	if len(name) > longest {
 		return
@@ -51,7 +51,7 @@ func (r *reader) flatten(name string, value any) {
 const mostUSD = 1e9
 
 // readBudget takes a limit that the settings want enforced for the run's budget. Only dollars are counted by pawl.
-func (r *reader) readBudget(prefix string) {
+func (r *clusterReader) readBudget(prefix string) {
 	limit := r.out.Facts[prefix+".budget_limit"]
 	if limit == "" || !strings.EqualFold(r.out.Facts[prefix+".enforcement"], "hard") {
 		return

@@ -32,7 +32,7 @@ type stateRead struct {
 }
 
 // readState reads STATE.md in any of its shapes. Where there is none, what a write of it left over is read instead.
-func (r *reader) readState() {
+func (r *clusterReader) readState() {
 	f, left := r.file("STATE.md"), r.file("STATE.md.tmp")
 	switch {
 	case left != nil && f == nil:
@@ -59,11 +59,11 @@ func (r *reader) readState() {
 }
 
 // shapeOf returns the shape of a STATE.md.
-func (r *reader) shapeOf(f *format.File) string {
+func (r *clusterReader) shapeOf(f *format.File) string {
 	if isProse(f.Data) {
 		return proseShape
 	}
-	quiet := &reader{now: r.now}
+	quiet := &clusterReader{now: r.now}
 	c, _, ok := quiet.front(f, true)
 	_, _, _, fenced := markdown.Front(f.Data)
 	switch {
@@ -76,7 +76,7 @@ func (r *reader) shapeOf(f *format.File) string {
 }
 
 // readFields reads the fields of a state in YAML.
-func (r *reader) readFields(c record) {
+func (r *clusterReader) readFields(c yamlRecord) {
 	r.out.Name = cmp.Or(c.text("cluster"), r.out.Name)
 	r.out.ID = c.text("session_id")
 	r.state.native = c.text("status")
@@ -99,10 +99,10 @@ func (r *reader) readFields(c record) {
 	if word := r.state.native; word != "" && !statusKnown(word) {
 		r.Warn(report.Where(c.file, c.at("status").LineOf()), "%s is no status; it was taken for interrupted", oneline.Quote(word))
 	}
-	c.rest(r.out.Facts, "state")
+	c.unusedFacts(r.out.Facts, "state")
 }
 
-func (r *reader) mode(file string, line int, word string) pawl.Mode {
+func (r *clusterReader) mode(file string, line int, word string) pawl.Mode {
 	switch mode := pawl.Mode(word); mode {
 	case pawl.Guided, pawl.Autopilot, pawl.HandsOn, "":
 		return mode
@@ -112,7 +112,7 @@ func (r *reader) mode(file string, line int, word string) pawl.Mode {
 }
 
 // readPosition reads the position, which may stand at the top where the indentation was lost.
-func (r *reader) readPosition(c record) {
+func (r *clusterReader) readPosition(c yamlRecord) {
 	p := c
 	if inner := c.at("position"); inner != nil && inner.Kind == yamledit.Map {
 		p = c.in(inner)
@@ -151,7 +151,7 @@ func statusKnown(word string) bool {
 }
 
 // readWaves reads WAVE_STATUS.md, in the shape that pawl gives it: the document names the file and no more.
-func (r *reader) readWaves() {
+func (r *clusterReader) readWaves() {
 	f := r.file("WAVE_STATUS.md")
 	if f == nil {
 		return
@@ -170,7 +170,7 @@ func (r *reader) readWaves() {
 		}
 		c.text("cluster")
 		c.time("updated_at")
-		c.rest(r.out.Facts, "waves")
+		c.unusedFacts(r.out.Facts, "waves")
 	}
 	for _, s := range markdown.Sections(bodyLines(f.Data, body)) {
 		if m := waveTitle.FindStringSubmatch(s.Title); m != nil {
@@ -181,7 +181,7 @@ func (r *reader) readWaves() {
 
 // pending returns the blocks that are not complete: those that are named anywhere and, where the state numbers them
 // through, those that it counts and nothing names.
-func (r *reader) pending() []*block {
+func (r *clusterReader) pending() []*block {
 	var open []*block
 	for _, b := range r.order() {
 		if !b.complete() && b.Status != pawl.Skipped {
@@ -192,7 +192,7 @@ func (r *reader) pending() []*block {
 }
 
 // count makes the blocks known that the state counts, where it numbers all of them through.
-func (r *reader) count() {
+func (r *clusterReader) count() {
 	total := r.out.Position.StepTotal
 	const most = 999
 	numbered := slices.Collect(func(yield func(string) bool) {

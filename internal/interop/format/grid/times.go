@@ -10,7 +10,7 @@ import (
 )
 
 // time reads a time, and notes what is odd about it.
-func (r *reader) time(file string, line int, text string) time.Time {
+func (r *clusterReader) time(file string, line int, text string) time.Time {
 	at, zoned, ok := format.ParseTimeIn(text, r.now.Location())
 	switch {
 	case !ok:
@@ -26,7 +26,7 @@ func (r *reader) time(file string, line int, text string) time.Time {
 }
 
 // past returns a time, or the zero one where it lies in the future.
-func (r *reader) past(at time.Time) time.Time {
+func (r *clusterReader) past(at time.Time) time.Time {
 	if at.After(r.now.Add(skew)) {
 		return time.Time{}
 	}
