@@ -10,9 +10,9 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// takeUp is what somebody is told who goes on with a stage: on which checkpoint it builds, and how a session is brought back
+// continuation is what somebody is told who goes on with a stage: on which checkpoint it builds, and how a session is brought back
 // to it.
-type takeUp struct {
+type continuation struct {
 	base      *Manifest
 	trust     Trust
 	warning   string // of how far that is trusted
@@ -31,7 +31,7 @@ const (
 )
 
 // text returns what is told, with the cell in it where that is not too long.
-func (t takeUp) text() string {
+func (t continuation) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Gyoshu goes on from checkpoint %q (stage %s).\n", t.base.CheckpointID, t.base.Stage)
 	for _, p := range t.passed[:min(len(t.passed), mostPassed)] {
@@ -64,7 +64,7 @@ func titled(title, text string) string {
 }
 
 // artifacts says how each artifact was found, and returns the checkpoint with those that are not known to have changed.
-func (t takeUp) artifacts() (held *Manifest, told string) {
+func (t continuation) artifacts() (held *Manifest, told string) {
 	m := *t.base
 	m.Artifacts = nil
 	var b strings.Builder
@@ -109,7 +109,7 @@ func (r *research) readTakeUp(out *format.Project, run string, res resumption, w
 	case out.Native == "completed":
 		return
 	case res.base != nil:
-		t := takeUp{base: res.base.Manifest, trust: res.base.trust(), warning: res.base.warning(), passed: res.passed, world: w}
+		t := continuation{base: res.base.Manifest, trust: res.base.trust(), warning: res.base.warning(), passed: res.passed, world: w}
 		if l := r.loopOf(run); l != nil {
 			t.objective = l.Next
 		}
@@ -165,7 +165,7 @@ func (r *research) wanted(run string, known []format.Step) []format.Step {
 // preconditions says how a stage of a mirrored run is gone on with, from the checkpoint of the one that was finished last. Nothing
 // where that was finished when the run was made: then its plan says it.
 func preconditions(state *pawl.State, plan *pawl.Plan, w format.Env, step pawl.StepID) string {
-	m := newMirror(nil, format.Export{State: state, Plan: plan})
+	m := newResearchWriter(nil, format.Export{State: state, Plan: plan})
 	finished := m.finished()
 	if len(finished) == 0 || m.stages[step] == "" {
 		return ""
@@ -174,5 +174,5 @@ func preconditions(state *pawl.State, plan *pawl.Plan, w format.Env, step pawl.S
 	if m.imported(last) {
 		return ""
 	}
-	return takeUp{base: m.request(m.idOf(last), last, state.Steps[last].Ended).manifest(), trust: Local, objective: m.objective(step), world: w, most: mostChecked}.text()
+	return continuation{base: m.request(m.idOf(last), last, state.Steps[last].Ended).manifest(), trust: Local, objective: m.objective(step), world: w, most: mostChecked}.text()
 }

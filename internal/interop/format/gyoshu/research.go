@@ -179,25 +179,25 @@ func (r *research) begun(run string) time.Time {
 	return e.Started
 }
 
-// told is a marker with the cell that printed it.
-type told struct {
+// cellMarker is a marker with the cell that printed it.
+type cellMarker struct {
 	pawl.Marker
 	cell *Cell
 }
 
 // markers returns what the cells of a run printed that is a marker, in their order.
-func (r *research) markers(run string) []told {
+func (r *research) markers(run string) []cellMarker {
 	if r.notebook == nil {
 		return nil
 	}
-	var list []told
+	var list []cellMarker
 	for i, of := range r.runOfCells() {
 		c := &r.notebook.Cells[i]
 		if of != run {
 			continue
 		}
 		for _, m := range pawl.ParseMarkers(c.Stdout) {
-			list = append(list, told{m, c})
+			list = append(list, cellMarker{m, c})
 		}
 	}
 	return list

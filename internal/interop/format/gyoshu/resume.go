@@ -44,7 +44,7 @@ func resume(records []*Record, run string, w format.Env) resumption {
 				begun = m.Stage
 			}
 		default:
-			res.take(r, begun)
+			res.resumeFrom(r, begun)
 		}
 	}
 	if res.base == nil {
@@ -53,8 +53,8 @@ func resume(records []*Record, run string, w format.Env) resumption {
 	return res
 }
 
-// take goes on from a checkpoint; begun is the stage that was cut off since.
-func (res *resumption) take(r *Record, begun string) {
+// resumeFrom makes a checkpoint the resume point; begun is the stage that was interrupted after it.
+func (res *resumption) resumeFrom(r *Record, begun string) {
 	res.base = r
 	if res.next = NextStage(r.Manifest.Stage); begun != "" && begun != r.Manifest.Stage {
 		res.next = begun

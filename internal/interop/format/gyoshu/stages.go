@@ -42,7 +42,7 @@ func (r *research) stages(run string, w format.Env, q *Queue) []*stageState {
 	}
 	for _, m := range r.markers(run) {
 		if id := m.Attributes["id"]; m.Type == "STAGE" && m.Subtype != nil && id != "" {
-			at(id).hear(m, notebookPath(r.title))
+			at(id).apply(m, notebookPath(r.title))
 		}
 	}
 	for _, loads := range []bool{true, false} {
@@ -92,8 +92,8 @@ func byNumber(a, b *stageState) int {
 	return cmp.Compare(a.order, b.order)
 }
 
-// hear takes in a stage's marker.
-func (s *stageState) hear(m told, notebook string) {
+// apply applies a marker to the stage's state.
+func (s *stageState) apply(m cellMarker, notebook string) {
 	s.line = cmp.Or(s.line, place(notebook, m.cell.Line()))
 	switch *m.Subtype {
 	case "begin":
