@@ -86,7 +86,7 @@ func (s scope) projectOf(run *pawl.State) string {
 // projects returns the ids of the projects, in the order of the files.
 func projects(files format.Files) []string {
 	var ids []string
-	for _, e := range newReader(files, format.Env{}).entries {
+	for _, e := range newTablesReader(files, format.Env{}).entries {
 		if !slices.Contains(ids, e.project) {
 			ids = append(ids, e.project)
 		}
@@ -96,7 +96,7 @@ func projects(files format.Files) []string {
 
 // read reads one project; the others are findings.
 func (s scope) read(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
-	r := newReader(files, w)
+	r := newTablesReader(files, w)
 	e := r.pick(s.project)
 	if e == nil {
 		return format.Project{System: System}, r.Findings()

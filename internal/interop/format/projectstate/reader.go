@@ -50,8 +50,8 @@ func (s *source) at(line int) string {
 	return fmt.Sprintf("%s:%d", s.Path, line)
 }
 
-// ours reports whether a file has the table or, where it cannot be read to its end, names it.
-func (s *source) ours() bool {
+// hasStateTable reports whether a file has the table or, if it cannot be parsed to its end, mentions it.
+func (s *source) hasStateTable() bool {
 	if s.Table(statesTable) != nil {
 		return true
 	}
@@ -90,8 +90,8 @@ func (s *source) doubtful() []pawl.Finding {
 	return slices.DeleteFunc(s.problems(), func(f pawl.Finding) bool { return f.Level != pawl.Bad })
 }
 
-// reader reads files, and notes what is odd about them.
-type reader struct {
+// tablesReader reads the tables of all projects.
+type tablesReader struct {
 	report.Report
 	world   format.Env
 	sources []*source
@@ -99,10 +99,10 @@ type reader struct {
 	naive   map[string]bool // files whose times have no zone
 }
 
-func newReader(files format.Files, w format.Env) *reader {
-	r := &reader{world: w, naive: map[string]bool{}}
+func newTablesReader(files format.Files, w format.Env) *tablesReader {
+	r := &tablesReader{world: w, naive: map[string]bool{}}
 	for _, f := range files {
-		if s := (&source{File: f, Dump: dump.Read(f.Data, tables...)}); s.ours() {
+		if s := (&source{File: f, Dump: dump.Read(f.Data, tables...)}); s.hasStateTable() {
 			r.sources = append(r.sources, s)
 			r.Add(s.problems()...)
 		}
@@ -112,7 +112,7 @@ func newReader(files format.Files, w format.Env) *reader {
 }
 
 // readEntries reads the rows of all projects. Of several rows of a project the newest counts, of two of one time the later.
-func (r *reader) readEntries() {
+func (r *tablesReader) readEntries() {
 	for _, s := range r.sources {
 		t := s.Table(statesTable)
 		if t == nil {
@@ -129,7 +129,7 @@ func (r *reader) readEntries() {
 	}
 }
 
-func (r *reader) count(e *entry) {
+func (r *tablesReader) count(e *entry) {
 	i := slices.IndexFunc(r.entries, func(o *entry) bool { return o.project == e.project })
 	if i < 0 {
 		r.entries = append(r.entries, e)
@@ -153,7 +153,7 @@ func text(row *dump.Row, columns ...string) string {
 	return ""
 }
 
-func (r *reader) entry(s *source, row *dump.Row) *entry {
+func (r *tablesReader) entry(s *source, row *dump.Row) *entry {
 	e := &entry{
 		Row: row, source: s, project: text(row, "project_id"), task: text(row, "active_task_id", "current_task_id"),
 		agent: text(row, "active_agent_id", "current_agent_id"), action: text(row, "last_action"), native: text(row, "status"),
@@ -194,7 +194,7 @@ func notKnown(c dump.Cell) string {
 func isTime(column string) bool { return strings.HasSuffix(column, "_at") || column == "last_updated" }
 
 // time reads a time. One of the future counts for nothing.
-func (r *reader) time(e *entry, row *dump.Row, columns ...string) time.Time {
+func (r *tablesReader) time(e *entry, row *dump.Row, columns ...string) time.Time {
 	written := text(row, columns...)
 	at, zoned, ok := format.ParseTime(written)
 	switch {
@@ -212,7 +212,7 @@ func (r *reader) time(e *entry, row *dump.Row, columns ...string) time.Time {
 }
 
 // json reads a column in JSON, nil where it is empty or something else.
-func (r *reader) json(e *entry, column string, want jsonedit.Kind) *jsonedit.Value {
+func (r *tablesReader) json(e *entry, column string, want jsonedit.Kind) *jsonedit.Value {
 	written := text(e.Row, column)
 	if strings.TrimSpace(written) == "" {
 		return nil
@@ -262,7 +262,7 @@ func nameOf(item *jsonedit.Value) string {
 }
 
 // meant returns the rows of the projects of an id or name or, where there are none, of the only one whose id begins so; with "" all.
-func (r *reader) meant(project string) []*entry {
+func (r *tablesReader) meant(project string) []*entry {
 	var same, begin []*entry
 	for _, e := range r.entries {
 		if project == "" || e.project == project || r.nameOf(e) == project {
@@ -279,11 +279,11 @@ func (r *reader) meant(project string) []*entry {
 }
 
 // pick returns the row of the project that is meant, nil where there is none, and tells of the others.
-func (r *reader) pick(project string) *entry {
+func (r *tablesReader) pick(project string) *entry {
 	ranks := map[string]int{"active": 3, "paused": 2, "failed": 1}
 	var best *entry
 	for _, e := range r.meant(project) {
-		if best == nil || cmp.Or(cmp.Compare(ranks[word(e.native)], ranks[word(best.native)]), e.updated.Compare(best.updated)) > 0 {
+		if best == nil || cmp.Or(cmp.Compare(ranks[normalized(e.native)], ranks[normalized(best.native)]), e.updated.Compare(best.updated)) > 0 {
 			best = e
 		}
 	}
@@ -295,8 +295,8 @@ func (r *reader) pick(project string) *entry {
 	return best
 }
 
-// word returns a status as it is compared.
-func word(native string) string { return strings.ToLower(strings.TrimSpace(native)) }
+// normalized returns a status in the form in which it is compared.
+func normalized(native string) string { return strings.ToLower(strings.TrimSpace(native)) }
 
 // sameProject returns the rows of a table beside the state that are about a project.
 func sameProject(s *source, table, project string) []*dump.Row {
@@ -308,9 +308,9 @@ func sameProject(s *source, table, project string) []*dump.Row {
 }
 
 // nameOf returns what a project is called, where a table says so.
-func (r *reader) nameOf(e *entry) string { return r.ofProject(e, "name", "title") }
+func (r *tablesReader) nameOf(e *entry) string { return r.ofProject(e, "name", "title") }
 
-func (r *reader) ofProject(e *entry, columns ...string) string {
+func (r *tablesReader) ofProject(e *entry, columns ...string) string {
 	for _, s := range r.sources {
 		if t := s.Table(projectsTable); t != nil {
 			for _, row := range t.Rows {

@@ -17,7 +17,7 @@ const ancient = 7 * 24 * time.Hour
 // other, times, JSON, roll-backs to a wrong state.
 // What was found to be good is among them.
 func (sc scope) verify(files format.Files, w format.Env) []pawl.Finding {
-	r := newReader(files, w)
+	r := newTablesReader(files, w)
 	if len(r.sources) == 0 {
 		return []pawl.Finding{{Level: pawl.Bad, What: "there is no table project_state here"}}
 	}
@@ -34,7 +34,7 @@ func (sc scope) verify(files format.Files, w format.Env) []pawl.Finding {
 	return r.Findings()
 }
 
-func (r *reader) verifyTable(s *source, t *dump.Table) {
+func (r *tablesReader) verifyTable(s *source, t *dump.Table) {
 	where := s.at(t.Line)
 	if !t.Unique("project_id") && t.Made != "" {
 		r.Find(pawl.Bad, where, "CREATE UNIQUE INDEX project_state_once ON project_state (project_id)",
@@ -49,7 +49,7 @@ func (r *reader) verifyTable(s *source, t *dump.Table) {
 }
 
 // verifyOrphans finds rows that are about a project without a state.
-func (r *reader) verifyOrphans(s *source) {
+func (r *tablesReader) verifyOrphans(s *source) {
 	for _, name := range []string{snapshotsTable, historyTable} {
 		t := s.Table(name)
 		if t == nil {
@@ -69,7 +69,7 @@ func (r *reader) verifyOrphans(s *source) {
 	}
 }
 
-func (r *reader) verifyEntry(e *entry) {
+func (r *tablesReader) verifyEntry(e *entry) {
 	before := len(r.Findings())
 	status := r.status(e)
 	working := status == pawl.StatusActive || status == pawl.StatusInterrupted
@@ -103,7 +103,7 @@ func (r *reader) verifyEntry(e *entry) {
 }
 
 // verifyRollbacks finds those to a time that brought back another state than there was: the program takes one too old.
-func (r *reader) verifyRollbacks(e *entry) {
+func (r *tablesReader) verifyRollbacks(e *entry) {
 	h := r.history(e)
 	for i, t := range h.transactions {
 		v := t.payload.Get("restore_at")
