@@ -67,7 +67,7 @@ func unreadAt(name string) *checkpoint {
 }
 
 // readCheckpoint reads a checkpoint. One that is no JSON is read line by line, and not believed that it is complete.
-func (r *reader) readCheckpoint(f *format.File) *checkpoint {
+func (r *teamReader) readCheckpoint(f *format.File) *checkpoint {
 	c := checkpointAt(f.Path)
 	root, err := jsonedit.Read(f.Data)
 	switch {
@@ -78,28 +78,28 @@ func (r *reader) readCheckpoint(f *format.File) *checkpoint {
 			line = wrong.Line
 		}
 		r.Find(pawl.Bad, report.Where(f.Path, line), "mend it, or have its task begun again", "it is not JSON: %v; what it says line by line was read", err)
-		root = mended(f.Data).root
+		root = repaired(f.Data).root
 	case !root.Is(jsonedit.Object):
 		c.broken = true
 		r.Bad(report.Where(f.Path, root.Line()), "a checkpoint is an object")
 		return c
 	}
-	rec := record{r: r, file: f.Path, v: root, used: map[*jsonedit.Value]bool{}}
-	rec.twice()
+	rec := jsonRecord{r: r, file: f.Path, v: root, used: map[*jsonedit.Value]bool{}}
+	rec.checkDuplicateKeys()
 	c.readWho(rec)
 	c.readTimes(rec)
 	c.readWork(rec)
 	c.readQuality(rec)
-	rec.rest(c.facts)
+	rec.unusedFacts(c.facts)
 	return c
 }
 
 // member is a line of JSON with a key and a scalar.
 var member = lazyregexp.New(`(?m)^[ \t]*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*")[ \t]*:[ \t]*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*"|-?[0-9]{1,12}|true|false|null)[ \t]*,?[ \t]*\r?$`)
 
-// mended returns an editor of what can be read of a text that is no JSON: what is whole of it, and what its lines say behind
+// repaired returns an editor of what can be read of a text that is no JSON: what is whole of it, and what its lines say behind
 // that of the checkpoint itself.
-func mended(data []byte) *editor {
+func repaired(data []byte) *editor {
 	whole, rest := jsonedit.Torn(data)
 	e := edit(whole)
 	if e == nil {
@@ -138,7 +138,7 @@ func scanLines(data []byte) *jsonedit.Value {
 }
 
 // readWho reads whose checkpoint it is. Its file's name decides, since by that it is found to go on with.
-func (c *checkpoint) readWho(rec record) {
+func (c *checkpoint) readWho(rec jsonRecord) {
 	agent, task := rec.text("agent"), rec.text("task_id")
 	for _, is := range []struct {
 		what, says string
@@ -157,7 +157,7 @@ func (c *checkpoint) readWho(rec record) {
 	}
 }
 
-func (c *checkpoint) readTimes(rec record) {
+func (c *checkpoint) readTimes(rec jsonRecord) {
 	c.started, c.updated, c.completed = rec.time("started_at"), rec.time("updated_at"), rec.time("completed_at")
 	c.beat = rec.time("heartbeat", "last_beat")
 	for _, key := range []string{"status", "interval_seconds"} {
@@ -167,7 +167,7 @@ func (c *checkpoint) readTimes(rec record) {
 	}
 }
 
-func (c *checkpoint) readWork(rec record) {
+func (c *checkpoint) readWork(rec jsonRecord) {
 	if n, ok := rec.number("progress_percent"); ok {
 		c.percent = n
 	}
@@ -191,7 +191,7 @@ func (c *checkpoint) readWork(rec record) {
 	c.resumable, c.instructions = rec.truth("resumable"), rec.text("resume_instructions")
 }
 
-func (c *checkpoint) readQuality(rec record) {
+func (c *checkpoint) readQuality(rec jsonRecord) {
 	if v := rec.at("acceptance_criteria_met"); v.Is(jsonedit.Object) {
 		for _, m := range v.Members {
 			met := rec.truth("acceptance_criteria_met", m.Key)
@@ -219,8 +219,8 @@ func (c *checkpoint) readQuality(rec record) {
 	}
 }
 
-// word returns what its status means. A file that cannot be read whole proves nothing but that its task was begun.
-func (c *checkpoint) word() word {
+// taskStatus returns what the checkpoint's status means. A file that cannot be parsed only proves that its task was begun.
+func (c *checkpoint) taskStatus() taskStatus {
 	if w := meaning(c.native); !c.broken || w != complete && c.native != "" {
 		return w
 	}
@@ -250,7 +250,7 @@ func (c *checkpoint) progress() int {
 		return min(100*done/total, 100)
 	case c.percent >= 0:
 		return min(c.percent, 100)
-	case c.word() == complete:
+	case c.taskStatus() == complete:
 		return 100
 	}
 	return 0

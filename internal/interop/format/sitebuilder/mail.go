@@ -15,7 +15,7 @@ import (
 const longAsked = 24 * time.Hour
 
 // escalated makes blockers of what people are asked for: of each task that waits for it, and is not done.
-func (r *reader) escalated() {
+func (r *teamReader) escalated() {
 	for _, e := range r.asked {
 		r.fact("escalation."+e.id, strings.TrimSpace(e.title+" ("+e.native+", "+e.owner+")"))
 		if e.native != "pending" {
@@ -33,7 +33,7 @@ func (r *reader) escalated() {
 }
 
 // blocks reports whether a task's own checkpoint says already what it waits for.
-func (r *reader) blocks(id pawl.StepID, text string) bool {
+func (r *teamReader) blocks(id pawl.StepID, text string) bool {
 	return slices.ContainsFunc(r.out.Blockers, func(b pawl.Blocker) bool {
 		return b.Step == id && oneline.Clip(oneLine(strings.TrimPrefix(text, "FAILED: ")), 200) == oneline.Clip(oneLine(b.Text), 200)
 	})
@@ -47,7 +47,7 @@ func orSomebody(owner string) string {
 }
 
 // inbox tells an agent what waits in its inbox: before it is dispatched that is to be empty.
-func (r *reader) inbox(j *job) string {
+func (r *teamReader) inbox(j *job) string {
 	if j.agent == "" || j.finished() {
 		return ""
 	}
@@ -64,7 +64,7 @@ func (r *reader) inbox(j *job) string {
 }
 
 // mail tells of messages that wait: before an agent is dispatched its inbox is to be empty.
-func (r *reader) mail() {
+func (r *teamReader) mail() {
 	inbox := r.base + "messages/inbox-"
 	waiting := map[string][]string{}
 	for _, m := range r.messages {

@@ -29,7 +29,7 @@ type task struct {
 }
 
 // readRegistry reads the blocks of YAML with an id.
-func (r *reader) readRegistry() {
+func (r *teamReader) readRegistry() {
 	f := r.file(r.registry())
 	if f == nil {
 		return
@@ -67,7 +67,7 @@ func yamlBlocks(data []byte) []textedit.Part {
 	return parts
 }
 
-func (r *reader) readTask(f *format.File, part textedit.Part) (*task, bool) {
+func (r *teamReader) readTask(f *format.File, part textedit.Part) (*task, bool) {
 	var root *yamledit.Value
 	y, err := yamledit.Read(f.Data, part)
 	if wrong, bad := errors.AsType[*yamledit.SyntaxError](err); bad {
@@ -77,7 +77,7 @@ func (r *reader) readTask(f *format.File, part textedit.Part) (*task, bool) {
 		root = y.Root
 	}
 	t := &task{part: part, line: part.Line, minimum: map[string]int{}, facts: map[string]string{}}
-	says := func(path ...string) string { return said(root.Get(path...)) }
+	says := func(path ...string) string { return scalarOrNone(root.Get(path...)) }
 	t.id, t.title, t.native, t.phase = says("id"), says("title"), says("status"), says("phase")
 	t.estimate, t.actual = says("estimated_complexity"), says("actual_hours")
 	t.agent = strings.ToLower(firstOf(says("assigned_to"), says("stream")))
@@ -128,8 +128,8 @@ func (t *task) readMinimum(v *yamledit.Value) {
 	}
 }
 
-// said returns a scalar that is not one of the words for nothing.
-func said(v *yamledit.Value) string {
+// scalarOrNone returns a scalar, "" if it is one of the words for none.
+func scalarOrNone(v *yamledit.Value) string {
 	switch text := v.Says(); strings.ToLower(text) {
 	case "none", "null", "-", "—":
 		return ""

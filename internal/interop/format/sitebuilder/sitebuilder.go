@@ -40,7 +40,7 @@ func patterns() []string {
 
 // readProject reads a project. Finished work counts as far as the files that it claims exist; without env.Exists all do.
 func readProject(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
-	r := read(files, w)
+	r := readTeam(files, w)
 	return r.out, r.Findings()
 }
 
@@ -50,7 +50,7 @@ func unfinished(files format.Files, w format.Env, plan *pawl.Plan) (what, file s
 	for _, step := range plan.Steps() {
 		steps[step.ID] = true
 	}
-	for _, j := range read(files, w).jobs {
+	for _, j := range readTeam(files, w).jobs {
 		if j.point != nil && steps[j.id] && !j.finished() && j.status != notStarted {
 			return "task " + j.task + " of " + cmp.Or(j.agent, "nobody"), j.point.file
 		}

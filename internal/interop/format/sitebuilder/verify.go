@@ -14,11 +14,11 @@ import (
 // verify checks all checkpoints by the document's rules, and what else speaks of their tasks: every fault, and what was
 // found to be good. What was odd in reading comes behind.
 func verify(files format.Files, w format.Env) []pawl.Finding {
-	r := read(files, w)
+	r := readTeam(files, w)
 	if len(r.jobs) == 0 {
 		return []pawl.Finding{{Level: pawl.Bad, What: "there are no tasks of site builders here", Where: r.checkpoints()}}
 	}
-	v := &verifier{reader: r}
+	v := &teamVerifier{teamReader: r}
 	for _, j := range r.jobs {
 		if j.point != nil {
 			v.job(j)
@@ -29,17 +29,17 @@ func verify(files format.Files, w format.Env) []pawl.Finding {
 	return v.found.Findings()
 }
 
-type verifier struct {
-	*reader
+type teamVerifier struct {
+	*teamReader
 	found report.Report
 }
 
-func (v *verifier) fault(level pawl.Level, c *checkpoint, hint, text string, args ...any) {
+func (v *teamVerifier) fault(level pawl.Level, c *checkpoint, hint, text string, args ...any) {
 	v.found.Find(level, report.Where(c.file, c.line), hint, text, args...)
 }
 
 // job checks a task's checkpoint.
-func (v *verifier) job(j *job) {
+func (v *teamVerifier) job(j *job) {
 	before := len(v.found.Findings())
 	c := j.point
 	v.status(j)
@@ -56,11 +56,11 @@ func (v *verifier) job(j *job) {
 }
 
 // status checks that what a checkpoint says of its status is borne out by the rest.
-func (v *verifier) status(j *job) {
+func (v *teamVerifier) status(j *job) {
 	c := j.point
-	switch word := c.word(); {
-	case len(j.left()) > 0:
-		v.fault(pawl.Bad, c, "pawl import sitebuilder dispatches only these", "task %s says that it is complete, and is not: %s", j.task, strings.Join(j.left(), "; "))
+	switch word := c.taskStatus(); {
+	case len(j.missingParts()) > 0:
+		v.fault(pawl.Bad, c, "pawl import sitebuilder dispatches only these", "task %s says that it is complete, and is not: %s", j.task, strings.Join(j.missingParts(), "; "))
 	case word == complete && c.resumable != nil && *c.resumable:
 		v.fault(pawl.Warn, c, "", "task %s is complete, and says that it may be resumed", j.task)
 	case word == blocked && len(c.errors) == 0:
@@ -78,7 +78,7 @@ func resume(j *job) string {
 	return "/dispatch-sitebuilder " + j.agent + " " + j.task + " --resume"
 }
 
-func (v *verifier) counts(c *checkpoint) {
+func (v *teamVerifier) counts(c *checkpoint) {
 	listed := 0
 	for _, s := range c.items {
 		if meaning(s.native) == complete {
@@ -101,7 +101,7 @@ func (v *verifier) counts(c *checkpoint) {
 	}
 }
 
-func (v *verifier) times(c *checkpoint) {
+func (v *teamVerifier) times(c *checkpoint) {
 	for _, later := range []struct {
 		name string
 		bad  bool
@@ -118,8 +118,8 @@ func (v *verifier) times(c *checkpoint) {
 }
 
 // board compares STATUS.md with the checkpoints.
-func (v *verifier) board() {
-	standing := map[string]word{}
+func (v *teamVerifier) board() {
+	standing := map[string]taskStatus{}
 	for _, j := range v.jobs {
 		if j.point == nil {
 			continue
@@ -128,10 +128,10 @@ func (v *verifier) board() {
 			standing[j.agent] = j.status
 		}
 	}
-	for _, row := range v.reader.board.agents {
+	for _, row := range v.teamReader.board.agents {
 		is, known := standing[row.agent()]
 		if says := meaning(row.native); known && says == complete && is != complete {
-			v.found.Add(pawl.Finding{Level: pawl.Warn, Where: report.Where(v.reader.status(), row.line),
+			v.found.Add(pawl.Finding{Level: pawl.Warn, Where: report.Where(v.teamReader.status(), row.line),
 				What: fmt.Sprintf("STATUS.md says that %s is %s, and its checkpoints say %s", row.agent(), oneline.Quote(row.native), is)})
 		}
 	}
