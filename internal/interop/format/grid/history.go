@@ -22,7 +22,7 @@ var keeping = lazyregexp.New(`(?i)\b(summary|state)\b`)
 // readHistory gives every block that is not complete the commits that name it: its threads, as far as they came.
 func (r *clusterReader) readHistory() {
 	byBlock := map[string][]format.Commit{}
-	for _, c := range slices.Backward(r.log) {
+	for _, c := range slices.Backward(r.commits) {
 		if m := subject.FindStringSubmatch(firstLine(c.Message)); m != nil {
 			id := blockID(m[2])
 			byBlock[id] = append(byBlock[id], c)
@@ -78,7 +78,7 @@ func (r *clusterReader) rebuild() {
 	}
 	r.out.Percent = 100 * done / len(r.blocks)
 	from := "the summaries"
-	if len(r.log) > 0 {
+	if len(r.commits) > 0 {
 		from += " and git"
 	}
 	r.fact("recovered_from", from)

@@ -18,10 +18,10 @@ import (
 type clusterReader struct {
 	clusterDir
 	report.Report
-	files format.Files
-	log   []format.Commit // the newest first
-	now   time.Time
-	out   format.Project
+	files   format.Files
+	commits []format.Commit // the newest first
+	now     time.Time
+	out     format.Project
 
 	blocks  map[string]*block
 	phases  map[int]string // number → name
@@ -62,7 +62,7 @@ func (b *block) complete() bool { return b.Status == pawl.Done }
 // readCluster reads the cluster in this folder or, without one, the first cluster.
 func readCluster(files format.Files, at string, log []format.Commit, now time.Time) *clusterReader {
 	r := &clusterReader{
-		files: files, log: log, now: now,
+		files: files, commits: log, now: now,
 		blocks: map[string]*block{}, phases: map[int]string{}, learned: map[pawl.Memory]bool{},
 	}
 	r.out.System, r.out.Facts = "grid", map[string]string{}

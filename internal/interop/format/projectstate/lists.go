@@ -38,7 +38,7 @@ func (w *rowWriter) list(column string, with, without []string) string {
 	if w.entry != nil {
 		if v := w.listThere(column); v != nil {
 			there = string(v.Raw())
-			with = w.asTheirs(with, names(v))
+			with = w.withoutCurrent(with, names(v))
 		}
 	}
 	v, err := jsonedit.Read([]byte(there))
@@ -67,9 +67,9 @@ func (w *rowWriter) list(column string, with, without []string) string {
 	return string(out)
 }
 
-// asTheirs returns names without the current task, unless a list has it already: their program takes it out of those that are
+// withoutCurrent returns names without the current task, unless a list has it already: their program takes it out of those that are
 // pending when it hands it out, ours leaves it in.
-func (w *rowWriter) asTheirs(with, have []string) []string {
+func (w *rowWriter) withoutCurrent(with, have []string) []string {
 	current := w.current()
 	return slices.DeleteFunc(slices.Clone(with), func(name string) bool {
 		return pawl.StepIDOf(name) == current && !slices.Contains(have, name) && !w.State.Steps[current].Finished()
@@ -121,8 +121,8 @@ func (w *rowWriter) metadata(lists map[string]string) string {
 	return string(m.text)
 }
 
-// signed returns metadata that names the run by which the row is kept.
-func (w *rowWriter) signed(meta string) dump.Value {
+// withRunID returns metadata that names the run by which the row is kept.
+func (w *rowWriter) withRunID(meta string) dump.Value {
 	m := &members{text: []byte(meta)}
 	if !w.oddMetadata() {
 		m.set(string(w.State.Run), "pawl", "run")

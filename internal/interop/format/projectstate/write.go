@@ -121,7 +121,7 @@ func (w *rowWriter) refuses() []pawl.Finding {
 
 // row returns how the run's row is to be, by the columns of both schemas.
 func (w *rowWriter) row() map[string]dump.Value {
-	at := w.stands()
+	at := w.position()
 	values := map[string]dump.Value{
 		"project_id": dump.TextOf(w.project), "status": dump.TextOf(w.status()), "last_action": orNull(at.action, 2000),
 		"current_phase": dump.TextOf(clip(cmp.Or(at.phase, "initialization"), 90)),
@@ -201,14 +201,14 @@ func (w *rowWriter) state() (kept bool) {
 	}
 	values["metadata"] = dump.TextOf(meta)
 	if w.entry == nil {
-		values["metadata"] = w.signed(meta)
+		values["metadata"] = w.withRunID(meta)
 		w.add(t, values)
 		return true
 	}
 	if values["last_action"].Kind == dump.Null {
 		delete(values, "last_action") // nothing happened yet
 	}
-	if signed := w.signed(meta); signed != values["metadata"] {
+	if signed := w.withRunID(meta); signed != values["metadata"] {
 		if len(w.differing(w.entry.Row, values)) == 0 {
 			return false
 		}
@@ -218,7 +218,7 @@ func (w *rowWriter) state() (kept bool) {
 	w.stamp()
 	progress := w.Trigger == format.Beat && slices.Equal(changed, []string{"last_action"})
 	if len(changed) > 0 && !progress {
-		w.remember(before, changed)
+		w.addTransaction(before, changed)
 	}
 	return true
 }

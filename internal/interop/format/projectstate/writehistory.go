@@ -56,8 +56,8 @@ func jsonOf(c dump.Cell) string {
 	return spaced(c.Text)
 }
 
-// remember adds to the history, where there is one, what was changed and how the row was before.
-func (w *rowWriter) remember(before string, changed []string) {
+// addTransaction adds to the history, where there is one, what was changed and how the row was before.
+func (w *rowWriter) addTransaction(before string, changed []string) {
 	t := w.source.Table(historyTable)
 	if t == nil || !t.Takes("id") || !t.Takes("project_id") {
 		return

@@ -7,15 +7,15 @@ import (
 	"pawl"
 )
 
-// standing is where a run stands, as a row says it.
-type standing struct {
+// rowPosition is the run's position in the columns of a row.
+type rowPosition struct {
 	task, agent, action, phase string
 }
 
-// stands says where the run stands: the task at work, or that is next, and what happened last.
-func (w *rowWriter) stands() standing {
+// position returns the run's position: its running or next task, and its last action.
+func (w *rowWriter) position() rowPosition {
 	id := w.current()
-	at := standing{action: w.action(id), phase: w.State.Position(w.Plan).PhaseName}
+	at := rowPosition{action: w.action(id), phase: w.State.Position(w.Plan).PhaseName}
 	if w.State.Status == pawl.StatusCompleted || id == "" {
 		return at
 	}
