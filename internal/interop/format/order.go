@@ -56,8 +56,8 @@ func withNeeds(s Step, there map[pawl.StepID]bool) (Step, []pawl.Finding) {
 			}
 			continue
 		}
-		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: s.Where, Hint: "look whether its plan says what is meant",
-			What: fmt.Sprintf("step %s is to need %s, which is no step, comes in a later phase or needs it itself: that is left out", s.ID, id)})
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: s.Where, Hint: "check its plan",
+			What: fmt.Sprintf("step %s: dependency %s ignored (unknown step, later phase, or circular)", s.ID, id)})
 	}
 	s.Needs = needs
 	return s, findings

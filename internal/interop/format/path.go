@@ -22,10 +22,10 @@ const (
 func Inside(name string) (string, error) {
 	clean := path.Clean(name)
 	if why := cmp.Or(unsafe(name), unsafe(clean)); why != "" {
-		return "", fmt.Errorf("%q is not looked for: %s", short(name), why)
+		return "", fmt.Errorf("%q is rejected: %s", short(name), why)
 	}
 	if clean == "." {
-		return "", errors.New("an empty path is not looked for")
+		return "", errors.New("an empty path is rejected")
 	}
 	return clean, nil
 }

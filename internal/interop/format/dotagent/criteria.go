@@ -55,7 +55,7 @@ func (r *workflowReader) meetsTask(t *task, since time.Time) (bool, string) {
 	}
 	for _, c := range t.output.claims {
 		if there, known := r.there(c.Path); !there && known {
-			return false, t.out + " names " + c.Path + ", which is not there"
+			return false, t.out + " names " + c.Path + ", which is missing"
 		}
 	}
 	return true, t.out + " says so"

@@ -65,13 +65,13 @@ func (r *workflowReader) readFlow() {
 			return
 		}
 		if ok {
-			r.addTruncated(r.Bad(p.where(), "it is no object, and says nothing of a workflow"))
+			r.addTruncated(r.Bad(p.where(), "not an object: it describes no workflow"))
 		}
 	}
 	r.flow.lost = true
 	if beside != nil {
 		if p, ok := r.parse(beside); ok && p.Is(jsonedit.Object) {
-			r.addTruncated(r.Warn(phasePath, "phase.json is missing or broken; phase.json.tmp, which was to replace it, is whole, and counts"))
+			r.addTruncated(r.Warn(phasePath, "phase.json is missing or unreadable; the complete phase.json.tmp is used instead"))
 			r.flow.lost = false
 			r.readPhase(p)
 			return
@@ -98,7 +98,7 @@ func (r *workflowReader) readTorn(f *format.File) {
 	}
 	if r.flow.id != "" || r.flow.current != unknown {
 		r.flow.lost = false
-		r.Warn(f.Path, "it was read as far as it goes; what is done is taken from the reports")
+		r.Warn(f.Path, "it was read up to where it breaks off; completed phases are taken from the reports")
 	}
 }
 
@@ -107,11 +107,11 @@ func (r *workflowReader) readTorn(f *format.File) {
 func (r *workflowReader) flagged(beside *format.File) {
 	switch {
 	case r.flow.unsafe && beside != nil:
-		r.addTruncated(r.Warn(phasePath, "interruption_safe is false, and phase.json.tmp lies beside it: a write was cut off. phase.json is whole, and was checked against the reports"))
+		r.addTruncated(r.Warn(phasePath, "interruption_safe is false and phase.json.tmp exists: a write was interrupted. phase.json is complete and was checked against the reports"))
 	case r.flow.unsafe:
-		r.addTruncated(r.Warn(phasePath, "interruption_safe is false: a write may have been cut off. The file is whole, and was checked against the reports"))
+		r.addTruncated(r.Warn(phasePath, "interruption_safe is false: a write may have been interrupted. The file is complete and was checked against the reports"))
 	case beside != nil:
-		r.addTruncated(r.Warn(beside.Path, "it was to replace phase.json, and never did; phase.json counts"))
+		r.addTruncated(r.Warn(beside.Path, "leftover of an interrupted write; phase.json is used"))
 	}
 }
 
@@ -144,10 +144,10 @@ func (r *workflowReader) required(p node) {
 		}
 	}
 	if word := p.text("current_phase"); word != "" && r.flow.current == unknown {
-		r.Bad(p.at("current_phase").where(), "no phase is called %s", short(word))
+		r.Bad(p.at("current_phase").where(), "unknown phase %s", short(word))
 	}
 	if r.flow.word != "" && r.flow.status == "" {
-		r.Warn(p.at("phase_status").where(), "phase_status %s is not known; where the work stands is taken from the reports", short(r.flow.word))
+		r.Warn(p.at("phase_status").where(), "unknown phase_status %s; the position is taken from the reports", short(r.flow.word))
 	}
 }
 
@@ -157,7 +157,7 @@ func (r *workflowReader) readCompleted(e node) {
 		c.phase = phaseNamed(e.text())
 	}
 	if c.phase == unknown {
-		r.Warn(e.where(), "a completed phase has a name that is not known")
+		r.Warn(e.where(), "a completed phase has an unknown name")
 		return
 	}
 	c.status, c.skips = e.text("status"), e.texts("skipped")
@@ -174,7 +174,7 @@ func (r *workflowReader) readApproval(e node) {
 		p = phaseNamed(e.text())
 	}
 	if p == unknown {
-		r.Warn(e.where(), "an approval is of a phase that is not known")
+		r.Warn(e.where(), "an approval is for an unknown phase")
 		return
 	}
 	r.flow.approved[p] = newest(r.time(e, "approved_at"), r.flow.approved[p])

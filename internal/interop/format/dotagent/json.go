@@ -120,12 +120,12 @@ func (r *workflowReader) parse(f *format.File) (node, bool) {
 		if wrong, ok := errors.AsType[*jsonedit.SyntaxError](err); ok {
 			line = wrong.Line
 		}
-		r.addTruncated(r.Bad(report.Where(f.Path, line), "it is no JSON: %v", err))
+		r.addTruncated(r.Bad(report.Where(f.Path, line), "invalid JSON: %v", err))
 		return node{file: f.Path}, false
 	}
 	p := node{f.Path, root}
 	if !root.Is(jsonedit.Object) && !root.Is(jsonedit.Array) {
-		r.Bad(p.where(), "it is neither an object nor a list")
+		r.Bad(p.where(), "neither an object nor a list")
 		return node{file: f.Path}, false
 	}
 	r.checkDuplicateKeys(p)
@@ -137,7 +137,7 @@ func (r *workflowReader) checkDuplicateKeys(p node) {
 	seen := map[string]bool{}
 	for _, m := range p.Members {
 		if seen[m.Key] {
-			r.Warn(node{p.file, m.Value}.where(), "the key %q comes twice; this one counts", oneLine(m.Key))
+			r.Warn(node{p.file, m.Value}.where(), "duplicate key %q; this one is used", oneLine(m.Key))
 		}
 		seen[m.Key] = true
 	}

@@ -129,12 +129,12 @@ func (r *workflowReader) claimedOutput(p phase) (c *completed, ok bool) {
 	}
 	there, known := r.there(c.output)
 	if !there && known {
-		r.Warn(c.at("output").where(), "%s is said to be done, but %s is not there: this phase is to be done again, and no other", p, c.output)
+		r.Warn(c.at("output").where(), "%s is marked done, but %s is missing: only this phase will rerun", p, c.output)
 		return c, false
 	}
 	if f := r.file(c.output); f != nil {
 		if _, why := r.holds(c.output, time.Time{}); why != "" {
-			r.Warn(c.output, "%s is said to be done, but of what it left: %s. This phase is to be done again, and no other", p, why)
+			r.Warn(c.output, "%s is marked done, but its output is unusable: %s. Only this phase will rerun", p, why)
 			return c, false
 		}
 	}
@@ -167,7 +167,7 @@ func (r *workflowReader) one(p phase, id pawl.StepID, since time.Time, past stri
 		if report, fits := r.usable(name, since, past); fits {
 			if why := says(report); why != "" {
 				s.Status, s.Why = pawl.GaveUp, name+" says "+why
-				r.Warn(report.where(), "%s is there, and says %s: it is to be done again", name, why)
+				r.Warn(report.where(), "%s exists but says %s: it will rerun", name, why)
 			} else {
 				finish(&s, nil, "", name)
 			}
@@ -252,7 +252,7 @@ func (r *workflowReader) build(late bool) bool {
 		r.steps[implementation] = append(r.steps[implementation], s)
 	}
 	if ok && !done {
-		r.Warn(c.where(), "IMPLEMENTATION is said to be done, and some of its tasks are not")
+		r.Warn(c.where(), "IMPLEMENTATION is marked done, but some of its tasks are not")
 	}
 	return done && !late
 }

@@ -36,12 +36,12 @@ func (r *workflowReader) readOutput(t *task) {
 		return
 	case older(f.Changed, t.started):
 		t.doubt = "what lies at " + t.out + " was written before it began"
-		r.Warn(f.Path, "it was written before task %s was started: it is of an attempt before, and does not count", t.id)
+		r.Warn(f.Path, "written before task %s started: it belongs to an earlier attempt and is ignored", t.id)
 		return
 	}
 	if id := p.first("task_id", "id"); id != "" && id != t.id {
 		t.doubt = "what lies at " + t.out + " is of task " + oneLine(id)
-		r.Warn(p.where(), "it lies where the output of task %s is to be, and is of task %s", t.id, short(id))
+		r.Warn(p.where(), "found where the output of task %s belongs, but it is of task %s", t.id, short(id))
 		return
 	}
 	t.output = r.outputIn(p)

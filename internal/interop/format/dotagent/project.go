@@ -33,7 +33,7 @@ func (r *workflowReader) buildProject() {
 	r.ages(at)
 	r.facts()
 	if fault := r.flow.order(); len(fault) > 0 && !r.flow.torn {
-		r.Warn(phasePath, "%s; what is done is taken from the reports", strings.Join(fault, ", "))
+		r.Warn(phasePath, "%s; completed phases are taken from the reports", strings.Join(fault, ", "))
 	}
 	if r.out.Status != pawl.StatusCompleted {
 		r.out.Prompt = r.prompt(at)
@@ -129,7 +129,7 @@ func (r *workflowReader) status(at phase) {
 		r.out.Status, r.out.Resume = pawl.StatusInterrupted, "resumable from "+at.String()
 	}
 	if r.flow.status != isRunning && r.flow.status != "" {
-		r.Warn(r.flow.at("phase_status").where(), "phase_status is %s, with which dotagent begins afresh; the workflow is resumable", r.flow.word)
+		r.Warn(r.flow.at("phase_status").where(), "phase_status is %s, which makes dotagent start over; the workflow is resumable", r.flow.word)
 	}
 	r.out.Next = r.next(at)
 }
@@ -192,11 +192,11 @@ func (r *workflowReader) ages(at phase) {
 		return
 	}
 	if age >= week {
-		r.addBadTime(r.Find(pawl.Warn, phasePath, "pawl import dotagent --fresh", "nothing happened for %s: archive it and start afresh, or go on with caution", days(age)))
+		r.addBadTime(r.Find(pawl.Warn, phasePath, "pawl import dotagent --fresh", "no activity for %s: archive it and start over, or resume with caution", days(age)))
 		return
 	}
 	if age < tenMinutes {
-		r.Warn(phasePath, "something happened %s ago: look whether somebody still works on it", age.Truncate(time.Second))
+		r.Warn(phasePath, "last activity %s ago: check whether somebody still works on it", age.Truncate(time.Second))
 	}
 }
 

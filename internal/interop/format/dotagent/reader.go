@@ -37,7 +37,7 @@ func readWorkflow(files format.Files, w format.Env) *workflowReader {
 		return r
 	}
 	if old := archives(files); len(old) > 0 && !r.anyState() {
-		r.Warn(strings.TrimSuffix(archiveFolder, "/"), "no workflow is under way: %d are archived, and what lies in memory/reports and memory/tasks is theirs", len(old))
+		r.Warn(strings.TrimSuffix(archiveFolder, "/"), "no active workflow: %d archived; memory/reports and memory/tasks belong to them", len(old))
 		return r
 	}
 	r.readFlow()
@@ -128,7 +128,7 @@ func (r *workflowReader) usable(name string, since time.Time, past string) (node
 		why = "it was written before " + past + ": it is of an older one"
 	}
 	if why != "" {
-		r.Warn(name, "it does not count: %s", why)
+		r.Warn(name, "ignored: %s", why)
 	}
 	return p, why == "" && p.Value != nil
 }

@@ -96,7 +96,7 @@ func (r *workflowReader) readTasks() {
 	whole := f == nil && !slices.Contains(r.env.Unread, executionPath) || f != nil && r.readExecution(f)
 	for _, f := range r.files.Match(tasksFolder + "*/output.json") {
 		if id := path.Base(path.Dir(f.Path)); r.task(id) == nil && !r.outputs[f.Path] {
-			r.Warn(f.Path, "execution.json does not name task %s; its output alone says what became of it", short(id))
+			r.Warn(f.Path, "task %s is not in execution.json; its output decides", short(id))
 			r.add(&task{node: node{file: f.Path}, spot: f.Path, id: id, out: f.Path, unlisted: true})
 		}
 	}
@@ -137,7 +137,7 @@ func (r *workflowReader) readRest() {
 	}
 	name := "What final_design.json asks for beyond the other tasks: execution.json was cut off, and may have named more"
 	r.add(&task{node: node{file: executionPath}, spot: executionPath, id: restOf, name: name, out: outputOf(restOf)})
-	r.Warn(executionPath, "it was read as far as it goes; what else it may have named is to be done in the step %s", r.task(restOf).step)
+	r.Warn(executionPath, "it was read up to where it breaks off; tasks that it may have listed after that are left to step %s", r.task(restOf).step)
 }
 
 func (r *workflowReader) readList(p node, list *jsonedit.Value) {
@@ -161,7 +161,7 @@ func (r *workflowReader) readList(p node, list *jsonedit.Value) {
 
 func (r *workflowReader) readTask(e node, id string) {
 	if r.task(id) != nil {
-		r.Warn(e.where(), "task %s is there twice; the first one counts", short(id))
+		r.Warn(e.where(), "duplicate task %s; the first one is used", short(id))
 		return
 	}
 	t := &task{
@@ -216,7 +216,7 @@ func (u ids) next(task string) pawl.StepID {
 func (r *workflowReader) judgeTask(t *task) {
 	status := taskStatus(t.native)
 	if status == "" {
-		r.Warn(t.at("status").where(), "task %s has the status %s, which is not known; its output says what became of it", t.id, short(t.native))
+		r.Warn(t.at("status").where(), "task %s has the unknown status %s; its output decides", t.id, short(t.native))
 		status = pawl.Running
 	}
 	if t.unlisted {
@@ -230,7 +230,7 @@ func (r *workflowReader) judgeTask(t *task) {
 	default:
 		t.status, t.reason = status, t.why
 		if status == pawl.Pending && t.output != nil {
-			r.Warn(t.where(), "task %s is pending, and has an output already: it is of an attempt that did not count", t.id)
+			r.Warn(t.where(), "task %s is pending but has an output: it is from an earlier attempt and is ignored", t.id)
 		}
 	}
 	if t.attempts >= mostTries && t.status != pawl.Done && t.status != pawl.Skipped {
@@ -245,7 +245,7 @@ func (r *workflowReader) orphaned(t *task) {
 		t.orphan = true
 		t.attempts++
 		t.status, t.reason = pawl.Pending, joined("it was running, and left no output", t.doubt)
-		r.Warn(t.where(), "task %s was running, and left no output: it counts as a try, and is to be done again", t.id)
+		r.Warn(t.where(), "task %s was running and left no output: this counts as a try, and it will rerun", t.id)
 		return
 	}
 	t.status = taskStatus(t.output.status)
@@ -256,7 +256,7 @@ func (r *workflowReader) orphaned(t *task) {
 	case pawl.Done, pawl.GaveUp, pawl.AwaitsGate, pawl.Skipped:
 		t.reason = cmp.Or(t.output.reason, t.why)
 		if !t.unlisted {
-			r.Warn(t.where(), "task %s was running, and its output says %s: the state was not brought up to date", t.id, short(t.output.status))
+			r.Warn(t.where(), "task %s was running, and its output says %s: the state was not updated", t.id, short(t.output.status))
 		}
 	default:
 		t.status, t.reason = pawl.Pending, "its output does not say how it ended"
@@ -271,13 +271,13 @@ func (r *workflowReader) proven(t *task) {
 		t.status = pawl.Done
 	case t.output != nil:
 		t.status, t.reason = pawl.Pending, "its output says "+oneLine(t.output.status)
-		r.Warn(t.where(), "task %s is said to be %s, and its output says %s", t.id, t.native, short(t.output.status))
+		r.Warn(t.where(), "task %s is marked %s, but its output says %s", t.id, t.native, short(t.output.status))
 	case t.doubt == "" && r.flow.has(implementation):
 		t.status, t.reason = pawl.Done, "its output is gone, and its phase is done"
-		r.Warn(t.where(), "task %s is said to be %s, and its output is not there; its phase is said to be done, so it is believed", t.id, t.native)
+		r.Warn(t.where(), "task %s is marked %s and its output is missing; accepted, since its phase is marked done", t.id, t.native)
 	default:
 		t.status, t.reason = pawl.Pending, joined("it is said to be "+t.native+", and no output proves it", t.doubt)
-		r.Warn(t.where(), "task %s is said to be %s, and no output at %s proves it: it is to be done again", t.id, t.native, t.out)
+		r.Warn(t.where(), "task %s is marked %s, but no output at %s proves it: it will rerun", t.id, t.native, t.out)
 	}
 }
 

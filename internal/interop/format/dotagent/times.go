@@ -17,10 +17,10 @@ func (r *workflowReader) time(p node, key string) time.Time {
 	where := func() string { return p.at(key).where() }
 	switch {
 	case !ok:
-		r.Warn(where(), "%s is no time: %s", key, short(text))
+		r.Warn(where(), "%s is not a time: %s", key, short(text))
 		return time.Time{}
 	case !hasZone:
-		r.Warn(where(), "%s %s has no time zone; it was taken as UTC", key, text)
+		r.Warn(where(), "%s %s has no time zone; UTC is assumed", key, text)
 	}
 	if at.After(r.env.Now.Add(skew)) {
 		r.addBadTime(r.Warn(where(), "%s %s is in the future; ignored", key, text))

@@ -11,15 +11,15 @@ import (
 )
 
 // verify makes the document's four validations, each of which is one finding that is ok or as many as there are faults:
-// what is named is there, times can be, the phases are in order, no write was cut off. Tasks, reports and archives
+// what is named is there, times can be, the phases are in order, no write was interrupted. Tasks, reports and archives
 // follow, and what was odd in reading.
 func verify(files format.Files, w format.Env) []pawl.Finding {
 	r := readWorkflow(files, w)
 	if n := len(archives(files)); r.out.Name == "" && n > 0 {
-		return []pawl.Finding{{Level: pawl.OK, What: fmt.Sprintf("no workflow is under way; %d are archived", n), Where: archiveFolder}}
+		return []pawl.Finding{{Level: pawl.OK, What: fmt.Sprintf("no active workflow; %d archived", n), Where: archiveFolder}}
 	}
 	if r.out.Name == "" {
-		return []pawl.Finding{{Level: pawl.Bad, What: "there is no state of dotagent here", Where: phasePath}}
+		return []pawl.Finding{{Level: pawl.Bad, What: "no state of dotagent found here", Where: phasePath}}
 	}
 	v := &workflowVerifier{workflowReader: r}
 	v.validate()
@@ -50,14 +50,14 @@ func (v *workflowVerifier) outputs() {
 	look := func(where, name, what string) {
 		n++
 		if there, known := v.there(name); !there && known {
-			faults = append(faults, report.New(pawl.Bad, where, "", "%s names %s, which is not there", what, name))
+			faults = append(faults, report.New(pawl.Bad, where, "", "%s names %s, which is missing", what, name))
 		}
 	}
 	for _, c := range v.flow.completed {
 		if c.output != "" {
 			look(c.node.at("output").where(), c.output, c.phase.String())
 		} else if !c.odd {
-			faults = append(faults, report.New(pawl.Warn, c.where(), "", "%s is said to be done, and nothing that it left is named", c.phase))
+			faults = append(faults, report.New(pawl.Warn, c.where(), "", "%s is marked done but names no output", c.phase))
 		}
 	}
 	for _, t := range v.workflowReader.tasks {
@@ -71,7 +71,7 @@ func (v *workflowVerifier) outputs() {
 			look(t.output.where(), c.Path, "the output of task "+t.id)
 		}
 	}
-	v.found.Check(fmt.Sprintf("all %d files that phases and tasks name are there", n), faults)
+	v.found.Check(fmt.Sprintf("all %d files that phases and tasks name exist", n), faults)
 }
 
 // times looks whether what comes after something else is later. Times of the future are told where they are read.
@@ -80,11 +80,11 @@ func (v *workflowVerifier) times() {
 	before, what := v.flow.started, "the workflow was begun"
 	for _, c := range v.flow.completed {
 		if c.when.IsZero() {
-			faults = append(faults, report.New(pawl.Warn, c.where(), "", "%s has no time at which it was done", c.phase))
+			faults = append(faults, report.New(pawl.Warn, c.where(), "", "%s has no completion time", c.phase))
 			continue
 		}
 		if c.when.Before(before.Add(-skew)) {
-			faults = append(faults, report.New(pawl.Bad, c.where(), "", "%s is said to have been done before %s", c.phase, what))
+			faults = append(faults, report.New(pawl.Bad, c.where(), "", "%s was completed before %s", c.phase, what))
 		}
 		before, what = newest(before, c.when), c.phase.String()+" was done"
 	}
@@ -93,11 +93,11 @@ func (v *workflowVerifier) times() {
 	}
 	for _, t := range v.workflowReader.tasks {
 		if !t.ended.IsZero() && t.ended.Before(t.started) {
-			faults = append(faults, report.New(pawl.Warn, t.where(), "", "task %s is said to have ended before it was started", t.id))
+			faults = append(faults, report.New(pawl.Warn, t.where(), "", "task %s ended before it started", t.id))
 		}
 	}
 	faults = append(faults, v.badTimes...)
-	v.found.Check("the times can be: none has not come yet, the last one is less than a week old", faults)
+	v.found.Check("the times are plausible: none is in the future, the last one is less than a week old", faults)
 }
 
 // progression looks whether the phases that are done are the first of the five, in their order.
@@ -107,21 +107,21 @@ func (v *workflowVerifier) progression() {
 		faults = append(faults, report.New(pawl.Bad, v.flow.where(), "", "%s", text))
 	}
 	if v.flow.Value == nil && v.file(phasePath) == nil {
-		faults = append(faults, report.New(pawl.Warn, phasePath, "", "it is not there: what is done is taken from the reports"))
+		faults = append(faults, report.New(pawl.Warn, phasePath, "", "missing: completed phases are taken from the reports"))
 	}
 	if at := v.current(); at < phaseEnd && v.flow.current != unknown && v.flow.current > at {
-		faults = append(faults, report.New(pawl.Bad, v.flow.node.at("current_phase").where(), "", "%s is said to be worked on, and %s is not done", v.flow.current, at))
+		faults = append(faults, report.New(pawl.Bad, v.flow.node.at("current_phase").where(), "", "%s is marked as current, but %s is not done", v.flow.current, at))
 	}
-	v.found.Check("the phases that are done are the first ones, in their order", faults)
+	v.found.Check("the completed phases are the first ones, in order", faults)
 }
 
 // writes looks for writes that were cut off.
 func (v *workflowVerifier) writes() {
 	faults := slices.Clone(v.truncated)
 	if v.file(executionPath+".tmp") != nil {
-		faults = append(faults, report.New(pawl.Warn, executionPath+".tmp", "", "it was to replace execution.json, and never did; execution.json counts"))
+		faults = append(faults, report.New(pawl.Warn, executionPath+".tmp", "", "leftover of an interrupted write; execution.json is used"))
 	}
-	v.found.Check("no write was cut off", faults)
+	v.found.Check("no write was interrupted", faults)
 }
 
 // tasks looks for tasks that were tried too often, and for needs that are none.
@@ -135,7 +135,7 @@ func (v *workflowVerifier) tasks() {
 		}
 		for _, need := range t.texts("depends_on") {
 			if v.task(need) == nil {
-				faults = append(faults, report.New(pawl.Warn, t.where(), "", "task %s needs %s, which is no task", t.id, short(need)))
+				faults = append(faults, report.New(pawl.Warn, t.where(), "", "task %s needs %s, which is not a task", t.id, short(need)))
 			}
 		}
 	}
@@ -152,7 +152,7 @@ func (v *workflowVerifier) archives() {
 		}
 	}
 	if len(all) > keptArchives {
-		faults = append(faults, report.New(pawl.Warn, strings.TrimSuffix(archiveFolder, "/"), "", "there are %d archives; %d are to be kept", len(all), keptArchives))
+		faults = append(faults, report.New(pawl.Warn, strings.TrimSuffix(archiveFolder, "/"), "", "there are %d archives; %d are kept", len(all), keptArchives))
 	}
 	v.found.Check(fmt.Sprintf("%d workflows are archived", len(all)), faults)
 }

@@ -182,7 +182,7 @@ func TestThePhaseIsNeverLeftComplete(t *testing.T) {
 		if got := s.get("memory/state/phase.json"); !strings.Contains(got, `"phase_status":"in_progress"`) {
 			t.Errorf("after %s: %s", step.ID, got)
 		}
-		if r, found := dotagent.Format().Read(s.disk, format.Env{Now: s.Now}); finds(found, "begins afresh") {
+		if r, found := dotagent.Format().Read(s.disk, format.Env{Now: s.Now}); finds(found, "start over") {
 			t.Errorf("after %s: %s %v", step.ID, r.Resume, found)
 		}
 	}

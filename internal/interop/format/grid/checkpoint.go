@@ -49,7 +49,7 @@ func gateType(native string) pawl.GateType {
 // readCheckpoint reads CHECKPOINT.md, in either shape.
 func (r *clusterReader) readCheckpoint() {
 	for _, f := range r.checkpointFiles()[min(1, len(r.checkpointFiles())):] {
-		r.Find(pawl.Warn, f.Path, "archive one of them", "there is another checkpoint; CHECKPOINT.md counts")
+		r.Find(pawl.Warn, f.Path, "archive one of them", "there is another checkpoint; CHECKPOINT.md takes precedence")
 	}
 	f := r.file("CHECKPOINT.md")
 	if f == nil {
@@ -57,16 +57,16 @@ func (r *clusterReader) readCheckpoint() {
 	}
 	c, _, ok := r.front(f, true)
 	if !ok {
-		r.Warn(report.Where(f.Path, 1), "this is no checkpoint: there is no front matter with its type")
+		r.Warn(report.Where(f.Path, 1), "not a checkpoint: it has no front matter with a type")
 		return
 	}
 	p := &checkpointRead{native: c.text("type"), block: c.block("block"), name: c.text("thread_name"), answer: c.text("user_response")}
 	r.point = p
 	switch {
 	case p.native == "":
-		r.Warn(report.Where(f.Path, c.root.Line), "the checkpoint has no type; it was taken for a human_verify")
+		r.Warn(report.Where(f.Path, c.root.Line), "the checkpoint has no type; it is treated as human_verify")
 	case gateType(p.native) == "" && p.native != sessionDeath && p.native != failureType:
-		r.Warn(report.Where(f.Path, c.at("type").LineOf()), "%s is no type of a checkpoint; a person is asked as by human_verify", oneline.Quote(p.native))
+		r.Warn(report.Where(f.Path, c.at("type").LineOf()), "%s is not a known checkpoint type; it is treated as human_verify", oneline.Quote(p.native))
 		p.native = string(pawl.HumanVerify)
 	}
 	r.named(c.text("cluster"))
@@ -173,7 +173,7 @@ func (r *clusterReader) checkpointBlock(c yamlRecord, p *checkpointRead, f *form
 func (r *clusterReader) checkpointStatus(b *block, c yamlRecord, p *checkpointRead) {
 	switch {
 	case p.old:
-		r.Find(pawl.Warn, c.file, "archive it", "block %s has a summary since; this checkpoint is an old one", b.id)
+		r.Find(pawl.Warn, c.file, "archive it", "block %s has a newer summary; this checkpoint is outdated", b.id)
 		return
 	case p.native == failureType:
 		b.Status = pawl.GaveUp

@@ -82,8 +82,8 @@ func (r *clusterReader) rebuild() {
 		from += " and git"
 	}
 	r.fact("recovered_from", from)
-	r.Add(pawl.Finding{Level: pawl.Warn, What: "there is no state to read; this was rebuilt from what else is there, confidence medium",
-		Where: r.grid + "STATE.md", Evidence: of(done, len(r.blocks)) + " blocks have a summary", Hint: "look at it before you go on"})
+	r.Add(pawl.Finding{Level: pawl.Warn, What: "there is no readable state; it was rebuilt from the other files, confidence medium",
+		Where: r.grid + "STATE.md", Evidence: of(done, len(r.blocks)) + " blocks have a summary", Hint: "review it before you resume"})
 }
 
 // askRebuilt asks a person to look at what was rebuilt before anything is done.

@@ -78,7 +78,7 @@ func (r *clusterReader) planFields(b *block, c yamlRecord) {
 	}
 	if wave := c.number("wave"); wave > 0 {
 		if b.Wave > 0 && b.Wave != wave {
-			r.Warn(report.Where(c.file, c.at("wave").LineOf()), "the master plan has block %s in wave %d; what its own plan says counts", b.id, b.Wave)
+			r.Warn(report.Where(c.file, c.at("wave").LineOf()), "the master plan has block %s in wave %d; its own plan takes precedence", b.id, b.Wave)
 		}
 		b.Wave = wave
 	}
@@ -100,7 +100,7 @@ func (r *clusterReader) planFields(b *block, c yamlRecord) {
 // checkBlock says where a file's own block is another one than that of its name.
 func (r *clusterReader) checkBlock(b *block, c yamlRecord, key string) {
 	if id := c.block(key); id != "" && id != b.id {
-		r.Warn(report.Where(c.file, c.at(key).LineOf()), "it says that it is about block %s, but its name says %s, which counts", id, b.id)
+		r.Warn(report.Where(c.file, c.at(key).LineOf()), "its text names block %s, but its file name says %s, which takes precedence", id, b.id)
 	}
 }
 

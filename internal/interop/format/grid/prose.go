@@ -146,8 +146,8 @@ func (r *clusterReader) proseClaim(b *block, mark, said, at string) {
 	status := stepStatus(word, markStatus(mark))
 	if status == pawl.Done {
 		b.Why = "only STATE.md says so; there is no " + b.id + "-SUMMARY.md"
-		r.Add(pawl.Finding{Level: pawl.Warn, What: "block " + b.id + " is said to be complete, but has no summary", Where: at,
-			Evidence: said, Hint: "look whether its work is there"})
+		r.Add(pawl.Finding{Level: pawl.Warn, What: "block " + b.id + " is marked complete but has no summary", Where: at,
+			Evidence: said, Hint: "check whether its work is there"})
 	}
 	b.Status, b.Native = status, said
 }

@@ -83,7 +83,7 @@ func (r *clusterReader) reportOtherClusters(all []clusterDir) {
 	var names []string
 	for _, p := range all {
 		names = append(names, p.name())
-		r.Add(pawl.Finding{Level: pawl.Warn, What: "there is another cluster here; it was not read", Where: p.name(), Hint: "pawl import grid " + p.name()})
+		r.Add(pawl.Finding{Level: pawl.Warn, What: "another cluster was found here and not read", Where: p.name(), Hint: "pawl import grid " + p.name()})
 	}
 	if len(names) > 0 {
 		r.out.Facts["other_clusters"] = strings.Join(names, "; ")

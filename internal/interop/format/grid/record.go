@@ -27,7 +27,7 @@ func (r *clusterReader) front(f *format.File, bare bool) (c yamlRecord, body tex
 	part, body, closed, found := markdown.Front(f.Data)
 	switch {
 	case found && !closed:
-		r.Find(pawl.Warn, report.Where(f.Path, part.Line), "add a line with three dashes behind it", "the front matter has no end")
+		r.Find(pawl.Warn, report.Where(f.Path, part.Line), "add a line with three dashes after it", "the front matter is not closed")
 	case !found && !bare:
 		return yamlRecord{}, textedit.Whole(f.Data), false
 	case !found:
@@ -37,12 +37,12 @@ func (r *clusterReader) front(f *format.File, bare bool) (c yamlRecord, body tex
 	y, err := yamledit.Read(f.Data, part)
 	if syntax, bad := errors.AsType[*yamledit.SyntaxError](err); bad {
 		c.root = yamledit.Scan(f.Data, part)
-		r.Find(pawl.Warn, report.Where(f.Path, syntax.Line), "put the value in quotes", "this is not YAML (%s); it was read line by line", syntax.Why)
+		r.Find(pawl.Warn, report.Where(f.Path, syntax.Line), "put the value in quotes", "invalid YAML (%s); it was read line by line", syntax.Why)
 	} else {
 		c.root = y.Root
 	}
 	for key, line := range c.root.Twice() {
-		r.Find(pawl.Warn, report.Where(f.Path, line), "take the others out", "the key %q is there more than once; the last one counts", key)
+		r.Find(pawl.Warn, report.Where(f.Path, line), "remove the others", "duplicate key %q; the last one is used", key)
 	}
 	return c, body, len(c.root.Pairs) > 0 || found
 }
@@ -76,14 +76,14 @@ func (c yamlRecord) number(path ...string) int {
 	text := strings.TrimSuffix(v.Says(), "%")
 	switch {
 	case v != nil && v.Kind != yamledit.Scalar:
-		c.r.Warn(report.Where(c.file, v.Line), "%s is no number", strings.Join(path, "."))
+		c.r.Warn(report.Where(c.file, v.Line), "%s is not a number", strings.Join(path, "."))
 		return 0
 	case text == "":
 		return 0
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || n < 0 || n > 1e9 {
-		c.r.Warn(report.Where(c.file, v.LineOf()), "%s is no number: %q", strings.Join(path, "."), text)
+		c.r.Warn(report.Where(c.file, v.LineOf()), "%s is not a number: %q", strings.Join(path, "."), text)
 		return 0
 	}
 	c.used[v] = true

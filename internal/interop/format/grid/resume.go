@@ -99,7 +99,7 @@ func (r *clusterReader) proseStatus() {
 // unfinished says where a run that calls itself completed has blocks that are not.
 func (r *clusterReader) unfinished() {
 	for _, b := range r.pending() {
-		r.Warn(r.state.file.Path, "it says completed, but block %s has no summary", b.id)
+		r.Warn(r.state.file.Path, "its status is completed, but block %s has no summary", b.id)
 	}
 }
 
@@ -174,7 +174,7 @@ func (r *clusterReader) skipped(at *block) {
 		}
 	}
 	if len(ids) > 0 {
-		r.Find(pawl.Warn, r.state.file.Path, "they count as pending; look whether their work is there", "the state is at block %s, but nothing shows that these are complete: %s", at.id, strings.Join(ids, ", "))
+		r.Find(pawl.Warn, r.state.file.Path, "they count as pending; check whether their work is there", "the state is at block %s, but nothing proves that these are complete: %s", at.id, strings.Join(ids, ", "))
 	}
 }
 

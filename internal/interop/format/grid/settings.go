@@ -21,7 +21,7 @@ func (r *clusterReader) readSettings(name, prefix string) {
 	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(f.Data, []byte("\uFEFF"))))
 	decoder.UseNumber()
 	if err := decoder.Decode(&settings); err != nil {
-		r.Warn(f.Path, "this is no JSON: %v", err)
+		r.Warn(f.Path, "invalid JSON: %v", err)
 		return
 	}
 	r.flatten(prefix, settings)
@@ -58,7 +58,7 @@ func (r *clusterReader) readBudget(prefix string) {
 	}
 	usd, err := strconv.ParseFloat(limit, 64)
 	if currency := r.out.Facts[prefix+".currency"]; err != nil || !(usd > 0 && usd <= mostUSD) || !strings.EqualFold(currency, "USD") {
-		r.Find(pawl.Warn, r.grid+prefix+".json", "set budget in the run's plan", "%s is no limit of pawl's, and is not enforced", strings.TrimSpace("the budget_limit "+limit+" "+currency))
+		r.Find(pawl.Warn, r.grid+prefix+".json", "set budget in the run's plan", "%s is not enforced by pawl", strings.TrimSpace("the budget_limit "+limit+" "+currency))
 		return
 	}
 	r.out.Budget.USD = usd

@@ -36,10 +36,10 @@ func (r *clusterReader) readState() {
 	f, left := r.file("STATE.md"), r.file("STATE.md.tmp")
 	switch {
 	case left != nil && f == nil:
-		r.Warn(left.Path, "STATE.md is missing; what a write of it left over was read")
+		r.Warn(left.Path, "STATE.md is missing; the leftover of an interrupted write was read instead")
 		f = left
 	case left != nil:
-		r.Find(pawl.Warn, left.Path, "remove it", "a write of STATE.md was cut off; what it left over was not read")
+		r.Find(pawl.Warn, left.Path, "remove it", "a write of STATE.md was interrupted; its leftover was not read")
 	case f == nil:
 		return
 	}
@@ -47,8 +47,8 @@ func (r *clusterReader) readState() {
 	r.state.shape = r.shapeOf(f)
 	switch r.state.shape {
 	case "":
-		r.Add(pawl.Finding{Level: pawl.Bad, What: "this is no state: neither YAML with a position nor the headings of The Grid", Where: f.Path,
-			Hint: "it was rebuilt from the summaries; look at it before you go on"})
+		r.Add(pawl.Finding{Level: pawl.Bad, What: "not a state file: neither YAML with a position nor the headings of The Grid", Where: f.Path,
+			Hint: "it was rebuilt from the summaries; review it before you resume"})
 	case proseShape:
 		r.readProse(f)
 	default:
@@ -91,13 +91,13 @@ func (r *clusterReader) readFields(c yamlRecord) {
 	for _, key := range []string{"cluster", "session_id", "status", "created_at", "updated_at", "mode"} {
 		switch v := c.at(key); {
 		case v != nil && v.Kind != yamledit.Scalar:
-			r.Warn(report.Where(c.file, v.Line), "%s is no text", key)
+			r.Warn(report.Where(c.file, v.Line), "%s is not text", key)
 		case c.text(key) == "" && (key == "cluster" || key == "status"):
 			r.Warn(report.Where(c.file, c.root.Line), "there is no %s", key)
 		}
 	}
 	if word := r.state.native; word != "" && !statusKnown(word) {
-		r.Warn(report.Where(c.file, c.at("status").LineOf()), "%s is no status; it was taken for interrupted", oneline.Quote(word))
+		r.Warn(report.Where(c.file, c.at("status").LineOf()), "%s is not a known status; it is treated as interrupted", oneline.Quote(word))
 	}
 	c.unusedFacts(r.out.Facts, "state")
 }
@@ -107,7 +107,7 @@ func (r *clusterReader) mode(file string, line int, word string) pawl.Mode {
 	case pawl.Guided, pawl.Autopilot, pawl.HandsOn, "":
 		return mode
 	}
-	r.Warn(report.Where(file, line), "%s is no mode: guided, autopilot or hands_on", oneline.Quote(word))
+	r.Warn(report.Where(file, line), "unknown mode %s; expected guided, autopilot or hands_on", oneline.Quote(word))
 	return ""
 }
 
@@ -117,7 +117,7 @@ func (r *clusterReader) readPosition(c yamlRecord) {
 	if inner := c.at("position"); inner != nil && inner.Kind == yamledit.Map {
 		p = c.in(inner)
 	} else if inner != nil && (inner.Says() != "" || inner.Kind == yamledit.List) {
-		r.Warn(report.Where(c.file, inner.Line), "position is no map with phase, block, wave and thread")
+		r.Warn(report.Where(c.file, inner.Line), "position is not a mapping with phase, block, wave and thread")
 	}
 	r.out.Position = pawl.Position{
 		Phase: p.number("phase"), PhaseTotal: p.number("phase_total"), PhaseName: p.text("phase_name"),

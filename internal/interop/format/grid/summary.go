@@ -45,13 +45,13 @@ func (r *clusterReader) readSummary(f *format.File, a about) {
 	r.inPhase(b, a.phase)
 	if b.summary != "" {
 		if !slices.Equal(r.files.Find(b.summary).Data, f.Data) {
-			r.Find(pawl.Warn, f.Path, "keep one of them", "there is another summary of block %s in %s, which counts", b.id, b.summary)
+			r.Find(pawl.Warn, f.Path, "keep one of them", "block %s has another summary in %s, which takes precedence", b.id, b.summary)
 		}
 		return
 	}
 	if why := hollow(f.Data); why != "" {
 		b.Where, b.Resume = f.Path, f.Path+" proves nothing: "+why+". Look first at what is there of the work."
-		r.Find(pawl.Warn, report.Where(f.Path, max(len(textedit.Lines(f.Data)), 1)), "write it to its end, or remove it", "block %s has a summary that proves nothing: %s", b.id, why)
+		r.Find(pawl.Warn, report.Where(f.Path, max(len(textedit.Lines(f.Data)), 1)), "complete it, or remove it", "block %s has a summary that is no proof: %s", b.id, why)
 		return
 	}
 	b.summary, b.Where, b.Resume = f.Path, report.Where(f.Path, 1), ""

@@ -14,13 +14,13 @@ func (r *clusterReader) time(file string, line int, text string) time.Time {
 	at, zoned, ok := format.ParseTimeIn(text, r.now.Location())
 	switch {
 	case !ok:
-		r.Find(pawl.Warn, report.Where(file, line), "write it as "+r.now.UTC().Format(time.RFC3339), "this is no time: %s", oneline.Quote(text))
+		r.Find(pawl.Warn, report.Where(file, line), "write it as "+r.now.UTC().Format(time.RFC3339), "not a time: %s", oneline.Quote(text))
 		return time.Time{}
 	case !zoned:
-		r.Find(pawl.Warn, report.Where(file, line), "write it with a zone: "+at.Format(time.RFC3339), "%s has no time zone; it was taken as local time", oneline.Quote(text))
+		r.Find(pawl.Warn, report.Where(file, line), "write it with a zone: "+at.Format(time.RFC3339), "%s has no time zone; local time is assumed", oneline.Quote(text))
 	}
 	if at.After(r.now.Add(skew)) {
-		r.Warn(report.Where(file, line), "%s lies in the future; it says nothing about how old this is", oneline.Quote(text))
+		r.Warn(report.Where(file, line), "%s is in the future; ignored", oneline.Quote(text))
 	}
 	return at
 }

@@ -16,7 +16,7 @@ import (
 func (s scope) verify(files format.Files, w format.Env) []pawl.Finding {
 	r := readCluster(files, s.at, nil, w.Now)
 	if len(r.out.Phases) == 0 && r.state.file == nil && r.point == nil {
-		return []pawl.Finding{{Level: pawl.Bad, What: "there is no state of The Grid here", Where: ".grid/STATE.md"}}
+		return []pawl.Finding{{Level: pawl.Bad, What: "no state of The Grid found here", Where: ".grid/STATE.md"}}
 	}
 	v := &clusterVerifier{clusterReader: r, env: w}
 	v.state()
@@ -64,7 +64,7 @@ func (v *clusterVerifier) commits() {
 	}
 	if v.env.HasCommit == nil {
 		if len(hashes) > 0 {
-			v.found.Check("", []pawl.Finding{{Level: pawl.Warn, What: fmt.Sprintf("%d commits are claimed, but there is no git to look into", len(hashes))}})
+			v.found.Check("", []pawl.Finding{{Level: pawl.Warn, What: fmt.Sprintf("%d commits are claimed, but there is no git repository to check", len(hashes))}})
 		}
 		return
 	}
@@ -133,7 +133,7 @@ func (v *clusterVerifier) checkpoints() {
 	for _, f := range all[min(1, len(all)):] {
 		faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "there is more than one checkpoint", Where: f.Path, Evidence: all[0].Path, Hint: "archive one of them"})
 	}
-	v.found.Check("there is no second checkpoint", faults)
+	v.found.Check("there is at most one checkpoint", faults)
 }
 
 func (v *clusterVerifier) plans() {

@@ -134,7 +134,7 @@ func TestFirstStageThatWasCutOffIsWork(t *testing.T) {
 			t.Errorf("%+v", cut)
 		}
 		for _, f := range gyoshu.Format().Verify(files, format.Env{Now: noon.Add(24 * time.Hour)}) {
-			if strings.Contains(f.What, "a cell speaks of checkpoint") {
+			if strings.Contains(f.What, "a cell refers to checkpoint") {
 				t.Errorf("%+v", f)
 			}
 		}

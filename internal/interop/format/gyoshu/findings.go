@@ -31,7 +31,7 @@ func (f *findings) warn(line int, format string, args ...any) {
 // broken says where a file stops being JSON, or what it is to be.
 func (f *findings) broken(err error) {
 	if wrong, ok := errors.AsType[*jsonedit.SyntaxError](err); ok {
-		f.bad(wrong.Line, "it is not JSON: %v", err)
+		f.bad(wrong.Line, "invalid JSON: %v", err)
 		return
 	}
 	line := 0

@@ -86,7 +86,7 @@ func (s scope) read(files format.Files, w format.Env) (format.Project, []pawl.Fi
 	reading, found := read(all[0], "", w)
 	for _, r := range all[1:] {
 		found = append(found, pawl.Finding{Level: pawl.Warn, Where: r.title, Hint: "pawl import gyoshu " + path.Join(reports, r.title),
-			What: "this research is here too, and is not read: something happened to " + all[0].title + " later"})
+			What: "this research exists too, and is not read: " + all[0].title + " has newer activity"})
 	}
 	return reading, found
 }

@@ -153,13 +153,13 @@ func TestReadOddFiles(t *testing.T) {
 	}
 	all := strings.Join(text, "\n")
 	for _, want := range []string{
-		"notebooks/t.ipynb:2: it is not JSON: line 2, column 12: it ends where a value was expected",
+		"notebooks/t.ipynb:2: invalid JSON: line 2, column 12: it ends where a value was expected",
 		"reports/t/auto/loop-state.json:1: the state of a loop is an object",
 		"reports/t/queue/run-1.json:1: it has no list of jobs",
-		"reports/t/checkpoints/run-1/a/checkpoint.json:1: it is not JSON: line 1, column 1: it ends where a value was expected",
+		"reports/t/checkpoints/run-1/a/checkpoint.json:1: invalid JSON: line 1, column 1: it ends where a value was expected",
 		"reports/t/checkpoints/run-1/b/checkpoint.json: Manifest failed to parse or validate",
 		"reportTitle contains Windows reserved name: CON",
-		"reports/CON/checkpoints/run-1/a/checkpoint.json:1: it begins with a byte order mark, which Gyoshu does not take",
+		"reports/CON/checkpoints/run-1/a/checkpoint.json:1: it starts with a byte order mark, which Gyoshu rejects",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%s is not told, but\n%s", want, all)
@@ -185,9 +185,9 @@ func TestVerify(t *testing.T) {
 	}
 	all := strings.Join(got, "\n")
 	for _, want := range []string{
-		"bad harbour-dust.ipynb:1: it is not JSON",
-		"ok ckpt-003: checkpoint ckpt-003 behind stage S03_fit_model is valid, with 3 artifacts",
-		"ok ckpt-emergency-mm8r0000-0badcafe: checkpoint ckpt-emergency-mm8r0000-0badcafe was taken in the middle of stage S04_check_model (timeout): it is no base to resume from",
+		"bad harbour-dust.ipynb:1: invalid JSON",
+		"ok ckpt-003: checkpoint ckpt-003 after stage S03_fit_model is valid, with 3 artifacts",
+		"ok ckpt-emergency-mm8r0000-0badcafe: checkpoint ckpt-emergency-mm8r0000-0badcafe was taken in the middle of stage S04_check_model (timeout): it cannot be resumed from",
 		"bad ckpt-missing: Artifact not found: ",
 		"bad ckpt-longer: Size mismatch for ",
 		"bad ckpt-other: SHA256 mismatch for ",
@@ -195,16 +195,16 @@ func TestVerify(t *testing.T) {
 		"bad ckpt-climbs: Path traversal detected: reports/../../../etc/passwd",
 		"bad ckpt-torn: Manifest failed to parse or validate",
 		`bad checkpoint.json:6: stageId: "S02_eda" is not`,
-		"warn ckpt-future: it says that it was made at 2027-01-01T00:00:00Z, which has not come yet",
-		"warn ckpt-future: it says of itself that it is untrusted: verify its source before resuming",
+		"warn ckpt-future: its creation time 2027-01-01T00:00:00Z is in the future",
+		"warn ckpt-future: its own trust level is untrusted: verify its source before resuming",
 		"bad ckpt-future: Invalid checkpointId: contains path traversal characters",
 		`warn ckpt-future: checkpointId is "../x", and it lies in "ckpt-future"`,
 		"bad ckpt-future: notebook: Absolute paths not allowed: /etc/x",
-		"warn tide-levels.ipynb:176: a cell speaks of checkpoint ckpt-000 of run run-20260302-101500, and there is no manifest: it was not finished, or it was let go of",
+		"warn tide-levels.ipynb:176: a cell refers to checkpoint ckpt-000 of run run-20260302-101500, but there is no manifest: it was not completed, or it was pruned",
 		"warn run-20260302-101500.json:22: job job-2 of stage S04_check_model is claimed by w2, which has shown no sign of life for 5m0s; that alone does not mean that it is dead",
 		"warn copy.ipynb:1: two cells have the id a",
-		`warn copy.ipynb:1: a cell speaks of a manifest at "../../etc", where none can be`,
-		"warn copy.ipynb: it has no front matter of Gyoshu's, so its runs are known by their checkpoints only",
+		`warn copy.ipynb:1: a cell refers to a manifest at "../../etc", which is not the path of a manifest`,
+		"warn copy.ipynb: no Gyoshu front matter: its runs are only known from their checkpoints",
 		"warn copy: No checkpoints exist for this research/run",
 	} {
 		if !strings.Contains(all, want) {
@@ -379,7 +379,7 @@ func TestKeysThatComeTwiceAreTold(t *testing.T) {
 	r, found := gyoshu.Format().Read(files, format.Env{Now: noon})
 	formattest.Step(t, r, "S01_load_tides")
 	if !slices.ContainsFunc(found, func(f pawl.Finding) bool {
-		return f.Level == pawl.Warn && f.What == `the key "stageId" comes twice; this one counts` && strings.HasPrefix(f.Where, manifest+":")
+		return f.Level == pawl.Warn && f.What == `duplicate key "stageId"; this one is used` && strings.HasPrefix(f.Where, manifest+":")
 	}) {
 		t.Errorf("%+v", found)
 	}

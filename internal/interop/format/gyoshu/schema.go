@@ -156,7 +156,7 @@ func count(v *jsonedit.Value) string {
 	f, ok := v.Float()
 	switch {
 	case !ok:
-		return "it is no number"
+		return "it is not a number"
 	case f < 0 || f != math.Trunc(f) || math.IsInf(f, 0):
 		return "it is no whole number from 0"
 	}
@@ -169,7 +169,7 @@ func numbers(v *jsonedit.Value) string {
 	}
 	for _, m := range v.Members {
 		if m.Value.Kind != jsonedit.Number {
-			return fmt.Sprintf("%s: it is no number", m.Key)
+			return fmt.Sprintf("%s: it is not a number", m.Key)
 		}
 	}
 	return ""

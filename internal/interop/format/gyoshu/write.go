@@ -51,7 +51,7 @@ func refuses(files format.Files, run *pawl.State) []pawl.Finding {
 	f := &findings{path: file.Path}
 	f.broken(err)
 	f.list[0].What += "; without it there are no checkpoints"
-	f.list[0].Hint = "bring back a copy of it"
+	f.list[0].Hint = "restore a copy of it"
 	return f.list
 }
 

@@ -20,7 +20,7 @@ func (r *tablesReader) gates(out *format.Project, e *entry) {
 		if e.action != "" {
 			said = fmt.Sprintf(", and its last action is %q", clip(e.action, 200))
 		}
-		r.Find(pawl.Warn, e.where(), "", "task %s has no agent: it is not handed out again before a person has looked", e.task)
+		r.Find(pawl.Warn, e.where(), "", "task %s has no agent: it is not handed out again until a person has reviewed it", e.task)
 		out.Gates = append(out.Gates, format.Gate{Gate: pawl.Gate{
 			Step: step, Type: pawl.HumanVerify, Purpose: pawl.ForStart, Opened: e.updated,
 			Ask: fmt.Sprintf("project_state names task %s without an agent%s. Is it still to be done?", e.task, said),

@@ -56,7 +56,7 @@ func TestReadProgram(t *testing.T) {
 	if !r.Updated.Equal(time.Date(2026, 2, 28, 10, 30, 0, 250_000_000, time.UTC)) {
 		t.Error(r.Updated)
 	}
-	finds(t, findings, pawl.Warn, "project "+second+" (paused) is here too, and is not imported with it")
+	finds(t, findings, pawl.Warn, "project "+second+" (paused) exists too, and is not imported with it")
 	if len(worst(findings)) != 2 {
 		t.Error(findings)
 	}
@@ -110,7 +110,7 @@ func TestDuplicatesTheNewestCounts(t *testing.T) {
 	if r.Position.StepID != "write_tables" {
 		t.Error(r.Position)
 	}
-	finds(t, findings, pawl.Bad, "project "+first+" has another row: the newest counts")
+	finds(t, findings, pawl.Bad, "project "+first+" has another row; the newest one is used")
 	r, _ = read(t, fixture(t, "document.sql", "2026-02-28 12:00:00+02", "2026-02-28 09:00:00+00"), world())
 	if r.Position.StepID != "write_tables" {
 		t.Error("of one time the higher id counts", r.Position)
@@ -146,7 +146,7 @@ func TestACompletedTaskIsNotCurrent(t *testing.T) {
 		t.Error(diff, r.Next)
 	}
 	findings := projectstate.Format().Verify(files, world("src/tables.py"))
-	finds(t, findings, pawl.Bad, "task write_tables is the current one and completed")
+	finds(t, findings, pawl.Bad, "task write_tables is current and completed")
 	finds(t, findings, pawl.Bad, "task write_tables is completed and pending")
 }
 
@@ -186,8 +186,8 @@ func TestProjectsAreReadAlone(t *testing.T) {
 	if r.ID != second || r.Status != pawl.StatusPaused || len(lines(r)) != 1 {
 		t.Errorf("%+v", r)
 	}
-	finds(t, findings, pawl.Bad, "pending_tasks is no JSON")
-	finds(t, findings, pawl.Bad, "metadata is no JSON")
+	finds(t, findings, pawl.Bad, "pending_tasks is not valid JSON")
+	finds(t, findings, pawl.Bad, "metadata is not valid JSON")
 	if r, _ = projectstate.Format().Select(third).Read(files, format.Env{Now: noon}); r.Status != pawl.StatusCompleted || r.Percent != 100 {
 		t.Errorf("%+v", r)
 	}
@@ -215,7 +215,7 @@ func TestAnUnknownStatusIsAsked(t *testing.T) {
 	if r.Status != pawl.StatusInterrupted || r.Native != "Thinking" {
 		t.Error(r.Status, r.Native)
 	}
-	finds(t, findings, pawl.Bad, `status "Thinking" is none of`)
+	finds(t, findings, pawl.Bad, `status "Thinking" is not one of`)
 	if len(r.Gates) != 3 || r.Gates[0].Purpose != pawl.ForRebuilt || !strings.Contains(r.Gates[0].Ask, `"Thinking"`) || r.Gates[0].Answer != "" || !strings.HasSuffix(r.Resume, "a person looks first") {
 		t.Errorf("%+v %s", r.Gates, r.Resume)
 	}
@@ -250,17 +250,17 @@ func TestTimes(t *testing.T) {
 	if !r.Updated.IsZero() || r.Status != pawl.StatusInterrupted {
 		t.Error(r.Updated, r.Status)
 	}
-	finds(t, findings, pawl.Warn, "has not come yet")
+	finds(t, findings, pawl.Warn, "is in the future")
 	_, findings = read(t, fixture(t, "inserts.sql", "2026-02-28T10:00:00Z", "yesterday"), world())
-	finds(t, findings, pawl.Warn, `is no time: "yesterday"`)
+	finds(t, findings, pawl.Warn, `is not a time: "yesterday"`)
 }
 
 // What the last action names is looked for, and never outside of the project.
 func TestTheLastActionIsChecked(t *testing.T) {
 	t.Parallel()
 	_, findings := read(t, fixture(t, "program.sql"), world())
-	finds(t, findings, pawl.Warn, "the last action names src/tables.py, which is not there")
-	finds(t, projectstate.Format().Verify(fixture(t, "program.sql"), world()), pawl.Bad, "the last action created src/tables.py, which is not there")
+	finds(t, findings, pawl.Warn, "the last action names src/tables.py, which is missing")
+	finds(t, projectstate.Format().Verify(fixture(t, "program.sql"), world()), pawl.Bad, "the last action created src/tables.py, which is missing")
 	for _, name := range []string{"/etc/passwd", "../x.py", `..\x.py`, "nul.py", "~/x.py", "https://example.org/x.py/../../../x"} {
 		w := world()
 		w.Exists = func(path string) bool {
@@ -358,7 +358,7 @@ func TestRollbackToATime(t *testing.T) {
 INSERT INTO project_state_transactions VALUES('00000000000000000000000000000004','`+first+
 			`','2026-02-28 10:25:00.000000','update_state','{}','tester','`+state+"');\nCOMMIT;")
 	}
-	wrong := "the roll-back 00000000000000000000000000000003 brought back another state than there was at 2026-02-28T10:00:00+00:00"
+	wrong := "the roll-back 00000000000000000000000000000003 restored a state other than the one at 2026-02-28T10:00:00+00:00"
 	finds(t, projectstate.Format().Verify(rolled(`{"completed_tasks": []}`), world()), pawl.Bad, wrong)
 	for _, f := range projectstate.Format().Verify(rolled(`{"completed_tasks": ["08"]}`), world()) {
 		if strings.Contains(f.What, "roll-back") {
@@ -376,17 +376,17 @@ func TestVerify(t *testing.T) {
 	finds(t, findings, pawl.OK, "the table is of the program, with 3 rows")
 	finds(t, findings, pawl.OK, "is active, with 2 tasks completed and 2 pending")
 	for what, change := range map[string][]string{
-		"has no state":                           {"10:15:00.000000','record_task_completion'", "10:15:00.000000','record_task_completion'", "VALUES('00000000000000000000000000000002','" + first, "VALUES('00000000000000000000000000000002','x"},
-		"payload is no JSON object":              {`'{"active_task_id": null, "completed_tasks": ["08"]}'`, `'['`},
-		"is completed, and has work that is not": {"'paused'", "'completed'"},
-		"a row without project_id":               {"VALUES('" + third, "VALUES('"},
+		"has no state":                          {"10:15:00.000000','record_task_completion'", "10:15:00.000000','record_task_completion'", "VALUES('00000000000000000000000000000002','" + first, "VALUES('00000000000000000000000000000002','x"},
+		"payload is not a JSON object":          {`'{"active_task_id": null, "completed_tasks": ["08"]}'`, `'['`},
+		"is completed but has unfinished tasks": {"'paused'", "'completed'"},
+		"a row without project_id":              {"VALUES('" + third, "VALUES('"},
 	} {
 		finds(t, projectstate.Format().Verify(fixture(t, "program.sql", change...), world("src/tables.py")), pawl.Bad, what)
 	}
 	late := world()
 	late.Now = noon.AddDate(0, 1, 0)
-	finds(t, projectstate.Format().Verify(fixture(t, "program.sql"), late), pawl.Warn, "nothing happened for 28 days")
-	finds(t, projectstate.Format().Verify(nil, world()), pawl.Bad, "there is no table")
+	finds(t, projectstate.Format().Verify(fixture(t, "program.sql"), late), pawl.Warn, "no activity for 28 days")
+	finds(t, projectstate.Format().Verify(nil, world()), pawl.Bad, "no table")
 }
 
 // However the file was written, the same is read.
@@ -418,8 +418,8 @@ func TestDamagedDumpsAreTold(t *testing.T) {
 	whole := string(fixture(t, "inserts.sql")[0].Data)
 	row := strings.Index(whole, "INSERT INTO project_state ") + len("INSERT INTO project_state ")
 	for name, c := range map[string]struct{ data, what, hint string }{
-		"in a text":    {whole[:strings.Index(whole, first)+3], "a string has no end", "bring back"},
-		"before a row": {whole[:row], "the last statement has no end", "bring back"},
+		"in a text":    {whole[:strings.Index(whole, first)+3], "a string has no end", "restore"},
+		"before a row": {whole[:row], "the last statement has no end", "restore"},
 		"UTF-16":       {"\xff\xfe" + strings.ReplaceAll("\x00"+whole, "", "\x00"), "it is UTF-16", "iconv -f UTF-16 -t UTF-8 dump.sql"},
 	} {
 		r, findings := read(t, format.Files{{Path: "dump.sql", Data: []byte(c.data)}}, world())

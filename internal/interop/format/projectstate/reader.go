@@ -71,7 +71,7 @@ func (s *source) problems() []pawl.Finding {
 	for _, p := range s.Problems {
 		f := pawl.Finding{Level: pawl.Warn, Where: s.at(p.Line), What: p.Why}
 		if p.Cut {
-			f.Level, f.Hint = pawl.Bad, "bring back a whole copy of it"
+			f.Level, f.Hint = pawl.Bad, "restore a complete copy of it"
 		}
 		if p.Unsure {
 			f.Level, f.Hint = pawl.Bad, "load it into a database, and name that or a new dump of it"
@@ -121,7 +121,7 @@ func (r *tablesReader) readEntries() {
 		for _, row := range t.Rows {
 			e := r.entry(s, row)
 			if e.project == "" {
-				r.Bad(e.where(), "a row without project_id is left out")
+				r.Bad(e.where(), "a row without project_id is ignored")
 				continue
 			}
 			r.count(e)
@@ -140,7 +140,7 @@ func (r *tablesReader) count(e *entry) {
 		r.entries[i] = e
 		e, old = old, e
 	}
-	r.Bad(e.where(), "project %s has another row: the newest counts, at %s", e.project, old.where())
+	r.Bad(e.where(), "project %s has another row; the newest one is used, at %s", e.project, old.where())
 }
 
 // text returns the first of these columns that says something.
@@ -166,7 +166,7 @@ func (r *tablesReader) entry(s *source, row *dump.Row) *entry {
 		}
 		r.Find(level, e.where(), "", "%s", notKnown(c))
 	}
-	e.id, _ = strconv.Atoi(text(row, "id")) // where it is no number there is none
+	e.id, _ = strconv.Atoi(text(row, "id")) // where it is not a number there is none
 	e.updated = r.time(e, row, "last_updated", "updated_at")
 	e.created = r.time(e, row, "created_at")
 	e.meta = r.json(e, "metadata", jsonedit.Object)
@@ -200,9 +200,9 @@ func (r *tablesReader) time(e *entry, row *dump.Row, columns ...string) time.Tim
 	switch {
 	case written == "":
 	case !ok:
-		r.Warn(e.where(), "%s is no time: %q", columns[0], clip(written, 40))
+		r.Warn(e.where(), "%s is not a time: %q", columns[0], clip(written, 40))
 	case at.After(r.world.Now.Add(skew)):
-		r.Warn(e.where(), "%s has not come yet: %s; it counts for nothing", columns[0], written)
+		r.Warn(e.where(), "%s is in the future: %s; ignored", columns[0], written)
 		return time.Time{}
 	case !zoned && !r.naive[e.source.Path]:
 		r.naive[e.source.Path] = true
@@ -220,7 +220,7 @@ func (r *tablesReader) json(e *entry, column string, want jsonedit.Kind) *jsoned
 	v, err := jsonedit.Read([]byte(written))
 	switch {
 	case err != nil:
-		r.Bad(e.where(), "%s is no JSON: %v", column, err)
+		r.Bad(e.where(), "%s is not valid JSON: %v", column, err)
 		return nil
 	case v.Is(jsonedit.Null):
 		return nil
@@ -289,7 +289,7 @@ func (r *tablesReader) pick(project string) *entry {
 	}
 	for _, e := range r.entries {
 		if e != best && (project == "" || best == nil) {
-			r.Find(pawl.Warn, e.where(), "pawl import projectstate --project "+e.project, "project %s (%s) is here too, and is not imported with it", e.project, e.native)
+			r.Find(pawl.Warn, e.where(), "pawl import projectstate --project "+e.project, "project %s (%s) exists too, and is not imported with it", e.project, e.native)
 		}
 	}
 	return best

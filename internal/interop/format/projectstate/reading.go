@@ -147,7 +147,7 @@ func (r *tablesReader) partial(s *format.Step, e *entry) {
 		return
 	}
 	if r.world.Exists != nil && !r.world.Exists(file) {
-		r.Warn(e.where(), "the last action names %s, which is not there", file)
+		r.Warn(e.where(), "the last action names %s, which is missing", file)
 		return
 	}
 	if verb == "created" {
@@ -192,7 +192,7 @@ func (r *tablesReader) status(e *entry) pawl.RunStatus {
 	status, known := statusOf(e.native)
 	switch {
 	case !known:
-		r.Bad(e.where(), "status %q is none of active, paused, completed, failed", clip(e.native, 40))
+		r.Bad(e.where(), "status %q is not one of active, paused, completed, failed", clip(e.native, 40))
 		return pawl.StatusInterrupted
 	case status == pawl.StatusActive && (e.updated.IsZero() || r.world.Now.Sub(e.updated) >= stillAtIt):
 		return pawl.StatusInterrupted

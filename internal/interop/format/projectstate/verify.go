@@ -19,7 +19,7 @@ const ancient = 7 * 24 * time.Hour
 func (sc scope) verify(files format.Files, w format.Env) []pawl.Finding {
 	r := newTablesReader(files, w)
 	if len(r.sources) == 0 {
-		return []pawl.Finding{{Level: pawl.Bad, What: "there is no table project_state here"}}
+		return []pawl.Finding{{Level: pawl.Bad, What: "no table project_state found here"}}
 	}
 	for _, s := range r.sources {
 		if t := s.Table(statesTable); t != nil {
@@ -62,7 +62,7 @@ func (r *tablesReader) verifyOrphans(s *source) {
 			}
 			for _, column := range []string{"state", "payload", "previous_state"} {
 				if said := text(row, column); said != "" && object(said) == nil {
-					r.Bad(s.at(row.Line), "%s: %s is no JSON object", name, column)
+					r.Bad(s.at(row.Line), "%s: %s is not a JSON object", name, column)
 				}
 			}
 		}
@@ -75,18 +75,18 @@ func (r *tablesReader) verifyEntry(e *entry) {
 	working := status == pawl.StatusActive || status == pawl.StatusInterrupted
 	switch {
 	case e.updated.IsZero():
-		r.Warn(e.where(), "project %s says no time at which anything happened", e.project)
+		r.Warn(e.where(), "project %s has no time of any activity", e.project)
 	case working && r.world.Now.Sub(e.updated) > ancient:
-		r.Warn(e.where(), "project %s is %s, and nothing happened for %d days", e.project, e.native, int(r.world.Now.Sub(e.updated).Hours()/24))
+		r.Warn(e.where(), "project %s is %s, with no activity for %d days", e.project, e.native, int(r.world.Now.Sub(e.updated).Hours()/24))
 	}
 	if working && r.nobody(e) {
 		r.Bad(e.where(), "task %s has no agent: the program would hand it out again to nobody, though its last action is %q", e.task, clip(e.action, 100))
 	}
 	if e.task != "" && e.finished() {
-		r.Bad(e.where(), "task %s is the current one and completed: it would be done again", e.task)
+		r.Bad(e.where(), "task %s is current and completed: it would run again", e.task)
 	}
 	if status == pawl.StatusCompleted && (e.task != "" || len(e.pending) > 0) {
-		r.Bad(e.where(), "project %s is completed, and has work that is not", e.project)
+		r.Bad(e.where(), "project %s is completed but has unfinished tasks", e.project)
 	}
 	for _, id := range e.pending {
 		if slices.Contains(e.completed, id) {
@@ -94,7 +94,7 @@ func (r *tablesReader) verifyEntry(e *entry) {
 		}
 	}
 	if verb, file := fileIn(e.action); file != "" && working && r.world.Exists != nil && !r.world.Exists(file) {
-		r.Bad(e.where(), "the last action %s %s, which is not there", verb, file)
+		r.Bad(e.where(), "the last action %s %s, which is missing", verb, file)
 	}
 	r.verifyRollbacks(e)
 	if !slices.ContainsFunc(r.Findings()[before:], func(f pawl.Finding) bool { return f.Level == pawl.Bad }) {
@@ -117,10 +117,10 @@ func (r *tablesReader) verifyRollbacks(e *entry) {
 		was := history{transactions: h.transactions[:i+1]}.stateAt(at)
 		if i+1 < len(h.transactions) {
 			if got := h.transactions[i+1].before; was != nil && got != nil && !sameState(was, got) {
-				r.Bad(e.where(), "the roll-back %s brought back another state than there was at %s", t.id, v.Text())
+				r.Bad(e.where(), "the roll-back %s restored a state other than the one at %s", t.id, v.Text())
 			}
 		} else if was != nil && !slices.Equal(names(was.Get("completed_tasks")), e.completed) {
-			r.Bad(e.where(), "the roll-back %s brought back another state than there was at %s", t.id, v.Text())
+			r.Bad(e.where(), "the roll-back %s restored a state other than the one at %s", t.id, v.Text())
 		}
 	}
 }

@@ -101,8 +101,8 @@ func (s scope) refuses(files format.Files, run *pawl.State) []pawl.Finding {
 
 func (w *rowWriter) refuses() []pawl.Finding {
 	if w.source == nil {
-		return []pawl.Finding{{Level: pawl.Bad, Where: w.taken, What: "it is no dump with rows of " + statesTable + ", and is not written over",
-			Hint: "bring back a copy of it, or move it out of the way"}}
+		return []pawl.Finding{{Level: pawl.Bad, Where: w.taken, What: "not a dump with rows of " + statesTable + ", so it is not overwritten",
+			Hint: "restore a copy of it, or move it away"}}
 	}
 	look := []*source{w.source}
 	if w.entry == nil {
@@ -113,8 +113,8 @@ func (w *rowWriter) refuses() []pawl.Finding {
 		found = append(found, s.doubtful()...)
 	}
 	if gone := w.entry == nil && w.State.Imported == System && w.State.ImportedAs == w.project; gone && len(found) == 0 && len(w.others) > 0 {
-		found = append(found, pawl.Finding{Level: pawl.Bad, Where: w.others[0].Path, Hint: "bring back a whole copy of it",
-			What: "project " + w.project + ", which the run was made of, is not in it any more"})
+		found = append(found, pawl.Finding{Level: pawl.Bad, Where: w.others[0].Path, Hint: "restore a complete copy of it",
+			What: "project " + w.project + ", which the run was imported from, is no longer in it"})
 	}
 	return found
 }

@@ -534,7 +534,7 @@ func TestTheFileThatIsNamedIsWritten(t *testing.T) {
 	t.Parallel()
 	made, _, _ := strings.Cut(string(fixture(t, "inserts.sql")[0].Data), "INSERT INTO project_state ")
 	for data, refused := range map[string]string{
-		made: "", "": "", "-- mine\n": "it is no dump with rows of project_state",
+		made: "", "": "", "-- mine\n": "not a dump with rows of project_state",
 		made + "COPY project_state FROM stdin WITH (FORMAT csv);\n1,x\n\\.\n": "a COPY with options is not taken in",
 		made + "INSERT INTO project_state SELECT * FROM old;\n":               "rows that are not given by VALUES are not taken in",
 		made + "INSERT INTO project_state SET status = 'active';\n":           "rows that are not given by VALUES are not taken in",

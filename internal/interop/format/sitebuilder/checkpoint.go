@@ -77,11 +77,11 @@ func (r *teamReader) readCheckpoint(f *format.File) *checkpoint {
 		if wrong, ok := errors.AsType[*jsonedit.SyntaxError](err); ok {
 			line = wrong.Line
 		}
-		r.Find(pawl.Bad, report.Where(f.Path, line), "mend it, or have its task begun again", "it is not JSON: %v; what it says line by line was read", err)
+		r.Find(pawl.Bad, report.Where(f.Path, line), "fix it, or restart its task", "invalid JSON: %v; its readable lines were used", err)
 		root = repaired(f.Data).root
 	case !root.Is(jsonedit.Object):
 		c.broken = true
-		r.Bad(report.Where(f.Path, root.Line()), "a checkpoint is an object")
+		r.Bad(report.Where(f.Path, root.Line()), "not a JSON object")
 		return c
 	}
 	rec := jsonRecord{r: r, file: f.Path, v: root, used: map[*jsonedit.Value]bool{}}
@@ -97,7 +97,7 @@ func (r *teamReader) readCheckpoint(f *format.File) *checkpoint {
 // member is a line of JSON with a key and a scalar.
 var member = lazyregexp.New(`(?m)^[ \t]*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*")[ \t]*:[ \t]*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*"|-?[0-9]{1,12}|true|false|null)[ \t]*,?[ \t]*\r?$`)
 
-// repaired returns an editor of what can be read of a text that is no JSON: what is whole of it, and what its lines say behind
+// repaired returns an editor of what can be read of a text that is not valid JSON: what is whole of it, and what its lines say behind
 // that of the checkpoint itself.
 func repaired(data []byte) *editor {
 	whole, rest := jsonedit.Torn(data)
@@ -119,7 +119,7 @@ var itsOwn = []string{
 	"resume_instructions",
 }
 
-// scanLines returns as an object what lines of a text say that is no JSON: of keys that are there more than once the first
+// scanLines returns as an object what lines of a text say that is not valid JSON: of keys that are there more than once the first
 // counts, since what is inside of something else comes later.
 func scanLines(data []byte) *jsonedit.Value {
 	var members []string
@@ -145,7 +145,7 @@ func (c *checkpoint) readWho(rec jsonRecord) {
 		lies       *string
 	}{{"agent", agent, &c.agent}, {"task_id", task, &c.task}} {
 		if is.says != "" && *is.lies != "" && is.says != *is.lies {
-			rec.warn(rec.at(is.what), "", "%s is %s, and its file's name says %s", is.what, oneline.Quote(is.says), oneline.Quote(*is.lies))
+			rec.warn(rec.at(is.what), "", "%s is %s, but its file name says %s", is.what, oneline.Quote(is.says), oneline.Quote(*is.lies))
 			c.facts[is.what] = is.says
 		}
 		*is.lies = cmp.Or(*is.lies, is.says)
@@ -153,7 +153,7 @@ func (c *checkpoint) readWho(rec jsonRecord) {
 	c.id, c.agentName, c.title = rec.text("checkpoint_id"), rec.text("agent_name"), rec.text("task_title")
 	c.native, c.line = rec.text("status"), rec.at("status").Line()
 	if meaning(c.native) == unknown {
-		rec.warn(rec.at("status"), "use in_progress, complete or blocked", "nobody knows the status %s; it is taken for not complete", oneline.Quote(c.native))
+		rec.warn(rec.at("status"), "use in_progress, complete or blocked", "unknown status %s; it is treated as not complete", oneline.Quote(c.native))
 	}
 }
 

@@ -49,7 +49,7 @@ func (r *teamReader) needs(j *job, ids map[string]pawl.StepID) []pawl.StepID {
 		id, ok := ids[task]
 		switch {
 		case !ok:
-			r.Warn(report.Where(r.registry(), j.entry.line), "task %s depends on %s, which is nowhere", j.task, oneline.Quote(task))
+			r.Warn(report.Where(r.registry(), j.entry.line), "task %s depends on %s, which does not exist", j.task, oneline.Quote(task))
 		case id != j.id && !slices.Contains(needs, id):
 			needs = append(needs, id)
 		}
@@ -73,7 +73,7 @@ func (r *teamReader) cutCircles() {
 				visit(at[need])
 			}
 			if seen[need] == open {
-				r.Warn(report.Where(r.registry(), j.entry.line), "tasks %s and %s wait for each other; %s is not waited for", j.task, at[need].task, at[need].task)
+				r.Warn(report.Where(r.registry(), j.entry.line), "tasks %s and %s depend on each other; the dependency on %s is ignored", j.task, at[need].task, at[need].task)
 			}
 			return seen[need] == open
 		})
@@ -162,7 +162,7 @@ func (r *teamReader) notThere(j *job) []string {
 		}
 	}
 	if len(missing) > 0 {
-		r.Find(pawl.Warn, j.point.file, "they are to be made again", "%d of the files that it claims are not there: %s", len(missing), strings.Join(missing[:min(len(missing), 5)], ", "))
+		r.Find(pawl.Warn, j.point.file, "they will be made again", "%d of its claimed files are missing: %s", len(missing), strings.Join(missing[:min(len(missing), 5)], ", "))
 	}
 	return missing
 }
@@ -260,7 +260,7 @@ func (r *teamReader) items(j *job) []format.Item {
 			}
 		}
 		if item.Status == pawl.ItemIsDone && r.world.Exists != nil && slices.ContainsFunc(item.Outputs, func(name string) bool { return !r.world.Exists(name) }) {
-			r.Find(pawl.Warn, report.Where(j.point.file, s.line), "it is to be done again", "subtask %s is said to be complete, and its output is not there: %s", oneline.Quote(s.id), item.Outputs[0])
+			r.Find(pawl.Warn, report.Where(j.point.file, s.line), "it will rerun", "subtask %s is marked complete, but its output is missing: %s", oneline.Quote(s.id), item.Outputs[0])
 			item.Status = pawl.ItemPending
 		}
 		items = append(items, item)

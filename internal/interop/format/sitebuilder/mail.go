@@ -22,7 +22,7 @@ func (r *teamReader) escalated() {
 			continue
 		}
 		if !e.at.IsZero() && r.now.Sub(e.at) > longAsked {
-			r.Find(pawl.Warn, report.Where(r.message("human-escalations"), e.line), "ask again", "%s has waited for an answer of %s since %s", e.id, orSomebody(e.owner), stamp(e.at))
+			r.Find(pawl.Warn, report.Where(r.message("human-escalations"), e.line), "ask again", "%s has been waiting for an answer from %s since %s", e.id, orSomebody(e.owner), stamp(e.at))
 		}
 		for _, j := range r.jobs {
 			if slices.Contains(e.tasks, j.task) && !j.finished() && !r.blocks(j.id, e.title) {

@@ -55,7 +55,7 @@ func readTeam(files format.Files, w format.Env) *teamReader {
 	}
 	r.teamDir = all[0]
 	for _, p := range all[1:] {
-		r.Add(pawl.Finding{Level: pawl.Warn, What: "there is another team here; it was not read", Where: strings.TrimSuffix(p.base, "/"),
+		r.Add(pawl.Finding{Level: pawl.Warn, What: "another team was found here and not read", Where: strings.TrimSuffix(p.base, "/"),
 			Hint: "pawl import sitebuilder " + strings.TrimSuffix(p.root, "/")})
 	}
 	r.readRegistry()
@@ -153,7 +153,7 @@ func (r *teamReader) add(j *job, c *checkpoint) {
 		j.point = j.archived
 	}
 	if j.current.taskStatus() != complete {
-		r.Warn(report.Where(j.current.file, j.current.line), "it is %s, and its archived checkpoint is there too: %s", orNone(j.current.native), counts(j.point == j.current))
+		r.Warn(report.Where(j.current.file, j.current.line), "it is %s, and an archived checkpoint exists too: %s", orNone(j.current.native), counts(j.point == j.current))
 	}
 }
 
@@ -211,13 +211,13 @@ func (r *teamReader) time(file string, line int, text string) time.Time {
 	at, zoned, _ := format.ParseTime(text)
 	switch {
 	case at.IsZero():
-		r.Find(pawl.Warn, report.Where(file, line), "write it as "+stamp(r.now), "this is no time: %s", oneline.Quote(text))
+		r.Find(pawl.Warn, report.Where(file, line), "write it as "+stamp(r.now), "not a time: %s", oneline.Quote(text))
 		return at
 	case !zoned && len(strings.TrimSpace(text)) > len(time.DateOnly):
-		r.Find(pawl.Warn, report.Where(file, line), "write it as "+stamp(at), "%s has no time zone; it was taken for UTC", oneline.Quote(text))
+		r.Find(pawl.Warn, report.Where(file, line), "write it as "+stamp(at), "%s has no time zone; UTC is assumed", oneline.Quote(text))
 	}
 	if at.After(r.now.Add(skew)) {
-		r.Warn(report.Where(file, line), "%s lies in the future; it says nothing about how old this is", oneline.Quote(text))
+		r.Warn(report.Where(file, line), "%s is in the future; ignored", oneline.Quote(text))
 	}
 	return at
 }

@@ -59,7 +59,7 @@ func (c jsonRecord) number(path ...string) (int, bool) {
 	text := strings.TrimSuffix(c.text(path...), "%")
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || n < 0 || n > most {
-		c.warn(v, "", "%s is no number: %s", strings.Join(path, "."), oneline.Quote(text))
+		c.warn(v, "", "%s is not a number: %s", strings.Join(path, "."), oneline.Quote(text))
 		return 0, false
 	}
 	return int(n), true
@@ -96,7 +96,7 @@ func (c jsonRecord) list(path ...string) []jsonRecord {
 	case v == nil:
 		return nil
 	case v.Kind != jsonedit.Array:
-		c.warn(v, "", "%s is no list", strings.Join(path, "."))
+		c.warn(v, "", "%s is not a list", strings.Join(path, "."))
 		return nil
 	}
 	var all []jsonRecord
@@ -156,7 +156,7 @@ func (c jsonRecord) checkDuplicateKeys() {
 	seen := make(map[string]bool, len(c.v.Members))
 	for _, m := range c.v.Members {
 		if seen[m.Key] {
-			c.warn(m.Value, "take the others out", "the key %s is there more than once; the last one counts", oneline.Quote(m.Key))
+			c.warn(m.Value, "remove the others", "duplicate key %s; the last one is used", oneline.Quote(m.Key))
 		}
 		seen[m.Key] = true
 	}

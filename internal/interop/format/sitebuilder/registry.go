@@ -41,7 +41,7 @@ func (r *teamReader) readRegistry() {
 			continue
 		}
 		if seen[t.id] {
-			r.Warn(report.Where(f.Path, t.line), "the task %s is there more than once; the first one counts", oneline.Quote(t.id))
+			r.Warn(report.Where(f.Path, t.line), "duplicate task %s; the first one is used", oneline.Quote(t.id))
 			continue
 		}
 		seen[t.id] = true
@@ -71,7 +71,7 @@ func (r *teamReader) readTask(f *format.File, part textedit.Part) (*task, bool) 
 	var root *yamledit.Value
 	y, err := yamledit.Read(f.Data, part)
 	if wrong, bad := errors.AsType[*yamledit.SyntaxError](err); bad {
-		r.Find(pawl.Warn, report.Where(f.Path, wrong.Line), "put the value in quotes", "this is not YAML (%s); it was read line by line", wrong.Why)
+		r.Find(pawl.Warn, report.Where(f.Path, wrong.Line), "put the value in quotes", "invalid YAML (%s); it was read line by line", wrong.Why)
 		root = yamledit.Scan(f.Data, part)
 	} else {
 		root = y.Root

@@ -16,7 +16,7 @@ import (
 func verify(files format.Files, w format.Env) []pawl.Finding {
 	r := readTeam(files, w)
 	if len(r.jobs) == 0 {
-		return []pawl.Finding{{Level: pawl.Bad, What: "there are no tasks of site builders here", Where: r.checkpoints()}}
+		return []pawl.Finding{{Level: pawl.Bad, What: "no tasks of site builders found here", Where: r.checkpoints()}}
 	}
 	v := &teamVerifier{teamReader: r}
 	for _, j := range r.jobs {
@@ -51,7 +51,7 @@ func (v *teamVerifier) job(j *job) {
 		}
 	}
 	if len(v.found.Findings()) == before && len(j.missing) == 0 && !c.broken {
-		v.fault(pawl.OK, c, "", "task %s of %s is %s, and what it says fits together", j.task, cmp.Or(j.agent, "nobody"), orNone(c.native))
+		v.fault(pawl.OK, c, "", "task %s of %s is %s, and its checkpoint is consistent", j.task, cmp.Or(j.agent, "nobody"), orNone(c.native))
 	}
 }
 
@@ -60,15 +60,15 @@ func (v *teamVerifier) status(j *job) {
 	c := j.point
 	switch word := c.taskStatus(); {
 	case len(j.missingParts()) > 0:
-		v.fault(pawl.Bad, c, "pawl import sitebuilder dispatches only these", "task %s says that it is complete, and is not: %s", j.task, strings.Join(j.missingParts(), "; "))
+		v.fault(pawl.Bad, c, "pawl import sitebuilder dispatches only these", "task %s is marked complete, but is not: %s", j.task, strings.Join(j.missingParts(), "; "))
 	case word == complete && c.resumable != nil && *c.resumable:
-		v.fault(pawl.Warn, c, "", "task %s is complete, and says that it may be resumed", j.task)
+		v.fault(pawl.Warn, c, "", "task %s is complete, but marked resumable", j.task)
 	case word == blocked && len(c.errors) == 0:
-		v.fault(pawl.Bad, c, "say by what, in errors", "task %s is blocked, and does not say by what", j.task)
+		v.fault(pawl.Bad, c, "give the reason in errors", "task %s is blocked without a reason", j.task)
 	case word == blocked:
 		v.fault(pawl.Warn, c, "clear its errors, then: "+resume(j), "task %s is %s", j.task, j.why(v.clock))
 	case word == inProgress && c.resumable != nil && !*c.resumable:
-		v.fault(pawl.Bad, c, "", "task %s is not complete, and says that it cannot be resumed", j.task)
+		v.fault(pawl.Bad, c, "", "task %s is not complete, but marked not resumable", j.task)
 	case word == inProgress && c.silence(v.clock) != "":
 		v.fault(pawl.Warn, c, resume(j), "task %s: %s", j.task, c.silence(v.clock))
 	}
@@ -97,7 +97,7 @@ func (v *teamVerifier) counts(c *checkpoint) {
 	if c.percent > 100 {
 		v.fault(pawl.Bad, c, "", "progress is %d per cent", c.percent)
 	} else if c.counted && c.total > 0 && c.percent >= 0 && max(c.percent-c.progress(), c.progress()-c.percent) > near {
-		v.fault(pawl.Warn, c, "", "progress is said to be %d%%, and %d of %d subtasks are %d%%", c.percent, c.done, c.total, c.progress())
+		v.fault(pawl.Warn, c, "", "progress is stated as %d%%, and %d of %d subtasks are %d%%", c.percent, c.done, c.total, c.progress())
 	}
 }
 
@@ -109,11 +109,11 @@ func (v *teamVerifier) times(c *checkpoint) {
 		{"updated_at", !c.updated.IsZero() && c.updated.Before(c.started)}, {"completed_at", !c.completed.IsZero() && c.completed.Before(c.started)},
 	} {
 		if later.bad {
-			v.fault(pawl.Bad, c, "", "%s lies before started_at", later.name)
+			v.fault(pawl.Bad, c, "", "%s is before started_at", later.name)
 		}
 	}
 	if c.id != "" && !c.started.IsZero() && !strings.HasSuffix(c.id, c.started.Format("-20060102-150405")) {
-		v.fault(pawl.Warn, c, "", "the id %s does not end with the time of its beginning", oneline.Quote(c.id))
+		v.fault(pawl.Warn, c, "", "the id %s does not end with its start time", oneline.Quote(c.id))
 	}
 }
 

@@ -416,7 +416,7 @@ func TestFinishedIsWhole(t *testing.T) {
 	s.Tell(pawl.StepReopened{Step: "T060", Why: "again"})
 	s.write()
 	if strings.Contains(string(s.files.Find(points+"migration-T060.json").Data), "acceptance_evidence") {
-		t.Error("it is to be done again, and what was found of it before still stands")
+		t.Error("it will rerun, and what was found of it before still stands")
 	}
 }
 
