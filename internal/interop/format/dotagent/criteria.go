@@ -14,8 +14,8 @@ import (
 // checkCriterion looks whether the agent of a step has left what it was to leave, by the rule by which a step is read as done: the
 // report of its phase is there, can be read, is of this workflow and says no failure; the output of a task says itself that
 // it is done. What lay there before the run was made does not count.
-func checkCriterion(files format.Files, w format.Env, id pawl.StepID, name string) (bool, string) {
-	r := readWorkflow(files, w)
+func checkCriterion(files format.Files, env format.Env, id pawl.StepID, name string) (bool, string) {
+	r := readWorkflow(files, env)
 	what, since := sinceIn(name)
 	if i := slices.IndexFunc(r.tasks, func(t *task) bool { return t.step == id }); i >= 0 {
 		t := r.tasks[i]

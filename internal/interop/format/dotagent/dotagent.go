@@ -44,8 +44,8 @@ func patterns() []string {
 }
 
 // readProject reads the workflow in memory/state, or what the reports alone show of one.
-func readProject(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
-	r := readWorkflow(files, w)
+func readProject(files format.Files, env format.Env) (format.Project, []pawl.Finding) {
+	r := readWorkflow(files, env)
 	return r.out, r.Findings()
 }
 

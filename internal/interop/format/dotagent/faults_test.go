@@ -145,16 +145,16 @@ func TestNothingLeadsOutside(t *testing.T) {
 	t.Parallel()
 	for _, fixture := range []string{"outputs", "outside"} {
 		a := archives(t)["testdata/read/"+fixture+".txtar"]
-		files, w := unpacked(t, a)
-		there := w.Exists
-		w.Exists = func(name string) bool {
+		files, env := unpacked(t, a)
+		there := env.Exists
+		env.Exists = func(name string) bool {
 			if clean, err := format.Inside(name); err != nil || clean != name {
 				t.Errorf("%q is looked for", name)
 			}
 			return there(name)
 		}
-		dotagent.Format().Verify(files, w)
-		r, findings := dotagent.Format().Read(files, w)
+		dotagent.Format().Verify(files, env)
+		r, findings := dotagent.Format().Read(files, env)
 		if !finds(findings, "is rejected: ") {
 			t.Errorf("%v", findings)
 		}
@@ -192,8 +192,8 @@ func TestQuestions(t *testing.T) {
 		"unsafe":           {Workflow: "wf-shop", Ask: "Resume workflow from ARCHITECTURE?", Yes: true}, // suspect, and no proof
 		"corrupted":        {Ask: "State appears corrupted. Start fresh?", Fresh: true},
 	} {
-		files, w := unpacked(t, archives(t)["testdata/read/"+fixture+".txtar"])
-		got := dotagent.Format().ResumePrompt(files, w)
+		files, env := unpacked(t, archives(t)["testdata/read/"+fixture+".txtar"])
+		got := dotagent.Format().ResumePrompt(files, env)
 		if tells := strings.HasPrefix(got.Tell, "Resuming workflow ") && strings.Contains(got.Tell, "\nCompleted: "); tells != (got.Ask != "") {
 			t.Errorf("%s tells %q", fixture, got.Tell)
 		}
@@ -211,8 +211,8 @@ func TestQuestions(t *testing.T) {
 func TestVerifyNamesEveryFault(t *testing.T) {
 	t.Parallel()
 	verify := func(fixture string) []pawl.Finding {
-		files, w := unpacked(t, archives(t)["testdata/read/"+fixture+".txtar"])
-		return dotagent.Format().Verify(files, w)
+		files, env := unpacked(t, archives(t)["testdata/read/"+fixture+".txtar"])
+		return dotagent.Format().Verify(files, env)
 	}
 	for fixture, wants := range map[string][]string{
 		"empty": {"memory/state/phase.json: no state of dotagent found here"},

@@ -30,8 +30,8 @@ type workflowReader struct {
 	steps     [][]format.Step // by phase
 }
 
-func readWorkflow(files format.Files, w format.Env) *workflowReader {
-	r := newWorkflowReader(files, w)
+func readWorkflow(files format.Files, env format.Env) *workflowReader {
+	r := newWorkflowReader(files, env)
 	r.out = format.Project{System: System, Mode: pawl.Guided, Facts: map[string]string{}, Phases: []format.Phase{}}
 	if !r.anything() {
 		return r
@@ -47,8 +47,8 @@ func readWorkflow(files format.Files, w format.Env) *workflowReader {
 	return r
 }
 
-func newWorkflowReader(files format.Files, w format.Env) *workflowReader {
-	r := &workflowReader{files: files, env: w, byPath: make(map[string]*format.File, len(files)),
+func newWorkflowReader(files format.Files, env format.Env) *workflowReader {
+	r := &workflowReader{files: files, env: env, byPath: make(map[string]*format.File, len(files)),
 		byID: map[string]*task{}, used: newIDs(), outputs: map[string]bool{}, steps: make([][]format.Step, len(words))}
 	for i := range files {
 		r.byPath[files[i].Path] = &files[i]

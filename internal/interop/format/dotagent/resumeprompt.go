@@ -9,8 +9,8 @@ import (
 )
 
 // resumePrompt returns the question that dotagent asks before it resumes, with its own default answer.
-func resumePrompt(files format.Files, w format.Env) format.Question {
-	r := readWorkflow(files, w)
+func resumePrompt(files format.Files, env format.Env) format.Question {
+	r := readWorkflow(files, env)
 	switch {
 	case r.out.Name == "" || r.file(phasePath) == nil && r.file(phasePath+".tmp") == nil || r.out.Status == pawl.StatusCompleted:
 		return format.Question{}

@@ -13,8 +13,8 @@ import (
 // verify makes the document's four validations, each of which is one finding that is ok or as many as there are faults:
 // what is named is there, times can be, the phases are in order, no write was interrupted. Tasks, reports and archives
 // follow, and what was odd in reading.
-func verify(files format.Files, w format.Env) []pawl.Finding {
-	r := readWorkflow(files, w)
+func verify(files format.Files, env format.Env) []pawl.Finding {
+	r := readWorkflow(files, env)
 	if n := len(archives(files)); r.out.Name == "" && n > 0 {
 		return []pawl.Finding{{Level: pawl.OK, What: fmt.Sprintf("no active workflow; %d archived", n), Where: archiveFolder}}
 	}

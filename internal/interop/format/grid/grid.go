@@ -31,9 +31,9 @@ func (s scope) format() format.Format {
 }
 
 // unfinished returns the cluster, whatever its name: STATE.md belongs to one run.
-func (s scope) unfinished(files format.Files, w format.Env, _ *pawl.Plan) (what, file string) {
+func (s scope) unfinished(files format.Files, env format.Env, _ *pawl.Plan) (what, file string) {
 	all := selectedDirs(files, s.at)
-	if r, _ := s.read(files, format.Env{Now: w.Now}); r.Name != "" && r.Status != pawl.StatusCompleted && len(all) > 0 {
+	if r, _ := s.read(files, format.Env{Now: env.Now}); r.Name != "" && r.Status != pawl.StatusCompleted && len(all) > 0 {
 		return "cluster " + r.Name, all[0].grid + "STATE.md"
 	}
 	return "", ""

@@ -13,12 +13,12 @@ import (
 // verify makes the document's five validations, each of which is one finding that is ok or as many as there are faults:
 // the state can be read, claimed commits and files exist, there is one checkpoint at most, and every pending block has a
 // plan. What cannot be, is missing or was odd in reading comes behind.
-func (s scope) verify(files format.Files, w format.Env) []pawl.Finding {
-	r := readCluster(files, s.at, nil, w.Now)
+func (s scope) verify(files format.Files, env format.Env) []pawl.Finding {
+	r := readCluster(files, s.at, nil, env.Now)
 	if len(r.out.Phases) == 0 && r.state.file == nil && r.point == nil {
 		return []pawl.Finding{{Level: pawl.Bad, What: "no state of The Grid found here", Where: ".grid/STATE.md"}}
 	}
-	v := &clusterVerifier{clusterReader: r, env: w}
+	v := &clusterVerifier{clusterReader: r, env: env}
 	v.state()
 	v.commits()
 	v.claims()

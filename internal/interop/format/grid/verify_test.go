@@ -14,10 +14,10 @@ import (
 )
 
 // findings returns the lines "level what" of a validation.
-func verify(files format.Files, w format.Env) []string {
-	w.Now = now
+func verify(files format.Files, env format.Env) []string {
+	env.Now = now
 	var lines []string
-	for _, f := range grid.Format().Verify(wanted(files), w) {
+	for _, f := range grid.Format().Verify(wanted(files), env) {
 		lines = append(lines, string(f.Level)+" "+f.What)
 	}
 	return lines
@@ -43,7 +43,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 	tests := []struct {
 		name  string
 		files format.Files
-		world format.Env
+		env   format.Env
 		at    int
 		want  string
 	}{
@@ -62,7 +62,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := verify(tt.files, tt.world)
+			got := verify(tt.files, tt.env)
 			if len(got) <= tt.at || got[tt.at] != tt.want {
 				t.Fatalf("want %q, got\n%s", tt.want, strings.Join(got, "\n"))
 			}
@@ -119,14 +119,14 @@ func TestACheckpointOfNoTypeAsksAPerson(t *testing.T) {
 func TestVerifyNeverLooksOutside(t *testing.T) {
 	t.Parallel()
 	files, _ := project(t, "testdata/read/failure.txtar")
-	w := world()
-	w.Exists = func(name string) bool {
+	env := world()
+	env.Exists = func(name string) bool {
 		if clean, err := format.Inside(name); err != nil || clean != name {
 			t.Errorf("%q was looked for", name)
 		}
 		return true
 	}
-	for _, f := range grid.Format().Verify(files, w) {
+	for _, f := range grid.Format().Verify(files, env) {
 		if f.Level == pawl.Bad && strings.Contains(f.What, "passwd") {
 			t.Error(f)
 		}

@@ -17,7 +17,7 @@ import (
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	r, _ := gyoshu.Format().Read(wanted(t, tides), world(t, tides))
+	r, _ := gyoshu.Format().Read(wanted(t, tides), testEnv(t, tides))
 	if r.System != "gyoshu" || r.Name != title || r.ID != lastRun || r.Goal != "Predict tides within 5 cm" || r.Mode != pawl.Autopilot {
 		t.Errorf("%s %s %s %q %s", r.System, r.Name, r.ID, r.Goal, r.Mode)
 	}
@@ -69,7 +69,7 @@ func TestReadCheckpoints(t *testing.T) {
 			not = append(not, c.ID)
 		}
 	}
-	// of the artifacts nothing is known here: that is for World to say
+	// of the artifacts nothing is known here: Env.Hash knows them
 	want := []string{"ckpt-001 step", "ckpt-002 step", "ckpt-short-stage step", "ckpt-003 step", "ckpt-missing step", "ckpt-longer step", "ckpt-other step", "ckpt-emergency-mm8r0000-0badcafe emergency"}
 	if diff := cmp.Diff(want, valid); diff != "" {
 		t.Errorf("valid: -want +got\n%s", diff)
@@ -103,7 +103,7 @@ func TestReadLooksAtArtifactsThatItIsGiven(t *testing.T) {
 // TestReadFirstRun: markers of a completed run are believed, since its record stands behind them.
 func TestReadFirstRun(t *testing.T) {
 	t.Parallel()
-	r, _ := gyoshu.ReadRun(wanted(t, tides), title, firstRun, world(t, tides))
+	r, _ := gyoshu.ReadRun(wanted(t, tides), title, firstRun, testEnv(t, tides))
 	if r.Status != pawl.StatusCompleted || !r.Position.Complete || r.Percent != 100 || len(r.Phases[0].Steps) != 2 || r.Mode != pawl.Guided {
 		t.Errorf("%+v", r)
 	}
@@ -134,8 +134,8 @@ func TestMarkersAreHints(t *testing.T) {
 // TestReadOddFiles: nothing of a broken project is a crash or is passed over without a word.
 func TestReadOddFiles(t *testing.T) {
 	t.Parallel()
-	codec := gyoshu.Format()
-	if r, found := codec.Read(nil, format.Env{Now: noon}); r.Name != "" || r.System != "gyoshu" || len(found) > 0 {
+	system := gyoshu.Format()
+	if r, found := system.Read(nil, format.Env{Now: noon}); r.Name != "" || r.System != "gyoshu" || len(found) > 0 {
 		t.Errorf("nothing: %+v %v", r, found)
 	}
 	files := format.Files{
@@ -146,9 +146,9 @@ func TestReadOddFiles(t *testing.T) {
 		{Path: "reports/CON/checkpoints/run-1/a/checkpoint.json", Data: []byte("\xef\xbb\xbf{}")},
 		{Path: "reports/t/checkpoints/run-1/b/checkpoint.json", Data: []byte(`{"stageId":"S01_a_b","status":"saved","createdAt":7}`)},
 	}
-	r, found := codec.Read(files, format.Env{Now: noon})
+	r, found := system.Read(files, format.Env{Now: noon})
 	var text []string
-	for _, f := range append(found, codec.Verify(files, format.Env{Now: noon})...) {
+	for _, f := range append(found, system.Verify(files, format.Env{Now: noon})...) {
 		text = append(text, f.Where+": "+f.What)
 	}
 	all := strings.Join(text, "\n")
@@ -179,7 +179,7 @@ func TestVerify(t *testing.T) {
 	files = append(files, format.File{Path: "reports/tide-levels/checkpoints/" + lastRun + "/ckpt-future/checkpoint.json", Data: early.Encode()},
 		format.File{Path: "notebooks/copy.ipynb", Data: []byte(`{"cells":[{"id":"a","source":"# [CHECKPOINT:saved:id=x:stage=S01_a_b:manifest=../../etc]"},{"id":"a"}]}`)})
 	var got []string
-	for _, f := range gyoshu.Format().Verify(files, world(t, tides)) {
+	for _, f := range gyoshu.Format().Verify(files, testEnv(t, tides)) {
 		where := f.Where[strings.LastIndexByte(strings.TrimSuffix(f.Where, "/checkpoint.json"), '/')+1:]
 		got = append(got, string(f.Level)+" "+strings.TrimSuffix(where, "/checkpoint.json")+": "+f.What)
 	}
@@ -344,15 +344,15 @@ func TestUnreadCheckpointsStayInThePlan(t *testing.T) {
 		{"not read, and no cell", "", false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			files, w := wanted(t, tides), world(t, tides)
+			files, env := wanted(t, tides), testEnv(t, tides)
 			if files.Find(manifest).Data = []byte(c.data); c.data == "" {
-				w.Unread = []string{manifest}
+				env.Unread = []string{manifest}
 				files = slices.DeleteFunc(files, func(f format.File) bool { return f.Path == manifest })
 			}
 			if !c.cells {
 				files = slices.DeleteFunc(files, func(f format.File) bool { return f.Path == "notebooks/tide-levels.ipynb" })
 			}
-			r, found := gyoshu.Format().Read(files, w)
+			r, found := gyoshu.Format().Read(files, env)
 			if !slices.ContainsFunc(found, func(f pawl.Finding) bool { return f.Level == pawl.Bad && strings.HasPrefix(f.Where, manifest) }) {
 				t.Errorf("it is no finding: %+v", found)
 			}

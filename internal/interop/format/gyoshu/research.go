@@ -41,9 +41,9 @@ func titles(files format.Files) []string {
 }
 
 // newResearch reads what the files say of a title. What cannot be read is a finding.
-func newResearch(files format.Files, title string, w format.Env) *research {
-	r := &research{title: title, now: w.Now, files: files, records: Records(files, title, ""), queues: map[string]*Queue{}}
-	r.records = append(r.records, recordsAt(w.Unread, title)...)
+func newResearch(files format.Files, title string, env format.Env) *research {
+	r := &research{title: title, now: env.Now, files: files, records: Records(files, title, ""), queues: map[string]*Queue{}}
+	r.records = append(r.records, recordsAt(env.Unread, title)...)
 	if issue := CheckSegment("reportTitle", title); issue != "" {
 		r.found = append(r.found, pawl.Finding{Level: pawl.Bad, What: issue, Where: path.Join(reports, title)})
 	}
@@ -60,7 +60,7 @@ func newResearch(files format.Files, title string, w format.Env) *research {
 	}
 	r.readQueues()
 	r.newest = r.findNewest()
-	r.findOrigins(w)
+	r.findOrigins(env)
 	return r
 }
 

@@ -23,7 +23,7 @@ type passed struct {
 
 // resume finds the newest checkpoint of a run that is valid. One that was taken in the middle of a stage is no base, whatever
 // it holds: it only says which stage was begun, and that stage is the next.
-func resume(records []*Record, run string, w format.Env) resumption {
+func resume(records []*Record, run string, env format.Env) resumption {
 	var res resumption
 	begun := ""
 	for _, r := range records {
@@ -35,7 +35,7 @@ func resume(records []*Record, run string, w format.Env) resumption {
 			continue
 		}
 		m := r.Manifest
-		switch issues := r.faults(w); {
+		switch issues := r.faults(env); {
 		case len(issues) > 0:
 			res.passed = append(res.passed, passed{r, strings.Join(issues, "; ")})
 		case m.Status.unsafe():

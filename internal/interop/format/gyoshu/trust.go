@@ -44,16 +44,16 @@ func (r *Record) warning() string {
 }
 
 // findOrigins says of each checkpoint where it comes from.
-func (r *research) findOrigins(w format.Env) {
+func (r *research) findOrigins(env format.Env) {
 	runs := map[string]*origin{}
 	for _, rec := range r.records {
 		rec.From = FoundHere
-		if w.Run == nil || !rec.Loads() {
+		if env.Run == nil || !rec.Loads() {
 			continue
 		}
 		o, known := runs[rec.Run]
 		if !known {
-			o = originOf(w.Run(rec.Run))
+			o = originOf(env.Run(rec.Run))
 			runs[rec.Run] = o
 		}
 		if o != nil && o.wrote(rec) {

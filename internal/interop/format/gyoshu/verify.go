@@ -9,10 +9,10 @@ import (
 )
 
 // examine finds all that is wrong with a research, and what is sound. w says what is true of the artifacts.
-func (r *research) examine(w format.Env) []pawl.Finding {
+func (r *research) examine(env format.Env) []pawl.Finding {
 	found := slices.Clone(r.found)
 	for _, rec := range r.records {
-		found = append(found, r.examineRecord(rec, w)...)
+		found = append(found, r.examineRecord(rec, env)...)
 	}
 	found = append(found, r.examineCells()...)
 	for _, run := range r.runs() {
@@ -21,7 +21,7 @@ func (r *research) examine(w format.Env) []pawl.Finding {
 	return append(found, r.examineFront()...)
 }
 
-func (r *research) examineRecord(rec *Record, w format.Env) []pawl.Finding {
+func (r *research) examineRecord(rec *Record, env format.Env) []pawl.Finding {
 	f := &findings{path: rec.Path}
 	if !rec.Loads() {
 		f.add(pawl.Bad, 0, "Manifest failed to parse or validate", "")
@@ -32,7 +32,7 @@ func (r *research) examineRecord(rec *Record, w format.Env) []pawl.Finding {
 	}
 	m := rec.Manifest
 	f.examineTwins(m)
-	issues := rec.faults(w)
+	issues := rec.faults(env)
 	for _, issue := range issues {
 		f.bad(0, "%s", issue)
 	}
@@ -148,11 +148,11 @@ func (r *research) examineFront() []pawl.Finding {
 }
 
 // examineResume says from where the newest run would be resumed.
-func (r *research) examineResume(w format.Env) pawl.Finding {
+func (r *research) examineResume(env format.Env) pawl.Finding {
 	if e := r.front().run(r.newest); e != nil && e.Status == "completed" {
 		return pawl.Finding{Level: pawl.OK, Where: r.title, What: "run " + r.newest + " is completed"}
 	}
-	res := resume(r.records, r.newest, w)
+	res := resume(r.records, r.newest, env)
 	if res.base == nil {
 		return pawl.Finding{Level: pawl.Warn, Where: r.title, What: res.issue}
 	}

@@ -66,7 +66,7 @@ func (r *tablesReader) judge(out *format.Project, e *entry, s *format.Step, c do
 
 func (r *tablesReader) evidence(e *entry, c doubt.Census) evidence {
 	_, file := fileIn(e.action)
-	there := file != "" && (r.world.Exists == nil || r.world.Exists(file))
+	there := file != "" && (r.env.Exists == nil || r.env.Exists(file))
 	return evidence{Census: c, timed: !e.updated.IsZero(), says: saysDone(e.action), there: there, missing: file != "" && !there}
 }
 

@@ -95,8 +95,8 @@ func projects(files format.Files) []string {
 }
 
 // read reads one project; the others are findings.
-func (s scope) read(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
-	r := newTablesReader(files, w)
+func (s scope) read(files format.Files, env format.Env) (format.Project, []pawl.Finding) {
+	r := newTablesReader(files, env)
 	e := r.pick(s.project)
 	if e == nil {
 		return format.Project{System: System}, r.Findings()

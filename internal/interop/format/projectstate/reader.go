@@ -93,14 +93,14 @@ func (s *source) doubtful() []pawl.Finding {
 // tablesReader reads the tables of all projects.
 type tablesReader struct {
 	report.Report
-	world   format.Env
+	env     format.Env
 	sources []*source
 	entries []*entry        // the one that counts of each project
 	naive   map[string]bool // files whose times have no zone
 }
 
-func newTablesReader(files format.Files, w format.Env) *tablesReader {
-	r := &tablesReader{world: w, naive: map[string]bool{}}
+func newTablesReader(files format.Files, env format.Env) *tablesReader {
+	r := &tablesReader{env: env, naive: map[string]bool{}}
 	for _, f := range files {
 		if s := (&source{File: f, Dump: dump.Read(f.Data, tables...)}); s.hasStateTable() {
 			r.sources = append(r.sources, s)
@@ -201,7 +201,7 @@ func (r *tablesReader) time(e *entry, row *dump.Row, columns ...string) time.Tim
 	case written == "":
 	case !ok:
 		r.Warn(e.where(), "%s is not a time: %q", columns[0], clip(written, 40))
-	case at.After(r.world.Now.Add(skew)):
+	case at.After(r.env.Now.Add(skew)):
 		r.Warn(e.where(), "%s is in the future: %s; ignored", columns[0], written)
 		return time.Time{}
 	case !zoned && !r.naive[e.source.Path]:

@@ -35,7 +35,7 @@ func (r *tablesReader) reading(e *entry) format.Project {
 	r.gates(&out, e)
 	r.saved(&out, e)
 	r.resume(&out, e, index >= 0 && steps[index].Partial != nil)
-	if r.world.Scan != nil {
+	if r.env.Scan != nil {
 		c := r.census(e)
 		out.Prompt = r.prompt(&out, e, c)
 		if _, known := statusOf(e.native); index >= 0 && known && !r.nobody(e) && out.Status == pawl.StatusInterrupted {
@@ -51,7 +51,7 @@ func (r *tablesReader) census(e *entry) doubt.Census {
 	for _, s := range r.sources {
 		own = append(own, s.Path, s.Path+"-wal", s.Path+"-shm", s.Path+"-journal")
 	}
-	return r.world.Scan(e.updated.Add(-recent), own...)
+	return r.env.Scan(e.updated.Add(-recent), own...)
 }
 
 // steps returns the finished tasks, the current one and those that are left, and which is the current one, -1 for none.
@@ -146,7 +146,7 @@ func (r *tablesReader) partial(s *format.Step, e *entry) {
 	if file == "" {
 		return
 	}
-	if r.world.Exists != nil && !r.world.Exists(file) {
+	if r.env.Exists != nil && !r.env.Exists(file) {
 		r.Warn(e.where(), "the last action names %s, which is missing", file)
 		return
 	}
@@ -194,7 +194,7 @@ func (r *tablesReader) status(e *entry) pawl.RunStatus {
 	case !known:
 		r.Bad(e.where(), "status %q is not one of active, paused, completed, failed", clip(e.native, 40))
 		return pawl.StatusInterrupted
-	case status == pawl.StatusActive && (e.updated.IsZero() || r.world.Now.Sub(e.updated) >= stillAtIt):
+	case status == pawl.StatusActive && (e.updated.IsZero() || r.env.Now.Sub(e.updated) >= stillAtIt):
 		return pawl.StatusInterrupted
 	}
 	return status

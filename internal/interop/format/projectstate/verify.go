@@ -16,8 +16,8 @@ const ancient = 7 * 24 * time.Hour
 // verify finds every fault of the tables, of all projects: keys that are missing, rows that contradict themselves or each
 // other, times, JSON, roll-backs to a wrong state.
 // What was found to be good is among them.
-func (sc scope) verify(files format.Files, w format.Env) []pawl.Finding {
-	r := newTablesReader(files, w)
+func (sc scope) verify(files format.Files, env format.Env) []pawl.Finding {
+	r := newTablesReader(files, env)
 	if len(r.sources) == 0 {
 		return []pawl.Finding{{Level: pawl.Bad, What: "no table project_state found here"}}
 	}
@@ -76,8 +76,8 @@ func (r *tablesReader) verifyEntry(e *entry) {
 	switch {
 	case e.updated.IsZero():
 		r.Warn(e.where(), "project %s has no time of any activity", e.project)
-	case working && r.world.Now.Sub(e.updated) > ancient:
-		r.Warn(e.where(), "project %s is %s, with no activity for %d days", e.project, e.native, int(r.world.Now.Sub(e.updated).Hours()/24))
+	case working && r.env.Now.Sub(e.updated) > ancient:
+		r.Warn(e.where(), "project %s is %s, with no activity for %d days", e.project, e.native, int(r.env.Now.Sub(e.updated).Hours()/24))
 	}
 	if working && r.nobody(e) {
 		r.Bad(e.where(), "task %s has no agent: the program would hand it out again to nobody, though its last action is %q", e.task, clip(e.action, 100))
@@ -93,7 +93,7 @@ func (r *tablesReader) verifyEntry(e *entry) {
 			r.Bad(e.where(), "task %s is completed and pending", clip(id, 60))
 		}
 	}
-	if verb, file := fileIn(e.action); file != "" && working && r.world.Exists != nil && !r.world.Exists(file) {
+	if verb, file := fileIn(e.action); file != "" && working && r.env.Exists != nil && !r.env.Exists(file) {
 		r.Bad(e.where(), "the last action %s %s, which is missing", verb, file)
 	}
 	r.verifyRollbacks(e)

@@ -15,8 +15,8 @@ import (
 
 // checkCriterion looks whether a task meets a criterion of its own. Files are looked for and counted. Of anything else there is the
 // word of its agent and no other, in the task's checkpoint: that is what is said then, and not more.
-func checkCriterion(files format.Files, w format.Env, id pawl.StepID, name string) (bool, string) {
-	r := readTeam(files, w)
+func checkCriterion(files format.Files, env format.Env, id pawl.StepID, name string) (bool, string) {
+	r := readTeam(files, env)
 	for _, j := range r.jobs {
 		switch {
 		case j.id == id && name == "":
@@ -92,7 +92,7 @@ func (j *job) hasSubtasks() bool {
 // its own items say so before the checkpoint does. One whose output is not there is not complete.
 func (r *teamReader) calledComplete(j *job) (total, done int) {
 	called := map[pawl.ItemID]bool{}
-	for _, item := range r.world.Items {
+	for _, item := range r.env.Items {
 		called[pawl.ItemIDOf(item.ID)] = item.Status == pawl.ItemIsDone // the last word counts
 	}
 	maps.DeleteFunc(called, func(_ pawl.ItemID, is bool) bool { return !is })
@@ -162,7 +162,7 @@ func (r *teamReader) countFiles(j *job) int {
 }
 
 func (r *teamReader) exists(name string) bool {
-	return name != "" && r.world.Exists != nil && r.world.Exists(name)
+	return name != "" && r.env.Exists != nil && r.env.Exists(name)
 }
 
 // pointOf returns the path of the checkpoint in which a task's agent says what is met.

@@ -152,12 +152,12 @@ func (j *job) lacking() []string {
 
 // notThere returns the files that a job claims and that are not there.
 func (r *teamReader) notThere(j *job) []string {
-	if j.point == nil || r.world.Exists == nil {
+	if j.point == nil || r.env.Exists == nil {
 		return nil
 	}
 	var missing []string
 	for _, name := range slices.Concat(j.point.created, j.point.modified) {
-		if !r.world.Exists(name) && !slices.Contains(missing, name) {
+		if !r.env.Exists(name) && !slices.Contains(missing, name) {
 			missing = append(missing, name)
 		}
 	}
@@ -259,7 +259,7 @@ func (r *teamReader) items(j *job) []format.Item {
 				item.Outputs = []string{name}
 			}
 		}
-		if item.Status == pawl.ItemIsDone && r.world.Exists != nil && slices.ContainsFunc(item.Outputs, func(name string) bool { return !r.world.Exists(name) }) {
+		if item.Status == pawl.ItemIsDone && r.env.Exists != nil && slices.ContainsFunc(item.Outputs, func(name string) bool { return !r.env.Exists(name) }) {
 			r.Find(pawl.Warn, report.Where(j.point.file, s.line), "it will rerun", "subtask %s is marked complete, but its output is missing: %s", oneline.Quote(s.id), item.Outputs[0])
 			item.Status = pawl.ItemPending
 		}
@@ -281,7 +281,7 @@ func (r *teamReader) output(c *checkpoint, s subtask) string {
 		}
 	}
 	below := r.root + extracted + strings.TrimPrefix(name, r.root)
-	if r.world.Exists != nil && !r.world.Exists(name) && r.world.Exists(below) {
+	if r.env.Exists != nil && !r.env.Exists(name) && r.env.Exists(below) {
 		return below
 	}
 	return name

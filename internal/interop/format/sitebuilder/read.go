@@ -19,7 +19,7 @@ type teamReader struct {
 	report.Report
 	files format.Files
 	index map[string]int // path → where it is among them
-	world format.Env
+	env   format.Env
 	now   time.Time
 	clock clock
 	out   format.Project
@@ -47,8 +47,8 @@ type job struct {
 }
 
 // readTeam reads the files of the first team among them.
-func readTeam(files format.Files, w format.Env) *teamReader {
-	r := newTeamReader(files, w)
+func readTeam(files format.Files, env format.Env) *teamReader {
+	r := newTeamReader(files, env)
 	all := teamDirs(files)
 	if len(all) == 0 {
 		return r
@@ -67,12 +67,12 @@ func readTeam(files format.Files, w format.Env) *teamReader {
 	return r
 }
 
-func newTeamReader(files format.Files, w format.Env) *teamReader {
-	r := &teamReader{files: files, index: make(map[string]int, len(files)), world: w, now: w.Now}
+func newTeamReader(files format.Files, env format.Env) *teamReader {
+	r := &teamReader{files: files, index: make(map[string]int, len(files)), env: env, now: env.Now}
 	for i, f := range files {
 		r.index[f.Path] = i
 	}
-	r.clock = clock{w.Now, cmp.Or(w.Quiet, quietAfter), cmp.Or(w.Stalled, stalledAfter)}
+	r.clock = clock{env.Now, cmp.Or(env.Quiet, quietAfter), cmp.Or(env.Stalled, stalledAfter)}
 	r.out.System, r.out.Facts = System, map[string]string{}
 	return r
 }
@@ -125,7 +125,7 @@ func (r *teamReader) points() []*checkpoint {
 			all = append(all, r.readCheckpoint(f))
 		}
 	}
-	for _, name := range r.world.Unread {
+	for _, name := range r.env.Unread {
 		if lies(name) && strings.HasSuffix(name, ".json") {
 			all = append(all, unreadAt(name))
 		}

@@ -146,14 +146,14 @@ func TestUnmetCriteriaAreNotDone(t *testing.T) {
 func TestClaimedFilesAreLookedFor(t *testing.T) {
 	t.Parallel()
 	witness := sitebuilder.Format()
-	r, _ := witness.Read(team(t), world("site/style.css", "docs/content-extraction/leaflets/08.md"))
+	r, _ := witness.Read(team(t), testEnv("site/style.css", "docs/content-extraction/leaflets/08.md"))
 	if s := formattest.Step(t, r, "T040"); s.Status != pawl.Done {
 		t.Errorf("its file is there: %s", s.Status)
 	}
 	if items := formattest.Step(t, r, "T060").Items; items[0].Status != pawl.ItemPending || items[1].Status != pawl.ItemIsDone || items[1].Outputs[0] != "docs/content-extraction/leaflets/08.md" {
 		t.Errorf("%+v", items)
 	}
-	r, findings := witness.Read(team(t), world())
+	r, findings := witness.Read(team(t), testEnv())
 	if s := formattest.Step(t, r, "T040"); s.Status != pawl.Pending || !strings.Contains(s.Goal, "make site/style.css again") {
 		t.Errorf("%s %s", s.Status, s.Goal)
 	}
@@ -257,8 +257,8 @@ func TestBrokenJSONIsReadLineByLine(t *testing.T) {
 // A checkpoint that is there and cannot be read leaves its task in the plan, begun and not done.
 func TestUnreadCheckpointKeepsItsTask(t *testing.T) {
 	t.Parallel()
-	w := format.Env{Now: now, Unread: []string{points + "migration-T060.json", points + "technical-T002-complete.json", "docs/other.json"}}
-	r, _ := sitebuilder.Format().Read(one("content-T001.json", `{"status":"complete"}`), w)
+	env := format.Env{Now: now, Unread: []string{points + "migration-T060.json", points + "technical-T002-complete.json", "docs/other.json"}}
+	r, _ := sitebuilder.Format().Read(one("content-T001.json", `{"status":"complete"}`), env)
 	if r.Count() != 3 {
 		t.Errorf("the steps are %+v", r.Phases)
 	}
@@ -273,10 +273,10 @@ func TestUnreadCheckpointKeepsItsTask(t *testing.T) {
 func TestPathsNeverLeadOutside(t *testing.T) {
 	t.Parallel()
 	var asked []string
-	w := format.Env{Now: now, Exists: func(name string) bool { asked = append(asked, name); return true }}
+	env := format.Env{Now: now, Exists: func(name string) bool { asked = append(asked, name); return true }}
 	files := one("content-T1.json", `{"status":"complete","files_created":["../x","/etc/passwd","a/../../b","C:\\x","nul.txt","~/x","ok.txt",7],
 		"subtasks":{"items":[{"id":"i","status":"complete","output":"../../y"}]}}`)
-	r, findings := sitebuilder.Format().Read(files, w)
+	r, findings := sitebuilder.Format().Read(files, env)
 	if !slices.Equal(asked, []string{"ok.txt"}) || len(formattest.Step(t, r, "T1").Claims) != 1 {
 		t.Errorf("asked for %v, claims %v", asked, formattest.Step(t, r, "T1").Claims)
 	}
@@ -400,7 +400,7 @@ func TestAnotherTeamIsNamed(t *testing.T) {
 // TestVerifyNamesEveryFault: each fault by name, and what is good.
 func TestVerifyNamesEveryFault(t *testing.T) {
 	t.Parallel()
-	findings := sitebuilder.Format().Verify(team(t), world("site/style.css"))
+	findings := sitebuilder.Format().Verify(team(t), testEnv("site/style.css"))
 	for _, w := range []struct {
 		level       pawl.Level
 		where, what string
@@ -417,7 +417,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 	odd := one("content-T1.json", `{"checkpoint_id":"x","status":"in_progress","resumable":false,"started_at":"2026-03-02T10:00:00Z","updated_at":"2026-03-02T09:00:00Z","progress_percent":120,
 		"subtasks":{"total":1,"completed":2},"review_scores":{"agent_1":101}}`, "content-T2.json", `{"status":"blocked"}`, "content-T3.json", `{"status":"complete","resumable":true,"progress_percent":40,"subtasks":{"total":2,"completed":2}}`,
 		"content-T4.json", `{"status":"merry"}`, "content-T5.json", `{"status":"in_progress","subtasks":{"total":2,"completed":0,"items":[{"id":"a","status":"complete"}]}}`)
-	findings = sitebuilder.Format().Verify(odd, world())
+	findings = sitebuilder.Format().Verify(odd, testEnv())
 	for _, what := range []string{"not complete, but marked not resumable", "updated_at is before started_at", "progress is 120 per cent", "2 subtasks are complete of 1",
 		"the score of agent_1 is 101", "does not end with its start time", "is blocked without a reason", "is complete, but marked resumable",
 		"progress is stated as 40%", "0 subtasks are complete, and the list has 1", `unknown status "merry"`} {
@@ -425,7 +425,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 			t.Errorf("not found: %s", what)
 		}
 	}
-	if f := sitebuilder.Format().Verify(nil, world()); len(f) != 1 || f[0].Level != pawl.Bad {
+	if f := sitebuilder.Format().Verify(nil, testEnv()); len(f) != 1 || f[0].Level != pawl.Bad {
 		t.Errorf("%+v", f)
 	}
 }

@@ -39,18 +39,18 @@ func patterns() []string {
 }
 
 // readProject reads a project. Finished work counts as far as the files that it claims exist; without env.Exists all do.
-func readProject(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
-	r := readTeam(files, w)
+func readProject(files format.Files, env format.Env) (format.Project, []pawl.Finding) {
+	r := readTeam(files, env)
 	return r.out, r.Findings()
 }
 
 // unfinished returns the first task that somebody has begun, and that a step of the plan has the id of.
-func unfinished(files format.Files, w format.Env, plan *pawl.Plan) (what, file string) {
+func unfinished(files format.Files, env format.Env, plan *pawl.Plan) (what, file string) {
 	steps := map[pawl.StepID]bool{}
 	for _, step := range plan.Steps() {
 		steps[step.ID] = true
 	}
-	for _, j := range readTeam(files, w).jobs {
+	for _, j := range readTeam(files, env).jobs {
 		if j.point != nil && steps[j.id] && !j.finished() && j.status != notStarted {
 			return "task " + j.task + " of " + cmp.Or(j.agent, "nobody"), j.point.file
 		}

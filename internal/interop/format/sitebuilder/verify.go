@@ -13,8 +13,8 @@ import (
 
 // verify checks all checkpoints by the document's rules, and what else speaks of their tasks: every fault, and what was
 // found to be good. What was odd in reading comes behind.
-func verify(files format.Files, w format.Env) []pawl.Finding {
-	r := readTeam(files, w)
+func verify(files format.Files, env format.Env) []pawl.Finding {
+	r := readTeam(files, env)
 	if len(r.jobs) == 0 {
 		return []pawl.Finding{{Level: pawl.Bad, What: "no tasks of site builders found here", Where: r.checkpoints()}}
 	}

@@ -114,7 +114,7 @@ func single(w token) (Value, bool) {
 	return Value{}, false
 }
 
-// call works out the functions by which sqlite3 writes strings with line ends, and package sqlitefile those with zero bytes.
+// call works out the functions by which sqlite3 writes strings with line ends, and package sqlite those with zero bytes.
 func call(name token, given [][]token, deep int) (Value, bool) {
 	switch {
 	case name.is("replace") && len(given) == 3:

@@ -1,9 +1,9 @@
-// Package sqlitefile reads tables of SQLite databases as SQL text, and carries out in the database what was changed in that
+// Package sqlite reads tables of SQLite databases as SQL text, and carries out in the database what was changed in that
 // text.
 //
 // It goes through SQLite alone, because others may have the database open: what stands in the log beside it is read, and a
 // change is one transaction, there as a whole or not at all, and durable. The file is never replaced. Where somebody else
-// changed anything in the tables since they were read, nothing is written, and the error is foreign.ErrChanged.
+// changed anything in the tables since they were read, nothing is written, and the error is format.ErrChanged.
 package sqlite
 
 import (
@@ -217,7 +217,7 @@ func Apply(path string, parts []dump.Part, was, now []byte) (err error) {
 	return tx.Commit()
 }
 
-// unchanged returns foreign.ErrChanged unless the tables are as they were, and those that are to be made are not there.
+// unchanged returns format.ErrChanged unless the tables are as they were, and those that are to be made are not there.
 func unchanged(tx *sql.Tx, parts []dump.Part, was []byte, now *dump.Dump) error {
 	var looked []dump.Part
 	for _, t := range now.Tables {
