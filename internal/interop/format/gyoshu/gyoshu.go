@@ -1,9 +1,9 @@
 // Package gyoshu reads and writes what Gyoshu (My-Jogyo) keeps of a research: manifests of checkpoints, notebooks, the
 // state of its loop, queues, locks and reports.
 //
-// A manifest is believed as far as its hash, its artifacts and its place go, and never in what it says of its own
-// trustworthiness; code that it brings along is never executed, but made anew from what it names. A checkpoint that was
-// taken in the middle of a stage is information: it is never a base to resume from, and never moves the position.
+// A manifest is trusted as far as its hash, its artifacts and its path confirm it, and never for what it states about its own
+// trust level. Code in a manifest is never executed: pawl generates its own from the artifacts. A checkpoint from the middle of a
+// stage is information only: no run resumes from it, and it never moves the position.
 package gyoshu
 
 import (
