@@ -3,20 +3,45 @@ GO ?= go
 BIN := $(CURDIR)/bin
 export PATH := $(BIN):$(PATH)
 
+# Binaries carry no symbol table and no debug information: a third less. A release adds VERSION=v1.2.3. The stamp, a hash of all
+# that is compiled, says that pawl and pawl-hook were built from the same sources.
+STAMP = $(shell { $(GO) version; find *.go go.mod go.sum cmd internal -type f ! -name '*_test.go' ! -path '*/testdata/*' | LC_ALL=C sort | xargs cat; } | git hash-object --stdin)
+LDFLAGS = -s -w $(if $(STAMP),-X pawl/internal/version.stamp=pawl-sources:$(STAMP)) $(if $(VERSION),-X pawl/internal/version.release=$(VERSION))
+
 STATICCHECK_VERSION := v0.8.2
 
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build test check cross torture torture-short bench bench-short agents agents-short fuzz-short mcp-conformance tools clean
+.PHONY: build test test-quick cover check cross torture torture-short bench bench-short notice agents agents-short fuzz-short mcp-conformance tools clean
 
-build: ## the binary, bin/pawl
-	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/pawl ./cmd/pawl
+build: ## the binaries, bin/pawl and bin/pawl-hook
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
 
 test: tools check ## everything that must pass before a change lands
-	$(GO) test -tags faults ./internal/... ./durable/...
-	$(GO) test -tags faults -run DiesAnywhere ./cmd/pawl
-	$(GO) test $(RACE) ./...
+	$(GO) test -tags faults -run '^($(FAULT_TESTS))$$' $(FAULT_PACKAGES)
+	$(GO) test $(RACE) $$($(GO) list ./... | grep -vE '^pawl/$(WHOLE)')
+	$(GO) test $$($(GO) list ./... | grep -E '^pawl/$(WHOLE)')
+
+# The tests of these packages use the built program from outside, where the race detector sees nothing.
+WHOLE := test/(stories|docs|hooks|kills|compat)(/|$$)
+
+# The tests that exist only with -tags faults, and their packages. All other tests run without the tag.
+FAULT_FILES = $(shell git grep --untracked -l '^//go:build faults' -- '*_test.go')
+FAULT_TESTS = $(shell grep -hoE '^func Test[A-Z][A-Za-z0-9_]*' $(FAULT_FILES) | sed 's/^func //' | sort -u | paste -sd '|' -)
+FAULT_PACKAGES = $(addprefix ./,$(sort $(dir $(FAULT_FILES))))
+
+test-quick: $(BIN)/staticcheck ## one package while you work: PKG=./internal/x, and stories that match STORIES='gate_|fork'
+	@[ -n "$(PKG)" ] || { echo "usage: make test-quick PKG=./internal/x [STORIES=regex]"; exit 2; }
+	@unformatted=$$(gofmt -l $(PKG)); [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }
+	$(GO) vet $(PKG)
+	$(BIN)/staticcheck $(PKG)
+	$(GO) test $(PKG)
+	$(GO) test -run 'Imports|Habits' .
+	$(if $(STORIES),$(GO) test $$(git grep --untracked -l . -- 'test/stories/*.txtar' | grep -E '/($(STORIES))[^/]*$$' | sed -E 's|(.*)/testdata/.*|./\1|' | sort -u) -run 'Script/($(STORIES))')
+
+cover: ## the coverage of each package by its own tests and by stories; PKG=./internal/x runs only the own tests of that
+	./scripts/cover $(PKG)
 
 check: $(BIN)/staticcheck ## formatting, vet, staticcheck; also of what only the fault tests see
 	@unformatted=$$(git ls-files -z '*.go' | xargs -0 gofmt -l); [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }
@@ -27,8 +52,8 @@ check: $(BIN)/staticcheck ## formatting, vet, staticcheck; also of what only the
 
 cross: ## builds for every platform that pawl supports, and refuses Windows with a clear word
 	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
-	  echo "build $$target"; CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./... || exit 1; done
-	@echo "build windows/amd64"; CGO_ENABLED=0 GOOS=windows $(GO) build -o /dev/null ./cmd/pawl
+	  echo "build $$target"; CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS)' ./... || exit 1; done
+	@echo "build windows/amd64"; CGO_ENABLED=0 GOOS=windows $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o /dev/null ./cmd/pawl
 
 tools: $(BIN)/staticcheck ## what the tests need beyond Go, git and a shell
 	@./scripts/need python3 strace node
@@ -49,6 +74,9 @@ bench: ## speed as ratios against yardsticks in the same run; restic, one of the
 
 bench-short:
 	$(GO) run ./test/bench -short
+
+notice: ## writes NOTICE, the licenses of all linked modules; a test fails where it is out of date
+	$(GO) run ./test/notice > NOTICE.new && mv NOTICE.new NOTICE
 
 agents: ## real coding agents, fetched from npm, against a model of our own, without any network (PAWL_REAL_AGENTS=claude adds another)
 	$(GO) run ./test/clients

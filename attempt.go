@@ -1,204 +1,55 @@
 package pawl
 
 import (
-	"encoding/json"
-	"errors"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
-// The files of an attempt's folder, .pawl/runs/<run>/steps/<step>[/<item>]/<attempt>/.
-const (
-	LockFile   = "lock"         // held while a supervisor lives
-	JobFile    = "job.json"     // Job, from the engine
-	BegunFile  = "begun.json"   // Begun, synced before the child is started; then a second one, with the child
-	BeatFile   = "beat.json"    // Beat, the supervisor's sign of life
-	AbortFile  = "abort.json"   // Abort, from whoever wants the attempt ended
-	ExitFile   = "exit.json"    // Exit, the supervisor's last word
-	ResultFile = "result.json"  // Result, from the step
-	EventsFile = "events.jsonl" // lines from inside the step
-	OutFile    = "out.log"      // standard output
-	ErrFile    = "err.log"      // standard error
-)
+// AttemptRef identifies one attempt at a step or an item.
+type AttemptRef struct {
+	Step    StepID `json:"step"`
+	Item    ItemID `json:"item,omitempty"`
+	Index   int    `json:"index,omitempty"` // of the item in the foreach list
+	Attempt int    `json:"attempt"`         // from 1
+	Token   Token  `json:"token"`
+}
 
-// Job is what a supervisor is told to do.
-type Job struct {
+// Name returns "step" or "step/item".
+func (r AttemptRef) Name() string {
+	if r.Item == "" {
+		return string(r.Step)
+	}
+	return string(r.Step) + "/" + string(r.Item)
+}
+
+// Retries is the history of attempts at one unfinished step or item.
+type Retries struct {
+	Attempt    int           `json:"attempt,omitempty"`  // number of the newest
+	Failures   int           `json:"failures,omitempty"` // failed attempts since it was last reopened
+	LostInARow int           `json:"losses,omitempty"`   // attempts lost in a row
+	Again      bool          `json:"again,omitempty"`    // a person asked for another attempt, regardless of the last verdict
+	Live       *AttemptState `json:"live,omitempty"`     // started and not ended
+	Last       *AttemptEnded `json:"last,omitempty"`
+
+	Conversation *Conversation `json:"conversation,omitempty"` // of the newest attempt that had one
+}
+
+// AttemptState is a live attempt: started and not ended. It is running, or its outcome is unknown.
+type AttemptState struct {
 	AttemptRef
-	Run       RunID             `json:"run"`
-	Command   []string          `json:"command,omitempty"` // program and arguments; none: only the checks are run
-	Agent     *AgentAction      `json:"agent,omitempty"`   // what the command is to have an agent do
-	Goal      string            `json:"goal,omitempty"`    // what should be so when it is done, for an agent
-	Dir       string            `json:"dir"`               // absolute
-	Env       []string          `json:"env"`               // KEY=VALUE, on top of the supervisor's own environment
-	Checks    map[string]string `json:"checks,omitempty"`  // name → command for /bin/sh -c, run after a good end
-	Root      string            `json:"root,omitempty"`    // absolute; where Outputs are
-	Outputs   []string          `json:"outputs,omitempty"` // made durable before the exit record says that all is well
-	Timeout   Duration          `json:"timeout,omitempty"` // 0: none
-	Grace     Duration          `json:"grace,omitempty"`
-	Stall     Duration          `json:"stall,omitempty"`      // 0: none
-	OutputCap int64             `json:"output_cap,omitempty"` // bytes kept of each output file; 0: DefaultOutputCap
-	Beat      Duration          `json:"beat,omitempty"`       // between two heartbeats. Defaults to 5m.
-
-	PIDNamespace bool `json:"pid_namespace,omitempty"` // run everything in PID namespaces of its own; fails where that is not possible
-
-	InterruptWait Duration `json:"interrupt_wait,omitempty"` // from SIGINT to SIGTERM. Defaults to 5s.
-	TerminateWait Duration `json:"terminate_wait,omitempty"` // from SIGTERM to SIGKILL. Defaults to 3s.
+	Key      Key              `json:"key"`
+	Started  time.Time        `json:"started"`
+	Seq      Seq              `json:"seq"`
+	Beat     time.Time        `json:"beat,omitzero"`
+	Progress *Progress        `json:"progress,omitempty"`
+	Usage    Usage            `json:"usage,omitzero"` // so far, as last reported
+	Read     map[string]int64 `json:"read,omitempty"` // source file → offset up to which it is journaled
 }
 
-// DefaultOutputCap is how many bytes of each output file are kept: the first half and the last half of it.
-const DefaultOutputCap = 256 << 20
-
-// Begun says that a supervisor is about to start the child, and identifies both for whoever comes later.
-type Begun struct {
-	Token      Token     `json:"token"`
-	Supervisor Process   `json:"supervisor"`
-	Child      Process   `json:"child,omitzero"` // filled in once it is started; in a PID namespace it is the init there
-	Scope      string    `json:"scope"`          // cgroup | pid-namespace, with a cgroup or without | subreaper | process-group
-	Cgroup     string    `json:"cgroup,omitempty"`
-	Started    time.Time `json:"started"`
-}
-
-// Process identifies a process beyond the reuse of its number.
-type Process struct {
-	PID    int    `json:"pid"`
-	Start  uint64 `json:"start"` // in clock ticks since boot, field 22 of /proc/PID/stat
-	BootID string `json:"boot_id,omitempty"`
-	PIDNS  string `json:"pid_ns,omitempty"` // pid namespace, as in /proc/PID/ns/pid
-}
-
-// Beat is a supervisor's sign of life with what it last saw.
-type Beat struct {
-	Token       Token     `json:"token"`
-	Time        time.Time `json:"time"`
-	Uptime      float64   `json:"uptime"`      // seconds that the system was up and awake by then
-	CPUSeconds  float64   `json:"cpu_seconds"` // of the whole tree
-	Processes   int       `json:"processes"`
-	OutputBytes int64     `json:"output_bytes"`
-	Progress    time.Time `json:"progress,omitzero"` // the last one
-	Slept       float64   `json:"slept,omitempty"`   // seconds asleep so far
-}
-
-// Abort asks a supervisor to end its attempt.
-type Abort struct {
-	Reason EndReason `json:"reason"`
-	Why    string    `json:"why,omitempty"`
-}
-
-// Exit is a supervisor's record of how an attempt ended.
-type Exit struct {
-	Token       Token      `json:"token"`
-	Reason      EndReason  `json:"reason"`
-	Exit        *int       `json:"exit,omitempty"`   // exit code; nil where a signal ended it or it never started
-	Signal      string     `json:"signal,omitempty"` // the signal's name
-	Why         string     `json:"why,omitempty"`
-	Started     time.Time  `json:"started"`
-	Ended       time.Time  `json:"ended"`
-	Seconds     float64    `json:"seconds"`                // on the monotonic clock, so without time asleep
-	Slept       float64    `json:"slept,omitempty"`        // seconds asleep meanwhile
-	CPUSeconds  float64    `json:"cpu_seconds,omitempty"`  // of the whole tree
-	OutputBytes int64      `json:"output_bytes,omitempty"` // written, also what was cut
-	Cut         []Cut      `json:"cut,omitempty"`          // output dropped for its size
-	Left        []int      `json:"left,omitempty"`         // pids that could not be killed
-	Killed      int        `json:"killed,omitempty"`       // processes left by the child and ended after it
-	Checks      []CheckRun `json:"checks,omitempty"`
-}
-
-// Cut is a stretch of an output file that was dropped: bytes From (inclusive) to To (exclusive).
-type Cut struct {
-	File string `json:"file"`
-	From int64  `json:"from"`
-	To   int64  `json:"to"`
-}
-
-// CheckRun is one acceptance check as it came out.
-type CheckRun struct {
-	Name    string  `json:"name"`
-	Exit    int     `json:"exit"` // -1: it could not run, or had to be ended
-	Seconds float64 `json:"seconds"`
-	Output  string  `json:"output,omitempty"` // its last lines
-}
-
-// Passed reports whether every check passed.
-func Passed(checks []CheckRun) bool {
-	for _, c := range checks {
-		if c.Exit != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// Result is what a step says of itself, in the file PAWL_RESULT.
-type Result struct {
-	Status   ResultStatus `json:"status"`
-	Summary  string       `json:"summary,omitempty"`
-	Blockers []string     `json:"blockers,omitempty"`
-	Gate     *GateAction  `json:"gate,omitempty"` // with status waiting: what to ask
-	Items    []ItemNamed  `json:"items,omitempty"`
-	Usage    Usage        `json:"usage,omitzero"`
-	Memory   []Memory     `json:"memory,omitempty"`
-}
-
-// ResultStatus is how a step says that it ended.
-type ResultStatus string
-
-// The statuses of a result.
-const (
-	ResultDone    ResultStatus = "done"
-	ResultFailed  ResultStatus = "failed"
-	ResultBlocked ResultStatus = "blocked"
-	ResultWaiting ResultStatus = "waiting"
-)
-
-// ParseResult reads a result file. Unknown keys are kept out silently: a step may write more than we know.
-func ParseResult(data []byte) (Result, error) {
-	var r Result
-	if err := json.Unmarshal(data, &r); err != nil {
-		return Result{}, err
-	}
-	switch r.Status {
-	case ResultDone, ResultFailed, ResultBlocked, ResultWaiting:
-		return r, nil
-	}
-	return Result{}, errors.New(`status must be "done", "failed", "blocked" or "waiting"`)
-}
-
-// Usage is what an attempt cost.
-type Usage struct {
-	USD    float64 `json:"usd,omitempty"`
-	Tokens int64   `json:"tokens,omitempty"`
-}
-
-// Add returns the sum of both.
-func (u Usage) Add(v Usage) Usage { return Usage{USD: u.USD + v.USD, Tokens: u.Tokens + v.Tokens} }
-
-// Outputs are recorded contents: path, relative to the project with '/', → what is there.
-type Outputs map[string]Content
-
-// Content is a file, or a folder with everything in it, by hash.
-type Content struct {
-	SHA256 string `json:"sha256"`          // of the file; of the sorted listing for a folder
-	Size   int64  `json:"size"`            // bytes, of all files
-	Files  int    `json:"files,omitempty"` // for a folder: how many
-}
-
-// Resume is what a later attempt is told in PAWL_RESUME.
-type Resume struct {
-	Attempt   int         `json:"attempt"`
-	ItemsDone []ItemID    `json:"items_done,omitempty"`
-	Progress  *Progress   `json:"last_progress,omitempty"`
-	Ended     string      `json:"last_ended,omitempty"` // why the last attempt ended
-	Verdict   VerdictWord `json:"verdict,omitempty"`    // on the last attempt: go on from what is there, or begin again
-	Partial   []string    `json:"partial,omitempty"`    // declared outputs in which there is something; nobody vouches for it
-	Unmet     []string    `json:"unmet,omitempty"`      // acceptance checks that the last attempt failed
-	Rejected  string      `json:"rejected,omitempty"`   // why a person wants it done again
-	Answers   []Told      `json:"answers,omitempty"`
-
-	Prescribed string `json:"prescribed,omitempty"` // by the system whose files are kept up to date, before its work is gone on with
-
-	Conversation *Conversation `json:"conversation,omitempty"` // an agent's, that can go on
-}
-
-// Progress is the last thing that an attempt said of how far it was.
+// Progress is the last progress that an attempt reported.
 type Progress struct {
 	Text  string    `json:"text,omitempty"`
 	Done  *float64  `json:"done,omitempty"`
@@ -207,19 +58,317 @@ type Progress struct {
 	Usage Usage     `json:"usage,omitzero"` // of the attempt so far
 }
 
-// Conversation is an agent's own session, as far as it must be known to go on with it.
+// Conversation identifies an agent's session, so that a later attempt can resume it.
 type Conversation struct {
 	Agent AgentName `json:"agent"`
-	ID    string    `json:"id"`             // as the agent calls it
-	Usage Usage     `json:"usage,omitzero"` // of all of it, as the agent counts: some count from its beginning
+	ID    string    `json:"id"`             // the agent's own id or name
+	Usage Usage     `json:"usage,omitzero"` // of the whole session, as the agent counts; some agents count from its start
 
-	Definition string `json:"definition,omitempty"` // of the work that it is about, given by the fold
+	Definition string `json:"definition,omitempty"` // of the step; set by the fold
 }
 
-// Told is the answer to a gate.
-type Told struct {
-	Ask    string `json:"ask"`
-	Answer Answer `json:"answer"`
-	Option string `json:"option,omitempty"`
-	Why    string `json:"why,omitempty"`
+// Conversation returns the agent session of the newest attempt at a step or item, nil where there is none.
+func (s *State) Conversation(ref AttemptRef) *Conversation {
+	if t := s.Steps[ref.Step].retries(ref); t != nil {
+		return t.Conversation
+	}
+	return nil
 }
+
+// Live returns all live attempts of the run, by step and item.
+func (s *State) Live() []*AttemptState {
+	var live []*AttemptState
+	for _, st := range s.Steps {
+		live = append(live, st.Live()...)
+	}
+	slices.SortFunc(live, func(a, b *AttemptState) int {
+		return cmp.Or(strings.Compare(string(a.Step), string(b.Step)), cmp.Compare(a.Index, b.Index))
+	})
+	return live
+}
+
+// live returns the history whose live attempt this is, or the reason that it is not live. Only the token of the newest attempt
+// makes a result valid.
+func (s *State) live(ref AttemptRef) (*StepState, *Retries, error) {
+	st := s.Steps[ref.Step]
+	if st == nil {
+		return nil, nil, fmt.Errorf("step %s was never started", ref.Step)
+	}
+	t := st.retries(ref)
+	if t == nil || t.Live == nil || t.Live.Token != ref.Token {
+		return nil, nil, fmt.Errorf("attempt %d of %s is not live", ref.Attempt, ref.Name())
+	}
+	return st, t, nil
+}
+
+// retries returns the history that an attempt belongs to, nil where there is none.
+func (st *StepState) retries(ref AttemptRef) *Retries {
+	switch {
+	case st == nil:
+		return nil
+	case ref.Item == "":
+		return &st.Retries
+	case st.Items == nil:
+		return nil
+	}
+	return st.Items.Retries[ref.Index]
+}
+
+// mayStart returns the reason that an attempt cannot be the step's next one, nil where it can.
+func (st *StepState) mayStart(ref AttemptRef) error {
+	newest := 0
+	if t := st.retries(ref); t != nil {
+		newest = t.Attempt
+	}
+	switch {
+	case st.concluded():
+		return fmt.Errorf("step %s is already done", ref.Step)
+	case st.Finished():
+		return fmt.Errorf("step %s is skipped", ref.Step)
+	case ref.Item != "" && (st == nil || !st.Items.unfinished(ref.Index)):
+		return fmt.Errorf("%s is finished or not listed", ref.Name())
+	case ref.Attempt <= newest:
+		return fmt.Errorf("attempt %d of %s follows attempt %d", ref.Attempt, ref.Name(), newest)
+	}
+	return nil
+}
+
+// AttemptStarted is an intent: it is durable before the supervisor starts.
+type AttemptStarted struct {
+	AttemptRef
+	Key Key `json:"key"`
+}
+
+func (AttemptStarted) Event() EventType { return "attempt.started" }
+
+func (p AttemptStarted) fold(s *State, e Event) error {
+	if err := s.Steps[p.Step].mayStart(p.AttemptRef); err != nil {
+		return err
+	}
+	st := s.step(p.Step)
+	t := st.retries(p.AttemptRef)
+	if t == nil {
+		t = &Retries{}
+		if st.Items.Retries == nil {
+			st.Items.Retries = map[int]*Retries{}
+		}
+		st.Items.Retries[p.Index] = t
+	}
+	s.settleGates(p.Step)
+	t.Attempt, t.Again = p.Attempt, false
+	t.Live = &AttemptState{AttemptRef: p.AttemptRef, Key: p.Key, Started: e.Time, Seq: e.Seq}
+	for _, o := range s.Operations {
+		o.Overlaps = true
+	}
+	st.Attempts++
+	st.Status = Running
+	st.Reviews = nil
+	if st.Started.IsZero() {
+		st.Started = e.Time
+	}
+	return nil
+}
+
+// AttemptEnded ends an attempt that did not finish its work.
+type AttemptEnded struct {
+	AttemptRef
+	Outcome  Outcome       `json:"outcome"`
+	Final    bool          `json:"final,omitempty"` // there is no automatic retry
+	Reason   EndReason     `json:"reason,omitempty"`
+	Exit     *int          `json:"exit,omitempty"`
+	Why      string        `json:"why,omitempty"` // one line of text
+	Summary  string        `json:"summary,omitempty"`
+	Blockers []string      `json:"blockers,omitempty"`
+	Unmet    []string      `json:"unmet,omitempty"` // names of the acceptance checks that failed
+	Gate     GateID        `json:"gate,omitempty"`
+	RetryAt  time.Time     `json:"retry_at,omitzero"`
+	Usage    Usage         `json:"usage,omitzero"`
+	Stats    *AttemptStats `json:"stats,omitempty"`
+	Verdict  *Verdict      `json:"verdict,omitempty"` // where it failed or crashed: what to do, and by which rule
+}
+
+func (AttemptEnded) Event() EventType { return "attempt.ended" }
+
+func (p AttemptEnded) fold(s *State, _ Event) error {
+	st, t, err := s.live(p.AttemptRef)
+	if err != nil {
+		return err
+	}
+	t.ended(p)
+	if p.CutShort() {
+		st.CutShort++
+	}
+	if p.Stats != nil && p.Outcome != WaitsFor {
+		st.Lost = finite(st.Lost + p.Stats.Seconds)
+	}
+	s.spend(st, p.Stats, p.Usage)
+	if p.Item != "" {
+		if p.Final {
+			st.Items.fail(p)
+		}
+		return nil
+	}
+	if st.Status == Running { // not skipped meanwhile
+		st.Status = Pending
+	}
+	if g := s.Gate(p.Gate); st.Status == Pending && p.Outcome == WaitsFor && g != nil && g.Open() {
+		st.Status = AwaitsGate
+	}
+	return nil
+}
+
+// CutShort reports whether the attempt was interrupted: it crashed, or a person or a limit ended it.
+func (e AttemptEnded) CutShort() bool {
+	switch e.Outcome {
+	case Aborted, Lost:
+		return true
+	}
+	switch e.Reason {
+	case ReasonTimeout, ReasonStalled, ReasonAbort, ReasonBudget:
+		return true
+	}
+	return false
+}
+
+// ended records how the live attempt ended.
+func (t *Retries) ended(p AttemptEnded) {
+	t.Live, t.Last = nil, &p
+	switch p.Outcome {
+	case Failed:
+		t.Failures++
+		t.LostInARow = 0
+	case Lost, NotStarted:
+		t.LostInARow++
+	default:
+		t.LostInARow = 0
+	}
+}
+
+// Outcome is how an attempt ended that did not finish its work.
+type Outcome string
+
+// The outcomes.
+const (
+	Failed     Outcome = "failed"      // it uses up a retry
+	Blocked    Outcome = "blocked"     // it reported that it cannot continue
+	WaitsFor   Outcome = "waiting"     // it opened a gate and stopped; uses up no retry
+	Aborted    Outcome = "aborted"     // ended by a person or a shutdown; uses up no retry
+	Lost       Outcome = "lost"        // its supervisor died; uses up no retry
+	NotStarted Outcome = "not_started" // its supervisor died before it started the child; uses up no retry
+)
+
+// EndReason is why a supervisor ended an attempt, as its exit record says.
+type EndReason string
+
+// The reasons.
+const (
+	ReasonExited   EndReason = "exited"
+	ReasonTimeout  EndReason = "watchdog_timeout"
+	ReasonStalled  EndReason = "stalled"
+	ReasonAbort    EndReason = "manual_abort"
+	ReasonBudget   EndReason = "budget"
+	ReasonError    EndReason = "error"
+	ReasonOutdated EndReason = "outdated" // a newer attempt replaced it
+)
+
+// AttemptStats is the resource usage of an attempt, from its exit record.
+type AttemptStats struct {
+	Seconds     float64 `json:"seconds"` // wall clock, without suspended time
+	CPUSeconds  float64 `json:"cpu_seconds,omitempty"`
+	OutputBytes int64   `json:"output_bytes,omitempty"`
+}
+
+// Progressed is progress that a step reported: with a CLI command, a line of the events file, or a marker in its output.
+type Progressed struct {
+	AttemptRef
+	Text   string   `json:"text,omitempty"`
+	Done   *float64 `json:"done,omitempty"` // of Total; per cent where Total is absent
+	Total  *float64 `json:"total,omitempty"`
+	Marker *Marker  `json:"marker,omitempty"`
+	Usage  Usage    `json:"usage,omitzero"` // of the attempt so far
+	Source *Source  `json:"source,omitempty"`
+}
+
+func (Progressed) Event() EventType { return "step.progress" }
+
+func (p Progressed) fold(s *State, e Event) error {
+	_, t, err := s.live(p.AttemptRef)
+	if err != nil {
+		return err
+	}
+	progress := &Progress{Text: p.Text, Done: p.Done, Total: p.Total, Time: e.Time}
+	t.Live.Progress = progress
+	if p.Usage != (Usage{}) {
+		t.Live.Usage = p.Usage
+	}
+	s.Steps[p.Step].Progress = progress
+	return nil
+}
+
+func (p Progressed) source() *Source { return p.Source }
+
+// Marker is a line such as [STAGE:begin:id=S01_load_data] in a step's output, in Gyoshu's grammar.
+// Markers are hints, never evidence.
+type Marker struct {
+	Type       string            `json:"type"`
+	Subtype    *string           `json:"subtype,omitempty"` // present but empty for [TYPE::…]
+	Attributes map[string]string `json:"attributes"`
+	Content    string            `json:"content"`
+	Line       int               `json:"lineNumber"` // from 1
+	Valid      bool              `json:"valid"`      // its type is one of the known ones
+}
+
+// Conversed records the agent session of an attempt, so that a later attempt can resume it.
+type Conversed struct {
+	AttemptRef
+	Conversation
+	Source *Source `json:"source,omitempty"`
+}
+
+func (Conversed) Event() EventType { return "attempt.conversed" }
+
+func (p Conversed) fold(s *State, _ Event) error {
+	_, t, err := s.live(p.AttemptRef)
+	if err != nil {
+		return err
+	}
+	c := p.Conversation
+	c.Definition = t.Live.Key.Definition
+	t.Conversation = &c
+	return nil
+}
+
+func (p Conversed) source() *Source { return p.Source }
+
+// Heartbeat is the watchdog's observation of a live attempt, every five minutes by default.
+type Heartbeat struct {
+	AttemptRef
+	Health      string  `json:"health"`
+	CPUSeconds  float64 `json:"cpu_seconds"`
+	OutputBytes int64   `json:"output_bytes"`
+	Evidence    string  `json:"evidence,omitempty"`
+}
+
+func (Heartbeat) Event() EventType { return "attempt.heartbeat" }
+
+func (p Heartbeat) fold(s *State, e Event) error {
+	_, t, err := s.live(p.AttemptRef)
+	if err != nil {
+		return err
+	}
+	t.Live.Beat = e.Time
+	return nil
+}
+
+// WatchdogActed records an action of the watchdog and its reason.
+type WatchdogActed struct {
+	AttemptRef
+	Health   string `json:"health"`
+	Action   string `json:"action"`
+	Evidence string `json:"evidence"`
+}
+
+func (WatchdogActed) Event() EventType { return "watchdog.acted" }
+
+// fold changes nothing: the effect of the action is an event of its own.
+func (WatchdogActed) fold(*State, Event) error { return nil }

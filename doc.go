@@ -2,7 +2,7 @@
 //
 // A run is one carrying-out of a plan. Everything that happens to it is an [Event], one durable line of the run's
 // journal; [State] is the fold of those events, and [State.Apply] alone knows how. What is to be done is a [Plan],
-// read strictly by [ReadPlan]; [Key] says when finished work counts as finished.
+// which package planfile reads and checks; [Key] says when finished work counts as finished.
 //
 // The package is pure: it opens no file, starts no process, reads no clock.
 package pawl

@@ -12,7 +12,7 @@ type Duration time.Duration
 func ParseDuration(s string) (Duration, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q is not a duration; write it like 90s, 4m or 1h30m", s)
+		return 0, fmt.Errorf("%q is not a duration; use a form such as 90s, 4m or 1h30m", s)
 	}
 	return Duration(d), nil
 }
@@ -40,9 +40,9 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Notation says how durations are written.
+// Notation describes how durations are written.
 func (Duration) Notation() (noun, example string) {
-	return "a duration", "write it like 90s, 4m or 1h30m"
+	return "a duration", "use a form such as 90s, 4m or 1h30m"
 }
 
 // Seconds returns the duration in seconds.

@@ -39,11 +39,17 @@ const (
 	BySupervisor AuthorKind = "supervisor"
 )
 
-// EventType is the word for what happened, such as "step.done". Each has one payload type.
+// EventType names what happened, such as "step.done". Each event type has one payload type.
 type EventType string
 
-// A Payload is what an event says; its type names the event's type.
-type Payload interface{ Event() EventType }
+// A Payload is the content of an event. Its type determines the event's type and its effect on the state.
+// Only this package has payload types.
+type Payload interface {
+	// Event returns the event's type.
+	Event() EventType
+	// fold applies the event to the state. An error means that the event does not fit the state, which is then unchanged.
+	fold(s *State, e Event) error
+}
 
 // NewEvent returns the event that carries payload, to be numbered by the journal.
 // It fails only for payloads that JSON cannot hold.
@@ -57,11 +63,11 @@ func NewEvent(by Author, payload Payload) (Event, error) {
 
 // Known reports whether this pawl knows the event's type. A journal with an unknown type was written
 // by a newer pawl: it may be read, but not written.
-func (t EventType) Known() bool { return payloads[t].decode != nil }
+func (t EventType) Known() bool { return decoders[t].decode != nil }
 
 // Payload decodes what the event says. Unknown types give an error.
 func (e Event) Payload() (Payload, error) {
-	decode := payloads[e.Type].decode
+	decode := decoders[e.Type].decode
 	if decode == nil {
 		return nil, fmt.Errorf("event %d: unknown type %q", e.Seq, e.Type)
 	}
@@ -72,31 +78,87 @@ func (e Event) Payload() (Payload, error) {
 	return p, nil
 }
 
-// payloads is the one list of event types.
-var payloads = register(
-	payload[RunCreated](), payload[RunPlanned](), payload[EngineStarted](), payload[EngineStopped](),
-	payload[RunPaused](), payload[RunContinued](), payload[RunStopped](), payload[RunEnded](),
-	payload[RunReopened](), payload[RunRecovered](), payload[MachineSlept](), payload[StepListed](), payload[ItemNamed](),
-	payload[StepDone](), payload[StepFailed](), payload[StepReopened](), payload[StepSkipped](),
-	payload[StepChecked](), payload[StepReviewed](), payload[OutputsChanged](), payload[AttemptStarted](),
-	payload[AttemptEnded](), payload[ItemDone](), payload[Progressed](), payload[Conversed](), payload[Heartbeat](),
-	payload[WatchdogActed](), payload[GateOpened](), payload[GateAnswered](), payload[GateExpired](),
-	payload[GateWithdrawn](), payload[BudgetSpent](), payload[DecisionMade](), payload[BlockerOpened](),
-	payload[BlockerCleared](), payload[MemoryLearned](), payload[CheckpointSaved](), payload[RunExamined](),
-	payload[CheckpointsPruned](), payload[FilesRestored](), payload[RollbackStarted](), payload[UndoStarted](),
-	payload[UndoDone](), payload[UndoFailed](), payload[UndoSkipped](), payload[RollbackEnded](),
-	payload[SessionBegan](), payload[SessionPrompted](), payload[SessionTurned](), payload[SessionCompacted](),
-	payload[SessionEnded](), payload[OperationBegun](), payload[OperationEnded](), payload[OperationJudged](),
-	payload[RunImported](), payload[RunMirrored](),
-)
+// payloadTypes lists all event types. A new one needs one line here.
+var payloadTypes = []payloadType{
+	decoderOf[RunCreated](),
+	decoderOf[RunPlanned](),
+	decoderOf[RunPaused](),
+	decoderOf[RunContinued](),
+	decoderOf[RunStopped](),
+	decoderOf[RunEnded](),
+	decoderOf[RunReopened](),
+	decoderOf[RunExamined](),
+	decoderOf[RunRecovered](),
 
-// payloadType is how payloads of one type are decoded.
+	decoderOf[EngineStarted](),
+	decoderOf[EngineStopped](),
+	decoderOf[MachineSlept](),
+
+	decoderOf[StepDone](),
+	decoderOf[StepFailed](),
+	decoderOf[StepSkipped](),
+	decoderOf[StepReopened](),
+	decoderOf[StepChecked](),
+	decoderOf[StepReviewed](),
+	decoderOf[OutputsChanged](),
+
+	decoderOf[StepListed](),
+	decoderOf[ItemNamed](),
+	decoderOf[ItemDone](),
+
+	decoderOf[AttemptStarted](),
+	decoderOf[AttemptEnded](),
+	decoderOf[Progressed](),
+	decoderOf[Conversed](),
+	decoderOf[Heartbeat](),
+	decoderOf[WatchdogActed](),
+
+	decoderOf[GateOpened](),
+	decoderOf[GateAnswered](),
+	decoderOf[GateExpired](),
+	decoderOf[GateWithdrawn](),
+	decoderOf[BudgetSpent](),
+
+	decoderOf[DecisionMade](),
+	decoderOf[BlockerOpened](),
+	decoderOf[BlockerCleared](),
+	decoderOf[MemoryLearned](),
+
+	decoderOf[CheckpointSaved](),
+	decoderOf[CheckpointsPruned](),
+	decoderOf[FilesRestored](),
+
+	decoderOf[RollbackStarted](),
+	decoderOf[UndoStarted](),
+	decoderOf[UndoDone](),
+	decoderOf[UndoFailed](),
+	decoderOf[UndoSkipped](),
+	decoderOf[RollbackEnded](),
+
+	decoderOf[SessionBegan](),
+	decoderOf[SessionPrompted](),
+	decoderOf[SessionTurned](),
+	decoderOf[SessionCompacted](),
+	decoderOf[SessionEnded](),
+
+	decoderOf[OperationBegun](),
+	decoderOf[OperationEnded](),
+	decoderOf[OperationJudged](),
+
+	decoderOf[RunImported](),
+	decoderOf[RunMirrored](),
+}
+
+// decoders holds the payload types by event type.
+var decoders = byEventType(payloadTypes)
+
+// payloadType decodes the payloads of one event type.
 type payloadType struct {
 	event  EventType
 	decode func(json.RawMessage) (Payload, error)
 }
 
-func payload[P Payload]() payloadType {
+func decoderOf[P Payload]() payloadType {
 	var zero P
 	return payloadType{event: zero.Event(), decode: func(data json.RawMessage) (Payload, error) {
 		var p P
@@ -105,7 +167,7 @@ func payload[P Payload]() payloadType {
 	}}
 }
 
-func register(types ...payloadType) map[EventType]payloadType {
+func byEventType(types []payloadType) map[EventType]payloadType {
 	m := make(map[EventType]payloadType, len(types))
 	for _, t := range types {
 		m[t.event] = t

@@ -35,7 +35,7 @@ type Epoch int64
 // ParseStepID returns s as a StepID, or why it is none. "." and ".." are refused: an id is also a folder's name.
 func ParseStepID(s string) (StepID, error) {
 	if !legalID(s) {
-		return "", fmt.Errorf("%q is not a step id: use 1 to 64 letters, digits, '.', '_' or '-'", s)
+		return "", fmt.Errorf("invalid step id %q: use 1 to 64 letters, digits, '.', '_' or '-'", s)
 	}
 	return StepID(s), nil
 }
@@ -43,7 +43,7 @@ func ParseStepID(s string) (StepID, error) {
 // ParseRunID returns s as a RunID, or why it is none.
 func ParseRunID(s string) (RunID, error) {
 	if !legalRun(s) {
-		return "", fmt.Errorf("%q is not a run id: want <plan>-<yyyymmdd-hhmmss>-<4 hex>", s)
+		return "", fmt.Errorf("invalid run id %q: expected <plan>-<yyyymmdd-hhmmss>-<4 hex>", s)
 	}
 	return RunID(s), nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl"
+	"pawl/internal/planfile"
 )
 
 func TestKeyChanges(t *testing.T) {
@@ -86,7 +87,7 @@ func TestDefinition(t *testing.T) {
 // definition returns that of the plan's one step.
 func definition(t *testing.T, text, item string) string {
 	t.Helper()
-	p, err := pawl.ReadPlan("plan.yaml", []byte(text))
+	p, err := planfile.Read("plan.yaml", []byte(text))
 	if err != nil {
 		t.Fatalf("%s\n%v", text, err)
 	}

@@ -18,6 +18,22 @@ type Decision struct {
 	Time     time.Time `json:"time,omitzero"`
 }
 
+// DecisionMade is what a person chose, and why.
+type DecisionMade struct {
+	Decision
+	Source *Source `json:"source,omitempty"`
+}
+
+func (DecisionMade) Event() EventType { return "decision.made" }
+
+func (p DecisionMade) fold(s *State, e Event) error {
+	p.Time = e.Time
+	s.Made = append(s.Made, p.Decision)
+	return nil
+}
+
+func (p DecisionMade) source() *Source { return p.Source }
+
 // Blocker is a reason why work cannot go on.
 type Blocker struct {
 	ID      int       `json:"id,omitempty"` // given by the fold, from 1
@@ -27,6 +43,49 @@ type Blocker struct {
 	Opened  time.Time `json:"opened,omitzero"`
 	Cleared time.Time `json:"cleared,omitzero"`
 	How     string    `json:"how,omitempty"`
+}
+
+// OpenBlockers returns the blockers that are not cleared, oldest first.
+func (s *State) OpenBlockers() []Blocker {
+	var open []Blocker
+	for _, b := range s.Blockers {
+		if b.Cleared.IsZero() {
+			open = append(open, b)
+		}
+	}
+	return open
+}
+
+// BlockerOpened says why work cannot go on.
+type BlockerOpened struct {
+	Blocker
+	Source *Source `json:"source,omitempty"`
+}
+
+func (BlockerOpened) Event() EventType { return "blocker.opened" }
+
+func (p BlockerOpened) fold(s *State, e Event) error {
+	p.ID, p.Opened = len(s.Blockers)+1, e.Time
+	s.Blockers = append(s.Blockers, p.Blocker)
+	return nil
+}
+
+func (p BlockerOpened) source() *Source { return p.Source }
+
+// BlockerCleared resolves a blocker.
+type BlockerCleared struct {
+	ID  int    `json:"id"`
+	How string `json:"how,omitempty"`
+}
+
+func (BlockerCleared) Event() EventType { return "blocker.cleared" }
+
+func (p BlockerCleared) fold(s *State, e Event) error {
+	if p.ID < 1 || p.ID > len(s.Blockers) || !s.Blockers[p.ID-1].Cleared.IsZero() {
+		return fmt.Errorf("blocker %d is not open", p.ID)
+	}
+	s.Blockers[p.ID-1].Cleared, s.Blockers[p.ID-1].How = e.Time, p.How
+	return nil
 }
 
 // Memory is one thing learned.
@@ -48,55 +107,6 @@ const (
 	Fragile      MemoryKind = "fragile"
 )
 
-// Checkpoint is the durable statement that at this event this is done and this is how to go on.
-type Checkpoint struct {
-	ID       CheckpointID   `json:"id"`
-	Kind     CheckpointKind `json:"kind"`
-	Step     StepID         `json:"step,omitempty"`
-	Item     ItemID         `json:"item,omitempty"`
-	Why      string         `json:"why,omitempty"`
-	Live     []AttemptRef   `json:"live,omitempty"` // attempts that ran while it was taken
-	Snapshot *Snapshot      `json:"snapshot,omitempty"`
-	Seq      Seq            `json:"seq,omitempty"` // given by the fold
-	Time     time.Time      `json:"time,omitzero"` // given by the fold
-	Source   *Source        `json:"source,omitempty"`
-}
-
-// Snapshot is the content of the workspace at a checkpoint, as the store keeps it, or why there is none.
-type Snapshot struct {
-	Record  string `json:"record,omitempty"` // SHA-256 of its commit record; empty: there is none
-	Tree    string `json:"tree,omitempty"`   // SHA-256 of the root folder's tree
-	Files   int    `json:"files,omitempty"`
-	Bytes   int64  `json:"bytes,omitempty"`
-	Added   int64  `json:"added_bytes,omitempty"` // what it added to the store, compressed
-	LeftOut int    `json:"left_out,omitempty"`    // names that are not in it
-	None    string `json:"none,omitempty"`        // why there is none
-}
-
-// Unsaved says why the checkpoint has no snapshot of the files; empty where it has one.
-func (c Checkpoint) Unsaved() string {
-	if c.Snapshot == nil {
-		return ""
-	}
-	return c.Snapshot.None
-}
-
-// CheckpointKind is what a checkpoint was taken for.
-type CheckpointKind string
-
-// The kinds of checkpoints.
-const (
-	CheckpointStep             CheckpointKind = "step"
-	CheckpointItem             CheckpointKind = "item"
-	CheckpointTool             CheckpointKind = "tool"
-	CheckpointGate             CheckpointKind = "gate"
-	CheckpointManual           CheckpointKind = "manual"
-	CheckpointHeartbeat        CheckpointKind = "heartbeat"
-	CheckpointBeforeCompaction CheckpointKind = "before_compaction"
-	CheckpointBeforeRestore    CheckpointKind = "before_restore"
-	CheckpointEmergency        CheckpointKind = "emergency"
-)
-
 // Validate says what is wrong with a memory: an unknown kind, an empty text.
 func (m Memory) Validate() error {
 	switch m.Kind {
@@ -109,3 +119,19 @@ func (m Memory) Validate() error {
 	}
 	return nil
 }
+
+// MemoryLearned says what was learned; the same bullet stands in MEMORY.md.
+type MemoryLearned struct {
+	Memory
+	Source    *Source `json:"source,omitempty"`
+	Unwritten string  `json:"unwritten,omitempty"` // why it is not in MEMORY.md
+}
+
+func (MemoryLearned) Event() EventType { return "memory.learned" }
+
+func (MemoryLearned) fold(s *State, _ Event) error {
+	s.Learned++
+	return nil
+}
+
+func (p MemoryLearned) source() *Source { return p.Source }

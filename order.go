@@ -43,7 +43,7 @@ func (p *Plan) Order() map[StepID][]StepID {
 }
 
 // Waves returns the steps of a phase, counted from 0, by depth: those of a wave may run side by side, and each needs one
-// of the wave before. Steps that wait for each other in a circle, which ReadPlan refuses, are in no wave.
+// of the wave before. Steps that wait for each other in a circle, which package planfile rejects, are in no wave.
 func (p *Plan) Waves(phase int) [][]StepID {
 	steps := p.Phases[phase].Steps
 	missing := make(map[StepID]int, len(steps)) // step → how many of its needs are in no wave yet
@@ -88,9 +88,9 @@ func byDepth(steps []Step, depth, missing map[StepID]int, waves int) [][]StepID 
 	return groups
 }
 
-// cycles returns circles of needs among the steps of a phase, each as the ids along it. No step is in two of them, so
+// Cycles returns circles of needs among the steps of a phase, each as the ids along it. No step is in two of them, so
 // there may be more than are returned, but none only where there are none.
-func (p *Plan) cycles(phase int) [][]StepID {
+func (p *Plan) Cycles(phase int) [][]StepID {
 	waiting := map[StepID]bool{} // in a circle, or behind one
 	for _, id := range idsOf(p.Phases[phase].Steps) {
 		waiting[id] = true

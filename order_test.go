@@ -11,11 +11,12 @@ import (
 	"pgregory.net/rapid"
 
 	"pawl"
+	"pawl/internal/planfile"
 )
 
 func TestNeeds(t *testing.T) {
 	t.Parallel()
-	plan := read(t, `
+	plan, err := planfile.Read("plan.yaml", []byte(`
 name: needs
 phases:
 - name: first
@@ -32,7 +33,10 @@ phases:
 - name: third
   steps:
   - {id: h, run: x}
-`)
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := map[pawl.StepID][]pawl.StepID{
 		"a": nil, "b": {"a"}, "c": nil,
 		"d": {"a", "b", "c"}, "e": {"d"}, "f": {"a", "b", "c"}, "g": {"e", "a"},
@@ -112,41 +116,6 @@ func depthOf(steps []pawl.Step, id pawl.StepID, way []pawl.StepID) (depth int, f
 		depth = max(depth, d+1)
 	}
 	return depth, true
-}
-
-// TestCyclesProperty reads plans with random needs: one is refused for a circle when, and only when, the model finds one,
-// and what is printed is one.
-func TestCyclesProperty(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		steps := drawSteps(t)
-		text := "name: x\nsteps:\n- {id: s" + fmt.Sprint(len(steps)) + ", run: x, needs: []}\n"
-		circle := false
-		for i := range steps {
-			text += fmt.Sprintf("- {id: %s, run: x, needs: [", steps[i].ID)
-			for _, need := range steps[i].Needs {
-				text += string(need) + ", "
-			}
-			text += "]}\n"
-			_, finite := depthOf(steps, steps[i].ID, nil)
-			circle = circle || !finite
-		}
-		plan, err := pawl.ReadPlan("p", []byte(text))
-		if (err != nil) != circle {
-			t.Fatalf("%s\ncircle %v, error %v", text, circle, err)
-		}
-		for _, circle := range circlesIn(err) {
-			for i, id := range circle[1:] {
-				at := slices.IndexFunc(steps, func(s pawl.Step) bool { return s.ID == circle[i] })
-				if !slices.Contains(steps[at].Needs, id) {
-					t.Fatalf("%s\n%s does not need %s: %v", text, circle[i], id, err)
-				}
-			}
-		}
-		if err == nil && plan.Step("s0") == nil && len(steps) > 0 {
-			t.Fatal("step s0 is gone")
-		}
-	})
 }
 
 func TestOrderOfTenThousandSteps(t *testing.T) {

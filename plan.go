@@ -2,7 +2,7 @@ package pawl
 
 import "time"
 
-// Plan is what is to be done. ReadPlan makes one from YAML; every field's default is filled in by it.
+// Plan is what is to be done. Package planfile reads one from YAML and sets the default of every field that the file omits.
 type Plan struct {
 	Version  int               `yaml:"version,omitempty" json:"version,omitempty"` // of the plan format; 1
 	Name     string            `yaml:"name" json:"name"`
@@ -137,6 +137,15 @@ type Retry struct {
 	Attempts int      `yaml:"attempts,omitempty" json:"attempts,omitempty"` // in all. Defaults to 1.
 	Backoff  Duration `yaml:"backoff,omitempty" json:"backoff,omitempty"`   // before the second try, doubled before each further one. Defaults to 1s.
 }
+
+// The Example methods return a value as a plan file writes it.
+
+func (Budget) Example() string       { return "{usd: 5}" }
+func (AgentAction) Example() string  { return "{use: claude, prompt: Fix the links.}" }
+func (KernelAction) Example() string { return "{name: python3, file: fit.py}" }
+func (GateAction) Example() string   { return "{type: human_verify, ask: Is the site right?}" }
+func (Foreach) Example() string      { return "{lines: ids.txt}" }
+func (Retry) Example() string        { return "{attempts: 3}" }
 
 // Limits of kernel steps; the other limits have no cap.
 const (

@@ -35,12 +35,12 @@ func TestUndoneStepsArePending(t *testing.T) {
 		t.Errorf("one item was undone: %+v", f)
 	}
 	applyAll(t, s, pawl.UndoSkipped{UndoRef: undoRef(ref("a", 1), 2)}, pawl.RollbackEnded{Checkpoint: "c"})
-	if s.Steps["a"].Status != pawl.Pending || s.Rollback != nil || s.Misfit > 0 {
-		t.Errorf("step %+v, rollback %+v, misfits %+v", s.Steps["a"], s.Rollback, s.Misfits)
+	if s.Steps["a"].Status != pawl.Pending || s.Rollback != nil || s.RejectedCount > 0 {
+		t.Errorf("step %+v, rollback %+v, misfits %+v", s.Steps["a"], s.Rollback, s.RejectedEvents)
 	}
 	applyAll(t, s, started(ref("a", 2)), stepDone(ref("a", 2)))
-	if s.Steps["a"].Status != pawl.Done || s.Misfit > 0 {
-		t.Errorf("done again: %+v, misfits %+v", s.Steps["a"], s.Misfits)
+	if s.Steps["a"].Status != pawl.Done || s.RejectedCount > 0 {
+		t.Errorf("done again: %+v, misfits %+v", s.Steps["a"], s.RejectedEvents)
 	}
 }
 
@@ -69,8 +69,8 @@ func TestRollbackMisfits(t *testing.T) {
 		"ended, an undo":  {pawl.RollbackStarted{}, pawl.RollbackEnded{}, pawl.UndoDone{}},
 		"failed, no more": {pawl.UndoFailed{}},
 	} {
-		if s := applyAll(t, pawl.NewState(), events...); s.Misfit != 1 {
-			t.Errorf("%s: misfits %+v", name, s.Misfits)
+		if s := applyAll(t, pawl.NewState(), events...); s.RejectedCount != 1 {
+			t.Errorf("%s: misfits %+v", name, s.RejectedEvents)
 		}
 	}
 	// An item of a list that was made anew is another one.

@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -103,4 +104,151 @@ func (s *State) SessionsByTime() []*SessionState {
 		return cmp.Or(cmp.Compare(b.Seq, a.Seq), cmp.Compare(a.Session, b.Session))
 	})
 	return all
+}
+
+// SessionBegan says that an agent's session began, or went on after it had ended or was compacted.
+type SessionBegan struct {
+	Session    SessionID `json:"session"`
+	Source     string    `json:"source,omitempty"`     // as the agent says: startup, resume, clear, compact, fork; empty: nobody heard of its beginning
+	Dir        string    `json:"dir,omitempty"`        // absolute; where it works
+	Transcript string    `json:"transcript,omitempty"` // the agent's own record, absolute
+	Model      string    `json:"model,omitempty"`
+	Process    *Process  `json:"process,omitempty"` // of the agent
+	Step       StepID    `json:"step,omitempty"`    // the step whose attempt it is; empty: it is none
+}
+
+func (SessionBegan) Event() EventType { return "session.began" }
+
+// fold leaves the session's open operations in doubt, unless the session only continues: after a compaction, or where its
+// beginning was not recorded.
+func (p SessionBegan) fold(s *State, e Event) error {
+	x, err := s.touchSession(e, p.Session)
+	if err != nil {
+		return err
+	}
+	same := x.Process == nil || p.Process != nil && *x.Process == *p.Process
+	x.SessionBegan, x.Why = p, ""
+	if p.Source == "compact" || p.Source == "" && same {
+		return nil
+	}
+	s.abandonOperations(p.Session)
+	if x.Doing = SessionIdle; p.Session.Parent() != "" {
+		x.Doing = SessionWorks
+	}
+	return nil
+}
+
+// SessionPrompted is what a person asked of a session, without secrets.
+type SessionPrompted struct {
+	Session SessionID `json:"session"`
+	Text    string    `json:"text"`
+	Digest  string    `json:"digest"` // SHA-256 of the prompt as it was given
+}
+
+func (SessionPrompted) Event() EventType { return "session.prompted" }
+
+func (p SessionPrompted) fold(s *State, e Event) error {
+	x, err := s.touchSession(e, p.Session)
+	if err != nil {
+		return err
+	}
+	s.abandonOperations(p.Session)
+	x.Doing, x.Why, x.Asked, x.First = SessionWorks, "", p.Text, cmp.Or(x.First, p.Text)
+	return nil
+}
+
+// SessionTurned says what a session is doing from here on.
+type SessionTurned struct {
+	Session SessionID    `json:"session"`
+	Doing   SessionDoing `json:"doing"`
+	Why     string       `json:"why,omitempty"`
+	Said    string       `json:"said,omitempty"` // its last words, without secrets
+}
+
+func (SessionTurned) Event() EventType { return "session.turned" }
+
+// fold closes, at the end of a turn, the operations whose verdict the session was told, unless something other than the
+// session ended the turn.
+func (p SessionTurned) fold(s *State, e Event) error {
+	x, err := s.touchSession(e, p.Session)
+	if err != nil {
+		return err
+	}
+	x.Doing, x.Why, x.Said = p.Doing, p.Why, cmp.Or(p.Said, x.Said)
+	if p.Doing != SessionIdle && p.Doing != SessionFailed {
+		return nil
+	}
+	s.abandonOperations(p.Session)
+	for id, o := range s.Operations {
+		if p.Doing == SessionIdle && p.Why == "" && o.Judged != nil && o.Judged.Told == p.Session {
+			delete(s.Operations, id)
+		}
+	}
+	return nil
+}
+
+// SessionCompacted says that a session's context is about to be shortened.
+type SessionCompacted struct {
+	Session SessionID `json:"session"`
+	Trigger string    `json:"trigger,omitempty"` // manual | auto
+}
+
+func (SessionCompacted) Event() EventType { return "session.compacted" }
+
+func (p SessionCompacted) fold(s *State, e Event) error {
+	x, err := s.touchSession(e, p.Session)
+	if err != nil {
+		return err
+	}
+	x.Compacts++
+	return nil
+}
+
+// SessionEnded says that a session ended in good order.
+type SessionEnded struct {
+	Session SessionID `json:"session"`
+	Why     string    `json:"why,omitempty"`
+}
+
+func (SessionEnded) Event() EventType { return "session.ended" }
+
+// fold keeps nothing of a subagent's session.
+func (p SessionEnded) fold(s *State, e Event) error {
+	x, err := s.touchSession(e, p.Session)
+	if err != nil {
+		return err
+	}
+	s.abandonOperations(p.Session)
+	x.Doing, x.Why = SessionIsEnded, p.Why
+	if p.Session.Parent() != "" {
+		delete(s.Sessions, p.Session)
+	}
+	return nil
+}
+
+// touchSession returns the session's state and records that the session was active. It adds a session whose beginning was
+// not recorded.
+func (s *State) touchSession(e Event, id SessionID) (*SessionState, error) {
+	if id == "" {
+		return nil, fmt.Errorf("%s without a session", e.Type)
+	}
+	if s.Sessions == nil {
+		s.Sessions = map[SessionID]*SessionState{}
+	}
+	x := s.Sessions[id]
+	if x == nil {
+		x = &SessionState{SessionBegan: SessionBegan{Session: id}, Since: e.Time, Doing: SessionWorks}
+		s.Sessions[id] = x
+	}
+	x.Seen, x.Seq = e.Time, e.Seq
+	return x, nil
+}
+
+// abandonOperations records that a session continues or ends without reporting the outcome of its open operations.
+func (s *State) abandonOperations(id SessionID) {
+	for _, o := range s.Operations {
+		if o.Session == id {
+			o.Abandoned = true
+		}
+	}
 }

@@ -1,11 +1,6 @@
 package pawl
 
-import (
-	"cmp"
-	"maps"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Position is where a run stands, in the words of the systems that count: phase, step, wave, item and their totals.
 type Position struct {
@@ -23,62 +18,6 @@ type Position struct {
 	Complete   bool   `json:"complete,omitempty"` // nothing is left
 }
 
-// Finished reports whether a step needs no more work: done or skipped.
-func (st *StepState) Finished() bool { return st != nil && (st.Status == Done || st.Status == Skipped) }
-
-// Live returns the step's live attempts, its own or its items', by index.
-func (st *StepState) Live() []*AttemptState {
-	if st == nil {
-		return nil
-	}
-	var live []*AttemptState
-	if st.Try.Live != nil {
-		live = append(live, st.Try.Live)
-	}
-	if st.Items != nil {
-		for _, index := range slices.Sorted(maps.Keys(st.Items.Tries)) {
-			if t := st.Items.Tries[index]; t.Live != nil {
-				live = append(live, t.Live)
-			}
-		}
-	}
-	return live
-}
-
-// Live returns all live attempts of the run, by step and item.
-func (s *State) Live() []*AttemptState {
-	var live []*AttemptState
-	for _, st := range s.Steps {
-		live = append(live, st.Live()...)
-	}
-	slices.SortFunc(live, func(a, b *AttemptState) int {
-		return cmp.Or(strings.Compare(string(a.Step), string(b.Step)), cmp.Compare(a.Index, b.Index))
-	})
-	return live
-}
-
-// OpenGates returns the gates that wait for an answer, oldest first.
-func (s *State) OpenGates() []*GateState {
-	var open []*GateState
-	for i := range s.Gates {
-		if s.Gates[i].Open() {
-			open = append(open, &s.Gates[i])
-		}
-	}
-	return open
-}
-
-// OpenBlockers returns the blockers that are not cleared, oldest first.
-func (s *State) OpenBlockers() []Blocker {
-	var open []Blocker
-	for _, b := range s.Blockers {
-		if b.Cleared.IsZero() {
-			open = append(open, b)
-		}
-	}
-	return open
-}
-
 // StatusNow returns the run's status as people mean it. engine says whether a live engine holds the run.
 // A run that is unfinished and without an engine is interrupted, unless all that it waits for is a person. A session run
 // has no engine and needs none.
@@ -94,14 +33,6 @@ func (s *State) StatusNow(engine bool) RunStatus {
 		return StatusActive
 	}
 	return StatusInterrupted
-}
-
-// Origin returns the run whose name the paths of artifacts bear: the run itself, or the one where its line of forks began.
-func (s *State) Origin() RunID {
-	if s.Forked != nil && s.Forked.Origin != "" {
-		return s.Forked.Origin
-	}
-	return s.Run
 }
 
 // waits reports whether nothing runs and a person is asked for something.
@@ -180,18 +111,4 @@ func (st *StepState) fraction() float64 {
 		return float64(st.Items.Count) / float64(st.Items.Total)
 	}
 	return 0
-}
-
-// Gives returns the hash of what a finished step gives to those that need it: of its recorded outputs, or where it
-// declares none, of its key.
-func (st *StepState) Gives() string {
-	switch {
-	case st == nil || st.Status == Skipped:
-		return ""
-	case st.Digest != "":
-		return st.Digest
-	case len(st.Outputs) > 0:
-		return st.Outputs.Hash()
-	}
-	return st.Key.Hash()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl"
+	"pawl/internal/planfile"
 )
 
 func TestStatusNow(t *testing.T) {
@@ -59,7 +60,7 @@ phases:
 
 func TestPositionAndPercent(t *testing.T) {
 	t.Parallel()
-	plan, err := pawl.ReadPlan("plan.yaml", []byte(positionPlan))
+	plan, err := planfile.Read("plan.yaml", []byte(positionPlan))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -262,7 +262,7 @@ func TestReturnedBeforeItsSteps(t *testing.T) {
 		}
 	})
 	s := fsck(t, dir)[0]
-	if s.Ended() || s.Engine != nil || s.Steps["step"].Try.Last.Outcome != pawl.Aborted {
+	if s.Ended() || s.Engine != nil || s.Steps["step"].Retries.Last.Outcome != pawl.Aborted {
 		t.Errorf("run is %s, engine %v, step %+v", s.Status, s.Engine, s.Steps["step"])
 	}
 }

@@ -133,8 +133,8 @@ func stateOf(t *testing.T, dir string, run pawl.RunID) *pawl.State {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state.Misfit > 0 {
-		t.Errorf("misfits: %+v", state.Misfits)
+	if state.RejectedCount > 0 {
+		t.Errorf("misfits: %+v", state.RejectedEvents)
 	}
 	return state
 }

@@ -84,7 +84,7 @@ func (r *run) step(ctx context.Context, name string, work func(context.Context) 
 		}
 		return remembered, err
 	}
-	a := &attempt{run: r, name: name, began: time.Now(), ref: pawl.AttemptRef{Step: id, Attempt: before.Try.Attempt + tries}}
+	a := &attempt{run: r, name: name, began: time.Now(), ref: pawl.AttemptRef{Step: id, Attempt: before.Retries.Attempt + tries}}
 	result, err := a.do(ctx, work)
 	if err != nil {
 		return nil, a.failed(ctx, err)

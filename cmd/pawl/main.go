@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -21,43 +20,28 @@ import (
 	"pawl/internal/evaluator"
 	"pawl/internal/executor/agent"
 	"pawl/internal/executor/shell"
-	"pawl/internal/hook"
+	"pawl/internal/faststart"
+	"pawl/internal/interop"
 	"pawl/internal/interop/format/dotagent"
 	"pawl/internal/interop/format/grid"
 	"pawl/internal/interop/format/gyoshu"
 	"pawl/internal/interop/format/projectstate"
 	"pawl/internal/interop/format/sitebuilder"
 	"pawl/internal/mcp"
-	"pawl/internal/supervise"
+	"pawl/internal/version"
 )
 
 func main() { os.Exit(run(os.Args)) }
 
 func run(args []string) int {
-	if len(args) == 3 && args[1] == supervise.Verb {
-		if err := supervise.Main(args[2]); err != nil {
-			fmt.Fprintf(os.Stderr, "pawl: supervisor: %v\n", err)
-			return 1
-		}
-		return 0
-	}
-	if len(args) > 1 && args[1] == supervise.InitVerb {
-		if err := supervise.Init(args[2:]); err != nil {
-			fmt.Fprintf(os.Stderr, "pawl: init: %v\n", err)
-			return 1
-		}
-		return 0
+	if code, done := faststart.Run(context.Background(), args[1:]); done {
+		return code
 	}
 	if len(args) == 2 && args[1] == agent.Verb {
 		return runAgent()
 	}
-	if len(args) > 1 && (args[1] == hook.Verb || args[1] == hook.KeeperVerb) {
-		if done, code := hooked(args[1:]); done {
-			return code
-		}
-	}
 	streams := cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	return cli.Report(os.Stderr, cli.Run(context.Background(), args[1:], streams, version(), parts()))
+	return cli.Report(os.Stderr, cli.Run(context.Background(), args[1:], streams, version.Read().Short(), parts()))
 }
 
 // parts are the adapters.
@@ -89,23 +73,8 @@ func runAgent() int {
 func briefFor(ctx context.Context, reader pawl.AgentName) (string, error) {
 	var text bytes.Buffer
 	streams := cli.IO{In: strings.NewReader(""), Out: &text, Err: os.Stderr}
-	err := cli.Run(ctx, []string{"-C", os.Getenv("PAWL_PROJECT"), "brief", "--for", string(reader)}, streams, version(), parts())
+	err := cli.Run(ctx, []string{"-C", os.Getenv("PAWL_PROJECT"), "brief", "--for", string(reader)}, streams, version.Read().Short(), parts())
 	return text.String(), err
-}
-
-// hooked serves what agents call, without the command line's own start. An agent is never disturbed: the exit code is 0.
-func hooked(args []string) (done bool, code int) {
-	ctx := context.Background()
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGXFSZ) // they must not kill us: the write fails, which is enough
-	switch {
-	case len(args) < 2 || strings.HasPrefix(args[1], "-"):
-		return false, 0
-	case args[0] == hook.Verb:
-		hook.Run(ctx, args[1], os.Stdin, os.Stdout, hook.Config{Environ: os.Environ(), Version: version()})
-	default:
-		hook.Keep(ctx, args[1])
-	}
-	return true, 0
 }
 
 // adviser is whom a project asks what the rules of recovery leave open; nil where it asks nobody.
@@ -126,8 +95,8 @@ func (a advising) Advise(ctx context.Context, e doubt.Evidence) engine.Advice {
 }
 
 // codecs are those of all systems whose files are read and written.
-func codecs() engine.Codecs {
-	return engine.Codecs{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
+func codecs() interop.Codecs {
+	return interop.Codecs{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
 }
 
 // serve serves agents over the Model Context Protocol.
@@ -140,18 +109,4 @@ func serve(ctx context.Context, how cli.Serving) error {
 		return s.Stdio(ctx, how.In, how.Out)
 	}
 	return s.Listen(ctx, mcp.HTTP{Address: how.Address, TokenFile: how.TokenFile, NoToken: how.NoToken})
-}
-
-// version is what the build says of itself.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return info.Main.Version + " " + s.Value
-		}
-	}
-	return info.Main.Version
 }

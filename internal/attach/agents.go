@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -102,7 +103,7 @@ func mcpServers(p Place) jsonServer {
 // there it does nothing, and Copilot's own hooks do the work.
 func claude(p Place, s Scope) []target {
 	hook := func(event string) handler {
-		return handler{Type: "command", Command: p.Pawl, Args: []string{"hook", "claude"}, Bash: ":", Timeout: seconds(event)}
+		return handler{Type: "command", Command: p.hookProgram(), Args: []string{"hook", "claude"}, Bash: ":", Timeout: seconds(event)}
 	}
 	events := []string{"SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PreCompact",
 		"SubagentStart", "SubagentStop", "Stop", "StopFailure", "PermissionRequest", "PermissionDenied", "TaskCreated", "TaskCompleted"}
@@ -127,7 +128,7 @@ func codex(p Place, s Scope) []target {
 		if slices.Contains(codexShort, event) {
 			timeout = codexShortSeconds
 		}
-		return handler{Type: "command", Command: p.word() + " hook codex", Timeout: timeout}
+		return handler{Type: "command", Command: word(p.hookProgram()) + " hook codex", Timeout: timeout}
 	}
 	events := []string{"SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PermissionRequest", "PreCompact",
 		"SubagentStart", "SubagentStop", "Stop", "Interrupt"}
@@ -146,7 +147,7 @@ func codex(p Place, s Scope) []target {
 // gemini counts in milliseconds. It has PreCompress too, but at every turn.
 func gemini(p Place, s Scope) []target {
 	hook := func(event string) handler {
-		return handler{Type: "command", Name: geminiName, Command: p.word() + " hook gemini", Timeout: 1000 * seconds(event)}
+		return handler{Type: "command", Name: geminiName, Command: word(p.hookProgram()) + " hook gemini", Timeout: 1000 * seconds(event)}
 	}
 	events := []string{"SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool", "Notification"}
 	folder := filepath.Join(p.Root, ".gemini")
@@ -197,7 +198,7 @@ func opencodeConfig(folders []string) string {
 // copilot takes a hook that fails for a no, and so would refuse every tool where pawl is gone: hence the || true.
 func copilot(p Place, s Scope) []target {
 	hook := func(event string) handler {
-		return handler{Type: "command", Bash: p.word() + " hook copilot " + orElse, TimeoutSec: seconds(event)}
+		return handler{Type: "command", Bash: word(p.hookProgram()) + " hook copilot " + orElse, TimeoutSec: seconds(event)}
 	}
 	events := []string{"SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PreCompact",
 		"SubagentStart", "SubagentStop", "Stop", "ErrorOccurred", "PermissionRequest"}
@@ -251,19 +252,22 @@ func (p Place) file(path, text, arguments string) target {
 	if arguments != "" {
 		arguments = "\n\nAsked for: " + arguments
 	}
-	program, err := json.Marshal(p.Pawl)
+	program, err := json.Marshal(p.hookProgram())
 	if err != nil {
 		program = []byte(`"pawl"`)
 	}
 	text = strings.NewReplacer("{{instructions}}", strings.TrimSpace(instructions)).Replace(text)
-	text = strings.NewReplacer("{{pawl}}", p.word(), "{{program}}", string(program), "{{arguments}}", arguments).Replace(text)
+	text = strings.NewReplacer("{{pawl}}", word(p.Pawl), "{{program}}", string(program), "{{arguments}}", arguments).Replace(text)
 	return target{path: path, edits: []edit{whole{[]byte(text)}}}
 }
 
-// word is the program as one types it.
-func (p Place) word() string {
-	if strings.Trim(p.Pawl, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/") == "" {
-		return p.Pawl
+// hookProgram returns the program that hooks start.
+func (p Place) hookProgram() string { return cmp.Or(p.Hook, p.Pawl) }
+
+// word is a program as one types it.
+func word(program string) string {
+	if strings.Trim(program, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/") == "" {
+		return program
 	}
-	return quoted(p.Pawl)
+	return quoted(program)
 }

@@ -38,6 +38,7 @@ type Place struct {
 	Home  string              // the user's home folder
 	State string              // pawl's own folder for this user
 	Pawl  string              // the program that agents are to start, absolute
+	Hook  string              // the program that their hooks are to start, absolute. Defaults to Pawl.
 	Env   func(string) string // the environment, which may say where agents keep their settings
 }
 

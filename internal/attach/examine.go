@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/version"
 )
 
 // Examine says of each agent that is attached here, or seems to be, whether its hooks will run. Nothing is changed.
@@ -108,7 +108,7 @@ func (e *examination) file(t target) bool {
 		e.say(pawl.Bad, t.path, e.again(), "nothing of pawl is in it")
 	case len(seen.missing) > 0:
 		e.say(pawl.Bad, t.path, e.again(), "not there: %s", strings.Join(seen.missing, ", "))
-	case !seen.complete && !slices.ContainsFunc(seen.programs, func(program string) bool { return program != e.place.Pawl }):
+	case !seen.complete && !slices.ContainsFunc(seen.programs, func(program string) bool { return program != e.place.hookProgram() }):
 		e.say(pawl.Warn, t.path, e.again(), "it is not what this pawl would write")
 	}
 	if len(seen.programs) > 0 {
@@ -141,13 +141,17 @@ func (e *examination) program() {
 }
 
 func (e *examination) isUs(info fs.FileInfo) bool {
-	us, err := os.Stat(e.place.Pawl)
-	return err == nil && os.SameFile(us, info)
+	for _, path := range []string{e.place.Pawl, e.place.hookProgram()} {
+		if us, err := os.Stat(path); err == nil && os.SameFile(us, info) {
+			return true
+		}
+	}
+	return false
 }
 
 // compared says how another pawl differs from this one, as far as the programs say when they were made.
 func compared(path string) string {
-	other, err := buildinfo.ReadFile(path)
+	other, err := version.ReadFile(path)
 	us, ok := debug.ReadBuildInfo()
 	if err != nil || !ok || other.Main.Path != us.Main.Path {
 		return "another program"

@@ -15,6 +15,7 @@ import (
 
 	"pawl"
 	"pawl/internal/brief"
+	"pawl/internal/planfile"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -55,7 +56,7 @@ type failer interface {
 
 func plan(t failer) *pawl.Plan {
 	t.Helper()
-	p, err := pawl.ReadPlan("plan.yaml", []byte(planText))
+	p, err := planfile.Read("plan.yaml", []byte(planText))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +75,8 @@ func fold(t failer, payloads ...pawl.Payload) *pawl.State {
 		e.Seq, e.Time = pawl.Seq(i+1), began.Add(time.Duration(i)*time.Minute)
 		s.Apply(e)
 	}
-	if s.Misfit > 0 {
-		t.Fatalf("the story does not fit: %+v", s.Misfits)
+	if s.RejectedCount > 0 {
+		t.Fatalf("the story does not fit: %+v", s.RejectedEvents)
 	}
 	return s
 }

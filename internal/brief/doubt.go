@@ -107,10 +107,10 @@ func (w *writer) cutOff() []*pawl.AttemptEnded {
 		if s.state == nil || s.state.Finished() || s.state.Status == pawl.AwaitsReview {
 			continue
 		}
-		tries := []*pawl.Try{&s.state.Try}
+		tries := []*pawl.Retries{&s.state.Retries}
 		if s.state.Items != nil {
-			for _, index := range slices.Sorted(maps.Keys(s.state.Items.Tries)) {
-				tries = append(tries, s.state.Items.Tries[index])
+			for _, index := range slices.Sorted(maps.Keys(s.state.Items.Retries)) {
+				tries = append(tries, s.state.Items.Retries[index])
 			}
 		}
 		for _, t := range tries {

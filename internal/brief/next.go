@@ -44,7 +44,7 @@ func (w *writer) next() section {
 	}
 	s.add("next: " + w.todo())
 	for _, st := range w.steps {
-		if st.state != nil && st.state.Status == pawl.GaveUp {
+		if st.state != nil && st.state.Status == pawl.FailedForGood {
 			s.add("failed step: " + w.called(st) + w.because(st.state.Why) + "; once that is mended: " + w.onRun("pawl retry "+string(st.ID), "--run"))
 		}
 	}
@@ -138,7 +138,7 @@ func (w *writer) firstAsked() (asked string) {
 func (w *writer) begun() []step {
 	return slices.DeleteFunc(slices.Clone(w.steps), func(s step) bool {
 		switch {
-		case s.state == nil || s.state.Finished() || s.state.Status == pawl.GaveUp:
+		case s.state == nil || s.state.Finished() || s.state.Status == pawl.FailedForGood:
 			return true
 		case s.state.Status == pawl.Pending:
 			return s.state.Attempts == 0 && s.state.Items == nil && s.state.Rejected == "" && len(s.state.Named) == 0

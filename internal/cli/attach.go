@@ -16,6 +16,7 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/snapshot"
+	"pawl/internal/version"
 )
 
 func (a *app) attachCommand() *cobra.Command {
@@ -173,6 +174,10 @@ func (a *app) place() (attach.Place, error) {
 	}
 	if err == nil {
 		place.Pawl, err = ourself()
+	}
+	if f, openErr := version.OpenHookProgram(filepath.Dir(place.Pawl)); err == nil && openErr == nil {
+		place.Hook = f.Name()
+		f.Close()
 	}
 	return place, err
 }

@@ -8,8 +8,9 @@ import (
 
 	"pawl"
 	"pawl/internal/brief"
-	"pawl/internal/engine"
 	"pawl/internal/project"
+	"pawl/internal/runs"
+	"pawl/internal/sessions"
 )
 
 func (a *app) briefCommand() *cobra.Command {
@@ -28,7 +29,7 @@ func (a *app) briefCommand() *cobra.Command {
 			if c.Flags().Changed("budget") && budget < brief.MinBudget {
 				return usageError(fmt.Sprintf("pawl brief --budget %d", brief.MinBudget), "a brief takes at least %d bytes", brief.MinBudget)
 			}
-			return a.brief(c, optional(args, 0), engine.Briefing{Options: brief.Options{For: who, Budget: budget}, Since: since})
+			return a.brief(c, optional(args, 0), sessions.Briefing{Options: brief.Options{For: who, Budget: budget}, Since: since})
 		},
 	}
 	c.Flags().StringVar(&audience, "for", string(brief.Human), "who reads it: claude, codex, gemini, opencode, copilot, kernel or human")
@@ -37,7 +38,7 @@ func (a *app) briefCommand() *cobra.Command {
 	return a.jsonFlag(c)
 }
 
-func (a *app) brief(c *cobra.Command, name string, b engine.Briefing) error {
+func (a *app) brief(c *cobra.Command, name string, b sessions.Briefing) error {
 	p, err := a.project()
 	if err != nil {
 		return err
@@ -56,7 +57,7 @@ func (a *app) brief(c *cobra.Command, name string, b engine.Briefing) error {
 	if err != nil {
 		return err
 	}
-	told, err := engine.Brief(c.Context(), p, run, b)
+	told, err := sessions.Brief(c.Context(), p, run, b)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (a *app) brief(c *cobra.Command, name string, b engine.Briefing) error {
 
 // briefedRun returns the run that a name stands for. That nothing has been run yet is worth a brief too.
 func (a *app) briefedRun(c *cobra.Command, p *project.Project, name string) (pawl.RunID, error) {
-	run, err := engine.FindRun(c.Context(), p, name)
+	run, err := runs.FindRun(c.Context(), p, name)
 	if name == "" && errors.Is(err, pawl.ErrNoRun) {
 		return "", nil
 	}

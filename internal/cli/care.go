@@ -16,12 +16,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/engine"
+	"pawl/internal/history"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
 	"pawl/internal/schema"
 )
 
-func attemptLives(dir string) bool { return engine.AttemptLives(dir) }
+func attemptLives(dir string) bool { return runs.AttemptLives(dir) }
 
 func printLine(w *bufio.Writer, v any) error {
 	enc := json.NewEncoder(w)
@@ -67,15 +70,15 @@ func (a *app) verify(ctx context.Context, repair bool) ([]pawl.Finding, error) {
 	}
 	var findings []pawl.Finding
 	if repair {
-		if findings, err = engine.RepairSnapshots(ctx, p); err != nil {
+		if findings, err = history.RepairSnapshots(ctx, p); err != nil {
 			return nil, err
 		}
 	}
-	runs, err := engine.Verify(ctx, p)
+	runs, err := resume.Verify(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := engine.VerifySnapshots(ctx, p)
+	kept, err := history.VerifySnapshots(ctx, p)
 	return slices.Concat(findings, runs, kept), err
 }
 
@@ -131,7 +134,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "Say what this system guarantees, and what is missing",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			findings := append(engine.Guarantees(), tools()...)
+			findings := append(resume.Guarantees(), tools()...)
 			p, err := a.project()
 			switch {
 			case errors.Is(err, pawl.ErrNoProject):
@@ -192,8 +195,8 @@ func (a *app) planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			plan, err := pawl.ReadPlan(args[0], data)
-			if faults, ok := errors.AsType[*pawl.PlanErrors](err); ok {
+			plan, err := planfile.Read(args[0], data)
+			if faults, ok := errors.AsType[*planfile.Errors](err); ok {
 				return &pawl.Error{Kind: pawl.KindUsage, Err: faults} // without the hint to do what was just done
 			}
 			if err != nil {
@@ -224,7 +227,7 @@ func (a *app) planCommand() *cobra.Command {
 
 // printPlan shows a plan's phases and waves.
 func (a *app) printPlan(plan *pawl.Plan) error {
-	fmt.Fprintf(a.Out, "plan %s is good: %s in %s\n", plan.Name, count(len(plan.Steps()), "step"), count(len(plan.Phases), "phase"))
+	fmt.Fprintf(a.Out, "plan %s is valid: %s in %s\n", plan.Name, count(len(plan.Steps()), "step"), count(len(plan.Phases), "phase"))
 	for i, phase := range plan.Phases {
 		fmt.Fprintf(a.Out, "phase %d  %s\n", i+1, phase.Name)
 		for j, wave := range plan.Waves(i) {

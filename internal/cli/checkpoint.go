@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/engine"
+	"pawl/internal/history"
+	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
 
@@ -41,18 +42,18 @@ func (a *app) checkpoint(ctx context.Context, message string) error {
 	if err != nil {
 		return err
 	}
-	run, err := engine.RunToTell(ctx, p, a.version)
+	run, err := history.RunToTell(ctx, p, a.version)
 	if err != nil {
 		return err
 	}
-	saved, err := engine.CheckpointNow(ctx, p, run, cfg.Snapshots, me(), message)
+	saved, err := history.CheckpointNow(ctx, p, run, cfg.Snapshots, me(), message)
 	if errors.Is(err, snapshot.ErrQuota) {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl prune"}
 	}
 	if err != nil {
 		return err
 	}
-	if r, err := engine.Load(ctx, p, run); err == nil { // else the mirror is brought up to date when the run goes on
+	if r, err := runs.Load(ctx, p, run); err == nil { // else the mirror is brought up to date when the run goes on
 		a.refreshMirror(ctx, p, r)
 		defer r.Log.Close()
 	}
@@ -89,7 +90,7 @@ func (a *app) checkpointsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				found, err := engine.Checkpoints(c.Context(), t.project, t.store, runs...)
+				found, err := history.Checkpoints(c.Context(), t.project, t.store, runs...)
 				if err != nil {
 					return err
 				}
@@ -103,13 +104,13 @@ func (a *app) checkpointsCommand() *cobra.Command {
 
 func (t *traveller) runs(ctx context.Context, name string, all bool) ([]pawl.RunID, error) {
 	if all {
-		return engine.AllRuns(t.project)
+		return history.AllRuns(t.project)
 	}
-	run, err := engine.FindRun(ctx, t.project, name)
+	run, err := runs.FindRun(ctx, t.project, name)
 	return []pawl.RunID{run}, err
 }
 
-func (a *app) printCheckpoints(found []engine.SavedCheckpoint, withRun bool) error {
+func (a *app) printCheckpoints(found []history.SavedCheckpoint, withRun bool) error {
 	reports := []checkpointReport{}
 	for _, c := range found {
 		reports = append(reports, checkpointOf(c))

@@ -22,7 +22,10 @@ import (
 	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/engine"
+	"pawl/internal/interop"
 	"pawl/internal/project"
+	"pawl/internal/runs"
+	"pawl/internal/version"
 )
 
 // IO is where a command reads and writes.
@@ -46,12 +49,12 @@ type Parts struct {
 	Executors []engine.Executor
 	Adviser   func(c config.Evaluator, root string) engine.Adviser // whom a project asks; nil for nobody
 	Agents    func(ctx context.Context, s Serving) error           // serves them
-	Codecs    engine.Codecs                                        // of other systems
+	Codecs    interop.Codecs                                       // of other systems
 }
 
 // Run carries out one command line. The error says which exit code it deserves.
-func Run(ctx context.Context, args []string, streams IO, version string, parts Parts) error {
-	a := &app{IO: streams, version: version, parts: parts}
+func Run(ctx context.Context, args []string, streams IO, build string, parts Parts) error {
+	a := &app{IO: streams, version: build, parts: parts}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(streams.In)
@@ -84,7 +87,7 @@ func (a *app) root() *cobra.Command {
 		Use:           "pawl",
 		Short:         "Keeps agent work from slipping back",
 		Long:          "pawl runs plans, records durably what was meant and done, and goes on from the exact stopping point after any death.",
-		Version:       a.version,
+		Version:       version.Read().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
@@ -114,7 +117,7 @@ func (a *app) root() *cobra.Command {
 		"tell":   {a.progressCommand(), a.learnCommand(), a.decideCommand(), a.blockCommand(), a.unblockCommand(), a.memoryCommand()},
 		"agents": {a.attachCommand(), a.detachCommand(), a.mcpCommand(), a.hookCommand()},
 		"other":  {a.importCommand(), a.exportCommand()},
-		"care":   {a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand()},
+		"care":   {a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand(), a.versionCommand()},
 	}
 	for id, commands := range groups {
 		for _, c := range commands {
@@ -198,25 +201,25 @@ func (a *app) projectOrInit() (*project.Project, error) {
 }
 
 // open loads a run by its name: an id, a unique prefix of one, "latest"; empty for the current one.
-func (a *app) open(ctx context.Context, p *project.Project, name string) (*engine.Run, error) {
-	run, err := engine.FindRun(ctx, p, name)
+func (a *app) open(ctx context.Context, p *project.Project, name string) (*runs.Run, error) {
+	run, err := runs.FindRun(ctx, p, name)
 	if err != nil {
 		return nil, err
 	}
-	return engine.Load(ctx, p, run)
+	return runs.Load(ctx, p, run)
 }
 
 // perform has a person do something to a run.
-func (a *app) perform(ctx context.Context, name string, act engine.Act) (*project.Project, *engine.Run, error) {
+func (a *app) perform(ctx context.Context, name string, act runs.Act) (*project.Project, *runs.Run, error) {
 	p, err := a.project()
 	if err != nil {
 		return nil, nil, err
 	}
-	run, err := engine.FindRun(ctx, p, name)
+	run, err := runs.FindRun(ctx, p, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := engine.Perform(ctx, p, run, me(), act)
+	r, err := runs.Perform(ctx, p, run, me(), act)
 	if err != nil {
 		return p, nil, err
 	}
@@ -252,7 +255,7 @@ func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
 	return engine.Config{
 		Project: p, Executors: a.parts.Executors, Parallel: c.Parallel, OutputCap: int64(c.OutputCap), PIDNamespace: c.PIDNamespace,
 		Snapshots: c.Snapshots,
-		MirrorOf:  a.mirrorOf(p, ""),
+		Mirror:    a.mirrorWith(p, ""),
 		Watchdog: engine.Watchdog{
 			Heartbeat: time.Duration(c.Heartbeat), Warning: time.Duration(c.Warning), Stalled: time.Duration(c.Stalled),
 		},

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/engine"
+	"pawl/internal/runs"
 )
 
 func (a *app) pauseCommand() *cobra.Command {
@@ -16,7 +16,7 @@ func (a *app) pauseCommand() *cobra.Command {
 		Short: "Start nothing new; what runs runs on",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			_, r, err := a.perform(c.Context(), optional(args, 0), engine.Pause(why))
+			_, r, err := a.perform(c.Context(), optional(args, 0), runs.Pause(why))
 			if err != nil {
 				return err
 			}
@@ -37,13 +37,13 @@ func (a *app) stopCommand() *cobra.Command {
 		Short: "Start nothing new, and end what runs",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			p, r, err := a.perform(c.Context(), optional(args, 0), engine.Stop(why))
+			p, r, err := a.perform(c.Context(), optional(args, 0), runs.Stop(why))
 			if err != nil {
 				return err
 			}
 			defer r.Log.Close()
 			if _, alive := p.EngineHolder(); !alive {
-				if err := engine.EndLive(p, r, "stopped by a person"); err != nil {
+				if err := runs.EndLive(p, r, "stopped by a person"); err != nil {
 					return err
 				}
 			}
@@ -57,14 +57,14 @@ func (a *app) stopCommand() *cobra.Command {
 }
 
 func (a *app) retryCommand() *cobra.Command {
-	return a.onStep("retry STEP", "Have a step done again; of a work list, its failed items", "is to be done again", engine.Retry)
+	return a.onStep("retry STEP", "Have a step done again; of a work list, its failed items", "is to be done again", runs.Retry)
 }
 
 func (a *app) skipCommand() *cobra.Command {
-	return a.onStep("skip STEP", "Go on without a step", "is skipped", engine.Skip)
+	return a.onStep("skip STEP", "Go on without a step", "is skipped", runs.Skip)
 }
 
-func (a *app) onStep(use, short, done string, act func(pawl.StepID, string) engine.Act) *cobra.Command {
+func (a *app) onStep(use, short, done string, act func(pawl.StepID, string) runs.Act) *cobra.Command {
 	var run, why string
 	c := &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(1),

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/engine"
 	"pawl/internal/recovery"
+	"pawl/internal/resume"
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -31,7 +31,7 @@ func (a *app) explainCommand() *cobra.Command {
 			if step != "" && r.Plan.Step(step) == nil {
 				return usageError("pawl status", "no step %s in this run's plan", step)
 			}
-			list, err := engine.Explain(r, step)
+			list, err := resume.Explain(r, step)
 			if err != nil {
 				return err
 			}
@@ -51,10 +51,10 @@ func (a *app) printRules() error {
 	return err
 }
 
-func (a *app) printExplained(list []engine.Explained) error {
+func (a *app) printExplained(list []resume.Explained) error {
 	if a.json {
 		if list == nil {
-			list = []engine.Explained{}
+			list = []resume.Explained{}
 		}
 		return a.printJSON(list)
 	}

@@ -10,9 +10,10 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
-	"pawl/internal/engine"
+	"pawl/internal/interop"
 	"pawl/internal/interop/format"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 func (a *app) exportCommand() *cobra.Command {
@@ -50,7 +51,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 			return err
 		}
 	}
-	m, err := (&engine.Mirror{Codec: codec, Dir: dir}).Of(p, r.State)
+	m, err := (&interop.Mirror{Codec: codec, Dir: dir}).Of(p, r.State)
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 		return err
 	}
 	holder, alive := p.EngineHolder()
-	written, err := engine.Export(ctx, p, r, *m, c.Snapshots, alive && holder.Run == r.State.Run, dry)
+	written, err := interop.Export(ctx, p, r, *m, c.Snapshots, alive && holder.Run == r.State.Run, dry)
 	a.sayNotes(r.Notes)
 	if err != nil {
 		return err
@@ -98,7 +99,7 @@ func (a *app) sayMissing(ctx context.Context, codec format.Format, dir, path str
 }
 
 // notOverOthers refuses to write a run over work of another name that is unfinished in a folder, and was not gone on with by it.
-func (a *app) notOverOthers(ctx context.Context, p *project.Project, m engine.Mirror, r *engine.Run, hint string) error {
+func (a *app) notOverOthers(ctx context.Context, p *project.Project, m interop.Mirror, r *runs.Run, hint string) error {
 	folder, err := a.openForeign(ctx, m.Codec, m.Dir)
 	if err != nil {
 		return err
@@ -115,16 +116,16 @@ func (a *app) notOverOthers(ctx context.Context, p *project.Project, m engine.Mi
 
 // othersWorkflow names the workflow that a system would go on with in a folder, where no run of this project is it, and this one
 // was not made of it; empty where there is none.
-func othersWorkflow(p *project.Project, m engine.Mirror, folder *engine.ForeignFolder, s *pawl.State) string {
+func othersWorkflow(p *project.Project, m interop.Mirror, folder *interop.ForeignFolder, s *pawl.State) string {
 	q := folder.Question()
-	if q.Ask == "" || isRunOf(p, q.Workflow) || s.Imported == m.Codec.Name && s.ImportedAs == q.Workflow {
+	if q.Ask == "" || isRunOf(p, q.Workflow) || s.Import.System == m.Codec.Name && s.Import.ID == q.Workflow {
 		return ""
 	}
 	return "workflow " + cmp.Or(q.Workflow, "(unknown)")
 }
 
 // itsOwn reports whether a run has the files of a folder kept up to date, or was made of what is unfinished there.
-func itsOwn(p *project.Project, m engine.Mirror, folder *engine.ForeignFolder, r *engine.Run) bool {
+func itsOwn(p *project.Project, m interop.Mirror, folder *interop.ForeignFolder, r *runs.Run) bool {
 	s := r.State
 	if s.Mirror != nil && *s.Mirror == m.Said(p) {
 		return true

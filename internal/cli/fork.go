@@ -10,8 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/engine"
+	"pawl/internal/history"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 type forkOptions struct {
@@ -30,7 +31,7 @@ func (a *app) forkCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.travel(c.Context(), func(t *traveller) error {
-				return a.whole(c.Context(), t, args[0], o.to != "", func(saved engine.SavedCheckpoint) error {
+				return a.whole(c.Context(), t, args[0], o.to != "", func(saved history.SavedCheckpoint) error {
 					return a.fork(c.Context(), t, saved, o)
 				})
 			})
@@ -49,17 +50,17 @@ type forkReport struct {
 	From       pawl.RunID        `json:"from"`
 	Checkpoint pawl.CheckpointID `json:"checkpoint"`
 	Before     pawl.CheckpointID `json:"before,omitempty"` // what was there
-	Again      []engine.Redo     `json:"again,omitempty"`  // finished, but not in the snapshot
+	Again      []history.Redo    `json:"again,omitempty"`  // finished, but not in the snapshot
 }
 
-func (a *app) fork(ctx context.Context, t *traveller, saved engine.SavedCheckpoint, o forkOptions) (err error) {
-	into := engine.ForkInto{OtherHead: o.otherHead, Version: a.version}
+func (a *app) fork(ctx context.Context, t *traveller, saved history.SavedCheckpoint, o forkOptions) (err error) {
+	into := history.ForkInto{OtherHead: o.otherHead, Version: a.version}
 	if o.to != "" {
 		if into.Folder, err = a.fromHere(o.to); err != nil {
 			return err
 		}
 	}
-	f, err := engine.PrepareFork(ctx, t.project, t.store, saved, into)
+	f, err := history.PrepareFork(ctx, t.project, t.store, saved, into)
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (a *app) fork(ctx context.Context, t *traveller, saved engine.SavedCheckpoi
 		return err
 	}
 	a.register(home)
-	if r, err := engine.Load(ctx, home, done.Run); err == nil {
+	if r, err := runs.Load(ctx, home, done.Run); err == nil {
 		a.refreshViews(home, r)
 		err = r.Log.Close()
 		if err != nil {
@@ -98,7 +99,7 @@ func (a *app) fromHere(path string) (string, error) {
 }
 
 // agreeToFork shows what a fork would change and do again, and asks for a yes where it changes or repeats anything.
-func (a *app) agreeToFork(f *engine.Fork, saved engine.SavedCheckpoint, o forkOptions) error {
+func (a *app) agreeToFork(f *history.Fork, saved history.SavedCheckpoint, o forkOptions) error {
 	changes := 0
 	if f.Restore != nil {
 		report := restoreReport{Changes: reportChanges(f.Changes), Kept: f.Kept}
@@ -118,7 +119,7 @@ func (a *app) agreeToFork(f *engine.Fork, saved engine.SavedCheckpoint, o forkOp
 	return a.confirm(fmt.Sprintf("Fork run %s at checkpoint %s, changing %d paths?", saved.Run, saved.ID, changes))
 }
 
-func redone(again engine.Redo) string {
+func redone(again history.Redo) string {
 	if len(again.Items) == 0 {
 		return "step " + string(again.Step)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/engine"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 // gateReport is an open gate with what a person may type.
@@ -37,7 +37,7 @@ type gateReport struct {
 func gateOf(g *pawl.GateState) gateReport {
 	return gateReport{
 		ID: g.ID, Step: g.Step, Item: g.Item, Type: g.Type, Purpose: g.Purpose, Ask: g.Ask, Options: g.Options, Default: g.Default,
-		Expect: g.Expect, Shown: g.Shown, Checks: g.Checks, Opened: g.Opened, Expires: pointer(g.Expires), Commands: engine.Answers(g),
+		Expect: g.Expect, Shown: g.Shown, Checks: g.Checks, Opened: g.Opened, Expires: pointer(g.Expires), Commands: runs.Answers(g),
 	}
 }
 
@@ -74,12 +74,12 @@ func printGate(w io.Writer, g gateReport) {
 }
 
 func (a *app) gatesCommand() *cobra.Command {
-	return a.jsonFlag(a.reading("gates [RUN]", "List what a person is asked", func(_ context.Context, _ *project.Project, r *engine.Run) error {
+	return a.jsonFlag(a.reading("gates [RUN]", "List what a person is asked", func(_ context.Context, _ *project.Project, r *runs.Run) error {
 		return a.printGates(r)
 	}))
 }
 
-func (a *app) printGates(r *engine.Run) error {
+func (a *app) printGates(r *runs.Run) error {
 	reports := []gateReport{}
 	for _, g := range r.State.OpenGates() {
 		reports = append(reports, gateOf(g))
@@ -106,7 +106,7 @@ func (a *app) printGates(r *engine.Run) error {
 }
 
 // onGate is a command that closes a gate. The gate may be named by its id, a prefix of it, or its step.
-func (a *app) onGate(use, short string, args cobra.PositionalArgs, act func(id pawl.GateID, args []string) engine.Act, done string) *cobra.Command {
+func (a *app) onGate(use, short string, args cobra.PositionalArgs, act func(id pawl.GateID, args []string) runs.Act, done string) *cobra.Command {
 	var run string
 	c := &cobra.Command{
 		Use: use, Short: short, Args: args,
@@ -156,7 +156,7 @@ func (a *app) gateID(ctx context.Context, run, name string) (pawl.GateID, error)
 func (a *app) approveCommand() *cobra.Command {
 	var why string
 	c := a.onGate("approve GATE", "Approve what a gate shows, exactly that", cobra.ExactArgs(1),
-		func(id pawl.GateID, _ []string) engine.Act { return engine.Approve(id, why) }, "approved")
+		func(id pawl.GateID, _ []string) runs.Act { return runs.Approve(id, why) }, "approved")
 	c.Flags().StringVarP(&why, "message", "m", "", "why")
 	return c
 }
@@ -165,7 +165,7 @@ func (a *app) rejectCommand() *cobra.Command {
 	var why string
 	var stop bool
 	c := a.onGate("reject GATE -m WHY", "Have the steps that a gate needs done again, or fail the run", cobra.ExactArgs(1),
-		func(id pawl.GateID, _ []string) engine.Act { return engine.Reject(id, why, stop) }, "rejected")
+		func(id pawl.GateID, _ []string) runs.Act { return runs.Reject(id, why, stop) }, "rejected")
 	c.Flags().StringVarP(&why, "message", "m", "", "what is wrong; the next attempt is told")
 	c.Flags().BoolVar(&stop, "stop", false, "fail the run instead")
 	if err := c.MarkFlagRequired("message"); err != nil {
@@ -177,7 +177,7 @@ func (a *app) rejectCommand() *cobra.Command {
 func (a *app) answerCommand() *cobra.Command {
 	var why string
 	c := a.onGate("answer GATE OPTION", "Choose one of a decision's options", cobra.ExactArgs(2),
-		func(id pawl.GateID, args []string) engine.Act { return engine.Choose(id, args[0], why) }, "answered")
+		func(id pawl.GateID, args []string) runs.Act { return runs.Choose(id, args[0], why) }, "answered")
 	c.Flags().StringVarP(&why, "message", "m", "", "why")
 	return c
 }
@@ -197,7 +197,7 @@ func (a *app) askCommand() *cobra.Command {
 			if step := inside(); step != nil {
 				return a.askInside(step, action)
 			}
-			_, r, err := a.perform(c.Context(), run, engine.Ask(action))
+			_, r, err := a.perform(c.Context(), run, runs.Ask(action))
 			if err != nil {
 				return err
 			}
@@ -214,7 +214,7 @@ func (a *app) askCommand() *cobra.Command {
 }
 
 // askInside opens a gate for the step that this runs in, and notes in its result that it waits for the answer.
-func (a *app) askInside(step *engine.Inside, action pawl.GateAction) error {
+func (a *app) askInside(step *runs.StepClient, action pawl.GateAction) error {
 	gate, err := step.Ask(action)
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (a *app) reviewCommand() *cobra.Command {
 		Short: "Score a finished step, 0 to 100",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			_, r, err := a.perform(c.Context(), run, engine.Review(pawl.StepID(args[0]), by, score, comment))
+			_, r, err := a.perform(c.Context(), run, runs.Review(pawl.StepID(args[0]), by, score, comment))
 			if err != nil {
 				return err
 			}

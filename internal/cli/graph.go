@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/engine"
+	"pawl/internal/history"
+	"pawl/internal/runs"
 )
 
 // nodeReport is one node of `pawl log --graph --json`.
@@ -28,15 +29,15 @@ type nodeReport struct {
 
 func (a *app) graph(ctx context.Context, name string, all bool) error {
 	return a.travel(ctx, func(t *traveller) error {
-		var runs []pawl.RunID
+		var ids []pawl.RunID
 		if !all {
-			run, err := engine.FindRun(ctx, t.project, name)
+			run, err := runs.FindRun(ctx, t.project, name)
 			if err != nil {
 				return err
 			}
-			runs = append(runs, run)
+			ids = append(ids, run)
 		}
-		nodes, err := engine.Lineage(ctx, t.project, t.store, runs...)
+		nodes, err := history.Lineage(ctx, t.project, t.store, ids...)
 		if err != nil {
 			return err
 		}
@@ -47,8 +48,8 @@ func (a *app) graph(ctx context.Context, name string, all bool) error {
 	})
 }
 
-func nodeReports(nodes []engine.Node) []nodeReport {
-	byID := map[string]engine.Node{}
+func nodeReports(nodes []history.Node) []nodeReport {
+	byID := map[string]history.Node{}
 	for _, n := range nodes {
 		byID[n.ID] = n
 	}
@@ -72,7 +73,7 @@ func nodeReports(nodes []engine.Node) []nodeReport {
 	return reports
 }
 
-func (a *app) printGraph(nodes []engine.Node) error {
+func (a *app) printGraph(nodes []history.Node) error {
 	out := bufio.NewWriter(a.Out)
 	var l lanes
 	named := map[pawl.RunID]bool{}
@@ -95,7 +96,7 @@ func (a *app) printGraph(nodes []engine.Node) error {
 }
 
 // nodeText says a node in one line.
-func nodeText(n engine.Node) string {
+func nodeText(n history.Node) string {
 	when := n.Time.UTC().Format("2006-01-02 15:04:05")
 	switch {
 	case n.Back != nil:

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/engine"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 func (a *app) watchCommand() *cobra.Command {
@@ -36,7 +36,7 @@ func (a *app) watchCommand() *cobra.Command {
 }
 
 // watch shows a run until it has ended, has stopped for a person, or the user has seen enough.
-func (a *app) watch(ctx context.Context, p *project.Project, r *engine.Run) error {
+func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error {
 	show := newLive(a, p)
 	show.begin(r.State, r.Plan)
 	changed := r.Log.Watch(ctx)
@@ -114,7 +114,7 @@ func (a *app) outputCommand() *cobra.Command {
 	return c
 }
 
-func outputPath(p *project.Project, r *engine.Run, ref pawl.AttemptRef, stderr bool) (string, error) {
+func outputPath(p *project.Project, r *runs.Run, ref pawl.AttemptRef, stderr bool) (string, error) {
 	step := r.Plan.Step(ref.Step)
 	if step == nil {
 		return "", usageError("pawl status", "no step %s in this run's plan", ref.Step)
@@ -212,7 +212,7 @@ func withoutNUL(data []byte) []byte {
 func (a *app) logCommand() *cobra.Command {
 	var last int
 	var graph, all bool
-	c := a.reading("log [RUN]", "Show the journal", func(_ context.Context, _ *project.Project, r *engine.Run) error {
+	c := a.reading("log [RUN]", "Show the journal", func(_ context.Context, _ *project.Project, r *runs.Run) error {
 		after := pawl.Seq(0)
 		if last > 0 {
 			after = max(0, r.State.Seq-pawl.Seq(last))
@@ -235,7 +235,7 @@ func (a *app) logCommand() *cobra.Command {
 	return a.jsonFlag(c)
 }
 
-func (a *app) printLog(r *engine.Run, after pawl.Seq) error {
+func (a *app) printLog(r *runs.Run, after pawl.Seq) error {
 	out := bufio.NewWriter(a.Out)
 	for e, err := range r.Log.Events(after) {
 		if err != nil {

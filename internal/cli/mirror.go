@@ -8,8 +8,12 @@ import (
 	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/engine"
+	"pawl/internal/interop"
 	"pawl/internal/interop/format"
+	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/runs"
+	"pawl/internal/snapshot"
 )
 
 func (a *app) codec(system string) (format.Format, error) { return a.parts.Codecs.Of(system) }
@@ -37,8 +41,8 @@ func (m *mirrorFlag) Type() string { return "string" }
 
 // mirrorOf says which system's files are kept up to date for a run: the one that the flag names, else the one that the run
 // had.
-func (a *app) mirrorOf(p *project.Project, flag mirrorFlag) func(*pawl.State) *engine.Mirror {
-	return func(s *pawl.State) *engine.Mirror {
+func (a *app) mirrorOf(p *project.Project, flag mirrorFlag) func(*pawl.State) *interop.Mirror {
+	return func(s *pawl.State) *interop.Mirror {
 		named := cmp.Or(string(flag), s.Mirror.String())
 		m, err := a.parts.Codecs.MirrorOf(p, s, named)
 		if err != nil {
@@ -49,8 +53,19 @@ func (a *app) mirrorOf(p *project.Project, flag mirrorFlag) func(*pawl.State) *e
 	}
 }
 
+// mirrorWith returns the mirror of an engine's run.
+func (a *app) mirrorWith(p *project.Project, flag mirrorFlag) func(*pawl.State, *journal.Log, *snapshot.Store) engine.Mirror {
+	of := a.mirrorOf(p, flag)
+	return func(s *pawl.State, log *journal.Log, store *snapshot.Store) engine.Mirror {
+		if m := of(s); m != nil {
+			return interop.NewMirrorWriter(m, p, log, store)
+		}
+		return nil
+	}
+}
+
 // refreshMirror has another system's files say how a run stands that has them kept up to date, and that no engine works on.
-func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *engine.Run) {
+func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *runs.Run) {
 	r.Notes = nil // they were said
 	c, err := config.Read(p.Config())
 	if err == nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/engine"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 	"pawl/internal/supervise/process"
 )
 
 func (a *app) processesCommand() *cobra.Command {
 	var end bool
-	c := a.reading("processes [RUN]", "List what a run's attempts have running, also what a dead one left", func(_ context.Context, p *project.Project, r *engine.Run) error {
+	c := a.reading("processes [RUN]", "List what a run's attempts have running, also what a dead one left", func(_ context.Context, p *project.Project, r *runs.Run) error {
 		return a.processes(p, r, end)
 	})
 	c.Flags().BoolVar(&end, "end", false, "end what is left, if it is proven to be this run's")
@@ -26,21 +26,21 @@ func (a *app) processesCommand() *cobra.Command {
 
 // processReport is what `pawl processes --json` prints.
 type processReport struct {
-	Run       pawl.RunID       `json:"run"`
-	Processes []engine.Process `json:"processes"`
-	Ended     int              `json:"ended,omitempty"`
-	Left      []int            `json:"left,omitempty"` // could not be ended, or are not proven to be the run's
-	Unknown   string           `json:"unknown,omitempty"`
+	Run       pawl.RunID     `json:"run"`
+	Processes []runs.Process `json:"processes"`
+	Ended     int            `json:"ended,omitempty"`
+	Left      []int          `json:"left,omitempty"` // could not be ended, or are not proven to be the run's
+	Unknown   string         `json:"unknown,omitempty"`
 }
 
-func (a *app) processes(p *project.Project, r *engine.Run, end bool) error {
+func (a *app) processes(p *project.Project, r *runs.Run, end bool) error {
 	report := processReport{Run: r.State.Run, Unknown: process.Unknown}
 	var err error
-	if report.Processes, err = engine.Processes(p, r.State.Run); err != nil {
+	if report.Processes, err = runs.Processes(p, r.State.Run); err != nil {
 		return err
 	}
 	if end {
-		if report.Ended, report.Left, err = engine.EndProcesses(report.Processes); err != nil {
+		if report.Ended, report.Left, err = runs.EndProcesses(report.Processes); err != nil {
 			return err
 		}
 	}
@@ -54,7 +54,7 @@ func (a *app) processes(p *project.Project, r *engine.Run, end bool) error {
 	return nil
 }
 
-func (a *app) printProcess(x engine.Process) {
+func (a *app) printProcess(x runs.Process) {
 	age := time.Duration(x.Seconds * float64(time.Second)).Round(time.Second)
 	fmt.Fprintf(a.Out, "%-8d %-20s attempt %-8s %8s  %s\n", x.PID, x.Name(), x.Try, age, x.Command)
 	facts := []string{whose(x)}
@@ -72,7 +72,7 @@ func (a *app) printProcess(x engine.Process) {
 }
 
 // whose says how a process is known to be the run's.
-func whose(x engine.Process) string {
+func whose(x runs.Process) string {
 	switch {
 	case x.Supervised():
 		return "its supervisor looks after it"
@@ -84,7 +84,7 @@ func whose(x engine.Process) string {
 
 // sumUp says what is to be done about what was found.
 func (a *app) sumUp(r processReport, end bool) {
-	proven := slices.DeleteFunc(slices.Clone(r.Processes), func(x engine.Process) bool { return x.Supervised() || x.Proof == "" })
+	proven := slices.DeleteFunc(slices.Clone(r.Processes), func(x runs.Process) bool { return x.Supervised() || x.Proof == "" })
 	switch {
 	case end:
 		fmt.Fprintf(a.Out, "%d processes ended\n", r.Ended)

@@ -9,8 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/engine"
-	"pawl/internal/recovery"
+	"pawl/internal/rebuild"
 )
 
 type recoverOptions struct {
@@ -34,14 +33,14 @@ func (a *app) recoverCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&o.accept, "accept", false, "rebuild the journal as proposed")
-	c.Flags().StringVar(&o.trust, "trust", string(recovery.Certain), "what to believe: certain, or likely as well")
+	c.Flags().StringVar(&o.trust, "trust", string(rebuild.Certain), "what to believe: certain, or likely as well")
 	c.Flags().StringVar(&o.plan, "plan", "", "the file of the run's plan, where none lies beside the journal")
 	return a.jsonFlag(c)
 }
 
 // recoverReport is what `pawl recover --json` prints.
 type recoverReport struct {
-	recovery.Proposal
+	rebuild.Proposal
 	New      bool   `json:"new,omitempty"`      // there was no such run: it is made from what git says
 	Accepted bool   `json:"accepted,omitempty"` // the journal is rebuilt
 	Aside    string `json:"aside,omitempty"`    // where the damaged journal is kept
@@ -52,8 +51,8 @@ func (a *app) recover(ctx context.Context, name string, o recoverOptions) (err e
 	if err != nil {
 		return err
 	}
-	trust := recovery.Confidence(o.trust)
-	if trust != recovery.Certain && trust != recovery.Likely {
+	trust := rebuild.Confidence(o.trust)
+	if trust != rebuild.Certain && trust != rebuild.Likely {
 		return usageError("pawl recover --trust likely", "--trust is certain or likely, not %q", o.trust)
 	}
 	cfg, err := a.engineConfig(p)
@@ -66,7 +65,7 @@ func (a *app) recover(ctx context.Context, name string, o recoverOptions) (err e
 			return err
 		}
 	}
-	r, err := engine.PrepareRecovery(ctx, p, engine.Recovering{
+	r, err := rebuild.PrepareRecovery(ctx, p, rebuild.Recovering{
 		Run: name, Plan: plan, Trust: trust, Snapshots: cfg.Snapshots, Version: a.version, Person: me().Name,
 	})
 	if err != nil {
@@ -127,37 +126,37 @@ func (a *app) printRecovery(r recoverReport, o recoverOptions) {
 }
 
 // doubts says what becomes of what is in doubt.
-func doubts(parts []recovery.Part, o recoverOptions) string {
+func doubts(parts []rebuild.Part, o recoverOptions) string {
 	n := 0
 	for _, p := range parts {
-		if p.Status == recovery.PartInDoubt && p.Confidence == recovery.Likely {
+		if p.Status == rebuild.PartInDoubt && p.Confidence == rebuild.Likely {
 			n++
 		}
 	}
-	if n == 0 || o.trust == string(recovery.Likely) {
+	if n == 0 || o.trust == string(rebuild.Likely) {
 		return "What is in doubt will be done again, or asked about."
 	}
 	return fmt.Sprintf("What is in doubt will be done again, or asked about; --trust likely believes %d of it.", n)
 }
 
 // shortened returns the parts without the items that are beyond doubt: their step counts them.
-func shortened(parts []recovery.Part) []recovery.Part {
-	var short []recovery.Part
+func shortened(parts []rebuild.Part) []rebuild.Part {
+	var short []rebuild.Part
 	for _, p := range parts {
-		if p.What != "item" || p.Confidence != recovery.Certain || p.Status == recovery.PartInDoubt {
+		if p.What != "item" || p.Confidence != rebuild.Certain || p.Status == rebuild.PartInDoubt {
 			short = append(short, p)
 		}
 	}
 	return short
 }
 
-func (a *app) printPart(p recovery.Part) {
+func (a *app) printPart(p rebuild.Part) {
 	name := p.What
 	if p.Step != "" {
 		name += " " + pawl.AttemptRef{Step: p.Step, Item: p.Item}.Name()
 	}
 	status := string(p.Status)
-	if p.Claim != "" && p.Status == recovery.PartInDoubt {
+	if p.Claim != "" && p.Status == rebuild.PartInDoubt {
 		status += " (" + string(p.Claim) + "?)"
 	}
 	text := strings.Join(p.Evidence, "; ")

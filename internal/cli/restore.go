@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/engine"
+	"pawl/internal/history"
 	"pawl/internal/snapshot"
 )
 
@@ -30,7 +30,7 @@ func (a *app) restoreCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.whole(c.Context(), t, args[0], o.to != "", func(saved engine.SavedCheckpoint) error {
+				return a.whole(c.Context(), t, args[0], o.to != "", func(saved history.SavedCheckpoint) error {
 					if err := t.knows(saved, paths); err != nil {
 						return err
 					}
@@ -65,7 +65,7 @@ type restoreReport struct {
 }
 
 // knows refuses paths at which nothing was then and nothing is now: they are not what the user meant.
-func (t *traveller) knows(saved engine.SavedCheckpoint, paths []string) error {
+func (t *traveller) knows(saved history.SavedCheckpoint, paths []string) error {
 	record, err := saved.Files()
 	if err != nil {
 		return err
@@ -82,14 +82,14 @@ func (t *traveller) knows(saved engine.SavedCheckpoint, paths []string) error {
 	return nil
 }
 
-func (a *app) export(ctx context.Context, t *traveller, saved engine.SavedCheckpoint, paths []string, to string) error {
+func (a *app) export(ctx context.Context, t *traveller, saved history.SavedCheckpoint, paths []string, to string) error {
 	record, err := saved.Files()
 	if err != nil {
 		return err
 	}
 	folder, err := a.fromHere(to)
 	if err == nil {
-		err = engine.MustBeEmpty(folder)
+		err = history.MustBeEmpty(folder)
 	}
 	if err != nil {
 		return err
@@ -116,8 +116,8 @@ func countFiles(changes []snapshot.Change) int {
 	return n
 }
 
-func (a *app) restore(ctx context.Context, t *traveller, saved engine.SavedCheckpoint, paths []string, o restoreOptions) (err error) {
-	r, err := engine.PrepareRestore(ctx, t.project, t.store, saved, paths, o.otherHead || o.dryRun, a.version)
+func (a *app) restore(ctx context.Context, t *traveller, saved history.SavedCheckpoint, paths []string, o restoreOptions) (err error) {
+	r, err := history.PrepareRestore(ctx, t.project, t.store, saved, paths, o.otherHead || o.dryRun, a.version)
 	if err != nil {
 		return err
 	}

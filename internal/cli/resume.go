@@ -11,7 +11,11 @@ import (
 
 	"pawl"
 	"pawl/internal/engine"
+	"pawl/internal/interop"
 	"pawl/internal/project"
+	"pawl/internal/rebuild"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
 )
 
 type resumeOptions struct {
@@ -68,7 +72,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	if err != nil {
 		return err
 	}
-	x, err := engine.Examine(ctx, p, r, change, cfg.Snapshots, notices)
+	x, err := resume.Examine(ctx, p, r, change, cfg.Snapshots, notices)
 	if err != nil {
 		return err
 	}
@@ -88,11 +92,11 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 
 // considered returns what has changed since a run was left, where it can be gone on with; mirror is the one that it is to have,
 // nil for none or the one that it had.
-func (a *app) considered(ctx context.Context, p *project.Project, r *engine.Run, mirror *engine.Mirror) (*engine.Change, error) {
+func (a *app) considered(ctx context.Context, p *project.Project, r *runs.Run, mirror *interop.Mirror) (*resume.PlanDiff, error) {
 	if r.State.Kind == pawl.SessionRun {
 		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s is a session: it has no plan to resume", r.State.Run), Hint: "pawl runs"}
 	}
-	if err := errors.Join(engine.CutShort(p, r), engine.NoRollback(r.State)); err != nil {
+	if err := errors.Join(rebuild.CutShort(p, r), runs.NoRollback(r.State)); err != nil {
 		return nil, err
 	}
 	if mirror != nil {
@@ -104,7 +108,7 @@ func (a *app) considered(ctx context.Context, p *project.Project, r *engine.Run,
 			return nil, err
 		}
 	}
-	change, err := engine.Consider(p, r)
+	change, err := resume.DiffPlan(p, r)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +116,7 @@ func (a *app) considered(ctx context.Context, p *project.Project, r *engine.Run,
 }
 
 // agreedToGoOn asks a person before finished work runs again, and before going on where that is unsafe.
-func (a *app) agreedToGoOn(change *engine.Change, x *engine.Examination, yes bool) error {
+func (a *app) agreedToGoOn(change *resume.PlanDiff, x *resume.Examination, yes bool) error {
 	if yes {
 		return nil
 	}
@@ -135,16 +139,16 @@ func (a *app) agreedToGoOn(change *engine.Change, x *engine.Examination, yes boo
 // examined is what `pawl resume --dry-run --json` prints.
 type examined struct {
 	Run pawl.RunID `json:"run"`
-	*engine.Change
-	*engine.Examination
+	*resume.PlanDiff
+	*resume.Examination
 	Steps []whyStep `json:"steps"`
 }
 
 // sayExamined says what is true, what is safe to do, and what would run.
-func (a *app) sayExamined(r *engine.Run, change *engine.Change, x *engine.Examination) error {
+func (a *app) sayExamined(r *runs.Run, change *resume.PlanDiff, x *resume.Examination) error {
 	steps := whySteps(r, change)
 	if a.json {
-		return a.printJSON(examined{Run: r.State.Run, Change: change, Examination: x, Steps: steps})
+		return a.printJSON(examined{Run: r.State.Run, PlanDiff: change, Examination: x, Steps: steps})
 	}
 	a.sayResumed(r)
 	a.sayChange(change)
@@ -157,8 +161,8 @@ func (a *app) sayExamined(r *engine.Run, change *engine.Change, x *engine.Examin
 	if len(x.Verdicts) == 0 {
 		fmt.Fprintln(a.Out, "  nothing is in doubt")
 	}
-	if r.State.ImportNext != "" && !begun(r.State) {
-		fmt.Fprintf(a.Out, "  imported from %s: %s\n", r.State.Imported, r.State.ImportNext)
+	if r.State.Import.Next != "" && !begun(r.State) {
+		fmt.Fprintf(a.Out, "  imported from %s: %s\n", r.State.Import.System, r.State.Import.Next)
 	}
 	fmt.Fprintln(a.Out, "\nWould run:")
 	for _, s := range steps {
@@ -180,7 +184,7 @@ func begun(s *pawl.State) bool {
 }
 
 // sayFindings prints findings; unless all are wanted, only those that a person should know.
-func (a *app) sayFindings(x *engine.Examination, all bool) {
+func (a *app) sayFindings(x *resume.Examination, all bool) {
 	for _, f := range x.Findings {
 		if all || f.Level != pawl.OK {
 			fmt.Fprint(a.Out, "  ")
@@ -200,7 +204,7 @@ func (a *app) sayVerdict(ref pawl.AttemptRef, v pawl.Verdict) {
 }
 
 // resumable says why a run cannot be gone on with.
-func resumable(r *engine.Run, change *engine.Change) error {
+func resumable(r *runs.Run, change *resume.PlanDiff) error {
 	s := r.State
 	if !s.Ended() || change.Reopens() {
 		return nil
@@ -209,7 +213,7 @@ func resumable(r *engine.Run, change *engine.Change) error {
 		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s is completed", s.Run), Hint: "pawl status"}
 	}
 	for _, step := range r.Plan.Steps() {
-		if st := s.Steps[step.ID]; st != nil && st.Status == pawl.GaveUp {
+		if st := s.Steps[step.ID]; st != nil && st.Status == pawl.FailedForGood {
 			return &pawl.Error{
 				Kind: pawl.KindRunFailed, Hint: "pawl retry " + string(step.ID),
 				Err: fmt.Errorf("run %s has failed at step %s: %s", s.Run, step.ID, st.Why),
@@ -220,7 +224,7 @@ func resumable(r *engine.Run, change *engine.Change) error {
 }
 
 // sayResumed says what is gone on with: run, phase, last activity, what is finished.
-func (a *app) sayResumed(r *engine.Run) {
+func (a *app) sayResumed(r *runs.Run) {
 	s, pos := r.State, r.State.Position(r.Plan)
 	fmt.Fprintf(a.Out, "Resuming %s\n", s.Run)
 	if s.Goal != "" {
@@ -268,16 +272,16 @@ type whyStep struct {
 	Why   string        `json:"why"`
 }
 
-func (a *app) why(_ context.Context, p *project.Project, r *engine.Run) error {
-	change, err := engine.Consider(p, r)
+func (a *app) why(_ context.Context, p *project.Project, r *runs.Run) error {
+	change, err := resume.DiffPlan(p, r)
 	if err != nil {
 		return err
 	}
 	steps := whySteps(r, change)
 	if a.json {
 		return a.printJSON(struct {
-			Steps  []whyStep      `json:"steps"`
-			Change *engine.Change `json:"change"`
+			Steps  []whyStep        `json:"steps"`
+			Change *resume.PlanDiff `json:"change"`
 		}{steps, change})
 	}
 	for _, s := range steps {
@@ -291,8 +295,8 @@ func (a *app) why(_ context.Context, p *project.Project, r *engine.Run) error {
 	return nil
 }
 
-func whySteps(r *engine.Run, change *engine.Change) []whyStep {
-	again := map[pawl.StepID]engine.Again{}
+func whySteps(r *runs.Run, change *resume.PlanDiff) []whyStep {
+	again := map[pawl.StepID]resume.Rerun{}
 	for _, x := range change.Again {
 		again[x.Step] = x
 	}
@@ -303,7 +307,7 @@ func whySteps(r *engine.Run, change *engine.Change) []whyStep {
 	return steps
 }
 
-func whyOf(step *pawl.Step, st *pawl.StepState, again map[pawl.StepID]engine.Again) whyStep {
+func whyOf(step *pawl.Step, st *pawl.StepState, again map[pawl.StepID]resume.Rerun) whyStep {
 	w := whyStep{Step: step.ID, Runs: true}
 	x, reruns := again[step.ID]
 	switch {
@@ -320,12 +324,12 @@ func whyOf(step *pawl.Step, st *pawl.StepState, again map[pawl.StepID]engine.Aga
 		w.Runs, w.Why = false, string(st.Status)+", and what it depends on is unchanged"
 	case len(st.Live()) > 0:
 		w.Why = "an attempt is under way or in doubt: it is re-attached, or judged by what it left"
-	case st.Status == pawl.GaveUp:
+	case st.Status == pawl.FailedForGood:
 		w.Runs, w.Why = false, "failed: "+st.Why
 	case st.Items != nil:
 		w.Why = fmt.Sprintf("%d of %d items are finished; the others run", st.Items.Count, st.Items.Total)
-	case st.Try.Last != nil:
-		w.Why = "last attempt: " + st.Try.Last.Why
+	case st.Retries.Last != nil:
+		w.Why = "last attempt: " + st.Retries.Last.Why
 	default:
 		w.Why = string(st.Status) + ": " + st.Why
 	}
@@ -333,7 +337,7 @@ func whyOf(step *pawl.Step, st *pawl.StepState, again map[pawl.StepID]engine.Aga
 }
 
 // sayChange says what a changed plan, changed inputs and changed outputs mean.
-func (a *app) sayChange(c *engine.Change) {
+func (a *app) sayChange(c *resume.PlanDiff) {
 	if c.Edited {
 		fmt.Fprintln(a.Out, "The plan was edited; it is taken over as it is now.")
 	}

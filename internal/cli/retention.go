@@ -8,8 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/engine"
+	"pawl/internal/history"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
 
@@ -55,7 +56,7 @@ type goneEntry struct {
 }
 
 func (a *app) prune(ctx context.Context, t *traveller, keep int, dry bool) error {
-	pruned, err := engine.Prune(ctx, t.project, t.store, keep, dry)
+	pruned, err := history.Prune(ctx, t.project, t.store, keep, dry)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (a *app) prune(ctx context.Context, t *traveller, keep int, dry bool) error
 }
 
 func (a *app) archiveCommand() *cobra.Command {
-	var o engine.Archiving
+	var o runs.Archiving
 	c := &cobra.Command{
 		Use:   "archive [RUN…]",
 		Short: "Set whole runs aside",
@@ -94,7 +95,7 @@ func (a *app) archiveCommand() *cobra.Command {
 				return err
 			}
 			for _, name := range args {
-				run, err := engine.FindRun(c.Context(), p, name)
+				run, err := runs.FindRun(c.Context(), p, name)
 				if err != nil {
 					return err
 				}
@@ -103,13 +104,13 @@ func (a *app) archiveCommand() *cobra.Command {
 			return a.archive(c.Context(), p, o)
 		},
 	}
-	c.Flags().IntVar(&o.Keep, "keep", engine.DefaultArchives, "how many archives stay")
+	c.Flags().IntVar(&o.Keep, "keep", runs.DefaultArchives, "how many archives stay")
 	c.Flags().BoolVar(&o.Delete, "delete", false, "delete the archives beyond them")
 	return a.jsonFlag(c)
 }
 
-func (a *app) archive(ctx context.Context, p *project.Project, o engine.Archiving) error {
-	done, err := engine.SetAside(ctx, p, o)
+func (a *app) archive(ctx context.Context, p *project.Project, o runs.Archiving) error {
+	done, err := runs.ArchiveRuns(ctx, p, o)
 	if err != nil {
 		return err
 	}
@@ -143,13 +144,13 @@ func (a *app) archive(ctx context.Context, p *project.Project, o engine.Archivin
 
 // archivedReports are the lines of `pawl runs --archived`.
 func (a *app) archivedReports(ctx context.Context, p *project.Project) ([]runReport, error) {
-	runs, err := engine.Archived(p)
+	ids, err := runs.Archived(p)
 	if err != nil {
 		return nil, err
 	}
 	var reports []runReport
-	for _, run := range runs {
-		r, err := engine.LoadArchived(ctx, p, run)
+	for _, run := range ids {
+		r, err := runs.LoadArchived(ctx, p, run)
 		if err != nil {
 			reports = append(reports, runReport{Run: run, Project: p.Root, Status: "unreadable", Error: err.Error()})
 			continue
@@ -168,7 +169,7 @@ func (a *app) archivedReports(ctx context.Context, p *project.Project) ([]runRep
 // insteadOf returns the unfinished run of a plan that is begun anew, empty where there is none. One that cannot be read
 // is left where it is: whether it is of this plan is not known.
 func insteadOf(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
-	run, err := engine.Unfinished(ctx, p, source)
+	run, err := runs.Unfinished(ctx, p, source)
 	if pawl.KindOf(err) == pawl.KindDamaged {
 		return "", nil
 	}

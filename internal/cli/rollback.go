@@ -10,6 +10,8 @@ import (
 
 	"pawl"
 	"pawl/internal/engine"
+	"pawl/internal/history"
+	"pawl/internal/runs"
 )
 
 type rollbackOptions struct {
@@ -52,16 +54,16 @@ func (a *app) rollbackCommand() *cobra.Command {
 }
 
 // rollbackTarget finds the checkpoint to go back to.
-func (a *app) rollbackTarget(ctx context.Context, t *traveller, name string) (engine.SavedCheckpoint, error) {
+func (a *app) rollbackTarget(ctx context.Context, t *traveller, name string) (history.SavedCheckpoint, error) {
 	if name != "" {
 		return t.find(ctx, name)
 	}
-	back, err := engine.HalfRolledBack(ctx, t.project)
+	back, err := runs.HalfRolledBack(ctx, t.project)
 	if err != nil {
-		return engine.SavedCheckpoint{}, err
+		return history.SavedCheckpoint{}, err
 	}
 	if back == "" {
-		return engine.SavedCheckpoint{}, usageError("pawl checkpoints", "no rollback was cut off: say where to go back to, with --to CHECKPOINT")
+		return history.SavedCheckpoint{}, usageError("pawl checkpoints", "no rollback was cut off: say where to go back to, with --to CHECKPOINT")
 	}
 	return t.find(ctx, string(back))
 }
@@ -93,7 +95,7 @@ func reportRollback(r *engine.Rollback, dry bool) rollbackReport {
 	return report
 }
 
-func (a *app) rollback(ctx context.Context, t *traveller, target engine.SavedCheckpoint, o rollbackOptions) (err error) {
+func (a *app) rollback(ctx context.Context, t *traveller, target history.SavedCheckpoint, o rollbackOptions) (err error) {
 	cfg := t.config
 	if !a.json {
 		cfg.Notify = a.showUndo

@@ -11,10 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"pawl"
 	"pawl/internal/engine"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
+
+	"github.com/spf13/cobra"
 )
 
 type runOptions struct {
@@ -52,7 +56,7 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 // commandPlan returns a plan of one step that runs a command.
-func commandPlan(args []string) engine.New {
+func commandPlan(args []string) runs.New {
 	quoted := make([]string, len(args))
 	for i, arg := range args {
 		quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
@@ -64,7 +68,7 @@ func commandPlan(args []string) engine.New {
 	if err != nil {
 		panic("a map of strings is JSON, which is YAML too: " + err.Error())
 	}
-	return engine.New{Kind: pawl.CommandRun, Data: data}
+	return runs.New{Kind: pawl.CommandRun, Data: data}
 }
 
 func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
@@ -79,7 +83,7 @@ func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.runPlan(ctx, engine.New{Kind: pawl.PlanRun, Data: data, Source: absolute}, o)
+	return a.runPlan(ctx, runs.New{Kind: pawl.PlanRun, Data: data, Source: absolute}, o)
 }
 
 // maxPlanFile is how large a plan may be; a larger file is no plan.
@@ -100,12 +104,12 @@ func readPlanFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-func (a *app) runPlan(ctx context.Context, n engine.New, o runOptions) error {
+func (a *app) runPlan(ctx context.Context, n runs.New, o runOptions) error {
 	name := n.Source
 	if name == "" {
 		name = "command"
 	}
-	plan, err := pawl.ReadPlan(name, n.Data)
+	plan, err := planfile.Read(name, n.Data)
 	if err != nil {
 		return err
 	}
@@ -144,8 +148,8 @@ func (a *app) runPlan(ctx context.Context, n engine.New, o runOptions) error {
 }
 
 // refuseUnfinished asks whether to resume where a run of this plan is unfinished.
-func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n engine.New) error {
-	run, err := engine.Unfinished(ctx, p, n.Source)
+func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.New) error {
+	run, err := runs.Unfinished(ctx, p, n.Source)
 	if pawl.KindOf(err) == pawl.KindDamaged {
 		why := fmt.Errorf("an older run cannot be read, and may be one of this plan: %w", err)
 		return &pawl.Error{Kind: pawl.KindDamaged, Err: why, Hint: fmt.Sprintf("pawl verify, or pawl run --new %s", n.Source)}
@@ -160,8 +164,8 @@ func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n engine
 }
 
 // inBackground makes the run and starts an engine of its own for it.
-func (a *app) inBackground(ctx context.Context, p *project.Project, n engine.New, mirror mirrorFlag) error {
-	run, err := engine.Create(ctx, p, n)
+func (a *app) inBackground(ctx context.Context, p *project.Project, n runs.New, mirror mirrorFlag) error {
+	run, err := runs.Create(ctx, p, n)
 	if err != nil {
 		return err
 	}
@@ -211,8 +215,8 @@ type engineStart struct {
 	open     func(engine.Config) (*engine.Engine, error)
 	why      string
 	parallel int
-	adopt    *engine.Change
-	examined *engine.Examination
+	adopt    *resume.PlanDiff
+	examined *resume.Examination
 	mirror   mirrorFlag // the system, perhaps with =PATH; empty: as the run has it
 }
 
@@ -225,7 +229,7 @@ func (a *app) carryOn(ctx context.Context, p *project.Project, s engineStart) er
 	if s.parallel > 0 {
 		cfg.Parallel = s.parallel
 	}
-	cfg.MirrorOf = a.mirrorOf(p, s.mirror)
+	cfg.Mirror = a.mirrorWith(p, s.mirror)
 	show := newLive(a, p)
 	cfg.Notify = show.notify
 	e, err := s.open(cfg)

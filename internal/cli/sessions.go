@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/engine"
 	"pawl/internal/project"
+	"pawl/internal/sessions"
 )
 
 // sessionReport is a session of an agent in `pawl status --json`.
@@ -34,7 +34,7 @@ func sessionsOf(s *pawl.State) []sessionReport {
 	for _, x := range s.SessionsByTime() {
 		report := sessionReport{
 			Session: x.Session, Agent: x.Session.Agent(), Native: x.Session.Native(), Parent: x.Session.Parent(), Doing: x.Doing,
-			Gone: engine.SessionGone(x), Why: x.Why, Asked: x.Asked, Said: x.Said, Done: x.Did, Since: x.Since, Seen: x.Seen,
+			Gone: sessions.SessionGone(x), Why: x.Why, Asked: x.Asked, Said: x.Said, Done: x.Did, Since: x.Since, Seen: x.Seen,
 		}
 		if x.Process != nil {
 			report.PID = x.Process.PID
@@ -45,9 +45,9 @@ func sessionsOf(s *pawl.State) []sessionReport {
 }
 
 // doubtsOf returns the tool calls whose outcome nobody has told, as they are found just now.
-func doubtsOf(ctx context.Context, p *project.Project, s *pawl.State) []engine.DoubtfulOperation {
-	doubts := engine.Reconcile(ctx, p, s.InDoubt(engine.SessionGone))
-	return append([]engine.DoubtfulOperation{}, doubts...) // none is [], not null
+func doubtsOf(ctx context.Context, p *project.Project, s *pawl.State) []sessions.DoubtfulOperation {
+	doubts := sessions.Reconcile(ctx, p, s.InDoubt(sessions.SessionGone))
+	return append([]sessions.DoubtfulOperation{}, doubts...) // none is [], not null
 }
 
 func printSessions(w io.Writer, sessions []sessionReport) {
@@ -76,7 +76,7 @@ func oneLine(text string) string {
 	return string(runes)
 }
 
-func printDoubts(w io.Writer, doubts []engine.DoubtfulOperation) {
+func printDoubts(w io.Writer, doubts []sessions.DoubtfulOperation) {
 	for _, d := range doubts {
 		fmt.Fprintf(w, "\nin doubt  %s: %s  %s\n", d.Verdict, d.Tool, oneLine(d.Summary))
 		fmt.Fprintf(w, "  of %s, begun %s\n", d.Session, d.Began.UTC().Format(time.DateTime+" UTC"))

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl/internal/engine"
+	"pawl/internal/history"
 	"pawl/internal/snapshot"
 )
 
@@ -34,7 +34,7 @@ func (a *app) showCommand() *cobra.Command {
 	return a.jsonFlag(c)
 }
 
-func (a *app) showFile(t *traveller, saved engine.SavedCheckpoint, name string) error {
+func (a *app) showFile(t *traveller, saved history.SavedCheckpoint, name string) error {
 	record, err := saved.Files()
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (a *app) showFolder(t *traveller, folder snapshot.Entry) error {
 	return nil
 }
 
-func (a *app) showCheckpoint(t *traveller, saved engine.SavedCheckpoint, leftOut bool) error {
+func (a *app) showCheckpoint(t *traveller, saved history.SavedCheckpoint, leftOut bool) error {
 	r := checkpointOf(saved)
 	var list []snapshot.LeftOut
 	if leftOut {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/engine"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 // statsReport is what `pawl stats --json` prints.
@@ -101,7 +101,7 @@ func (a *app) stats(ctx context.Context, name string) error {
 	return a.printStats(report)
 }
 
-func statsOf(p *project.Project, r *engine.Run) statsReport {
+func statsOf(p *project.Project, r *runs.Run) statsReport {
 	s := r.State
 	report := statsReport{Run: s.Run, Wall: s.Updated.Sub(s.Created).Seconds(), Running: s.Spent.Seconds, Deaths: reportOf(p, r).Deaths, Usage: s.Spent.Usage, Steps: []stepStats{}}
 	for _, step := range r.Plan.Steps() {
@@ -142,7 +142,7 @@ func (a *app) allStats(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runs, err := engine.Runs(p)
+	runs, err := runs.Runs(p)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (a *app) allStats(ctx context.Context) error {
 }
 
 func runStatsOf(ctx context.Context, p *project.Project, run pawl.RunID) (runStats, error) {
-	r, err := engine.Load(ctx, p, run)
+	r, err := runs.Load(ctx, p, run)
 	if err != nil {
 		return runStats{}, err
 	}

@@ -12,8 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/engine"
+	"pawl/internal/interop"
 	"pawl/internal/project"
+	"pawl/internal/runs"
+	"pawl/internal/sessions"
 	"pawl/internal/supervise"
 )
 
@@ -40,8 +42,8 @@ type statusReport struct {
 	Seconds  float64        `json:"running_seconds"`
 	Misfits  int            `json:"misfits,omitempty"`
 
-	Sessions []sessionReport            `json:"sessions"`
-	Doubts   []engine.DoubtfulOperation `json:"in_doubt"` // tool calls of agents
+	Sessions []sessionReport              `json:"sessions"`
+	Doubts   []sessions.DoubtfulOperation `json:"in_doubt"` // tool calls of agents
 }
 
 type holderReport struct {
@@ -82,13 +84,13 @@ type liveReport struct {
 }
 
 func (a *app) statusCommand() *cobra.Command {
-	return a.jsonFlag(a.reading("status [RUN]", "Say where a run stands", func(ctx context.Context, p *project.Project, r *engine.Run) error {
+	return a.jsonFlag(a.reading("status [RUN]", "Say where a run stands", func(ctx context.Context, p *project.Project, r *runs.Run) error {
 		report := reportOf(p, r)
 		report.Sessions, report.Doubts = sessionsOf(r.State), doubtsOf(ctx, p, r.State)
 		if report.Status == pawl.StatusInterrupted {
 			a.refreshViews(p, r)
 		}
-		if report.Status == pawl.StatusInterrupted || engine.Behind(p, r.State) {
+		if report.Status == pawl.StatusInterrupted || interop.Behind(p, r.State) {
 			a.refreshMirror(ctx, p, r)
 		}
 		if a.json {
@@ -99,7 +101,7 @@ func (a *app) statusCommand() *cobra.Command {
 }
 
 // reading is a command that opens a run, by default the current one, and shows something of it.
-func (a *app) reading(use, short string, show func(context.Context, *project.Project, *engine.Run) error) *cobra.Command {
+func (a *app) reading(use, short string, show func(context.Context, *project.Project, *runs.Run) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -115,14 +117,14 @@ func (a *app) reading(use, short string, show func(context.Context, *project.Pro
 
 // refreshViews has the views say that the engine is dead, which it could not do itself. Where that cannot be written,
 // this command has said it all the same.
-func (a *app) refreshViews(p *project.Project, r *engine.Run) {
-	if err := engine.WriteViews(p, r); err != nil {
+func (a *app) refreshViews(p *project.Project, r *runs.Run) {
+	if err := runs.WriteViews(p, r); err != nil {
 		fmt.Fprintf(a.Err, "pawl: note: views: %v\n", err)
 	}
 }
 
 // look opens a run for reading.
-func (a *app) look(ctx context.Context, name string) (*project.Project, *engine.Run, error) {
+func (a *app) look(ctx context.Context, name string) (*project.Project, *runs.Run, error) {
 	p, err := a.project()
 	if err != nil {
 		return nil, nil, err
@@ -131,7 +133,7 @@ func (a *app) look(ctx context.Context, name string) (*project.Project, *engine.
 	return p, r, err
 }
 
-func reportOf(p *project.Project, r *engine.Run) statusReport {
+func reportOf(p *project.Project, r *runs.Run) statusReport {
 	s := r.State
 	holder, alive := p.EngineHolder()
 	alive = alive && holder.Run == s.Run
@@ -139,7 +141,7 @@ func reportOf(p *project.Project, r *engine.Run) statusReport {
 		Run: s.Run, Name: s.Name, Goal: s.Goal, Kind: s.Kind, Status: s.StatusNow(alive), Why: s.Why, Mode: s.Mode,
 		Position: s.Position(r.Plan), Percent: s.Percent(r.Plan), Created: s.Created, Updated: s.Updated, Epoch: s.Epoch,
 		Deaths: s.Deaths, Gates: []gateReport{}, Blockers: []pawl.Blocker{}, Steps: []stepReport{},
-		Usage: s.Spent.Usage, Seconds: s.Spent.Seconds, Misfits: s.Misfit,
+		Usage: s.Spent.Usage, Seconds: s.Spent.Seconds, Misfits: s.RejectedCount,
 	}
 	if alive {
 		report.Engine = &holderReport{PID: holder.PID, Since: holder.Since}
@@ -184,8 +186,8 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) stepReport {
 	}
 	report.Status, report.Why, report.Attempts, report.Progress = st.Status, st.Why, st.Attempts, st.Progress
 	report.Summary, report.Adopted, report.Unsaved, report.Seconds = st.Summary, st.Adopted, st.Unsaved, st.Seconds
-	if report.Why == "" && st.Try.Last != nil && !st.Finished() {
-		report.Why = st.Try.Last.Why
+	if report.Why == "" && st.Retries.Last != nil && !st.Finished() {
+		report.Why = st.Retries.Last.Why
 	}
 	if st.Items != nil {
 		report.Items = itemsReport{Total: st.Items.Total, Done: st.Items.Count, Failed: len(st.Items.Failed)}
@@ -193,7 +195,7 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) stepReport {
 	for _, l := range st.Live() {
 		report.Live = append(report.Live, liveReport{Item: l.Item, Attempt: l.Attempt, Started: l.Started})
 	}
-	if st.Status == pawl.GaveUp {
+	if st.Status == pawl.FailedForGood {
 		report.Offers = offers(step.ID, st, s.LastGood)
 	}
 	report.StartedAt, report.EndedAt = pointer(st.Started), pointer(st.Ended)
@@ -419,7 +421,7 @@ func (a *app) runReports(ctx context.Context, p *project.Project, archived bool)
 	if archived {
 		return a.archivedReports(ctx, p)
 	}
-	runs, err := engine.Runs(p)
+	runs, err := runs.Runs(p)
 	if err != nil {
 		return nil, err
 	}
@@ -465,7 +467,7 @@ func (a *app) projects(all bool) ([]*project.Project, error) {
 
 // runReport says where one run stands. A damaged one is listed as such.
 func (a *app) runReport(ctx context.Context, p *project.Project, run pawl.RunID) runReport {
-	r, err := engine.Load(ctx, p, run)
+	r, err := runs.Load(ctx, p, run)
 	if err != nil {
 		return runReport{Run: run, Project: p.Root, Status: "unreadable", Error: err.Error()}
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"pawl/internal/engine"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 const takeOverHelp = "kill the pawl that works in this project first, if it is proven which process that is; what it started goes on"
@@ -15,7 +15,7 @@ func (a *app) clearTheWay(ctx context.Context, p *project.Project, takeOver bool
 	if !takeOver {
 		return refuseHeld(p)
 	}
-	killed, err := engine.TakeOver(ctx, p)
+	killed, err := runs.TakeOver(ctx, p)
 	if err == nil && killed.PID != 0 {
 		fmt.Fprintf(a.Err, "pawl: taken over: killed %s\n", killed)
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/engine"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 // inside returns the attempt that this process belongs to, nil where it belongs to none.
-func inside() *engine.Inside { return engine.InsideOf(os.Getenv) }
+func inside() *runs.StepClient { return runs.StepClientOf(os.Getenv) }
 
 func (a *app) progressCommand() *cobra.Command {
 	var item, status string
@@ -60,7 +60,7 @@ func parseProgress(text string) *pawl.Progress {
 }
 
 // inform says something from inside a step, or journals it in the current run.
-func (a *app) inform(c *cobra.Command, line pawl.Line, act engine.Act, done string) error {
+func (a *app) inform(c *cobra.Command, line pawl.Line, act runs.Act, done string) error {
 	if step := inside(); step != nil {
 		return step.Tell(line)
 	}
@@ -99,7 +99,7 @@ func (a *app) learn(c *cobra.Command, m pawl.Memory) error {
 	if err != nil {
 		return err
 	}
-	_, r, err := a.perform(c.Context(), "", engine.Learn(m))
+	_, r, err := a.perform(c.Context(), "", runs.Learn(m))
 	if err == nil {
 		fmt.Fprintln(a.Out, "learned")
 		return r.Log.Close()
@@ -148,7 +148,7 @@ func (a *app) decideCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			d.Choice, d.By = args[0], me().Name
-			return a.inform(c, pawl.Line{Decide: &d}, engine.Decide(d), "decision recorded")
+			return a.inform(c, pawl.Line{Decide: &d}, runs.Decide(d), "decision recorded")
 		},
 	}
 	c.Flags().StringVar(&d.Question, "question", "", "what was to be decided")
@@ -166,7 +166,7 @@ func (a *app) blockCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			b.Text, b.Step = args[0], pawl.StepID(step)
-			return a.inform(c, pawl.Line{Block: &b}, engine.Block(b), "blocker recorded; `pawl status` names it")
+			return a.inform(c, pawl.Line{Block: &b}, runs.Block(b), "blocker recorded; `pawl status` names it")
 		},
 	}
 	c.Flags().StringVar(&step, "step", "", "the step that is blocked (default: the whole run)")
@@ -185,7 +185,7 @@ func (a *app) unblockCommand() *cobra.Command {
 			if err != nil {
 				return usageError("pawl status", "%q is not a blocker's number", args[0])
 			}
-			_, r, err := a.perform(c.Context(), "", engine.Unblock(id, how))
+			_, r, err := a.perform(c.Context(), "", runs.Unblock(id, how))
 			if err != nil {
 				return err
 			}

@@ -9,7 +9,9 @@ import (
 
 	"pawl"
 	"pawl/internal/engine"
+	"pawl/internal/history"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
 
@@ -34,7 +36,7 @@ type checkpointReport struct {
 	Head       *snapshot.Head      `json:"head,omitempty"`
 }
 
-func checkpointOf(c engine.SavedCheckpoint) checkpointReport {
+func checkpointOf(c history.SavedCheckpoint) checkpointReport {
 	r := checkpointReport{
 		Checkpoint: c.ID, Run: c.Run, Kind: c.Kind, Step: c.Step, Item: c.Item, Why: c.Why, Seq: c.Seq, Time: c.Time,
 		Live: c.Live, Snapshot: "none", None: c.Unsaved(),
@@ -65,7 +67,7 @@ func (a *app) travel(ctx context.Context, do func(t *traveller) error) error {
 	if err != nil {
 		return err
 	}
-	store, err := engine.OpenSnapshots(ctx, p, cfg.Snapshots)
+	store, err := runs.OpenSnapshots(ctx, p, cfg.Snapshots)
 	if err != nil {
 		return err
 	}
@@ -73,28 +75,28 @@ func (a *app) travel(ctx context.Context, do func(t *traveller) error) error {
 }
 
 // find returns a checkpoint by its name.
-func (t *traveller) find(ctx context.Context, name string) (engine.SavedCheckpoint, error) {
-	return engine.FindCheckpoint(ctx, t.project, t.store, name)
+func (t *traveller) find(ctx context.Context, name string) (history.SavedCheckpoint, error) {
+	return history.FindCheckpoint(ctx, t.project, t.store, name)
 }
 
 // whole does something with the files of a checkpoint. Where the latest is asked for and its snapshot is damaged, it is
 // done with the good one before, and that is said. elsewhere is for what does not look at all of it before it begins.
-func (a *app) whole(ctx context.Context, t *traveller, name string, elsewhere bool, do func(engine.SavedCheckpoint) error) error {
+func (a *app) whole(ctx context.Context, t *traveller, name string, elsewhere bool, do func(history.SavedCheckpoint) error) error {
 	saved, err := t.find(ctx, name)
 	if err != nil {
 		return err
 	}
 	for {
-		if name == engine.Latest && elsewhere && saved.Record != nil {
+		if name == history.Latest && elsewhere && saved.Record != nil {
 			err = t.store.Whole(ctx, *saved.Record)
 		}
 		if err == nil {
 			err = do(saved)
 		}
-		if name != engine.Latest || !engine.NotWhole(err) {
+		if name != history.Latest || !history.NotWhole(err) {
 			return err
 		}
-		before, findErr := engine.GoodBefore(ctx, t.project, t.store, saved)
+		before, findErr := history.GoodBefore(ctx, t.project, t.store, saved)
 		if findErr != nil || before.ID == "" {
 			return errors.Join(err, findErr)
 		}

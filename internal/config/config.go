@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/strict"
+	"pawl/internal/strictyaml"
 )
 
 // Config is what a project may set. Zero values stand for the defaults, which their users fill in.
@@ -48,7 +48,7 @@ func Read(path string) (Config, error) {
 		return Config{}, fmt.Errorf("read settings: %w", err)
 	}
 	var c Config
-	file := strict.Read("config file", data, &c)
+	file := strictyaml.Read("config file", data, &c)
 	c.check(func(pointer any, format string, args ...any) {
 		if file.Good(pointer) {
 			file.Errorf(pointer, format, args...)
@@ -70,7 +70,7 @@ func (c *Config) check(wrong func(pointer any, format string, args ...any)) {
 		key   string
 	}{{&c.OutputCap, "output_cap"}, {&c.Snapshots.Quota, "quota"}} {
 		if *s.value == 0 {
-			wrong(s.value, "%q must be more than 0; write it like 256MiB", s.key)
+			wrong(s.value, "%q must be greater than 0; use a form such as 256MiB", s.key)
 		}
 	}
 	for _, d := range []struct {
@@ -78,7 +78,7 @@ func (c *Config) check(wrong func(pointer any, format string, args ...any)) {
 		key   string
 	}{{&c.Heartbeat, "heartbeat"}, {&c.Warning, "warning"}, {&c.Stalled, "stalled"}} {
 		if *d.value == 0 {
-			wrong(d.value, "%q must be more than 0; write it like 90s, 4m or 1h30m", d.key)
+			wrong(d.value, "%q must be greater than 0; use a form such as 90s, 4m or 1h30m", d.key)
 		}
 	}
 	c.checkOrder(wrong)
@@ -117,7 +117,7 @@ var units = []struct {
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"B", 1}, {"", 1}}
 
 // Notation says how sizes are written.
-func (Size) Notation() (noun, example string) { return "a size", "write it like 256MiB" }
+func (Size) Notation() (noun, example string) { return "a size", "use a form such as 256MiB" }
 
 // UnmarshalText reads a size.
 func (s *Size) UnmarshalText(text []byte) error {
@@ -133,5 +133,5 @@ func (s *Size) UnmarshalText(text []byte) error {
 		*s = Size(n) * Size(unit.bytes)
 		return nil
 	}
-	return fmt.Errorf("%q is not a size; write it like 256MiB", text)
+	return fmt.Errorf("%q is not a size; use a form such as 256MiB", text)
 }

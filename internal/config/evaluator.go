@@ -55,10 +55,10 @@ func (e *Evaluator) check(wrong func(pointer any, format string, args ...any)) {
 		wrong(&e.BaseURL, `"base_url" must be like https://example.com/v1`)
 	}
 	if e.Timeout == 0 {
-		wrong(&e.Timeout, `"timeout" must be more than 0; write it like 90s, 4m or 1h30m`)
+		wrong(&e.Timeout, `"timeout" must be greater than 0; use a form such as 90s, 4m or 1h30m`)
 	}
 	if !(e.Confidence > 0 && e.Confidence <= 1) {
-		wrong(&e.Confidence, `"confidence" must be more than 0 and at most 1`)
+		wrong(&e.Confidence, `"confidence" must be greater than 0 and at most 1`)
 	}
 	for _, p := range []struct {
 		value *float64

@@ -10,40 +10,42 @@ import (
 	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/recovery"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
 	"pawl/internal/supervise"
 )
 
 // Adopt takes a change over, before Run: the edited plan becomes the run's next revision, and what is to run again is reopened.
 // Attempts that still run by an old definition are ended. Acceptance checks that changed are run; a step that fails
 // them is reopened too.
-func (e *Engine) Adopt(ctx context.Context, c *Change) error {
+func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
 	if c.Edited {
-		n := New{Plan: c.plan, Data: c.data, Source: c.from}
+		n := runs.New{Plan: c.Plan(), Data: c.Data, Source: c.From}
 		revision := e.state.Plan.Revision + 1
-		if err := disk.Replace(e.cfg.Project.PlanFile(e.run, revision), c.data); err != nil {
+		if err := disk.Replace(e.cfg.Project.PlanFile(e.run, revision), c.Data); err != nil {
 			return err
 		}
-		e.say(planEvent(e.cfg.Project, revision, n))
-		e.plan = outlineOf(c.plan)
+		e.say(runs.PlanEvent(e.cfg.Project, revision, n))
+		e.plan = runs.OutlineOf(c.Plan())
 	}
 	if err := e.endOutdated(ctx, c); err != nil {
 		return err
 	}
 	e.withdrawEdited()
 	for _, a := range c.Again {
-		e.say(pawl.StepReopened{Step: a.Step, Why: clip(strings.Join(a.Why, "; ")), Items: a.index})
+		e.say(pawl.StepReopened{Step: a.Step, Why: runs.ClipText(strings.Join(a.Why, "; ")), Items: a.Index})
 	}
 	for _, id := range c.Anew {
 		e.say(pawl.StepReopened{Step: id, Why: "its definition in the plan changed"})
 	}
 	for _, o := range c.Outside {
-		e.say(pawl.OutputsChanged{Step: o.Step, Paths: o.Paths[:min(len(o.Paths), maxShown)]})
+		e.say(pawl.OutputsChanged{Step: o.Step, Paths: o.Paths[:min(len(o.Paths), runs.MaxShown)]})
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.more)) {
-		e.sayList(id, e.state.Steps[id].Key, c.at[id], c.more[id])
+	for _, id := range slices.Sorted(maps.Keys(c.More)) {
+		e.sayList(id, e.state.Steps[id].Key, c.At[id], c.More[id])
 	}
 	for _, id := range c.Recheck {
-		if err := e.recheck(ctx, c.plan.Step(id)); err != nil {
+		if err := e.recheck(ctx, c.Plan().Step(id)); err != nil {
 			return err
 		}
 	}
@@ -55,15 +57,15 @@ func (e *Engine) Adopt(ctx context.Context, c *Change) error {
 
 // endOutdated ends the attempts that run by a definition that the plan no longer has, or whose step runs again anyway.
 // One that must not be repeated is left to run to its end.
-func (e *Engine) endOutdated(ctx context.Context, c *Change) error {
+func (e *Engine) endOutdated(ctx context.Context, c *resume.PlanDiff) error {
 	for _, live := range e.state.Live() {
 		again := slices.Contains(c.Anew, live.Step) ||
-			slices.ContainsFunc(c.Again, func(a Again) bool { return a.Step == live.Step && len(a.Items) == 0 })
-		if !again && asPlanned(c.plan, live, e.listed) {
+			slices.ContainsFunc(c.Again, func(a resume.Rerun) bool { return a.Step == live.Step && len(a.Items) == 0 })
+		if !again && resume.AsPlanned(c.Plan(), live, e.listed) {
 			continue
 		}
 		dir := e.cfg.Project.AttemptDir(live.AttemptRef, e.run)
-		verdict, err := outdated(dir, c.plan.Step(live.Step))
+		verdict, err := outdated(dir, c.Plan().Step(live.Step))
 		if err != nil {
 			return err
 		}
@@ -102,7 +104,7 @@ func outdated(dir string, step *pawl.Step) (pawl.Verdict, error) {
 	if err != nil {
 		return pawl.Verdict{}, err
 	}
-	c := evidence{begun: status.Begun != nil, exit: status.Exit}.caseOf(&pawl.Step{})
+	c := resume.Evidence{Begun: status.Begun != nil, Exit: status.Exit}.CaseOf(&pawl.Step{})
 	if status.State == supervise.Live {
 		c.Attempt = recovery.Live
 	}
@@ -116,7 +118,7 @@ func (e *Engine) withdrawEdited() {
 		if g.Step == "" || g.Purpose != "" || g.Source != nil {
 			continue
 		}
-		step := e.plan.byID[g.Step]
+		step := e.plan.ByID[g.Step]
 		if step == nil {
 			e.say(pawl.GateWithdrawn{Gate: g.ID, Why: "its step is no longer in the plan"})
 		} else if step.Gate != nil && !asks(step, g.Gate) {
@@ -130,23 +132,6 @@ func asks(step *pawl.Step, g pawl.Gate) bool {
 	now := step.Gate.Gate(step.ID, g.Item, g.Opened)
 	now.Shown = g.Shown
 	return now.Identify() == g.ID
-}
-
-// asPlanned reports whether a live attempt does what the plan says now. listed gives the values of a step's work list.
-func asPlanned(plan *pawl.Plan, live *pawl.AttemptState, listed func(pawl.StepID) ([]string, error)) bool {
-	step := plan.Step(live.Step)
-	if step == nil {
-		return false
-	}
-	value := ""
-	if live.Item != "" {
-		values, err := listed(live.Step)
-		if err != nil || live.Index >= len(values) {
-			return false
-		}
-		value = values[live.Index]
-	}
-	return live.Key.Definition == pawl.DefinitionOf(plan, step, value)
 }
 
 // recheck runs the changed acceptance checks of a finished step, or of each of its items. What fails them runs again.
@@ -168,16 +153,16 @@ func (e *Engine) recheck(ctx context.Context, step *pawl.Step) error {
 		}
 		if !pawl.Passed(checks) {
 			failed = append(failed, index)
-			why = checkText(checks)
+			why = resume.CheckText(checks)
 		}
 	}
 	switch {
 	case len(failed) == 0:
 		e.say(pawl.StepChecked{Step: step.ID, Accept: pawl.AcceptOf(step)})
-	case st.Items == nil || len(failed) > maxAgain:
-		e.say(pawl.StepReopened{Step: step.ID, Why: clip(why)})
+	case st.Items == nil || len(failed) > resume.MaxReruns:
+		e.say(pawl.StepReopened{Step: step.ID, Why: runs.ClipText(why)})
 	default:
-		e.say(pawl.StepReopened{Step: step.ID, Why: clip(why), Items: failed})
+		e.say(pawl.StepReopened{Step: step.ID, Why: runs.ClipText(why), Items: failed})
 	}
 	return nil
 }
@@ -188,7 +173,7 @@ func (e *Engine) checksOf(ctx context.Context, step *pawl.Step, index int) ([]pa
 	if err != nil {
 		return nil, err
 	}
-	ref := pawl.AttemptRef{Step: step.ID, Item: w.item(), Index: max(index, 0), Attempt: e.state.Steps[step.ID].Attempts, Token: newToken()}
+	ref := pawl.AttemptRef{Step: step.ID, Item: w.Item(), Index: max(index, 0), Attempt: e.state.Steps[step.ID].Attempts, Token: runs.NewToken()}
 	job, err := e.job(ctx, w, ref, pawl.Key{})
 	if err != nil {
 		return nil, err

@@ -13,6 +13,8 @@ import (
 
 	"pawl"
 	"pawl/internal/doubt"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
 
@@ -33,42 +35,42 @@ type Advice struct {
 }
 
 // advise asks the adviser where the rules leave something open.
-func (e *Engine) advise(ctx context.Context, w work, ref pawl.AttemptRef, ev evidence) *pawl.Verdict {
-	v := ev.judge(w.step)
+func (e *Engine) advise(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence) *pawl.Verdict {
+	v := ev.Judge(w.Step)
 	if len(v.Open) == 0 || e.cfg.Adviser == nil {
 		return nil
 	}
 	told := e.askFor(ctx, w, ref, ev)
 	told.Allowed = v.Open
 	a := e.cfg.Adviser.Advise(ctx, told)
-	v.Word, v.By, v.Doubt, v.Cost, v.Judged = a.Word, a.By, clip(a.Doubt), a.Cost, time.Now().UTC()
+	v.Word, v.By, v.Doubt, v.Cost, v.Judged = a.Word, a.By, runs.ClipText(a.Doubt), a.Cost, time.Now().UTC()
 	v.Reasons = append(v.Reasons, a.Reasons...)
 	return &v
 }
 
 // askFor gathers what an adviser is told.
-func (e *Engine) askFor(ctx context.Context, w work, ref pawl.AttemptRef, ev evidence) doubt.Evidence {
-	c := ev.caseOf(w.step)
+func (e *Engine) askFor(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence) doubt.Evidence {
+	c := ev.CaseOf(w.Step)
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	told := doubt.Evidence{
-		Time: ev.now, Goal: e.plan.Goal, Plan: e.plan.Name, Run: e.run,
+		Time: ev.Now, Goal: e.plan.Goal, Plan: e.plan.Name, Run: e.run,
 		Step: doubt.Step{
-			ID: w.step.ID, Item: ref.Item, Name: w.step.Name, Goal: w.step.Goal, Action: actionOf(w.step),
-			Outputs: w.paths(w.step.Outputs), Accept: maps.Clone(w.step.Accept),
+			ID: w.Step.ID, Item: ref.Item, Name: w.Step.Name, Goal: w.Step.Goal, Action: actionOf(w.Step),
+			Outputs: w.Paths(w.Step.Outputs), Accept: maps.Clone(w.Step.Accept),
 		},
 		Outcome: doubt.Outcome{
-			Attempt: string(c.Attempt), Result: string(c.Result), Outputs: string(c.Outputs), Checks: ev.checks,
+			Attempt: string(c.Attempt), Result: string(c.Result), Outputs: string(c.Outputs), Checks: ev.Checks,
 			Printed: endOfFile(filepath.Join(dir, pawl.OutFile)), Attempts: ref.Attempt,
 		},
 	}
 	e.ask(ctx, func() { e.tell(&told, ref) })
 	for _, path := range told.Step.Outputs {
-		if len(workedOn(e.cfg.Project.Root, []string{path})) == 0 {
+		if len(resume.WorkedOn(e.cfg.Project.Root, []string{path})) == 0 {
 			told.Outcome.Missing = append(told.Outcome.Missing, path)
 		}
 	}
 	told.Changed = e.changedSince(ctx)
-	told.Files = census(ctx, e.cfg.Project.Root, told.Files.Since)
+	told.Files = doubt.CountFiles(ctx, e.cfg.Project.Root, told.Files.Since)
 	return told
 }
 
@@ -131,10 +133,10 @@ func endOfFile(path string) string {
 // changedSince lists the files that changed since the newest snapshot of this run. It is evidence, not proof: where it
 // cannot be had there is none.
 func (e *Engine) changedSince(ctx context.Context) doubt.Changes {
-	if e.keeper.store == nil {
+	if e.keeper.Store == nil {
 		return doubt.Changes{}
 	}
-	records, err := e.keeper.store.Records()
+	records, err := e.keeper.Store.Records()
 	if err != nil {
 		return doubt.Changes{}
 	}
@@ -147,7 +149,7 @@ func (e *Engine) changedSince(ctx context.Context) doubt.Changes {
 	if at < 0 {
 		return doubt.Changes{}
 	}
-	compared, err := e.keeper.store.Compare(ctx, records[at], nil, nil)
+	compared, err := e.keeper.Store.Compare(ctx, records[at], nil, nil)
 	if err != nil {
 		return doubt.Changes{}
 	}

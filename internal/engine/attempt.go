@@ -5,56 +5,27 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"pawl"
+	"pawl/internal/history"
 	"pawl/internal/outputs"
-	"pawl/internal/random"
-	"pawl/internal/recovery"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
 	"pawl/internal/supervise"
 )
 
-// work is a step, or one item of it, with what an attempt at it needs to know.
-type work struct {
-	step  *pawl.Step
-	index int    // -1: the step itself
-	value string // the item's
-	vars  map[string]string
-}
-
-// name returns "step" or "step/item".
-func (w work) name() string {
-	return pawl.AttemptRef{Step: w.step.ID, Item: w.item()}.Name()
-}
-
-func (w work) item() pawl.ItemID {
-	if w.index < 0 {
-		return ""
-	}
-	return pawl.ItemIDOf(w.value)
-}
-
-// paths returns declared paths with their variables replaced.
-func (w work) paths(declared []string) []string {
-	paths := make([]string, len(declared))
-	for i, p := range declared {
-		paths[i] = pawl.Expand(p, w.vars)
-	}
-	return paths
-}
-
 // workOf returns the work that a step, or its item at index, stands for.
-func (e *Engine) workOf(step *pawl.Step, index int) (work, error) {
-	w := work{step: step, index: index}
+func (e *Engine) workOf(step *pawl.Step, index int) (runs.Work, error) {
+	w := runs.Work{Step: step, Index: index}
 	if index >= 0 {
 		value, err := e.itemValue(step.ID, index)
 		if err != nil {
-			return work{}, err
+			return runs.Work{}, err
 		}
-		w.value = value
+		w.Value = value
 	}
-	w.vars = pathVars(e.state.Origin(), w)
+	w.Vars = runs.PathVars(e.state.Origin(), w)
 	return w, nil
 }
 
@@ -67,12 +38,6 @@ func (e *Engine) itemValue(id pawl.StepID, index int) (string, error) {
 	return values[index], nil
 }
 
-// workList is a step's work list, read from the journal up to an event.
-type workList struct {
-	upTo   pawl.Seq
-	values []string
-}
-
 // listed returns a step's work list as it is journaled. It is read once and then kept until it changes.
 func (e *Engine) listed(id pawl.StepID) ([]string, error) {
 	items := e.state.Steps[id].Items
@@ -80,7 +45,7 @@ func (e *Engine) listed(id pawl.StepID) ([]string, error) {
 	if kept := e.lists[id]; kept.upTo == upTo {
 		return kept.values, nil
 	}
-	values, err := listedValues(e.log, items)
+	values, err := runs.ListedValues(e.log, items)
 	if err != nil {
 		return nil, err
 	}
@@ -96,29 +61,29 @@ func (e *Engine) start(ctx context.Context, a action) error {
 	if err != nil {
 		return err
 	}
-	if e.preparing[w.name()] {
+	if e.preparing[w.Name()] {
 		return nil
 	}
-	if len(w.step.Inputs) == 0 && w.step.Agent == nil {
+	if len(w.Step.Inputs) == 0 && w.Step.Agent == nil {
 		key, err := e.keyOf(w)
 		return e.intend(ctx, w, preparation{key: key, err: err})
 	}
-	if read, ok := e.prepared[w.name()]; ok {
-		delete(e.prepared, w.name())
+	if read, ok := e.prepared[w.Name()]; ok {
+		delete(e.prepared, w.Name())
 		return e.intend(ctx, w, read)
 	}
-	e.preparing[w.name()] = true
+	e.preparing[w.Name()] = true
 	needs, plan, at, attempt := e.needsOf(w), e.plan.Plan, e.standing(), e.nextAttempt(w)
 	e.help(func() func() {
 		var p preparation
-		p.key, p.err = keyNow(e.cfg.Project.Root, plan, w, needs)
+		p.key, p.err = runs.CurrentKey(e.cfg.Project.Root, plan, w, needs)
 		p.key = p.key.Compact()
-		if w.step.Agent != nil {
+		if w.Step.Agent != nil {
 			p.saved = e.saveBefore(ctx, w, attempt, at)
 		}
 		return func() {
-			delete(e.preparing, w.name())
-			e.prepared[w.name()] = p
+			delete(e.preparing, w.Name())
+			e.prepared[w.Name()] = p
 		}
 	})
 	return nil
@@ -128,29 +93,29 @@ func (e *Engine) start(ctx context.Context, a action) error {
 type preparation struct {
 	key   pawl.Key
 	err   error
-	saved *saved
+	saved *history.Taken
 }
 
 // saveBefore takes a checkpoint of what an agent is about to work on. It is none of the step itself: by a step's name
 // people mean what it left, and recovery takes a step's checkpoint for a sign that it was done.
-func (e *Engine) saveBefore(ctx context.Context, w work, attempt int, at standing) *saved {
-	s := e.keeper.save(ctx, pawl.CheckpointStep, pawl.AttemptRef{}, fmt.Sprintf("before attempt %d of %s", attempt, w.name()), at)
+func (e *Engine) saveBefore(ctx context.Context, w runs.Work, attempt int, at history.Position) *history.Taken {
+	s := e.keeper.Save(ctx, pawl.CheckpointStep, pawl.AttemptRef{}, fmt.Sprintf("before attempt %d of %s", attempt, w.Name()), at)
 	return &s
 }
 
 // intend takes the attempt's lock and says that it is about to start; the supervisor is started when that is durable.
 // Inputs that are not there fail the step.
-func (e *Engine) intend(ctx context.Context, w work, p preparation) error {
+func (e *Engine) intend(ctx context.Context, w runs.Work, p preparation) error {
 	if p.err != nil {
-		e.say(pawl.StepFailed{Step: w.step.ID, Why: "inputs: " + p.err.Error()})
+		e.say(pawl.StepFailed{Step: w.Step.ID, Why: "inputs: " + p.err.Error()})
 		return nil
 	}
 	key := p.key
-	ref := pawl.AttemptRef{Step: w.step.ID, Item: w.item(), Index: max(w.index, 0), Attempt: e.nextAttempt(w), Token: newToken()}
+	ref := pawl.AttemptRef{Step: w.Step.ID, Item: w.Item(), Index: max(w.Index, 0), Attempt: e.nextAttempt(w), Token: runs.NewToken()}
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	job, err := e.job(ctx, w, ref, key)
 	if err != nil {
-		e.say(pawl.StepFailed{Step: w.step.ID, Why: err.Error()})
+		e.say(pawl.StepFailed{Step: w.Step.ID, Why: err.Error()})
 		return nil
 	}
 	lock, err := supervise.Prepare(dir)
@@ -176,40 +141,40 @@ func (e *Engine) intend(ctx context.Context, w work, p preparation) error {
 	return nil
 }
 
-func (e *Engine) nextAttempt(w work) int {
-	st := e.state.Steps[w.step.ID]
+func (e *Engine) nextAttempt(w runs.Work) int {
+	st := e.state.Steps[w.Step.ID]
 	switch {
 	case st == nil:
 		return 1
-	case w.index < 0:
-		return st.Try.Attempt + 1
+	case w.Index < 0:
+		return st.Retries.Attempt + 1
 	}
-	if t := st.Items.Tries[w.index]; t != nil {
-		return max(t.Attempt, st.Floor) + 1
+	if t := st.Items.Retries[w.Index]; t != nil {
+		return max(t.Attempt, st.BaseAttempt) + 1
 	}
-	return st.Floor + 1
+	return st.BaseAttempt + 1
 }
 
 // job returns what the supervisor is told. A gate step has no command, only checks.
-func (e *Engine) job(ctx context.Context, w work, ref pawl.AttemptRef, key pawl.Key) (pawl.Job, error) {
+func (e *Engine) job(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key) (pawl.Job, error) {
 	job := pawl.Job{
 		AttemptRef: ref, Run: e.run,
-		Dir:     filepath.Join(e.cfg.Project.Root, filepath.FromSlash(w.step.Dir)),
-		Checks:  w.step.Accept,
+		Dir:     filepath.Join(e.cfg.Project.Root, filepath.FromSlash(w.Step.Dir)),
+		Checks:  w.Step.Accept,
 		Root:    e.cfg.Project.Root,
-		Outputs: w.paths(w.step.Outputs),
-		Timeout: w.step.Timeout, Grace: w.step.Grace, Stall: w.step.Stall,
+		Outputs: w.Paths(w.Step.Outputs),
+		Timeout: w.Step.Timeout, Grace: w.Step.Grace, Stall: w.Step.Stall,
 		OutputCap: e.cfg.OutputCap, Beat: pawl.Duration(e.cfg.Watchdog.Heartbeat), PIDNamespace: e.cfg.PIDNamespace,
 	}
-	if w.step.Gate == nil {
-		command, err := e.command(w.step)
+	if w.Step.Gate == nil {
+		command, err := e.command(w.Step)
 		if err != nil {
 			return pawl.Job{}, err
 		}
 		job.Command = command
 	}
-	if w.step.Agent != nil {
-		job.Agent, job.Goal = w.step.Agent, w.step.Goal
+	if w.Step.Agent != nil {
+		job.Agent, job.Goal = w.Step.Agent, w.Step.Goal
 	}
 	env, err := e.environment(ctx, w, ref, key)
 	if err != nil {
@@ -229,7 +194,7 @@ func (e *Engine) command(step *pawl.Step) ([]string, error) {
 }
 
 // watch follows an attempt until its supervisor is gone, and then posts how it ended.
-func (e *Engine) watch(ctx context.Context, w work, ref pawl.AttemptRef, key pawl.Key, ended func(context.Context) error) {
+func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key, ended func(context.Context) error) {
 	if e.watching[ref.Token] {
 		return
 	}
@@ -248,7 +213,7 @@ func (e *Engine) watch(ctx context.Context, w work, ref pawl.AttemptRef, key paw
 		if ctx.Err() != nil {
 			return func() {} // the engine leaves; the attempt lives on
 		}
-		var ev evidence
+		var ev resume.Evidence
 		if err == nil {
 			ev, err = e.gather(ctx, w, ref, job, jobErr, before)
 		}
@@ -274,89 +239,55 @@ func (e *Engine) liveAttempt(ref pawl.AttemptRef) *pawl.AttemptState {
 
 // gather finds out how an attempt ended: from its exit record or the lack of one, from what it said of itself, and from
 // the outputs that are there. Outputs are durable before they are believed.
-func (e *Engine) gather(ctx context.Context, w work, ref pawl.AttemptRef, job pawl.Job, jobErr error, before pawl.Try) (evidence, error) {
+func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, job pawl.Job, jobErr error, before pawl.Retries) (resume.Evidence, error) {
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	status, err := supervise.Probe(dir)
 	if err != nil {
-		return evidence{}, err
+		return resume.Evidence{}, err
 	}
-	ev := evidence{now: time.Now().UTC(), failures: before.Failures, losses: before.Losses}
-	ev.probed(status, ref.Token)
-	if ev.exit == nil && ev.begun {
-		if !ev.vague {
-			ev.lasted = lastSign(dir).Sub(status.Begun.Started)
+	ev := resume.Evidence{Now: time.Now().UTC(), Failures: before.Failures, Losses: before.LostInARow}
+	ev.Probed(status, ref.Token)
+	if ev.Exit == nil && ev.Begun {
+		if !ev.Vague {
+			ev.Lasted = resume.LastWrite(dir).Sub(status.Begun.Started)
 		}
-		if ev.swept, ev.left, err = supervise.Sweep(dir); err != nil {
-			return evidence{}, err
+		if ev.Swept, ev.Left, err = supervise.Sweep(dir); err != nil {
+			return resume.Evidence{}, err
 		}
 	}
-	ev.result, ev.resultErr = readResult(dir)
-	if ev.looksDone() && jobErr == nil {
-		ev.outputs, ev.outputsErr = durableOutputs(e.cfg.Project.Root, w.paths(w.step.Outputs))
+	ev.Result, ev.ResultErr = runs.ReadResult(dir)
+	if ev.LooksDone() && jobErr == nil {
+		ev.Outputs, ev.OutputsErr = durableOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs))
 	}
-	if !ev.looksDone() || ev.outputsErr != nil {
-		ev.present = howMuch(w.step.Outputs, workedOn(e.cfg.Project.Root, w.paths(w.step.Outputs)))
+	if !ev.LooksDone() || ev.OutputsErr != nil {
+		ev.Present = resume.HowMuch(w.Step.Outputs, resume.WorkedOn(e.cfg.Project.Root, w.Paths(w.Step.Outputs)))
 	}
-	if ev.needsChecks(w.step) {
+	if ev.NeedsChecks(w.Step) {
 		job.Command = nil
-		ev.checks, err = e.runChecks(ctx, filepath.Join(dir, "check"), job)
+		ev.Checks, err = e.runChecks(ctx, filepath.Join(dir, "check"), job)
 		if err != nil {
-			return evidence{}, err
+			return resume.Evidence{}, err
 		}
 	}
-	ev.verdict = e.advise(ctx, w, ref, ev)
+	ev.Verdict = e.advise(ctx, w, ref, ev)
 	if kind, why := checkpointOf(w, ev); kind != "" {
-		s := e.keeper.save(ctx, kind, ref, why, e.standingNow(ctx))
-		ev.saved = &s
+		s := e.keeper.Save(ctx, kind, ref, why, e.standingNow(ctx))
+		ev.Saved = &s
 	}
 	return ev, nil
 }
 
-// workedOn returns the declared outputs in which there is something. An empty file is no sign of work.
-func workedOn(root string, declared []string) []string {
-	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !outputs.Begun(root, path) })
-}
-
-// existing returns the declared outputs that are there, whatever they hold.
-func existing(root string, declared []string) []string {
-	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !outputs.Exists(root, path) })
-}
-
-// howMuch says how much of what is declared is there.
-func howMuch(declared, there []string) recovery.Outputs {
-	switch {
-	case len(declared) == 0:
-		return recovery.Undeclared
-	case len(there) == len(declared):
-		return recovery.AllOutputs
-	case len(there) > 0:
-		return recovery.SomeOutputs
-	}
-	return recovery.NoOutputs
-}
-
 // tryOf returns the tries of a step or item so far.
-func (e *Engine) tryOf(w work) pawl.Try {
-	st := e.state.Steps[w.step.ID]
+func (e *Engine) tryOf(w runs.Work) pawl.Retries {
+	st := e.state.Steps[w.Step.ID]
 	switch {
 	case st == nil:
-	case w.index < 0:
-		return st.Try
-	case st.Items != nil && st.Items.Tries[w.index] != nil:
-		return *st.Items.Tries[w.index]
+	case w.Index < 0:
+		return st.Retries
+	case st.Items != nil && st.Items.Retries[w.Index] != nil:
+		return *st.Items.Retries[w.Index]
 	}
-	return pawl.Try{}
-}
-
-// lastSign returns when an attempt last wrote something, zero where it never did.
-func lastSign(dir string) time.Time {
-	var last time.Time
-	for _, name := range []string{pawl.OutFile, pawl.ErrFile, pawl.EventsFile, pawl.BeatFile} {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.ModTime().After(last) {
-			last = info.ModTime()
-		}
-	}
-	return last
+	return pawl.Retries{}
 }
 
 // durableOutputs syncs declared outputs, and then takes their hashes.
@@ -369,7 +300,7 @@ func durableOutputs(root string, declared []string) (pawl.Outputs, error) {
 	}
 	outputs, err := outputs.Hash(root, declared)
 	if err == nil {
-		err = fits(outputs)
+		err = runs.CheckSize(outputs)
 	}
 	return outputs, err
 }
@@ -417,6 +348,8 @@ func clearChecks(dir string) error {
 	return err
 }
 
-func newToken() pawl.Token { return pawl.Token(random.Hex(8)) }
-
-func newCheckpointID() pawl.CheckpointID { return pawl.CheckpointID(random.Hex(4)) }
+// workList is a step's work list, read from the journal up to an event.
+type workList struct {
+	upTo   pawl.Seq
+	values []string
+}

@@ -3,15 +3,13 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"pawl"
-	"pawl/internal/journal"
-	"pawl/internal/outputs"
+	"pawl/internal/history"
+	"pawl/internal/runs"
 	"pawl/internal/supervise"
 )
 
@@ -102,7 +100,7 @@ func (e *Engine) sayList(id pawl.StepID, key pawl.Key, from int, values []string
 	for {
 		n, size := 0, 0
 		for n < len(values) && size < maxListed {
-			size += encodedSize(values[n]) + 1
+			size += runs.EncodedSize(values[n]) + 1
 			n++
 		}
 		e.say(pawl.StepListed{Step: id, Key: key, From: from, Items: values[:n]})
@@ -115,49 +113,7 @@ func (e *Engine) sayList(id pawl.StepID, key pawl.Key, from int, values []string
 
 // values returns a foreach step's work list as it is now.
 func (e *Engine) values(step *pawl.Step) ([]string, error) {
-	return listValues(e.cfg.Project.Root, step)
-}
-
-// maxValue is how long one value of a work list may be, in bytes.
-const maxValue = 4096
-
-func listValues(root string, step *pawl.Step) ([]string, error) {
-	values, err := rawValues(root, step.Foreach)
-	if err != nil {
-		return nil, fmt.Errorf("work list: %w", err)
-	}
-	lines := map[pawl.ItemID]int{}
-	for i, v := range values {
-		if len(v) > maxValue {
-			return nil, fmt.Errorf("work list: value %d has %d bytes; at most %d are possible", i+1, len(v), maxValue)
-		}
-		id := pawl.ItemIDOf(v)
-		if first, twice := lines[id]; twice {
-			return nil, fmt.Errorf("work list: value %d, %q, stands at %d already; each value must be unique", i+1, v, first)
-		}
-		lines[id] = i + 1
-	}
-	return values, nil
-}
-
-func rawValues(root string, f *pawl.Foreach) ([]string, error) {
-	switch {
-	case f.Files != "":
-		return outputs.Files(root, f.Files)
-	case f.Lines == "":
-		return f.Items, nil
-	}
-	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.Lines)))
-	if err != nil {
-		return nil, err
-	}
-	var values []string
-	for line := range strings.Lines(string(data)) {
-		if v := strings.TrimRight(line, "\r\n"); strings.TrimSpace(v) != "" {
-			values = append(values, v)
-		}
-	}
-	return values, nil
+	return runs.ListValues(e.cfg.Project.Root, step)
 }
 
 // finish ends a foreach step whose items are all done, or a gate step whose gate was answered. A checkpoint comes first,
@@ -174,7 +130,7 @@ func (e *Engine) finish(ctx context.Context, a action) error {
 	e.preparing[name] = true
 	at := e.standing()
 	e.help(func() func() {
-		s := e.keeper.save(ctx, pawl.CheckpointStep, pawl.AttemptRef{Step: a.step.ID}, "", at)
+		s := e.keeper.Save(ctx, pawl.CheckpointStep, pawl.AttemptRef{Step: a.step.ID}, "", at)
 		return func() {
 			delete(e.preparing, name)
 			e.kept[name] = s
@@ -184,7 +140,7 @@ func (e *Engine) finish(ctx context.Context, a action) error {
 }
 
 // sayFinished says that such a step is done.
-func (e *Engine) sayFinished(a action, s saved) error {
+func (e *Engine) sayFinished(a action, s history.Taken) error {
 	e.noteFull(s)
 	done := pawl.StepDone{Step: a.step.ID, Accept: pawl.AcceptOf(a.step), Undo: a.step.Undo, Review: a.step.Review, Save: &s.Checkpoint}
 	if a.step.Gate != nil {
@@ -218,30 +174,13 @@ func gateSummary(g *pawl.GateState) string {
 func (e *Engine) itemsDigest(items *pawl.ItemsState) (string, error) {
 	all := pawl.Outputs{}
 	for index := range items.Total {
-		done, err := itemDone(e.log, items, index)
+		done, err := runs.ItemDone(e.log, items, index)
 		if err != nil {
 			return "", err
 		}
 		all[string(done.Item)] = pawl.Content{SHA256: done.Outputs.Hash()}
 	}
 	return all.Hash(), nil
-}
-
-// itemDone returns the event that finished an item.
-func itemDone(log *journal.Log, items *pawl.ItemsState, index int) (pawl.ItemDone, error) {
-	event, err := log.Event(items.Done.At(index))
-	if err != nil {
-		return pawl.ItemDone{}, err
-	}
-	payload, err := event.Payload()
-	if err != nil {
-		return pawl.ItemDone{}, err
-	}
-	done, ok := payload.(pawl.ItemDone)
-	if !ok {
-		return done, fmt.Errorf("event %d is %s, not item.done", event.Seq, event.Type)
-	}
-	return done, nil
 }
 
 // openGate opens a gate step's gate, or the one of the engine's own that the action brings.
@@ -256,20 +195,6 @@ func (e *Engine) openGate(ctx context.Context, a action) error {
 	}
 	return err
 }
-
-// maxShown is how many paths a gate names one by one; more are shown as one.
-const maxShown = 200
-
-// bounded returns what a gate shows in a size that fits into the journal.
-func bounded(shown pawl.Outputs) pawl.Outputs {
-	if len(shown) <= maxShown && fits(shown) == nil {
-		return shown
-	}
-	return pawl.Outputs{allShown: {SHA256: shown.Hash(), Files: len(shown)}}
-}
-
-// allShown stands for all paths of a gate that shows very many.
-const allShown = "*"
 
 // briefly returns check results with the last line of what each said.
 func briefly(checks []pawl.CheckRun) []pawl.CheckRun {
@@ -291,11 +216,11 @@ func (e *Engine) sayGate(ctx context.Context, gate pawl.Gate) {
 // gateOf returns the gate that a gate step opens now.
 func (e *Engine) gateOf(step *pawl.Step, checks []pawl.CheckRun) (pawl.Gate, error) {
 	gate := step.Gate.Gate(step.ID, "", time.Now())
-	shown, err := shownNow(e.cfg.Project.Root, &Run{Log: e.log, State: e.state, Plan: e.plan.Plan}, step)
+	shown, err := runs.ShownNow(e.cfg.Project.Root, &runs.Run{Log: e.log, State: e.state, Plan: e.plan.Plan}, step)
 	if err != nil {
 		return pawl.Gate{}, err
 	}
-	gate.Shown, gate.Checks = bounded(shown), briefly(checks)
+	gate.Shown, gate.Checks = runs.LimitShown(shown), briefly(checks)
 	gate.ID = gate.Identify()
 	return gate, nil
 }
@@ -312,7 +237,7 @@ func (e *Engine) answerGate(a action) {
 
 // withdrawGates closes the gates of a step that has no more use for their answers.
 func (e *Engine) withdrawGates(id pawl.StepID) {
-	e.say(withdrawn(e.state, id, "ended")...)
+	e.say(runs.WithdrawGates(e.state, id, "ended")...)
 }
 
 // heartbeat journals what the watchdog sees of each live attempt, and acts on what is stalled or stuck.
@@ -323,13 +248,4 @@ func (e *Engine) heartbeat(clock *sleepClock) {
 	for _, live := range e.state.Live() {
 		e.observe(live)
 	}
-}
-
-// refs returns the names of live attempts.
-func refs(live []*pawl.AttemptState) []pawl.AttemptRef {
-	names := make([]pawl.AttemptRef, 0, len(live))
-	for _, a := range live {
-		names = append(names, a.AttemptRef)
-	}
-	return slices.Clip(names)
 }

@@ -19,8 +19,11 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/history"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/runs"
+	"pawl/internal/snapshot"
 )
 
 // An Executor turns a step of its kind into the command that a supervisor runs.
@@ -44,7 +47,8 @@ type Config struct {
 	Snapshots    config.Snapshots
 	Adviser      Adviser // asked where the rules of recovery leave something open. Defaults to nobody.
 
-	MirrorOf func(*pawl.State) *Mirror // which other system's files are kept up to date for a run. Defaults to none.
+	// Mirror returns the mirror of a run, or nil. Defaults to none.
+	Mirror func(*pawl.State, *journal.Log, *snapshot.Store) Mirror
 }
 
 // Watchdog says how often attempts are looked at and when silence is a fault.
@@ -58,8 +62,8 @@ func (c Config) withDefaults() Config {
 	if c.Notify == nil {
 		c.Notify = func(pawl.Event) {}
 	}
-	if c.MirrorOf == nil {
-		c.MirrorOf = func(*pawl.State) *Mirror { return nil }
+	if c.Mirror == nil {
+		c.Mirror = func(*pawl.State, *journal.Log, *snapshot.Store) Mirror { return nil }
 	}
 	if c.Watchdog.Heartbeat == 0 {
 		c.Watchdog.Heartbeat = 5 * time.Minute
@@ -80,7 +84,7 @@ type Engine struct {
 	lock  *project.Lock
 	log   *journal.Log
 	state *pawl.State
-	plan  *outline
+	plan  *runs.Outline
 	epoch pawl.Epoch
 
 	posted    chan func()            // from helpers, to be called by Run's goroutine
@@ -92,12 +96,13 @@ type Engine struct {
 	effects   []func() error         // to be done once that batch is durable
 	stopping  map[pawl.Token]bool    // attempts that were asked to end
 	bin       string                 // the folder with our own program, first in a step's PATH
-	keeper    *keeper
-	kept      map[string]saved // checkpoints of steps that are about to be finished, for the next decision only
-	saving    int              // checkpoints that a helper is taking
+	keeper    *history.Saver
+	kept      map[string]history.Taken // checkpoints of steps that are about to be finished, for the next decision only
+	saving    int                      // checkpoints that a helper is taking
 	items     itemSaves
-	views     *viewWriter
-	mirror    *mirror
+	views     *runs.ViewWriter
+	mirror    Mirror
+	mirrorDue <-chan time.Time         // when mirror wants to be called again
 	cached    pawl.Seq                 // up to which event the journal's cached state went when we last wrote it
 	lists     map[pawl.StepID]workList // work lists, as journaled
 	notes     []string                 // see Notes
@@ -110,15 +115,15 @@ func Open(ctx context.Context, cfg Config, run pawl.RunID) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := NoRollback(e.state); err != nil {
+	if err := runs.NoRollback(e.state); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
 
 // OpenNew is Open for a run that it makes first, so that none is made where another engine is at work.
-func OpenNew(ctx context.Context, cfg Config, n New) (*Engine, error) {
-	return openWith(ctx, cfg, func() (pawl.RunID, error) { return Create(ctx, cfg.Project, n) })
+func OpenNew(ctx context.Context, cfg Config, n runs.New) (*Engine, error) {
+	return openWith(ctx, cfg, func() (pawl.RunID, error) { return runs.Create(ctx, cfg.Project, n) })
 }
 
 func openWith(ctx context.Context, cfg Config, choose func() (pawl.RunID, error)) (*Engine, error) {
@@ -130,7 +135,7 @@ func openWith(ctx context.Context, cfg Config, choose func() (pawl.RunID, error)
 	e := &Engine{
 		cfg: cfg.withDefaults(), lock: lock,
 		posted:   make(chan func()),
-		watching: map[pawl.Token]bool{}, preparing: map[string]bool{}, prepared: map[string]preparation{}, kept: map[string]saved{}, stopping: map[pawl.Token]bool{},
+		watching: map[pawl.Token]bool{}, preparing: map[string]bool{}, prepared: map[string]preparation{}, kept: map[string]history.Taken{}, stopping: map[pawl.Token]bool{},
 		lists: map[pawl.StepID]workList{},
 	}
 	if e.run, err = choose(); err == nil {
@@ -144,27 +149,29 @@ func openWith(ctx context.Context, cfg Config, choose func() (pawl.RunID, error)
 }
 
 func (e *Engine) load(ctx context.Context) error {
-	r, err := Load(ctx, e.cfg.Project, e.run)
+	r, err := runs.Load(ctx, e.cfg.Project, e.run)
 	if err != nil {
 		return err
 	}
-	e.log, e.state, e.plan = r.Log, r.State, outlineOf(r.Plan)
-	if err := r.mendPlan(e.cfg.Project); err != nil {
+	e.log, e.state, e.plan = r.Log, r.State, runs.OutlineOf(r.Plan)
+	if err := r.MendPlan(e.cfg.Project); err != nil {
 		return err
 	}
 	if e.state.Kind != pawl.PlanRun && e.state.Kind != pawl.CommandRun {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("run %s is a %s run: it is carried on by the program that made it", e.run, e.state.Kind)}
 	}
-	e.keeper = openKeeper(ctx, e.cfg.Project, e.run, e.cfg.Snapshots)
-	e.views = newViewWriter(e.cfg.Project, e.run)
-	e.mirror = newMirror(e.cfg.MirrorOf(e.state), e.cfg.Project, e.log, e.keeper.store)
+	e.keeper = history.OpenSaver(ctx, e.cfg.Project, e.run, e.cfg.Snapshots)
+	e.views = runs.NewViewWriter(e.cfg.Project, e.run)
+	if e.mirror = e.cfg.Mirror(e.state, e.log, e.keeper.Store); e.mirror == nil {
+		e.mirror = noMirror{}
+	}
 	e.bin, err = e.cfg.Project.LinkSelf()
 	return err
 }
 
 // Close gives the run back. Attempts that still run are left to their supervisors.
 func (e *Engine) Close() error {
-	return errors.Join(e.keeper.close(), e.log.Close(), e.lock.Unlock())
+	return errors.Join(e.keeper.Close(), e.log.Close(), e.lock.Unlock())
 }
 
 // State returns the state as it is. It may be used before Run and after it, not meanwhile.
@@ -203,14 +210,11 @@ func (e *Engine) work(ctx context.Context, do func(helpers context.Context) erro
 	err = e.leave(helpers, err)
 	quit()
 	e.drain()
-	if viewErr := e.views.close(e.state, e.plan.Plan); viewErr != nil {
+	if viewErr := e.views.Close(e.state, e.plan.Plan); viewErr != nil {
 		e.note("views: %v", viewErr)
 	}
-	if mirrorErr := e.mirror.close(context.WithoutCancel(ctx), e.state, e.plan.Plan); mirrorErr != nil {
-		system := e.mirror.Codec.Name
-		e.note("the files of %s are not as they should be: %v; once that is mended, pawl export %s writes them", system, mirrorErr, system)
-	}
-	e.notes = append(e.notes, e.mirror.notes()...)
+	e.mirror.Close(context.WithoutCancel(ctx), e.state, e.plan.Plan)
+	e.notes = append(e.notes, e.mirror.Notes()...)
 	return err
 }
 
@@ -227,15 +231,15 @@ func (e *Engine) announce(why string) {
 	e.epoch = e.state.Epoch + 1
 	host, _ := os.Hostname() // only for people to read
 	e.say(pawl.EngineStarted{Epoch: e.epoch, PID: os.Getpid(), Host: host, Why: why})
-	if said := e.mirror.said(); said != nil && (e.state.Mirror == nil || *said != *e.state.Mirror) {
-		e.say(*said)
-	}
 }
 
 // begin announces the engine and takes up what an older one left.
 func (e *Engine) begin(helpers context.Context, why string) error {
-	e.mirror.begin(helpers, e.state, e.plan.Plan)
+	mirrored := e.startMirror(helpers)
 	e.announce(why)
+	if mirrored != nil {
+		e.say(*mirrored)
+	}
 	switch e.state.Status {
 	case pawl.StatusPaused, pawl.StatusStopped:
 		e.say(pawl.RunContinued{})
@@ -272,8 +276,8 @@ func (e *Engine) loop(ctx, hard, helpers context.Context) error {
 		case <-alarm:
 		case <-beat.C:
 			e.heartbeat(clock)
-		case <-e.mirror.due():
-			e.mirror.catchUp(helpers, e.state, e.plan.Plan)
+		case <-e.mirrorDue:
+			e.mirrorDue = e.mirror.Changed(helpers, e.state, e.plan.Plan, nil)
 		case <-soft:
 			return e.interrupted(helpers, hard)
 		}
@@ -309,7 +313,7 @@ func (e *Engine) waitsFor() *pawl.Error {
 	if open := e.state.OpenBlockers(); len(open) > 0 {
 		return stopped(fmt.Sprintf("pawl unblock %d", open[0].ID), "run is blocked: %s", open[0].Text)
 	}
-	for _, step := range e.plan.steps {
+	for _, step := range e.plan.InOrder {
 		if st := e.state.Steps[step.ID]; st != nil && st.Status == pawl.AwaitsReview {
 			who := strings.Join(st.Unreviewed(), ", ")
 			return stopped(fmt.Sprintf("pawl review %s --by %s --score N", step.ID, st.Unreviewed()[0]), "step %s waits for its review by %s", step.ID, who)
@@ -327,11 +331,11 @@ func (e *Engine) advance(helpers context.Context) (wake action, err error) {
 	defer clear(e.prepared)
 	defer clear(e.kept)
 	for refused := 0; ; {
-		said, misfit := len(e.said), e.state.Misfit
+		said, misfit := len(e.said), e.state.RejectedCount
 		if err := errors.Join(e.flush(helpers), e.fatal); err != nil {
 			return action{}, err
 		}
-		if e.state.Misfit-misfit < said {
+		if e.state.RejectedCount-misfit < said {
 			refused = 0
 		} else if refused++; refused > maxRefused {
 			return action{}, errors.New("the same is said again and again, and does not fit; see pawl verify")
@@ -450,8 +454,8 @@ func (e *Engine) flush(ctx context.Context) error {
 		e.cfg.Notify(event)
 	}
 	if len(news) > 0 {
-		e.views.changed(e.state, e.plan.Plan)
-		e.mirror.changed(ctx, e.state, e.plan.Plan, news)
+		e.views.Changed(e.state, e.plan.Plan)
+		e.mirrorDue = e.mirror.Changed(ctx, e.state, e.plan.Plan, news)
 	}
 	if e.state.Seq >= e.cached+cacheEvery {
 		e.cached = e.state.Seq

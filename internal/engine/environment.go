@@ -6,31 +6,20 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 
 	"pawl"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
 )
 
 // maxResume is how long PAWL_RESUME may be, in bytes: a process's environment has limits.
 const maxResume = 64 << 10
 
-// pathVars returns the variables that declared paths may use. run is where a line of forks began, so that a forked run
-// finds what was made before it.
-func pathVars(run pawl.RunID, w work) map[string]string {
-	vars := map[string]string{
-		"PAWL_RUN": string(run), "PAWL_STEP": string(w.step.ID), "PAWL_OUT": path.Join("artifacts", string(run), string(w.step.ID)),
-	}
-	if w.index >= 0 {
-		vars["PAWL_ITEM"], vars["PAWL_ITEM_ID"] = w.value, string(w.item())
-	}
-	return vars
-}
-
 // environment returns what an attempt's environment has beyond the engine's own.
-func (e *Engine) environment(ctx context.Context, w work, ref pawl.AttemptRef, key pawl.Key) ([]string, error) {
+func (e *Engine) environment(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key) ([]string, error) {
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	env := e.variables(e.plan.Plan, w, ref, key)
 	env["PAWL_ATTEMPT_DIR"] = dir
@@ -45,13 +34,13 @@ func (e *Engine) environment(ctx context.Context, w work, ref pawl.AttemptRef, k
 }
 
 // variables returns what an attempt's environment has because of the plan and of the work that it is about.
-func (e *Engine) variables(plan *pawl.Plan, w work, ref pawl.AttemptRef, key pawl.Key) map[string]string {
+func (e *Engine) variables(plan *pawl.Plan, w runs.Work, ref pawl.AttemptRef, key pawl.Key) map[string]string {
 	root := e.cfg.Project.Root
 	env := map[string]string{
 		"PATH": e.bin + string(os.PathListSeparator) + os.Getenv("PATH"),
 	}
-	maps.Copy(env, plan.EnvOf(w.step))
-	maps.Copy(env, pathVars(e.state.Origin(), w))
+	maps.Copy(env, plan.EnvOf(w.Step))
+	maps.Copy(env, runs.PathVars(e.state.Origin(), w))
 	env["PAWL_RUN"] = string(e.run)
 	env["PAWL_OUT"] = filepath.Join(root, filepath.FromSlash(env["PAWL_OUT"]))
 	env["PAWL_ATTEMPT"] = strconv.Itoa(ref.Attempt)
@@ -71,46 +60,46 @@ func asList(env map[string]string) []string {
 }
 
 // idempotencyKey returns what a step may hand to the outside: the same for every attempt at the same work.
-func (e *Engine) idempotencyKey(w work, key pawl.Key) string {
-	if w.index < 0 {
+func (e *Engine) idempotencyKey(w runs.Work, key pawl.Key) string {
+	if w.Index < 0 {
 		return key.Hash()
 	}
-	shared := e.state.Steps[w.step.ID].Key
-	key.Needs = map[pawl.StepID]string{w.step.ID: shared.Hash()}
+	shared := e.state.Steps[w.Step.ID].Key
+	key.Needs = map[pawl.StepID]string{w.Step.ID: shared.Hash()}
 	return key.Hash()
 }
 
 // resume returns what an attempt is told of those before it, as JSON; empty for a first attempt with nothing to tell. What was
 // imported was begun elsewhere: there is always something, and an agent that begins is briefed.
-func (e *Engine) resume(ctx context.Context, w work, ref pawl.AttemptRef, key pawl.Key) (string, error) {
-	st, imported := e.state.Steps[w.step.ID], e.state.Imported != ""
+func (e *Engine) resume(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key) (string, error) {
+	st, imported := e.state.Steps[w.Step.ID], e.state.Import.System != ""
 	if st == nil {
 		st = &pawl.StepState{}
 	}
 	told := pawl.Resume{Attempt: ref.Attempt, Rejected: st.Rejected}
-	if w.step.Agent != nil { // who else is told anything was tried before
-		told.Prescribed = e.mirror.prescribed(ctx, e.state, e.plan.Plan, w.step.ID)
+	if w.Step.Agent != nil { // who else is told anything was tried before
+		told.Prescribed = e.mirror.Advice(ctx, e.state, e.plan.Plan, w.Step.ID)
 	}
-	var t *pawl.Try
-	if w.index < 0 {
-		t, told.Progress = &st.Try, st.Progress
+	var t *pawl.Retries
+	if w.Index < 0 {
+		t, told.Progress = &st.Retries, st.Progress
 	} else { // the step keeps the progress of whichever item spoke last
-		t = st.Items.Tries[w.index]
+		t = st.Items.Retries[w.Index]
 	}
 	if t != nil && t.Last != nil {
 		told.Ended, told.Unmet = t.Last.Why, t.Last.Unmet
 		if v := t.Last.Verdict; v != nil {
 			told.Verdict = v.Word
 		}
-		told.Partial = workedOn(e.cfg.Project.Root, w.paths(w.step.Outputs))
+		told.Partial = resume.WorkedOn(e.cfg.Project.Root, w.Paths(w.Step.Outputs))
 	}
 	if t != nil && t.Conversation != nil && t.Conversation.Definition == key.Definition {
 		told.Conversation = t.Conversation
 	}
 	told.ItemsDone = itemsDone(ctx, e.cfg.Project.Root, st.Named)
 	for _, g := range e.state.Gates {
-		if g.Step == w.step.ID && (g.Item == w.item() || w.item() == "") && g.Answer != nil {
-			told.Answers = append(told.Answers, pawl.Told{Ask: g.Ask, Answer: g.Answer.Answer, Option: g.Answer.Option, Why: g.Answer.Why})
+		if g.Step == w.Step.ID && (g.Item == w.Item() || w.Item() == "") && g.Answer != nil {
+			told.Answers = append(told.Answers, pawl.GateReply{Ask: g.Ask, Answer: g.Answer.Answer, Option: g.Answer.Option, Why: g.Answer.Why})
 		}
 	}
 	if ref.Attempt == 1 && !imported && told.Rejected == "" && told.Prescribed == "" && len(told.Answers) == 0 {
@@ -124,7 +113,7 @@ func itemsDone(ctx context.Context, root string, named map[pawl.ItemID]pawl.Item
 	var ids []pawl.ItemID
 	for _, id := range slices.Sorted(maps.Keys(named)) {
 		item := named[id]
-		if item.Status == pawl.ItemIsDone && (item.Commit == "" || gitHas(ctx, root, item.Commit)) {
+		if item.Status == pawl.ItemIsDone && (item.Commit == "" || resume.GitHas(ctx, root, item.Commit)) {
 			ids = append(ids, id)
 		}
 	}

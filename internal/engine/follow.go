@@ -11,6 +11,8 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/markers"
+	"pawl/internal/runs"
 )
 
 // follower reads what an attempt says while it runs: lines of its events file, and markers in its output.
@@ -78,7 +80,7 @@ func (f *follower) save(ctx context.Context, news []pawl.Payload) []pawl.Payload
 		if !ok {
 			continue
 		}
-		s := e.keeper.save(ctx, pawl.CheckpointManual, f.ref, asked.Why, e.standingNow(ctx))
+		s := e.keeper.Save(ctx, pawl.CheckpointManual, f.ref, asked.Why, e.standingNow(ctx))
 		s.Source = asked.Source
 		news[i] = pawl.CheckpointSaved{Checkpoint: s.Checkpoint}
 	}
@@ -131,9 +133,6 @@ func (f *follower) file(name string, last bool, parse func([]byte, pawl.Source) 
 	}
 }
 
-// maxLineTaken is how long a line of the events file may be.
-const maxLineTaken = 16 << 10
-
 // line returns what a line of the events file stands for; one that we cannot read is progress that says so.
 func (f *follower) line(data []byte, source pawl.Source) pawl.Payload {
 	if len(bytes.TrimSpace(data)) == 0 {
@@ -147,24 +146,24 @@ func (f *follower) line(data []byte, source pawl.Source) pawl.Payload {
 }
 
 func (f *follower) said(data []byte, source pawl.Source) (pawl.Payload, error) {
-	if len(data) > maxLineTaken {
-		return nil, fmt.Errorf("%d bytes; at most %d are taken", len(data), maxLineTaken)
+	if len(data) > runs.MaxLineTaken {
+		return nil, fmt.Errorf("%d bytes; at most %d are taken", len(data), runs.MaxLineTaken)
 	}
 	line, err := pawl.ParseLine(data)
 	if err != nil {
 		return nil, err
 	}
 	said := line.Payload(source, time.Now())
-	return said, fits(said)
+	return said, runs.CheckSize(said)
 }
 
 func (f *follower) marker(data []byte, source pawl.Source) pawl.Payload {
-	m, ok := pawl.ParseMarker(string(data), 0)
-	if !ok || !m.Valid || len(data) > maxLineTaken {
+	m, ok := markers.Parse(string(data), 0)
+	if !ok || !m.Valid || len(data) > runs.MaxLineTaken {
 		return nil
 	}
 	said := pawl.Progressed{AttemptRef: f.ref, Text: m.Content, Marker: &m, Source: &source}
-	if fits(said) != nil {
+	if runs.CheckSize(said) != nil {
 		return nil
 	}
 	return said

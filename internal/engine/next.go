@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
 )
 
 // deed is a sort of action.
@@ -45,7 +47,7 @@ type action struct {
 
 // next decides what is to be done, from the plan and the state alone. slots is how many attempts may be live at a time.
 // An empty answer while nothing is live means that only a person can help.
-func next(plan *outline, s *pawl.State, now time.Time, slots int) []action {
+func next(plan *runs.Outline, s *pawl.State, now time.Time, slots int) []action {
 	if s.Ended() {
 		return nil
 	}
@@ -69,7 +71,7 @@ func next(plan *outline, s *pawl.State, now time.Time, slots int) []action {
 
 // decider gathers actions. Those that change what others depend on come alone: next is asked again after them.
 type decider struct {
-	plan    *outline
+	plan    *runs.Outline
 	state   *pawl.State
 	now     time.Time
 	free    int
@@ -81,7 +83,7 @@ type decider struct {
 	expiry  time.Time // when the first open gate expires, zero for none
 }
 
-func newDecider(plan *outline, s *pawl.State, now time.Time, slots int) *decider {
+func newDecider(plan *runs.Outline, s *pawl.State, now time.Time, slots int) *decider {
 	d := &decider{plan: plan, state: s, now: now, free: slots - len(s.Live()), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}, behind: map[pawl.StepID]bool{}}
 	for _, g := range s.OpenGates() {
 		d.asking[question{g.Purpose, g.Budget, g.Step}] = true
@@ -123,12 +125,12 @@ func (d *decider) finished(id pawl.StepID) bool {
 
 // staleNeeds reopens finished steps whose needs were done again since and gave something else.
 func (d *decider) staleNeeds() {
-	for _, step := range d.plan.steps {
+	for _, step := range d.plan.InOrder {
 		st := d.state.Steps[step.ID]
 		if st == nil || st.Status != pawl.Done {
 			continue
 		}
-		for _, need := range d.plan.needs[step.ID] {
+		for _, need := range d.plan.Needs[step.ID] {
 			n := d.state.Steps[need]
 			if n != nil && n.Status == pawl.Done && n.Done > st.Done && d.givenElse(step, st) {
 				d.add(action{do: reopen, steps: []pawl.StepID{step.ID}, why: "what step " + string(need) + " gives changed"})
@@ -140,20 +142,20 @@ func (d *decider) staleNeeds() {
 
 // givenElse reports whether what a finished step needs gives something else than when it started.
 func (d *decider) givenElse(step *pawl.Step, st *pawl.StepState) bool {
-	return st.Key.GivenElse(pawl.Key{Needs: given(d.plan.needs[step.ID], d.state)}.Compact())
+	return st.Key.GivenElse(pawl.Key{Needs: runs.Digests(d.plan.Needs[step.ID], d.state)}.Compact())
 }
 
 func (d *decider) steps() {
 	if !d.mayStart() {
 		return
 	}
-	failed := slices.ContainsFunc(d.plan.steps, func(step *pawl.Step) bool { // then nothing new is started
+	failed := slices.ContainsFunc(d.plan.InOrder, func(step *pawl.Step) bool { // then nothing new is started
 		st := d.state.Steps[step.ID]
-		return st != nil && st.Status == pawl.GaveUp
+		return st != nil && st.Status == pawl.FailedForGood
 	})
-	for _, step := range d.plan.steps {
+	for _, step := range d.plan.InOrder {
 		st := d.state.Steps[step.ID]
-		if st.Finished() || st != nil && st.Status == pawl.GaveUp || !d.ready(step) {
+		if st.Finished() || st != nil && st.Status == pawl.FailedForGood || !d.ready(step) {
 			continue
 		}
 		if failed && (st == nil || st.Items == nil) {
@@ -164,7 +166,7 @@ func (d *decider) steps() {
 }
 
 func (d *decider) ready(step *pawl.Step) bool {
-	return !d.blocked[step.ID] && d.settled(d.plan.needs[step.ID])
+	return !d.blocked[step.ID] && d.settled(d.plan.Needs[step.ID])
 }
 
 // settled reports whether steps are finished, and all before them: one that was skipped, or was finished when the run was made
@@ -173,7 +175,7 @@ func (d *decider) settled(steps []pawl.StepID) bool {
 	for _, id := range steps {
 		is, known := d.behind[id]
 		if !known {
-			is = d.finished(id) && d.settled(d.plan.needs[id])
+			is = d.finished(id) && d.settled(d.plan.Needs[id])
 			d.behind[id] = is
 		}
 		if !is {
@@ -200,7 +202,7 @@ func (d *decider) step(step *pawl.Step, st *pawl.StepState) {
 	case step.Gate != nil && len(step.Accept) == 0:
 		d.add(action{do: open, step: step, index: -1})
 	default:
-		d.try(step, -1, &st.Try)
+		d.try(step, -1, &st.Retries)
 	}
 }
 
@@ -252,9 +254,9 @@ func (d *decider) items(step *pawl.Step, st *pawl.StepState) {
 		if _, failed := it.Failed[index]; failed {
 			continue
 		}
-		t := it.Tries[index]
+		t := it.Retries[index]
 		if t == nil {
-			t = &pawl.Try{}
+			t = &pawl.Retries{}
 		}
 		if t.Live == nil && d.try(step, index, t) {
 			live++
@@ -274,7 +276,7 @@ func (d *decider) settleItems(step *pawl.Step, it *pawl.ItemsState) {
 }
 
 // try starts another attempt where one is due, and reports whether it did.
-func (d *decider) try(step *pawl.Step, index int, t *pawl.Try) bool {
+func (d *decider) try(step *pawl.Step, index int, t *pawl.Retries) bool {
 	if t.Live != nil || d.free <= 0 {
 		return false
 	}
@@ -295,30 +297,27 @@ func (d *decider) try(step *pawl.Step, index int, t *pawl.Try) bool {
 	return true
 }
 
-// maxLosses is how often in a row an attempt may be lost before a person is asked.
-const maxLosses = 3
-
 // forPeople reports whether a person is to say if work is done again: by the verdict on its last attempt, unless that had
 // used up the step's tries and the step, which may be repeated, was taken up anew; or where none was journaled, because it
 // was lost and must not be repeated, or was lost too often.
-func forPeople(step *pawl.Step, t *pawl.Try) bool {
+func forPeople(step *pawl.Step, t *pawl.Retries) bool {
 	if t.Again {
 		return false // a person has said
 	}
 	if v := t.Last.Verdict; v != nil && v.Word == pawl.HumanReview && !(t.Last.Final && step.MayRepeat()) {
 		return true
 	}
-	return t.Last.Outcome == pawl.Lost && !step.MayRepeat() || t.Losses >= maxLosses
+	return t.Last.Outcome == pawl.Lost && !step.MayRepeat() || t.LostInARow >= resume.MaxLosses
 }
 
 // mayRepeat asks before work is run again that was lost: after it began, where the step is not idempotent, or too often.
-func (d *decider) mayRepeat(step *pawl.Step, t *pawl.Try, last *pawl.AttemptEnded) bool {
+func (d *decider) mayRepeat(step *pawl.Step, t *pawl.Retries, last *pawl.AttemptEnded) bool {
 	ask := fmt.Sprintf("Attempt %d of %s was lost after it began, and the step is not idempotent. Run it again?", last.Attempt, last.Name())
 	switch {
 	case last.Outcome != pawl.Lost:
 		ask = fmt.Sprintf("Attempt %d of %s did not end well: %s. Run it again?", last.Attempt, last.Name(), last.Why)
 	case step.MayRepeat():
-		ask = fmt.Sprintf("Attempt %d of %s was lost, as %d before it. Run it again?", last.Attempt, last.Name(), t.Losses-1)
+		ask = fmt.Sprintf("Attempt %d of %s was lost, as %d before it. Run it again?", last.Attempt, last.Name(), t.LostInARow-1)
 	}
 	gate := pawl.Gate{Step: step.ID, Item: last.Item, Type: pawl.HumanVerify, Purpose: pawl.ForRepeat, Ask: ask, Expect: reasonsOf(last)}
 	g := d.state.Gate(gate.Identify())
@@ -343,9 +342,9 @@ func (d *decider) end() {
 		return
 	}
 	left := 0
-	for _, step := range d.plan.steps {
+	for _, step := range d.plan.InOrder {
 		st := d.state.Steps[step.ID]
-		if st != nil && st.Status == pawl.GaveUp {
+		if st != nil && st.Status == pawl.FailedForGood {
 			d.add(action{do: fail, why: fmt.Sprintf("step %s failed: %s", step.ID, st.Why)})
 			return
 		}

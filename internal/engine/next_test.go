@@ -9,6 +9,9 @@ import (
 	"pgregory.net/rapid"
 
 	"pawl"
+	"pawl/internal/planfile"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
 )
 
 // world is a run in memory: a plan, and a state folded from events as a journal would number them.
@@ -22,7 +25,7 @@ type world struct {
 
 func newWorld(t testing.TB, yaml string) *world {
 	t.Helper()
-	plan, err := pawl.ReadPlan("plan.yaml", []byte(yaml))
+	plan, err := planfile.Read("plan.yaml", []byte(yaml))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,10 +44,10 @@ func (w *world) say(payloads ...pawl.Payload) {
 			w.t.Fatal(err)
 		}
 		e.Seq, e.Time, e.Epoch = w.state.Seq+1, w.now, 1
-		before := w.state.Misfit
+		before := w.state.RejectedCount
 		w.state.Apply(e)
-		if w.state.Misfit > before {
-			w.t.Fatalf("%s does not fit: %+v", p.Event(), w.state.Misfits[len(w.state.Misfits)-1])
+		if w.state.RejectedCount > before {
+			w.t.Fatalf("%s does not fit: %+v", p.Event(), w.state.RejectedEvents[len(w.state.RejectedEvents)-1])
 		}
 	}
 }
@@ -55,9 +58,9 @@ func (w *world) begin(step pawl.StepID, item pawl.ItemID, index int) pawl.Attemp
 	ref := pawl.AttemptRef{Step: step, Item: item, Index: index, Attempt: 1, Token: pawl.Token(fmt.Sprintf("t%d", w.state.Seq))}
 	st := w.state.Steps[step]
 	if st != nil && item == "" {
-		ref.Attempt = st.Try.Attempt + 1
-	} else if st != nil && st.Items.Tries[index] != nil {
-		ref.Attempt = st.Items.Tries[index].Attempt + 1
+		ref.Attempt = st.Retries.Attempt + 1
+	} else if st != nil && st.Items.Retries[index] != nil {
+		ref.Attempt = st.Items.Retries[index].Attempt + 1
 	}
 	w.say(pawl.AttemptStarted{AttemptRef: ref})
 	return ref
@@ -80,7 +83,7 @@ func (w *world) fails(step pawl.StepID, end pawl.AttemptEnded) {
 // next returns the decisions as words, such as "start b" or "start each[2]".
 func (w *world) next(slots int) string {
 	var words []string
-	for _, a := range next(outlineOf(w.plan), w.state, w.now, slots) {
+	for _, a := range next(runs.OutlineOf(w.plan), w.state, w.now, slots) {
 		word := string(a.do)
 		switch {
 		case a.do == wait:
@@ -318,7 +321,7 @@ func TestNextExpiry(t *testing.T) {
 func TestNextHandsOnAsksBeforeEachStep(t *testing.T) {
 	w := newWorld(t, "name: p\nmode: hands_on\nsteps:\n  - {id: a, run: ':'}\n")
 	w.want(8, "open a")
-	gate := next(outlineOf(w.plan), w.state, w.now, 8)[0].gate
+	gate := next(runs.OutlineOf(w.plan), w.state, w.now, 8)[0].gate
 	gate.ID = gate.Identify()
 	w.say(pawl.GateOpened{Gate: gate})
 	w.want(8, "")
@@ -334,7 +337,7 @@ func TestNextAsksBeforeRepeatingWhatIsNotIdempotent(t *testing.T) {
 	w.want(8, "start a")
 	w.fails("a", pawl.AttemptEnded{Outcome: pawl.Lost, Why: "its supervisor was lost"})
 	w.want(8, "open a")
-	gate := next(outlineOf(w.plan), w.state, w.now, 8)[0].gate
+	gate := next(runs.OutlineOf(w.plan), w.state, w.now, 8)[0].gate
 	gate.ID = gate.Identify()
 	w.say(pawl.GateOpened{Gate: gate})
 	w.want(8, "")
@@ -352,7 +355,7 @@ func TestNextAsksNobodyWhoHasAskedForIt(t *testing.T) {
 	w.want(8, "fail")
 	w.say(pawl.StepReopened{Step: "a", Why: "its definition in the plan changed"})
 	w.want(8, "open a")
-	gate := next(outlineOf(w.plan), w.state, w.now, 8)[0].gate
+	gate := next(runs.OutlineOf(w.plan), w.state, w.now, 8)[0].gate
 	gate.ID = gate.Identify()
 	w.say(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Answer: pawl.Rejected})
 	w.want(8, "give-up a")
@@ -384,7 +387,7 @@ func TestNextBlockersBudgetPauseStop(t *testing.T) {
 	w.want(8, "stop-live")
 	w.say(pawl.AttemptEnded{AttemptRef: ref, Outcome: pawl.Aborted, Usage: pawl.Usage{USD: 1}}, pawl.RunContinued{})
 	w.want(8, "spend")
-	gate := next(outlineOf(w.plan), w.state, w.now, 8)[0].gate
+	gate := next(runs.OutlineOf(w.plan), w.state, w.now, 8)[0].gate
 	gate.ID = gate.Identify()
 	w.say(pawl.GateOpened{Gate: gate})
 	w.want(8, "")
@@ -435,7 +438,7 @@ func TestNextAlwaysEnds(t *testing.T) {
 			}
 			fmt.Fprintf(&yaml, "  - {id: s%d, run: ':', needs: [%s], retry: {attempts: 3}}\n", i, strings.Join(needs, ", "))
 		}
-		plan, err := pawl.ReadPlan("plan.yaml", []byte(yaml.String()))
+		plan, err := planfile.Read("plan.yaml", []byte(yaml.String()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -452,12 +455,12 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 		}
 		e.Seq, e.Time = state.Seq+1, now
 		state.Apply(e)
-		if state.Misfit > 0 {
-			t.Fatalf("%s does not fit: %v", p.Event(), state.Misfits)
+		if state.RejectedCount > 0 {
+			t.Fatalf("%s does not fit: %v", p.Event(), state.RejectedEvents)
 		}
 	}
 	say(pawl.RunCreated{Run: "r"})
-	o := outlineOf(plan)
+	o := runs.OutlineOf(plan)
 	for round := 0; !state.Ended(); round++ {
 		if round > 1000 {
 			t.Fatal("the run does not end")
@@ -465,7 +468,7 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 		for _, a := range next(o, state, now, slots) {
 			switch a.do {
 			case start:
-				for _, need := range o.needs[a.step.ID] {
+				for _, need := range o.Needs[a.step.ID] {
 					if !state.Steps[need].Finished() {
 						t.Fatalf("%s started before %s was finished", a.step.ID, need)
 					}
@@ -476,7 +479,7 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 				}
 				attempt := 1
 				if st != nil {
-					attempt = st.Try.Attempt + 1
+					attempt = st.Retries.Attempt + 1
 				}
 				say(pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: a.step.ID, Attempt: attempt, Token: pawl.Token(fmt.Sprint(state.Seq))}})
 			case complete:
@@ -486,7 +489,7 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 			case wait:
 				now = a.until
 			case open: // it was lost too often: a person has it run again
-				if a.gate.Purpose != pawl.ForRepeat || state.Steps[a.step.ID].Try.Losses < maxLosses {
+				if a.gate.Purpose != pawl.ForRepeat || state.Steps[a.step.ID].Retries.LostInARow < resume.MaxLosses {
 					t.Fatalf("unexpected gate: %s", a.gate.Ask)
 				}
 				a.gate.ID = a.gate.Identify()
@@ -504,7 +507,7 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 			continue
 		}
 		one := live[rapid.IntRange(0, len(live)-1).Draw(t, "which")]
-		failures := state.Steps[one.Step].Try.Failures
+		failures := state.Steps[one.Step].Retries.Failures
 		switch rapid.IntRange(0, 3).Draw(t, "luck") {
 		case 0:
 			end := pawl.AttemptEnded{AttemptRef: one.AttemptRef, Outcome: pawl.Failed, Final: failures+1 >= 3, RetryAt: now.Add(time.Second)}

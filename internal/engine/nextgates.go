@@ -58,7 +58,7 @@ func (d *decider) automatic(g *pawl.GateState) (pawl.GateAnswered, bool) {
 }
 
 func (d *decider) closedGate(g *pawl.GateState) {
-	step := d.plan.byID[g.Step]
+	step := d.plan.ByID[g.Step]
 	switch {
 	case g.Expired:
 		d.giveUpGate(g, step, "its gate expired: "+g.Ask)
@@ -79,7 +79,7 @@ func (d *decider) closedGate(g *pawl.GateState) {
 
 // askAgain opens an imported gate anew once what was rejected has been done again.
 func (d *decider) askAgain(g *pawl.GateState) {
-	step, st := d.plan.byID[g.Step], d.state.Steps[g.Step]
+	step, st := d.plan.ByID[g.Step], d.state.Steps[g.Step]
 	if step == nil || st == nil || st.Status != pawl.Done || g.Answer == nil || g.Answer.Answer != pawl.Rejected || d.state.Gate(g.ID) != g {
 		return
 	}
@@ -104,7 +104,7 @@ func (d *decider) gateStep(g *pawl.GateState, step *pawl.Step) {
 		d.add(action{do: finish, step: step, index: -1, gate: g.Gate})
 		return
 	}
-	again := append(slices.Clone(d.plan.needs[step.ID]), step.ID)
+	again := append(slices.Clone(d.plan.Needs[step.ID]), step.ID)
 	d.add(action{do: reopen, steps: again, why: g.Answer.Why})
 }
 

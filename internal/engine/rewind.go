@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/history"
+	"pawl/internal/resume"
 )
 
 // rewind is what a run's journal says of going back to a checkpoint: what was finished after it, and what came of
@@ -169,7 +171,7 @@ func (f *finished) failed(p pawl.UndoFailed) {
 // due returns the work that is to be undone, the newest first: what was finished after the checkpoint, or while its
 // snapshot was taken and is not proven to be in it. What may be repeated and was repeated counts once. plans returns the
 // plan that was in force.
-func (w *rewind) due(unproven []Redo, plans func(pawl.RunPlanned) (*pawl.Plan, error)) ([]*finished, error) {
+func (w *rewind) due(unproven []history.Redo, plans func(pawl.RunPlanned) (*pawl.Plan, error)) ([]*finished, error) {
 	var found []*finished
 	seen := map[string]bool{}
 	for _, f := range slices.Backward(w.work) {
@@ -197,8 +199,8 @@ func (w *rewind) due(unproven []Redo, plans func(pawl.RunPlanned) (*pawl.Plan, e
 	return found, nil
 }
 
-func isRedo(list []Redo, f *finished) bool {
-	return slices.ContainsFunc(list, func(r Redo) bool {
+func isRedo(list []history.Redo, f *finished) bool {
+	return slices.ContainsFunc(list, func(r history.Redo) bool {
 		return r.Step == f.Step && (f.Item == "" && len(r.Items) == 0 || slices.Contains(r.Items, f.Item))
 	})
 }
@@ -232,7 +234,7 @@ func (f *finished) next(mayRepeat bool, gate *pawl.GateState) undoStep {
 		return undoWait
 	case f.last == nil:
 		return undoRun
-	case f.losses < maxLosses && (f.last.Outcome == pawl.NotStarted || f.last.Outcome == pawl.Lost && mayRepeat):
+	case f.losses < resume.MaxLosses && (f.last.Outcome == pawl.NotStarted || f.last.Outcome == pawl.Lost && mayRepeat):
 		return undoRun
 	case gate == nil || gate.Open() || gate.Answer == nil:
 		return undoAsk

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"pawl"
+	"pawl/internal/history"
+	"pawl/internal/planfile"
+	"pawl/internal/resume"
 )
 
 // rewound is what a journal says that begins with a plan.
@@ -26,7 +29,7 @@ func rewound(t *testing.T, to, since pawl.Seq, payloads ...pawl.Payload) *rewind
 
 // undoPlan has steps of every sort.
 func undoPlan(pawl.RunPlanned) (*pawl.Plan, error) {
-	return pawl.ReadPlan("plan.yaml", []byte(`name: p
+	return planfile.Read("plan.yaml", []byte(`name: p
 steps:
   - {id: a, run: x, undo: undo a}
   - {id: plain, run: x}
@@ -59,7 +62,7 @@ func TestDue(t *testing.T) {
 		events   []pawl.Payload
 		to       pawl.Seq
 		since    pawl.Seq
-		unproven []Redo
+		unproven []history.Redo
 		want     string // name@seq:undo, and what it is over by
 	}{
 		"nothing after":             {events: []pawl.Payload{done("a", 1)}, to: 2, since: 2, want: ""},
@@ -74,7 +77,7 @@ func TestDue(t *testing.T) {
 		"undone":                    {events: []pawl.Payload{done("a", 1), began, undone("a", 2)}, want: "a@2:undo a=done"},
 		"undone and done again":     {events: []pawl.Payload{done("a", 1), began, undone("a", 2), pawl.RollbackEnded{}, done("a", 2)}, want: "a@6:undo a"},
 		"finished while the snapshot was taken, and in it":     {events: []pawl.Payload{done("a", 1), done("plain", 1)}, to: 3, since: 1, want: ""},
-		"finished while the snapshot was taken, and not in it": {events: []pawl.Payload{done("a", 1), done("plain", 1)}, to: 3, since: 1, unproven: []Redo{{Step: "a"}}, want: "a@2:undo a"},
+		"finished while the snapshot was taken, and not in it": {events: []pawl.Payload{done("a", 1), done("plain", 1)}, to: 3, since: 1, unproven: []history.Redo{{Step: "a"}}, want: "a@2:undo a"},
 	} {
 		w := rewound(t, c.to, c.since, c.events...)
 		due, err := w.due(c.unproven, undoPlan)
@@ -113,9 +116,9 @@ func TestUndoStep(t *testing.T) {
 		"not tried":                  {f: finished{undo: "u"}, unsafe: true, want: undoRun},
 		"begun, no word of its end":  {f: finished{undo: "u", trying: &pawl.UndoRef{}}, want: undoWait},
 		"never began":                {f: finished{undo: "u", last: last(pawl.NotStarted), losses: 1}, unsafe: true, want: undoRun},
-		"never began, again":         {f: finished{undo: "u", last: last(pawl.NotStarted), losses: maxLosses}, want: undoAsk},
+		"never began, again":         {f: finished{undo: "u", last: last(pawl.NotStarted), losses: resume.MaxLosses}, want: undoAsk},
 		"lost":                       {f: finished{undo: "u", last: last(pawl.Lost), losses: 1}, want: undoRun},
-		"lost too often":             {f: finished{undo: "u", last: last(pawl.Lost), losses: maxLosses}, want: undoAsk},
+		"lost too often":             {f: finished{undo: "u", last: last(pawl.Lost), losses: resume.MaxLosses}, want: undoAsk},
 		"lost, and must not repeat":  {f: finished{undo: "u", last: last(pawl.Lost), losses: 1}, unsafe: true, want: undoAsk},
 		"lost, a person says again":  {f: finished{undo: "u", last: last(pawl.Lost), losses: 1}, unsafe: true, gate: answered(retryUndo), want: undoRun},
 		"failed":                     {f: finished{undo: "u", last: last(pawl.Failed)}, want: undoAsk},

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/project"
+	"pawl/internal/history"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
 
@@ -20,7 +22,7 @@ import (
 //
 // Each of its steps is journaled before and after, so that a rollback that was cut off goes on where it was.
 type Rollback struct {
-	Target    SavedCheckpoint
+	Target    history.SavedCheckpoint
 	Run       pawl.RunID
 	Continued bool // it was begun before
 	Undos     []Undo
@@ -49,46 +51,9 @@ type Undo struct {
 	Stands   string      `json:"stands,omitempty"` // to do, in doubt, failed, done or skipped
 }
 
-// NoRollback refuses a run that is half rolled back.
-func NoRollback(s *pawl.State) error {
-	if s.Rollback == nil {
-		return nil
-	}
-	return &pawl.Error{
-		Kind: pawl.KindDamaged, Hint: "pawl rollback, or pawl rollback --stop",
-		Err: fmt.Errorf("run %s is half rolled back, to checkpoint %s", s.Run, s.Rollback.Checkpoint),
-	}
-}
-
-// HalfRolledBack returns the checkpoint of the rollback that has not ended, empty where there is none.
-func HalfRolledBack(ctx context.Context, p *project.Project) (pawl.CheckpointID, error) {
-	runs, err := Runs(p)
-	if err != nil {
-		return "", err
-	}
-	for _, run := range runs {
-		s, err := loadState(ctx, p, run)
-		if err == nil && s.Rollback != nil { // one that cannot be read is pawl verify's
-			return s.Rollback.Checkpoint, nil
-		}
-	}
-	return "", nil
-}
-
-// undoingOf refuses a run of which an undo command still runs.
-func undoingOf(p *project.Project, s *pawl.State) error {
-	if s.Rollback == nil || s.Rollback.Undoing == nil || !AttemptLives(p.UndoDir(*s.Rollback.Undoing, s.Run)) {
-		return nil
-	}
-	return &pawl.Error{
-		Kind: pawl.KindHeld, Hint: "pawl rollback",
-		Err: fmt.Errorf("undo %d of %s still runs, in run %s", s.Rollback.Undoing.Attempt, s.Rollback.Undoing.Name(), s.Run),
-	}
-}
-
 // PrepareRollback thinks a rollback through. It refuses while anybody works in the project, and unless otherHead where
 // git stands elsewhere than then.
-func PrepareRollback(ctx context.Context, cfg Config, store *snapshot.Store, target SavedCheckpoint, otherHead bool) (*Rollback, error) {
+func PrepareRollback(ctx context.Context, cfg Config, store *snapshot.Store, target history.SavedCheckpoint, otherHead bool) (*Rollback, error) {
 	if _, err := target.Files(); err != nil {
 		return nil, err
 	}
@@ -117,11 +82,11 @@ func (r *Rollback) prepare(ctx context.Context, otherHead bool) error {
 			Err: fmt.Errorf("the rollback to checkpoint %s has not ended", back.Checkpoint),
 		}
 	case r.Continued:
-		if err := nothingRuns(ctx, e.cfg.Project, r.Run); err != nil { // of its own, only an undo can run
+		if err := history.RequireIdle(ctx, e.cfg.Project, r.Run); err != nil { // of its own, only an undo can run
 			return err
 		}
 	default:
-		if err := nothingRuns(ctx, e.cfg.Project); err != nil {
+		if err := history.RequireIdle(ctx, e.cfg.Project); err != nil {
 			return err
 		}
 	}
@@ -143,8 +108,8 @@ func (r *Rollback) lookAtFiles(ctx context.Context, otherHead bool) error {
 	}
 	r.Changes, r.Kept = found.Changes, found.Kept
 	if !otherHead {
-		restore := &Restore{Restoration: found, target: r.Target, command: "pawl rollback --to"}
-		err = restore.sameHead(ctx)
+		restore := &history.Restore{Restoration: found, Target: r.Target, Command: "pawl rollback --to"}
+		err = restore.SameHead(ctx)
 	}
 	return errors.Join(err, found.Close())
 }
@@ -155,16 +120,16 @@ func (r *Rollback) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	past, err := pastOf(ctx, r.engine.cfg.Project, r.Target)
+	past, err := history.OpenReplay(ctx, r.engine.cfg.Project, r.Target)
 	if err != nil {
 		return err
 	}
-	unproven, err := past.unproven(r.store, record)
+	unproven, err := past.Unproven(r.store, record)
 	if err != nil {
 		return err
 	}
 	r.rewind = newRewind(r.Target.Seq, min(record.Seq, r.Target.Seq))
-	if err := eachEvent(ctx, r.engine.cfg.Project, r.Run, r.rewind.take); err != nil {
+	if err := history.EachEvent(ctx, r.engine.cfg.Project, r.Run, r.rewind.take); err != nil {
 		return err
 	}
 	if r.due, err = r.rewind.due(unproven, r.plan); err != nil {
@@ -179,14 +144,14 @@ func (r *Rollback) plan(planned pawl.RunPlanned) (*pawl.Plan, error) {
 	if plan := r.plans[planned.File]; plan != nil {
 		return plan, nil
 	}
-	plan, err := planOf(r.engine.cfg.Project.RunDir(r.Run), &pawl.State{Plan: planned})
+	plan, err := runs.PlanOf(r.engine.cfg.Project.RunDir(r.Run), &pawl.State{Plan: planned})
 	r.plans[planned.File] = plan
 	return plan, err
 }
 
 // describe says what is to be done for those who are asked.
 func (r *Rollback) describe() {
-	r.Undos, r.Nothing, r.Doubtful, r.Left = nil, nil, refs(r.engine.state.Live()), nil
+	r.Undos, r.Nothing, r.Doubtful, r.Left = nil, nil, runs.RefsOf(r.engine.state.Live()), nil
 	for _, f := range r.due {
 		if f.undo != "" {
 			r.Undos = append(r.Undos, Undo{Step: f.Step, Item: f.Item, Command: f.undo, Finished: f.time.UTC(), Stands: f.stands()})
@@ -333,7 +298,7 @@ func (r *Rollback) restore(ctx, helpers context.Context) (err error) {
 		return nil
 	}
 	why := "before the rollback to " + string(r.Target.ID)
-	before, _, err := stamped(ctx, r.Run, pawl.CheckpointBeforeRestore, why, e.standing(), found.Save)
+	before, _, err := history.Stamped(ctx, r.Run, pawl.CheckpointBeforeRestore, why, e.standing(), found.Save)
 	if err != nil {
 		return err
 	}
@@ -357,7 +322,7 @@ func (r *Rollback) reopenings(id pawl.StepID) []pawl.Payload {
 	if st == nil {
 		return nil
 	}
-	said := withdrawn(r.engine.state, id, "was rolled back")
+	said := runs.WithdrawGates(r.engine.state, id, "was rolled back")
 	again := pawl.StepReopened{Step: id, Why: "rolled back to checkpoint " + string(r.Target.ID)}
 	if st.Items == nil || r.rewind.relisted[id] {
 		return append(said, again)
@@ -368,7 +333,7 @@ func (r *Rollback) reopenings(id pawl.StepID) []pawl.Payload {
 			items = append(items, f.Index)
 		}
 	}
-	for some := range slices.Chunk(items, maxAgain) {
+	for some := range slices.Chunk(items, resume.MaxReruns) {
 		again.Items = some
 		said = append(said, again)
 	}
@@ -394,9 +359,9 @@ func (r *Rollback) undoJob(f *finished, ref pawl.UndoRef) (pawl.Job, error) {
 	if err != nil {
 		return pawl.Job{}, err
 	}
-	w := work{step: step, index: -1, value: f.value}
+	w := runs.Work{Step: step, Index: -1, Value: f.value}
 	if f.Item != "" {
-		w.index = f.Index
+		w.Index = f.Index
 	}
 	env := e.variables(plan, w, pawl.AttemptRef{Step: f.Step, Item: f.Item, Attempt: f.Attempt, Token: ref.Token}, f.key)
 	env["PAWL_ATTEMPT_DIR"] = r.undoDir(ref)

@@ -19,7 +19,7 @@ func (e *Engine) takeUp(ctx context.Context) {
 }
 
 func (e *Engine) watchLeft(ctx context.Context, live *pawl.AttemptState) {
-	step := e.plan.byID[live.Step]
+	step := e.plan.ByID[live.Step]
 	if step == nil {
 		step = &pawl.Step{ID: live.Step} // gone from the plan: it is only waited for
 	}

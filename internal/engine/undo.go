@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
 	"pawl/internal/supervise"
 )
 
@@ -67,7 +69,7 @@ func (r *Rollback) gateOf(f *finished) *pawl.GateState {
 // start journals the intent and has a supervisor run the undo command.
 func (r *Rollback) start(ctx, helpers context.Context, f *finished) error {
 	ref := pawl.UndoRef{AttemptRef: pawl.AttemptRef{
-		Step: f.Step, Item: f.Item, Index: f.Index, Attempt: r.rewind.tries[f.Name()] + 1, Token: newToken(),
+		Step: f.Step, Item: f.Item, Index: f.Index, Attempt: r.rewind.tries[f.Name()] + 1, Token: runs.NewToken(),
 	}, Of: f.seq}
 	job, err := r.undoJob(f, ref)
 	if err != nil {
@@ -124,21 +126,21 @@ func undoVerdict(ref pawl.UndoRef, status supervise.Status, words string, swept 
 	case status.State == supervise.NotBegun:
 		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.NotStarted, Why: "lost before it began"}
 	case x == nil:
-		why := lostEnd(evidence{begun: true, rebooted: status.Rebooted(), vague: status.Begun == nil, swept: swept, left: left}).Why
+		why := resume.LostEnd(resume.Evidence{Begun: true, Rebooted: status.Rebooted(), Vague: status.Begun == nil, Swept: swept, Left: left}).Why
 		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.Lost, Why: why}
 	}
 	stats := &pawl.AttemptStats{Seconds: x.Seconds, CPUSeconds: x.CPUSeconds, OutputBytes: x.OutputBytes}
 	if x.Reason == pawl.ReasonExited && x.Exit != nil && *x.Exit == 0 {
 		return pawl.UndoDone{UndoRef: ref, Stats: stats}
 	}
-	why := exitText(x)
+	why := resume.ExitText(x)
 	if x.Reason != pawl.ReasonExited {
 		why = cmp.Or(x.Why, string(x.Reason))
 	}
 	if words != "" {
 		why += ": " + words
 	}
-	return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.Failed, Reason: x.Reason, Exit: x.Exit, Why: clip(why), Stats: stats}
+	return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.Failed, Reason: x.Reason, Exit: x.Exit, Why: runs.ClipText(why), Stats: stats}
 }
 
 // maxWords is how much of the end of an error output is looked at, in bytes.

@@ -2,70 +2,111 @@ package evaluator
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
-
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"pawl"
 	"pawl/internal/config"
 )
 
-// anthropicAPI asks a model by the Messages API.
+// anthropicAPI asks a model through the Messages API.
 type anthropicAPI struct {
-	messages anthropic.MessageService
-	model    string
-	price    config.Price
-	key      string
+	client *http.Client
+	url    string
+	model  string
+	price  config.Price
+	key    string
 }
 
-// maxOutput is how many tokens a model may use for its answer, and for thinking about it.
-const maxOutput = 4096
+const (
+	anthropicURL     = "https://api.anthropic.com"
+	anthropicVersion = "2023-06-01" // of the API; the server requires it in each request
 
+	// maxOutput is how many tokens the model may use for its answer and for thinking.
+	maxOutput = 4096
+)
+
+// newAnthropic takes a base URL with or without the trailing /v1.
 func newAnthropic(c Config, key string) anthropicAPI {
-	options := []option.RequestOption{ // nothing that the SDK would take from the environment
-		option.WithEnvironmentProduction(),
-		option.WithAPIKey(key),
-		option.WithHTTPClient(newClient()),
-		option.WithMaxRetries(0), // we retry ourselves, within our limit
-		option.WithoutOpenTelemetry(),
+	base := c.BaseURL
+	if base == "" {
+		base = anthropicURL
 	}
-	if c.BaseURL != "" {
-		options = append(options, option.WithBaseURL(strings.TrimSuffix(strings.TrimRight(c.BaseURL, "/"), "/v1")))
-	}
-	return anthropicAPI{anthropic.NewMessageService(options...), c.Model, c.Price, key}
+	base = strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1")
+	return anthropicAPI{newClient(), strings.TrimRight(base, "/") + "/v1/messages", c.Model, c.Price, key}
+}
+
+// messagesRequest is the body of a request to the Messages API.
+type messagesRequest struct {
+	Model     string      `json:"model"`
+	MaxTokens int         `json:"max_tokens"`
+	System    []textBlock `json:"system"`
+	Messages  []userTurn  `json:"messages"`
+}
+
+type userTurn struct {
+	Role    string      `json:"role"`
+	Content []textBlock `json:"content"`
+}
+
+// textBlock is a block of content. In an answer, blocks of other types have no text that pawl reads.
+type textBlock struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// messagesResponse is the model's answer.
+type messagesResponse struct {
+	Content    []textBlock   `json:"content"`
+	StopReason string        `json:"stop_reason"`
+	Usage      messagesUsage `json:"usage"`
+}
+
+type messagesUsage struct {
+	Input       int64 `json:"input_tokens"`
+	CacheWrites int64 `json:"cache_creation_input_tokens"`
+	CacheReads  int64 `json:"cache_read_input_tokens"`
+	Output      int64 `json:"output_tokens"`
 }
 
 func (a anthropicAPI) ask(ctx context.Context, evidence []byte) (answer, error) {
 	if a.key == "" {
 		return answer{}, errors.New("ANTHROPIC_API_KEY is not set")
 	}
-	message, err := a.messages.New(ctx, anthropic.MessageNewParams{
+	data, err := postJSON(ctx, a.client, a.url, messagesRequest{
 		Model:     a.model,
 		MaxTokens: maxOutput,
-		System:    []anthropic.TextBlockParam{{Text: Prompt}},
-		Messages:  []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(question(evidence)))},
-	})
-	if carried := plain(err); carried != err {
-		return answer{}, carried
-	} else if err != nil {
+		System:    []textBlock{{"text", Prompt}},
+		Messages:  []userTurn{{"user", []textBlock{{"text", question(evidence)}}}},
+	}, map[string]string{"X-Api-Key": a.key, "Anthropic-Version": anthropicVersion})
+	if err != nil {
+		return answer{}, err
+	}
+	var message messagesResponse
+	if err := json.Unmarshal(data, &message); err != nil {
 		return answer{}, fmt.Errorf("the server's answer is no message: %w", err)
 	}
+	return a.read(message)
+}
+
+// read returns the text and the cost of an answer.
+func (a anthropicAPI) read(message messagesResponse) (answer, error) {
 	told := answer{cost: a.cost(message.Usage)}
 	for _, block := range message.Content {
 		if block.Type == "text" {
 			told.text += block.Text
 		}
 	}
-	if r := message.StopReason; r != anthropic.StopReasonEndTurn && r != anthropic.StopReasonStopSequence {
+	if r := message.StopReason; r != "end_turn" && r != "stop_sequence" {
 		return told, fmt.Errorf("the model did not finish its answer: %q", r)
 	}
 	return told, nil
 }
 
-func (a anthropicAPI) cost(u anthropic.Usage) pawl.Usage {
-	input := u.InputTokens + u.CacheCreationInputTokens + u.CacheReadInputTokens
-	return pawl.Usage{Tokens: input + u.OutputTokens, USD: price(a.price, input, u.OutputTokens)}
+func (a anthropicAPI) cost(u messagesUsage) pawl.Usage {
+	input := u.Input + u.CacheWrites + u.CacheReads
+	return pawl.Usage{Tokens: input + u.Output, USD: price(a.price, input, u.Output)}
 }

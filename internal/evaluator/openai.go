@@ -1,12 +1,10 @@
 package evaluator
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
@@ -81,24 +79,11 @@ func (o openAI) ask(ctx context.Context, evidence []byte) (answer, error) {
 }
 
 func (o openAI) post(ctx context.Context, q chat) (*completion, error) {
-	body, err := json.Marshal(q)
-	if err != nil {
-		return nil, fmt.Errorf("encode question: %w", err)
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
+	headers := map[string]string{}
 	if o.key != "" {
-		request.Header.Set("Authorization", "Bearer "+o.key)
+		headers["Authorization"] = "Bearer " + o.key
 	}
-	response, err := o.client.Do(request)
-	if err != nil {
-		return nil, plain(err)
-	}
-	defer response.Body.Close()
-	data, err := io.ReadAll(response.Body)
+	data, err := postJSON(ctx, o.client, o.url, q, headers)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,8 @@ package evaluator
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +17,7 @@ import (
 )
 
 // wire carries requests to a server. An answer comes back whole or not at all: what is too large, cut off, an error or a
-// redirect is an error, whatever library asks. Keys are never sent to where a redirect points.
+// redirect is an error. Keys are never sent to where a redirect points.
 type wire struct{ transport http.RoundTripper }
 
 func newClient() *http.Client {
@@ -27,14 +29,50 @@ func newClient() *http.Client {
 	}}}
 }
 
-// refusal is an error that the server answered with.
-type refusal struct {
-	code int
-	text string
+// postJSON posts a body as JSON and returns the body of the answer.
+func postJSON(ctx context.Context, client *http.Client, to string, body any, headers map[string]string) ([]byte, error) {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encode question: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(encoded))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json")
+	for name, value := range headers {
+		request.Header.Set(name, value)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, plain(err)
+	}
+	defer response.Body.Close()
+	return io.ReadAll(response.Body)
 }
 
+// refusal is an error that the server answered with.
+type refusal struct {
+	code    int
+	text    string
+	request string // the server's id of the request, where it gives one
+}
+
+func refused(response *http.Response, body []byte) *refusal {
+	id := cmp.Or(response.Header.Get("Request-Id"), response.Header.Get("X-Request-Id")) // Anthropic's name, and that of others
+	return &refusal{response.StatusCode, message(body), oneLine(id, maxRequestID)}
+}
+
+// maxRequestID is how many bytes of a request id are shown.
+const maxRequestID = 100
+
 func (r *refusal) Error() string {
-	return fmt.Sprintf("the server answers %d %s: %s", r.code, http.StatusText(r.code), r.text)
+	text := fmt.Sprintf("the server answers %d %s: %s", r.code, http.StatusText(r.code), r.text)
+	if r.request != "" {
+		text += " (request " + r.request + ")"
+	}
+	return text
 }
 
 // RoundTrip sends one request and reads all of its answer.
@@ -53,9 +91,9 @@ func (w wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	case code >= 300 && code < 400:
 		return nil, fmt.Errorf("the server sends us on to %q; if that is right, set base_url to it", response.Header.Get("Location"))
 	case code == http.StatusTooManyRequests || code >= 500:
-		return nil, &passing{&refusal{code, message(body)}, retryAfter(response.Header.Get("Retry-After"), time.Now())}
+		return nil, &passing{refused(response, body), retryAfter(response.Header.Get("Retry-After"), time.Now())}
 	case code != http.StatusOK:
-		return nil, &refusal{code, message(body)}
+		return nil, refused(response, body)
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	return response, nil

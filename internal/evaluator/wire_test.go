@@ -216,6 +216,9 @@ func TestModelIsAsked(t *testing.T) {
 			t.Errorf("asked %s\n%s", system, user)
 		}
 		name, value, _ := strings.Cut(w.auth, ": ")
+		if got := s.head[0].Get("Anthropic-Version"); (got != "") != (w == messagesAPI) {
+			t.Errorf("anthropic-version: %q", got)
+		}
 		if got := s.head[0].Get(name); got != value || strings.Contains(user, patSecret) || strings.Contains(user, envSecret) {
 			t.Errorf("%s: %q", name, got)
 		}
@@ -266,6 +269,8 @@ func TestServerInTrouble(t *testing.T) {
 			"429 for ever":            {[]http.HandlerFunc{sends(429, limited, "Retry-After: 99999999999999"), well}, 1, pawl.HumanReview, "which is too late"},
 			"429 with nonsense":       {[]http.HandlerFunc{sends(429, limited, "Retry-After: -soon")}, 2, pawl.HumanReview, "429 Too Many Requests: slow down, [redacted:"},
 			"401":                     {[]http.HandlerFunc{sends(401, `{"error":{"message":"wrong key"}}`)}, 1, pawl.HumanReview, "401 Unauthorized: wrong key"},
+			"401 with an id":          {[]http.HandlerFunc{sends(401, `{"error":{"message":"wrong key"}}`, "Request-Id: req_011")}, 1, pawl.HumanReview, "401 Unauthorized: wrong key (request req_011)"},
+			"500 with another id":     {[]http.HandlerFunc{sends(500, "oops", "X-Request-Id: 7f")}, 2, pawl.HumanReview, "500 Internal Server Error: oops (request 7f)"},
 			"404":                     {[]http.HandlerFunc{sends(404, "404 page not found")}, 1, pawl.HumanReview, "404 Not Found: 404 page not found"},
 			"hangs up, then well":     {[]http.HandlerFunc{hangsUp(""), well}, 2, pawl.Continue, ""},
 			"always hangs up":         {[]http.HandlerFunc{hangsUp("")}, 2, pawl.HumanReview, "no answer: EOF"},

@@ -16,7 +16,7 @@ import (
 	"pawl/internal/agents"
 	"pawl/internal/config"
 	"pawl/internal/disk"
-	"pawl/internal/engine"
+	"pawl/internal/history"
 	"pawl/internal/operations"
 	"pawl/internal/snapshot"
 )
@@ -168,7 +168,7 @@ func (c *call) want(kind pawl.CheckpointKind, why string) error {
 	if c.snapshots().Off {
 		return nil
 	}
-	start, err := engine.Want(c.project, engine.Wanted{Run: c.kept.Run, Kind: kind, Why: why, Session: c.session})
+	start, err := history.RequestCheckpoint(c.project, history.CheckpointRequest{Run: c.kept.Run, Kind: kind, Why: why, Session: c.session})
 	if err != nil || !start {
 		return err
 	}

@@ -18,10 +18,10 @@ import (
 
 	"pawl"
 	"pawl/internal/agents"
-	"pawl/internal/engine"
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/redact"
+	"pawl/internal/sessions"
 )
 
 const (
@@ -87,9 +87,9 @@ type call struct {
 	session pawl.SessionID
 	kept    *kept // what is kept of the session
 
-	stranger bool            // the session's run has not heard of it
-	welcome  *engine.Welcome // what it is told at its beginning
-	answered bool            // what is printed is the answer
+	stranger bool              // the session's run has not heard of it
+	welcome  *sessions.Welcome // what it is told at its beginning
+	answered bool              // what is printed is the answer
 }
 
 // said is what an agent said, and of what project. No project: nothing is to be done.
@@ -277,7 +277,7 @@ func (c *call) run(ctx context.Context) (pawl.RunID, error) {
 	if c.kept.Run != "" && !c.over() {
 		return c.kept.Run, nil
 	}
-	run, known, err := engine.RunOfSession(ctx, c.project, c.session, c.Version)
+	run, known, err := sessions.RunOfSession(ctx, c.project, c.session, c.Version)
 	if err != nil {
 		return "", err
 	}

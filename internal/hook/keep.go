@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/config"
-	"pawl/internal/engine"
+	"pawl/internal/history"
 )
 
 // patience is the niceness of who takes checkpoints: whatever an agent does comes first.
@@ -24,7 +24,7 @@ func Keep(ctx context.Context, root string) {
 	_ = unix.Setpriority(unix.PRIO_PGRP, 0, patience) // else it goes on as it is
 	c, err := config.Read(p.Config())
 	if err == nil {
-		err = engine.Keep(ctx, p, c.Snapshots)
+		err = history.SaveRequested(ctx, p, c.Snapshots)
 	}
 	if err = errors.Join(err, forget(p, time.Now())); err != nil {
 		note(p, fmt.Errorf("take a checkpoint: %w", err))

@@ -12,8 +12,9 @@ import (
 	"pawl"
 	"pawl/internal/brief"
 	"pawl/internal/disk"
-	"pawl/internal/engine"
 	"pawl/internal/project"
+	"pawl/internal/runs"
+	"pawl/internal/sessions"
 	"pawl/internal/supervise/process"
 )
 
@@ -27,7 +28,7 @@ func (c *call) start(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	began := c.began()
-	w, err := engine.BeginSession(ctx, c.project, run, began, engine.Briefing{
+	w, err := sessions.BeginSession(ctx, c.project, run, began, sessions.Briefing{
 		Options: brief.Options{For: brief.Audience(c.dialect.Name), Redact: c.redact.Text}, Inside: c.attempt(), Snapshots: c.snapshots(),
 	})
 	if err != nil {
@@ -69,7 +70,7 @@ func (c *call) unheard() *pawl.SessionBegan {
 
 // attempt returns the attempt that the session works for; nil: it works for none.
 func (c *call) attempt() *pawl.AttemptRef {
-	inside := engine.InsideOf(func(name string) string { return variable(c.Environ, name) })
+	inside := runs.StepClientOf(func(name string) string { return variable(c.Environ, name) })
 	if inside == nil {
 		return nil
 	}

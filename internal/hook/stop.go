@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/engine"
 	"pawl/internal/journal"
+	"pawl/internal/sessions"
 )
 
 // stop journals the end of a turn. The turn of an agent that works for a step is held open once, where the step's checks
@@ -18,7 +18,7 @@ func (c *call) stop(ctx context.Context) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		unmet, err := engine.Unmet(ctx, c.project, run, ref.Step, c.Environ)
+		unmet, err := sessions.Unmet(ctx, c.project, run, ref.Step, c.Environ)
 		if err != nil {
 			return nil, err
 		}

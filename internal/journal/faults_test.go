@@ -148,7 +148,7 @@ func verifyAfter(t *testing.T, spec string, r *run, said report, batches int) {
 	}
 	other.add(t, journaltest.Text(t, "after"))
 	state, err := other.State(t.Context())
-	if err != nil || state.Learned != len(texts)+1 || state.Misfit > 0 {
+	if err != nil || state.Learned != len(texts)+1 || state.RejectedCount > 0 {
 		t.Errorf("%s: state %+v %v", spec, state, err)
 	}
 	for _, f := range badOf(journal.Check(r.home())) {

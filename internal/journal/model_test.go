@@ -143,7 +143,7 @@ func (m *model) reopen(t *rapid.T) {
 func (m *model) state(t *rapid.T) {
 	i := m.which(t)
 	state, err := m.logs[i].State(t.Context())
-	if err != nil || int(state.Seq) != len(m.texts) || state.Learned != len(m.texts)-1 || state.Misfit > 0 {
+	if err != nil || int(state.Seq) != len(m.texts) || state.Learned != len(m.texts)-1 || state.RejectedCount > 0 {
 		t.Fatalf("state %+v %v, want %d events", state, err, len(m.texts))
 	}
 	m.told[i] = len(m.texts)

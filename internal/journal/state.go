@@ -13,7 +13,7 @@ import (
 )
 
 // cacheVersion is raised whenever State or its fold changes, so that no older cache is believed.
-const cacheVersion = 20
+const cacheVersion = 21
 
 // cached is what state.json holds: the fold of the journal up to one event, and what shows that it is of this journal.
 type cached struct {

@@ -273,7 +273,7 @@ func TestUnknownTypeIsReadAndNotWritten(t *testing.T) {
 	r.write(t, seal(bytes.Replace(r.bytes(t), []byte("memory.learned"), []byte("memory.dreamed"), 1)))
 	other := r.again(t)
 	state, err := other.State(t.Context())
-	if err != nil || !slices.Equal(state.Newer, []pawl.EventType{"memory.dreamed"}) || state.Learned != 1 {
+	if err != nil || !slices.Equal(state.UnknownTypes, []pawl.EventType{"memory.dreamed"}) || state.Learned != 1 {
 		t.Errorf("state %+v %v, want it folded but for the unknown event", state, err)
 	}
 	if _, err := other.Append(t.Context(), 0, journaltest.Text(t, "x")); !errors.Is(err, pawl.ErrNewer) || !strings.Contains(err.Error(), "memory.dreamed") {

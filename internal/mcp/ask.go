@@ -7,7 +7,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pawl"
-	"pawl/internal/engine"
+	"pawl/internal/runs"
 )
 
 // askIn is what ask takes.
@@ -93,7 +93,7 @@ func (s *Server) standing(q *question) (answer[askOut], error) {
 		out.Next = "go on by that"
 		return answer[askOut]{text: out.String(), data: out}, s.goOn(q.action)
 	}
-	out.Answers = engine.Answers(g)
+	out.Answers = runs.Answers(g)
 	if s.step == nil {
 		out.Next = "go on with what does not hang on it; ask the same again to see whether it was answered"
 		return answer[askOut]{text: out.String(), data: out}, nil

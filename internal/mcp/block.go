@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"pawl"
-	"pawl/internal/engine"
+	"pawl/internal/runs"
 )
 
 // blockIn is what block takes.
@@ -28,7 +28,7 @@ func (s *Server) block(ctx context.Context, c call, in blockIn) (answer[blockOut
 	}
 	b := pawl.Blocker{Text: in.Text, Needs: in.Needs, Step: in.Step}
 	var out blockOut
-	at, err := s.record(ctx, c.by, pawl.Line{Block: &b}, engine.Block(b), func(r *engine.Run) { out.Blocker = numberOf(r.State, b) })
+	at, err := s.record(ctx, c.by, pawl.Line{Block: &b}, runs.Block(b), func(r *runs.Run) { out.Blocker = numberOf(r.State, b) })
 	out.recorded = at
 	text := "blocker " + at.String()
 	if out.Blocker > 0 {

@@ -10,7 +10,7 @@ import (
 	"pawl"
 	"pawl/internal/brief"
 	"pawl/internal/config"
-	"pawl/internal/engine"
+	"pawl/internal/sessions"
 )
 
 // briefIn is what brief takes.
@@ -45,7 +45,7 @@ func (d *desk) briefOf(ctx context.Context, client *sdk.Implementation, in brief
 	if err != nil {
 		return brief.Brief{}, err
 	}
-	b := engine.Briefing{
+	b := sessions.Briefing{
 		Options: brief.Options{For: audienceOf(client), Budget: in.Budget}, Since: in.Since, Session: d.here(ctx, p).session, Snapshots: c.Snapshots,
 	}
 	if step := d.step; step != nil && in.Run == "" && step.Attempt.Attempt > 0 {
@@ -55,5 +55,5 @@ func (d *desk) briefOf(ctx context.Context, client *sdk.Implementation, in brief
 	if err != nil && !(in.Run == "" && errors.Is(err, pawl.ErrNoRun)) {
 		return brief.Brief{}, err
 	}
-	return engine.Brief(ctx, p, run, b)
+	return sessions.Brief(ctx, p, run, b)
 }

@@ -7,7 +7,7 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
-	"pawl/internal/engine"
+	"pawl/internal/history"
 	"pawl/internal/snapshot"
 )
 
@@ -49,20 +49,20 @@ func (s *Server) checkpoint(ctx context.Context, c call, in checkpointIn) (answe
 }
 
 // save takes a checkpoint, in a project that is made where there is none.
-func (d *desk) save(ctx context.Context, by pawl.Author, why string) (engine.SavedCheckpoint, error) {
+func (d *desk) save(ctx context.Context, by pawl.Author, why string) (history.SavedCheckpoint, error) {
 	p, err := d.projectOrInit()
 	if err != nil {
-		return engine.SavedCheckpoint{}, err
+		return history.SavedCheckpoint{}, err
 	}
 	c, err := config.Read(p.Config())
 	if err != nil {
-		return engine.SavedCheckpoint{}, err
+		return history.SavedCheckpoint{}, err
 	}
 	run, err := d.runToTell(ctx, p)
 	if err != nil {
-		return engine.SavedCheckpoint{}, err
+		return history.SavedCheckpoint{}, err
 	}
-	saved, err := engine.CheckpointNow(ctx, p, run, c.Snapshots, by, why)
+	saved, err := history.CheckpointNow(ctx, p, run, c.Snapshots, by, why)
 	if errors.Is(err, snapshot.ErrQuota) {
 		err = &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl prune"}
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"pawl"
-	"pawl/internal/engine"
+	"pawl/internal/runs"
 )
 
 // decideIn is what decide takes.
@@ -20,6 +20,6 @@ func (s *Server) decide(ctx context.Context, c call, in decideIn) (answer[record
 		return answer[recorded]{}, usage("choice is empty: say what was chosen")
 	}
 	d := pawl.Decision{Choice: in.Choice, Question: in.Question, Options: in.Options, Why: in.Why, By: c.by.Name}
-	at, err := s.record(ctx, c.by, pawl.Line{Decide: &d}, engine.Decide(d), nil)
+	at, err := s.record(ctx, c.by, pawl.Line{Decide: &d}, runs.Decide(d), nil)
 	return answer[recorded]{text: "decision " + at.String() + at.Notes.String(), data: at}, err
 }

@@ -10,27 +10,30 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
-	"pawl/internal/engine"
+	"pawl/internal/history"
+	"pawl/internal/interop"
 	"pawl/internal/project"
 	"pawl/internal/random"
 	"pawl/internal/redact"
+	"pawl/internal/runs"
+	"pawl/internal/sessions"
 )
 
 // desk is where the tools work: the project that the server stands in and, where it belongs to one, the attempt.
 type desk struct {
 	folder  string
 	version string
-	step    *engine.Inside // nil: it belongs to no attempt
-	session string         // that events bear of whose session nothing is known
-	started atomic.Bool    // by the agent whose calls these are
+	step    *runs.StepClient // nil: it belongs to no attempt
+	session string           // that events bear of whose session nothing is known
+	started atomic.Bool      // by the agent whose calls these are
 	redact  *redact.Redactor
 	user    string // whose agents these are, by login
-	codecs  engine.Codecs
+	codecs  interop.Codecs
 }
 
 func newDesk(c Config) *desk {
 	d := &desk{folder: c.Folder, version: c.Version, session: "mcp-" + random.Hex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER"), codecs: c.Codecs}
-	d.step = engine.InsideOf(func(name string) string { return variable(c.Environ, name) })
+	d.step = runs.StepClientOf(func(name string) string { return variable(c.Environ, name) })
 	if d.step != nil && d.step.Project != "" {
 		d.folder = d.step.Project
 	}
@@ -77,7 +80,7 @@ func (d *desk) here(ctx context.Context, p *project.Project) here {
 	if !d.started.Load() {
 		return here{}
 	}
-	run, session, err := engine.SessionAbove(ctx, p, os.Getpid())
+	run, session, err := sessions.SessionAbove(ctx, p, os.Getpid())
 	if err != nil {
 		return here{} // nobody is known
 	}
@@ -89,11 +92,11 @@ func (d *desk) find(ctx context.Context, p *project.Project, name string) (pawl.
 	if name == "" {
 		name = string(d.here(ctx, p).run)
 	}
-	return engine.FindRun(ctx, p, name)
+	return runs.FindRun(ctx, p, name)
 }
 
 // open opens the run that a name stands for. Whoever opens it closes its journal.
-func (d *desk) open(ctx context.Context, name string) (*project.Project, *engine.Run, error) {
+func (d *desk) open(ctx context.Context, name string) (*project.Project, *runs.Run, error) {
 	p, err := d.project()
 	if err != nil {
 		return nil, nil, err
@@ -102,13 +105,13 @@ func (d *desk) open(ctx context.Context, name string) (*project.Project, *engine
 	if err != nil {
 		return p, nil, err
 	}
-	r, err := engine.Load(ctx, p, run)
+	r, err := runs.Load(ctx, p, run)
 	return p, r, err
 }
 
 // perform does something to the run where calls belong or else to the current one, and returns the run as it stands then.
 // Where nothing is unfinished it makes a session of it.
-func (d *desk) perform(ctx context.Context, by pawl.Author, act engine.Act) (*engine.Run, error) {
+func (d *desk) perform(ctx context.Context, by pawl.Author, act runs.Act) (*runs.Run, error) {
 	p, err := d.project()
 	if err != nil {
 		return nil, err
@@ -121,8 +124,8 @@ func (d *desk) perform(ctx context.Context, by pawl.Author, act engine.Act) (*en
 }
 
 // act does something to a run, and has the files of another system say so.
-func (d *desk) act(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Author, act engine.Act) (*engine.Run, error) {
-	r, err := engine.Perform(ctx, p, run, by, act)
+func (d *desk) act(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Author, act runs.Act) (*runs.Run, error) {
+	r, err := runs.Perform(ctx, p, run, by, act)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +135,7 @@ func (d *desk) act(ctx context.Context, p *project.Project, run pawl.RunID, by p
 
 // refresh has the files of another system say how a run stands that are kept up to date for it: where they cannot be, the
 // run's notes say why.
-func (d *desk) refresh(ctx context.Context, p *project.Project, r *engine.Run) {
+func (d *desk) refresh(ctx context.Context, p *project.Project, r *runs.Run) {
 	c, err := config.Read(p.Config())
 	if err == nil {
 		err = d.codecs.Refresh(ctx, p, r, c.Snapshots)
@@ -146,7 +149,7 @@ func (d *desk) refresh(ctx context.Context, p *project.Project, r *engine.Run) {
 type notes []string
 
 // notes returns what an answer says of a run's.
-func (d *desk) notes(r *engine.Run) notes {
+func (d *desk) notes(r *runs.Run) notes {
 	var said notes
 	for _, note := range r.Notes {
 		said = append(said, d.words(note))
@@ -167,7 +170,7 @@ func (d *desk) runToTell(ctx context.Context, p *project.Project) (pawl.RunID, e
 	if at := d.here(ctx, p); at.run != "" {
 		return at.run, nil
 	}
-	return engine.RunToTell(ctx, p, d.version)
+	return history.RunToTell(ctx, p, d.version)
 }
 
 // maxWords is how much of a text of others an answer has room for, in bytes.

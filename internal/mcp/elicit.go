@@ -10,7 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pawl"
-	"pawl/internal/engine"
+	"pawl/internal/runs"
 )
 
 // mayAsk reports whether the client can put a form before its person.
@@ -77,7 +77,7 @@ func (s *Server) settle(ctx context.Context, c call, q *question, content map[st
 	}
 	if s.step != nil {
 		if err := s.journaled(ctx, q); errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			return usage("the answer is not recorded, for no engine took the question up: a person answers by %s", strings.Join(engine.Answers(q.gate), ", or "))
+			return usage("the answer is not recorded, for no engine took the question up: a person answers by %s", strings.Join(runs.Answers(q.gate), ", or "))
 		} else if err != nil {
 			return err
 		}
@@ -99,17 +99,17 @@ func (s *Server) settle(ctx context.Context, c call, q *question, content map[st
 }
 
 // answering is the act of a person who filled in a form.
-func (s *Server) answering(g *pawl.GateState, content map[string]any) (engine.Act, error) {
+func (s *Server) answering(g *pawl.GateState, content map[string]any) (runs.Act, error) {
 	given, _ := content["answer"].(string)
 	why, _ := content["why"].(string)
 	why = s.redact.Text(why)
 	switch {
 	case g.Type == pawl.DecisionFor:
-		return engine.Choose(g.ID, given, why), nil
+		return runs.Choose(g.ID, given, why), nil
 	case given == approve:
-		return engine.Approve(g.ID, why), nil
+		return runs.Approve(g.ID, why), nil
 	case given == reject:
-		return engine.Reject(g.ID, why, false), nil
+		return runs.Reject(g.ID, why, false), nil
 	}
 	said, _ := json.Marshal(given)
 	return nil, usage("%s is no answer to gate %s: it is %s or %s", said, g.ID, approve, reject)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/engine"
+	"pawl/internal/runs"
 )
 
 // historyIn is what history takes.
@@ -57,7 +57,7 @@ func (s *Server) history(ctx context.Context, _ call, in historyIn) (answer[hist
 }
 
 // page collects events from the newest that is asked for backwards, until there is no room or no more.
-func (d *desk) page(ctx context.Context, r *engine.Run, in historyIn) (historyOut, error) {
+func (d *desk) page(ctx context.Context, r *runs.Run, in historyIn) (historyOut, error) {
 	page := historyOut{Run: r.State.Run, Events: []event{}}
 	limit := usualEvents
 	if in.Limit > 0 {

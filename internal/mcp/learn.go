@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"pawl"
-	"pawl/internal/engine"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 // learnIn is what learn takes.
@@ -29,8 +29,8 @@ func (s *Server) learn(ctx context.Context, c call, in learnIn) (answer[learnOut
 		return answer[learnOut]{}, usage("%v", err)
 	}
 	var out learnOut
-	act := func(p *project.Project, r *engine.Run) ([]pawl.Payload, error) {
-		payloads, err := engine.Learn(m)(p, r)
+	act := func(p *project.Project, r *runs.Run) ([]pawl.Payload, error) {
+		payloads, err := runs.Learn(m)(p, r)
 		out.Known = err == nil && len(payloads) == 0
 		return payloads, err
 	}

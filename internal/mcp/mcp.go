@@ -16,16 +16,16 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"pawl/internal/engine"
+	"pawl/internal/interop"
 )
 
 // Config says whom a server serves.
 type Config struct {
-	Folder  string        // where it stands, in or below the project
-	Version string        // of this program
-	Environ []string      // its environment: which attempt it belongs to, and what is secret
-	Log     io.Writer     // for whoever runs it
-	Codecs  engine.Codecs // of the systems whose files are kept up to date
+	Folder  string         // where it stands, in or below the project
+	Version string         // of this program
+	Environ []string       // its environment: which attempt it belongs to, and what is secret
+	Log     io.Writer      // for whoever runs it
+	Codecs  interop.Codecs // of the systems whose files are kept up to date
 }
 
 // Server is an MCP server of one project. Several clients may use one at once.

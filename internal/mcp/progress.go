@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"pawl"
-	"pawl/internal/engine"
+	"pawl/internal/runs"
 )
 
 // progressIn is what progress takes.
@@ -29,10 +29,10 @@ func (s *Server) progress(ctx context.Context, c call, in progressIn) (answer[pr
 		return answer[progressOut]{}, usage("say at least one of text, done and item")
 	}
 	var out progressOut
-	line, act := pawl.Line{Progress: &pawl.Progress{Text: in.title(), Done: in.Done, Total: in.Total}}, engine.Act(nil)
+	line, act := pawl.Line{Progress: &pawl.Progress{Text: in.title(), Done: in.Done, Total: in.Total}}, runs.Act(nil)
 	if in.Item != "" || s.step == nil {
 		item := in.item(c.by.Name)
-		line, act, out.Item = pawl.Line{Item: &item}, engine.Name(item), item.Item
+		line, act, out.Item = pawl.Line{Item: &item}, runs.Name(item), item.Item
 	}
 	at, err := s.record(ctx, c.by, line, act, nil)
 	out.recorded = at

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/engine"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 // question is a gate that an agent asks for, as it stands.
@@ -50,12 +50,12 @@ func asked(g *pawl.GateState, again bool) bool {
 }
 
 func (d *desk) askOutside(ctx context.Context, by pawl.Author, q *question, id pawl.GateID, again bool) error {
-	r, err := d.perform(ctx, by, func(p *project.Project, r *engine.Run) ([]pawl.Payload, error) {
+	r, err := d.perform(ctx, by, func(p *project.Project, r *runs.Run) ([]pawl.Payload, error) {
 		if asked(r.State.Gate(id), again) {
 			return nil, nil
 		}
 		q.fresh = true
-		return engine.Ask(q.action)(p, r)
+		return runs.Ask(q.action)(p, r)
 	})
 	if err != nil {
 		return err

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"pawl"
-	"pawl/internal/engine"
+	"pawl/internal/runs"
 )
 
 // recorded says where something stands that was said.
@@ -26,7 +26,7 @@ func (r recorded) String() string {
 
 // record says a line from inside the attempt, or outside of any has act done to the run. look, where there is one, sees the run as
 // it stands after an act.
-func (d *desk) record(ctx context.Context, by pawl.Author, line pawl.Line, act engine.Act, look func(*engine.Run)) (recorded, error) {
+func (d *desk) record(ctx context.Context, by pawl.Author, line pawl.Line, act runs.Act, look func(*runs.Run)) (recorded, error) {
 	if d.step != nil {
 		return recorded{Run: d.step.Run, Step: d.step.Attempt.Step}, d.step.Tell(line)
 	}

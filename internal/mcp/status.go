@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/engine"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 // runIn is what tools take that read one run.
@@ -92,7 +92,7 @@ func (d *desk) statusNow(ctx context.Context, name string) (status, error) {
 	return now, r.Log.Close()
 }
 
-func (d *desk) statusOf(p *project.Project, r *engine.Run) status {
+func (d *desk) statusOf(p *project.Project, r *runs.Run) status {
 	s := r.State
 	holder, alive := p.EngineHolder()
 	alive = alive && holder.Run == s.Run
@@ -158,7 +158,7 @@ func (w *statusWriter) addGates(s *pawl.State) {
 	for _, g := range s.OpenGates() {
 		if w.room(len(w.Gates)) {
 			w.Gates = append(w.Gates, gateStatus{
-				Gate: g.ID, Step: g.Step, Type: g.Type, Question: w.words(g.Ask), Options: w.list(g.Options), Answers: w.list(engine.Answers(g)),
+				Gate: g.ID, Step: g.Step, Type: g.Type, Question: w.words(g.Ask), Options: w.list(g.Options), Answers: w.list(runs.Answers(g)),
 			})
 		}
 	}

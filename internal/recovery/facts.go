@@ -10,11 +10,11 @@ import (
 type Facts struct {
 	Now      time.Time
 	Run      pawl.RunID
-	Last     time.Time     // of the newest event
-	Events   int           // all of them checked, byte by byte
-	Misfits  []pawl.Misfit // events that did not fit when they came
-	Holder   string        // who works in the project right now; empty: nobody
-	Place    []string      // what is to be said of where the project lies: it was moved, it is a copy
+	Last     time.Time            // of the newest event
+	Events   int                  // all of them checked, byte by byte
+	Misfits  []pawl.RejectedEvent // events that did not fit when they came
+	Holder   string               // who works in the project right now; empty: nobody
+	Place    []string             // what is to be said of where the project lies: it was moved, it is a copy
 	Git      Git
 	Plan     PlanFact
 	Attempts []AttemptFact

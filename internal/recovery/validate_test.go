@@ -39,7 +39,7 @@ func TestValidate(t *testing.T) {
 		says   string
 	}{
 		"somebody at work":      {func(f *Facts) { f.Holder = "pid 7" }, pawl.Bad, "pid 7"},
-		"an event that misfits": {func(f *Facts) { f.Misfits = []pawl.Misfit{{Seq: 3, Why: "odd"}} }, pawl.Warn, "odd"},
+		"an event that misfits": {func(f *Facts) { f.Misfits = []pawl.RejectedEvent{{Seq: 3, Why: "odd"}} }, pawl.Warn, "odd"},
 		"a clock set back":      {func(f *Facts) { f.Last = now.Add(time.Hour) }, pawl.Warn, "1h0m0s in the future"},
 		"ancient":               {func(f *Facts) { f.Last = now.Add(-9 * 24 * time.Hour) }, pawl.Warn, "9 days"},
 		"moved":                 {func(f *Facts) { f.Place = []string{"it was moved"} }, pawl.Warn, "it was moved"},

@@ -16,7 +16,7 @@ type file struct {
 	Steps []pawl.Step `json:"steps,omitempty"`
 }
 
-// Plan returns the JSON Schema of plans, by which editors help. It is no check: pawl.ReadPlan refuses much that passes here.
+// Plan returns the JSON Schema of plans, by which editors help. It is no check: planfile.Read refuses much that passes here.
 func Plan() ([]byte, error) {
 	types := map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[pawl.Duration](): {Type: "string", Pattern: `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`},

@@ -11,7 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v4"
 
-	"pawl"
+	"pawl/internal/planfile"
 	"pawl/internal/schema"
 )
 
@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite the golden file")
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	plans := planSchema(t)
-	good, err := filepath.Glob("../../testdata/plan/good/*.yaml")
+	good, err := filepath.Glob("../planfile/testdata/good/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := pawl.ReadPlan(path, data); err != nil {
+		if _, err := planfile.Read(path, data); err != nil {
 			t.Errorf("the reader refuses it: %v", err)
 		}
 		if err := plans.Validate(untyped(t, data)); err != nil {
@@ -43,7 +43,7 @@ func TestSchema(t *testing.T) {
 	}
 	for _, name := range []string{"unknown_key", "wrong_type", "two_actions", "illegal_id", "no_steps",
 		"phases_and_steps", "foreach", "gate", "limits", "empty_phase", "not_a_mapping"} {
-		data, err := os.ReadFile("../../testdata/plan/bad/" + name + ".yaml")
+		data, err := os.ReadFile("../planfile/testdata/bad/" + name + ".yaml")
 		if err != nil {
 			t.Fatal(err)
 		}

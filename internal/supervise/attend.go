@@ -121,7 +121,7 @@ func (s *supervisor) end(w *watch) {
 	if s.tree.wait(time.Duration(s.job.TerminateWait), w.look) {
 		return
 	}
-	s.exit.Left = append(s.exit.Left, s.tree.kill()...)
+	s.exit.Unkilled = append(s.exit.Unkilled, s.tree.kill()...)
 }
 
 // clearUp ends what the leader left behind.
@@ -132,7 +132,7 @@ func (s *supervisor) clearUp(w *watch) {
 	left := s.tree.signal(syscall.SIGTERM)
 	if !s.tree.wait(time.Duration(s.job.TerminateWait), w.look) {
 		stuck := s.tree.kill()
-		s.exit.Left = append(s.exit.Left, stuck...)
+		s.exit.Unkilled = append(s.exit.Unkilled, stuck...)
 		left -= len(stuck)
 	}
 	s.exit.Killed += max(left, 0)

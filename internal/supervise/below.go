@@ -52,6 +52,3 @@ func below() []process.Stat {
 	self := os.Getpid()
 	return process.Closure(table, func(s process.Stat) bool { return s.Parent == self })
 }
-
-// Self returns a path to this binary that stays right on Linux even when its file was replaced.
-func Self() (string, error) { return self() }

@@ -195,7 +195,7 @@ func TestNamespaceCounts(t *testing.T) {
 	})
 	a.no(End(a.dir, pawl.Abort{Reason: pawl.ReasonAbort}))
 	a.no(Attach(a.dir).Wait(a.soon()))
-	if exit := a.exit(); exit.CPUSeconds < 0.2 || exit.Left != nil {
+	if exit := a.exit(); exit.CPUSeconds < 0.2 || exit.Unkilled != nil {
 		t.Errorf("exit %+v", exit)
 	}
 }

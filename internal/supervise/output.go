@@ -15,6 +15,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/markers"
 	"pawl/internal/watchdog"
 )
 
@@ -120,7 +121,7 @@ func isMarker(line []byte) bool {
 	if !bytes.Contains(line, []byte("[")) {
 		return false
 	}
-	_, ok := pawl.ParseMarker(string(line), 1)
+	_, ok := markers.Parse(string(line), 1)
 	return ok
 }
 

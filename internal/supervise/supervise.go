@@ -20,7 +20,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"time"
 
@@ -105,7 +104,7 @@ func Start(lock *Lock, job pawl.Job) (*Running, error) {
 	if err := disk.Put(filepath.Join(lock.dir, pawl.JobFile), data); err != nil { // needed only until it has begun
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
-	cmd, err := command(lock)
+	cmd, err := command(lock, job)
 	if err != nil {
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
@@ -117,10 +116,10 @@ func Start(lock *Lock, job pawl.Job) (*Running, error) {
 	return running, nil
 }
 
-// command starts our own binary as a supervisor. What it says when it cannot do its work goes to the child's error
+// command starts a supervisor. What it says when it cannot do its work goes to the child's error
 // output, where people look.
-func command(lock *Lock) (*exec.Cmd, error) {
-	self, err := self()
+func command(lock *Lock, job pawl.Job) (*exec.Cmd, error) {
+	path, err := programFor(job)
 	if err != nil {
 		return nil, err
 	}
@@ -132,20 +131,12 @@ func command(lock *Lock) (*exec.Cmd, error) {
 	if err := disk.Spawning(); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self)
+	cmd := exec.Command(path)
 	cmd.Args = []string{"pawl", Verb, lock.dir}
 	cmd.Stderr = errors
 	cmd.ExtraFiles = []*os.File{lock.file}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd, cmd.Start()
-}
-
-// self returns a path to this binary that stays right on Linux even when its file was replaced.
-func self() (string, error) {
-	if runtime.GOOS == "linux" {
-		return "/proc/self/exe", nil
-	}
-	return os.Executable()
 }
 
 // Attach returns the attempt of an earlier engine.

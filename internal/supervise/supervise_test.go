@@ -29,7 +29,7 @@ func TestCommand(t *testing.T) {
 	a := sh(t, `echo out; echo err >&2; env | grep ^PAWL_TOKEN=; exit 7`)
 	a.job.Env = append(a.job.Env, "PAWL_TOKEN=another")
 	exit := a.run()
-	if exit.Reason != pawl.ReasonExited || exit.Exit == nil || *exit.Exit != 7 || exit.Killed != 0 || exit.Left != nil {
+	if exit.Reason != pawl.ReasonExited || exit.Exit == nil || *exit.Exit != 7 || exit.Killed != 0 || exit.Unkilled != nil {
 		t.Errorf("exit %+v", exit)
 	}
 	if want := "out\nPAWL_TOKEN=" + string(a.job.Token) + "\n"; a.read(pawl.OutFile) != want || a.read(pawl.ErrFile) != "err\n" {
@@ -215,7 +215,7 @@ func TestAbort(t *testing.T) {
 			a.no(End(a.dir, pawl.Abort{Reason: pawl.ReasonBudget, Why: "enough"}))
 			a.no(running.Wait(a.soon()))
 			exit := a.exit()
-			if exit.Reason != pawl.ReasonBudget || exit.Why != "enough" || exit.Left != nil || exit.Signal != "SIGINT" {
+			if exit.Reason != pawl.ReasonBudget || exit.Why != "enough" || exit.Unkilled != nil || exit.Signal != "SIGINT" {
 				t.Errorf("exit %+v", exit)
 			}
 			if names := a.survivors(); names != nil {
@@ -298,7 +298,7 @@ func TestLeftovers(t *testing.T) {
 			a := sh(t, `sleep 1000 & (trap '' TERM INT HUP; exec setsid sleep 1000) & (sleep 0.05; echo late) & exit 0`)
 			prepare(a)
 			exit := a.run()
-			if *exit.Exit != 0 || exit.Reason != pawl.ReasonExited || exit.Killed != 2 || exit.Left != nil {
+			if *exit.Exit != 0 || exit.Reason != pawl.ReasonExited || exit.Killed != 2 || exit.Unkilled != nil {
 				t.Errorf("exit %+v", exit)
 			}
 			if a.read(pawl.OutFile) != "late\n" {

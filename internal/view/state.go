@@ -41,8 +41,8 @@ func (v *run) sayFacts(p *page) {
 	if c := v.LastSave; c != nil {
 		p.fact("Last checkpoint", code(string(c.ID)), " (", inline(string(c.Kind)), ") ", at(c.Time))
 	}
-	if v.Misfit > 0 {
-		p.fact("Events that did not fit", number(v.Misfit), "; see `pawl verify`")
+	if v.RejectedCount > 0 {
+		p.fact("Events that did not fit", number(v.RejectedCount), "; see `pawl verify`")
 	}
 	p.fact("To do", v.hint())
 }
@@ -218,7 +218,7 @@ func mark(status pawl.StepStatus) string {
 		return "▶️"
 	case pawl.AwaitsGate, pawl.AwaitsReview:
 		return "✋"
-	case pawl.GaveUp:
+	case pawl.FailedForGood:
 		return "❌"
 	case pawl.Skipped:
 		return "⏭️"
@@ -251,8 +251,8 @@ func note(st *pawl.StepState) string {
 		return "changed from outside: " + inline(strings.Join(st.Changed, ", "))
 	case st.Why != "":
 		return inline(st.Why)
-	case st.Try.Live == nil && st.Try.Last != nil && !st.Finished():
-		return "attempt " + number(st.Try.Last.Attempt) + " " + inline(string(st.Try.Last.Outcome)) + because(st.Try.Last.Why)
+	case st.Retries.Live == nil && st.Retries.Last != nil && !st.Finished():
+		return "attempt " + number(st.Retries.Last.Attempt) + " " + inline(string(st.Retries.Last.Outcome)) + because(st.Retries.Last.Why)
 	case st.Adopted != "":
 		return "adopted: " + inline(st.Adopted)
 	}

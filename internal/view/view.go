@@ -90,18 +90,18 @@ func (v *run) interruptions() []*pawl.AttemptEnded {
 		if s.state == nil || s.state.Finished() || s.state.Status == pawl.AwaitsReview {
 			continue
 		}
-		found = appendInterrupted(found, &s.state.Try)
+		found = appendInterrupted(found, &s.state.Retries)
 		if s.state.Items == nil {
 			continue
 		}
-		for _, index := range slices.Sorted(maps.Keys(s.state.Items.Tries)) {
-			found = appendInterrupted(found, s.state.Items.Tries[index])
+		for _, index := range slices.Sorted(maps.Keys(s.state.Items.Retries)) {
+			found = appendInterrupted(found, s.state.Items.Retries[index])
 		}
 	}
 	return found
 }
 
-func appendInterrupted(found []*pawl.AttemptEnded, t *pawl.Try) []*pawl.AttemptEnded {
+func appendInterrupted(found []*pawl.AttemptEnded, t *pawl.Retries) []*pawl.AttemptEnded {
 	if t.Live == nil && t.Last != nil && interrupted(t.Last) {
 		return append(found, t.Last)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl"
+	"pawl/internal/planfile"
 	"pawl/internal/view"
 )
 
@@ -33,8 +34,8 @@ func fold(t testing.TB, payloads ...pawl.Payload) *pawl.State {
 		e.Seq, e.Time = pawl.Seq(i+1), began.Add(time.Duration(i)*time.Minute)
 		s.Apply(e)
 	}
-	if s.Misfit > 0 {
-		t.Fatalf("the story does not fit: %+v", s.Misfits)
+	if s.RejectedCount > 0 {
+		t.Fatalf("the story does not fit: %+v", s.RejectedEvents)
 	}
 	return s
 }
@@ -60,7 +61,7 @@ phases:
 
 func plan(t testing.TB) *pawl.Plan {
 	t.Helper()
-	p, err := pawl.ReadPlan("plan.yaml", []byte(planText))
+	p, err := planfile.Read("plan.yaml", []byte(planText))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -381,7 +382,7 @@ func thousand(t testing.TB) (*pawl.State, *pawl.Plan) {
 			})
 		}
 	}
-	p, err := pawl.ReadPlan("plan.yaml", []byte(text))
+	p, err := planfile.Read("plan.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

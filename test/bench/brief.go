@@ -13,9 +13,12 @@ import (
 	"pawl"
 	"pawl/internal/brief"
 	"pawl/internal/config"
-	"pawl/internal/engine"
+	"pawl/internal/history"
 	"pawl/internal/journal"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
+	"pawl/internal/runs"
+	"pawl/internal/sessions"
 )
 
 // briefs is the row "brief": how long it takes to check and write a brief, and how long that is, by the length of the run.
@@ -28,7 +31,7 @@ func (b *bench) briefs() ([]line, error) {
 		}
 		var told brief.Brief
 		make := func() error {
-			told, err = engine.Brief(b, p, run, engine.Briefing{Options: brief.Options{For: brief.Claude}})
+			told, err = sessions.Brief(b, p, run, sessions.Briefing{Options: brief.Options{For: brief.Claude}})
 			return err
 		}
 		rounds := b.full(21, 3)
@@ -54,7 +57,7 @@ func (b *bench) briefs() ([]line, error) {
 }
 
 func openRun(b *bench, p *project.Project, run pawl.RunID) error {
-	r, err := engine.Load(b, p, run)
+	r, err := runs.Load(b, p, run)
 	if err != nil {
 		return err
 	}
@@ -75,11 +78,11 @@ func (b *bench) briefedRun(events int) (*project.Project, pawl.RunID, error) {
 		fmt.Fprintf(&text, "  - {id: step-%d, run: \":\", outputs: [out/step-%d.txt]}\n", i, i)
 	}
 	text.WriteString("  - {id: list, run: \":\", foreach: {lines: list.txt}, outputs: [items/$PAWL_ITEM.txt]}\n  - {id: last, run: \":\"}\n")
-	plan, err := pawl.ReadPlan("plan.yaml", []byte(text.String()))
+	plan, err := planfile.Read("plan.yaml", []byte(text.String()))
 	if err != nil {
 		return nil, "", err
 	}
-	run, err := engine.Create(b, p, engine.New{Kind: pawl.PlanRun, Plan: plan, Data: []byte(text.String())})
+	run, err := runs.Create(b, p, runs.New{Kind: pawl.PlanRun, Plan: plan, Data: []byte(text.String())})
 	if err != nil {
 		return nil, "", err
 	}
@@ -94,7 +97,7 @@ func (b *bench) briefedRun(events int) (*project.Project, pawl.RunID, error) {
 	if err := errors.Join(b.append(log, said), log.Close()); err != nil {
 		return nil, "", err
 	}
-	_, err = engine.CheckpointNow(b, p, run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "for the measurement")
+	_, err = history.CheckpointNow(b, p, run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "for the measurement")
 	return p, run, err
 }
 
@@ -114,8 +117,8 @@ func (b *bench) append(log *journal.Log, said []pawl.Payload) error {
 	if err != nil {
 		return err
 	}
-	if state.Misfit > 0 {
-		return fmt.Errorf("%d misfits: %+v", state.Misfit, state.Misfits)
+	if state.RejectedCount > 0 {
+		return fmt.Errorf("%d misfits: %+v", state.RejectedCount, state.RejectedEvents)
 	}
 	return log.SaveState(state)
 }

@@ -7,8 +7,9 @@ import (
 	"path/filepath"
 
 	"pawl/internal/config"
-	"pawl/internal/engine"
 	"pawl/internal/project"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
 )
 
 // dryRun measures `pawl resume --dry-run` of the run of row 5 in a project of many files, and where its time goes.
@@ -34,7 +35,7 @@ func (b *bench) dryRun() ([]line, error) {
 	}
 	work := fmt.Sprintf("`pawl resume --dry-run`: %d steps, %d events, %d files", openSteps, openEvents, files)
 	lines := []line{whole.line(work, "`pawl status` of it", goal{})}
-	r, err := engine.Load(b, p, run)
+	r, err := runs.Load(b, p, run)
 	if err != nil {
 		return nil, err
 	}
@@ -43,9 +44,9 @@ func (b *bench) dryRun() ([]line, error) {
 }
 
 // dryParts measures the parts, each against opening the run.
-func (b *bench) dryParts(p *project.Project, r *engine.Run, rounds int) (lines []line, err error) {
+func (b *bench) dryParts(p *project.Project, r *runs.Run, rounds int) (lines []line, err error) {
 	open := afresh(func() error { return openRun(b, p, r.State.Run) })
-	change, err := engine.Consider(p, r)
+	change, err := resume.DiffPlan(p, r)
 	if err != nil {
 		return nil, err
 	}
@@ -53,9 +54,9 @@ func (b *bench) dryParts(p *project.Project, r *engine.Run, rounds int) (lines [
 		name string
 		do   func() error
 	}{
-		{"comparing plan, inputs and outputs", func() error { _, err := engine.Consider(p, r); return err }},
+		{"comparing plan, inputs and outputs", func() error { _, err := resume.DiffPlan(p, r); return err }},
 		{"gathering, validating, judging", func() error {
-			_, err := engine.Examine(b, p, r, change, config.Snapshots{}, nil)
+			_, err := resume.Examine(b, p, r, change, config.Snapshots{}, nil)
 			return err
 		}},
 	} {

@@ -110,7 +110,7 @@ func (b *bench) hook(p *project.Project, event string, events int) (line, error)
 	defer f.Close()
 	var works, yardsticks times
 	work := works.of(func() error {
-		cmd := exec.Command(b.pawl, hook.Verb, "claude")
+		cmd := exec.Command(b.hookProgram, hook.Verb, "claude")
 		cmd.Dir, cmd.Stdin = p.Root, bytes.NewReader(payload)
 		return quiet(cmd)
 	})
@@ -168,7 +168,7 @@ func (b *bench) hookPeak(p *project.Project, payload []byte) (peak int64, err er
 		if err != nil {
 			return 0, err
 		}
-		u, _, err := b.timedWith(in, p.Root, nil, b.pawl, hook.Verb, "claude")
+		u, _, err := b.timedWith(in, p.Root, nil, b.hookProgram, hook.Verb, "claude")
 		if err := errors.Join(err, in.Close()); err != nil {
 			return 0, err
 		}

@@ -14,7 +14,9 @@ import (
 	"pawl"
 	"pawl/internal/engine"
 	"pawl/internal/journal"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 // The run of row 5: of its steps, every 50th has a work list; the last step is still to be done.
@@ -118,11 +120,11 @@ func readThrough(path string) error {
 
 // openTo opens a run and decides what is due, which must be step.
 func openTo(b *bench, p *project.Project, run pawl.RunID, step pawl.StepID) error {
-	r, err := engine.Load(b, p, run)
+	r, err := runs.Load(b, p, run)
 	if err != nil {
 		return err
 	}
-	if due := r.Due(time.Now(), 1); len(due) != 1 || due[0] != step {
+	if due := engine.Due(r, time.Now(), 1); len(due) != 1 || due[0] != step {
 		err = fmt.Errorf("due is %v, not step %s", due, step)
 	}
 	return errors.Join(err, r.Log.Close())
@@ -135,11 +137,11 @@ func (b *bench) bigRun(name string) (*project.Project, pawl.RunID, error) {
 		return nil, "", err
 	}
 	data := bigPlan()
-	plan, err := pawl.ReadPlan("plan.yaml", data)
+	plan, err := planfile.Read("plan.yaml", data)
 	if err != nil {
 		return nil, "", err
 	}
-	run, err := engine.Create(b, p, engine.New{Kind: pawl.PlanRun, Plan: plan, Data: data})
+	run, err := runs.Create(b, p, runs.New{Kind: pawl.PlanRun, Plan: plan, Data: data})
 	if err != nil {
 		return nil, "", err
 	}
@@ -235,8 +237,8 @@ func (b *bench) fill(log *journal.Log, said []pawl.Payload) error {
 	if err != nil {
 		return err
 	}
-	if state.Misfit > 0 || state.Seq < openEvents-1 || state.Seq > openEvents {
-		return fmt.Errorf("the run has %d events and %d misfits: %+v", state.Seq, state.Misfit, state.Misfits)
+	if state.RejectedCount > 0 || state.Seq < openEvents-1 || state.Seq > openEvents {
+		return fmt.Errorf("the run has %d events and %d misfits: %+v", state.Seq, state.RejectedCount, state.RejectedEvents)
 	}
 	return log.SaveState(state)
 }

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl"
-	"pawl/internal/engine"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 	"pawl/internal/supervise/process"
 )
 
@@ -188,7 +188,7 @@ func (k *killed) resume() (time.Duration, error) {
 		return 0, err
 	}
 	took := time.Since(begin)
-	r, err := engine.Load(k.ctx, k.project, k.run)
+	r, err := runs.Load(k.ctx, k.project, k.run)
 	if err != nil {
 		return 0, err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pawl"
+	"pawl/internal/planfile"
 )
 
 // tools are the programs that steps start, by the words with which their scripts do it.
@@ -22,7 +23,7 @@ func TestStepHasNoEffectWithoutItsTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := pawl.ReadPlan(name, data)
+		plan, err := planfile.Read(name, data)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -88,7 +88,7 @@ func (t Task) unmet(told pawl.Resume) string {
 	return text.String() + "\nWhat they said: " + told.Ended
 }
 
-func answer(a pawl.Told) string {
+func answer(a pawl.GateReply) string {
 	text := string(a.Answer)
 	if a.Option != "" {
 		text = a.Option

@@ -64,7 +64,7 @@ func TestContinue(t *testing.T) {
 		},
 		"rejected": {pawl.Resume{Rejected: "too formal"}, []string{"It is to be done again: too formal", "Carry on"}, []string{"cut off"}},
 		"answered": {
-			pawl.Resume{Answers: []pawl.Told{{Ask: "Which colour?", Answer: pawl.Chosen, Option: "red", Why: "warmer"}, {Ask: "Right?", Answer: pawl.Approved}}},
+			pawl.Resume{Answers: []pawl.GateReply{{Ask: "Which colour?", Answer: pawl.Chosen, Option: "red", Why: "warmer"}, {Ask: "Right?", Answer: pawl.Approved}}},
 			[]string{`To the question "Which colour?" the answer is: red (warmer).`, `"Right?" the answer is: approved.`},
 			nil,
 		},

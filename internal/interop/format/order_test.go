@@ -6,6 +6,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/planfile"
 )
 
 // TestWhatIsNeededComesFirst: whatever steps say they need, of them a plan can be made.
@@ -38,7 +39,7 @@ func TestWhatIsNeededComesFirst(t *testing.T) {
 		if got != test.want || len(left) != test.left {
 			t.Errorf("%s, not %s; %v", got, test.want, left)
 		}
-		if _, err := pawl.WritePlan(format.PlanOf(format.Project{System: "x", Phases: ordered}, "claude")); err != nil {
+		if _, err := planfile.Write(format.PlanOf(format.Project{System: "x", Phases: ordered}, "claude")); err != nil {
 			t.Error(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/planfile"
 )
 
 // TestManyStepsAreDense: of very many steps a list takes one line, so that the plan's file stays within its limit.
@@ -23,7 +24,7 @@ func TestManyStepsAreDense(t *testing.T) {
 		many.Phases[0].Steps = append(many.Phases[0].Steps, s)
 	}
 	plan := format.PlanOf(many, "claude")
-	if _, err := pawl.WritePlan(plan); err != nil {
+	if _, err := planfile.Write(plan); err != nil {
 		t.Error(err)
 	}
 	if prompt := plan.Step("s7").Agent.Prompt; prompt != "Make it\nDone already, not to be done again: x\nStill to be done: y; z\n" {

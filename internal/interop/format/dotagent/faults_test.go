@@ -115,7 +115,7 @@ func TestReportsOfOlderWorkflowsDoNotCount(t *testing.T) {
 func TestAFailedVerificationIsNoReasonToGoOn(t *testing.T) {
 	t.Parallel()
 	r, _ := reading(t, "verification_failed")
-	if s := formattest.Step(t, r, "verification"); s.Status != pawl.GaveUp || r.Position.PhaseName != "VERIFICATION" {
+	if s := formattest.Step(t, r, "verification"); s.Status != pawl.FailedForGood || r.Position.PhaseName != "VERIFICATION" {
 		t.Errorf("%+v", s)
 	}
 	for _, text := range []string{`{"passed":false}`, `{"verdict":"Rejected"}`, `{"success":false,"status":"done"}`} {

@@ -13,6 +13,7 @@ import (
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/dotagent"
 	"pawl/internal/interop/format/formattest"
+	"pawl/internal/planfile"
 )
 
 // FuzzRead reads folders of any content, given as an archive. Nothing may panic, what is read is plain data, and no path
@@ -37,11 +38,11 @@ func FuzzRead(f *testing.F) {
 		}
 		dotagent.Format().Verify(files, env)
 		if plan := format.PlanOf(r, pawl.ClaudeCode); len(plan.Steps()) > 0 {
-			data, err := pawl.WritePlan(plan)
+			data, err := planfile.Write(plan)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := pawl.ReadPlan("plan.yaml", data); err != nil {
+			if _, err := planfile.Read("plan.yaml", data); err != nil {
 				t.Fatalf("no plan can be made of it: %v\n%s", err, data)
 			}
 		}
@@ -63,7 +64,7 @@ func FuzzWrite(f *testing.F) {
 		status := []pawl.RunStatus{pawl.StatusInterrupted, pawl.StatusActive, pawl.StatusFailed, pawl.StatusCompleted}[len(data)%4]
 		if len(data)%2 == 0 {
 			r, _ := dotagent.Format().Read(s.disk, format.Env{Now: s.Now})
-			s.State.Imported, s.State.Name = dotagent.System, r.Name
+			s.State.Import.System, s.State.Name = dotagent.System, r.Name
 		}
 		v := s.view(status)
 		out := dotagent.Format().Write(s.disk, v)

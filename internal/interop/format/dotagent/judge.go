@@ -166,7 +166,7 @@ func (r *workflowReader) one(p phase, id pawl.StepID, since time.Time, past stri
 	case c == nil || c.output != name:
 		if report, fits := r.usable(name, since, past); fits {
 			if why := says(report); why != "" {
-				s.Status, s.Why = pawl.GaveUp, name+" says "+why
+				s.Status, s.Why = pawl.FailedForGood, name+" says "+why
 				r.Warn(report.where(), "%s exists but says %s: it will rerun", name, why)
 			} else {
 				finish(&s, nil, "", name)

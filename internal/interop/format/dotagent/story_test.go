@@ -14,6 +14,7 @@ import (
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/dotagent"
 	"pawl/internal/interop/format/formattest"
+	"pawl/internal/planfile"
 )
 
 // story is a run as it goes on, with the folder that its mirror keeps.
@@ -157,7 +158,7 @@ func imported(t *testing.T, fixture string) *story {
 	}
 	files, env := unpacked(t, a)
 	r, _ := dotagent.Format().Read(files, env)
-	data, err := pawl.WritePlan(format.PlanOf(r, pawl.ClaudeCode))
+	data, err := planfile.Write(format.PlanOf(r, pawl.ClaudeCode))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func taskStatus(word string) pawl.StepStatus {
 	case "blocked":
 		return pawl.AwaitsGate
 	case "failed", "error", "aborted":
-		return pawl.GaveUp
+		return pawl.FailedForGood
 	case "skipped", "cancelled":
 		return pawl.Skipped
 	}
@@ -253,7 +253,7 @@ func (r *workflowReader) orphaned(t *task) {
 		t.ended = f.Changed.UTC() // nothing else tells
 	}
 	switch t.status {
-	case pawl.Done, pawl.GaveUp, pawl.AwaitsGate, pawl.Skipped:
+	case pawl.Done, pawl.FailedForGood, pawl.AwaitsGate, pawl.Skipped:
 		t.reason = cmp.Or(t.output.reason, t.why)
 		if !t.unlisted {
 			r.Warn(t.where(), "task %s was running, and its output says %s: the state was not updated", t.id, short(t.output.status))

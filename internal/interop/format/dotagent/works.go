@@ -40,7 +40,7 @@ func (m *workflowWriter) assignPhases() {
 
 // since returns when the workflow began: what is older is not of it.
 func (m *workflowWriter) since() time.Time {
-	if m.State.Imported != System {
+	if m.State.Import.System != System {
 		return m.State.Created
 	}
 	if !m.isThisWorkflow() {

@@ -79,7 +79,7 @@ func (m *workflowWriter) findUnknownTasks(files format.Files) {
 
 // id returns the workflow's id: that of a workflow that was imported, else the run's.
 func (m *workflowWriter) id() string {
-	if m.State.Imported == System {
+	if m.State.Import.System == System {
 		return nameOf(m.State.Name)
 	}
 	return string(m.State.Run)
@@ -90,7 +90,7 @@ func (m *workflowWriter) isThisWorkflow() bool {
 	if m.files.File(phasePath) != nil {
 		return m.hasWorkflowID(phasePath)
 	}
-	return m.files.File(executionPath) == nil || m.hasWorkflowID(executionPath) || m.State.Imported == System
+	return m.files.File(executionPath) == nil || m.hasWorkflowID(executionPath) || m.State.Import.System == System
 }
 
 // hasWorkflowID reports whether a file has the id of this workflow.

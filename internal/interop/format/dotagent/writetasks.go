@@ -29,7 +29,7 @@ type taskOut struct {
 // of a workflow that had none when it was imported is none itself.
 func (m *workflowWriter) tasks() []*runStep {
 	return slices.DeleteFunc(m.in(implementation), func(k *runStep) bool {
-		return k.Gate != nil || m.State.Imported == System && k.ID == stepImplementation
+		return k.Gate != nil || m.State.Import.System == System && k.ID == stepImplementation
 	})
 }
 
@@ -51,7 +51,7 @@ func (k *runStep) nativeStatus() string {
 		return "pre_complete"
 	case pawl.AwaitsGate:
 		return "blocked"
-	case pawl.GaveUp:
+	case pawl.FailedForGood:
 		return "failed"
 	case pawl.Skipped:
 		return "skipped"
@@ -73,10 +73,10 @@ func (k *runStep) began() time.Time {
 
 // wrong returns why the last attempt came to nothing, in one line.
 func (k *runStep) wrong() string {
-	if k.state == nil || k.state.Try.Last == nil || k.state.Status == pawl.Done {
+	if k.state == nil || k.state.Retries.Last == nil || k.state.Status == pawl.Done {
 		return ""
 	}
-	last := k.state.Try.Last
+	last := k.state.Retries.Last
 	return oneLine(cmp.Or(last.Why, last.Summary, string(last.Reason), string(last.Outcome)))
 }
 
@@ -91,7 +91,7 @@ func (m *workflowWriter) task(k *runStep) taskOut {
 	t.Attempts = k.state.Attempts
 	if k.state.Items != nil { // each item has its own, and the task has as many as the most tried
 		t.Attempts = min(1, k.state.Attempts)
-		for _, try := range k.state.Items.Tries {
+		for _, try := range k.state.Items.Retries {
 			t.Attempts = max(t.Attempts, try.Failures)
 		}
 	}
@@ -102,7 +102,7 @@ func (m *workflowWriter) task(k *runStep) taskOut {
 		t.Completed = instant(k.state.Ended)
 	}
 	switch k.state.Status {
-	case pawl.GaveUp:
+	case pawl.FailedForGood:
 		t.Reason = oneLine(cmp.Or(k.state.Why, t.Error))
 	case pawl.Skipped:
 		t.Reason = oneLine("skipped: " + k.state.Why)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/planfile"
 )
 
 // Run is a run as it goes on.
@@ -24,7 +25,7 @@ func New(t testing.TB, plan *pawl.Plan, at time.Time) *Run {
 // Plan reads a plan.
 func Plan(t testing.TB, text string) *pawl.Plan {
 	t.Helper()
-	plan, err := pawl.ReadPlan("plan.yaml", []byte(text))
+	plan, err := planfile.Read("plan.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,15 +37,15 @@ func (r *Run) Say(events ...pawl.Payload) {
 	r.T.Helper()
 	r.Now = r.Now.Add(time.Minute)
 	for _, payload := range events {
-		misfits := r.State.Misfit
+		misfits := r.State.RejectedCount
 		e, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, payload)
 		if err != nil {
 			r.T.Fatal(err)
 		}
 		e.Seq, e.Time, e.Epoch = r.State.Seq+1, r.Now.UTC(), r.State.Epoch
 		r.State.Apply(e)
-		if r.State.Misfit > misfits {
-			r.T.Fatalf("%s does not fit: %s", payload.Event(), r.State.Misfits[len(r.State.Misfits)-1].Why)
+		if r.State.RejectedCount > misfits {
+			r.T.Fatalf("%s does not fit: %s", payload.Event(), r.State.RejectedEvents[len(r.State.RejectedEvents)-1].Why)
 		}
 	}
 }

@@ -176,7 +176,7 @@ func (r *clusterReader) checkpointStatus(b *block, c yamlRecord, p *checkpointRe
 		r.Find(pawl.Warn, c.file, "archive it", "block %s has a newer summary; this checkpoint is outdated", b.id)
 		return
 	case p.native == failureType:
-		b.Status = pawl.GaveUp
+		b.Status = pawl.FailedForGood
 		b.Why = cmp.Or(c.text("error"), c.text("checkpoint_details", "error"), c.text("checkpoint_details", "reason"), "it failed")
 	case p.native == sessionDeath || p.answer != "":
 		b.Status, b.Why = pawl.Running, "its session died"

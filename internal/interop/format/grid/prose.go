@@ -157,7 +157,7 @@ func markStatus(mark string) pawl.StepStatus {
 	case "✅", "✓", "✔", "x", "X":
 		return pawl.Done
 	case "❌", "✗", "✘":
-		return pawl.GaveUp
+		return pawl.FailedForGood
 	case "⏭":
 		return pawl.Skipped
 	case "🔄", "▶", "🚧", "🔨", "✋":

@@ -89,7 +89,7 @@ func stepStatus(word string, absent pawl.StepStatus) pawl.StepStatus {
 	case "complete", "completed", "done", "verified":
 		return pawl.Done
 	case "failed", "failure", "error":
-		return pawl.GaveUp
+		return pawl.FailedForGood
 	case "partial", "in_progress", "in-progress", "active", "running", "interrupted", "checkpoint", "blocked":
 		return pawl.Running
 	case "pending", "ready", "planned":

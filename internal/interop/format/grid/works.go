@@ -122,7 +122,7 @@ func (k *blockStep) skipped() bool { return k.state != nil && k.state.Status == 
 // found reports whether a block was complete when the run was made of the files that are written now: what is known of it
 // stands there.
 func (w *clusterWriter) found(k *blockStep) bool {
-	return w.State.Imported == "grid" && w.file("STATE.md") != nil && k.done() && strings.HasPrefix(k.state.Adopted, "imported")
+	return w.State.Import.System == "grid" && w.file("STATE.md") != nil && k.done() && strings.HasPrefix(k.state.Adopted, "imported")
 }
 
 // begun reports whether a block was worked on and is not finished.

@@ -105,7 +105,7 @@ func newClusterWriter(files format.Files, at string, v format.Export) *clusterWr
 		w.Plan = &pawl.Plan{}
 	}
 	w.assignBlocks()
-	if v.State.Imported == "grid" {
+	if v.State.Import.System == "grid" {
 		w.plannedWaves(files)
 		w.lastUpdate = lastUpdated(files, w.clusterDir, v.State.Created)
 	}

@@ -220,7 +220,7 @@ func resumed(t *testing.T, fixture string) (*story, format.Project) {
 			switch step.Status {
 			case pawl.Done:
 				s.Say(pawl.StepDone{Step: step.ID, Adopted: "imported: grid says so"})
-			case pawl.GaveUp:
+			case pawl.FailedForGood:
 				s.Say(pawl.StepFailed{Step: step.ID, Why: step.Why})
 			}
 		}
@@ -282,7 +282,7 @@ func TestMirrorChangesOnlyWhatDiffers(t *testing.T) {
 			if step == "" {
 				return
 			}
-			if s.State.Steps[step] != nil && s.State.Steps[step].Status == pawl.GaveUp {
+			if s.State.Steps[step] != nil && s.State.Steps[step].Status == pawl.FailedForGood {
 				s.Say(pawl.StepReopened{Step: step, Why: "again", Asked: true})
 			}
 			s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started(step, 1))

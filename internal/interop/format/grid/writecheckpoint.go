@@ -88,7 +88,7 @@ func (w *clusterWriter) wanted() *asking {
 // reopened reports whether a run had ended, and goes on because somebody said so: no session has died in it since.
 func (w *clusterWriter) reopened() bool {
 	return w.State.Status == pawl.StatusActive && w.State.Why != "" && w.State.Engine == nil && !slices.ContainsFunc(w.works, func(k *blockStep) bool {
-		return k.begun() && (len(k.state.Live()) > 0 || k.state.Try.Last != nil && k.state.Try.Last.CutShort())
+		return k.begun() && (len(k.state.Live()) > 0 || k.state.Retries.Last != nil && k.state.Retries.Last.CutShort())
 	})
 }
 
@@ -141,7 +141,7 @@ func sameAnswer(g *pawl.GateState, said string) bool {
 func (w *clusterWriter) askingFailure() *asking {
 	a := &asking{native: failureType, at: w.updated(), await: "User to choose: try it again, go back, or do it by hand"}
 	for _, k := range w.works {
-		if k.state != nil && k.state.Status == pawl.GaveUp {
+		if k.state != nil && k.state.Status == pawl.FailedForGood {
 			a.block, a.at = k, firstKnown(k.state.Ended, w.updated())
 			break
 		}

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pawl"
+	"pawl/internal/planfile"
 	"pawl/internal/textedit/yamledit"
 )
 
@@ -20,7 +20,7 @@ import (
 // a master plan. One that pawl wrote and nobody changed follows the
 // run's plan; any other is somebody's own, and so are the blocks of a run that was imported.
 func (w *clusterWriter) plans() {
-	if w.State.Imported == "grid" {
+	if w.State.Import.System == "grid" {
 		return
 	}
 	there := w.layout()
@@ -110,7 +110,7 @@ func (w *clusterWriter) planText(k *blockStep) string {
 			fmt.Fprintf(&b, "- %s: %s\n", name, oneLine(k.Accept[name]))
 		}
 	}
-	if step, err := pawl.WriteStep(k.Step); err == nil {
+	if step, err := planfile.WriteStep(k.Step); err == nil {
 		fence := fenceFor(step)
 		fmt.Fprintf(&b, "\n## The step as pawl runs it\n\n%syaml\n%s%s\n", fence, step, fence)
 	}

@@ -105,7 +105,7 @@ func (p *proseWriter) count(text string, m []int) string {
 			n, all = p.blockCount(p.block, p.block.phase, len(steps))
 		}
 	}
-	if said := blockNumber(total); p.State.Imported == "grid" {
+	if said := blockNumber(total); p.State.Import.System == "grid" {
 		if kind == "Phase" && said > all || kind == "Wave" && p.importedWaves && said != all {
 			return text // of a larger cluster, which the file knows better
 		}
@@ -249,8 +249,8 @@ func (p *proseWriter) item(text string, m []int) string {
 		is, mark, said = pawl.Done, "✅", " - COMPLETE"
 	case k.skipped():
 		is, mark, said = pawl.Skipped, "⏭️", " - SKIPPED"
-	case k.state != nil && k.state.Status == pawl.GaveUp:
-		is, mark, said = pawl.GaveUp, "❌", " - FAILED"
+	case k.state != nil && k.state.Status == pawl.FailedForGood:
+		is, mark, said = pawl.FailedForGood, "❌", " - FAILED"
 	}
 	if is == was || is == pawl.Pending && was == pawl.Running {
 		return text

@@ -85,7 +85,7 @@ func (w *clusterWriter) stateFields(there yamlRecord) *yamledit.Value {
 		add("progress_percent", yamledit.Number(w.State.Percent(w.Plan)))
 	}
 	if energy, limited := w.energy(); limited || !said("energy_remaining") {
-		if left, err := strconv.Atoi(there.at("energy_remaining").Says()); err == nil && w.State.Imported == "grid" {
+		if left, err := strconv.Atoi(there.at("energy_remaining").Says()); err == nil && w.State.Import.System == "grid" {
 			energy = min(energy, max(left, 0)) // of what others have spent the budget knows nothing
 		}
 		add("energy_remaining", yamledit.Number(energy))
@@ -123,7 +123,7 @@ func (w *clusterWriter) updated() time.Time {
 	switch {
 	case w.Trigger == format.Beat:
 		return w.Now
-	case w.State.Seq == w.State.ImportSeq:
+	case w.State.Seq == w.State.Import.Seq:
 		return firstKnown(w.lastUpdate, w.State.Updated)
 	}
 	return w.State.Updated
@@ -202,12 +202,12 @@ func (w *clusterWriter) position(there yamlRecord) *yamledit.Value {
 
 // partOf reports whether the plan was made of a part of a cluster: then the file knows better which phase this is.
 func (w *clusterWriter) partOf(there yamlRecord) bool {
-	return w.State.Imported == "grid" && blockNumber(there.at("position", "phase_total").Says()) > len(w.Plan.Phases)
+	return w.State.Import.System == "grid" && blockNumber(there.at("position", "phase_total").Says()) > len(w.Plan.Phases)
 }
 
 // atLeast returns a count or, where what was imported is a part of a larger cluster, the larger one that its file says.
 func (w *clusterWriter) atLeast(there yamlRecord, key string, n int) int {
-	if w.State.Imported == "grid" {
+	if w.State.Import.System == "grid" {
 		n = max(n, blockNumber(there.at("position", key).Says()))
 	}
 	return n
@@ -259,7 +259,7 @@ func (w *clusterWriter) failure() *yamledit.Value {
 	}
 	why := w.State.Why
 	for _, k := range w.works {
-		if k.state != nil && k.state.Status == pawl.GaveUp {
+		if k.state != nil && k.state.Status == pawl.FailedForGood {
 			why = "block " + k.block + ": " + cmp.Or(k.state.Why, "it failed")
 			break
 		}

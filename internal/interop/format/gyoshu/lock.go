@@ -73,7 +73,7 @@ func held(lock format.File, on format.Host) (held bool, why string) {
 func locks(files format.Files, run *pawl.State, home format.Home) []string {
 	dir := runtimeDir(home)
 	if run != nil {
-		return locksOf(dir, titleOf(run.Name), []string{string(run.Run), run.ImportedAs})
+		return locksOf(dir, titleOf(run.Name), []string{string(run.Run), run.Import.ID})
 	}
 	var all []string
 	for _, title := range titles(files) {

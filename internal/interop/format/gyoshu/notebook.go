@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/markers"
 	"pawl/internal/textedit/jsonedit"
 )
 
@@ -114,7 +114,7 @@ func (c *Cell) readOutputs(outputs *jsonedit.Value) {
 func (c *Cell) readPointer(v *jsonedit.Value) {
 	first, _, _ := strings.Cut(c.Source, "\n")
 	comment, isComment := strings.CutPrefix(first, "# ")
-	m, ok := pawl.ParseMarker(comment, 1)
+	m, ok := markers.Parse(comment, 1)
 	if isComment && ok && m.Type == "CHECKPOINT" {
 		c.Pointer = Pointer{ID: m.Attributes["id"], Stage: m.Attributes["stage"], Manifest: m.Attributes["manifest"], Reason: m.Attributes["reason"],
 			CutShort: m.Subtype != nil && *m.Subtype == "emergency"}

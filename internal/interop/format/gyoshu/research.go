@@ -10,6 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/markers"
 )
 
 // research is all that the files say of one title.
@@ -196,7 +197,7 @@ func (r *research) markers(run string) []cellMarker {
 		if of != run {
 			continue
 		}
-		for _, m := range pawl.ParseMarkers(c.Stdout) {
+		for _, m := range markers.ParseAll(c.Stdout) {
 			list = append(list, cellMarker{m, c})
 		}
 	}

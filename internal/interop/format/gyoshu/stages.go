@@ -187,7 +187,7 @@ func (s *stageState) step(r *research, q *Queue, base int, runStatus string) for
 		step.Native = string(Interrupted)
 		s.interrupt(&step, s.cell.Reason, "the cell of checkpoint "+s.cell.ID)
 	case s.marker == "failed":
-		step.Status, step.Why = pawl.GaveUp, "a marker says that it failed"
+		step.Status, step.Why = pawl.FailedForGood, "a marker says that it failed"
 	case s.marker == "success":
 		step.Why = "a marker says that it succeeded, and no checkpoint proves it"
 	case s.marker == "interrupted":

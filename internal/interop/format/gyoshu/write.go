@@ -133,7 +133,7 @@ func (m *researchWriter) unsaved() []pawl.StepID {
 // found reports whether a step was finished when the run was made of these files: its checkpoint is that of another run. The last
 // of such steps is said again, so that Gyoshu goes on behind it.
 func (m *researchWriter) found(id pawl.StepID) bool {
-	return m.State.Imported == System && m.imported(id)
+	return m.State.Import.System == System && m.imported(id)
 }
 
 // imported reports whether a step was finished when the run was made: pawl never ran it.
@@ -147,7 +147,7 @@ func (m *researchWriter) trust(id pawl.StepID) Trust {
 	if !m.imported(id) {
 		return Local
 	}
-	outside := !filepath.IsLocal(cmp.Or(m.State.ImportPath, "."))
+	outside := !filepath.IsLocal(cmp.Or(m.State.Import.Path, "."))
 	if outside || slices.ContainsFunc(Records(m.before, m.title, ""), func(r *Record) bool { return r.Manifest != nil && r.Manifest.Trust == Untrusted }) {
 		return Untrusted
 	}
@@ -246,10 +246,10 @@ func (m *researchWriter) sayInNotebook(r Request) {
 // reason returns why a step's last attempt was cut off.
 func (m *researchWriter) reason(id pawl.StepID) Reason {
 	st := m.State.Steps[id]
-	if st == nil || st.Try.Last == nil {
+	if st == nil || st.Retries.Last == nil {
 		return Failure
 	}
-	switch st.Try.Last.Reason {
+	switch st.Retries.Last.Reason {
 	case pawl.ReasonTimeout, pawl.ReasonStalled:
 		return Timeout
 	case pawl.ReasonAbort, pawl.ReasonBudget:

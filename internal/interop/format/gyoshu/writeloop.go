@@ -33,7 +33,7 @@ func (m *researchWriter) loop() Loop {
 	if next := m.next(); next != "" {
 		l.Next = m.objective(next)
 		if st := m.State.Steps[next]; st != nil {
-			l.Attempt = int64(max(1, st.Try.Attempt))
+			l.Attempt = int64(max(1, st.Retries.Attempt))
 		}
 	}
 	return l
@@ -77,7 +77,7 @@ func (m *researchWriter) decision() LoopDecision {
 		return Exhausted
 	case m.Status == pawl.StatusFailed, m.Status == pawl.StatusWaiting:
 		return Blocked
-	case st != nil && st.Try.Failures > 0:
+	case st != nil && st.Retries.Failures > 0:
 		return Rework
 	case len(m.finished()) > 0:
 		return Continue

@@ -14,7 +14,7 @@ const worker = "pawl"
 
 // updateQueues updates the existing queues of the run, and of the run that it was imported from.
 func (m *researchWriter) updateQueues() {
-	for _, run := range slices.Compact([]string{m.run, m.State.ImportedAs}) {
+	for _, run := range slices.Compact([]string{m.run, m.State.Import.ID}) {
 		if run == "" {
 			continue
 		}
@@ -107,11 +107,11 @@ func (m *researchWriter) jobStatus(j Job, id pawl.StepID) string {
 		return "DONE"
 	case j.Status == "DONE":
 		return ""
-	case st.Status == pawl.GaveUp, named && item.Status == pawl.ItemFailed:
+	case st.Status == pawl.FailedForGood, named && item.Status == pawl.ItemFailed:
 		return "FAILED"
 	case j.Status == "CLAIMED" && !ours:
 		return ""
-	case st.Try.Live != nil && m.Status == pawl.StatusActive:
+	case st.Retries.Live != nil && m.Status == pawl.StatusActive:
 		return "CLAIMED"
 	case ours:
 		return "PENDING"

@@ -35,9 +35,9 @@ func (m *researchWriter) history() []stageRun {
 		switch {
 		case st.Status == pawl.Done:
 			r.status = "completed"
-		case st.Status == pawl.GaveUp:
+		case st.Status == pawl.FailedForGood:
 			r.status = "failed"
-		case wasCut(st.Try):
+		case wasCut(st.Retries):
 			r.status = "interrupted"
 		default:
 			continue
@@ -50,13 +50,13 @@ func (m *researchWriter) history() []stageRun {
 // stillCut returns how many tries of a step, its own or those of its items, ended by being cut off and were not gone on with.
 func stillCut(st *pawl.StepState) int {
 	n := 0
-	if st.Status != pawl.Done && wasCut(st.Try) {
+	if st.Status != pawl.Done && wasCut(st.Retries) {
 		n++
 	}
 	if st.Items == nil {
 		return n
 	}
-	for i, t := range st.Items.Tries {
+	for i, t := range st.Items.Retries {
 		if st.Items.Done.At(i) == 0 && wasCut(*t) {
 			n++
 		}
@@ -64,7 +64,7 @@ func stillCut(st *pawl.StepState) int {
 	return n
 }
 
-func wasCut(t pawl.Try) bool { return t.Last != nil && t.Live == nil && t.Last.CutShort() }
+func wasCut(t pawl.Retries) bool { return t.Last != nil && t.Live == nil && t.Last.CutShort() }
 
 // seconds writes a duration as Gyoshu's markers do: 45s, 70.9s.
 func seconds(s float64) string {

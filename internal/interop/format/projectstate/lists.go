@@ -105,11 +105,11 @@ func (w *rowWriter) metadata(lists map[string]string) string {
 	}
 	for _, s := range w.Plan.Steps() {
 		st := w.State.Steps[s.ID]
-		if st == nil || st.Status != pawl.Done && st.Status != pawl.GaveUp && st.Status != pawl.Skipped {
+		if st == nil || st.Status != pawl.Done && st.Status != pawl.FailedForGood && st.Status != pawl.Skipped {
 			continue
 		}
-		name, said := w.nameOf(s.ID), map[pawl.StepStatus]string{pawl.Done: "success", pawl.GaveUp: "failure", pawl.Skipped: "skipped"}[st.Status]
-		if old := m.text; st.Status == pawl.GaveUp || !w.hasOutcome(name, st.Status) {
+		name, said := w.nameOf(s.ID), map[pawl.StepStatus]string{pawl.Done: "success", pawl.FailedForGood: "failure", pawl.Skipped: "skipped"}[st.Status]
+		if old := m.text; st.Status == pawl.FailedForGood || !w.hasOutcome(name, st.Status) {
 			if m.set(said, "task_results", name, "outcome"); string(old) != string(m.text) && st.Status != pawl.Skipped {
 				m.set(w.agentOf(s), "task_owners", name)
 			}

@@ -77,8 +77,8 @@ func (s scope) projectOf(run *pawl.State) string {
 	switch {
 	case s.project != "":
 		return s.project
-	case run.Imported == System && run.ImportedAs != "":
-		return run.ImportedAs
+	case run.Import.System == System && run.Import.ID != "":
+		return run.Import.ID
 	}
 	return run.Project
 }

@@ -128,7 +128,7 @@ func (e *entry) ofTask(path ...string) string {
 func outcome(said string) (pawl.StepStatus, string) {
 	switch normalized(said) {
 	case "failed", "failure", "fail", "error", "aborted", "cancelled", "canceled", "timeout", "blocked":
-		return pawl.GaveUp, "its outcome is " + said
+		return pawl.FailedForGood, "its outcome is " + said
 	case "skipped":
 		return pawl.Skipped, ""
 	}

@@ -112,7 +112,7 @@ func (w *rowWriter) refuses() []pawl.Finding {
 	for _, s := range look {
 		found = append(found, s.doubtful()...)
 	}
-	if gone := w.entry == nil && w.State.Imported == System && w.State.ImportedAs == w.project; gone && len(found) == 0 && len(w.others) > 0 {
+	if gone := w.entry == nil && w.State.Import.System == System && w.State.Import.ID == w.project; gone && len(found) == 0 && len(w.others) > 0 {
 		found = append(found, pawl.Finding{Level: pawl.Bad, Where: w.others[0].Path, Hint: "restore a complete copy of it",
 			What: "project " + w.project + ", which the run was imported from, is no longer in it"})
 	}

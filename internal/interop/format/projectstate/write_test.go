@@ -82,8 +82,8 @@ func (s *teller) write() *dump.Row {
 func (s *teller) row() *dump.Row {
 	s.T.Helper()
 	id := s.State.Project
-	if s.State.ImportedAs != "" {
-		id = s.State.ImportedAs
+	if s.State.Import.ID != "" {
+		id = s.State.Import.ID
 	}
 	var last *dump.Row
 	for _, f := range s.files {

@@ -53,7 +53,7 @@ func (w *rowWriter) current() pawl.StepID {
 		first := slices.MinFunc(live, func(a, b *pawl.AttemptState) int { return cmp.Compare(a.Seq, b.Seq) })
 		return first.Step
 	}
-	for _, status := range []pawl.StepStatus{pawl.Running, pawl.GaveUp, pawl.AwaitsGate, pawl.AwaitsReview} {
+	for _, status := range []pawl.StepStatus{pawl.Running, pawl.FailedForGood, pawl.AwaitsGate, pawl.AwaitsReview} {
 		for _, s := range w.Plan.Steps() {
 			if st := w.State.Steps[s.ID]; st != nil && st.Status == status {
 				return s.ID
@@ -97,11 +97,11 @@ func (w *rowWriter) action(current pawl.StepID) string {
 		return "Gate " + w.answer(g)["status"] + ": " + g.Ask
 	}
 	switch {
-	case s.Status == pawl.StatusFailed && (st == nil || st.Status != pawl.GaveUp):
+	case s.Status == pawl.StatusFailed && (st == nil || st.Status != pawl.FailedForGood):
 		return why("Failed", s.Why)
 	case st == nil:
 		return ""
-	case st.Status == pawl.GaveUp:
+	case st.Status == pawl.FailedForGood:
 		return why("Failed "+w.nameOf(last), st.Why)
 	case st.Status == pawl.Skipped:
 		return why("Skipped "+w.nameOf(last), st.Why)

@@ -13,6 +13,7 @@ import (
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/formattest"
 	"pawl/internal/interop/format/sitebuilder"
+	"pawl/internal/planfile"
 )
 
 // FuzzRead reads folders of any content, given as txtar. Nothing may panic, what is read is plain data of which a plan can
@@ -40,7 +41,7 @@ func FuzzRead(f *testing.F) {
 				}
 				sitebuilder.Format().CheckCriterion(files, env, s.ID, "")
 			}
-			if _, err := pawl.WritePlan(plan); err != nil && !strings.Contains(err.Error(), "too large") {
+			if _, err := planfile.Write(plan); err != nil && !strings.Contains(err.Error(), "too large") {
 				t.Fatal(err)
 			}
 		}

@@ -181,7 +181,7 @@ func (j *job) standing(at clock) pawl.StepStatus {
 	case inReview:
 		return pawl.AwaitsReview
 	case failed:
-		return pawl.GaveUp
+		return pawl.FailedForGood
 	case blocked:
 		if j.skipped() {
 			return pawl.Skipped

@@ -14,6 +14,7 @@ import (
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/formattest"
 	"pawl/internal/interop/format/sitebuilder"
+	"pawl/internal/planfile"
 )
 
 // TestRead reads a team in all shapes that the document shows.
@@ -303,7 +304,7 @@ func TestRegistry(t *testing.T) {
 	}
 	circle := format.Files{{Path: base + "tasks/TASK-REGISTRY.md", Data: []byte("```yaml\nid: A\ndependencies: [B]\n```\n```yaml\nid: B\ndependencies: [C]\n```\n```yaml\nid: C\ndependencies: [A]\n```\n```yaml\nid: 08\nbad: a: b\n```\n")}}
 	r, findings = read(t, circle)
-	data, err := pawl.WritePlan(format.PlanOf(r, "claude"))
+	data, err := planfile.Write(format.PlanOf(r, "claude"))
 	if err != nil {
 		t.Errorf("%v\n%s", err, data)
 	}

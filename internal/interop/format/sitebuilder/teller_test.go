@@ -13,6 +13,7 @@ import (
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/formattest"
 	"pawl/internal/interop/format/sitebuilder"
+	"pawl/internal/planfile"
 )
 
 // teller tells the events of a run, a minute apart, and keeps the files beside it.
@@ -36,7 +37,7 @@ func imported(t testing.TB, files format.Files) *teller {
 	for i, step := range plan.Steps() {
 		step.Accept = r.Phases[0].Steps[i].Checks(sitebuilder.System, "", false)
 	}
-	data, err := pawl.WritePlan(plan)
+	data, err := planfile.Write(plan)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -195,7 +195,7 @@ func (w *teamWriter) untouched(k *taskStep, e *editor, open, cleared []pawl.Bloc
 // asFound reports whether nothing has happened to a task but what its team's files say themselves, outside of a checkpoint. Of
 // one that is imported that is so too as long as a person is only asked whether it is gone on with.
 func (w *teamWriter) asFound(k *taskStep, open, cleared []pawl.Blocker) bool {
-	asked := k.state != nil && k.state.Status == pawl.AwaitsGate && k.Gate == nil && w.State.Imported == System
+	asked := k.state != nil && k.state.Status == pawl.AwaitsGate && k.Gate == nil && w.State.Import.System == System
 	if st := k.state; st != nil && (st.Status != pawl.Pending && !asked || st.Attempts > 0) || len(cleared) > 0 {
 		return false
 	}

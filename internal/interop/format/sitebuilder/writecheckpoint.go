@@ -68,7 +68,7 @@ func (w *teamWriter) standing(k *taskStep, open []pawl.Blocker) taskStatus {
 	switch st := k.state; {
 	case st.Status == pawl.Done:
 		return complete
-	case st.Status == pawl.GaveUp, st.Status == pawl.Skipped, st.Status == pawl.AwaitsGate, len(open) > 0 && len(w.live(k)) == 0:
+	case st.Status == pawl.FailedForGood, st.Status == pawl.Skipped, st.Status == pawl.AwaitsGate, len(open) > 0 && len(w.live(k)) == 0:
 		return blocked
 	}
 	return inProgress
@@ -223,7 +223,7 @@ func (w *teamWriter) leftBehind(k *taskStep) format.Partial {
 // criteria says which criteria are met that checks of the step stand for: those whose check passed, and by what that is
 // known. What an agent says of itself stays, and so does what nobody checked.
 func (w *teamWriter) criteria(e *editor, k *taskStep) {
-	last := k.state.Try.Last
+	last := k.state.Retries.Last
 	ended := k.taskStatus == complete || k.state.Status == pawl.AwaitsReview
 	proven := ended && k.state.Accept != "" && k.state.Accept == pawl.AcceptOf(k.Step)
 	if !proven && e.root.Get("acceptance_evidence") != nil {
@@ -313,10 +313,10 @@ func (w *teamWriter) goOn(e *editor, k *taskStep, open []pawl.Blocker) string {
 	for _, b := range open {
 		parts = append(parts, "clear what blocks it ("+oneLine(b.Text)+")")
 	}
-	if last := k.state.Try.Last; last != nil && last.Why != "" && len(open) == 0 {
+	if last := k.state.Retries.Last; last != nil && last.Why != "" && len(open) == 0 {
 		parts = append(parts, "attempt "+strconv.Itoa(last.Attempt)+" ended: "+oneLine(last.Why))
 	}
-	if last := k.state.Try.Last; last != nil && len(last.Unmet) > 0 {
+	if last := k.state.Retries.Last; last != nil && len(last.Unmet) > 0 {
 		parts = append(parts, "not met: "+strings.Join(last.Unmet, ", "))
 	}
 	next := "go on with the task"

@@ -116,7 +116,7 @@ func (w *teamWriter) requests(k *taskStep) []request {
 			add(b.Text, "CRITICAL", strings.TrimPrefix(b.Needs+"; then: pawl unblock "+strconv.Itoa(b.ID), "; then: "), b.Opened)
 		}
 	}
-	if k.state.Status == pawl.GaveUp {
+	if k.state.Status == pawl.FailedForGood {
 		add("FAILED: "+cmp.Or(k.state.Why, "it failed"), "HIGH", "Find out why, then: pawl retry "+string(k.ID), k.state.Ended)
 	}
 	return all

@@ -25,7 +25,7 @@ func (w *teamWriter) postProgress(k *taskStep) {
 	for _, b := range cleared {
 		w.resolve(k, letterKey{k.task, "escalation", blockedBy(b), b.Opened.Unix()})
 	}
-	if k.state.Status != pawl.GaveUp {
+	if k.state.Status != pawl.FailedForGood {
 		for key := range w.box("outbox-" + k.agent).posted {
 			if key.task == k.task && key.subject == failedOf(k) {
 				w.resolve(k, key)
@@ -41,7 +41,7 @@ func (w *teamWriter) postProgress(k *taskStep) {
 			w.post(k, letter{to: "supervisor", kind: "escalation", priority: "critical", at: b.Opened,
 				subject: blockedBy(b), body: "Task " + k.task + " cannot go on: " + b.Text, wanted: cmp.Or(b.Needs, "Clear it: pawl unblock "+strconv.Itoa(b.ID))})
 		}
-	case k.state.Status == pawl.GaveUp:
+	case k.state.Status == pawl.FailedForGood:
 		w.post(k, letter{to: "supervisor", kind: "escalation", priority: "high", at: k.state.Ended,
 			subject: failedOf(k), body: cmp.Or(k.state.Why, "It failed."), wanted: "pawl retry " + string(k.ID)})
 	}

@@ -308,11 +308,11 @@ func (w *teamWriter) faults(k *taskStep, open []pawl.Blocker) []told {
 			add(typeGate, g.Ask, g.Opened, true)
 		}
 	}
-	switch last := st.Try.Last; {
+	switch last := st.Retries.Last; {
 	case st.Status == pawl.Skipped:
 		add(typeSkipped, cmp.Or(st.Why, "a person went on without it"), st.Ended, false)
 	case st.Finished():
-	case st.Status == pawl.GaveUp:
+	case st.Status == pawl.FailedForGood:
 		add(typeAttempt, cmp.Or(st.Why, "it failed"), st.Ended, true)
 	case last != nil && last.Why != "" && len(w.live(k)) == 0 && len(open) == 0:
 		add(typeAttempt, last.Why, st.Ended, false)

@@ -1,0 +1,47 @@
+package pawl
+
+import "fmt"
+
+// EngineStarted records that an engine owns the run from now on. It raises the epoch.
+type EngineStarted struct {
+	Epoch Epoch  `json:"epoch"`
+	PID   int    `json:"pid"`
+	Host  string `json:"host,omitempty"`
+	Why   string `json:"why"` // run | resume
+}
+
+func (EngineStarted) Event() EventType { return "engine.started" }
+
+func (p EngineStarted) fold(s *State, _ Event) error {
+	if p.Epoch <= s.Epoch {
+		return fmt.Errorf("engine started with epoch %d, not above the current epoch %d", p.Epoch, s.Epoch)
+	}
+	if s.Engine != nil {
+		s.Deaths++
+	}
+	s.Engine, s.Epoch = &p, p.Epoch
+	s.Engines++
+	return nil
+}
+
+// EngineStopped records that the engine ended normally. Without it the run was interrupted.
+type EngineStopped struct {
+	Why string `json:"why"`
+}
+
+func (EngineStopped) Event() EventType { return "engine.stopped" }
+
+func (EngineStopped) fold(s *State, _ Event) error {
+	s.Engine = nil
+	return nil
+}
+
+// MachineSlept records how long the machine was suspended. That time counts against no limit.
+type MachineSlept struct {
+	Seconds float64 `json:"seconds"`
+}
+
+func (MachineSlept) Event() EventType { return "machine.slept" }
+
+// fold changes nothing: limits exclude suspended time where they are measured.
+func (MachineSlept) fold(*State, Event) error { return nil }

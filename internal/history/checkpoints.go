@@ -1,0 +1,110 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/journal"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+)
+
+// folderOf returns the folder that a run lies in: that of the runs, or that of those set aside.
+func folderOf(p *project.Project, run pawl.RunID) string {
+	if _, err := os.Stat(filepath.Join(p.Runs(), string(run))); err == nil {
+		return p.Runs()
+	}
+	return p.Archive()
+}
+
+// AllRuns returns the project's runs, newest first, those set aside too.
+func AllRuns(p *project.Project) ([]pawl.RunID, error) {
+	ids, err := runs.Runs(p)
+	if err != nil {
+		return nil, err
+	}
+	aside, err := runs.Archived(p)
+	if err != nil {
+		return nil, err
+	}
+	ids = append(ids, aside...)
+	slices.SortStableFunc(ids, func(a, b pawl.RunID) int { return strings.Compare(runs.RunStamp(b), runs.RunStamp(a)) })
+	return ids, nil
+}
+
+// EachEvent reads a run's journal, up to damage, which is an error. One whose making was cut off has no events.
+func EachEvent(ctx context.Context, p *project.Project, run pawl.RunID, do func(pawl.Event)) error {
+	dir := &journal.Dir{Path: folderOf(p, run)}
+	for event, err := range dir.Read(ctx, run, 0) {
+		if err != nil {
+			return errors.Join(err, dir.Close())
+		}
+		do(event)
+	}
+	return dir.Close()
+}
+
+// saidOf is what a run's own journal says of checkpoints. What a forked run has from the run before is that one's.
+type saidOf struct {
+	run      pawl.RunID
+	forked   *pawl.Fork
+	created  time.Time
+	saved    []pawl.Checkpoint
+	pruned   map[pawl.CheckpointID]bool
+	restored []restoredAt
+}
+
+// restoredAt is a restore, with the event that says so.
+type restoredAt struct {
+	pawl.FilesRestored
+	event pawl.Event
+}
+
+// saidBy reads what a run says of checkpoints. With an error it is what stands before the damage.
+func saidBy(ctx context.Context, p *project.Project, run pawl.RunID) (*saidOf, error) {
+	s := &saidOf{run: run, pruned: map[pawl.CheckpointID]bool{}}
+	return s, EachEvent(ctx, p, run, s.take)
+}
+
+// checkpointEvents are the types of events that are about checkpoints.
+var checkpointEvents = []pawl.EventType{
+	pawl.RunCreated{}.Event(), pawl.CheckpointSaved{}.Event(), pawl.StepDone{}.Event(),
+	pawl.CheckpointsPruned{}.Event(), pawl.FilesRestored{}.Event(),
+}
+
+func (s *saidOf) take(event pawl.Event) {
+	if !slices.Contains(checkpointEvents, event.Type) || s.forked != nil && event.Seq <= s.forked.Seq {
+		return
+	}
+	payload, err := event.Payload()
+	if err != nil {
+		return // it is kept and reported by the fold
+	}
+	switch p := payload.(type) {
+	case pawl.RunCreated:
+		s.forked, s.created = p.Forked, event.Time
+	case pawl.CheckpointSaved:
+		s.save(p.Checkpoint, event)
+	case pawl.StepDone:
+		if p.Save != nil {
+			s.save(*p.Save, event)
+		}
+	case pawl.CheckpointsPruned:
+		for _, id := range p.Checkpoints {
+			s.pruned[id] = true
+		}
+	case pawl.FilesRestored:
+		s.restored = append(s.restored, restoredAt{FilesRestored: p, event: event})
+	}
+}
+
+func (s *saidOf) save(c pawl.Checkpoint, event pawl.Event) {
+	c.Seq, c.Time = event.Seq, event.Time
+	s.saved = append(s.saved, c)
+}

@@ -1,0 +1,190 @@
+//go:build faults
+
+package history
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pawl"
+	"pawl/internal/config"
+	"pawl/internal/disk"
+	"pawl/internal/journal"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+)
+
+// The test binary is also the process that dies: ENGINE_TEST_DO says what it does, in its folder.
+func TestMain(m *testing.M) {
+	do := strings.Fields(os.Getenv("ENGINE_TEST_DO"))
+	if len(do) == 0 {
+		os.Exit(m.Run())
+	}
+	if err := act(do[0], do[1]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func act(do, name string) error {
+	ctx := context.Background()
+	p, err := project.Find(".")
+	if err != nil {
+		return err
+	}
+	if do == "archive" {
+		_, err := runs.ArchiveRuns(ctx, p, runs.Archiving{Runs: []pawl.RunID{pawl.RunID(name)}, Keep: 0, Delete: true})
+		return err
+	}
+	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{})
+	if err != nil {
+		return err
+	}
+	target, err := FindCheckpoint(ctx, p, store, name)
+	if err != nil {
+		return err
+	}
+	into := ForkInto{}
+	if do == "fork-to" {
+		into.Folder = filepath.Join(p.Root, "..", "fork")
+	}
+	f, err := PrepareFork(ctx, p, store, target, into)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Do(ctx, pawl.Author{Kind: pawl.ByPerson}); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// TestForkDiesAnywhere: at every call that changes the disk, in place and elsewhere. There is no new run, or a whole one,
+// and then the files are those of the checkpoint. Forking again works, and leaves nothing behind.
+func TestForkDiesAnywhere(t *testing.T) {
+	t.Parallel()
+	for _, do := range []string{"fork", "fork-to"} {
+		everyFault(t, do, func(t *testing.T, p *project.Project, old pawl.RunID, again func() error) {
+			home := p
+			if do == "fork-to" {
+				home = &project.Project{Root: filepath.Join(p.Root, "..", "fork")}
+			}
+			wholeForks(t, home, old)
+			if do == "fork-to" { // what was cut off is in the way, and a person's to remove
+				if err := os.RemoveAll(home.Root); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := again(); err != nil {
+				t.Fatalf("again: %v", err)
+			}
+			if wholeForks(t, home, old) == 0 {
+				t.Error("no run was made")
+			}
+			if left, _ := os.ReadDir(home.Making()); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// wholeForks checks every run but the old one, and returns how many there are.
+func wholeForks(t *testing.T, p *project.Project, old pawl.RunID) int {
+	t.Helper()
+	ids, err := runs.Runs(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forks := 0
+	for _, run := range ids {
+		r, err := runs.Load(t.Context(), p, run)
+		if err != nil {
+			t.Fatalf("%s: %v", run, err)
+		}
+		if s := r.State; run != old && s.Kind == pawl.PlanRun {
+			forks++
+			if s.Forked == nil || s.Forked.Run != old || s.RejectedCount > 0 || len(s.Live()) > 0 || s.Steps["one"].Status != pawl.Done || s.Steps["two"].Status != pawl.Pending {
+				t.Errorf("%s: %+v", run, s)
+			}
+			for _, f := range journal.Check(p.RunDir(run)) {
+				if f.Level != pawl.OK {
+					t.Errorf("%s: %+v", run, f)
+				}
+			}
+			if file, err := os.ReadFile(filepath.Join(p.Root, "file")); err != nil || string(file) != "then" {
+				t.Errorf("file: %q, %v", file, err)
+			}
+		}
+		if err := r.Log.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	return forks
+}
+
+// TestArchiveDiesAnywhere: the run is whole, in one place or the other.
+func TestArchiveDiesAnywhere(t *testing.T) {
+	t.Parallel()
+	everyFault(t, "archive", func(t *testing.T, p *project.Project, run pawl.RunID, again func() error) {
+		if err := again(); err != nil && !strings.Contains(err.Error(), "no such run") {
+			t.Fatalf("again: %v", err)
+		}
+		aside, err := runs.Archived(p)
+		if err != nil || !slices.Equal(aside, []pawl.RunID{run}) {
+			t.Fatalf("archived: %v, %v", aside, err)
+		}
+		if _, err := os.Stat(p.RunDir(run)); !os.IsNotExist(err) {
+			t.Errorf("it is in both places: %v", err)
+		}
+		for _, f := range journal.Check(filepath.Join(p.Archive(), string(run))) {
+			if f.Level != pawl.OK {
+				t.Errorf("%+v", f)
+			}
+		}
+	})
+}
+
+// everyFault has another process end at its first call, its second, and so on, each in a new project, and checks what is
+// left; again does it once more without a fault.
+func everyFault(t *testing.T, do string, check func(t *testing.T, p *project.Project, run pawl.RunID, again func() error)) {
+	calls := math.MaxInt
+	for _, fault := range []string{"die", "ENOSPC"} {
+		hit := 0
+		for n := 1; n <= calls; n++ {
+			p, run, checkpoint := begun(t)
+			name := string(checkpoint)
+			if do == "archive" {
+				name = string(run)
+			}
+			another := func(spec string) error {
+				cmd := exec.Command(os.Args[0])
+				cmd.Dir, cmd.Env = p.Root, append(os.Environ(), "ENGINE_TEST_DO="+do+" "+name, disk.FaultVar+"="+spec)
+				if out, err := cmd.CombinedOutput(); err != nil {
+					return fmt.Errorf("%w: %s", err, out)
+				}
+				return nil
+			}
+			if err := another(fmt.Sprintf("%s:%d", fault, n)); err == nil {
+				if fault == "die" { // there is no such call; another one may fail without harm
+					calls = n
+				}
+				continue
+			}
+			check(t, p, run, func() error { return another("") })
+			hit++
+			if t.Failed() {
+				t.Fatalf("%s: %s at call %d", do, fault, n)
+			}
+		}
+		if hit < 3 {
+			t.Errorf("%s hit only %d calls", fault, hit)
+		}
+		t.Logf("%s: %s at each of %d calls", do, fault, hit)
+	}
+}

@@ -1,0 +1,113 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"pawl"
+	"pawl/internal/journal"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+	"pawl/internal/snapshot"
+)
+
+// makeRoom prunes the snapshots when they take more than their quota.
+func makeRoom(ctx context.Context, p *project.Project, store *snapshot.Store) error {
+	full, err := store.Full()
+	if err != nil || !full {
+		return err
+	}
+	_, err = prune(ctx, p, store, "quota", snapshot.Pruning{Quota: true})
+	return err
+}
+
+// Prune lets go of all snapshots but the last ones of each run and those that always stay: gates, those that people asked
+// for, the last good one of each run. With dry it only says which would go.
+func Prune(ctx context.Context, p *project.Project, store *snapshot.Store, keep int, dry bool) (snapshot.Pruned, error) {
+	if err := store.Sound(ctx); err != nil {
+		return snapshot.Pruned{}, err
+	}
+	return prune(ctx, p, store, "prune", snapshot.Pruning{Keep: keep, Dry: dry})
+}
+
+// prune lets snapshots go. The runs that they belong to are told before any goes, so that a journal never misses one
+// without knowing why.
+func prune(ctx context.Context, p *project.Project, store *snapshot.Store, why string, how snapshot.Pruning) (snapshot.Pruned, error) {
+	names, err := namedCheckpoints(ctx, p)
+	if err != nil {
+		return snapshot.Pruned{}, err
+	}
+	how.Gone = func(r snapshot.Record) bool {
+		_, err := os.Stat(filepath.Join(folderOf(p, r.Run), string(r.Run)))
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	how.Now = time.Now()
+	how.Named = func(r snapshot.Record) bool { return names[r.Checkpoint] }
+	how.Tell = func(going []snapshot.Record) error {
+		gone := map[pawl.RunID][]pawl.CheckpointID{}
+		for _, r := range going {
+			gone[r.Run] = append(gone[r.Run], r.Checkpoint)
+		}
+		return tellPruned(ctx, p, gone, why)
+	}
+	return store.Prune(ctx, how)
+}
+
+// mostPruned is how many checkpoints one event names: a line of the journal holds no more.
+const mostPruned = 2000
+
+// tellPruned journals which checkpoints lose their snapshots, each in its own run, be it set aside. A run that is gone
+// is not told.
+func tellPruned(ctx context.Context, p *project.Project, gone map[pawl.RunID][]pawl.CheckpointID, why string) error {
+	for run, ids := range gone {
+		var events []pawl.Event
+		for len(ids) > 0 {
+			n := min(len(ids), mostPruned)
+			event, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, pawl.CheckpointsPruned{Checkpoints: ids[:n], Why: why})
+			if err != nil {
+				return err
+			}
+			events, ids = append(events, event), ids[n:]
+		}
+		log, err := journal.Open(folderOf(p, run), run)
+		if errors.Is(err, pawl.ErrNoRun) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("tell run %s: %w", run, err)
+		}
+		_, err = log.Append(ctx, 0, events...)
+		if err := errors.Join(err, log.Close()); err != nil {
+			return fmt.Errorf("tell run %s: %w", run, err)
+		}
+	}
+	return nil
+}
+
+// namedCheckpoints finds the checkpoints that journals name, those of archived runs too. What a journal that cannot be
+// read names is not known, so then nothing may be pruned.
+func namedCheckpoints(ctx context.Context, p *project.Project) (map[pawl.CheckpointID]bool, error) {
+	ids, err := AllRuns(p)
+	if err == nil {
+		err = runs.ExplainMissing(ctx, p, "", nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	names := map[pawl.CheckpointID]bool{}
+	for _, run := range ids {
+		said, err := saidBy(ctx, p, run)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range said.saved {
+			names[c.ID] = true
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,91 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"pawl"
+	"pawl/internal/config"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+	"pawl/internal/snapshot"
+)
+
+// Saver takes the run's checkpoints. Whatever goes wrong with a snapshot is no fault of the work: the checkpoint then
+// says why it has none.
+type Saver struct {
+	project *project.Project
+	run     pawl.RunID
+	Store   *snapshot.Store // nil: why says why
+	why     string
+}
+
+func OpenSaver(ctx context.Context, p *project.Project, run pawl.RunID, cfg config.Snapshots) *Saver {
+	k := &Saver{project: p, run: run}
+	if cfg.Off {
+		k.why = "switched off in .pawl/config.yaml"
+		return k
+	}
+	var err error
+	if k.Store, err = runs.OpenSnapshots(ctx, p, cfg); err != nil {
+		k.why = runs.ClipText(err.Error())
+	}
+	return k
+}
+
+func (k *Saver) Close() error {
+	if k.Store == nil {
+		return nil
+	}
+	return k.Store.Close()
+}
+
+// Save takes a snapshot. It returns the checkpoint that names it.
+func (k *Saver) Save(ctx context.Context, kind pawl.CheckpointKind, ref pawl.AttemptRef, why string, at Position) Taken {
+	c := pawl.Checkpoint{
+		ID: runs.NewCheckpointID(), Kind: kind, Step: ref.Step, Item: ref.Item, Why: runs.ClipText(why), Live: at.besides(kind, ref),
+		Snapshot: &pawl.Snapshot{None: k.why},
+	}
+	if k.Store == nil {
+		return Taken{Checkpoint: c}
+	}
+	record, err := k.Store.Take(ctx, snapshot.Stamp{
+		Checkpoint: c.ID, Kind: kind, Run: k.run, Step: ref.Step, Item: ref.Item, Attempt: ref.Attempt, Token: ref.Token,
+		Why: c.Why, Seq: at.Seq, Live: c.Live,
+	})
+	if err != nil {
+		c.Snapshot.None = noneFor(err)
+		return Taken{Checkpoint: c}
+	}
+	c.Snapshot = record.Snapshot()
+	return Taken{Checkpoint: c, Fault: makeRoom(ctx, k.project, k.Store)}
+}
+
+// Taken is a checkpoint that was taken and is not journaled yet.
+type Taken struct {
+	pawl.Checkpoint
+	Fault error // why the store could not be brought back within its quota
+}
+
+// noneFor says in a few words why there is no snapshot.
+func noneFor(err error) string {
+	if errors.Is(err, snapshot.ErrQuota) {
+		return "quota"
+	}
+	return runs.ClipText(err.Error())
+}
+
+// Position is where the run stands while a snapshot is taken.
+type Position struct {
+	Seq  pawl.Seq
+	Live []pawl.AttemptRef
+}
+
+// besides returns the live attempts but for the one whose end the checkpoint is of.
+func (at Position) besides(kind pawl.CheckpointKind, ref pawl.AttemptRef) []pawl.AttemptRef {
+	if kind != pawl.CheckpointStep && kind != pawl.CheckpointEmergency {
+		return at.Live
+	}
+	return slices.DeleteFunc(slices.Clone(at.Live), func(l pawl.AttemptRef) bool { return l.Token == ref.Token })
+}

@@ -1,0 +1,212 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pawl"
+	"pawl/internal/config"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+	"pawl/internal/snapshot"
+)
+
+// VerifySnapshots checks the content of every snapshot, and compares the snapshots with what the journals say of them.
+// It changes nothing.
+func VerifySnapshots(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
+	if _, err := os.Stat(p.Snapshots()); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	b := books{project: p}
+	if err := b.read(ctx); err != nil { // before the store: a checkpoint is journaled after its snapshot is there
+		return nil, err
+	}
+	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{}) // what is to be kept plays no part in what is there
+	if err == nil {
+		var findings []pawl.Finding
+		findings, err = b.verify(ctx, store)
+		if err = errors.Join(err, store.Close()); err == nil {
+			return findings, nil
+		}
+	}
+	found := pawl.Finding{Level: pawl.Bad, Where: p.Snapshots(), What: err.Error(), Hint: repairHint}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) { // the lock that checking needs cannot be had
+		found.Level, found.What, found.Hint = pawl.Warn, "the snapshots were not checked: "+err.Error(), ""
+	}
+	return []pawl.Finding{found}, ctx.Err()
+}
+
+const repairHint = "pawl verify --repair"
+
+// books are what the journals say of checkpoints.
+type books struct {
+	project *project.Project
+	said    []*saidOf
+}
+
+// read reads all journals; of a damaged one what stands before the damage, which is another check's to report.
+func (b *books) read(ctx context.Context) error {
+	runs, err := AllRuns(b.project)
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		said, err := saidBy(ctx, b.project, run)
+		if err != nil && pawl.KindOf(err) != pawl.KindDamaged {
+			return err
+		}
+		b.said = append(b.said, said)
+	}
+	return nil
+}
+
+func (b *books) verify(ctx context.Context, store *snapshot.Store) ([]pawl.Finding, error) {
+	faults, err := store.Verify(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var findings []pawl.Finding
+	for _, f := range faults {
+		findings = append(findings, faultFinding(f))
+	}
+	records, err := store.Records()
+	if err != nil {
+		return append(findings, pawl.Finding{Level: pawl.Bad, Where: b.project.Snapshots(), What: err.Error(), Hint: repairHint}), nil
+	}
+	missing := b.missing(records)
+	for _, said := range b.said {
+		if ids := missing[said.run]; len(ids) > 0 {
+			what := "checkpoints whose snapshots are not in the store: " + few(ids)
+			findings = append(findings, pawl.Finding{Level: pawl.Bad, Where: string(said.run), What: what, Hint: repairHint})
+		}
+	}
+	findings = append(findings, b.unnamed(records)...)
+	if len(faults) == 0 && len(missing) == 0 {
+		size, err := store.Size()
+		if err != nil {
+			return nil, err
+		}
+		findings = append(findings, pawl.Finding{
+			Level: pawl.OK, Where: b.project.Snapshots(), What: fmt.Sprintf("snapshots: %d, each whole, in %d bytes", len(records), size),
+		})
+	}
+	return findings, nil
+}
+
+func faultFinding(f snapshot.Fault) pawl.Finding {
+	found := pawl.Finding{Level: pawl.Bad, Where: f.Where, What: f.What, Hint: repairHint}
+	if len(f.Checkpoints) > 0 {
+		found.Evidence = "concerns checkpoints " + few(f.Checkpoints)
+	}
+	return found
+}
+
+// fewest is how many names a finding lists.
+const fewest = 20
+
+// few lists names, and says how many more there are.
+func few[T ~string](names []T) string {
+	listed := make([]string, min(len(names), fewest))
+	for i := range listed {
+		listed[i] = string(names[i])
+	}
+	text := strings.Join(listed, ", ")
+	if more := len(names) - len(listed); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// missing returns the checkpoints whose snapshots should be in the store and are not, by run.
+func (b *books) missing(records []snapshot.Record) map[pawl.RunID][]pawl.CheckpointID {
+	there := map[string]bool{}
+	for _, r := range records {
+		there[r.ID.String()] = true
+	}
+	missing := map[pawl.RunID][]pawl.CheckpointID{}
+	for _, said := range b.said {
+		for _, c := range said.saved {
+			if c.Snapshot != nil && c.Snapshot.Record != "" && !there[c.Snapshot.Record] && !said.pruned[c.ID] {
+				missing[said.run] = append(missing[said.run], c.ID)
+			}
+		}
+	}
+	return missing
+}
+
+// unnamed finds the snapshots that no journal names. A young one may be about to be named.
+func (b *books) unnamed(records []snapshot.Record) []pawl.Finding {
+	named := map[pawl.CheckpointID]bool{}
+	for _, said := range b.said {
+		for _, c := range said.saved {
+			named[c.ID] = true
+		}
+	}
+	old := 0
+	for _, r := range records {
+		if !named[r.Checkpoint] && time.Since(r.Ended) >= snapshot.Rest {
+			old++
+		}
+	}
+	if old == 0 {
+		return nil
+	}
+	return []pawl.Finding{{
+		Level: pawl.Warn, Where: b.project.Snapshots(), What: fmt.Sprintf("snapshots that no journal names: %d", old), Hint: "pawl prune",
+	}}
+}
+
+// RepairSnapshots mends what can be mended of the store, and says what it did and which checkpoints it could not save.
+// Those whose snapshots are gone are journaled so. No journal is mended.
+func RepairSnapshots(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
+	if _, err := os.Stat(p.Snapshots()); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{}) // what is to be kept plays no part in what is there
+	if err != nil {
+		return nil, err
+	}
+	findings, err := repair(ctx, p, store)
+	return findings, errors.Join(err, store.Close())
+}
+
+func repair(ctx context.Context, p *project.Project, store *snapshot.Store) ([]pawl.Finding, error) {
+	done, err := store.Repair(ctx)
+	if err != nil {
+		return nil, err
+	}
+	findings := []pawl.Finding{{Level: pawl.OK, Where: p.Snapshots(), What: "index made anew"}}
+	for _, path := range done.Quarantined {
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: path, What: "set aside: it is not as it was written"})
+	}
+	if len(done.Checkpoints) > 0 {
+		what := "checkpoints that cannot be restored whole: " + few(done.Checkpoints)
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: p.Snapshots(), What: what})
+	}
+	lost, err := journalLost(ctx, p, store)
+	for run, ids := range lost {
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: string(run), What: "checkpoints whose snapshots are lost: " + few(ids)})
+	}
+	return findings, err
+}
+
+// journalLost journals which checkpoints have lost their snapshots for good.
+func journalLost(ctx context.Context, p *project.Project, store *snapshot.Store) (map[pawl.RunID][]pawl.CheckpointID, error) {
+	b := books{project: p}
+	if err := b.read(ctx); err != nil {
+		return nil, err
+	}
+	records, err := store.Records()
+	if err != nil {
+		return nil, err
+	}
+	lost := b.missing(records)
+	return lost, tellPruned(ctx, p, lost, "lost")
+}

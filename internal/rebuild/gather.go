@@ -1,0 +1,353 @@
+package rebuild
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/journal"
+	"pawl/internal/outputs"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+	"pawl/internal/snapshot"
+	"pawl/internal/supervise"
+)
+
+// gatherer gathers all that is left of a run.
+type gatherer struct {
+	project *project.Project
+	run     pawl.RunID
+	records *runs.SavedRecords
+	fresh   bool // there was no such run
+
+	left  *journal.Salvage
+	state *pawl.State // of what is left of the journal
+	plan  foundPlan
+	tried map[pawl.StepID]map[pawl.ItemID][]Record // by item; "" is the step itself
+}
+
+func (g *gatherer) gather(ctx context.Context, r *Recovery, o Recovering) (Evidence, error) {
+	e := Evidence{Run: g.run, Project: g.project.ID, Version: o.Version, Person: o.Person, ListFaults: map[pawl.StepID]string{}}
+	var err error
+	if g.left, err = journal.ReadSalvage(g.project.Runs(), g.run); err != nil {
+		return e, err
+	}
+	g.state = pawl.NewState()
+	for _, event := range g.left.Events {
+		g.state.Apply(event)
+	}
+	e.Journal, e.Damage = g.left.Events, g.damage()
+	e.CachedSeq = journal.CachedSeq(g.project.Runs(), g.run)
+	if g.plan, err = r.findPlan(g.run, g.state, o.Plan); err != nil {
+		return e, err
+	}
+	e.Plan, e.Planned, e.PlanFrom, e.PlanSure = g.plan.Plan, g.plan.planned, g.plan.from, g.plan.sure
+	if err := g.attempts(); err != nil {
+		return e, err
+	}
+	if err := g.renamed(); err != nil {
+		return e, err
+	}
+	g.views(&e)
+	e.Snapshots = g.snapshots()
+	if g.plan.Plan != nil {
+		g.units(&e)
+		e.Commits = g.commits(ctx)
+	}
+	return e, nil
+}
+
+// damage says what is wrong with the journal by itself.
+func (g *gatherer) damage() string {
+	switch {
+	case g.left.Damage != nil:
+		return g.left.Damage.Error()
+	case !g.left.There:
+		return "there is no journal"
+	case len(g.left.Events) == 0:
+		return "the journal is empty"
+	case (g.state.Kind == pawl.PlanRun || g.state.Kind == pawl.CommandRun) && g.state.Plan.Revision == 0:
+		return "the journal ends before it names the plan"
+	}
+	return ""
+}
+
+// attempts reads the folders of all attempts. One that cannot be read says nothing.
+func (g *gatherer) attempts() error {
+	g.tried = map[pawl.StepID]map[pawl.ItemID][]Record{}
+	steps := filepath.Join(g.project.RunDir(g.run), "steps")
+	for _, step := range runs.Subfolders(steps) {
+		for _, below := range runs.Subfolders(filepath.Join(steps, step)) {
+			if err := g.attempt(pawl.StepID(step), "", below); err != nil {
+				return err
+			}
+			for _, number := range runs.Subfolders(filepath.Join(steps, step, below)) {
+				if err := g.attempt(pawl.StepID(step), pawl.ItemID(below), number); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// attempt reads one attempt's folder; one that is none, such as an item's or the checks', is passed over.
+func (g *gatherer) attempt(step pawl.StepID, item pawl.ItemID, name string) error {
+	number, err := strconv.Atoi(name)
+	if err != nil || number < 1 {
+		return nil
+	}
+	dir := g.project.AttemptDir(pawl.AttemptRef{Step: step, Item: item, Attempt: number}, g.run)
+	if _, err := os.Stat(filepath.Join(dir, pawl.LockFile)); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, pawl.ExitFile)); err != nil {
+			return nil
+		}
+	}
+	rec := Record{Attempt: number}
+	status, err := supervise.Probe(dir)
+	if err == nil {
+		rec.Begun, rec.Exit, rec.Live = status.Begun, status.Exit, status.State == supervise.Live
+	}
+	rec.Job = supervise.ReadJob(dir)
+	result, err := runs.ReadResult(dir)
+	if rec.Result = result; err != nil {
+		rec.ResultErr = err.Error()
+	}
+	if g.tried[step] == nil {
+		g.tried[step] = map[pawl.ItemID][]Record{}
+	}
+	g.tried[step][item] = append(g.tried[step][item], rec)
+	return nil
+}
+
+// renamed returns an error where the run's folder is another run's, under a wrong name: that one is whole once it has its
+// name again.
+func (g *gatherer) renamed() error {
+	owners := map[pawl.RunID]bool{}
+	for _, items := range g.tried {
+		for _, records := range items {
+			for _, rec := range records {
+				if rec.Job != nil {
+					owners[rec.Job.Run] = true
+				}
+			}
+		}
+	}
+	for owner := range owners {
+		if _, err := pawl.ParseRunID(string(owner)); err != nil || len(owners) > 1 || owner == g.run || g.state.Run != "" {
+			return nil
+		}
+		if _, err := os.Stat(g.project.RunDir(owner)); err == nil {
+			return nil
+		}
+		return &pawl.Error{
+			Kind: pawl.KindDamaged, Err: fmt.Errorf("the folder %s is that of run %s, renamed", g.run, owner),
+			Hint: fmt.Sprintf("mv '%s' '%s'", g.project.RunDir(g.run), g.project.RunDir(owner)),
+		}
+	}
+	return nil
+}
+
+// views reads the views back. They are the only files that say some things at all.
+func (g *gatherer) views(e *Evidence) {
+	read := func(path string) string {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return ""
+		}
+		return string(data)
+	}
+	p := g.project
+	e.State = ReadState(g.run, read(p.StateFile(g.run)))
+	e.Decisions = ReadDecisions(g.run, read(p.DecisionsFile(g.run)))
+	e.Blockers = ReadBlockers(g.run, read(p.BlockersFile(g.run)))
+	e.Summaries = map[pawl.StepID]SummaryView{}
+	if g.plan.Plan == nil {
+		return
+	}
+	for _, step := range g.plan.Steps() {
+		if text := read(p.SummaryFile(g.run, step.ID)); text != "" {
+			e.Summaries[step.ID] = ReadSummary(g.run, text)
+		}
+	}
+}
+
+// snapshots returns the commit records of this run.
+func (g *gatherer) snapshots() []Snapshot {
+	var own []Snapshot
+	for _, record := range g.records.All {
+		if record.Run != g.run {
+			continue
+		}
+		own = append(own, Snapshot{
+			Checkpoint: pawl.Checkpoint{
+				ID: record.Checkpoint, Kind: record.Kind, Step: record.Step, Item: record.Item, Why: record.Why, Live: record.Live,
+				Snapshot: record.Snapshot(), Time: record.Ended,
+			},
+			Attempt: record.Attempt, Token: record.Token, After: record.Seq,
+		})
+	}
+	return own
+}
+
+// maxCommits is how many of git's commits are looked at.
+const maxCommits = 5000
+
+// commits returns git's commits since the run was made, the newest first. Without git there are none.
+func (g *gatherer) commits(ctx context.Context) []Commit {
+	since := g.run.Made()
+	if g.fresh {
+		since = time.Time{}
+	}
+	log, err := snapshot.CommitsOf(ctx, g.project.Root, since, maxCommits)
+	if err != nil {
+		return nil
+	}
+	commits := make([]Commit, len(log))
+	for i, c := range log {
+		commits[i] = Commit{Hash: c.Hash, Subject: c.Subject, Time: c.Time}
+	}
+	return commits
+}
+
+// units looks at every step of the plan and at its items: attempts, inputs and outputs.
+func (g *gatherer) units(e *Evidence) {
+	for _, step := range g.plan.Steps() {
+		e.Units = append(e.Units, g.unit(runs.Work{Step: step, Index: -1}))
+		if step.Foreach == nil {
+			continue
+		}
+		values, err := g.workList(step)
+		if err != nil {
+			e.ListFaults[step.ID] = err.Error()
+		}
+		for index, value := range values {
+			e.Units = append(e.Units, g.unit(runs.Work{Step: step, Index: index, Value: value}))
+		}
+	}
+}
+
+// workList returns a step's work list. What was tried names its value in its environment.
+func (g *gatherer) workList(step *pawl.Step) ([]string, error) {
+	var journaled, tried []string
+	for _, event := range g.left.Events {
+		if event.Type != (pawl.StepListed{}).Event() && event.Type != (pawl.StepReopened{}).Event() {
+			continue
+		}
+		payload, err := event.Payload()
+		if err != nil {
+			continue
+		}
+		switch p := payload.(type) {
+		case pawl.StepListed:
+			if p.Step == step.ID {
+				journaled = append(journaled, p.Items...)
+			}
+		case pawl.StepReopened:
+			if p.Step == step.ID && !p.Keep && len(p.Items) == 0 {
+				journaled = nil
+			}
+		}
+	}
+	for _, records := range g.tried[step.ID] {
+		for _, rec := range records {
+			if rec.Job == nil || rec.Job.Item == "" {
+				continue
+			}
+			tried = append(tried, envOf(rec.Job, "PAWL_ITEM"))
+		}
+	}
+	slices.Sort(tried)
+	now, err := runs.ListValues(g.project.Root, step)
+	return WorkList(journaled, now, slices.Compact(tried)), err
+}
+
+func envOf(job *pawl.Job, name string) string {
+	for _, v := range job.Env {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func (g *gatherer) unit(w runs.Work) Unit {
+	origin := g.run
+	if g.state.Run != "" {
+		origin = g.state.Origin()
+	}
+	w.Vars = runs.PathVars(origin, w)
+	u := Unit{Step: w.Step, Index: w.Index, Item: w.Item(), Value: w.Value, Records: g.tried[w.Step.ID][w.Item()]}
+	u.Inputs = g.there(w.Paths(runs.KeyInputs(w)), &u.Missing)
+	if w.Step.Foreach == nil || w.Index >= 0 {
+		u.Outputs = g.there(w.Paths(w.Step.Outputs), &u.Missing)
+		u.Kept = g.kept(u)
+	}
+	return u
+}
+
+// there returns what is at declared paths, and adds those at which nothing is.
+func (g *gatherer) there(declared []string, missing *[]string) pawl.Outputs {
+	var all pawl.Outputs
+	for _, path := range declared {
+		found, err := outputs.Hash(g.project.Root, []string{path})
+		if err != nil {
+			*missing = append(*missing, path)
+			continue
+		}
+		for name, c := range found {
+			if all == nil {
+				all = pawl.Outputs{}
+			}
+			all[name] = c
+		}
+	}
+	return all
+}
+
+// kept returns the unit's outputs as the newest snapshot has them that was taken after the work was done. Of folders and
+// of large files a snapshot does not have the hash.
+func (g *gatherer) kept(u Unit) pawl.Outputs {
+	record := g.recordAfter(u)
+	if record == nil {
+		return nil
+	}
+	var all pawl.Outputs
+	for path, c := range u.Outputs {
+		entry, err := g.records.Store.At(*record, path)
+		if err != nil || entry == nil || entry.Kind != snapshot.File || c.Files > 0 {
+			continue
+		}
+		if all == nil {
+			all = pawl.Outputs{}
+		}
+		all[path] = pawl.Content{SHA256: entry.ID.String(), Size: entry.Size}
+	}
+	return all
+}
+
+func (g *gatherer) recordAfter(u Unit) *snapshot.Record {
+	var ended time.Time
+	var token pawl.Token
+	for _, rec := range u.Records {
+		if rec.Exit != nil {
+			ended, token = rec.Exit.Ended, rec.Exit.Token
+		}
+	}
+	if ended.IsZero() {
+		return nil
+	}
+	for i := range slices.Backward(g.records.All) {
+		record := &g.records.All[i]
+		if record.Run == g.run && (record.Token == token || record.Started.After(ended)) {
+			return record
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package rebuild
+
+import (
+	"os"
+	"path/filepath"
+
+	"pawl"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+)
+
+// stray returns an attempt that left its records and that the journal does not know: a supervisor is started only once
+// the intent is durable, so the journal has lost its end since. ok is false where there is none. Only the attempts that
+// would come next are looked for, and of items only those that have a folder.
+func stray(p *project.Project, r *runs.Run) (ref pawl.AttemptRef, ok bool, err error) {
+	for _, step := range r.Plan.Steps() {
+		st := r.State.Steps[step.ID]
+		if step.Foreach == nil {
+			ref := pawl.AttemptRef{Step: step.ID, Attempt: 1}
+			if st != nil {
+				ref.Attempt = st.Retries.Attempt + 1
+			}
+			if wasTold(p, r.State.Run, ref) {
+				return ref, true, nil
+			}
+			continue
+		}
+		if ref, ok, err := strayItem(p, r, step.ID, st); ok || err != nil {
+			return ref, ok, err
+		}
+	}
+	return ref, false, nil
+}
+
+func strayItem(p *project.Project, r *runs.Run, step pawl.StepID, st *pawl.StepState) (ref pawl.AttemptRef, ok bool, err error) {
+	begun := runs.Subfolders(filepath.Dir(p.AttemptDir(pawl.AttemptRef{Step: step}, r.State.Run)))
+	if st.Finished() || len(begun) == 0 {
+		return ref, false, nil
+	}
+	known, err := knownItems(r, st)
+	if err != nil {
+		return ref, false, err
+	}
+	for _, item := range begun {
+		ref := pawl.AttemptRef{Step: step, Item: pawl.ItemID(item), Attempt: 1}
+		if n, listed := known[ref.Item]; listed {
+			ref.Attempt = n + 1
+		} else if st != nil {
+			ref.Attempt = st.BaseAttempt + 1
+		}
+		if ref.Attempt > 0 && wasTold(p, r.State.Run, ref) {
+			return ref, true, nil
+		}
+	}
+	return ref, false, nil
+}
+
+// knownItems returns the number of the last attempt at each listed item; of finished ones, whose next would only come
+// after they were reopened, -1.
+func knownItems(r *runs.Run, st *pawl.StepState) (map[pawl.ItemID]int, error) {
+	if st == nil || st.Items == nil {
+		return nil, nil
+	}
+	values, err := runs.ListedValues(r.Log, st.Items)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[pawl.ItemID]int, len(values))
+	for index, value := range values {
+		n := st.BaseAttempt
+		if t := st.Items.Retries[index]; t != nil {
+			n = max(n, t.Attempt)
+		}
+		if st.Items.Done.At(index) != 0 {
+			n = -1
+		}
+		known[pawl.ItemIDOf(value)] = n
+	}
+	return known, nil
+}
+
+// wasTold reports whether an attempt has what its supervisor was told.
+func wasTold(p *project.Project, run pawl.RunID, ref pawl.AttemptRef) bool {
+	_, err := os.Lstat(filepath.Join(p.AttemptDir(ref, run), pawl.JobFile))
+	return err == nil
+}

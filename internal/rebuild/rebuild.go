@@ -1,0 +1,180 @@
+package rebuild
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/config"
+	"pawl/internal/journal"
+	"pawl/internal/project"
+	"pawl/internal/random"
+	"pawl/internal/runs"
+)
+
+// Recovering says what is to be recovered, and from what.
+type Recovering struct {
+	Run       string // a name, or the beginning of one. Defaults to the newest run that is damaged or lost.
+	Plan      string // the file of its plan. Defaults to the one beside the journal, else to the project's that fits.
+	Trust     Confidence
+	Snapshots config.Snapshots
+	Version   string // of this program
+	Person    string // who accepts
+}
+
+// Recovery is a damaged or lost run, and what can be rebuilt of it. Nobody else works in the project until Close.
+type Recovery struct {
+	Proposal
+	New bool // there is no such run yet: its work is known from git
+
+	project *project.Project
+	lock    *project.Lock
+	left    *journal.Salvage
+	plan    foundPlan
+}
+
+// PrepareRecovery gathers what is left of a run and thinks through what can be rebuilt of it. It changes nothing.
+func PrepareRecovery(ctx context.Context, p *project.Project, o Recovering) (*Recovery, error) {
+	lock, err := p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC(), Command: "pawl recover"})
+	if err != nil {
+		return nil, err
+	}
+	r := &Recovery{project: p, lock: lock}
+	if err := r.prepare(ctx, o); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// Close lets others work again.
+func (r *Recovery) Close() error { return r.lock.Unlock() }
+
+func (r *Recovery) prepare(ctx context.Context, o Recovering) error {
+	records, err := runs.RecordsOf(ctx, r.project, o.Snapshots)
+	if err != nil {
+		return err
+	}
+	defer records.Close()
+	run, err := chosenRun(ctx, r.project, records, o.Run)
+	if err != nil {
+		return err
+	}
+	if run == "" {
+		return r.fromNothing(ctx, records, o)
+	}
+	return r.consider(ctx, run, records, o)
+}
+
+// chosenRun returns the run that a name stands for; without a name the newest whose journal is lost or damaged, else the
+// newest of all; empty where nothing is left of any.
+func chosenRun(ctx context.Context, p *project.Project, records *runs.SavedRecords, name string) (pawl.RunID, error) {
+	there, err := runs.Runs(p)
+	if err != nil {
+		return "", err
+	}
+	lost, err := journal.Lost(p.Runs())
+	if err != nil {
+		return "", err
+	}
+	aside, err := runs.Archived(p)
+	if err != nil {
+		return "", err
+	}
+	ids := runs.NewestRuns(slices.Concat(there, lost))
+	kept := slices.DeleteFunc(records.Runs(), func(run pawl.RunID) bool { return slices.Contains(aside, run) })
+	switch {
+	case name != "":
+		return named(p, runs.NewestRuns(slices.Concat(ids, kept)), name)
+	case len(ids) == 0 && len(kept) == 0:
+		return "", nil
+	case len(ids) == 0:
+		return runs.NewestRuns(kept)[0], nil
+	}
+	for _, run := range ids {
+		if _, err := runs.LoadState(ctx, p, run); slices.Contains(lost, run) || pawl.KindOf(err) == pawl.KindDamaged {
+			return run, nil
+		}
+	}
+	return ids[0], nil
+}
+
+// named returns the run that a name stands for: its id, or a unique beginning of it. One of which nothing is left but its
+// folder must be named in full.
+func named(p *project.Project, ids []pawl.RunID, name string) (pawl.RunID, error) {
+	if slices.Contains(ids, pawl.RunID(name)) {
+		return pawl.RunID(name), nil
+	}
+	found := slices.DeleteFunc(slices.Clone(ids), func(run pawl.RunID) bool { return !strings.HasPrefix(string(run), name) })
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return "", runs.UsageError("pawl runs", "%q stands for %d runs", name, len(found))
+	}
+	if run, err := pawl.ParseRunID(name); err == nil {
+		if _, err := os.Stat(p.RunDir(run)); err == nil {
+			return run, nil
+		}
+	}
+	return "", &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("nothing is left of a run %q", name), Hint: "pawl runs"}
+}
+
+// fromNothing makes a proposal for a project without any run: what git says of the steps of a plan.
+func (r *Recovery) fromNothing(ctx context.Context, records *runs.SavedRecords, o Recovering) error {
+	plan, err := r.findPlan("", nil, o.Plan)
+	if err != nil {
+		return err
+	}
+	if plan.Plan == nil {
+		return &pawl.Error{Kind: pawl.KindNothing, Err: errors.New("no run is left here, and no plan was found"), Hint: "pawl recover --plan FILE"}
+	}
+	run := pawl.NewRunID(plan.Name, time.Now(), random.Hex(2))
+	r.New, r.plan = true, plan
+	return r.consider(ctx, run, records, o)
+}
+
+// consider gathers the evidence of a run and rebuilds from it.
+func (r *Recovery) consider(ctx context.Context, run pawl.RunID, records *runs.SavedRecords, o Recovering) error {
+	g := &gatherer{project: r.project, run: run, records: records, fresh: r.New}
+	evidence, err := g.gather(ctx, r, o)
+	if err != nil {
+		return err
+	}
+	r.left, r.plan = g.left, g.plan
+	r.Proposal = Rebuild(evidence, o.Trust, time.Now())
+	if n := r.Proposal.Misfits(evidence.Journal); n > 0 {
+		return fmt.Errorf("rebuild run %s: %d of the rebuilt events do not fit", run, n)
+	}
+	return nil
+}
+
+// Recovered is what an accepted recovery has made.
+type Recovered struct {
+	Run   pawl.RunID
+	Aside string // where the damaged journal is kept; empty where there was none
+}
+
+// Accept makes the proposal the run's journal. The damaged one is set aside. Cut off anywhere, there is either the one or
+// the other.
+func (r *Recovery) Accept() (done Recovered, err error) {
+	done.Run = r.Run
+	if err := r.plan.keep(r.project, r.Run); err != nil {
+		return done, err
+	}
+	done.Aside, err = r.left.Rebuild(r.Events)
+	return done, err
+}
+
+// Refresh writes views and cache of the run anew, as it is after Accept: the old ones count the events of the old journal.
+func (r *Recovery) Refresh(ctx context.Context) error {
+	run, err := runs.Load(ctx, r.project, r.Run)
+	if err != nil {
+		return err
+	}
+	return errors.Join(runs.RewriteViews(r.project, run), run.Log.Close())
+}

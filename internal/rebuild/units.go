@@ -1,0 +1,426 @@
+package rebuild
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+)
+
+// name returns "step" or "step/item".
+func (u Unit) name() string { return pawl.AttemptRef{Step: u.Step.ID, Item: u.Item}.Name() }
+
+// newest returns the record of the newest attempt, nil where none left any.
+func (u Unit) newest() *Record {
+	if len(u.Records) == 0 {
+		return nil
+	}
+	newest := slices.MaxFunc(u.Records, func(a, b Record) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	return &newest
+}
+
+// ref names the record's attempt as the work list has it now.
+func (u Unit) ref(rec *Record) pawl.AttemptRef {
+	return pawl.AttemptRef{Step: u.Step.ID, Item: u.Item, Index: max(u.Index, 0), Attempt: rec.Attempt, Token: rec.token()}
+}
+
+// token returns the attempt's token, as its job, its beginning or its end names it.
+func (rec *Record) token() pawl.Token {
+	switch {
+	case rec.Job != nil:
+		return rec.Job.Token
+	case rec.Begun != nil:
+		return rec.Begun.Token
+	case rec.Exit != nil:
+		return rec.Exit.Token
+	}
+	return ""
+}
+
+// endedWell reports whether the record says that the attempt did its work.
+func (rec *Record) endedWell() bool {
+	x := rec.Exit
+	return x != nil && x.Token == rec.token() && x.Reason == pawl.ReasonExited && x.Exit != nil && *x.Exit == 0 &&
+		pawl.Passed(x.Checks) && (rec.Result == nil || rec.Result.Status == pawl.ResultDone)
+}
+
+// ending says how the record's attempt ended, in words.
+func (rec *Record) ending() string {
+	x := rec.Exit
+	switch {
+	case rec.Live:
+		return "its supervisor is at work"
+	case x == nil && rec.Begun == nil:
+		return "it was lost before it began"
+	case x == nil:
+		return "it began, and there is no record of its end"
+	case x.Token != rec.token():
+		return "its exit record is of another attempt"
+	case x.Reason != pawl.ReasonExited:
+		return "it was ended: " + string(x.Reason)
+	case x.Exit == nil:
+		return "it was ended by " + x.Signal
+	case *x.Exit != 0:
+		return fmt.Sprintf("exit code %d", *x.Exit)
+	case !pawl.Passed(x.Checks):
+		return "exit code 0, and its checks fail"
+	case rec.Result != nil && rec.Result.Status != pawl.ResultDone:
+		return fmt.Sprintf("exit code 0, and it says that it is %s", rec.Result.Status)
+	}
+	return "exit code 0"
+}
+
+// finding is what was found out about a unit.
+type finding struct {
+	status   PartStatus // done, skipped, not done, running, in doubt
+	claim    PartStatus // of what is in doubt: done or skipped
+	sure     Confidence
+	evidence []string
+	kept     bool    // the journal says it, and nothing is to be said again
+	rec      *Record // of the attempt that it is about; nil: nothing is left of any
+}
+
+func (f *finding) add(format string, args ...any) {
+	f.evidence = append(f.evidence, fmt.Sprintf(format, args...))
+}
+
+// doubt lowers the confidence, and says why.
+func (f *finding) doubt(to Confidence, format string, args ...any) {
+	if f.sure == Certain || to == Guess {
+		f.sure = to
+	}
+	f.add(format, args...)
+}
+
+// look finds out how a unit stands.
+func (r *rebuilder) look(u Unit, key keys) finding {
+	rec := u.newest()
+	switch {
+	case r.saysFinished(u) && !r.unknownAttempt(u):
+		return r.journaled(u)
+	case u.Step.Gate != nil || rec == nil: // a gate's attempts only run its checks: a person finishes it
+		return r.hearsay(u)
+	case rec.Job != nil && rec.Job.Run != r.Run:
+		f := finding{status: PartInDoubt, claim: PartDone, sure: Guess}
+		f.add("the records in its folder are of run %s", rec.Job.Run)
+		return f
+	case !r.known[rec.token()] && rec.Attempt <= r.lastAttempt(u):
+		f := finding{status: PartInDoubt, claim: PartDone, sure: Guess}
+		f.add("the records in its folder are of another attempt %d than the journal's", rec.Attempt)
+		return f
+	case r.known[rec.token()] && r.liveAttempt(u) == nil:
+		return r.journaledEnd(u)
+	case rec.endedWell():
+		return r.endedWell(u, rec, key)
+	case rec.Exit != nil || rec.Begun != nil || rec.Job != nil || rec.Live:
+		return r.endedOtherwise(u, rec)
+	}
+	return r.hearsay(u)
+}
+
+// lastAttempt returns the number of the unit's last attempt that the journal knows of, 0 where it knows of none.
+func (r *rebuilder) lastAttempt(u Unit) int {
+	st := r.state.Steps[u.Step.ID]
+	switch {
+	case st == nil:
+	case u.Index < 0:
+		return st.Retries.Attempt
+	case st.Items != nil:
+		if t := st.Items.Retries[u.Index]; t != nil {
+			return max(t.Attempt, st.BaseAttempt)
+		}
+		return st.BaseAttempt
+	}
+	return 0
+}
+
+// unknownAttempt reports whether a unit was tried after what is left of the journal.
+func (r *rebuilder) unknownAttempt(u Unit) bool {
+	rec := u.newest()
+	return rec != nil && rec.token() != "" && !r.known[rec.token()]
+}
+
+// journaledEnd believes the journal that the newest attempt came to nothing, unless others know of a later one.
+func (r *rebuilder) journaledEnd(u Unit) finding {
+	if heard := r.hearsay(u); heard.status == PartInDoubt {
+		return heard
+	}
+	f := finding{status: PartNotDone, sure: Certain, kept: true}
+	f.add("the journal says how attempt %d ended", u.newest().Attempt)
+	return f
+}
+
+// saysFinished reports whether what is left of the journal says that the unit is finished.
+func (r *rebuilder) saysFinished(u Unit) bool {
+	st := r.state.Steps[u.Step.ID]
+	if u.Index >= 0 {
+		return st != nil && st.Items != nil && st.Items.Done.At(u.Index) != 0
+	}
+	return st.Finished() || st != nil && st.Status == pawl.AwaitsReview
+}
+
+// journaled believes the journal, unless a view that is newer says that the work was to be done again.
+func (r *rebuilder) journaled(u Unit) finding {
+	f := finding{status: PartDone, sure: Certain, kept: true}
+	st := r.state.Steps[u.Step.ID]
+	if st.Status == pawl.Skipped {
+		f.status = PartSkipped
+	}
+	f.add("the journal says so")
+	if why := r.reopenedBy(u, -1); why != "" && u.Index < 0 && r.State.Seq > pawl.Seq(len(r.Journal)) {
+		f.status, f.claim, f.kept = PartInDoubt, f.status, false
+		f.doubt(Guess, "%s", why)
+	}
+	return f
+}
+
+// reopenedBy says how STATE.md contradicts that a step's attempt with this number finished it: it knows of as many
+// attempts, and yet of no end. Fewer attempts only mean that it is older.
+func (r *rebuilder) reopenedBy(u Unit, attempt int) string {
+	if r.State == nil || u.Index >= 0 {
+		return ""
+	}
+	row, there := r.State.Steps[u.Step.ID]
+	if !there || row.Attempts < attempt {
+		return ""
+	}
+	switch row.Status {
+	case pawl.Pending, pawl.AwaitsGate, pawl.FailedForGood:
+		return fmt.Sprintf("STATE.md says that the step is %s after %d attempts", row.Status, row.Attempts)
+	case pawl.Running:
+		if row.Attempts > max(attempt, 0) && attempt >= 0 || attempt < 0 {
+			return fmt.Sprintf("STATE.md says that the step is running, in attempt %d", row.Attempts)
+		}
+	}
+	return ""
+}
+
+// endedWell looks for what speaks against an attempt that ended well.
+func (r *rebuilder) endedWell(u Unit, rec *Record, key keys) finding {
+	f := finding{status: PartDone, sure: Certain, rec: rec}
+	f.add("attempt %d: %s", rec.Attempt, rec.ending())
+	if rec.Job == nil {
+		f.doubt(Likely, "its job is gone, so what it ran cannot be compared")
+	} else if !key.proven {
+		f.doubt(Likely, "what it depends on is not provably what it was then")
+	}
+	if rec.ResultErr != "" {
+		f.doubt(Likely, "its result cannot be read: %s", rec.ResultErr)
+	}
+	r.compareOutputs(u, &f)
+	if n := r.newerElsewhere(u); n > rec.Attempt {
+		f.doubt(Guess, "there was an attempt %d, of which nothing is left here", n)
+	}
+	if why := r.reopenedBy(u, rec.Attempt); why != "" {
+		f.doubt(Guess, "%s", why)
+	}
+	if need := r.unsureNeed(u); need != "" && f.sure != Certain {
+		f.doubt(Guess, "what step %s gave it is not known", need)
+	}
+	if f.sure != Certain {
+		f.status, f.claim = PartInDoubt, PartDone
+	}
+	return f
+}
+
+// newerElsewhere returns the highest number of an attempt at the unit that a snapshot names.
+func (r *rebuilder) newerElsewhere(u Unit) int {
+	n := 0
+	for _, s := range r.Snapshots {
+		if s.Step == u.Step.ID && s.Item == u.Item && s.Token != "" {
+			n = max(n, s.Attempt)
+		}
+	}
+	return n
+}
+
+// compareOutputs compares the outputs that are there with what was recorded of them.
+func (r *rebuilder) compareOutputs(u Unit, f *finding) {
+	if len(u.Step.Outputs) == 0 {
+		return
+	}
+	if len(u.Missing) > 0 {
+		f.doubt(Guess, "not there: %s", listed(u.Missing))
+		return
+	}
+	recorded, from := u.Kept, "the newest snapshot has them"
+	if len(recorded) == 0 && u.Index < 0 {
+		recorded, from = r.Summaries[u.Step.ID].Outputs, "its summary has them"
+	}
+	var changed []string
+	compared := 0
+	for _, path := range slices.Sorted(maps.Keys(recorded)) {
+		now, there := u.Outputs[path]
+		if !there {
+			continue
+		}
+		compared++
+		if now.SHA256 != recorded[path].SHA256 {
+			changed = append(changed, path)
+		}
+	}
+	switch {
+	case len(changed) > 0:
+		f.doubt(Likely, "changed since: %s", listed(changed))
+	case compared == len(u.Outputs):
+		f.add("its outputs are there, as %s", from)
+	default:
+		f.add("its outputs are there")
+	}
+}
+
+// endedOtherwise leaves to resume what an attempt's folder tells that ended badly or not at all.
+func (r *rebuilder) endedOtherwise(u Unit, rec *Record) finding {
+	f := finding{status: PartNotDone, sure: Certain, rec: rec}
+	switch {
+	case rec.Live:
+		f.status = PartRunning
+	case rec.Exit == nil && rec.Begun != nil:
+		f.status, f.claim = PartInDoubt, PartNotDone
+	}
+	f.add("attempt %d: %s", rec.Attempt, rec.ending())
+	return f
+}
+
+// hearsay weighs what views, snapshots and commits say of a unit that left no records.
+func (r *rebuilder) hearsay(u Unit) finding {
+	f := finding{status: PartNotDone, claim: PartDone}
+	r.viewsSay(u, &f)
+	for _, s := range slices.Backward(r.Snapshots) {
+		if s.Kind == pawl.CheckpointStep && s.Step == u.Step.ID && s.Item == u.Item {
+			f.add("snapshot %s was taken when it was finished", s.ID)
+			break
+		}
+	}
+	undone := r.commitsSay(u, &f)
+	if by := r.startedAfter(u); by != "" {
+		f.add("step %s, which needs it, was started", by)
+	}
+	if len(f.evidence) == 0 && r.mayHaveBegun(u) {
+		f.status, f.sure = PartInDoubt, Guess
+		f.add("it must not be repeated, and nothing that is left tells whether it was begun")
+		return f
+	}
+	if len(f.evidence) == 0 {
+		f.sure, f.claim = Likely, ""
+		f.add("%s", cmp.Or(undone, "nothing says that it was finished"))
+		return f
+	}
+	f.status, f.sure = PartInDoubt, Likely
+	if len(u.Missing) > 0 {
+		f.doubt(Guess, "not there: %s", listed(u.Missing))
+	}
+	if undone != "" {
+		f.doubt(Guess, "%s", undone)
+	}
+	if why := r.reopenedBy(u, 0); why != "" {
+		f.doubt(Guess, "%s", why)
+	}
+	if need := r.unsureNeed(u); need != "" {
+		f.doubt(Guess, "what step %s gave it is not known", need)
+	}
+	return f
+}
+
+// mayHaveBegun reports whether work that must not be repeated may have been, although it left no records: no attempt did,
+// or others know of one at it.
+func (r *rebuilder) mayHaveBegun(u Unit) bool {
+	if u.Step.MayRepeat() || u.Step.Gate != nil {
+		return false
+	}
+	if r.State != nil && r.State.Steps[u.Step.ID].Attempts > 0 {
+		return true
+	}
+	lived := func(s Snapshot) bool {
+		return slices.ContainsFunc(s.Live, func(live pawl.AttemptRef) bool { return live.Step == u.Step.ID && live.Item == u.Item })
+	}
+	tried := func(u Unit) bool { return len(u.Records) > 0 }
+	ran := len(r.Journal) > 0 || len(r.Snapshots) > 0 || r.State != nil
+	return slices.ContainsFunc(r.Snapshots, lived) || ran && !slices.ContainsFunc(r.Units, tried)
+}
+
+// viewsSay adds what the views say of a step as finished. Items they only count.
+func (r *rebuilder) viewsSay(u Unit, f *finding) {
+	say := func(who string, status pawl.StepStatus) {
+		switch status {
+		case pawl.Skipped:
+			if u.Index >= 0 {
+				return // that is said of the step as a whole
+			}
+			f.claim = PartSkipped
+		case pawl.Done, pawl.AwaitsReview:
+		default:
+			return
+		}
+		f.add("%s says that step %s is %s", who, u.Step.ID, status)
+	}
+	say("SUMMARY-"+string(u.Step.ID)+".md", r.Summaries[u.Step.ID].Status)
+	if r.State != nil {
+		say("STATE.md", r.State.Steps[u.Step.ID].Status)
+	}
+}
+
+// commitsSay adds the newest commit that names the unit, and returns what takes it back, or why it says too little.
+func (r *rebuilder) commitsSay(u Unit, f *finding) (undone string) {
+	for _, c := range r.Commits {
+		step, item := c.names(r.Plan, u)
+		switch {
+		case !step:
+		case c.reverts():
+			return fmt.Sprintf("commit %.12s takes it back: %s", c.Hash, c.Subject)
+		default:
+			f.add("commit %.12s: %s", c.Hash, c.Subject)
+			if u.Index >= 0 && !item {
+				return "the commit does not say of which items"
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// startedAfter returns a step that needs the unit's step and was started, which it was only once that was finished.
+func (r *rebuilder) startedAfter(u Unit) pawl.StepID {
+	if u.Index >= 0 {
+		return ""
+	}
+	for _, other := range r.Units {
+		if slices.Contains(r.order[other.Step.ID], u.Step.ID) && other.newest() != nil {
+			return other.Step.ID
+		}
+	}
+	return ""
+}
+
+// listed returns names in one line, the first few of many.
+func listed(names []string) string {
+	const most = 4
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// rebuiltToken is the token of an attempt of which nothing is left: it stands for it in the journal, always the same.
+func rebuiltToken(run pawl.RunID, u Unit, attempt int) pawl.Token {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d", run, u.name(), attempt))
+	return pawl.Token(hex.EncodeToString(sum[:8]))
+}
+
+// times returns when a unit's work began and ended, as far as anything says so.
+func (r *rebuilder) times(u Unit, rec *Record) (began, ended time.Time) {
+	switch {
+	case rec != nil && rec.Exit != nil:
+		return rec.Exit.Started, rec.Exit.Ended
+	case rec != nil && rec.Begun != nil:
+		return rec.Begun.Started, time.Time{}
+	}
+	s := r.Summaries[u.Step.ID]
+	return s.Started, s.Ended
+}

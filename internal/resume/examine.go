@@ -1,0 +1,323 @@
+package resume
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pawl"
+	"pawl/internal/config"
+	"pawl/internal/history"
+	"pawl/internal/lazyregexp"
+	"pawl/internal/outputs"
+	"pawl/internal/project"
+	"pawl/internal/recovery"
+	"pawl/internal/runs"
+	"pawl/internal/snapshot"
+	"pawl/internal/snapshot/pack"
+	"pawl/internal/supervise"
+)
+
+// Examination is what is true of a run before it goes on, and what is safe to do.
+type Examination struct {
+	Findings []pawl.Finding `json:"findings"`
+	Verdicts []Judged       `json:"verdicts"` // of what is in doubt
+}
+
+// Judged is the verdict on an attempt.
+type Judged struct {
+	Step    pawl.StepID   `json:"step"`
+	Item    pawl.ItemID   `json:"item,omitempty"`
+	Attempt int           `json:"attempt"`
+	Case    recovery.Case `json:"case"`
+	Verdict pawl.Verdict  `json:"verdict"`
+}
+
+// Unsafe returns the findings with which it is unsafe to go on unasked.
+func (x *Examination) Unsafe() []pawl.Finding {
+	return slices.DeleteFunc(slices.Clone(x.Findings), func(f pawl.Finding) bool { return f.Level != pawl.Bad })
+}
+
+// Examine gathers what is there, validates it and judges what is in doubt. It changes nothing and starts nothing:
+// acceptance checks are not run, so a verdict may be better once they are.
+func Examine(ctx context.Context, p *project.Project, r *runs.Run, change *PlanDiff, cfg config.Snapshots, notices []string) (*Examination, error) {
+	facts, err := gatherFacts(ctx, p, r, change, cfg)
+	if err != nil {
+		return nil, err
+	}
+	facts.Place = notices
+	x := &Examination{Findings: recovery.Validate(facts), Verdicts: []Judged{}}
+	for _, a := range facts.Attempts {
+		x.Verdicts = append(x.Verdicts, Judged{Step: a.Step, Item: a.Item, Attempt: a.Attempt, Case: a.Case, Verdict: recovery.Judge(a.Case)})
+	}
+	return x, nil
+}
+
+// gatherFacts looks at the world. What cannot be looked at becomes a fact that says so.
+func gatherFacts(ctx context.Context, p *project.Project, r *runs.Run, change *PlanDiff, cfg config.Snapshots) (recovery.Facts, error) {
+	s := r.State
+	f := recovery.Facts{
+		Now: time.Now().UTC(), Run: s.Run, Last: s.LastActive(), Events: int(s.Seq), Misfits: s.RejectedEvents,
+		Gates: len(s.OpenGates()), Blocked: len(s.OpenBlockers()), Saved: s.LastGood, Plan: planFact(change),
+	}
+	if holder, alive := p.EngineHolder(); alive {
+		f.Holder = holder.String()
+	}
+	var err error
+	if f.Attempts, err = attemptFacts(p, r, change.plan); err != nil {
+		return f, err
+	}
+	f.Claims = claimsOf(p, r, change)
+	f.Commits = CommitClaims(ctx, p, s)
+	var record *snapshot.Record
+	record, f.Lost, f.Instead = LastRecord(ctx, p, s, cfg)
+	f.Git = GitFacts(ctx, p, record)
+	f.Disk = DiskFact(p.Root)
+	if f.Leftover, err = runs.Leftovers(p, s.Run, s); err != nil {
+		f.Leftover = []string{"what is left running cannot be told: " + err.Error()}
+	}
+	return f, nil
+}
+
+func DiskFact(root string) recovery.DiskFact {
+	var fs unix.Statfs_t
+	if unix.Statfs(root, &fs) != nil {
+		return recovery.DiskFact{}
+	}
+	return recovery.DiskFact{Free: fs.Bavail * uint64(fs.Bsize), Size: fs.Blocks * uint64(fs.Bsize)}
+}
+
+func planFact(c *PlanDiff) recovery.PlanFact {
+	f := recovery.PlanFact{Path: c.From, Edited: c.Edited, Reruns: len(c.Again)}
+	if c.From != "" && !c.Edited {
+		_, err := os.Stat(c.From)
+		f.Gone = errors.Is(err, os.ErrNotExist)
+	}
+	return f
+}
+
+// attemptFacts looks at every attempt that the journal does not know the end of.
+func attemptFacts(p *project.Project, r *runs.Run, plan *pawl.Plan) ([]recovery.AttemptFact, error) {
+	var facts []recovery.AttemptFact
+	for _, live := range r.State.Live() {
+		step := r.Plan.Step(live.Step)
+		if step == nil {
+			step = &pawl.Step{ID: live.Step}
+		}
+		ev, alive, err := Probe(p, r, step, live)
+		if err != nil {
+			return nil, err
+		}
+		c := ev.CaseOf(step)
+		if alive {
+			c.Attempt = recovery.Live
+		}
+		c.SameStep = AsPlanned(plan, live, func(id pawl.StepID) ([]string, error) { return runs.ListedValues(r.Log, r.State.Steps[id].Items) })
+		if now := plan.Step(live.Step); now != nil {
+			c.Idempotent = now.MayRepeat()
+		}
+		facts = append(facts, recovery.AttemptFact{AttemptRef: live.AttemptRef, Case: c, Why: attemptWhy(c, live, ev.Now), Since: live.Started})
+	}
+	return facts, nil
+}
+
+// Probe gathers the evidence of an attempt without touching anything.
+func Probe(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.AttemptState) (ev Evidence, alive bool, err error) {
+	dir := p.AttemptDir(live.AttemptRef, r.State.Run)
+	status, err := supervise.Probe(dir)
+	if err != nil {
+		return ev, false, err
+	}
+	ev = Evidence{Now: time.Now()}
+	ev.Probed(status, live.Token)
+	ev.Result, ev.ResultErr = runs.ReadResult(dir)
+	w := runs.Work{Step: step, Index: -1}
+	if st := r.State.Steps[live.Step]; live.Item != "" && st.Items != nil {
+		if values, err := runs.ListedValues(r.Log, st.Items); err == nil && live.Index < len(values) {
+			w.Index, w.Value = live.Index, values[live.Index]
+		}
+		if t := st.Items.Retries[live.Index]; t != nil {
+			ev.Failures, ev.Losses = t.Failures, t.LostInARow
+		}
+	} else if st != nil {
+		ev.Failures, ev.Losses = st.Retries.Failures, st.Retries.LostInARow
+	}
+	w.Vars = runs.PathVars(r.State.Origin(), w)
+	declared := w.Paths(step.Outputs)
+	ev.Present = HowMuch(declared, WorkedOn(p.Root, declared))
+	if len(existing(p.Root, declared)) < len(declared) {
+		ev.OutputsErr = errors.New("not all there")
+	}
+	return ev, status.State == supervise.Live, nil
+}
+
+func attemptWhy(c recovery.Case, live *pawl.AttemptState, now time.Time) string {
+	ago := now.Sub(live.Started).Round(time.Second)
+	switch c.Attempt {
+	case recovery.Live:
+		return fmt.Sprintf("it still runs, since %s", ago)
+	case recovery.NotBegun:
+		return fmt.Sprintf("it was about to start %s ago, and never began", ago)
+	case recovery.Lost:
+		return fmt.Sprintf("it began %s ago, and its supervisor is gone", ago)
+	}
+	return fmt.Sprintf("it began %s ago, and ended while no engine was there", ago)
+}
+
+// claimsOf compares what finished steps say they made with what is there, as the comparison of the plan found it.
+func claimsOf(p *project.Project, r *runs.Run, change *PlanDiff) []recovery.Claim {
+	differs := map[string]bool{}
+	for _, o := range change.Outside {
+		for _, path := range o.Paths {
+			differs[string(o.Step)+"\x00"+path] = true
+		}
+	}
+	var claims []recovery.Claim
+	for _, step := range r.Plan.Steps() {
+		st := r.State.Steps[step.ID]
+		if !st.Finished() {
+			continue
+		}
+		for path := range st.Outputs {
+			c := recovery.Claim{Step: step.ID, Path: path, State: recovery.ClaimHolds}
+			if differs[string(step.ID)+"\x00"+path] {
+				c.State = recovery.ClaimChanged
+				if !outputs.Exists(p.Root, path) {
+					c.State = recovery.ClaimMissing
+				}
+			}
+			claims = append(claims, c)
+		}
+	}
+	slices.SortFunc(claims, func(a, b recovery.Claim) int { return strings.Compare(string(a.Step)+a.Path, string(b.Step)+b.Path) })
+	return claims
+}
+
+// CommitClaims asks git for the commits that items say they made.
+func CommitClaims(ctx context.Context, p *project.Project, s *pawl.State) []recovery.CommitClaim {
+	var claims []recovery.CommitClaim
+	for id, st := range s.Steps {
+		for _, item := range st.Named {
+			if item.Commit != "" {
+				claims = append(claims, recovery.CommitClaim{Step: id, Commit: item.Commit, There: GitHas(ctx, p.Root, item.Commit)})
+			}
+		}
+	}
+	slices.SortFunc(claims, func(a, b recovery.CommitClaim) int {
+		return strings.Compare(string(a.Step)+a.Commit, string(b.Step)+b.Commit)
+	})
+	return claims
+}
+
+var isCommit = lazyregexp.New("^[0-9a-fA-F]{4,64}$")
+
+// GitHas reports whether a commit is in what is checked out or in any branch or tag: one that was reset away is gone.
+func GitHas(ctx context.Context, root, commit string) bool {
+	if !isCommit.MatchString(commit) {
+		return false
+	}
+	if _, err := Git(ctx, root, "merge-base", "--is-ancestor", commit, "HEAD"); err == nil {
+		return true
+	}
+	out, err := Git(ctx, root, "for-each-ref", "--count=1", "--contains", commit)
+	return err == nil && out != ""
+}
+
+// Git runs git without its optional locks.
+func Git(ctx context.Context, root string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", root}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
+	out, err := cmd.Output()
+	return string(out), err
+}
+
+// LastRecord finds the newest good checkpoint's snapshot. Where it is lost, it says why, and finds the one before.
+func LastRecord(ctx context.Context, p *project.Project, s *pawl.State, cfg config.Snapshots) (record *snapshot.Record, lost string, instead *pawl.Checkpoint) {
+	if s.LastGood == nil {
+		return nil, "", nil
+	}
+	found, err := recordOf(ctx, p, cfg, s.LastGood)
+	if err == nil {
+		return &found, "", nil
+	}
+	if s.LastGood.Unsaved() == "" {
+		record, instead = recordBefore(ctx, p, s, cfg)
+	}
+	return record, err.Error(), instead
+}
+
+// recordBefore finds the newest good checkpoint of the run that still has a snapshot, nil where there is none to be had.
+func recordBefore(ctx context.Context, p *project.Project, s *pawl.State, cfg config.Snapshots) (*snapshot.Record, *pawl.Checkpoint) {
+	store, err := runs.OpenSnapshots(ctx, p, cfg)
+	if err != nil {
+		return nil, nil
+	}
+	defer store.Close()
+	all, err := history.Checkpoints(ctx, p, store, s.Run)
+	if err != nil {
+		return nil, nil
+	}
+	for _, c := range slices.Backward(all) {
+		if c.Record != nil && c.Kind != pawl.CheckpointEmergency {
+			return c.Record, &c.Checkpoint
+		}
+	}
+	return nil, nil
+}
+
+// GitFacts compares where git stands with where it stood when a snapshot was taken.
+func GitFacts(ctx context.Context, p *project.Project, record *snapshot.Record) (g recovery.Git) {
+	now, err := snapshot.HeadOf(ctx, p.Root)
+	if err != nil {
+		return recovery.Git{Unavailable: err.Error()}
+	}
+	if record == nil || record.Head == nil {
+		return g
+	}
+	if now != nil {
+		g.Now, g.Is, g.Doing = now.Commit, now.Branch, now.Doing
+	}
+	g.Then, g.Was, g.WasDoing = record.Head.Commit, record.Head.Branch, record.Head.Doing
+	if g.Then != "" && g.Then != g.Now {
+		_, err := Git(ctx, p.Root, "merge-base", "--is-ancestor", g.Then, "HEAD")
+		g.Rewritten = err != nil
+	}
+	return g
+}
+
+// recordOf finds the commit record of a checkpoint, or says why there is none.
+func recordOf(ctx context.Context, p *project.Project, cfg config.Snapshots, c *pawl.Checkpoint) (snapshot.Record, error) {
+	if c.Snapshot == nil || c.Snapshot.Record == "" {
+		return snapshot.Record{}, errors.New(cmp.Or(c.Unsaved(), "it was taken without files"))
+	}
+	if _, err := os.Stat(p.Snapshots()); err != nil {
+		return snapshot.Record{}, err
+	}
+	store, err := runs.OpenSnapshots(ctx, p, cfg)
+	if err != nil {
+		return snapshot.Record{}, err
+	}
+	defer store.Close()
+	id, err := pack.ParseID(c.Snapshot.Record)
+	if err != nil {
+		return snapshot.Record{}, err
+	}
+	records, err := store.Records()
+	if err != nil {
+		return snapshot.Record{}, err
+	}
+	for _, r := range slices.Backward(records) {
+		if r.ID == id {
+			return r, nil
+		}
+	}
+	return snapshot.Record{}, errors.New("its snapshot was pruned")
+}

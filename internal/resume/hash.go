@@ -1,0 +1,34 @@
+package resume
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// ErrNoFile means that at a path is neither a file nor a link to one.
+var ErrNoFile = errors.New("it is no file")
+
+func ContentHash(path string, info fs.FileInfo) (string, error) {
+	if !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0 {
+		return "", ErrNoFile
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	h := sha256.New()
+	if n, err := io.Copy(h, io.LimitReader(file, MaxHashed)); err != nil || n == MaxHashed {
+		return "", cmp.Or(err, fmt.Errorf("it is larger than %d bytes", int64(MaxHashed)))
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// MaxHashed is the largest file that is hashed, in bytes.
+const MaxHashed = 512 << 20

@@ -1,0 +1,167 @@
+package resume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pawl"
+	"pawl/internal/journal"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+	"pawl/internal/supervise"
+)
+
+// Verify checks everything that a project's runs claim: journals byte by byte, plans, the outputs of finished work by
+// hash, and that nothing of an ended attempt still runs; of runs set aside the journals. It lists every fault and changes
+// nothing.
+func Verify(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
+	ids, err := runs.Runs(p)
+	if err != nil {
+		return nil, err
+	}
+	var findings []pawl.Finding
+	seen := map[string]bool{} // outputs that a newer run has spoken for already
+	for _, run := range ids {
+		findings = append(findings, verifyRun(ctx, p, run, seen)...)
+	}
+	lost, err := journal.Lost(p.Runs())
+	if err != nil {
+		return nil, err
+	}
+	for _, run := range lost {
+		findings = append(findings, journal.Check(p.RunDir(run))...)
+	}
+	aside, err := runs.Archived(p)
+	for _, run := range aside {
+		findings = append(findings, journal.Check(filepath.Join(p.Archive(), string(run)))...)
+	}
+	return findings, err
+}
+
+func verifyRun(ctx context.Context, p *project.Project, run pawl.RunID, seen map[string]bool) []pawl.Finding {
+	findings := journal.Check(p.RunDir(run))
+	for _, f := range findings {
+		if f.Level == pawl.Bad {
+			return findings
+		}
+	}
+	r, err := runs.Load(ctx, p, run)
+	if errors.Is(err, journal.ErrEmpty) {
+		return findings // which say so
+	}
+	if err != nil {
+		return append(findings, pawl.Finding{Level: pawl.Bad, What: err.Error(), Where: string(run), Hint: pawl.HintOf(err)})
+	}
+	v := &verifier{project: p, run: r, seen: seen, findings: findings}
+	v.state()
+	v.outputs()
+	err = filepath.WalkDir(filepath.Join(p.RunDir(run), "steps"), v.attempt)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		v.add(pawl.Bad, string(run), "attempts cannot be read: %v", err)
+	}
+	if err := r.Log.Close(); err != nil {
+		v.add(pawl.Bad, string(run), "close: %v", err)
+	}
+	return v.findings
+}
+
+type verifier struct {
+	project  *project.Project
+	run      *runs.Run
+	seen     map[string]bool
+	findings []pawl.Finding
+}
+
+func (v *verifier) add(level pawl.Level, where, format string, args ...any) {
+	v.findings = append(v.findings, pawl.Finding{Level: level, Where: where, What: fmt.Sprintf(format, args...)})
+}
+
+// state reports events that did not fit when they came, and a plan that is only there in the user's own file.
+func (v *verifier) state() {
+	s := v.run.State
+	if v.run.LostPlan != nil {
+		v.add(pawl.Warn, string(s.Run), "the copy of its plan is damaged or gone; the next resume makes it anew from %s, which has the same hash", s.Plan.Source)
+	}
+	for _, m := range s.RejectedEvents {
+		v.add(pawl.Warn, fmt.Sprintf("%s, event %d", s.Run, m.Seq), "it did not fit: %s", m.Why)
+	}
+	if len(s.UnknownTypes) > 0 {
+		v.add(pawl.Warn, string(s.Run), "a newer pawl wrote events of types %v; this one only reads on", s.UnknownTypes)
+	}
+}
+
+// outputs compares the outputs of finished work with what is on disk. Changed ones are a warning: a person or a newer
+// run may have changed them. A later step of the same run speaks for a path that an earlier one wrote too.
+func (v *verifier) outputs() {
+	all := pawl.Outputs{}
+	for path, newest := range RecordedBy(v.run.State) {
+		all[path] = newest.Content
+	}
+	for id, st := range v.run.State.Steps {
+		if st.Items == nil {
+			continue
+		}
+		items, err := runs.ItemOutputs(v.run, st.Items)
+		if err != nil {
+			v.add(pawl.Bad, string(id), "recorded items cannot be read: %v", err)
+		}
+		for path, c := range items {
+			if _, later := all[path]; !later {
+				all[path] = c
+			}
+		}
+	}
+	now := runs.CurrentContent(v.project.Root, all)
+	bad := 0
+	for path, recorded := range all {
+		if !v.seen[path] && now[path] != recorded {
+			bad++
+			word := "changed"
+			if now[path] == (pawl.Content{}) {
+				word = "gone"
+			}
+			v.add(pawl.Warn, path, "output of a finished step is %s (run %s)", word, v.run.State.Run)
+		}
+		v.seen[path] = true
+	}
+	if bad == 0 {
+		v.add(pawl.OK, string(v.run.State.Run), "outputs as recorded: %d", len(all))
+	}
+}
+
+// attempt checks one attempt's folder: whoever holds its lock must be one that the journal knows as live.
+func (v *verifier) attempt(path string, d fs.DirEntry, err error) error {
+	if err != nil {
+		return err
+	}
+	if d.IsDir() || d.Name() != pawl.LockFile {
+		return nil
+	}
+	dir := filepath.Dir(path)
+	status, err := supervise.Probe(dir)
+	if err != nil {
+		v.add(pawl.Bad, dir, "attempt cannot be read: %v", err)
+		return nil
+	}
+	if status.State == supervise.Live && !v.known(dir) {
+		v.add(pawl.Bad, dir, "a supervisor works here, but the journal knows of no live attempt")
+	}
+	return nil
+}
+
+func (v *verifier) known(dir string) bool {
+	for _, live := range v.run.State.Live() {
+		if strings.HasPrefix(dir+string(os.PathSeparator), v.project.AttemptDir(live.AttemptRef, v.run.State.Run)+string(os.PathSeparator)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Guarantees says what this system can and cannot promise of what pawl relies on.
+func Guarantees() []pawl.Finding { return supervise.Guarantees() }

@@ -1,0 +1,439 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/outputs"
+	"pawl/internal/project"
+	"pawl/internal/supervise"
+)
+
+// An Act is something that a person, or an agent, does to a run: it returns the events that stand for it, or why it
+// cannot be done. It may be tried again on a newer state.
+type Act func(p *project.Project, r *Run) ([]pawl.Payload, error)
+
+// Perform journals an act and returns the run as it stands afterwards. It needs no engine, and takes no engine's place:
+// a live one sees the events and goes on from them.
+func Perform(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Author, act Act) (*Run, error) {
+	r, err := Load(ctx, p, run)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Perform(ctx, p, by, act); err != nil {
+		return nil, errors.Join(err, r.Log.Close())
+	}
+	return r, nil
+}
+
+func (r *Run) Perform(ctx context.Context, p *project.Project, by pawl.Author, act Act) error {
+	payloads, actErr := act(p, r)
+	events := make([]pawl.Event, 0, len(payloads))
+	for _, payload := range payloads {
+		event, err := pawl.NewEvent(by, payload)
+		if err != nil {
+			return err
+		}
+		events = append(events, event)
+	}
+	if len(events) > 0 {
+		last, err := r.Log.Append(ctx, 0, events...)
+		if err == nil {
+			err = r.Refresh()
+		}
+		if err == nil {
+			err = r.fitted(last-pawl.Seq(len(events)), last)
+		}
+		if err != nil {
+			return errors.Join(actErr, err)
+		}
+	}
+	if _, alive := p.EngineHolder(); alive || len(events) == 0 {
+		return actErr
+	}
+	if err := WriteViews(p, r); err != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("views: %v", err))
+	}
+	if r.Log.Uncached() >= actsPerCache {
+		_ = r.Log.SaveState(r.State) // a cache that is missing is made again
+	}
+	return actErr
+}
+
+// actsPerCache is after how many events the state is cached of a run in which no engine does it, as in a session run.
+const actsPerCache = 64
+
+// fitted says why one of the events after a number, up to another, did not fit when it came: somebody was quicker.
+func (r *Run) fitted(after, last pawl.Seq) error {
+	for _, m := range r.State.RejectedEvents {
+		if m.Seq > after && m.Seq <= last {
+			return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("it came too late: %s", m.Why), Hint: "pawl status"}
+		}
+	}
+	return nil
+}
+
+// Refresh folds what was journaled since.
+func (r *Run) Refresh() error {
+	news, err := r.Log.News()
+	for _, event := range news {
+		r.State.Apply(event)
+	}
+	return err
+}
+
+// Approve closes a human_verify or human_action gate, if it still shows what it showed when it was opened.
+func Approve(id pawl.GateID, why string) Act {
+	return Reply(pawl.GateAnswered{Gate: id, Answer: pawl.Approved, Why: why})
+}
+
+// Reject has the steps that the gate needs done again, told why; with stop it fails the run instead.
+func Reject(id pawl.GateID, why string, stop bool) Act {
+	reply := pawl.GateAnswered{Gate: id, Answer: pawl.Rejected, Why: why}
+	if stop {
+		reply.Answer = pawl.Refused
+	}
+	return Reply(reply)
+}
+
+// Choose closes a decision gate with one of its options.
+func Choose(id pawl.GateID, option, why string) Act {
+	return Reply(pawl.GateAnswered{Gate: id, Answer: pawl.Chosen, Option: option, Why: why})
+}
+
+// answers says why a reply is no answer to a gate. A decision that names no options takes any.
+func answers(reply pawl.GateAnswered, g *pawl.GateState) error {
+	switch decision := g.Type == pawl.DecisionFor; {
+	case reply.Answer == pawl.Approved && decision:
+		return UsageError(Answers(g)[0], "gate %s asks for a decision: %s", g.ID, cmp.Or(strings.Join(g.Options, ", "), g.Ask))
+	case reply.Answer == pawl.Chosen && !decision:
+		return UsageError("pawl approve "+string(g.ID), "gate %s is a %s: it is approved or rejected", g.ID, g.Type)
+	case reply.Answer == pawl.Chosen && reply.Option == "", reply.Answer == pawl.Chosen && len(g.Options) > 0 && !slices.Contains(g.Options, reply.Option):
+		return UsageError(Answers(g)[0], "gate %s has no option %q; it has: %s", g.ID, reply.Option, strings.Join(g.Options, ", "))
+	}
+	return nil
+}
+
+// Reply closes a gate with an answer that fits it, if it still shows what it showed when it was opened.
+func Reply(reply pawl.GateAnswered) Act {
+	return func(p *project.Project, r *Run) ([]pawl.Payload, error) {
+		g, err := openGateOf(r.State, reply.Gate)
+		if err != nil {
+			return nil, err
+		}
+		if err := answers(reply, g); err != nil {
+			return nil, err
+		}
+		changed, err := ChangedSince(p, r, g)
+		if err != nil {
+			return nil, err
+		}
+		if len(changed) > 0 {
+			why := "what it shows has changed: " + strings.Join(changed, ", ")
+			return []pawl.Payload{pawl.GateWithdrawn{Gate: g.ID, Why: why}},
+				&pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s: %s", g.ID, why), Hint: "pawl resume"}
+		}
+		reply.Step = g.Step
+		payloads := []pawl.Payload{reply}
+		if reply.Answer == pawl.Chosen {
+			payloads = append(payloads, pawl.DecisionMade{Decision: pawl.Decision{
+				Question: g.Ask, Options: g.Options, Choice: reply.Option, Why: reply.Why, Step: g.Step,
+			}})
+		}
+		return payloads, nil
+	}
+}
+
+// Answers returns the commands by which a person closes a gate.
+func Answers(g *pawl.GateState) []string {
+	if g.Type != pawl.DecisionFor {
+		return []string{"pawl approve " + string(g.ID), fmt.Sprintf("pawl reject %s -m WHY", g.ID)}
+	}
+	var commands []string
+	for _, option := range g.Options {
+		commands = append(commands, fmt.Sprintf("pawl answer %s %q", g.ID, option))
+	}
+	if len(commands) == 0 {
+		commands = append(commands, fmt.Sprintf("pawl answer %s CHOICE", g.ID))
+	}
+	return commands
+}
+
+func openGateOf(s *pawl.State, id pawl.GateID) (*pawl.GateState, error) {
+	g := s.Gate(id)
+	switch {
+	case g == nil:
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("no gate %s", id), Hint: "pawl gates"}
+	case g.Withdrawn != "":
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s is closed: %s", id, g.Withdrawn), Hint: "pawl gates"}
+	case !g.Open():
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s is closed already", id), Hint: "pawl gates"}
+	}
+	return g, nil
+}
+
+// ChangedSince returns what a gate shows that is not any more as it was when it was opened.
+func ChangedSince(p *project.Project, r *Run, g *pawl.GateState) ([]string, error) {
+	step := r.Plan.Step(g.Step)
+	if step == nil || step.Gate == nil || g.Purpose != "" {
+		return nil, nil
+	}
+	now, err := ShownNow(p.Root, r, step)
+	if err != nil {
+		return nil, err
+	}
+	now = LimitShown(now)
+	var changed []string
+	for _, path := range slices.Sorted(maps.Keys(g.Shown)) {
+		if now[path] != g.Shown[path] {
+			changed = append(changed, path)
+		}
+	}
+	return changed, nil
+}
+
+// ShownNow returns what a gate step shows at this moment: the outputs, as they are on disk, of the steps that it needs.
+// A foreach step's are shown as one.
+func ShownNow(root string, r *Run, step *pawl.Step) (pawl.Outputs, error) {
+	all := pawl.Outputs{}
+	for _, need := range r.Plan.Needs(step.ID) {
+		st := r.State.Steps[need]
+		if st == nil {
+			continue
+		}
+		maps.Copy(all, CurrentContent(root, st.Outputs))
+		if st.Items == nil || st.Status == pawl.Skipped {
+			continue
+		}
+		items, err := ItemOutputs(r, st.Items)
+		if err != nil {
+			return nil, err
+		}
+		all[string(need)+"/*"] = pawl.Content{SHA256: CurrentContent(root, items).Hash(), Files: len(items)}
+	}
+	return all, nil
+}
+
+// ItemOutputs returns the recorded outputs of a step's finished items.
+func ItemOutputs(r *Run, items *pawl.ItemsState) (pawl.Outputs, error) {
+	all := pawl.Outputs{}
+	for index := range items.Total {
+		if items.Done.At(index) == 0 {
+			continue
+		}
+		done, err := ItemDone(r.Log, items, index)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, done.Outputs)
+	}
+	return all, nil
+}
+
+// CurrentContent returns what is at the recorded paths now; nothing is the zero content.
+func CurrentContent(root string, recorded pawl.Outputs) pawl.Outputs {
+	now := make(pawl.Outputs, len(recorded))
+	for path := range recorded {
+		c, err := outputs.One(root, path)
+		if err != nil {
+			c = pawl.Content{}
+		}
+		now[path] = c
+	}
+	return now
+}
+
+// Ask opens a gate on a person's behalf.
+func Ask(action pawl.GateAction) Act {
+	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
+		gate := action.Gate("", "", time.Now())
+		if g := r.State.Gate(gate.ID); g != nil && g.Open() {
+			return nil, UsageError("pawl gates", "gate %s asks this already", gate.ID)
+		}
+		return []pawl.Payload{pawl.GateOpened{Gate: gate}}, nil
+	}
+}
+
+// Pause has nothing new started.
+func Pause(why string) Act {
+	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
+		return unlessEnded(r.State, pawl.RunPaused{Why: why})
+	}
+}
+
+// Stop has nothing new started and running attempts ended. Without a live engine, EndLive does the ending.
+func Stop(why string) Act {
+	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
+		return unlessEnded(r.State, pawl.RunStopped{Why: cmp.Or(why, "stopped by a person")})
+	}
+}
+
+func unlessEnded(s *pawl.State, payload pawl.Payload) ([]pawl.Payload, error) {
+	if s.Ended() {
+		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s has %s already", s.Run, s.Status), Hint: "pawl runs"}
+	}
+	return []pawl.Payload{payload}, nil
+}
+
+// EndLive asks the supervisors of all live attempts to end them, where no engine is there to do it.
+func EndLive(p *project.Project, r *Run, why string) error {
+	var errs []error
+	for _, live := range r.State.Live() {
+		dir := p.AttemptDir(live.AttemptRef, r.State.Run)
+		errs = append(errs, supervise.End(dir, pawl.Abort{Reason: pawl.ReasonAbort, Why: why}))
+	}
+	return errors.Join(errs...)
+}
+
+// Retry has a step done again. What is finished of an unfinished work list stays finished.
+func Retry(id pawl.StepID, why string) Act {
+	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
+		st, err := touchable(r, id)
+		if err != nil {
+			return nil, err
+		}
+		again := pawl.StepReopened{Step: id, Why: cmp.Or(why, "retried by a person"), Asked: true}
+		again.Keep = st != nil && st.Items != nil && st.Status != pawl.Done
+		return append(WithdrawGates(r.State, id, "is to be done again"), reopening(r.State, again, "step "+string(id)+" is to be done again")...), nil
+	}
+}
+
+// Skip has the run go on without a step.
+func Skip(id pawl.StepID, why string) Act {
+	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
+		if _, err := touchable(r, id); err != nil {
+			return nil, err
+		}
+		if r.State.Steps[id].Finished() {
+			return nil, UsageError("pawl status", "step %s is finished already", id)
+		}
+		return append(WithdrawGates(r.State, id, "was skipped"), reopening(r.State, pawl.StepSkipped{Step: id, Why: why}, "step "+string(id)+" was skipped")...), nil
+	}
+}
+
+// WithdrawGates closes the open gates of a step.
+func WithdrawGates(s *pawl.State, id pawl.StepID, why string) []pawl.Payload {
+	var payloads []pawl.Payload
+	for _, g := range s.OpenGates() {
+		if g.Step == id {
+			payloads = append(payloads, pawl.GateWithdrawn{Gate: g.ID, Why: "step " + string(id) + " " + why})
+		}
+	}
+	return payloads
+}
+
+// reopening adds, for a run that has ended, that it goes on, and why.
+func reopening(s *pawl.State, payload pawl.Payload, why string) []pawl.Payload {
+	if s.Ended() {
+		return []pawl.Payload{payload, pawl.RunReopened{Why: why}}
+	}
+	return []pawl.Payload{payload}
+}
+
+// touchable returns the state of a step that nothing is working on; nil where it was never started.
+func touchable(r *Run, id pawl.StepID) (*pawl.StepState, error) {
+	if r.Plan.Step(id) == nil {
+		return nil, UsageError("pawl status", "no step %s in this run's plan", id)
+	}
+	st := r.State.Steps[id]
+	if len(st.Live()) > 0 {
+		return nil, &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("step %s is running", id), Hint: "pawl stop"}
+	}
+	return st, nil
+}
+
+// Review scores a finished step.
+func Review(id pawl.StepID, reviewer string, score int, comment string) Act {
+	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
+		st := r.State.Steps[id]
+		if st == nil || st.Status != pawl.AwaitsReview && st.Status != pawl.Done {
+			return nil, UsageError("pawl status", "step %s has nothing to review", id)
+		}
+		if score < 0 || score > 100 {
+			return nil, UsageError("", "a score is 0 to 100, not %d", score)
+		}
+		return []pawl.Payload{pawl.StepReviewed{Step: id, Reviewer: reviewer, Score: score, Comment: comment}}, nil
+	}
+}
+
+// Learn adds to MEMORY.md, and says so in the journal if it was new.
+func Learn(m pawl.Memory) Act {
+	return func(p *project.Project, _ *Run) ([]pawl.Payload, error) {
+		added, err := p.Learn(m)
+		if err != nil || !added {
+			return nil, err
+		}
+		return []pawl.Payload{pawl.MemoryLearned{Memory: m}}, nil
+	}
+}
+
+// Decide records a decision.
+func Decide(d pawl.Decision) Act {
+	return func(*project.Project, *Run) ([]pawl.Payload, error) {
+		return []pawl.Payload{pawl.DecisionMade{Decision: d}}, nil
+	}
+}
+
+// Block opens a blocker: of a step, or of the whole run.
+func Block(b pawl.Blocker) Act {
+	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
+		if b.Step != "" && r.Plan.Step(b.Step) == nil {
+			return nil, UsageError("pawl status", "no step %s in this run's plan", b.Step)
+		}
+		return unlessEnded(r.State, pawl.BlockerOpened{Blocker: b})
+	}
+}
+
+// Name says where an item stands that an agent names that works on no step of the plan.
+func Name(item pawl.ItemNamed) Act {
+	return func(*project.Project, *Run) ([]pawl.Payload, error) {
+		item.Step = pawl.TasksStep
+		return []pawl.Payload{item}, nil
+	}
+}
+
+// Unblock clears a blocker.
+func Unblock(id int, how string) Act {
+	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
+		for _, b := range r.State.OpenBlockers() {
+			if b.ID == id {
+				return []pawl.Payload{pawl.BlockerCleared{ID: id, How: how}}, nil
+			}
+		}
+		return nil, UsageError("pawl status", "blocker %d is not open", id)
+	}
+}
+
+func UsageError(hint, format string, args ...any) error {
+	return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf(format, args...), Hint: hint}
+}
+
+// MaxShown is how many paths a gate names one by one; more are shown as one.
+const MaxShown = 200
+
+// LimitShown returns what a gate shows in a size that fits into the journal.
+func LimitShown(shown pawl.Outputs) pawl.Outputs {
+	if len(shown) <= MaxShown && CheckSize(shown) == nil {
+		return shown
+	}
+	return pawl.Outputs{allShown: {SHA256: shown.Hash(), Files: len(shown)}}
+}
+
+// RefsOf returns the names of live attempts.
+func RefsOf(live []*pawl.AttemptState) []pawl.AttemptRef {
+	names := make([]pawl.AttemptRef, 0, len(live))
+	for _, a := range live {
+		names = append(names, a.AttemptRef)
+	}
+	return slices.Clip(names)
+}
+
+// allShown stands for all paths of a gate that shows very many.
+const allShown = "*"

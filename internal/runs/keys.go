@@ -1,0 +1,69 @@
+package runs
+
+import (
+	"strings"
+
+	"pawl"
+	"pawl/internal/journal"
+	"pawl/internal/outputs"
+)
+
+// Digests returns, for each of the steps, the hash of what it gives.
+func Digests(steps []pawl.StepID, state *pawl.State) map[pawl.StepID]string {
+	hashes := make(map[pawl.StepID]string, len(steps))
+	for _, id := range steps {
+		hashes[id] = state.Steps[id].Gives()
+	}
+	return hashes
+}
+
+// CurrentKey returns the key of a piece of work, reading its inputs as they are, with every need and input named.
+func CurrentKey(root string, plan *pawl.Plan, w Work, needs map[pawl.StepID]string) (pawl.Key, error) {
+	key := pawl.Key{Definition: pawl.DefinitionOf(plan, w.Step, w.Value), Needs: needs}
+	declared := w.Paths(KeyInputs(w))
+	if len(declared) == 0 {
+		return key, nil
+	}
+	inputs, err := outputs.Hash(root, declared)
+	key.Inputs = inputs
+	return key, err
+}
+
+// KeyInputs returns the declared inputs that belong to the work's own key: an item's are those that name the item,
+// a foreach step's are the others.
+func KeyInputs(w Work) []string {
+	if w.Step.Foreach == nil {
+		return w.Step.Inputs
+	}
+	var own []string
+	for _, path := range w.Step.Inputs {
+		if NamesItem(path) == (w.Index >= 0) {
+			own = append(own, path)
+		}
+	}
+	return own
+}
+
+// NamesItem reports whether a declared path differs from item to item.
+func NamesItem(path string) bool {
+	return strings.Contains(path, "$PAWL_ITEM") || strings.Contains(path, "${PAWL_ITEM")
+}
+
+// ListedValues reads a work list from the journal.
+func ListedValues(log *journal.Log, items *pawl.ItemsState) ([]string, error) {
+	values := make([]string, 0, items.Total)
+	for _, seq := range items.Lists {
+		event, err := log.Event(seq)
+		if err != nil {
+			return nil, err
+		}
+		payload, err := event.Payload()
+		if err != nil {
+			return nil, err
+		}
+		if listed, ok := payload.(pawl.StepListed); ok {
+			values = append(values, listed.Items...)
+		}
+	}
+	return values, nil
+}

@@ -1,0 +1,254 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/journal"
+	"pawl/internal/project"
+	"pawl/internal/random"
+)
+
+// Run is a run as it stands: its journal, folded, and its plan.
+type Run struct {
+	Log   *journal.Log
+	State *pawl.State
+	Plan  *pawl.Plan // empty for a run without a plan
+	Notes []string   // what people should know, one line each, that is no fault of an act: views that could not be written
+
+	LostPlan []byte // the plan, where the copy beside the journal is not it; nil where it is
+}
+
+// Load opens a run for reading and, by whoever may, for appending. The whole journal is checked.
+func Load(ctx context.Context, p *project.Project, run pawl.RunID) (*Run, error) {
+	return loadFrom(ctx, p, p.Runs(), run)
+}
+
+func loadFrom(ctx context.Context, p *project.Project, folder string, run pawl.RunID) (*Run, error) {
+	log, err := journal.Open(folder, run)
+	if err != nil {
+		return nil, err
+	}
+	state, err := stateOf(ctx, log)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	r := &Run{Log: log, State: state}
+	if err := r.readPlan(filepath.Join(folder, string(run)), SourceOf(p, state)); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return r, nil
+}
+
+// HashOf returns the SHA-256 of some bytes, in hex.
+func HashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// New is a run to be made.
+type New struct {
+	Kind    pawl.RunKind
+	Plan    *pawl.Plan
+	Data    []byte     // the plan's bytes
+	Source  string     // where the user keeps the plan, empty where nowhere
+	Version string     // of this program
+	Instead pawl.RunID // an unfinished run that is set aside for it. Defaults to none.
+}
+
+// Create makes a run: its folder, the plan as it will be run, and a journal whose first batch says so.
+// It dies well: a folder without a journal is no run. A run that it is made instead of is set aside when it is there.
+func Create(ctx context.Context, p *project.Project, n New) (pawl.RunID, error) {
+	if n.Instead == "" {
+		return create(ctx, p, n)
+	}
+	if err := liveIn(ctx, p, n.Instead); err != nil {
+		return "", err
+	}
+	run, err := create(ctx, p, n)
+	if err != nil {
+		return "", err
+	}
+	return run, moveAside(p, n.Instead)
+}
+
+func create(ctx context.Context, p *project.Project, n New) (pawl.RunID, error) {
+	run := pawl.NewRunID(n.Plan.Name, time.Now(), random.Hex(2))
+	if err := disk.MakeFolders(p.RunDir(run)); err != nil {
+		return "", err
+	}
+	if err := disk.Replace(p.PlanFile(run, 1), n.Data); err != nil {
+		return "", err
+	}
+	log, err := journal.Create(p.Runs(), run)
+	if err != nil {
+		return "", err
+	}
+	by := pawl.Author{Kind: pawl.ByPerson}
+	created, err := pawl.NewEvent(by, pawl.RunCreated{
+		Format: pawl.Format, Run: run, Project: p.ID, Kind: n.Kind, Name: n.Plan.Name, Pawl: n.Version,
+	})
+	if err != nil {
+		return "", errors.Join(err, log.Close())
+	}
+	planned, err := pawl.NewEvent(by, PlanEvent(p, 1, n))
+	if err != nil {
+		return "", errors.Join(err, log.Close())
+	}
+	_, err = log.Append(ctx, 0, created, planned)
+	return run, errors.Join(err, log.Close())
+}
+
+func PlanEvent(p *project.Project, revision int, n New) pawl.RunPlanned {
+	source := n.Source
+	if rel, err := filepath.Rel(p.Root, source); source != "" && err == nil && filepath.IsLocal(rel) {
+		source = filepath.ToSlash(rel)
+	}
+	return pawl.RunPlanned{
+		Revision: revision, File: filepath.Base(p.PlanFile("", revision)), SHA256: HashOf(n.Data), Source: source,
+		Steps: len(n.Plan.Steps()), Goal: n.Plan.Goal, Mode: n.Plan.Mode,
+	}
+}
+
+// Runs returns the project's runs, newest first.
+func Runs(p *project.Project) ([]pawl.RunID, error) {
+	runs, err := journal.Runs(p.Runs())
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(runs, func(a, b pawl.RunID) int {
+		return cmp.Or(strings.Compare(RunStamp(b), RunStamp(a)), made(p, b).Compare(made(p, a)), strings.Compare(string(b), string(a)))
+	})
+	return runs, nil
+}
+
+// RunStamp returns the date and time in a run's id.
+func RunStamp(run pawl.RunID) string {
+	const width, random = len("yyyymmdd-hhmmss"), len("-0000")
+	if len(run) < width+random {
+		return ""
+	}
+	return string(run[len(run)-width-random : len(run)-random])
+}
+
+// made returns when a run was made, to order those of one second: when its first plan was written, which never is again.
+func made(p *project.Project, run pawl.RunID) time.Time {
+	info, err := os.Stat(p.PlanFile(run, 1))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// FindRun returns the run that a name stands for: an id, a unique prefix of one, "latest", or, empty, the current run:
+// the one that an engine works on, else the newest unfinished one that is no session, else the newest.
+func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
+	runs, err := Runs(p)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case len(runs) == 0:
+		return "", ExplainMissing(ctx, p, name, pawl.ErrNoRun)
+	case name == "":
+		return current(ctx, p, runs)
+	case name == "latest":
+		return runs[0], nil
+	}
+	var found []pawl.RunID
+	for _, run := range runs {
+		if string(run) == name {
+			return run, nil
+		}
+		if strings.HasPrefix(string(run), name) {
+			found = append(found, run)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", ExplainMissing(ctx, p, name, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no run %q", name), Hint: "pawl runs"})
+	case 1:
+		return found[0], nil
+	}
+	return "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%q stands for %d runs", name, len(found)), Hint: "pawl runs"}
+}
+
+func current(ctx context.Context, p *project.Project, runs []pawl.RunID) (pawl.RunID, error) {
+	if holder, alive := p.EngineHolder(); alive && slices.Contains(runs, holder.Run) {
+		return holder.Run, nil
+	}
+	unfinished, err := firstUnfinished(ctx, p, runs, IsPlanRun)
+	return pawl.RunID(cmp.Or(string(unfinished), string(runs[0]))), err
+}
+
+// Unfinished returns the newest unfinished run of the plan that the user keeps at source, empty where there is none.
+func Unfinished(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
+	runs, err := Runs(p)
+	if err != nil {
+		return "", err
+	}
+	return firstUnfinished(ctx, p, runs, func(s *pawl.State) bool {
+		path := filepath.FromSlash(s.Plan.Source)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(p.Root, path)
+		}
+		return path == source
+	})
+}
+
+// firstUnfinished returns the first run that has not ended and fits. A damaged run counts as unfinished, so that it is
+// not passed over in silence.
+func firstUnfinished(ctx context.Context, p *project.Project, runs []pawl.RunID, fits func(*pawl.State) bool) (pawl.RunID, error) {
+	for _, run := range runs {
+		s, err := LoadState(ctx, p, run)
+		if errors.Is(err, journal.ErrEmpty) {
+			continue // its making was cut off: it is no run
+		}
+		if err != nil {
+			return run, err
+		}
+		if !s.Ended() && fits(s) {
+			return run, nil
+		}
+	}
+	return "", nil
+}
+
+func LoadState(ctx context.Context, p *project.Project, run pawl.RunID) (*pawl.State, error) {
+	log, err := journal.Open(p.Runs(), run)
+	if err != nil {
+		return nil, err
+	}
+	state, err := stateOf(ctx, log)
+	return state, errors.Join(err, log.Close())
+}
+
+// stateOf folds a journal. Of a first batch that was torn only the beginning may be there: a run that lacks the plan
+// which it was made for was never acknowledged, like one without any event.
+func stateOf(ctx context.Context, log *journal.Log) (*pawl.State, error) {
+	state, err := log.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if planned := state.Kind == pawl.PlanRun || state.Kind == pawl.CommandRun; planned && state.Plan.Revision == 0 {
+		return nil, log.Empty()
+	}
+	return state, nil
+}
+
+func IsPlanRun(s *pawl.State) bool { return s.Kind != pawl.SessionRun }
+
+func NewToken() pawl.Token { return pawl.Token(random.Hex(8)) }
+
+func NewCheckpointID() pawl.CheckpointID { return pawl.CheckpointID(random.Hex(4)) }

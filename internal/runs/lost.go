@@ -1,0 +1,128 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"pawl"
+	"pawl/internal/config"
+	"pawl/internal/journal"
+	"pawl/internal/project"
+	"pawl/internal/snapshot"
+	"slices"
+	"strings"
+)
+
+func Subfolders(path string) []string {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, entry := range entries {
+		if entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	return names
+}
+
+// ExplainMissing returns err, unless a run that the name may stand for has lost its journal, or all but its snapshots: then it
+// says so.
+func ExplainMissing(ctx context.Context, p *project.Project, name string, err error) error {
+	lost, listErr := journal.Lost(p.Runs())
+	if listErr != nil {
+		return listErr
+	}
+	for _, run := range slices.Backward(lost) {
+		if strings.HasPrefix(string(run), name) {
+			return &pawl.Error{
+				Kind: pawl.KindDamaged, Err: fmt.Errorf("the journal of run %s is gone", run), Hint: "pawl recover " + string(run),
+			}
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	run, listErr := onlySaved(ctx, p, name)
+	if listErr != nil || run == "" {
+		return errors.Join(err, listErr)
+	}
+	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("%w; but there are snapshots of run %s", err, run), Hint: "pawl recover " + string(run)}
+}
+
+// onlySaved returns the newest run that the name may stand for of which snapshots are all that is left.
+func onlySaved(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
+	aside, err := Archived(p)
+	if err != nil {
+		return "", err
+	}
+	records, err := RecordsOf(ctx, p, config.Snapshots{})
+	if err != nil {
+		return "", err
+	}
+	defer records.Close()
+	for _, run := range records.Runs() {
+		if _, err := os.Stat(p.RunDir(run)); err != nil && !slices.Contains(aside, run) && strings.HasPrefix(string(run), name) {
+			return run, nil
+		}
+	}
+	return "", nil
+}
+
+// SavedRecords are the snapshots' commit records, with the store to look into them.
+type SavedRecords struct {
+	Store *snapshot.Store // nil: there is none, or it cannot be read
+	All   []snapshot.Record
+}
+
+// RecordsOf opens the snapshots, if there are any. A store that cannot be read is no evidence, and no reason to stop.
+func RecordsOf(ctx context.Context, p *project.Project, cfg config.Snapshots) (*SavedRecords, error) {
+	if _, err := os.Stat(p.Snapshots()); err != nil {
+		return &SavedRecords{}, nil
+	}
+	store, err := OpenSnapshots(ctx, p, cfg)
+	if err != nil {
+		return &SavedRecords{}, ctx.Err()
+	}
+	s := &SavedRecords{Store: store}
+	if s.All, err = store.Records(); err != nil {
+		s.All = nil
+	}
+	return s, ctx.Err()
+}
+
+// Runs returns the runs that snapshots were taken of.
+func (s *SavedRecords) Runs() []pawl.RunID {
+	var runs []pawl.RunID
+	for _, record := range s.All {
+		if run, err := pawl.ParseRunID(string(record.Run)); err == nil {
+			runs = append(runs, run)
+		}
+	}
+	return NewestRuns(runs)
+}
+
+func (s *SavedRecords) Close() {
+	if s.Store != nil {
+		s.Store.Close() // it was only read
+	}
+}
+
+// secrets are patterns of files that are made to hold secrets. They are in no snapshot unless a .pawlignore brings them
+// back, or git has them anyway.
+var secrets = []string{
+	".env", ".env.local", ".env.*.local", ".env.dev", ".env.development", ".env.prod", ".env.production", ".env.staging", ".env.test",
+	".envrc", ".netrc", ".pgpass", ".git-credentials",
+}
+
+// OpenSnapshots opens the project's snapshots.
+func OpenSnapshots(ctx context.Context, p *project.Project, cfg config.Snapshots) (*snapshot.Store, error) {
+	return snapshot.Open(ctx, snapshot.Config{Root: p.Root, Dir: p.Snapshots(), Patterns: cfg.Ignore, Defaults: secrets, Quota: int64(cfg.Quota)})
+}
+
+func NewestRuns(runs []pawl.RunID) []pawl.RunID {
+	slices.SortFunc(runs, byAge)
+	return slices.Compact(runs)
+}

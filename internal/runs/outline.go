@@ -1,0 +1,21 @@
+package runs
+
+import "pawl"
+
+// An Outline is a plan with its indexes, computed once.
+type Outline struct {
+	*pawl.Plan
+	InOrder []*pawl.Step // the plan's steps, in the order of the file
+	ByID    map[pawl.StepID]*pawl.Step
+	Needs   map[pawl.StepID][]pawl.StepID // explicit and implied; see pawl.Plan.Order
+}
+
+// OutlineOf computes the indexes of a plan.
+func OutlineOf(plan *pawl.Plan) *Outline {
+	o := &Outline{Plan: plan, InOrder: plan.Steps(), Needs: plan.Order()}
+	o.ByID = make(map[pawl.StepID]*pawl.Step, len(o.InOrder))
+	for _, s := range o.InOrder {
+		o.ByID[s.ID] = s
+	}
+	return o
+}

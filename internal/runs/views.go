@@ -1,0 +1,112 @@
+package runs
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/project"
+	"pawl/internal/view"
+)
+
+// ViewWriter writes a run's views off the critical path: only the newest of each is written, whatever came meanwhile.
+type ViewWriter struct {
+	dir  string
+	mu   sync.Mutex // guards next, busy and err
+	next map[string][]byte
+	busy bool
+	idle sync.WaitGroup
+	err  error
+	last map[string]string // what was written last, by name; of whoever is busy
+	when time.Time         // when they were rendered last; Run's goroutine only
+}
+
+// viewEvery is how often views are rendered at most while a run goes on.
+const viewEvery = 250 * time.Millisecond
+
+func NewViewWriter(p *project.Project, run pawl.RunID) *ViewWriter {
+	return &ViewWriter{dir: p.RunDir(run), last: map[string]string{}}
+}
+
+// Changed renders the views of the state, and has those written that differ from before.
+func (v *ViewWriter) Changed(state *pawl.State, plan *pawl.Plan) {
+	if time.Since(v.when) < viewEvery {
+		return // close renders the last state in any case
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.busy {
+		return
+	}
+	v.next, v.busy, v.when = view.Render(state, plan), true, time.Now()
+	v.idle.Go(v.write)
+}
+
+func (v *ViewWriter) write() {
+	v.mu.Lock()
+	files := v.next
+	v.mu.Unlock()
+	err := v.put(files)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.busy, v.err = false, errors.Join(v.err, err)
+}
+
+// put writes each view that changed, and removes one without content. It gives up at the first that it cannot write:
+// the others fare no better.
+func (v *ViewWriter) put(files map[string][]byte) error {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		path, data := filepath.Join(v.dir, name), files[name]
+		if v.holds(name, path, data) {
+			continue
+		}
+		if err := putOrRemove(path, data); err != nil {
+			return err
+		}
+		v.last[name] = string(data)
+	}
+	return nil
+}
+
+func putOrRemove(path string, data []byte) error {
+	if data != nil {
+		return disk.Put(path, data)
+	}
+	if _, err := os.Lstat(path); err != nil {
+		return nil // it is not there, as it should be
+	}
+	return disk.Remove(path)
+}
+
+// holds reports whether a view says just that already, as was written last or, before anything was, as it stands on disk.
+func (v *ViewWriter) holds(name, path string, data []byte) bool {
+	if old, known := v.last[name]; known {
+		return old == string(data)
+	}
+	old, err := os.ReadFile(path)
+	return err == nil && data != nil && bytes.Equal(old, data)
+}
+
+// Close writes the views of the last state. A view that could not be written is no fault of the run.
+func (v *ViewWriter) Close(state *pawl.State, plan *pawl.Plan) error {
+	v.idle.Wait()
+	return errors.Join(v.err, v.put(view.Render(state, plan)))
+}
+
+// WriteViews writes the views of a run that no engine works on: one that has not said that it stopped is dead.
+func WriteViews(p *project.Project, r *Run) error {
+	state := *r.State
+	state.Engine = nil
+	return NewViewWriter(p, r.State.Run).Close(&state, r.Plan)
+}
+
+func RewriteViews(p *project.Project, r *Run) error {
+	return errors.Join(r.Log.SaveState(r.State), WriteViews(p, r))
+}

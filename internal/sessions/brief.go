@@ -1,0 +1,346 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/brief"
+	"pawl/internal/config"
+	"pawl/internal/history"
+	"pawl/internal/project"
+	"pawl/internal/recovery"
+	"pawl/internal/redact"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
+	"pawl/internal/snapshot"
+)
+
+// Briefing says for whom a brief is, and what is known beyond what the run and the world say.
+type Briefing struct {
+	brief.Options
+	Since     string           // the checkpoint that the reader knows. Defaults to the run's last good one.
+	Inside    *pawl.AttemptRef // the attempt that asks. Defaults to none.
+	Snapshots config.Snapshots
+	Patience  time.Duration // for looking at files, and for hashing them. Defaults to 2s each.
+
+	Findings []pawl.Finding              // what somebody else has found out
+	Verdicts map[pawl.Token]pawl.Verdict // what somebody else has judged; attempts that are missing are judged here
+
+	Session    pawl.SessionID      // the agent's session that reads it. Defaults to none.
+	News       pawl.Seq            // tell only what came after this event. Defaults to telling all.
+	Operations []DoubtfulOperation // what somebody else has found of operations in doubt. Defaults to finding it out.
+}
+
+// Brief checks everything that is to be told of a run, and writes it down. No run: nothing has been run here. It changes
+// nothing, and a run that is being worked on is not disturbed.
+func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) (brief.Brief, error) {
+	if b.Patience == 0 {
+		b.Patience = 2 * time.Second
+	}
+	if b.Redact == nil {
+		b.Redact = redact.New(os.Environ()).Text
+	}
+	g := &briefer{project: p, Briefing: b}
+	g.facts = brief.Facts{Now: time.Now().UTC(), Inside: b.Inside, Findings: b.Findings}
+	g.memories()
+	if run == "" {
+		return brief.Make(g.facts, b.Options), nil
+	}
+	r, err := runs.Load(ctx, p, run)
+	if err != nil {
+		return brief.Brief{}, err
+	}
+	g.run, g.facts.State, g.facts.Plan = r, r.State, r.Plan
+	if err := errors.Join(g.gather(ctx), r.Log.Close()); err != nil {
+		return brief.Brief{}, err
+	}
+	return brief.Make(g.facts, b.Options), nil
+}
+
+// briefer finds out what a brief tells. What it cannot find out it says so; errors are for what makes the question
+// itself wrong, and for the end of ctx.
+type briefer struct {
+	Briefing
+	project *project.Project
+	run     *runs.Run
+	facts   brief.Facts
+	records []snapshot.Record // of this run, the oldest first
+}
+
+func (g *briefer) gather(ctx context.Context) error {
+	if holder, alive := g.project.EngineHolder(); alive && holder.Run == g.run.State.Run {
+		g.facts.Engine = &brief.Engine{PID: holder.PID, Since: holder.Since}
+	}
+	g.validate(ctx)
+	g.plan()
+	g.left()
+	if err := g.files(ctx); err != nil {
+		return err
+	}
+	g.doubts()
+	g.killed()
+	g.sessions(ctx)
+	return ctx.Err()
+}
+
+// sessions says who worked on the run, and what they left in doubt.
+func (g *briefer) sessions(ctx context.Context) {
+	g.facts.Sessions = sessionsOf(g.run.State, g.Session)
+	doubts := g.Operations
+	if doubts == nil {
+		others, err := doubtsElsewhere(ctx, g.project, g.run.State.Run)
+		if err != nil {
+			g.unchecked("what is in doubt in other runs: %v", err)
+		}
+		g.facts.Findings = append(g.facts.Findings, unread(others)...)
+		doubts = Reconcile(ctx, g.project, allDoubts(g.run.State, others))
+	}
+	for _, d := range doubts {
+		g.facts.Operations = append(g.facts.Operations, brief.Operation(d))
+	}
+	if g.News > 0 {
+		g.facts.News = g.newsSince(g.News)
+	}
+}
+
+func (g *briefer) warn(where, hint, format string, args ...any) {
+	g.facts.Findings = append(g.facts.Findings, pawl.Finding{Level: pawl.Warn, Where: where, Hint: hint, What: fmt.Sprintf(format, args...)})
+}
+
+func (g *briefer) unchecked(format string, args ...any) {
+	g.facts.Unchecked = append(g.facts.Unchecked, fmt.Sprintf(format, args...))
+}
+
+func (g *briefer) memories() {
+	remembered, err := g.project.Memories()
+	if err != nil {
+		g.unchecked("what was learned cannot be read: %v", err)
+	}
+	for _, m := range remembered {
+		g.facts.Memories = append(g.facts.Memories, m.Memory)
+	}
+}
+
+// validate takes what the rules find wrong by themselves. Attempts, outputs, the plan, gates and blockers are told by the
+// brief itself, and so are left out.
+func (g *briefer) validate(ctx context.Context) {
+	s := g.run.State
+	f := recovery.Facts{
+		Now: g.facts.Now, Run: s.Run, Last: s.Updated, Events: int(s.Seq), Misfits: s.RejectedEvents, Saved: s.LastGood,
+		Commits: resume.CommitClaims(ctx, g.project, s), Disk: resume.DiskFact(g.project.Root),
+	}
+	var record *snapshot.Record
+	record, f.Lost, f.Instead = resume.LastRecord(ctx, g.project, s, g.Snapshots)
+	f.Git = resume.GitFacts(ctx, g.project, record)
+	for _, found := range recovery.Validate(f) {
+		if found.Level != pawl.OK {
+			g.facts.Findings = append(g.facts.Findings, found)
+		}
+	}
+	if len(s.UnknownTypes) > 0 {
+		g.warn("", "", "a newer pawl wrote events that this one does not know: %v", s.UnknownTypes)
+	}
+}
+
+// plan compares the plan that the run follows with the one that the user keeps.
+func (g *briefer) plan() {
+	s := g.run.State
+	path, data, err := resume.Source(g.project, s)
+	switch {
+	case err != nil:
+		g.unchecked("whether the plan was edited: %v", err)
+	case path == "" || s.Ended():
+	case data == nil:
+		g.warn(s.Plan.Source, "", "the plan is gone; the run follows its own copy")
+	case runs.HashOf(data) != s.Plan.SHA256:
+		g.warn(s.Plan.Source, "pawl why", "the plan was edited since; what is told here is the plan as it was run")
+	}
+}
+
+// manyLeft is how many items that are left are named.
+const manyLeft = 10
+
+// left says what of each work list that was taken up is not done.
+func (g *briefer) left() {
+	g.facts.Left = map[pawl.StepID]brief.Left{}
+	for id, st := range g.run.State.Steps {
+		if st.Items == nil || st.Finished() {
+			continue
+		}
+		values, err := runs.ListedValues(g.run.Log, st.Items)
+		if err != nil {
+			g.unchecked("the work list of step %s: %v", id, err)
+			continue
+		}
+		left := brief.Left{Count: st.Items.Total - st.Items.Count - len(st.Items.Failed)}
+		for index, value := range values {
+			if _, failed := st.Items.Failed[index]; !failed && st.Items.Done.At(index) == 0 && len(left.First) < manyLeft {
+				left.First = append(left.First, value)
+			}
+		}
+		g.facts.Left[id] = left
+	}
+}
+
+// files compares the workspace with the last good checkpoint, and with that the outputs of finished work.
+func (g *briefer) files(ctx context.Context) error {
+	pr := &prover{root: g.project.Root, run: g.run, byPath: resume.RecordedBy(g.run.State), room: resume.MaxHashed}
+	if _, err := os.Stat(g.project.Snapshots()); errors.Is(err, fs.ErrNotExist) {
+		g.unchecked("which files changed: no snapshot was ever taken here")
+	} else {
+		store, err := runs.OpenSnapshots(ctx, g.project, g.Snapshots)
+		if err != nil {
+			g.unchecked("which files changed: %v", err)
+		} else {
+			defer store.Close()
+			if err := g.compare(ctx, store, pr); err != nil {
+				return err
+			}
+		}
+	}
+	g.git(ctx)
+	pr.until = time.Now().Add(g.Patience)
+	g.prove(pr)
+	g.gates(pr)
+	return nil
+}
+
+// compare finds what changed since the checkpoint that the reader knows, and tells the prover what changed since the last
+// good one.
+func (g *briefer) compare(ctx context.Context, store *snapshot.Store, pr *prover) error {
+	records, err := store.Records()
+	if err != nil {
+		g.unchecked("which files changed: %v", err)
+		return nil
+	}
+	good := ""
+	if c := g.run.State.LastGood; c != nil && c.Snapshot != nil {
+		good = c.Snapshot.Record // of the run before, where this one was forked and has none of its own yet
+	}
+	for _, r := range records {
+		if r.Run == g.run.State.Run || r.ID.String() == good {
+			g.records = append(g.records, r)
+		}
+	}
+	base := g.base()
+	if g.Since != "" {
+		known, err := history.FindCheckpoint(ctx, g.project, store, g.Since)
+		if err != nil {
+			return err
+		}
+		record, err := known.Files()
+		if err != nil {
+			return err
+		}
+		g.since(ctx, store, record, known.Checkpoint)
+	}
+	if base == nil {
+		g.unchecked("which files changed: the run has no checkpoint with the files")
+		return nil
+	}
+	changes, ok := g.changes(ctx, store, *base)
+	if !ok {
+		return nil
+	}
+	pr.compared(store, *base, changes)
+	if g.Since == "" {
+		g.facts.Since = sinceOf(g.checkpointOf(*base), changes)
+	}
+	return nil
+}
+
+// base returns the newest snapshot of the run that is of no emergency, nor from before a restore; nil: there is none.
+func (g *briefer) base() *snapshot.Record {
+	for i := len(g.records) - 1; i >= 0; i-- {
+		if r := &g.records[i]; r.Kind != pawl.CheckpointEmergency && r.Kind != pawl.CheckpointBeforeRestore {
+			return r
+		}
+	}
+	return nil
+}
+
+// checkpointOf returns the checkpoint as the journal has it, or at least what its snapshot says of it.
+func (g *briefer) checkpointOf(r snapshot.Record) pawl.Checkpoint {
+	if good := g.run.State.LastGood; good != nil && good.ID == r.Checkpoint {
+		return *good
+	}
+	return pawl.Checkpoint{ID: r.Checkpoint, Kind: r.Kind, Step: r.Step, Item: r.Item, Why: r.Why, Time: r.Ended, Seq: r.Seq}
+}
+
+func (g *briefer) since(ctx context.Context, store *snapshot.Store, record snapshot.Record, c pawl.Checkpoint) {
+	if changes, ok := g.changes(ctx, store, record); ok {
+		g.facts.Since = sinceOf(c, changes)
+	}
+}
+
+// changes compares a snapshot with the workspace, as long as there is patience.
+func (g *briefer) changes(ctx context.Context, store *snapshot.Store, from snapshot.Record) ([]snapshot.Change, bool) {
+	patient, cancel := context.WithTimeout(ctx, g.Patience)
+	defer cancel()
+	compared, err := store.Compare(patient, from, nil, nil)
+	if err == nil {
+		err = compared.Close()
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		g.unchecked("which files changed: looking at them takes longer than %s", g.Patience)
+		return nil, false
+	case err != nil:
+		g.unchecked("which files changed: %v", err)
+		return nil, false
+	}
+	return compared.Changes, true
+}
+
+// manyChanges is how many changed paths are named.
+const manyChanges = 400
+
+// sinceOf leaves out folders that hold what is named anyway.
+func sinceOf(c pawl.Checkpoint, changes []snapshot.Change) *brief.Since {
+	s := &brief.Since{Checkpoint: c}
+	for i, change := range changes {
+		e := change.New
+		if e == nil {
+			e = change.Old
+		}
+		leads := i+1 < len(changes) && strings.HasPrefix(changes[i+1].Path, change.Path+"/")
+		if e.Kind == snapshot.Folder && leads {
+			continue
+		}
+		if s.Files++; len(s.Changes) < manyChanges {
+			s.Changes = append(s.Changes, briefChange(change))
+		}
+	}
+	return s
+}
+
+func briefChange(c snapshot.Change) brief.Change {
+	told := brief.Change{Path: c.Path, What: c.What()}
+	if c.Old != nil {
+		told.Was = c.Old.Size
+	}
+	if c.New != nil {
+		told.Is = c.New.Size
+	}
+	return told
+}
+
+// git says where git stands, and where it stood at the last checkpoint.
+func (g *briefer) git(ctx context.Context) {
+	head, err := snapshot.HeadOf(ctx, g.project.Root)
+	if err != nil {
+		g.unchecked("where git stands: %v", err)
+	}
+	if head != nil {
+		g.facts.Git = head.String()
+	}
+	if n := len(g.records); n > 0 && g.records[n-1].Head != nil {
+		g.facts.GitWas = g.records[n-1].Head.String()
+	}
+}

@@ -1,0 +1,239 @@
+package sessions
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pawl"
+	"pawl/internal/brief"
+	"pawl/internal/config"
+	"pawl/internal/history"
+	"pawl/internal/journal"
+	"pawl/internal/outputs"
+	"pawl/internal/planfile"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+	"pawl/internal/supervise"
+)
+
+// told is a run that is made event by event, in a project of its own.
+type told struct {
+	*testing.T
+	p   *project.Project
+	run pawl.RunID
+}
+
+func newTold(t *testing.T, plan string) *told {
+	t.Helper()
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	p, err := project.Init(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := planfile.Read("plan.yaml", []byte(plan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := runs.Create(t.Context(), p, runs.New{Kind: pawl.PlanRun, Plan: read, Data: []byte(plan)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &told{t, p, run}
+	w.say(pawl.EngineStarted{Epoch: 1, PID: 1, Why: "run"})
+	return w
+}
+
+func (w *told) say(payloads ...pawl.Payload) {
+	w.Helper()
+	log, err := journal.Open(w.p.Runs(), w.run)
+	if err != nil {
+		w.Fatal(err)
+	}
+	events := make([]pawl.Event, len(payloads))
+	for i, p := range payloads {
+		if events[i], err = pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, p); err != nil {
+			w.Fatal(err)
+		}
+	}
+	_, err = log.Append(w.Context(), 1, events...)
+	if err := errors.Join(err, log.Close()); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *told) write(path string, data []byte) {
+	w.Helper()
+	full := filepath.Join(w.p.Root, path)
+	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
+		w.Fatal(err)
+	}
+	if err := os.WriteFile(full, data, 0o600); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// step finishes a step with the outputs that are there.
+func (w *told) step(id pawl.StepID, paths ...string) {
+	w.Helper()
+	recorded, err := outputs.Hash(w.p.Root, paths)
+	if err != nil {
+		w.Fatal(err)
+	}
+	ref := pawl.AttemptRef{Step: id, Attempt: 1, Token: pawl.Token(id)}
+	w.say(pawl.AttemptStarted{AttemptRef: ref}, pawl.StepDone{Step: id, Attempt: 1, Token: ref.Token, Outputs: recorded})
+}
+
+func (w *told) checkpoint() {
+	w.Helper()
+	if _, err := history.CheckpointNow(w.Context(), w.p, w.run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "test"); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// facts gathers what a brief tells.
+func (w *told) facts(b Briefing) brief.Facts {
+	w.Helper()
+	r, err := runs.Load(w.Context(), w.p, w.run)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if b.Patience == 0 {
+		b.Patience = time.Minute
+	}
+	g := &briefer{project: w.p, Briefing: b, run: r}
+	g.facts = brief.Facts{Now: time.Now(), State: r.State, Plan: r.Plan}
+	if err := errors.Join(g.gather(w.Context()), r.Log.Close()); err != nil {
+		w.Fatal(err)
+	}
+	if r.State.RejectedCount > 0 {
+		w.Fatalf("the story does not fit: %+v", r.State.RejectedEvents)
+	}
+	return g.facts
+}
+
+const threeSteps = "name: demo\nsteps: [{id: one, run: ':'}, {id: two, run: ':'}, {id: three, run: ':'}]\n"
+
+// Whether or not a snapshot helps, what is found is the same: also of large files, of folders, of what a later step wrote
+// again, and of what this run changed after it was recorded.
+func TestProofs(t *testing.T) {
+	for _, kept := range []bool{true, false} {
+		name := map[bool]string{true: "with a snapshot", false: "without"}[kept]
+		t.Run(name, func(t *testing.T) {
+			w := newTold(t, threeSteps)
+			large := make([]byte, 9<<20)
+			w.write("large.bin", large)
+			w.write("made/a/one.txt", []byte("one"))
+			w.write("again.txt", []byte("first"))
+			w.write("gone.txt", []byte("gone"))
+			w.step("one", "large.bin", "made", "again.txt", "gone.txt")
+			w.write("again.txt", []byte("second"))
+			w.step("two", "again.txt")
+			if kept {
+				w.checkpoint()
+			}
+			check := func(when string, same int, differ ...string) {
+				t.Helper()
+				proof := w.facts(Briefing{}).Proofs["one"]
+				if proof.Same != same || !slices.Equal(proof.Differ, differ) || proof.Unchecked > 0 {
+					t.Errorf("%s: %d are the same, %v differ, %d unchecked; want %d and %v", when, proof.Same, proof.Differ, proof.Unchecked, same, differ)
+				}
+			}
+			check("as they were left", 4)
+			large[1<<20]++
+			w.write("large.bin", large)
+			check("one byte of the large file changed", 3, "large.bin")
+			w.write("made/a/two.txt", nil)
+			check("a file more in the folder", 2, "large.bin", "made")
+			if err := os.Remove(filepath.Join(w.p.Root, "gone.txt")); err != nil {
+				t.Fatal(err)
+			}
+			check("a file gone", 1, "gone.txt", "large.bin", "made")
+			w.write("again.txt", []byte("secone"))
+			check("what was written twice changed", 0, "again.txt", "gone.txt", "large.bin", "made")
+		})
+	}
+}
+
+// What a later checkpoint of the run has is what the run left, though nobody recorded it.
+func TestProofOfWhatTheRunChanged(t *testing.T) {
+	w := newTold(t, threeSteps)
+	w.write("log.txt", []byte("one"))
+	w.step("one", "log.txt")
+	w.write("log.txt", []byte("one, two"))
+	w.step("two")
+	if proof := w.facts(Briefing{}).Proofs["one"]; !slices.Equal(proof.Differ, []string{"log.txt"}) {
+		t.Errorf("without a checkpoint: %+v", proof)
+	}
+	w.checkpoint()
+	if proof := w.facts(Briefing{}).Proofs["one"]; proof.Same != 1 || len(proof.Differ) > 0 {
+		t.Errorf("with a checkpoint: %+v", proof)
+	}
+}
+
+// What there is no time to look at is said not to be checked, never that it is right or wrong.
+func TestImpatientBrief(t *testing.T) {
+	w := newTold(t, threeSteps)
+	w.write("out.txt", []byte("one"))
+	w.step("one", "out.txt")
+	w.checkpoint()
+	w.write("out.txt", []byte("two"))
+	f := w.facts(Briefing{Patience: 1})
+	if proof := f.Proofs["one"]; proof.Same > 0 || len(proof.Differ) > 0 || proof.Unchecked != 1 {
+		t.Errorf("proof: %+v", proof)
+	}
+	if f.Since != nil {
+		t.Errorf("since: %+v", f.Since)
+	}
+	if text := strings.Join(f.Unchecked, "\n"); !strings.Contains(text, "which files changed") || !strings.Contains(text, "1 outputs of finished work") {
+		t.Errorf("unchecked: %s", text)
+	}
+}
+
+// A verdict that somebody has given is told; what nobody has judged is judged by the rules.
+func TestVerdictsOfDoubts(t *testing.T) {
+	w := newTold(t, threeSteps)
+	ref := pawl.AttemptRef{Step: "one", Attempt: 1, Token: "one"}
+	w.say(pawl.AttemptStarted{AttemptRef: ref})
+	if d := w.facts(Briefing{}).Doubts; len(d) != 1 || d[0].Found != brief.Lost {
+		t.Errorf("its folder is gone, so that nobody knows whether it began: %+v", d)
+	}
+	lock, err := supervise.Prepare(w.p.AttemptDir(ref, w.run))
+	if err == nil {
+		err = lock.Release()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := w.facts(Briefing{}).Doubts
+	if len(d) != 1 || d[0].Found != brief.NotBegun || d[0].Verdict == nil || d[0].Verdict.Rule != "not-begun" {
+		t.Fatalf("doubts: %+v", d)
+	}
+	given := pawl.Verdict{Word: pawl.HumanReview, Rule: "asked", By: "claude"}
+	d = w.facts(Briefing{Verdicts: map[pawl.Token]pawl.Verdict{"one": given}}).Doubts
+	if len(d) != 1 || d[0].Verdict.By != "claude" {
+		t.Fatalf("doubts: %+v", d)
+	}
+}
+
+// A folder of which a snapshot leaves something out is not proven by it.
+func TestProofOfWhatIsIgnored(t *testing.T) {
+	w := newTold(t, threeSteps)
+	w.write(".pawlignore", []byte("*.tmp\n"))
+	w.write("made/kept.txt", nil)
+	w.write("made/deep/left-out.tmp", []byte("one"))
+	w.step("one", "made")
+	w.checkpoint()
+	if proof := w.facts(Briefing{}).Proofs["one"]; proof.Same != 1 {
+		t.Errorf("as it was left: %+v", proof)
+	}
+	w.write("made/deep/left-out.tmp", []byte("two"))
+	if proof := w.facts(Briefing{}).Proofs["one"]; !slices.Equal(proof.Differ, []string{"made"}) {
+		t.Errorf("changed: %+v", proof)
+	}
+}

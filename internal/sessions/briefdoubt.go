@@ -1,0 +1,180 @@
+package sessions
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"pawl"
+	"pawl/internal/brief"
+	"pawl/internal/recovery"
+	"pawl/internal/resume"
+	"pawl/internal/supervise"
+)
+
+// doubts looks at each attempt whose end the journal does not have.
+func (g *briefer) doubts() {
+	for _, live := range g.run.State.Live() {
+		g.facts.Doubts = append(g.facts.Doubts, g.doubt(live))
+	}
+}
+
+// doubt looks at one attempt: at its lock, its records, its result and its outputs.
+func (g *briefer) doubt(live *pawl.AttemptState) brief.Doubt {
+	dir := g.project.AttemptDir(live.AttemptRef, g.run.State.Run)
+	d := brief.Doubt{AttemptRef: live.AttemptRef, Started: live.Started, Folder: dir}
+	if rel, err := filepath.Rel(g.project.Root, dir); err == nil {
+		d.Folder = filepath.ToSlash(rel)
+	}
+	status, err := supervise.Probe(dir)
+	if err != nil {
+		d.Found, d.Evidence = brief.Unknown, []string{err.Error()}
+		return d
+	}
+	switch status.State {
+	case supervise.Live:
+		g.living(&d, status, dir)
+		return d
+	case supervise.NotBegun:
+		d.Found = brief.NotBegun
+	case supervise.Ended:
+		d.Found, d.Ended = brief.Ended, status.Exit.Ended
+	case supervise.Lost:
+		d.Found = brief.Lost
+	}
+	g.judge(&d, live, dir)
+	return d
+}
+
+// living says of an attempt that runs where it was last seen to do something.
+func (g *briefer) living(d *brief.Doubt, status supervise.Status, dir string) {
+	d.Found = brief.Live
+	if status.Begun != nil {
+		d.PID = status.Begun.Supervisor.PID
+	}
+	if last := resume.LastWrite(dir); !last.IsZero() {
+		d.Evidence = append(d.Evidence, "its last sign of life was at "+last.UTC().Format(time.DateTime+" UTC"))
+	}
+}
+
+// judge adds what an attempt said and left, and what is safe to do with it.
+func (g *briefer) judge(d *brief.Doubt, live *pawl.AttemptState, dir string) {
+	step := g.run.Plan.Step(live.Step)
+	planned := step != nil
+	if !planned {
+		step = &pawl.Step{ID: live.Step}
+	}
+	ev, _, err := resume.Probe(g.project, g.run, step, live)
+	if err != nil {
+		d.Evidence = append(d.Evidence, err.Error())
+		return
+	}
+	if d.Found != brief.NotBegun {
+		d.Evidence = append(d.Evidence, signsOf(ev, step, dir)...)
+	}
+	c := ev.CaseOf(step)
+	c.SameStep = planned
+	v, judged := g.Verdicts[live.Token]
+	if !judged {
+		v = recovery.Judge(c)
+	}
+	d.Verdict = &v
+}
+
+// signsOf says in words what an attempt left, one line each.
+func signsOf(ev resume.Evidence, step *pawl.Step, dir string) []string {
+	var signs []string
+	if ev.Rebooted {
+		signs = append(signs, "the system was restarted since")
+	}
+	if ev.Exit != nil {
+		signs = append(signs, endingOf(ev.Exit))
+	} else if last := resume.LastWrite(dir); !last.IsZero() {
+		signs = append(signs, "it was last heard of at "+last.UTC().Format(time.DateTime+" UTC"))
+	}
+	signs = append(signs, resultText(ev.Result, ev.ResultErr))
+	if len(step.Outputs) > 0 {
+		signs = append(signs, outputsText[ev.Present])
+	}
+	return signs
+}
+
+// outputsText says what there is of declared outputs. Whether it is complete, only the step or its checks could say.
+var outputsText = map[recovery.Outputs]string{
+	recovery.AllOutputs: "all the outputs that it declares are there", recovery.SomeOutputs: "some of the outputs that it declares are there",
+	recovery.NoOutputs: "none of the outputs that it declares is there",
+}
+
+// endingOf says how an attempt ended. What a machine did is not to be taken for a person's no.
+func endingOf(x *pawl.Exit) string {
+	after := pawl.Duration(time.Duration(x.Seconds * float64(time.Second)).Round(100 * time.Millisecond))
+	switch x.Reason {
+	case pawl.ReasonExited:
+		if !pawl.Passed(x.Checks) {
+			return resume.ExitText(x) + ", " + resume.CheckText(x.Checks)
+		}
+		return resume.ExitText(x)
+	case pawl.ReasonTimeout, pawl.ReasonStalled:
+		return fmt.Sprintf("ended by pawl's watchdog after %s (%s); nobody refused anything", after, x.Why)
+	case pawl.ReasonAbort:
+		return fmt.Sprintf("ended on request after %s (%s); that is no verdict on its work", after, cmp.Or(x.Why, "no reason given"))
+	}
+	return fmt.Sprintf("ended by pawl after %s (%s); nobody refused anything", after, cmp.Or(x.Why, string(x.Reason)))
+}
+
+func resultText(r *pawl.Result, err error) string {
+	switch {
+	case err != nil:
+		return "its result cannot be read: " + err.Error()
+	case r == nil:
+		return "it left no result"
+	case r.Summary == "":
+		return "it said that it is " + string(r.Status)
+	}
+	return fmt.Sprintf("it said that it is %s (%q)", r.Status, r.Summary)
+}
+
+// lookedBack is how many events are searched for what the watchdog did.
+const lookedBack = 5000
+
+// killed finds the attempts that count as lost because the watchdog killed their supervisors.
+func (g *briefer) killed() {
+	lost := map[pawl.Token]bool{}
+	for _, st := range g.run.State.Steps {
+		for _, t := range triesOf(st) {
+			if t.Live == nil && t.Last != nil && t.Last.Outcome == pawl.Lost {
+				lost[t.Last.Token] = true
+			}
+		}
+	}
+	if len(lost) == 0 {
+		return
+	}
+	g.facts.Killed = map[pawl.Token]string{}
+	for event, err := range g.run.Log.Events(max(0, g.run.State.Seq-lookedBack)) {
+		if err != nil {
+			g.unchecked("whether the watchdog ended what was lost: %v", errors.Unwrap(err))
+			return
+		}
+		if event.Type != (pawl.WatchdogActed{}).Event() {
+			continue
+		}
+		payload, err := event.Payload()
+		if acted, ok := payload.(pawl.WatchdogActed); err == nil && ok && lost[acted.Token] {
+			g.facts.Killed[acted.Token] = acted.Evidence
+		}
+	}
+}
+
+// triesOf returns the tries of a step and of its items.
+func triesOf(st *pawl.StepState) []*pawl.Retries {
+	tries := []*pawl.Retries{&st.Retries}
+	if st.Items != nil {
+		for _, t := range st.Items.Retries {
+			tries = append(tries, t)
+		}
+	}
+	return tries
+}

@@ -1,0 +1,60 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"pawl"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+)
+
+// Unmet runs the acceptance checks of a step as they are now, and returns those that fail, a text each, with the last of
+// their output. It is for an agent that is about to say that the step is done; that it is done, only the checks say that
+// the step's supervisor runs.
+func Unmet(ctx context.Context, p *project.Project, run pawl.RunID, id pawl.StepID, environ []string) ([]string, error) {
+	r, err := runs.Load(ctx, p, run)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Log.Close()
+	step := r.Plan.Step(id)
+	if step == nil {
+		return nil, nil
+	}
+	var unmet []string
+	for _, name := range slices.Sorted(maps.Keys(step.Accept)) {
+		if text := check(ctx, filepath.Join(p.Root, filepath.FromSlash(step.Dir)), step.Accept[name], environ); text != "" {
+			unmet = append(unmet, fmt.Sprintf("- %s (`%s`): %s", name, step.Accept[name], text))
+		}
+	}
+	return unmet, nil
+}
+
+// checkOutput is how much of a failed check's output is told, in bytes.
+const checkOutput = 1000
+
+// check runs a check in a process group of its own, and says what is wrong; nothing where it passes. One that does not end
+// in time is no failure: the step's end will tell.
+func check(ctx context.Context, dir, command string, environ []string) string {
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
+	cmd.Dir, cmd.Env = dir, environ
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	exit, failed := errors.AsType[*exec.ExitError](err)
+	if !failed || ctx.Err() != nil {
+		return ""
+	}
+	text := strings.TrimSpace(string(out))
+	return fmt.Sprintf("%v\n%s", exit, text[max(0, len(text)-checkOutput):])
+}

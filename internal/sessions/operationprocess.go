@@ -1,0 +1,170 @@
+package sessions
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/operations"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+	"pawl/internal/supervise/process"
+)
+
+// leftByAgents returns the processes that operations in doubt may have left running: those that are proven to be of one, and
+// without a proof those that were started since in the project, and whose parent is gone.
+func leftByAgents(p *project.Project, doubts []*pawl.OperationState) map[pawl.OperationID][]operations.Process {
+	table, err := process.Table()
+	if err != nil {
+		return nil
+	}
+	self := process.Ancestors(table, os.Getpid())
+	owners := ownersOf(p, table, doubts, self)
+	var of []pawl.OperationID
+	var all []runs.Process
+	for _, o := range doubts {
+		if o.Kind != pawl.OperationCommand {
+			continue
+		}
+		recent, possible := startedWithin(o, self), 0
+		for _, s := range table {
+			owned := len(owners[s.PID]) > 0
+			switch {
+			case owned && slices.Contains(owners[s.PID], o.ID):
+			case owned || possible >= mostPossible || !recent(s) || !orphan(table, s) || !worksIn(s.PID, p.Root):
+				continue
+			default:
+				possible++
+			}
+			of, all = append(of, o.ID), append(all, runs.Process{PID: s.PID, Command: runs.ClipText(process.Command(s.PID)), Seconds: s.Age().Seconds()})
+		}
+	}
+	runs.ObserveProcesses(p, all)
+	found := map[pawl.OperationID][]operations.Process{}
+	for i, x := range all {
+		whose := owners[x.PID]
+		found[of[i]] = append(found[of[i]], operations.Process{Text: x.BareString(), Sure: len(whose) > 0 && whose[0] == of[i], Shared: len(whose) > 1})
+	}
+	return found
+}
+
+// ownersOf returns whose processes are proven to be, with all that they have started. Where several operations claim one,
+// it is of that with the longest command, for the others' is a part of it; of several with the same command, it is most likely
+// of the one that was meant last before it was started, which comes first.
+func ownersOf(p *project.Project, table []process.Stat, doubts []*pawl.OperationState, not map[int]bool) map[int][]pawl.OperationID {
+	strength := map[int]int{}
+	owners := map[int][]pawl.OperationID{}
+	for _, o := range slices.SortedFunc(slices.Values(doubts), func(a, b *pawl.OperationState) int { return b.Began.Compare(a.Began) }) {
+		if o.Kind != pawl.OperationCommand {
+			continue
+		}
+		for pid, claim := range processClaims(p, table, o, not) {
+			switch {
+			case claim > strength[pid]:
+				owners[pid], strength[pid] = []pawl.OperationID{o.ID}, claim
+			case claim == strength[pid]:
+				owners[pid] = append(owners[pid], o.ID)
+			}
+		}
+	}
+	return owners
+}
+
+// processClaims returns the processes of an operation, by how much of their command lines proves it: those that run its command,
+// or alone one of its parts, as a shell lets the last of them take its place; and what these have started.
+func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationState, not map[int]bool) map[int]int {
+	recent, wanted := startedWithin(o, not), plainCommand(o.Summary)
+	parts := operations.Commands(o.Summary)
+	claims := map[int]int{}
+	for _, s := range table {
+		if !recent(s) {
+			continue
+		}
+		claim, command := 0, process.Command(s.PID)
+		switch {
+		case commandMatches(s.PID, command, wanted, p.Root):
+			claim = len(wanted)
+		case slices.ContainsFunc(parts, func(part string) bool { return isOf(command, part) }) && orphan(table, s) && worksIn(s.PID, p.Root):
+			claim = 1
+		default:
+			continue
+		}
+		for _, below := range process.Closure(table, func(x process.Stat) bool { return x.PID == s.PID }) {
+			if recent(below) {
+				claims[below.PID] = max(claims[below.PID], claim)
+			}
+		}
+	}
+	return claims
+}
+
+// startSlack is by how much the start of a process may seem to be before the intent that it follows: the process table
+// counts in hundredths of a second.
+const startSlack = 20 * time.Millisecond
+
+// mostPossible is how many processes are named that may be an operation's.
+const mostPossible = 4
+
+// startedWithin reports whether a process was started since an operation was meant, and before another session went to work.
+func startedWithin(o *pawl.OperationState, not map[int]bool) func(process.Stat) bool {
+	booted := time.Now().Add(-process.Uptime() - process.Asleep())
+	return func(s process.Stat) bool {
+		start := booted.Add(process.StartedAt(s.Start))
+		return !s.Dead && !not[s.PID] && start.After(o.Began.Add(-startSlack)) && (o.Until.IsZero() || start.Before(o.Until))
+	}
+}
+
+// telling is how long a command is, without spaces and quotes, that is not to be found on other command lines by chance.
+const telling = 12
+
+// commandMatches reports whether a process has a wanted command on its own line. A short one must also work in the project.
+func commandMatches(pid int, command, wanted, root string) bool {
+	if len(wanted) < 4 || !strings.Contains(plainCommand(command), wanted) {
+		return false
+	}
+	return len(wanted) >= telling || worksIn(pid, root)
+}
+
+// isOf reports whether a process's command line is a part of a script: the same words, its program perhaps by its whole
+// path, and behind what interprets it.
+func isOf(line, part string) bool {
+	before, is := strings.CutSuffix(line, part)
+	return is && len(part) >= 4 && (before == "" || strings.HasSuffix(before, "/") || strings.HasSuffix(before, " "))
+}
+
+// plainCommand leaves out of a command what differs by how it was quoted, and what was left out of it for its length or as
+// a secret.
+func plainCommand(text string) string {
+	text = strings.TrimSuffix(text, "…")
+	text, _, _ = strings.Cut(text, "[redacted:")
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" \t\n\r'\"\\", r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// orphan reports whether the process that started this one is gone, and this one leads no session of its own, as a shell
+// does that a person has opened.
+func orphan(table []process.Stat, s process.Stat) bool {
+	if s.PID == s.Session {
+		return false
+	}
+	for _, other := range table {
+		if other.PID == s.Parent {
+			return s.Parent <= 1 || other.Session != s.Session && other.Parent <= 1
+		}
+	}
+	return true
+}
+
+// worksIn reports whether a process works in a folder.
+func worksIn(pid int, root string) bool {
+	dir := process.Dir(pid)
+	rel, err := filepath.Rel(root, dir)
+	return dir != "" && err == nil && filepath.IsLocal(rel)
+}

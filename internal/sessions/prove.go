@@ -1,0 +1,280 @@
+package sessions
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/brief"
+	"pawl/internal/outputs"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
+	"pawl/internal/snapshot"
+)
+
+// prover finds out whether outputs are as the run left them. What the run's last good snapshot has, and what looks the
+// same since, costs no reading; the rest is hashed while time and room last.
+type prover struct {
+	root   string
+	run    *runs.Run
+	byPath map[string]resume.Record // the newest record of each path
+	until  time.Time
+	room   int64 // bytes that may still be hashed
+
+	store   *snapshot.Store  // nil: there is nothing to compare with
+	base    snapshot.Record  //
+	touched map[string]bool  // what changed since base, and the folders above
+	leftOut []string         // what base has not, in order
+	folders map[string]names // of base, by path
+
+	items  map[pawl.StepID][]string // paths that the items of a step recorded
+	unread map[pawl.StepID]int      // items whose records were not read
+}
+
+// names are a folder's entries.
+type names map[string]snapshot.Entry
+
+const (
+	manyHashed = 20_000 // files of a folder that is hashed
+	manyProofs = 100    // paths of a step that are named
+)
+
+// compared tells the prover what changed since a snapshot.
+func (pr *prover) compared(store *snapshot.Store, base snapshot.Record, changes []snapshot.Change) {
+	missing, err := store.LeftOutOf(base)
+	if err != nil {
+		return // all is hashed
+	}
+	for _, l := range missing {
+		pr.leftOut = append(pr.leftOut, l.Path)
+	}
+	slices.Sort(pr.leftOut)
+	pr.store, pr.base, pr.touched, pr.folders = store, base, make(map[string]bool, 2*len(changes)), map[string]names{}
+	for _, c := range changes {
+		for p := c.Path; p != "." && !pr.touched[p]; p = path.Dir(p) {
+			pr.touched[p] = true
+		}
+	}
+}
+
+// is says what is at a path.
+func (pr *prover) is(name string, newest resume.Record) string {
+	if pr.kept(name, newest) {
+		return brief.Same
+	}
+	recorded := newest.Content
+	info, err := os.Stat(filepath.Join(pr.root, filepath.FromSlash(name)))
+	switch {
+	case os.IsNotExist(err) && !strings.ContainsAny(name, "*?["):
+		return brief.Gone
+	case err == nil && info.Mode().IsRegular() && recorded.Files == 0 && info.Size() != recorded.Size:
+		return brief.Differs
+	case recorded.Size > pr.room || recorded.Files > manyHashed || time.Now().After(pr.until):
+		return brief.NotChecked
+	}
+	pr.room -= recorded.Size
+	now, err := outputs.One(pr.root, name)
+	switch {
+	case err != nil:
+		return brief.Gone
+	case now == recorded:
+		return brief.Same
+	}
+	return brief.Differs
+}
+
+// kept reports whether the snapshot proves a path: nothing there changed since, and it has what was recorded, or it was
+// taken after the work was finished, so that whatever it has there is what this run left.
+func (pr *prover) kept(name string, newest resume.Record) bool {
+	if pr.store == nil || pr.touched[name] || pr.incomplete(name) {
+		return false
+	}
+	e, ok := pr.entry(name)
+	if !ok {
+		return false
+	}
+	own := pr.base.Kind == pawl.CheckpointStep && pr.base.Step == newest.Step && pr.base.Ended.After(pr.run.State.Steps[newest.Step].Started)
+	same := e.Kind == snapshot.File && newest.Content.Files == 0 && e.ID.String() == newest.Content.SHA256
+	return same || own || pr.base.Seq >= newest.Done
+}
+
+// incomplete reports whether the snapshot leaves out something at a path, above it or below.
+func (pr *prover) incomplete(name string) bool {
+	at, found := slices.BinarySearch(pr.leftOut, name)
+	if found || at < len(pr.leftOut) && strings.HasPrefix(pr.leftOut[at], name+"/") {
+		return true
+	}
+	below, _ := slices.BinarySearch(pr.leftOut, name+"/")
+	return below < len(pr.leftOut) && strings.HasPrefix(pr.leftOut[below], name+"/")
+}
+
+// entry finds a path in the snapshot.
+func (pr *prover) entry(name string) (snapshot.Entry, bool) {
+	folder, last := path.Split(name)
+	in, ok := pr.folder(strings.TrimSuffix(folder, "/"))
+	if !ok {
+		return snapshot.Entry{}, false
+	}
+	e, ok := in[last]
+	return e, ok
+}
+
+// folder reads a folder of the snapshot, once.
+func (pr *prover) folder(name string) (names, bool) {
+	if known, ok := pr.folders[name]; ok {
+		return known, known != nil
+	}
+	e := snapshot.Entry{Kind: snapshot.Folder, ID: pr.base.Tree}
+	if name != "" {
+		found, ok := pr.entry(name)
+		if !ok || found.Kind != snapshot.Folder {
+			pr.folders[name] = nil
+			return nil, false
+		}
+		e = found
+	}
+	list, err := pr.store.List(e)
+	if err != nil {
+		pr.folders[name] = nil
+		return nil, false
+	}
+	in := make(names, len(list))
+	for _, e := range list {
+		in[e.Name] = e
+	}
+	pr.folders[name] = in
+	return in, true
+}
+
+// prove looks at the outputs of all finished work, of that first which was finished last.
+func (g *briefer) prove(pr *prover) {
+	g.facts.Proofs = map[pawl.StepID]brief.Proof{}
+	pr.collect()
+	unchecked := 0
+	for _, id := range lastFirst(g.run.State) {
+		proof := pr.step(id, g.run.State.Steps[id])
+		if n := len(proof.Differ); n > 0 {
+			g.warn(string(id), "pawl verify", "finished work of this step is not as this run left it at %d of its outputs: %s", n, firstOf(proof.Differ))
+		}
+		unchecked += proof.Unchecked
+		g.facts.Proofs[id] = proof
+	}
+	if unchecked > 0 {
+		g.unchecked("%d outputs of finished work: hashing them takes longer than %s, or is more than %d MiB", unchecked, g.Patience, resume.MaxHashed>>20)
+	}
+}
+
+// firstOf names the first of some paths.
+func firstOf(paths []string) string {
+	const most = 5
+	text := strings.Join(paths[:min(len(paths), most)], ", ")
+	if more := len(paths) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// lastFirst returns the steps with finished work, the last one first.
+func lastFirst(s *pawl.State) []pawl.StepID {
+	ids := slices.DeleteFunc(slices.Collect(maps.Keys(s.Steps)), func(id pawl.StepID) bool {
+		st := s.Steps[id]
+		return len(st.Outputs) == 0 && (st.Items == nil || st.Items.Count == 0)
+	})
+	slices.SortFunc(ids, func(a, b pawl.StepID) int {
+		return cmp.Or(cmp.Compare(s.Steps[b].Done, s.Steps[a].Done), cmp.Compare(a, b))
+	})
+	return ids
+}
+
+// collect reads what finished items recorded, so that of a path written more than once the newest record counts.
+func (pr *prover) collect() {
+	pr.items, pr.unread = map[pawl.StepID][]string{}, map[pawl.StepID]int{}
+	for _, id := range lastFirst(pr.run.State) {
+		items := pr.run.State.Steps[id].Items
+		if items == nil {
+			continue
+		}
+		for index := range items.Total {
+			if seq := items.Done.At(index); seq > 0 && !pr.item(id, items, index, seq) {
+				pr.unread[id]++
+			}
+		}
+		slices.Sort(pr.items[id])
+		pr.items[id] = slices.Compact(pr.items[id])
+	}
+}
+
+// item reads what an item recorded. It reports whether there was time, and whether that could be read.
+func (pr *prover) item(id pawl.StepID, items *pawl.ItemsState, index int, seq pawl.Seq) bool {
+	if time.Now().After(pr.until) {
+		return false
+	}
+	done, err := runs.ItemDone(pr.run.Log, items, index)
+	if err != nil {
+		return false
+	}
+	for name, c := range done.Outputs {
+		if seq > pr.byPath[name].Done {
+			pr.byPath[name] = resume.Record{Step: id, Done: seq, Content: c}
+		}
+		pr.items[id] = append(pr.items[id], name)
+	}
+	return true
+}
+
+// step looks at the outputs of a step and of its items.
+func (pr *prover) step(id pawl.StepID, st *pawl.StepState) brief.Proof {
+	proof := brief.Proof{Unchecked: pr.unread[id]}
+	for _, name := range append(slices.Sorted(maps.Keys(st.Outputs)), pr.items[id]...) {
+		pr.add(&proof, name, pr.byPath[name])
+	}
+	return proof
+}
+
+func (pr *prover) add(proof *brief.Proof, name string, newest resume.Record) {
+	is := pr.is(name, newest)
+	switch is {
+	case brief.Same:
+		proof.Same++
+	case brief.NotChecked:
+		proof.Unchecked++
+	default:
+		proof.Differ = append(proof.Differ, name)
+	}
+	if len(proof.Paths) < manyProofs {
+		proof.Paths = append(proof.Paths, brief.Path{Name: name, Content: newest.Content, Is: is})
+	}
+}
+
+// gates finds the open gates that show what is no longer so.
+func (g *briefer) gates(pr *prover) {
+	g.facts.Moved = map[pawl.GateID]string{}
+	for _, gate := range g.run.State.OpenGates() {
+		if len(gate.Shown) == 0 {
+			continue
+		}
+		size, files := int64(0), 0
+		for _, c := range gate.Shown {
+			size, files = size+c.Size, files+c.Files
+		}
+		if size > pr.room || files > manyHashed || time.Now().After(pr.until) {
+			g.unchecked("whether what gate %s shows is still so", gate.ID)
+			continue
+		}
+		pr.room -= size
+		changed, err := runs.ChangedSince(g.project, g.run, gate)
+		switch {
+		case err != nil:
+			g.unchecked("whether what gate %s shows is still so: %v", gate.ID, err)
+		case len(changed) > 0:
+			g.facts.Moved[gate.ID] = firstOf(changed) + " changed; an answer will be refused, and `pawl resume` asks anew"
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package strictyaml
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// decode decodes a node into v, which messages call what.
+func (f *File) decode(p place, v reflect.Value, what string) {
+	if p.value.Kind == yaml.AliasNode {
+		p.value = p.value.Alias
+		f.aliases++
+		defer func() { f.aliases-- }()
+	}
+	if f.aliases > 0 {
+		f.expanded++
+		if f.expanded == maxExpanded {
+			f.errorAt(p.value.Line, p.value.Column, "the aliases in this %s expand to more than %d values; write the values out", f.noun, maxExpanded)
+		}
+		if f.expanded >= maxExpanded {
+			p.bad = true
+			f.at[v.Addr().Interface()] = p
+			return
+		}
+	}
+	if v.Kind() == reflect.Pointer {
+		f.at[v.Addr().Interface()] = p
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	pointer := v.Addr().Interface()
+	f.at[pointer] = p
+	if !f.decodeValue(p.value, v, what) {
+		p.bad = true
+		f.at[pointer] = p
+	}
+}
+
+// decodeValue decodes a node and reports whether it has the right type. Errors in the elements of lists and maps do not count.
+func (f *File) decodeValue(n *yaml.Node, v reflect.Value, what string) bool {
+	if text, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		return f.decodeText(n, text, what)
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		if n.Kind != yaml.MappingNode {
+			return f.wrongType(n, what, "a mapping", exampleOf(v))
+		}
+		f.decodeStruct(n, v)
+	case reflect.Slice:
+		if n.Kind != yaml.SequenceNode {
+			return f.wrongType(n, what, "a list", "")
+		}
+		v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
+		for i, element := range n.Content {
+			f.decode(place{value: element}, v.Index(i), "an element of "+what)
+		}
+	case reflect.Map:
+		if n.Kind != yaml.MappingNode {
+			return f.wrongType(n, what, "a mapping", "")
+		}
+		f.decodeMap(n, v, what)
+	default:
+		return f.decodeScalar(n, v, what)
+	}
+	return true
+}
+
+func (f *File) decodeStruct(n *yaml.Node, v reflect.Value) {
+	keys := f.keysOf(v.Type())
+	pointer := func(key string) any { return v.FieldByIndex(keys.fields[key]).Addr().Interface() }
+	f.pairs(n, func(key, value *yaml.Node) {
+		if index, ok := keys.fields[key.Value]; ok {
+			f.decode(place{key: key, value: value}, v.FieldByIndex(index), strconv.Quote(key.Value))
+			return
+		}
+		f.errorAt(key.Line, key.Column, "unknown key %q in %s; %s", key.Value, keys.word, DidYouMean(key.Value, keys.all))
+		if near := Nearest(key.Value, keys.all); near != "" && !f.Given(pointer(near)) {
+			f.at[pointer(near)] = place{key: key, value: value, bad: true} // it is not missing
+		}
+	})
+	for _, key := range keys.required {
+		switch field := v.FieldByIndex(keys.fields[key]); {
+		case !f.Given(pointer(key)):
+			f.errorAt(n.Line, n.Column, "%s has no %q; add it", keys.word, key)
+		case field.Kind() == reflect.String && f.Good(pointer(key)) && strings.TrimSpace(field.String()) == "":
+			f.Errorf(pointer(key), "%q is empty; fill it in", key)
+		}
+	}
+}
+
+func (f *File) decodeMap(n *yaml.Node, v reflect.Value, what string) {
+	v.Set(reflect.MakeMap(v.Type()))
+	f.pairs(n, func(key, value *yaml.Node) {
+		element := reflect.New(v.Type().Elem())
+		f.decode(place{key: key, value: value}, element.Elem(), fmt.Sprintf("%q in %s", key.Value, what))
+		f.at[Entry{Of: v.Addr().Interface(), Key: key.Value}] = place{value: key, bad: f.at[element.Interface()].bad}
+		v.SetMapIndex(reflect.ValueOf(key.Value), element.Elem())
+	})
+}
+
+// pairs calls do for the first occurrence of each key that is a string.
+func (f *File) pairs(n *yaml.Node, do func(key, value *yaml.Node)) {
+	seen := make(map[string]int, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		switch line, repeated := seen[key.Value]; {
+		case key.Kind != yaml.ScalarNode:
+			f.errorAt(key.Line, key.Column, "a key must be a string")
+		case key.ShortTag() == "!!merge":
+			f.errorAt(key.Line, key.Column, "merge keys are not supported; write the keys out")
+		case key.ShortTag() != "!!str":
+			f.errorAt(key.Line, key.Column, "a key must be a string; quote it: %q", key.Value)
+		case strings.ContainsRune(key.Value, 0):
+			f.errorAt(key.Line, key.Column, "a key contains a NUL byte; remove it")
+		case repeated:
+			f.errorAt(key.Line, key.Column, "duplicate key %q (first used on line %d)", key.Value, line)
+		default:
+			seen[key.Value] = key.Line
+			do(key, n.Content[i+1])
+		}
+	}
+}
+
+// Noted is a type that decodes itself from text and describes its notation: "a duration", "use a form such as 90s".
+type Noted interface {
+	encoding.TextUnmarshaler
+	Notation() (noun, example string)
+}
+
+// decodeText decodes a type that decodes itself.
+func (f *File) decodeText(n *yaml.Node, value encoding.TextUnmarshaler, what string) bool {
+	noun, example := "one value", ""
+	if noted, ok := value.(Noted); ok {
+		noun, example = noted.Notation()
+	}
+	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
+		return f.wrongType(n, what, noun, example)
+	}
+	if err := value.UnmarshalText([]byte(n.Value)); err != nil {
+		f.errorAt(n.Line, n.Column, "%s: %v", what, err)
+		return false
+	}
+	return true
+}
+
+func (f *File) decodeScalar(n *yaml.Node, v reflect.Value, what string) bool {
+	tags, want := "!!str", "a string"
+	switch v.Kind() {
+	case reflect.Int, reflect.Int64:
+		tags, want = "!!int", "an integer"
+	case reflect.Float64:
+		tags, want = "!!int !!float", "a number"
+	case reflect.Bool:
+		tags, want = "!!bool", "true or false"
+	}
+	if n.Kind != yaml.ScalarNode || !slices.Contains(strings.Fields(tags), n.ShortTag()) {
+		return f.wrongType(n, what, want, "")
+	}
+	if v.Kind() == reflect.String {
+		if strings.ContainsRune(n.Value, 0) {
+			f.errorAt(n.Line, n.Column, "%s contains a NUL byte; remove it", what)
+			return false
+		}
+		v.SetString(n.Value)
+		return true
+	}
+	if err := n.Decode(v.Addr().Interface()); err != nil {
+		f.errorAt(n.Line, n.Column, "%s must be %s, not %q", what, want, n.Value)
+		return false
+	}
+	return true
+}
+
+// Example is a struct that shows how a file writes it: {attempts: 3}.
+type Example interface{ Example() string }
+
+// exampleOf returns how to write a struct, "" where it has no example.
+func exampleOf(v reflect.Value) string {
+	if e, ok := v.Addr().Interface().(Example); ok {
+		return "use a form such as " + e.Example()
+	}
+	return ""
+}
+
+// wrongType reports that the node has the wrong type, with the likely fix.
+func (f *File) wrongType(n *yaml.Node, what, want, example string) bool {
+	text := fmt.Sprintf("%s must be %s, not %s", what, want, kindOf(n))
+	switch scalar := n.Kind == yaml.ScalarNode; {
+	case n.ShortTag() == "!!null":
+		text = what + " has no value; set one or remove the key"
+	case scalar && want == "a string":
+		text += fmt.Sprintf("; quote it: %q", n.Value)
+	case scalar && want == "a list" && isWord(n.Value):
+		text += fmt.Sprintf("; write [%s]", n.Value)
+	case example != "":
+		text += "; " + example
+	}
+	f.errorAt(n.Line, n.Column, "%s", text)
+	return false
+}
+
+// isWord reports whether s is a single word that needs no quotes in a list.
+func isWord(s string) bool {
+	return s != "" && len(s) <= 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
+}
+
+// kindOf returns the type of a node, for messages.
+func kindOf(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.MappingNode:
+		return "a mapping"
+	}
+	switch n.ShortTag() {
+	case "!!str":
+		return "a string"
+	case "!!int":
+		return "an integer"
+	case "!!float":
+		return "a decimal number"
+	case "!!bool":
+		return "true or false"
+	case "!!timestamp":
+		return "a date"
+	}
+	return n.ShortTag()
+}
+
+// structKeys are the keys of a struct.
+type structKeys struct {
+	word     string           // what messages call the struct: step, gate
+	all      []string         // in their order
+	required []string         // keys without omitempty
+	fields   map[string][]int // key → index of the field
+}
+
+func (f *File) keysOf(t reflect.Type) *structKeys {
+	if keys := f.keys[t]; keys != nil {
+		return keys
+	}
+	word := strings.TrimSuffix(strings.TrimSuffix(t.Name(), "Action"), "File")
+	keys := &structKeys{word: strings.ToLower(word), fields: map[string][]int{}}
+	for _, f := range reflect.VisibleFields(t) {
+		key, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if key == "" {
+			continue // an embedded struct, whose fields are visible too
+		}
+		keys.all = append(keys.all, key)
+		keys.fields[key] = f.Index
+		if options != "omitempty" {
+			keys.required = append(keys.required, key)
+		}
+	}
+	f.keys[t] = keys
+	return keys
+}

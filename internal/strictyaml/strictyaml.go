@@ -1,0 +1,144 @@
+// Package strictyaml decodes YAML into Go structs. Unknown keys, duplicate keys, values of the wrong type and missing fields
+// are errors. It reports all errors at once, each with its line, its column and its fix. It keeps the position of each value,
+// so that callers can report errors of their own.
+package strictyaml
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// maxFaults is the number of errors that are reported.
+const maxFaults = 1_000
+
+// Fault is one error in a file. Lines and columns start at 1; columns count characters.
+type Fault struct {
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	Text   string `json:"text"` // the error and its fix
+}
+
+// Faults lists all errors in a file by position.
+type Faults struct {
+	Name   string  `json:"name"` // of the file
+	Faults []Fault `json:"errors"`
+
+	TooLarge bool `json:"-"` // the file was not decoded
+}
+
+// Error returns one line for each error: file:line:column: error; fix.
+func (e *Faults) Error() string {
+	lines := make([]string, len(e.Faults))
+	for i, f := range e.Faults {
+		lines[i] = fmt.Sprintf("%s:%d:%d: %s", e.Name, f.Line, f.Column, f.Text)
+	}
+	if len(lines) == maxFaults {
+		lines = append(lines, fmt.Sprintf("%s: too many errors; only the first %d are listed", e.Name, maxFaults))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// File is a file that was decoded, or is being decoded.
+type File struct {
+	noun     string // what messages call it
+	faults   []Fault
+	tooLarge bool
+	told     map[Fault]bool // an alias repeats an error
+	at       map[any]place  // pointer to the value, or an Entry, → its position
+	keys     map[reflect.Type]*structKeys
+	aliases  int // that we are inside of
+	expanded int // values read inside of aliases
+}
+
+// Read decodes a file into a pointer to a struct whose fields have yaml tags. A field without omitempty is required. Messages
+// call the file noun. An empty file leaves the struct unchanged.
+func Read(noun string, data []byte, into any) *File {
+	f := &File{noun: noun, told: map[Fault]bool{}, at: map[any]place{}, keys: map[reflect.Type]*structKeys{}}
+	if root := f.parse(data); root != nil {
+		f.decode(place{value: root}, reflect.ValueOf(into).Elem(), "a "+noun)
+	}
+	return f
+}
+
+// Err returns all errors in the file as [*Faults], nil where there are none.
+func (f *File) Err(name string) error {
+	if len(f.faults) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(f.faults, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Text, b.Text))
+	})
+	return &Faults{Name: name, Faults: f.faults, TooLarge: f.tooLarge}
+}
+
+// Count returns the number of errors so far.
+func (f *File) Count() int { return len(f.faults) }
+
+// place is the position of a value.
+type place struct {
+	key   *yaml.Node // nil for an element of a list
+	value *yaml.Node
+	bad   bool // of the wrong type: the decoded value is meaningless
+}
+
+// Entry identifies a value in a map, which has no address.
+type Entry struct {
+	Of  any // pointer to the map
+	Key string
+}
+
+// node returns the node to report: the value where it is on the same line as its key, else the key.
+func (p place) node() *yaml.Node {
+	if p.key != nil && (p.value.Kind != yaml.ScalarNode || p.value.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0) {
+		return p.key
+	}
+	return p.value
+}
+
+// Given reports whether the file has this value.
+func (f *File) Given(pointer any) bool {
+	_, ok := f.at[pointer]
+	return ok
+}
+
+// Good reports whether the file has this value and its type is right.
+func (f *File) Good(pointer any) bool {
+	p, ok := f.at[pointer]
+	return ok && !p.bad
+}
+
+// Line returns the line of the value.
+func (f *File) Line(pointer any) int {
+	if p, ok := f.at[pointer]; ok {
+		return p.node().Line
+	}
+	return 1
+}
+
+// Errorf reports an error in a value.
+func (f *File) Errorf(pointer any, format string, args ...any) {
+	if p, ok := f.at[pointer]; ok {
+		f.errorAt(p.node().Line, p.node().Column, format, args...)
+		return
+	}
+	f.errorAt(1, 1, format, args...)
+}
+
+func (f *File) errorAt(line, column int, format string, args ...any) {
+	if len(f.faults) == maxFaults {
+		return
+	}
+	e := Fault{Line: max(line, 1), Column: max(column, 1), Text: fmt.Sprintf(format, args...)}
+	if !f.told[e] {
+		f.told[e] = true
+		f.faults = append(f.faults, e)
+	}
+}
+
+// Same gives one value the position of another.
+func (f *File) Same(pointer, as any) { f.at[pointer] = f.at[as] }

@@ -1,0 +1,61 @@
+package strictyaml_test
+
+import (
+	"testing"
+
+	"pawl/internal/strictyaml"
+)
+
+type shelf struct {
+	Name  string            `yaml:"name"`
+	Width int               `yaml:"width,omitempty"`
+	Tags  map[string]string `yaml:"tags,omitempty"`
+	Books []book            `yaml:"books,omitempty"`
+}
+
+type book struct {
+	Title string `yaml:"title"`
+}
+
+// TestRead: everything that is wrong is told, where it stands and how to mend it.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ text, want string }{
+		{"name: a\nwidth: 3\nbooks: [{title: b}]\n", ""},
+		{"", ""},
+		{"name: a\nname: b\n", `s:2:1: duplicate key "name" (first used on line 1)`},
+		{"nmae: a\n", `s:1:1: unknown key "nmae" in shelf; did you mean "name"?`},
+		{"width: wide\n", "s:1:1: shelf has no \"name\"; add it\ns:1:8: \"width\" must be an integer, not a string"},
+		{"name: \"\"\n", `s:1:7: "name" is empty; fill it in`},
+		{"name: 3\nbooks: b\n", "s:1:7: \"name\" must be a string, not an integer; quote it: \"3\"\ns:2:8: \"books\" must be a list, not a string; write [b]"},
+		{"name: a\nbooks: [{}]\n", `s:2:9: book has no "title"; add it`},
+		{"name: [\n", "s:2:1: invalid YAML: did not find expected node content while parsing a flow node"},
+		{"name: a\n---\nname: b\n", "s:2:1: a second YAML document starts here; a shelf must be a single document"},
+		{"name: \x00\n", "s:1:7: not a text file: byte 6 is 0x00; a shelf must be YAML in UTF-8"},
+	} {
+		got := ""
+		if err := strictyaml.Read("shelf", []byte(c.text), &shelf{}).Err("s"); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%q:\n%s\nwant\n%s", c.text, got, c.want)
+		}
+	}
+}
+
+// TestErrorf: who reads finds faults of their own, in a list, a map, or where nothing stands.
+func TestErrorf(t *testing.T) {
+	t.Parallel()
+	var s shelf
+	f := strictyaml.Read("shelf", []byte("name: a\ntags:\n  colour: red\nbooks:\n  - title: b\n"), &s)
+	f.Errorf(&s.Books[0].Title, "a")
+	f.Errorf(strictyaml.Entry{Of: &s.Tags, Key: "colour"}, "b")
+	f.Errorf(&s.Width, "c")
+	if f.Given(&s.Width) || !f.Good(&s.Name) || f.Line(&s.Books) != 4 || f.Count() != 3 {
+		t.Errorf("width given %v, name good %v, books at line %d, %d faults", f.Given(&s.Width), f.Good(&s.Name), f.Line(&s.Books), f.Count())
+	}
+	const want = "s:1:1: c\ns:3:3: b\ns:5:12: a"
+	if err := f.Err("s"); err == nil || err.Error() != want {
+		t.Errorf("%v", err)
+	}
+}

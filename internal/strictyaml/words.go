@@ -1,0 +1,61 @@
+package strictyaml
+
+import (
+	"fmt"
+	"strings"
+)
+
+// DidYouMean suggests the nearest word of the list, or the whole list where none is near.
+func DidYouMean(word string, list []string) string {
+	if near := Nearest(word, list); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "expected " + OneOf(list)
+}
+
+// OneOf returns "a, b or c".
+func OneOf(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// Nearest returns the word of the list that is at most two typos away (one for a short word), "" where none is.
+func Nearest(word string, list []string) string {
+	best, least := "", 3
+	if len(word) <= 3 {
+		least = 2
+	}
+	for _, candidate := range list {
+		if d := typos(strings.ToLower(word), strings.ToLower(candidate)); d < least {
+			best, least = candidate, d
+		}
+	}
+	return best
+}
+
+// typos returns the Damerau-Levenshtein distance of two words, 99 where one is long or much longer.
+func typos(a, b string) int {
+	if len(a) > 64 || len(a) > len(b)+2 || len(b) > len(a)+2 {
+		return 99
+	}
+	var d [65][67]int // d[i][j]: from the first i letters of a to the first j of b
+	for i := range len(a) + 1 {
+		for j := range len(b) + 1 {
+			if i == 0 || j == 0 {
+				d[i][j] = i + j
+				continue
+			}
+			d[i][j] = min(d[i-1][j], d[i][j-1], d[i-1][j-1]) + 1
+			if a[i-1] == b[j-1] {
+				d[i][j] = min(d[i][j], d[i-1][j-1])
+			}
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+			}
+		}
+	}
+	return d[len(a)][len(b)]
+}

@@ -1,0 +1,126 @@
+//go:build faults
+
+package kills
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pawl/internal/disk"
+	"pawl/test/stories/storytest"
+)
+
+// agentPlan has an agent add a line to a ledger outside the project, once.
+const agentPlan = `name: demo
+steps:
+  - id: write
+    agent: {use: %s, prompt: Write.}
+    accept: {once: test "$(cat ../ledger)" = written}
+    retry: {attempts: 2, backoff: 10ms}
+`
+
+// agentScript: whoever goes on finds it written, and does no more.
+const agentScript = "say I begin; cost 0.5 7; run grep -q written ../ledger || echo written >> ../ledger; finish Written."
+
+// TestAgentDiesAnywhere kills the runner of an agent's step at every call that changes the disk. The next attempt goes on in
+// the agent's session wherever that is known: no work is begun in a second one, unless the agent chose the first one's id
+// itself and its runner died before that was written down.
+func TestAgentDiesAnywhere(t *testing.T) {
+	t.Parallel()
+	binary := storytest.Build(t, "faults")
+	for _, agent := range []string{"claude", "codex"} {
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			killed := 0
+			for n := 1; ; n++ {
+				s := &agentStory{T: t, dir: t.TempDir(), binary: binary}
+				calls := s.path("calls")
+				s.write("project/plan.yaml", fmt.Sprintf(agentPlan, agent))
+				s.write("fake/script", agentScript)
+				s.write("ledger", "")
+				said := s.pawl([]string{disk.FaultVar + fmt.Sprintf("=die:%d", n), disk.FaultOnly + "=agent-step", disk.FaultCount + "=" + calls}, "run", "plan.yaml")
+				if info, err := os.Stat(calls); err != nil || info.Size() < int64(n) {
+					break
+				}
+				killed++
+				if !strings.Contains(said, "attempt 1 failed: ended by SIGKILL") {
+					t.Errorf("%s, call %d: not killed:\n%s", agent, n, said)
+				}
+				most := 1
+				if agent == "codex" && n == 1 {
+					most = 2
+				}
+				s.audit(fmt.Sprintf("%s, call %d", agent, n), most)
+			}
+			if killed < 8 {
+				t.Errorf("%s: killed at %d calls only", agent, killed)
+			}
+		})
+	}
+}
+
+// agentStory is a project with an agent of its own.
+type agentStory struct {
+	*testing.T
+	dir, binary string
+}
+
+func (s *agentStory) path(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *agentStory) write(name, text string) {
+	s.Helper()
+	if err := os.MkdirAll(filepath.Dir(s.path(name)), 0o700); err != nil {
+		s.Fatal(err)
+	}
+	if err := os.WriteFile(s.path(name), []byte(text), 0o600); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *agentStory) read(name string) string {
+	data, _ := os.ReadFile(s.path(name)) // what is not there says nothing
+	return string(data)
+}
+
+// pawl runs a command that must succeed.
+func (s *agentStory) pawl(fault []string, args ...string) string {
+	s.Helper()
+	cmd := exec.Command(s.binary, args...)
+	cmd.Dir = s.path("project")
+	cmd.Env = append(os.Environ(), "HOME="+s.dir, "XDG_STATE_HOME=", "XDG_CONFIG_HOME=", "USER=tester", "FAKE_AGENT="+s.path("fake"),
+		"PATH="+storytest.Agents()+":"+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, fault...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.Fatalf("pawl %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+var startedSession = regexp.MustCompile(`"session":"([^"]*)","resume":(true|false)`)
+
+// audit: the work was done once, in so many sessions at most, and the journal knows each that was asked for.
+func (s *agentStory) audit(where string, most int) {
+	s.Helper()
+	if ledger := s.read("ledger"); ledger != "written\n" {
+		s.Errorf("%s: the ledger is %q", where, ledger)
+	}
+	log := s.pawl(nil, "log")
+	sessions, _ := os.ReadDir(s.path("fake/sessions"))
+	if len(sessions) > most {
+		s.Errorf("%s: %d sessions\n%s", where, len(sessions), log)
+	}
+	for _, start := range startedSession.FindAllStringSubmatch(s.read("fake/starts.jsonl"), -1) {
+		if start[1] != "" && !strings.Contains(log, `"id":"`+start[1]+`"`) {
+			s.Errorf("%s: the journal does not know session %s", where, start[1])
+		}
+	}
+	if said := s.pawl(nil, "verify"); !strings.Contains(said, " 0 faults") {
+		s.Errorf("%s: verify: %s", where, said)
+	}
+}

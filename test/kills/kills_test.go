@@ -1,0 +1,11 @@
+// Package kills kills pawl, its supervisors, hooks and agents at every call that changes the disk. It needs -tags faults.
+package kills
+
+import (
+	"os"
+	"testing"
+
+	"pawl/test/stories/storytest"
+)
+
+func TestMain(m *testing.M) { os.Exit(storytest.Main(m)) }

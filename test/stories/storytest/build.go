@@ -1,0 +1,94 @@
+package storytest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// coverVar names the folder that the processes of stories write coverage data into: PAWL_COVER=DIR. A process that is
+// killed with SIGKILL writes none.
+const coverVar = "PAWL_COVER"
+
+// Pawl returns the path of the program, which is built once per test process.
+func Pawl(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(programs, "pawl")
+	var args []string
+	if os.Getenv(coverVar) != "" {
+		args = []string{"-cover", "-coverpkg=pawl/..."}
+	}
+	once.Do(func() { built = errors.Join(build(path, args...), watchSources()) })
+	if built != nil {
+		t.Fatal(built)
+	}
+	return path
+}
+
+var (
+	once  sync.Once // builds the program
+	built error     // the result of once
+)
+
+// Build builds the program with build tags into a folder of the test, and returns its path.
+func Build(t testing.TB, tags string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pawl")
+	if err := errors.Join(build(path, "-tags", tags), watchSources()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// build builds the program. `go run` keeps the linked program in the build cache, unlike `go build`: when many packages
+// build the same sources, the program is linked once.
+func build(path string, args ...string) error {
+	args = append([]string{"run", "-exec", `sh -c 'cp "$0" "$PAWL_COPY"'`}, append(args, "pawl/cmd/pawl")...)
+	cmd := exec.Command("go", args...)
+	cmd.Env = append(os.Environ(), "PAWL_COPY="+path)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// Root returns the repository's folder.
+var Root = sync.OnceValues(func() (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	return strings.TrimSpace(string(out)), err
+})
+
+// watchSources makes the go command rerun the tests of this package when a source of the program has changed. The go
+// command caches test results, and invalidates one when a file changes that the test process has read the status of. It
+// does not see what the processes read that the test starts.
+func watchSources() error {
+	paths, err := sources()
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		if _, err := os.Stat(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sources returns the folders and files of this module that the program is built from.
+var sources = sync.OnceValues(func() ([]string, error) {
+	const format = `{{with .Module}}{{if .Main}}{{.GoMod}}
+{{$.Dir}}{{range $.GoFiles}}
+{{$.Dir}}/{{.}}{{end}}{{range $.EmbedFiles}}
+{{$.Dir}}/{{.}}{{end}}{{end}}{{end}}`
+	out, err := exec.Command("go", "list", "-deps", "-f", format, "pawl/cmd/pawl").Output()
+	if err != nil {
+		return nil, fmt.Errorf("list the sources: %w", err)
+	}
+	return slices.DeleteFunc(strings.Split(string(out), "\n"), func(path string) bool { return path == "" }), nil
+})
