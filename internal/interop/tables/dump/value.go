@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// Value is what stands in a column.
+// Value is a value of a column.
 type Value struct {
 	Kind Kind
 	Text string // of a string what it says, else as it stands there
 }
 
-// Kind is what a value is.
+// Kind is the kind of a value.
 type Kind byte
 
 // The kinds of values. In the lines of a COPY all that is not null is text.
