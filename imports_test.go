@@ -48,6 +48,7 @@ var roomOf = map[string]string{
 	"pawl/internal/doubt":                        "tools",
 	"pawl/internal/interop/format":               "formats",
 	"pawl/internal/interop/format/grid":          "formats",
+	"pawl/internal/interop/format/report":        "formats",
 	"pawl/internal/interop/format/fileset":       "formats",
 	"pawl/internal/interop/format/dotagent":      "formats",
 	"pawl/internal/interop/format/gyoshu":        "formats",

@@ -44,8 +44,8 @@ func changed(t testing.TB, text string, changes ...string) string {
 	return text
 }
 
-// world knows of the files that are there.
-func world(there ...string) format.Env {
+// testEnv is an Env in which these files exist.
+func testEnv(there ...string) format.Env {
 	return format.Env{
 		Now: noon,
 		Exists: func(path string) bool {
@@ -62,9 +62,9 @@ func world(there ...string) format.Env {
 }
 
 // read reads as the engine does.
-func read(t testing.TB, files format.Files, w format.Env) (format.Project, []pawl.Finding) {
+func read(t testing.TB, files format.Files, env format.Env) (format.Project, []pawl.Finding) {
 	t.Helper()
-	return projectstate.Format().Read(files, w)
+	return projectstate.Format().Read(files, env)
 }
 
 // finds fails unless a finding has this level and says this.

@@ -45,7 +45,7 @@ var rules = []rule{
 
 // judge says what is to be done with the task that somebody was at when the project was cut off: the verdict stands among the facts,
 // in what is next and in what the agent is told; what is for a person is asked.
-func (r *reader) judge(out *format.Project, e *entry, s *format.Step, c doubt.Census) {
+func (r *tablesReader) judge(out *format.Project, e *entry, s *format.Step, c doubt.Census) {
 	rule := verdictOn(r.evidence(e, c))
 	out.Facts["verdict"] = fmt.Sprintf("%s (%s): %s", rule.word, rule.name, rule.why)
 	switch rule.word {
@@ -64,9 +64,9 @@ func (r *reader) judge(out *format.Project, e *entry, s *format.Step, c doubt.Ce
 	}
 }
 
-func (r *reader) evidence(e *entry, c doubt.Census) evidence {
+func (r *tablesReader) evidence(e *entry, c doubt.Census) evidence {
 	_, file := fileIn(e.action)
-	there := file != "" && (r.world.Exists == nil || r.world.Exists(file))
+	there := file != "" && (r.env.Exists == nil || r.env.Exists(file))
 	return evidence{Census: c, timed: !e.updated.IsZero(), says: saysDone(e.action), there: there, missing: file != "" && !there}
 }
 

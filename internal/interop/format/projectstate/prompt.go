@@ -11,7 +11,7 @@ import (
 
 // prompt is the question that the decision puts to a model, with facts that hold: tests are counted as tests, what is
 // ignored is not counted, and recent is what changed from an hour before the last recorded action on, whenever one looks.
-func (r *reader) prompt(out *format.Project, e *entry, c doubt.Census) string {
+func (r *tablesReader) prompt(out *format.Project, e *entry, c doubt.Census) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `You are recovering a project after an interruption.
 

@@ -31,7 +31,7 @@ func says(t *testing.T, text string, parts ...string) {
 // along are not among it.
 func TestWhoGoesOnIsTold(t *testing.T) {
 	t.Parallel()
-	r, _ := gyoshu.Format().Read(wanted(t, tides), world(t, tides))
+	r, _ := gyoshu.Format().Read(wanted(t, tides), testEnv(t, tides))
 	plan := format.PlanOf(r, "claude")
 	says(t, plan.Step("S04_check_model").Agent.Prompt,
 		"the same stage begins again", `checkpoint "ckpt-003"`, "S03_fit_model",
@@ -59,8 +59,8 @@ func TestWithoutACheckpointTheNotebookIsTheBase(t *testing.T) {
 func TestMirrorPrescribes(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t)
-	prescribed := func(w format.Env) string {
-		return gyoshu.Format().Preconditions(s.State, s.Plan, w, "clean-2")
+	prescribed := func(env format.Env) string {
+		return gyoshu.Format().Preconditions(s.State, s.Plan, env, "clean-2")
 	}
 	if text := prescribed(format.Env{}); text != "" {
 		t.Errorf("nothing is finished, and it says\n%s", text)
@@ -134,7 +134,7 @@ func TestFirstStageThatWasCutOffIsWork(t *testing.T) {
 			t.Errorf("%+v", cut)
 		}
 		for _, f := range gyoshu.Format().Verify(files, format.Env{Now: noon.Add(24 * time.Hour)}) {
-			if strings.Contains(f.What, "a cell speaks of checkpoint") {
+			if strings.Contains(f.What, "a cell refers to checkpoint") {
 				t.Errorf("%+v", f)
 			}
 		}
@@ -175,7 +175,7 @@ func TestObjectiveIsWork(t *testing.T) {
 // TestStagesHaveTheirLimits: who carries out what is not done is told how long Gyoshu lets a stage last that says nothing else.
 func TestStagesHaveTheirLimits(t *testing.T) {
 	t.Parallel()
-	r, _ := gyoshu.Format().Read(wanted(t, tides), world(t, tides))
+	r, _ := gyoshu.Format().Read(wanted(t, tides), testEnv(t, tides))
 	plan := format.PlanOf(r, "claude")
 	for _, id := range []pawl.StepID{"S04_check_model", "S05_write_report"} {
 		says(t, plan.Step(id).Agent.Prompt, "240 s", "split")

@@ -56,8 +56,8 @@ func jsonOf(c dump.Cell) string {
 	return spaced(c.Text)
 }
 
-// remember adds to the history, where there is one, what was changed and how the row was before.
-func (w *writer) remember(before string, changed []string) {
+// addTransaction adds to the history, where there is one, what was changed and how the row was before.
+func (w *rowWriter) addTransaction(before string, changed []string) {
 	t := w.source.Table(historyTable)
 	if t == nil || !t.Takes("id") || !t.Takes("project_id") {
 		return
@@ -74,7 +74,7 @@ func (w *writer) remember(before string, changed []string) {
 
 // newTransaction returns the id of what is added to the history: another one than those that are there, also where somebody
 // changed the row since pawl wrote the same there.
-func (w *writer) newTransaction(t *dump.Table, before string) string {
+func (w *rowWriter) newTransaction(t *dump.Table, before string) string {
 	id := w.newID("transaction", fmt.Sprint(w.State.Seq)+before)
 	for slices.ContainsFunc(t.Rows, func(row *dump.Row) bool { return strings.ReplaceAll(text(row, "id"), "-", "") == id }) {
 		id = w.newID("transaction", id)
@@ -83,12 +83,12 @@ func (w *writer) newTransaction(t *dump.Table, before string) string {
 }
 
 // now returns when the last event was, as times stand in the table.
-func (w *writer) now() string {
+func (w *rowWriter) now() string {
 	return likeTime(w.State.Updated.Truncate(time.Microsecond), w.model(""))
 }
 
 // newID returns an id of 32 hexadecimal digits, always the same one for the same thing.
-func (w *writer) newID(what, which string) string {
+func (w *rowWriter) newID(what, which string) string {
 	sum := sha256.Sum256([]byte(what + "\x00" + string(w.State.Run) + "\x00" + which))
 	return hex.EncodeToString(sum[:16])
 }
@@ -111,7 +111,7 @@ func pairs(t *dump.Table, given ...string) []dump.Pair {
 }
 
 // gates writes what people are asked, and what they said.
-func (w *writer) gates() {
+func (w *rowWriter) gates() {
 	t := w.source.Table(gatesTable)
 	if t == nil || slices.ContainsFunc([]string{"id", "project_id", "reason", "status"}, func(c string) bool { return !t.Takes(c) }) {
 		return // it is of something else
@@ -122,14 +122,14 @@ func (w *writer) gates() {
 }
 
 // gate writes one gate: in its own row, or in that of the table's own program that it came from.
-func (w *writer) gate(t *dump.Table, g *pawl.GateState) {
+func (w *rowWriter) gate(t *dump.Table, g *pawl.GateState) {
 	id := w.newID("gate", string(g.ID))
 	said := w.answer(g)
 	row, own := w.rowOf(t, id, g.Ask)
 	switch {
 	case row == nil:
 		w.ask(t, id, g, said)
-	case own || word(text(row, "status")) == "pending":
+	case own || normalized(text(row, "status")) == "pending":
 		for column, value := range said {
 			if _, there := row.Get(column); there && text(row, column) != value {
 				w.source.Set(row, column, orNull(value, 1000))
@@ -139,7 +139,7 @@ func (w *writer) gate(t *dump.Table, g *pawl.GateState) {
 }
 
 // rowOf returns the row of a gate, and whether pawl made it.
-func (w *writer) rowOf(t *dump.Table, id, asked string) (row *dump.Row, own bool) {
+func (w *rowWriter) rowOf(t *dump.Table, id, asked string) (row *dump.Row, own bool) {
 	for _, r := range t.Rows {
 		theirs := object(text(r, "context")).Get("gate") == nil
 		switch {
@@ -153,7 +153,7 @@ func (w *writer) rowOf(t *dump.Table, id, asked string) (row *dump.Row, own bool
 }
 
 // answer returns what became of a gate, in the table's words.
-func (w *writer) answer(g *pawl.GateState) map[string]string {
+func (w *rowWriter) answer(g *pawl.GateState) map[string]string {
 	said := map[string]string{"status": "pending", "resolved_by": "", "feedback": "", "resolved_at": ""}
 	switch {
 	case g.Answer != nil:
@@ -171,7 +171,7 @@ func (w *writer) answer(g *pawl.GateState) map[string]string {
 }
 
 // ask adds a row for a gate.
-func (w *writer) ask(t *dump.Table, id string, g *pawl.GateState, said map[string]string) {
+func (w *rowWriter) ask(t *dump.Table, id string, g *pawl.GateState, said map[string]string) {
 	context, err := json.Marshal(map[string]string{"gate": string(g.ID), "step": string(g.Step), "run": string(w.State.Run)})
 	if err != nil {
 		return // it is made of texts

@@ -13,12 +13,12 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// tell gives out what was found, in pawl's words.
-func (r *reader) tell() {
+// buildProject fills in the Project from what was read.
+func (r *workflowReader) buildProject() {
 	at := r.current()
 	r.askLater()
 	r.reconfirm(at)
-	for p := requirements; p < beyond; p++ {
+	for p := requirements; p < phaseEnd; p++ {
 		for i := range r.steps[p] {
 			r.steps[p][i].Criteria = r.criteria(r.steps[p][i])
 		}
@@ -33,7 +33,7 @@ func (r *reader) tell() {
 	r.ages(at)
 	r.facts()
 	if fault := r.flow.order(); len(fault) > 0 && !r.flow.torn {
-		r.warn(phasePath, "%s; what is done is taken from the reports", strings.Join(fault, ", "))
+		r.Warn(phasePath, "%s; completed phases are taken from the reports", strings.Join(fault, ", "))
 	}
 	if r.out.Status != pawl.StatusCompleted {
 		r.out.Prompt = r.prompt(at)
@@ -42,7 +42,7 @@ func (r *reader) tell() {
 
 // askLater has a person asked, once it is there, for what they are to approve, the requirements and the designs, where that is
 // still to be made and was not approved before.
-func (r *reader) askLater() {
+func (r *workflowReader) askLater() {
 	ask := func(p phase, id pawl.StepID, what string) {
 		first, rest := r.steps[p][0], r.steps[p][1:]
 		if _, approved := r.flow.approved[p]; approved || first.Status == pawl.Done || first.Status == pawl.Skipped {
@@ -58,13 +58,13 @@ func (r *reader) askLater() {
 	ask(architecture, stepDesignIsGood, "Which design of workflow "+r.name()+" in memory/reports/designs/ is it to be? Approve them with its name as the message.")
 }
 
-func (r *reader) askDemand() string {
+func (r *workflowReader) askDemand() string {
 	return "Are the requirements of workflow " + r.name() + " in memory/reports/demand.json approved?"
 }
 
 // reconfirm asks again whether the requirements are approved, where the workflow died between their being written and
 // that being said: they are not worked out again.
-func (r *reader) reconfirm(at phase) {
+func (r *workflowReader) reconfirm(at phase) {
 	_, approved := r.flow.approved[requirements]
 	first := &r.steps[architecture][0]
 	if at != architecture || r.flow.current != requirements || approved || r.flow.has(requirements) || first.Status != pawl.Pending {
@@ -79,8 +79,8 @@ func (r *reader) reconfirm(at phase) {
 }
 
 // approvals gives out what a person approved.
-func (r *reader) approvals() {
-	for p := requirements; p < beyond; p++ {
+func (r *workflowReader) approvals() {
+	for p := requirements; p < phaseEnd; p++ {
 		at, approved := r.flow.approved[p]
 		if !approved {
 			continue
@@ -92,7 +92,7 @@ func (r *reader) approvals() {
 }
 
 // activity is when something was written of the workflow last, as far as its own stamps say.
-func (r *reader) activity() time.Time {
+func (r *workflowReader) activity() time.Time {
 	last := newest(r.flow.started, r.flow.updated)
 	for _, c := range r.flow.completed {
 		last = newest(last, c.when)
@@ -103,7 +103,7 @@ func (r *reader) activity() time.Time {
 	for _, t := range r.tasks {
 		last = newest(last, t.started, t.ended)
 	}
-	if f := r.file(phasePath); last.IsZero() && f != nil && !f.Changed.After(r.world.Now) {
+	if f := r.file(phasePath); last.IsZero() && f != nil && !f.Changed.After(r.env.Now) {
 		last = f.Changed.UTC()
 	}
 	return last
@@ -111,10 +111,10 @@ func (r *reader) activity() time.Time {
 
 // status says where the workflow stands, and whether it may be gone on with. dotagent goes on with one that is in progress
 // only: a phase that is complete, pending or failed begins afresh there, and what was done is lost.
-func (r *reader) status(at phase) {
+func (r *workflowReader) status(at phase) {
 	waits := slices.ContainsFunc(r.out.Gates, func(g format.Gate) bool { return g.Answer == "" })
 	switch {
-	case at == beyond:
+	case at == phaseEnd:
 		r.out.Status, r.out.Resume, r.out.Next = pawl.StatusCompleted, "nothing to do: the workflow is complete", "archive it"
 		return
 	case r.flow.lost:
@@ -129,13 +129,13 @@ func (r *reader) status(at phase) {
 		r.out.Status, r.out.Resume = pawl.StatusInterrupted, "resumable from "+at.String()
 	}
 	if r.flow.status != isRunning && r.flow.status != "" {
-		r.warn(r.flow.at("phase_status").where(), "phase_status is %s, with which dotagent begins afresh; the workflow is resumable", r.flow.word)
+		r.Warn(r.flow.at("phase_status").where(), "phase_status is %s, which makes dotagent start over; the workflow is resumable", r.flow.word)
 	}
 	r.out.Next = r.next(at)
 }
 
 // next says in words what is to be done first.
-func (r *reader) next(at phase) string {
+func (r *workflowReader) next(at phase) string {
 	i := slices.IndexFunc(r.steps[at], func(s format.Step) bool { return s.Status != pawl.Done && s.Status != pawl.Skipped })
 	first := r.steps[at][i]
 	moved := ""
@@ -162,9 +162,9 @@ func (r *reader) next(at phase) string {
 }
 
 // position says where the workflow stands, in numbers.
-func (r *reader) position(at phase) {
+func (r *workflowReader) position(at phase) {
 	pos := &r.out.Position
-	pos.PhaseTotal, pos.Complete = len(words), at == beyond
+	pos.PhaseTotal, pos.Complete = len(words), at == phaseEnd
 	pos.Phase = min(int(at)+1, len(words))
 	pos.PhaseName = min(at, reflection).String()
 	done := 0
@@ -178,7 +178,7 @@ func (r *reader) position(at phase) {
 			}
 		}
 	}
-	if at == beyond {
+	if at == phaseEnd {
 		pos.Step = pos.StepTotal
 	}
 	r.out.Percent = 100 * done / max(pos.StepTotal, 1)
@@ -186,17 +186,17 @@ func (r *reader) position(at phase) {
 
 // ages warns of a state of which nothing was heard for long. dotagent goes by when it was begun, so that a long workflow
 // that was worked on a moment ago is ancient.
-func (r *reader) ages(at phase) {
-	age := r.world.Now.Sub(r.out.Updated)
-	if at == beyond || r.out.Updated.IsZero() {
+func (r *workflowReader) ages(at phase) {
+	age := r.env.Now.Sub(r.out.Updated)
+	if at == phaseEnd || r.out.Updated.IsZero() {
 		return
 	}
 	if age >= week {
-		r.untimely(r.find(pawl.Warn, phasePath, "pawl import dotagent --fresh", "nothing happened for %s: archive it and start afresh, or go on with caution", days(age)))
+		r.addBadTime(r.Find(pawl.Warn, phasePath, "pawl import dotagent --fresh", "no activity for %s: archive it and start over, or resume with caution", days(age)))
 		return
 	}
 	if age < tenMinutes {
-		r.warn(phasePath, "something happened %s ago: look whether somebody still works on it", age.Truncate(time.Second))
+		r.Warn(phasePath, "last activity %s ago: check whether somebody still works on it", age.Truncate(time.Second))
 	}
 }
 
@@ -204,7 +204,7 @@ func (r *reader) ages(at phase) {
 const tenMinutes = 10 * time.Minute
 
 // facts tells what else the files say.
-func (r *reader) facts() {
+func (r *workflowReader) facts() {
 	fact := func(name, text string) {
 		if text != "" {
 			r.out.Facts[name] = text
@@ -232,7 +232,7 @@ func (r *reader) facts() {
 var ours = []string{"workflow_id", "started_at", "last_updated", "current_phase", "phase_status", "completed_phases", "user_checkpoints", "interruption_safe"}
 
 // strangers keeps the keys of phase.json that nobody knows.
-func (r *reader) strangers() {
+func (r *workflowReader) strangers() {
 	if r.flow.Value == nil {
 		return
 	}
@@ -244,7 +244,7 @@ func (r *reader) strangers() {
 }
 
 // prompt is what dotagent tells its user before it goes on.
-func (r *reader) prompt(at phase) string {
+func (r *workflowReader) prompt(at phase) string {
 	var done []string
 	for p := requirements; p < at; p++ {
 		done = append(done, p.String())

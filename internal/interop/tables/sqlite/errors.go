@@ -10,7 +10,7 @@ import (
 	"pawl"
 )
 
-// plainly says in people's words why a database cannot be read or written, and what can be done. Other errors stay.
+// plainly explains why a database cannot be read or written, with a hint. It returns other errors unchanged.
 func plainly(path string, err error) error {
 	wrong := func(kind pawl.Kind, what, hint string) error {
 		return &pawl.Error{Kind: kind, Err: errors.New(what), Hint: fmt.Sprintf(hint, path)}

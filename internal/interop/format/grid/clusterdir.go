@@ -10,8 +10,8 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// place is where the files of a cluster are.
-type place struct {
+// clusterDir is the folder of a cluster.
+type clusterDir struct {
 	root string // what its claims are relative to; empty, or with a slash at its end
 	grid string // its folder, with a slash at its end
 }
@@ -19,48 +19,48 @@ type place struct {
 // clusterFolder is the folder of one of several clusters.
 var clusterFolder = lazyregexp.New(`^clusters/[^/]+/`)
 
-// places returns where clusters are, the outermost first.
-func places(files format.Files) []place {
-	seen := map[place]bool{}
+// clusterDirs returns the folders of all clusters, the outermost first.
+func clusterDirs(files format.Files) []clusterDir {
+	seen := map[clusterDir]bool{}
 	for _, f := range files {
-		if p := placeOf(f.Path); p.grid != "" {
+		if p := clusterDirOf(f.Path); p.grid != "" {
 			seen[p] = true
 		} else if summaryName.MatchString(f.Path) {
-			seen[place{grid: ".grid/"}] = true
+			seen[clusterDir{grid: ".grid/"}] = true
 		}
 	}
-	var all []place
+	var all []clusterDir
 	for p := range seen {
 		all = append(all, p)
 	}
-	slices.SortFunc(all, func(a, b place) int {
+	slices.SortFunc(all, func(a, b clusterDir) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.grid, "/"), strings.Count(b.grid, "/")), cmp.Compare(a.grid, b.grid))
 	})
 	return all
 }
 
-// placeOf returns the place that a path lies in; none where that is none of a cluster's.
-func placeOf(name string) place {
+// clusterDirOf returns the cluster folder that a path lies in; a zero one if it lies in none.
+func clusterDirOf(name string) clusterDir {
 	at := strings.Index("/"+name, "/.grid/")
 	if at < 0 {
-		return place{}
+		return clusterDir{}
 	}
-	p := place{root: name[:at], grid: name[:at] + ".grid/"}
+	p := clusterDir{root: name[:at], grid: name[:at] + ".grid/"}
 	p.grid += clusterFolder.FindString(name[len(p.grid):])
 	return p
 }
 
-// placed returns the place with a name, without one all; none where there is none.
-func placed(files format.Files, at string) []place {
-	all := places(files)
+// selectedDirs returns the cluster folder of this name or, without a name, all of them.
+func selectedDirs(files format.Files, at string) []clusterDir {
+	all := clusterDirs(files)
 	if at == "" {
 		return all
 	}
-	return slices.DeleteFunc(all, func(p place) bool { return p.name() != at })
+	return slices.DeleteFunc(all, func(p clusterDir) bool { return p.name() != at })
 }
 
 // name is the folder without its slash.
-func (p place) name() string { return strings.TrimSuffix(p.grid, "/") }
+func (p clusterDir) name() string { return strings.TrimSuffix(p.grid, "/") }
 
 // The names of files that are about one block.
 var (
@@ -92,7 +92,7 @@ const (
 )
 
 // classify returns what a file is about.
-func (p place) classify(name string) about {
+func (p clusterDir) classify(name string) about {
 	rest, inside := strings.CutPrefix(name, p.grid)
 	if !inside {
 		rest, inside = strings.CutPrefix(name, p.root)

@@ -7,15 +7,15 @@ import (
 	"pawl"
 )
 
-// standing is where a run stands, as a row says it.
-type standing struct {
+// rowPosition is the run's position in the columns of a row.
+type rowPosition struct {
 	task, agent, action, phase string
 }
 
-// stands says where the run stands: the task at work, or that is next, and what happened last.
-func (w *writer) stands() standing {
+// position returns the run's position: its running or next task, and its last action.
+func (w *rowWriter) position() rowPosition {
 	id := w.current()
-	at := standing{action: w.action(id), phase: w.State.Position(w.Plan).PhaseName}
+	at := rowPosition{action: w.action(id), phase: w.State.Position(w.Plan).PhaseName}
 	if w.State.Status == pawl.StatusCompleted || id == "" {
 		return at
 	}
@@ -27,7 +27,7 @@ func (w *writer) stands() standing {
 }
 
 // agentOf returns who does a step. There is always somebody: a task without an agent is one that nobody is to touch.
-func (w *writer) agentOf(s *pawl.Step) string {
+func (w *rowWriter) agentOf(s *pawl.Step) string {
 	switch {
 	case s.Gate != nil:
 		return "person"
@@ -42,13 +42,13 @@ func (w *writer) agentOf(s *pawl.Step) string {
 }
 
 // began reports whether pawl has begun a step itself.
-func (w *writer) began(id pawl.StepID) bool {
+func (w *rowWriter) began(id pawl.StepID) bool {
 	st := w.State.Steps[id]
 	return st != nil && st.Attempts > 0
 }
 
 // current returns the step that is at work or in doubt, or that stopped the run, else the next one; "" for none.
-func (w *writer) current() pawl.StepID {
+func (w *rowWriter) current() pawl.StepID {
 	if live := w.State.Live(); len(live) > 0 {
 		first := slices.MinFunc(live, func(a, b *pawl.AttemptState) int { return cmp.Compare(a.Seq, b.Seq) })
 		return first.Step
@@ -67,7 +67,7 @@ func (w *writer) current() pawl.StepID {
 }
 
 // action returns what happened last.
-func (w *writer) action(current pawl.StepID) string {
+func (w *rowWriter) action(current pawl.StepID) string {
 	s := w.State
 	if open := s.OpenGates(); len(open) > 0 {
 		return "Gate: " + open[0].Ask
@@ -122,7 +122,7 @@ func lastClosed(s *pawl.State) *pawl.GateState {
 	return last
 }
 
-func (w *writer) stepAgent(id pawl.StepID) string {
+func (w *rowWriter) stepAgent(id pawl.StepID) string {
 	if s := w.Plan.Step(id); s != nil {
 		return w.agentOf(s)
 	}
@@ -137,7 +137,7 @@ func why(what, reason string) string {
 }
 
 // nameOf returns a step's id as the table has it.
-func (w *writer) nameOf(id pawl.StepID) string {
+func (w *rowWriter) nameOf(id pawl.StepID) string {
 	if w.entry != nil {
 		for _, name := range slices.Concat(w.entry.completed, w.entry.pending, []string{w.entry.task}, w.entry.skipped()) {
 			if name != "" && pawl.StepIDOf(name) == id {

@@ -10,15 +10,15 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// takeUp is what somebody is told who goes on with a stage: on which checkpoint it builds, and how a session is brought back
+// continuation is what somebody is told who goes on with a stage: on which checkpoint it builds, and how a session is brought back
 // to it.
-type takeUp struct {
+type continuation struct {
 	base      *Manifest
 	trust     Trust
 	warning   string // of how far that is trusted
 	passed    []passed
 	objective string // of the loop
-	world     format.Env
+	env       format.Env
 	most      int64 // bytes that are hashed for it; 0: all
 }
 
@@ -31,7 +31,7 @@ const (
 )
 
 // text returns what is told, with the cell in it where that is not too long.
-func (t takeUp) text() string {
+func (t continuation) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Gyoshu goes on from checkpoint %q (stage %s).\n", t.base.CheckpointID, t.base.Stage)
 	for _, p := range t.passed[:min(len(t.passed), mostPassed)] {
@@ -64,16 +64,16 @@ func titled(title, text string) string {
 }
 
 // artifacts says how each artifact was found, and returns the checkpoint with those that are not known to have changed.
-func (t takeUp) artifacts() (held *Manifest, told string) {
+func (t continuation) artifacts() (held *Manifest, told string) {
 	m := *t.base
 	m.Artifacts = nil
 	var b strings.Builder
-	w, size := t.world, int64(0)
+	env, size := t.env, int64(0)
 	for i, a := range t.base.Artifacts {
 		if size += a.Size; t.most > 0 && size > t.most {
-			w.Hash = nil
+			env.Hash = nil
 		}
-		found, good := a.found(t.trust, w)
+		found, good := a.found(t.trust, env)
 		if good {
 			m.Artifacts = append(m.Artifacts, a)
 		}
@@ -88,14 +88,14 @@ func (t takeUp) artifacts() (held *Manifest, told string) {
 }
 
 // found says how an artifact was found, and whether there is nothing against it.
-func (a Artifact) found(trust Trust, w format.Env) (what string, good bool) {
-	if issue := a.issue(trust, w); issue != "" {
+func (a Artifact) found(trust Trust, env format.Env) (what string, good bool) {
+	if issue := a.issue(trust, env); issue != "" {
 		return issue + "; it is not loaded", false
 	}
-	if w.Hash == nil {
+	if env.Hash == nil {
 		return "nobody looked at it", true
 	}
-	if _, _, err := w.Hash(a.Path); errors.Is(err, errUnseen) {
+	if _, _, err := env.Hash(a.Path); errors.Is(err, errUnseen) {
 		return "nobody looked at it", true
 	}
 	return "as it was saved", true
@@ -103,13 +103,13 @@ func (a Artifact) found(trust Trust, w format.Env) (what string, good bool) {
 
 // readTakeUp tells the first stage that is not done how it is gone on with: from the checkpoint, else behind the notebook's
 // last cell.
-func (r *research) readTakeUp(out *format.Project, run string, res resumption, w format.Env) {
+func (r *research) readTakeUp(out *format.Project, run string, res resumption, env format.Env) {
 	text := ""
 	switch {
 	case out.Native == "completed":
 		return
 	case res.base != nil:
-		t := takeUp{base: res.base.Manifest, trust: res.base.trust(), warning: res.base.warning(), passed: res.passed, world: w}
+		t := continuation{base: res.base.Manifest, trust: res.base.trust(), warning: res.base.warning(), passed: res.passed, env: env}
 		if l := r.loopOf(run); l != nil {
 			t.objective = l.Next
 		}
@@ -164,8 +164,8 @@ func (r *research) wanted(run string, known []format.Step) []format.Step {
 
 // preconditions says how a stage of a mirrored run is gone on with, from the checkpoint of the one that was finished last. Nothing
 // where that was finished when the run was made: then its plan says it.
-func preconditions(state *pawl.State, plan *pawl.Plan, w format.Env, step pawl.StepID) string {
-	m := newMirror(nil, format.Export{State: state, Plan: plan})
+func preconditions(state *pawl.State, plan *pawl.Plan, env format.Env, step pawl.StepID) string {
+	m := newResearchWriter(nil, format.Export{State: state, Plan: plan})
 	finished := m.finished()
 	if len(finished) == 0 || m.stages[step] == "" {
 		return ""
@@ -174,5 +174,5 @@ func preconditions(state *pawl.State, plan *pawl.Plan, w format.Env, step pawl.S
 	if m.imported(last) {
 		return ""
 	}
-	return takeUp{base: m.request(m.idOf(last), last, state.Steps[last].Ended).manifest(), trust: Local, objective: m.objective(step), world: w, most: mostChecked}.text()
+	return continuation{base: m.request(m.idOf(last), last, state.Steps[last].Ended).manifest(), trust: Local, objective: m.objective(step), env: env, most: mostChecked}.text()
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // resumePrompt returns the question that dotagent asks before it resumes, with its own default answer.
-func resumePrompt(files format.Files, w format.Env) format.Question {
-	r := read(files, w)
+func resumePrompt(files format.Files, env format.Env) format.Question {
+	r := readWorkflow(files, env)
 	switch {
 	case r.out.Name == "" || r.file(phasePath) == nil && r.file(phasePath+".tmp") == nil || r.out.Status == pawl.StatusCompleted:
 		return format.Question{}
@@ -21,16 +21,16 @@ func resumePrompt(files format.Files, w format.Env) format.Question {
 }
 
 // invalid reports whether one of the document's validations found a fault. What is only suspect is told, and no more.
-func invalid(r *reader) bool {
-	v := &verifier{reader: r}
+func invalid(r *workflowReader) bool {
+	v := &workflowVerifier{workflowReader: r}
 	v.validate()
-	return slices.ContainsFunc(v.found.Found(), func(f pawl.Finding) bool { return f.Level == pawl.Bad })
+	return slices.ContainsFunc(v.found.Findings(), func(f pawl.Finding) bool { return f.Level == pawl.Bad })
 }
 
 // archiveState archives the state, so that a fresh start finds none. Reports, outputs and what was learned stay where they are: a
 // report that is older than a workflow does not count for it.
 func archiveState(files format.Files, now time.Time) []format.File {
-	m := newMirror(files, format.Export{Now: now})
-	m.aside(now, false)
+	m := newWorkflowWriter(files, format.Export{Now: now})
+	m.archiveState(now, false)
 	return m.files.ByLastChange()
 }

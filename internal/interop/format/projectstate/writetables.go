@@ -14,7 +14,7 @@ import (
 const snapshotEvery = time.Hour
 
 // snapshots keeps the row as it is now, where there is a table for that: when a person asked for a checkpoint, and each hour.
-func (w *writer) snapshots() {
+func (w *rowWriter) snapshots() {
 	t := w.source.Table(snapshotsTable)
 	if t == nil || slices.ContainsFunc([]string{"id", "project_id", "state"}, func(c string) bool { return !t.Takes(c) }) {
 		return
@@ -34,7 +34,7 @@ func (w *writer) snapshots() {
 }
 
 // snapshot adds one, unless it is there.
-func (w *writer) snapshot(t *dump.Table, which, notes string) {
+func (w *rowWriter) snapshot(t *dump.Table, which, notes string) {
 	id := w.newID("snapshot", which)
 	if slices.ContainsFunc(t.Rows, func(row *dump.Row) bool { return strings.ReplaceAll(text(row, "id"), "-", "") == id }) {
 		return
@@ -44,7 +44,7 @@ func (w *writer) snapshot(t *dump.Table, which, notes string) {
 
 // projects brings the project's own row up to date in what follows the state, where it is there and says that: its status,
 // and when something happened last. One that somebody archived stays so, and there is no word for one that failed.
-func (w *writer) projects() {
+func (w *rowWriter) projects() {
 	t := w.source.Table(projectsTable)
 	if t == nil {
 		return
@@ -56,9 +56,9 @@ func (w *writer) projects() {
 	}
 }
 
-func (w *writer) projectRow(row *dump.Row) {
+func (w *rowWriter) projectRow(row *dump.Row) {
 	follows := []string{"active", "paused", "completed"}
-	if now := w.status(); slices.Contains(follows, now) && slices.Contains(follows, word(text(row, "status"))) {
+	if now := w.status(); slices.Contains(follows, now) && slices.Contains(follows, normalized(text(row, "status"))) {
 		w.source.Set(row, "status", dump.TextOf(now))
 	}
 	for _, column := range []string{"last_activity", "last_activity_at", "last_active_at", "last_updated", "updated_at"} {

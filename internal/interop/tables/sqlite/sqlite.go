@@ -1,9 +1,8 @@
-// Package sqlitefile reads tables of SQLite databases as SQL text, and carries out in the database what was changed in that
-// text.
+// Package sqlite dumps tables of SQLite databases as SQL text, and applies changes of that text to the database.
 //
-// It goes through SQLite alone, because others may have the database open: what stands in the log beside it is read, and a
-// change is one transaction, there as a whole or not at all, and durable. The file is never replaced. Where somebody else
-// changed anything in the tables since they were read, nothing is written, and the error is foreign.ErrChanged.
+// It only uses SQLite itself, because others may have the database open: it sees the write-ahead log, and a change is one durable
+// transaction. The file is never replaced. If somebody else changed the tables since they were read, nothing is written, and the
+// error is format.ErrChanged.
 package sqlite
 
 import (
@@ -27,13 +26,13 @@ import (
 	"pawl/internal/interop/tables/dump"
 )
 
-// Most is how large the tables of a database may be that are read, in bytes of SQL text.
+// Most is the size limit of a dump, in bytes.
 const Most = 64 << 20
 
-// magic is what a database begins with.
+// magic is how a database file begins.
 const magic = "SQLite format 3\x00"
 
-// Is reports whether there is a database at a path: by its first bytes, and by its name where it is still empty.
+// Is reports whether the file at a path is a database: by its first bytes or, if it is empty, by its name.
 func Is(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -72,8 +71,8 @@ func open(path, mode, lock string) (*sql.DB, error) {
 	return db, nil
 }
 
-// Dump returns those of the tables that are there as SQL text, each value as SQLite writes it; nothing where none is. It
-// changes nothing, but takes back what was cut off in the middle of a change.
+// Dump returns the existing ones of these tables as SQL text, each value as SQLite writes it; nothing if none exists. It changes
+// nothing, except that SQLite rolls back an interrupted transaction.
 func Dump(path string, parts []dump.Part) ([]byte, error) {
 	text, err := dumpAs("ro", path, parts)
 	if errors.Is(err, sqlite3.READONLY_ROLLBACK) || errors.Is(err, sqlite3.READONLY_RECOVERY) {
@@ -194,8 +193,8 @@ func each(tx *sql.Tx, do func(string) error, query string, args ...any) (err err
 // name returns a name as SQL.
 func name(n string) string { return `"` + strings.ReplaceAll(n, `"`, `""`) + `"` }
 
-// Apply carries out in a database what makes the text was, which Dump gave of these parts, into now: values that were changed,
-// and rows and tables that were added. Where there is no database, it makes one.
+// Apply applies to a database the difference between two texts: was, which Dump returned for these parts, and now. It changes
+// values, and adds rows and tables. It creates the database if there is none.
 func Apply(path string, parts []dump.Part, was, now []byte) (err error) {
 	defer func() { err = plainly(path, err) }()
 	db, err := open(path, "rwc", "immediate")
@@ -217,7 +216,7 @@ func Apply(path string, parts []dump.Part, was, now []byte) (err error) {
 	return tx.Commit()
 }
 
-// unchanged returns foreign.ErrChanged unless the tables are as they were, and those that are to be made are not there.
+// unchanged returns format.ErrChanged if the tables differ from the text, or if one that is to be created exists.
 func unchanged(tx *sql.Tx, parts []dump.Part, was []byte, now *dump.Dump) error {
 	var looked []dump.Part
 	for _, t := range now.Tables {
@@ -258,7 +257,7 @@ func carryOut(tx *sql.Tx, was, now *dump.Dump) error {
 	return nil
 }
 
-// update changes what differs of a row, which its values tell from all others.
+// update changes the differing values of a row, which its old values identify.
 func update(tx *sql.Tx, table string, old, row *dump.Row) error {
 	var set, where []string
 	var values, known []any

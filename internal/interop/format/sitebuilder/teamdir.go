@@ -16,28 +16,28 @@ const usual = "docs/agentic-orchestration/"
 // extracted is the folder that outputs of subtasks are relative to, where they are not to the repository.
 const extracted = "docs/content-extraction/"
 
-// place is where one team's files lie.
-type place struct {
+// teamDir is the folder of one team.
+type teamDir struct {
 	base string // the system's folder, with a slash behind it
 	root string // the repository, which claimed files are relative to
 }
 
-func placeAt(base string) place {
-	return place{base: base, root: strings.TrimSuffix(base, usual)}
+func teamDirAt(base string) teamDir {
+	return teamDir{base: base, root: strings.TrimSuffix(base, usual)}
 }
 
-// places returns where teams work, the usual folder first, then by depth and name.
-func places(files format.Files) []place {
+// teamDirs returns the folders of all teams, the usual folder first, then by depth and name.
+func teamDirs(files format.Files) []teamDir {
 	found := map[string]bool{}
-	var all []place
+	var all []teamDir
 	for _, f := range files {
 		base, ok := baseOf(f.Path)
 		if ok && !found[base] {
 			found[base] = true
-			all = append(all, placeAt(base))
+			all = append(all, teamDirAt(base))
 		}
 	}
-	slices.SortFunc(all, func(a, b place) int {
+	slices.SortFunc(all, func(a, b teamDir) int {
 		return cmp.Or(rank(a.base)-rank(b.base), strings.Count(a.base, "/")-strings.Count(b.base, "/"), cmp.Compare(a.base, b.base))
 	})
 	return all
@@ -69,10 +69,10 @@ func baseOf(name string) (string, bool) {
 	return "", false
 }
 
-func (p place) checkpoints() string { return p.base + "progress/checkpoints/" }
-func (p place) status() string      { return p.base + "progress/STATUS.md" }
-func (p place) registry() string    { return p.base + "tasks/TASK-REGISTRY.md" }
-func (p place) message(name string) string {
+func (p teamDir) checkpoints() string { return p.base + "progress/checkpoints/" }
+func (p teamDir) status() string      { return p.base + "progress/STATUS.md" }
+func (p teamDir) registry() string    { return p.base + "tasks/TASK-REGISTRY.md" }
+func (p teamDir) message(name string) string {
 	return p.base + "messages/" + flat.Replace(name) + ".md"
 }
 
@@ -103,7 +103,7 @@ func nameOf(file string) named {
 const archiveMark = "-complete"
 
 // fileOf returns the path of a task's checkpoint, and of its archived one.
-func (p place) fileOf(agent, task string) (current, archived string) {
+func (p teamDir) fileOf(agent, task string) (current, archived string) {
 	base := p.checkpoints() + flat.Replace(agent+"-"+task)
 	return base + ".json", base + archiveMark + ".json"
 }

@@ -12,8 +12,8 @@ import (
 // worker is by what name pawl claims a job.
 const worker = "pawl"
 
-// sayQueues brings the queues up to date that are there of the run, and of the one that it was made of.
-func (m *mirror) sayQueues() {
+// updateQueues updates the existing queues of the run, and of the run that it was imported from.
+func (m *researchWriter) updateQueues() {
 	for _, run := range slices.Compact([]string{m.run, m.State.Import.ID}) {
 		if run == "" {
 			continue
@@ -27,7 +27,7 @@ func (m *mirror) sayQueues() {
 // withQueue returns a queue that says which of its jobs are done, have failed, or are worked on by pawl. Jobs of stages
 // that are no steps of the run, claims of others, and whatever else stands there stay as they are, and so does a file that
 // is no queue.
-func (m *mirror) withQueue(old []byte) []byte {
+func (m *researchWriter) withQueue(old []byte) []byte {
 	q, err := ReadQueue(old)
 	if err != nil {
 		return old
@@ -45,7 +45,7 @@ func (m *mirror) withQueue(old []byte) []byte {
 	for _, v := range root.Get("jobs").Items {
 		j := jobOf(v)
 		if id, ours := steps[j.Stage]; ours && j.ID != "" {
-			j = m.sayJob(&e, v, j, id, q)
+			j = m.updateJob(&e, v, j, id, q)
 		}
 		switch j.Status {
 		case "DONE":
@@ -67,8 +67,8 @@ func (m *mirror) withQueue(old []byte) []byte {
 	return textedit.Apply(old, e.edits)
 }
 
-// sayJob says how a job stands, and returns it so.
-func (m *mirror) sayJob(e *queueEdit, v *jsonedit.Value, j Job, id pawl.StepID, q *Queue) Job {
+// updateJob updates the status of a job, and returns the job.
+func (m *researchWriter) updateJob(e *queueEdit, v *jsonedit.Value, j Job, id pawl.StepID, q *Queue) Job {
 	status := m.jobStatus(j, id)
 	if status == j.Status && status != "CLAIMED" || status == "" {
 		return j
@@ -95,7 +95,7 @@ func (m *mirror) sayJob(e *queueEdit, v *jsonedit.Value, j Job, id pawl.StepID, 
 }
 
 // jobStatus returns how a job of a step stands; empty: that is for others to say.
-func (m *mirror) jobStatus(j Job, id pawl.StepID) string {
+func (m *researchWriter) jobStatus(j Job, id pawl.StepID) string {
 	st := m.State.Steps[id]
 	if st == nil {
 		return ""

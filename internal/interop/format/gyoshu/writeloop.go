@@ -7,7 +7,7 @@ import (
 )
 
 // loop returns where the run stands as the state of a loop.
-func (m *mirror) loop() Loop {
+func (m *researchWriter) loop() Loop {
 	cycles := int64(len(m.finished()))
 	l := Loop{
 		Active:    m.Status == pawl.StatusActive,
@@ -40,7 +40,7 @@ func (m *mirror) loop() Loop {
 }
 
 // next returns the first step that is not finished.
-func (m *mirror) next() pawl.StepID {
+func (m *researchWriter) next() pawl.StepID {
 	for _, id := range m.steps {
 		if !m.State.Steps[id].Finished() {
 			return id
@@ -50,7 +50,7 @@ func (m *mirror) next() pawl.StepID {
 }
 
 // objective says in one line what a step is for, with its stage.
-func (m *mirror) objective(id pawl.StepID) string {
+func (m *researchWriter) objective(id pawl.StepID) string {
 	text := m.stages[id]
 	if m.Plan == nil {
 		return text
@@ -64,7 +64,7 @@ func (m *mirror) objective(id pawl.StepID) string {
 }
 
 // decision returns what Gyoshu would call the run's last turn.
-func (m *mirror) decision() LoopDecision {
+func (m *researchWriter) decision() LoopDecision {
 	budget := false
 	for _, g := range m.State.OpenGates() {
 		budget = budget || g.Purpose == pawl.ForBudget

@@ -7,9 +7,9 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// sayHistory lists in the report the stages that were carried out. A report is made only at the end, or when it is asked
+// updateHistory lists in the report the stages that were carried out. A report is made only at the end, or when it is asked
 // for; one that is there is kept up to date.
-func (m *mirror) sayHistory() {
+func (m *researchWriter) updateHistory() {
 	name := reportPath(m.title)
 	report := "# " + m.title + "\n"
 	file := m.files.File(name)
@@ -24,7 +24,7 @@ func (m *mirror) sayHistory() {
 }
 
 // history returns the stages that were carried out, or cut off, in the plan's order.
-func (m *mirror) history() []stageRun {
+func (m *researchWriter) history() []stageRun {
 	var runs []stageRun
 	for _, id := range m.steps {
 		st := m.State.Steps[id]
