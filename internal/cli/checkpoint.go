@@ -23,7 +23,7 @@ func (a *app) checkpointCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if step := inside(); step != nil {
-				return step.Tell(pawl.Line{Checkpoint: &pawl.Checkpoint{Why: message}})
+				return step.Report(pawl.Line{Checkpoint: &pawl.Checkpoint{Why: message}})
 			}
 			return a.checkpoint(c.Context(), message)
 		},

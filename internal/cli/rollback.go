@@ -58,7 +58,7 @@ func (a *app) rollbackTarget(ctx context.Context, t *traveller, name string) (hi
 	if name != "" {
 		return t.find(ctx, name)
 	}
-	back, err := runs.HalfRolledBack(ctx, t.project)
+	back, err := runs.UnfinishedRollback(ctx, t.project)
 	if err != nil {
 		return history.SavedCheckpoint{}, err
 	}

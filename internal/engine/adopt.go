@@ -20,13 +20,13 @@ import (
 // them is reopened too.
 func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
 	if c.Edited {
-		n := runs.New{Plan: c.Plan(), Data: c.Data, Source: c.From}
+		n := runs.CreateOptions{Plan: c.Plan(), Data: c.Data, Source: c.From}
 		revision := e.state.Plan.Revision + 1
 		if err := disk.Replace(e.cfg.Project.PlanFile(e.run, revision), c.Data); err != nil {
 			return err
 		}
 		e.say(runs.PlanEvent(e.cfg.Project, revision, n))
-		e.plan = runs.OutlineOf(c.Plan())
+		e.plan = runs.NewOutline(c.Plan())
 	}
 	if err := e.endOutdated(ctx, c); err != nil {
 		return err

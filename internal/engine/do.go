@@ -174,7 +174,7 @@ func gateSummary(g *pawl.GateState) string {
 func (e *Engine) itemsDigest(items *pawl.ItemsState) (string, error) {
 	all := pawl.Outputs{}
 	for index := range items.Total {
-		done, err := runs.ItemDone(e.log, items, index)
+		done, err := runs.ReadItemDone(e.log, items, index)
 		if err != nil {
 			return "", err
 		}
@@ -216,7 +216,7 @@ func (e *Engine) sayGate(ctx context.Context, gate pawl.Gate) {
 // gateOf returns the gate that a gate step opens now.
 func (e *Engine) gateOf(step *pawl.Step, checks []pawl.CheckRun) (pawl.Gate, error) {
 	gate := step.Gate.Gate(step.ID, "", time.Now())
-	shown, err := runs.ShownNow(e.cfg.Project.Root, &runs.Run{Log: e.log, State: e.state, Plan: e.plan.Plan}, step)
+	shown, err := runs.GateContent(e.cfg.Project.Root, &runs.Run{Log: e.log, State: e.state, Plan: e.plan.Plan}, step)
 	if err != nil {
 		return pawl.Gate{}, err
 	}

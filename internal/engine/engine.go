@@ -115,14 +115,14 @@ func Open(ctx context.Context, cfg Config, run pawl.RunID) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := runs.NoRollback(e.state); err != nil {
+	if err := runs.RequireNoRollback(e.state); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
 
 // OpenNew is Open for a run that it makes first, so that none is made where another engine is at work.
-func OpenNew(ctx context.Context, cfg Config, n runs.New) (*Engine, error) {
+func OpenNew(ctx context.Context, cfg Config, n runs.CreateOptions) (*Engine, error) {
 	return openWith(ctx, cfg, func() (pawl.RunID, error) { return runs.Create(ctx, cfg.Project, n) })
 }
 
@@ -153,8 +153,8 @@ func (e *Engine) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.log, e.state, e.plan = r.Log, r.State, runs.OutlineOf(r.Plan)
-	if err := r.MendPlan(e.cfg.Project); err != nil {
+	e.log, e.state, e.plan = r.Log, r.State, runs.NewOutline(r.Plan)
+	if err := r.RestorePlan(e.cfg.Project); err != nil {
 		return err
 	}
 	if e.state.Kind != pawl.PlanRun && e.state.Kind != pawl.CommandRun {
@@ -454,7 +454,7 @@ func (e *Engine) flush(ctx context.Context) error {
 		e.cfg.Notify(event)
 	}
 	if len(news) > 0 {
-		e.views.Changed(e.state, e.plan.Plan)
+		e.views.Update(e.state, e.plan.Plan)
 		e.mirrorDue = e.mirror.Changed(ctx, e.state, e.plan.Plan, news)
 	}
 	if e.state.Seq >= e.cached+cacheEvery {

@@ -146,8 +146,8 @@ func (f *follower) line(data []byte, source pawl.Source) pawl.Payload {
 }
 
 func (f *follower) said(data []byte, source pawl.Source) (pawl.Payload, error) {
-	if len(data) > runs.MaxLineTaken {
-		return nil, fmt.Errorf("%d bytes; at most %d are taken", len(data), runs.MaxLineTaken)
+	if len(data) > runs.MaxEventLine {
+		return nil, fmt.Errorf("%d bytes; at most %d are taken", len(data), runs.MaxEventLine)
 	}
 	line, err := pawl.ParseLine(data)
 	if err != nil {
@@ -159,7 +159,7 @@ func (f *follower) said(data []byte, source pawl.Source) (pawl.Payload, error) {
 
 func (f *follower) marker(data []byte, source pawl.Source) pawl.Payload {
 	m, ok := markers.Parse(string(data), 0)
-	if !ok || !m.Valid || len(data) > runs.MaxLineTaken {
+	if !ok || !m.Valid || len(data) > runs.MaxEventLine {
 		return nil
 	}
 	said := pawl.Progressed{AttemptRef: f.ref, Text: m.Content, Marker: &m, Source: &source}

@@ -144,7 +144,7 @@ func (r *Rollback) plan(planned pawl.RunPlanned) (*pawl.Plan, error) {
 	if plan := r.plans[planned.File]; plan != nil {
 		return plan, nil
 	}
-	plan, err := runs.PlanOf(r.engine.cfg.Project.RunDir(r.Run), &pawl.State{Plan: planned})
+	plan, err := runs.ReadPlan(r.engine.cfg.Project.RunDir(r.Run), &pawl.State{Plan: planned})
 	r.plans[planned.File] = plan
 	return plan, err
 }

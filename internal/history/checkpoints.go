@@ -25,11 +25,11 @@ func folderOf(p *project.Project, run pawl.RunID) string {
 
 // AllRuns returns the project's runs, newest first, those set aside too.
 func AllRuns(p *project.Project) ([]pawl.RunID, error) {
-	ids, err := runs.Runs(p)
+	ids, err := runs.List(p)
 	if err != nil {
 		return nil, err
 	}
-	aside, err := runs.Archived(p)
+	aside, err := runs.ArchivedRuns(p)
 	if err != nil {
 		return nil, err
 	}

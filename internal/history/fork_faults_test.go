@@ -40,7 +40,7 @@ func act(do, name string) error {
 		return err
 	}
 	if do == "archive" {
-		_, err := runs.ArchiveRuns(ctx, p, runs.Archiving{Runs: []pawl.RunID{pawl.RunID(name)}, Keep: 0, Delete: true})
+		_, err := runs.ArchiveRuns(ctx, p, runs.ArchiveOptions{Runs: []pawl.RunID{pawl.RunID(name)}, Keep: 0, Delete: true})
 		return err
 	}
 	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{})

@@ -35,7 +35,7 @@ func begun(t *testing.T) (*project.Project, pawl.RunID, pawl.CheckpointID) {
 	plan := []byte("name: demo\nsteps:\n  - {id: one, run: 'true'}\n  - {id: two, run: 'true'}\n")
 	read, err := planfile.Read("plan.yaml", plan)
 	must(err)
-	run, err := runs.Create(ctx, p, runs.New{Kind: pawl.PlanRun, Plan: read, Data: plan})
+	run, err := runs.Create(ctx, p, runs.CreateOptions{Kind: pawl.PlanRun, Plan: read, Data: plan})
 	must(err)
 	log, err := journal.Open(p.Runs(), run)
 	must(err)

@@ -100,7 +100,7 @@ func (h *replay) openPlan(home string, planned pawl.RunPlanned) error {
 	name := filepath.Base(planned.File)
 	path := filepath.Join(home, name)
 	data, err := os.ReadFile(path)
-	if err == nil && runs.HashOf(data) != planned.SHA256 {
+	if err == nil && runs.SHA256Hex(data) != planned.SHA256 {
 		err = fmt.Errorf("%s is not the plan that the journal names", path)
 	}
 	if err != nil {

@@ -96,7 +96,7 @@ func RunToTell(ctx context.Context, p *project.Project, version string) (pawl.Ru
 
 // openRun returns the run that RunToTell does not have to make, empty where there is none.
 func openRun(ctx context.Context, p *project.Project) (pawl.RunID, error) {
-	ids, err := runs.Runs(p)
+	ids, err := runs.List(p)
 	if err != nil {
 		return "", err
 	}
@@ -326,7 +326,7 @@ func (r *Restore) prepare(ctx context.Context, store *snapshot.Store, otherHead 
 
 // RequireIdle refuses where an attempt of any run, but for some, still runs: it would see its files change under it.
 func RequireIdle(ctx context.Context, p *project.Project, but ...pawl.RunID) error {
-	ids, err := runs.Runs(p)
+	ids, err := runs.List(p)
 	if err != nil {
 		return err
 	}
@@ -338,7 +338,7 @@ func RequireIdle(ctx context.Context, p *project.Project, but ...pawl.RunID) err
 		if err != nil {
 			continue // a run that cannot be read is no reason not to bring files back
 		}
-		if err := runs.LivingOf(p, s); err != nil {
+		if err := runs.RequireNoLiveAttempt(p, s); err != nil {
 			return err
 		}
 	}

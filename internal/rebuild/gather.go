@@ -23,7 +23,7 @@ import (
 type gatherer struct {
 	project *project.Project
 	run     pawl.RunID
-	records *runs.SavedRecords
+	records *runs.SnapshotRecords
 	fresh   bool // there was no such run
 
 	left  *journal.Salvage

@@ -70,11 +70,11 @@ func (r *Recovery) findPlan(run pawl.RunID, state *pawl.State, named string) (fo
 	if named != "" {
 		found.sure = Certain
 	}
-	if runs.HashOf(data) == before.SHA256 { // it was the copy beside the journal that was lost
+	if runs.SHA256Hex(data) == before.SHA256 { // it was the copy beside the journal that was lost
 		found.planned, found.sure = &before, Certain
 		return found, nil
 	}
-	planned := runs.PlanEvent(r.project, before.Revision+1, runs.New{Plan: plan, Data: data, Source: file})
+	planned := runs.PlanEvent(r.project, before.Revision+1, runs.CreateOptions{Plan: plan, Data: data, Source: file})
 	found.planned = &planned
 	return found, nil
 }
@@ -92,7 +92,7 @@ func (r *Recovery) planBeside(run pawl.RunID, before pawl.RunPlanned) (foundPlan
 			continue // half a plan is none
 		}
 		found := foundPlan{Plan: plan, data: data, from: fmt.Sprintf("%s lies beside the journal", filepath.Base(path)), sure: Certain}
-		if runs.HashOf(data) == before.SHA256 && revision == before.Revision {
+		if runs.SHA256Hex(data) == before.SHA256 && revision == before.Revision {
 			return found, nil
 		}
 		if revision == before.Revision { // it is not the one that the journal names
@@ -102,7 +102,7 @@ func (r *Recovery) planBeside(run pawl.RunID, before pawl.RunPlanned) (foundPlan
 		if source := r.sameFile(data); found.source == "" {
 			found.source = source
 		}
-		planned := runs.PlanEvent(r.project, revision, runs.New{Plan: plan, Data: data, Source: r.absolute(found.source)})
+		planned := runs.PlanEvent(r.project, revision, runs.CreateOptions{Plan: plan, Data: data, Source: r.absolute(found.source)})
 		found.planned = &planned
 		return found, nil
 	}

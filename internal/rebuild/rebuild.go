@@ -55,7 +55,7 @@ func PrepareRecovery(ctx context.Context, p *project.Project, o Recovering) (*Re
 func (r *Recovery) Close() error { return r.lock.Unlock() }
 
 func (r *Recovery) prepare(ctx context.Context, o Recovering) error {
-	records, err := runs.RecordsOf(ctx, r.project, o.Snapshots)
+	records, err := runs.OpenSnapshotRecords(ctx, r.project, o.Snapshots)
 	if err != nil {
 		return err
 	}
@@ -72,8 +72,8 @@ func (r *Recovery) prepare(ctx context.Context, o Recovering) error {
 
 // chosenRun returns the run that a name stands for; without a name the newest whose journal is lost or damaged, else the
 // newest of all; empty where nothing is left of any.
-func chosenRun(ctx context.Context, p *project.Project, records *runs.SavedRecords, name string) (pawl.RunID, error) {
-	there, err := runs.Runs(p)
+func chosenRun(ctx context.Context, p *project.Project, records *runs.SnapshotRecords, name string) (pawl.RunID, error) {
+	there, err := runs.List(p)
 	if err != nil {
 		return "", err
 	}
@@ -81,7 +81,7 @@ func chosenRun(ctx context.Context, p *project.Project, records *runs.SavedRecor
 	if err != nil {
 		return "", err
 	}
-	aside, err := runs.Archived(p)
+	aside, err := runs.ArchivedRuns(p)
 	if err != nil {
 		return "", err
 	}
@@ -125,7 +125,7 @@ func named(p *project.Project, ids []pawl.RunID, name string) (pawl.RunID, error
 }
 
 // fromNothing makes a proposal for a project without any run: what git says of the steps of a plan.
-func (r *Recovery) fromNothing(ctx context.Context, records *runs.SavedRecords, o Recovering) error {
+func (r *Recovery) fromNothing(ctx context.Context, records *runs.SnapshotRecords, o Recovering) error {
 	plan, err := r.findPlan("", nil, o.Plan)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (r *Recovery) fromNothing(ctx context.Context, records *runs.SavedRecords, 
 }
 
 // consider gathers the evidence of a run and rebuilds from it.
-func (r *Recovery) consider(ctx context.Context, run pawl.RunID, records *runs.SavedRecords, o Recovering) error {
+func (r *Recovery) consider(ctx context.Context, run pawl.RunID, records *runs.SnapshotRecords, o Recovering) error {
 	g := &gatherer{project: r.project, run: run, records: records, fresh: r.New}
 	evidence, err := g.gather(ctx, r, o)
 	if err != nil {

@@ -44,7 +44,7 @@ type Outside struct {
 
 // Source returns where the user keeps the plan of a run, and what stands there now; nil where nothing does.
 func Source(p *project.Project, s *pawl.State) (path string, data []byte, err error) {
-	if path = runs.SourceOf(p, s); path == "" {
+	if path = runs.PlanSource(p, s); path == "" {
 		return "", nil, nil
 	}
 	data, err = os.ReadFile(path)
@@ -61,7 +61,7 @@ func DiffPlan(p *project.Project, r *runs.Run) (*PlanDiff, error) {
 		return nil, err
 	}
 	c := &PlanDiff{plan: r.Plan, From: path, More: map[pawl.StepID][]string{}, At: map[pawl.StepID]int{}}
-	if data != nil && runs.HashOf(data) != r.State.Plan.SHA256 {
+	if data != nil && runs.SHA256Hex(data) != r.State.Plan.SHA256 {
 		plan, err := planfile.Read(path, data)
 		if err != nil {
 			return nil, err
@@ -169,7 +169,7 @@ func (c *PlanDiff) items(look *looker, step *pawl.Step, st *pawl.StepState, valu
 		if st.Items.Done.At(index) == 0 {
 			continue
 		}
-		done, err := runs.ItemDone(look.run.Log, st.Items, index)
+		done, err := runs.ReadItemDone(look.run.Log, st.Items, index)
 		if err != nil {
 			return err
 		}
@@ -250,7 +250,7 @@ func (l *looker) changes(w runs.Work, was pawl.Key, st *pawl.StepState) []string
 // given returns what the steps give that a step needs. One that is still to be finished is compared when it is: until
 // then it counts as giving what it gave.
 func (l *looker) given(id pawl.StepID, was pawl.Key) map[pawl.StepID]string {
-	needs := runs.Digests(l.order[id], l.run.State)
+	needs := runs.OutputDigests(l.order[id], l.run.State)
 	for need := range needs {
 		if gave, known := was.Needs[need]; known && !l.run.State.Steps[need].Finished() {
 			needs[need] = gave
@@ -292,7 +292,7 @@ func (l *looker) needs(id, other pawl.StepID) bool {
 // outside returns the outputs of a finished step that are not as this run left them.
 func (l *looker) outside(st *pawl.StepState) []string {
 	var paths []string
-	now := runs.CurrentContent(l.root, st.Outputs)
+	now := runs.CurrentOutputs(l.root, st.Outputs)
 	for _, path := range slices.Sorted(maps.Keys(st.Outputs)) {
 		if now[path] != l.byPath[path].Content {
 			paths = append(paths, path)

@@ -158,7 +158,7 @@ func (g *briefer) plan() {
 	case path == "" || s.Ended():
 	case data == nil:
 		g.warn(s.Plan.Source, "", "the plan is gone; the run follows its own copy")
-	case runs.HashOf(data) != s.Plan.SHA256:
+	case runs.SHA256Hex(data) != s.Plan.SHA256:
 		g.warn(s.Plan.Source, "pawl why", "the plan was edited since; what is told here is the plan as it was run")
 	}
 }

@@ -40,7 +40,7 @@ func newTold(t *testing.T, plan string) *told {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := runs.Create(t.Context(), p, runs.New{Kind: pawl.PlanRun, Plan: read, Data: []byte(plan)})
+	run, err := runs.Create(t.Context(), p, runs.CreateOptions{Kind: pawl.PlanRun, Plan: read, Data: []byte(plan)})
 	if err != nil {
 		t.Fatal(err)
 	}

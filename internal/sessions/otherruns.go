@@ -21,7 +21,7 @@ const manyRuns = 20
 // doubtsElsewhere returns what is in doubt in the project's other runs. A session may have died in one that is not, or no
 // longer, the current one: a plan was started, or has completed, while it was at work.
 func doubtsElsewhere(ctx context.Context, p *project.Project, not pawl.RunID) ([]elsewhere, error) {
-	ids, err := runs.Runs(p)
+	ids, err := runs.List(p)
 	if err != nil {
 		return nil, err
 	}

@@ -216,7 +216,7 @@ func (pr *prover) item(id pawl.StepID, items *pawl.ItemsState, index int, seq pa
 	if time.Now().After(pr.until) {
 		return false
 	}
-	done, err := runs.ItemDone(pr.run.Log, items, index)
+	done, err := runs.ReadItemDone(pr.run.Log, items, index)
 	if err != nil {
 		return false
 	}
@@ -269,7 +269,7 @@ func (g *briefer) gates(pr *prover) {
 			continue
 		}
 		pr.room -= size
-		changed, err := runs.ChangedSince(g.project, g.run, gate)
+		changed, err := runs.GateChanges(g.project, g.run, gate)
 		switch {
 		case err != nil:
 			g.unchecked("whether what gate %s shows is still so: %v", gate.ID, err)

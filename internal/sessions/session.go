@@ -17,7 +17,7 @@ import (
 // RunOfSession returns the run that an agent's session belongs to: the one that knows it and is not over, else the current
 // one, else a session run, which is made if need be.
 func RunOfSession(ctx context.Context, p *project.Project, id pawl.SessionID, version string) (run pawl.RunID, known bool, err error) {
-	ids, err := runs.Runs(p)
+	ids, err := runs.List(p)
 	if err != nil {
 		return "", false, err
 	}
@@ -33,7 +33,7 @@ func RunOfSession(ctx context.Context, p *project.Project, id pawl.SessionID, ve
 // SessionAbove returns the session whose agent started a process, or what started that, and the run that knows it; empty
 // where no agent did. Of several of one agent it is the one that was heard of last.
 func SessionAbove(ctx context.Context, p *project.Project, pid int) (pawl.RunID, pawl.SessionID, error) {
-	ids, err := runs.Runs(p)
+	ids, err := runs.List(p)
 	if err != nil {
 		return "", "", err
 	}

@@ -82,7 +82,7 @@ func (b *bench) briefedRun(events int) (*project.Project, pawl.RunID, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	run, err := runs.Create(b, p, runs.New{Kind: pawl.PlanRun, Plan: plan, Data: []byte(text.String())})
+	run, err := runs.Create(b, p, runs.CreateOptions{Kind: pawl.PlanRun, Plan: plan, Data: []byte(text.String())})
 	if err != nil {
 		return nil, "", err
 	}
