@@ -93,12 +93,12 @@ func (e *Engine) start(ctx context.Context, a action) error {
 type preparation struct {
 	key   pawl.Key
 	err   error
-	saved *history.Taken
+	saved *history.PendingCheckpoint
 }
 
 // saveBefore takes a checkpoint of what an agent is about to work on. It is none of the step itself: by a step's name
 // people mean what it left, and recovery takes a step's checkpoint for a sign that it was done.
-func (e *Engine) saveBefore(ctx context.Context, w runs.Work, attempt int, at history.Position) *history.Taken {
+func (e *Engine) saveBefore(ctx context.Context, w runs.Work, attempt int, at history.Position) *history.PendingCheckpoint {
 	s := e.keeper.Save(ctx, pawl.CheckpointStep, pawl.AttemptRef{}, fmt.Sprintf("before attempt %d of %s", attempt, w.Name()), at)
 	return &s
 }

@@ -140,7 +140,7 @@ func (e *Engine) finish(ctx context.Context, a action) error {
 }
 
 // sayFinished says that such a step is done.
-func (e *Engine) sayFinished(a action, s history.Taken) error {
+func (e *Engine) sayFinished(a action, s history.PendingCheckpoint) error {
 	e.noteFull(s)
 	done := pawl.StepDone{Step: a.step.ID, Accept: pawl.AcceptOf(a.step), Undo: a.step.Undo, Review: a.step.Review, Save: &s.Checkpoint}
 	if a.step.Gate != nil {

@@ -97,8 +97,8 @@ type Engine struct {
 	stopping  map[pawl.Token]bool    // attempts that were asked to end
 	bin       string                 // the folder with our own program, first in a step's PATH
 	keeper    *history.Saver
-	kept      map[string]history.Taken // checkpoints of steps that are about to be finished, for the next decision only
-	saving    int                      // checkpoints that a helper is taking
+	kept      map[string]history.PendingCheckpoint // checkpoints of steps that are about to be finished, for the next decision only
+	saving    int                                  // checkpoints that a helper is taking
 	items     itemSaves
 	views     *runs.ViewWriter
 	mirror    Mirror
@@ -135,7 +135,7 @@ func openWith(ctx context.Context, cfg Config, choose func() (pawl.RunID, error)
 	e := &Engine{
 		cfg: cfg.withDefaults(), lock: lock,
 		posted:   make(chan func()),
-		watching: map[pawl.Token]bool{}, preparing: map[string]bool{}, prepared: map[string]preparation{}, kept: map[string]history.Taken{}, stopping: map[pawl.Token]bool{},
+		watching: map[pawl.Token]bool{}, preparing: map[string]bool{}, prepared: map[string]preparation{}, kept: map[string]history.PendingCheckpoint{}, stopping: map[pawl.Token]bool{},
 		lists: map[pawl.StepID]workList{},
 	}
 	if e.run, err = choose(); err == nil {

@@ -54,7 +54,7 @@ type Undo struct {
 // PrepareRollback thinks a rollback through. It refuses while anybody works in the project, and unless otherHead where
 // git stands elsewhere than then.
 func PrepareRollback(ctx context.Context, cfg Config, store *snapshot.Store, target history.SavedCheckpoint, otherHead bool) (*Rollback, error) {
-	if _, err := target.Files(); err != nil {
+	if _, err := target.SnapshotRecord(); err != nil {
 		return nil, err
 	}
 	e, err := openWith(ctx, cfg, func() (pawl.RunID, error) { return target.Run, nil })
@@ -98,7 +98,7 @@ func (r *Rollback) prepare(ctx context.Context, otherHead bool) error {
 
 // lookAtFiles finds out which files would change.
 func (r *Rollback) lookAtFiles(ctx context.Context, otherHead bool) error {
-	record, err := r.Target.Files()
+	record, err := r.Target.SnapshotRecord()
 	if err != nil {
 		return err
 	}
@@ -109,14 +109,14 @@ func (r *Rollback) lookAtFiles(ctx context.Context, otherHead bool) error {
 	r.Changes, r.Kept = found.Changes, found.Kept
 	if !otherHead {
 		restore := &history.Restore{Restoration: found, Target: r.Target, Command: "pawl rollback --to"}
-		err = restore.SameHead(ctx)
+		err = restore.RequireSameHead(ctx)
 	}
 	return errors.Join(err, found.Close())
 }
 
 // look reads from the journal what is to be undone.
 func (r *Rollback) look(ctx context.Context) error {
-	record, err := r.Target.Files()
+	record, err := r.Target.SnapshotRecord()
 	if err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func (r *Rollback) finish(ctx, helpers context.Context) error {
 // next batch: cut off before, it is done again, which ends the same.
 func (r *Rollback) restore(ctx, helpers context.Context) (err error) {
 	e := r.engine
-	record, err := r.Target.Files()
+	record, err := r.Target.SnapshotRecord()
 	if err != nil {
 		return err
 	}
@@ -298,7 +298,7 @@ func (r *Rollback) restore(ctx, helpers context.Context) (err error) {
 		return nil
 	}
 	why := "before the rollback to " + string(r.Target.ID)
-	before, _, err := history.Stamped(ctx, r.Run, pawl.CheckpointBeforeRestore, why, e.standing(), found.Save)
+	before, _, err := history.TakeCheckpoint(ctx, r.Run, pawl.CheckpointBeforeRestore, why, e.standing(), found.Save)
 	if err != nil {
 		return err
 	}

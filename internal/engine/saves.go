@@ -49,9 +49,9 @@ func (e *Engine) saveLater(ctx context.Context, kind pawl.CheckpointKind, ref pa
 }
 
 // noteFull notes that there was no making room after a snapshot.
-func (e *Engine) noteFull(s history.Taken) {
-	if s.Fault != nil {
-		e.note("snapshots take more than their quota: %v", s.Fault)
+func (e *Engine) noteFull(s history.PendingCheckpoint) {
+	if s.QuotaErr != nil {
+		e.note("snapshots take more than their quota: %v", s.QuotaErr)
 	}
 }
 

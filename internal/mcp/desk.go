@@ -170,7 +170,7 @@ func (d *desk) runToTell(ctx context.Context, p *project.Project) (pawl.RunID, e
 	if at := d.here(ctx, p); at.run != "" {
 		return at.run, nil
 	}
-	return history.RunToTell(ctx, p, d.version)
+	return history.EnsureRun(ctx, p, d.version)
 }
 
 // maxWords is how much of a text of others an answer has room for, in bytes.

@@ -26,12 +26,12 @@ type Evidence struct {
 	Checks     []pawl.CheckRun // run by us, because the supervisor could not
 	Lasted     time.Duration   // of a lost attempt: at least how long it ran
 	Present    recovery.Outputs
-	Failures   int            // tries used up before
-	Losses     int            // attempts lost in a row before
-	Verdict    *pawl.Verdict  // an evaluator's, where it was asked
-	Saved      *history.Taken // the checkpoint that was taken of what the attempt left
-	Swept      int            // processes of a lost attempt that were ended
-	Left       []int          // and those that could not be
+	Failures   int                        // tries used up before
+	Losses     int                        // attempts lost in a row before
+	Verdict    *pawl.Verdict              // an evaluator's, where it was asked
+	Saved      *history.PendingCheckpoint // the checkpoint that was taken of what the attempt left
+	Swept      int                        // processes of a lost attempt that were ended
+	Left       []int                      // and those that could not be
 }
 
 // unsynced reports whether what nobody synced may be anything.

@@ -234,7 +234,7 @@ func (g *briefer) compare(ctx context.Context, store *snapshot.Store, pr *prover
 		if err != nil {
 			return err
 		}
-		record, err := known.Files()
+		record, err := known.SnapshotRecord()
 		if err != nil {
 			return err
 		}

@@ -91,7 +91,7 @@ func (w *told) step(id pawl.StepID, paths ...string) {
 
 func (w *told) checkpoint() {
 	w.Helper()
-	if _, err := history.CheckpointNow(w.Context(), w.p, w.run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "test"); err != nil {
+	if _, err := history.SaveNow(w.Context(), w.p, w.run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "test"); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -26,7 +26,7 @@ func RunOfSession(ctx context.Context, p *project.Project, id pawl.SessionID, ve
 			return run, true, nil
 		}
 	}
-	run, err = history.RunToTell(ctx, p, version)
+	run, err = history.EnsureRun(ctx, p, version)
 	return run, false, err
 }
 

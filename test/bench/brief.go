@@ -97,7 +97,7 @@ func (b *bench) briefedRun(events int) (*project.Project, pawl.RunID, error) {
 	if err := errors.Join(b.append(log, said), log.Close()); err != nil {
 		return nil, "", err
 	}
-	_, err = history.CheckpointNow(b, p, run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "for the measurement")
+	_, err = history.SaveNow(b, p, run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "for the measurement")
 	return p, run, err
 }
 
