@@ -32,17 +32,17 @@ func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
 		return err
 	}
 	e.withdrawEdited()
-	for _, a := range c.Again {
+	for _, a := range c.Rerun {
 		e.say(pawl.StepReopened{Step: a.Step, Why: runs.ClipText(strings.Join(a.Why, "; ")), Items: a.Index})
 	}
-	for _, id := range c.Anew {
+	for _, id := range c.Reset {
 		e.say(pawl.StepReopened{Step: id, Why: "its definition in the plan changed"})
 	}
-	for _, o := range c.Outside {
+	for _, o := range c.OutputEdits {
 		e.say(pawl.OutputsChanged{Step: o.Step, Paths: o.Paths[:min(len(o.Paths), runs.MaxShown)]})
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.More)) {
-		e.sayList(id, e.state.Steps[id].Key, c.At[id], c.More[id])
+	for _, id := range slices.Sorted(maps.Keys(c.NewItems)) {
+		e.sayList(id, e.state.Steps[id].Key, c.ListLength[id], c.NewItems[id])
 	}
 	for _, id := range c.Recheck {
 		if err := e.recheck(ctx, c.Plan().Step(id)); err != nil {
@@ -59,9 +59,9 @@ func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
 // One that must not be repeated is left to run to its end.
 func (e *Engine) endOutdated(ctx context.Context, c *resume.PlanDiff) error {
 	for _, live := range e.state.Live() {
-		again := slices.Contains(c.Anew, live.Step) ||
-			slices.ContainsFunc(c.Again, func(a resume.Rerun) bool { return a.Step == live.Step && len(a.Items) == 0 })
-		if !again && resume.AsPlanned(c.Plan(), live, e.listed) {
+		again := slices.Contains(c.Reset, live.Step) ||
+			slices.ContainsFunc(c.Rerun, func(a resume.Rerun) bool { return a.Step == live.Step && len(a.Items) == 0 })
+		if !again && resume.SameDefinition(c.Plan(), live, e.listed) {
 			continue
 		}
 		dir := e.cfg.Project.AttemptDir(live.AttemptRef, e.run)
@@ -104,7 +104,7 @@ func outdated(dir string, step *pawl.Step) (pawl.Verdict, error) {
 	if err != nil {
 		return pawl.Verdict{}, err
 	}
-	c := resume.Evidence{Begun: status.Begun != nil, Exit: status.Exit}.CaseOf(&pawl.Step{})
+	c := resume.Evidence{Begun: status.Begun != nil, Exit: status.Exit}.Case(&pawl.Step{})
 	if status.State == supervise.Live {
 		c.Attempt = recovery.Live
 	}

@@ -50,7 +50,7 @@ func (e *Engine) advise(ctx context.Context, w runs.Work, ref pawl.AttemptRef, e
 
 // askFor gathers what an adviser is told.
 func (e *Engine) askFor(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence) doubt.Evidence {
-	c := ev.CaseOf(w.Step)
+	c := ev.Case(w.Step)
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	told := doubt.Evidence{
 		Time: ev.Now, Goal: e.plan.Goal, Plan: e.plan.Name, Run: e.run,
@@ -65,7 +65,7 @@ func (e *Engine) askFor(ctx context.Context, w runs.Work, ref pawl.AttemptRef, e
 	}
 	e.ask(ctx, func() { e.tell(&told, ref) })
 	for _, path := range told.Step.Outputs {
-		if len(resume.WorkedOn(e.cfg.Project.Root, []string{path})) == 0 {
+		if len(resume.NonEmptyOutputs(e.cfg.Project.Root, []string{path})) == 0 {
 			told.Outcome.Missing = append(told.Outcome.Missing, path)
 		}
 	}

@@ -245,13 +245,13 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, j
 	if err != nil {
 		return resume.Evidence{}, err
 	}
-	ev := resume.Evidence{Now: time.Now().UTC(), Failures: before.Failures, Losses: before.LostInARow}
-	ev.Probed(status, ref.Token)
+	ev := resume.Evidence{Now: time.Now().UTC(), Failures: before.Failures, LostInARow: before.LostInARow}
+	ev.AddStatus(status, ref.Token)
 	if ev.Exit == nil && ev.Begun {
-		if !ev.Vague {
+		if !ev.BootUnknown {
 			ev.Lasted = resume.LastWrite(dir).Sub(status.Begun.Started)
 		}
-		if ev.Swept, ev.Left, err = supervise.Sweep(dir); err != nil {
+		if ev.Swept, ev.Unkillable, err = supervise.Sweep(dir); err != nil {
 			return resume.Evidence{}, err
 		}
 	}
@@ -260,7 +260,7 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, j
 		ev.Outputs, ev.OutputsErr = durableOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs))
 	}
 	if !ev.LooksDone() || ev.OutputsErr != nil {
-		ev.Present = resume.HowMuch(w.Step.Outputs, resume.WorkedOn(e.cfg.Project.Root, w.Paths(w.Step.Outputs)))
+		ev.Present = resume.CompareOutputs(w.Step.Outputs, resume.NonEmptyOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs)))
 	}
 	if ev.NeedsChecks(w.Step) {
 		job.Command = nil
@@ -272,7 +272,7 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, j
 	ev.Verdict = e.advise(ctx, w, ref, ev)
 	if kind, why := checkpointOf(w, ev); kind != "" {
 		s := e.keeper.Save(ctx, kind, ref, why, e.standingNow(ctx))
-		ev.Saved = &s
+		ev.Checkpoint = &s
 	}
 	return ev, nil
 }

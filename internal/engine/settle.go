@@ -14,7 +14,7 @@ import (
 // checkpointOf says what kind of checkpoint is to be taken of what an attempt left behind, and why; empty: none now.
 // Finished items get theirs together, gates when they open. It is pure.
 func checkpointOf(w runs.Work, ev resume.Evidence) (kind pawl.CheckpointKind, why string) {
-	done, _, end := resume.VerdictOn(w.Step, ev)
+	done, _, end := resume.Conclude(w.Step, ev)
 	switch {
 	case w.Step.Gate != nil:
 	case done && w.Index < 0:
@@ -33,7 +33,7 @@ func (e *Engine) settle(ctx context.Context, w runs.Work, ref pawl.AttemptRef, k
 		return
 	}
 	e.sayExtras(w, ev)
-	done, adopted, end := resume.VerdictOn(w.Step, ev)
+	done, adopted, end := resume.Conclude(w.Step, ev)
 	switch {
 	case w.Step.Gate != nil && (done || end.Outcome == pawl.Failed && end.Reason == pawl.ReasonExited):
 		e.openCheckedGate(ctx, w, ref, ev)
@@ -82,9 +82,9 @@ func (e *Engine) sayDone(ctx context.Context, w runs.Work, ref pawl.AttemptRef, 
 		Summary: summary, Usage: usage, Undo: w.Step.Undo, Adopted: adopted, Review: w.Step.Review, Stats: ev.Stats(),
 		Verdict: verdict,
 	}
-	if ev.Saved != nil {
-		said.Save = &ev.Saved.Checkpoint
-		e.noteFull(*ev.Saved)
+	if ev.Checkpoint != nil {
+		said.Save = &ev.Checkpoint.Checkpoint
+		e.noteFull(*ev.Checkpoint)
 	}
 	e.say(said)
 }
@@ -117,14 +117,14 @@ func (e *Engine) sayEnded(ctx context.Context, w runs.Work, ref pawl.AttemptRef,
 	case pawl.WaitsFor:
 		end.Gate = e.askedGate(ctx, ref, ev.Result)
 	case pawl.Blocked:
-		for _, text := range resume.OrBlockers(end) {
+		for _, text := range resume.BlockersOf(end) {
 			e.say(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: text, Step: w.Step.ID}})
 		}
 	}
 	e.say(end)
-	if ev.Saved != nil {
-		e.say(pawl.CheckpointSaved{Checkpoint: ev.Saved.Checkpoint})
-		e.noteFull(*ev.Saved)
+	if ev.Checkpoint != nil {
+		e.say(pawl.CheckpointSaved{Checkpoint: ev.Checkpoint.Checkpoint})
+		e.noteFull(*ev.Checkpoint)
 	}
 	if end.Final && ref.Item == "" {
 		e.withdrawGates(w.Step.ID)

@@ -126,7 +126,7 @@ func undoVerdict(ref pawl.UndoRef, status supervise.Status, words string, swept 
 	case status.State == supervise.NotBegun:
 		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.NotStarted, Why: "lost before it began"}
 	case x == nil:
-		why := resume.LostEnd(resume.Evidence{Begun: true, Rebooted: status.Rebooted(), Vague: status.Begun == nil, Swept: swept, Left: left}).Why
+		why := resume.LostAttemptEnd(resume.Evidence{Begun: true, Rebooted: status.Rebooted(), BootUnknown: status.Begun == nil, Swept: swept, Unkillable: left}).Why
 		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.Lost, Why: why}
 	}
 	stats := &pawl.AttemptStats{Seconds: x.Seconds, CPUSeconds: x.CPUSeconds, OutputBytes: x.OutputBytes}

@@ -43,7 +43,7 @@ func unknownIn(ctx context.Context, dir string) func(string) bool {
 		return worldOf(ctx, dir, commits).HasCommit
 	})
 	return func(hash string) bool {
-		return known() != nil && !known()(hash) && !resume.GitHas(ctx, dir, hash) && ctx.Err() == nil
+		return known() != nil && !known()(hash) && !resume.CommitReachable(ctx, dir, hash) && ctx.Err() == nil
 	}
 }
 

@@ -99,7 +99,7 @@ func (v *verifier) state() {
 // run may have changed them. A later step of the same run speaks for a path that an earlier one wrote too.
 func (v *verifier) outputs() {
 	all := pawl.Outputs{}
-	for path, newest := range RecordedBy(v.run.State) {
+	for path, newest := range NewestRecords(v.run.State) {
 		all[path] = newest.Content
 	}
 	for id, st := range v.run.State.Steps {

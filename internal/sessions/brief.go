@@ -136,7 +136,7 @@ func (g *briefer) validate(ctx context.Context) {
 		Commits: resume.CommitClaims(ctx, g.project, s), Disk: resume.DiskFact(g.project.Root),
 	}
 	var record *snapshot.Record
-	record, f.Lost, f.Instead = resume.LastRecord(ctx, g.project, s, g.Snapshots)
+	record, f.Lost, f.Instead = resume.NewestSnapshot(ctx, g.project, s, g.Snapshots)
 	f.Git = resume.GitFacts(ctx, g.project, record)
 	for _, found := range recovery.Validate(f) {
 		if found.Level != pawl.OK {
@@ -151,7 +151,7 @@ func (g *briefer) validate(ctx context.Context) {
 // plan compares the plan that the run follows with the one that the user keeps.
 func (g *briefer) plan() {
 	s := g.run.State
-	path, data, err := resume.Source(g.project, s)
+	path, data, err := resume.UserPlan(g.project, s)
 	switch {
 	case err != nil:
 		g.unchecked("whether the plan was edited: %v", err)
@@ -190,7 +190,7 @@ func (g *briefer) left() {
 
 // files compares the workspace with the last good checkpoint, and with that the outputs of finished work.
 func (g *briefer) files(ctx context.Context) error {
-	pr := &prover{root: g.project.Root, run: g.run, byPath: resume.RecordedBy(g.run.State), room: resume.MaxHashed}
+	pr := &prover{root: g.project.Root, run: g.run, byPath: resume.NewestRecords(g.run.State), room: resume.MaxHashed}
 	if _, err := os.Stat(g.project.Snapshots()); errors.Is(err, fs.ErrNotExist) {
 		g.unchecked("which files changed: no snapshot was ever taken here")
 	} else {

@@ -66,7 +66,7 @@ func (g *briefer) judge(d *brief.Doubt, live *pawl.AttemptState, dir string) {
 	if !planned {
 		step = &pawl.Step{ID: live.Step}
 	}
-	ev, _, err := resume.Probe(g.project, g.run, step, live)
+	ev, _, err := resume.ProbeAttempt(g.project, g.run, step, live)
 	if err != nil {
 		d.Evidence = append(d.Evidence, err.Error())
 		return
@@ -74,7 +74,7 @@ func (g *briefer) judge(d *brief.Doubt, live *pawl.AttemptState, dir string) {
 	if d.Found != brief.NotBegun {
 		d.Evidence = append(d.Evidence, signsOf(ev, step, dir)...)
 	}
-	c := ev.CaseOf(step)
+	c := ev.Case(step)
 	c.SameStep = planned
 	v, judged := g.Verdicts[live.Token]
 	if !judged {

@@ -217,7 +217,7 @@ func changeAbove(path string) time.Time {
 
 func tailOf(path string, info fs.FileInfo, n int) ([]byte, error) {
 	if !info.Mode().IsRegular() {
-		return nil, resume.ErrNoFile
+		return nil, resume.ErrNotFile
 	}
 	file, err := os.Open(path)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 type prover struct {
 	root   string
 	run    *runs.Run
-	byPath map[string]resume.Record // the newest record of each path
+	byPath map[string]resume.OutputRecord // the newest record of each path
 	until  time.Time
 	room   int64 // bytes that may still be hashed
 
@@ -65,7 +65,7 @@ func (pr *prover) compared(store *snapshot.Store, base snapshot.Record, changes 
 }
 
 // is says what is at a path.
-func (pr *prover) is(name string, newest resume.Record) string {
+func (pr *prover) is(name string, newest resume.OutputRecord) string {
 	if pr.kept(name, newest) {
 		return brief.Same
 	}
@@ -92,7 +92,7 @@ func (pr *prover) is(name string, newest resume.Record) string {
 
 // kept reports whether the snapshot proves a path: nothing there changed since, and it has what was recorded, or it was
 // taken after the work was finished, so that whatever it has there is what this run left.
-func (pr *prover) kept(name string, newest resume.Record) bool {
+func (pr *prover) kept(name string, newest resume.OutputRecord) bool {
 	if pr.store == nil || pr.touched[name] || pr.incomplete(name) {
 		return false
 	}
@@ -222,7 +222,7 @@ func (pr *prover) item(id pawl.StepID, items *pawl.ItemsState, index int, seq pa
 	}
 	for name, c := range done.Outputs {
 		if seq > pr.byPath[name].Done {
-			pr.byPath[name] = resume.Record{Step: id, Done: seq, Content: c}
+			pr.byPath[name] = resume.OutputRecord{Step: id, Done: seq, Content: c}
 		}
 		pr.items[id] = append(pr.items[id], name)
 	}
@@ -238,7 +238,7 @@ func (pr *prover) step(id pawl.StepID, st *pawl.StepState) brief.Proof {
 	return proof
 }
 
-func (pr *prover) add(proof *brief.Proof, name string, newest resume.Record) {
+func (pr *prover) add(proof *brief.Proof, name string, newest resume.OutputRecord) {
 	is := pr.is(name, newest)
 	switch is {
 	case brief.Same:
