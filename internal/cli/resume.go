@@ -96,7 +96,7 @@ func (a *app) considered(ctx context.Context, p *project.Project, r *runs.Run, m
 	if r.State.Kind == pawl.SessionRun {
 		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s is a session: it has no plan to resume", r.State.Run), Hint: "pawl runs"}
 	}
-	if err := errors.Join(rebuild.CutShort(p, r), runs.RequireNoRollback(r.State)); err != nil {
+	if err := errors.Join(rebuild.CheckTruncated(p, r), runs.RequireNoRollback(r.State)); err != nil {
 		return nil, err
 	}
 	if mirror != nil {
