@@ -94,8 +94,8 @@ func Cases() iter.Seq[Case] {
 	}
 }
 
-// outputsFit reports whether nothing that was declared is missing.
-func (c Case) outputsFit() bool { return c.Outputs == Undeclared || c.Outputs == AllOutputs }
+// noneMissing reports whether nothing that was declared is missing.
+func (c Case) noneMissing() bool { return c.Outputs == Undeclared || c.Outputs == AllOutputs }
 
 // claimsDone reports whether the attempt says of itself that its work is done, by its end or in its result.
 func (c Case) claimsDone() bool {
@@ -104,7 +104,7 @@ func (c Case) claimsDone() bool {
 
 // proven reports whether outputs or checks prove that the work is there, and nothing speaks against it.
 func (c Case) proven() bool {
-	return c.outputsFit() && c.Checks != ChecksFail && (c.Outputs == AllOutputs || c.Checks == ChecksPass)
+	return c.noneMissing() && c.Checks != ChecksFail && (c.Outputs == AllOutputs || c.Checks == ChecksPass)
 }
 
 // complete reports whether both outputs and checks say that the work is there.

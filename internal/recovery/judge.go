@@ -6,12 +6,12 @@ import (
 
 // rule is one line of the table. The first whose condition holds gives the verdict.
 type rule struct {
-	name string // stable: journals name it
-	when func(Case) bool
-	what string // the condition in words
-	word pawl.VerdictWord
-	open []pawl.VerdictWord // what an evaluator may choose instead; nil: nothing
-	why  string
+	name      string // stable: journals name it
+	holds     func(Case) bool
+	condition string // the condition in words
+	verdict   pawl.VerdictWord
+	choices   []pawl.VerdictWord // what an evaluator may choose instead; nil: nothing
+	why       string
 }
 
 // LiveUnsafe is the rule of what runs by an old definition and must not be repeated: it cannot be ended and begun again.
@@ -72,7 +72,7 @@ var rules = []rule{
 	},
 	{
 		"done", func(c Case) bool {
-			return c.Attempt == ExitZero && (c.Result == NoResult || c.Result == SaysDone) && c.outputsFit() && c.Checks != ChecksFail
+			return c.Attempt == ExitZero && (c.Result == NoResult || c.Result == SaysDone) && c.noneMissing() && c.Checks != ChecksFail
 		},
 		"it ended well, nothing says otherwise, nothing is missing, no check fails", pawl.Next, nil,
 		"it ended well, and all that it declares is there",
@@ -99,7 +99,7 @@ var rules = []rule{
 		"it was tried as often as it may be",
 	},
 	{
-		"unmet", func(c Case) bool { return c.claimsDone() && c.outputsFit() && c.Checks == ChecksFail },
+		"unmet", func(c Case) bool { return c.claimsDone() && c.noneMissing() && c.Checks == ChecksFail },
 		"it ended well, or was lost after it said that it was done; nothing is missing, but checks fail", pawl.Continue,
 		[]pawl.VerdictWord{pawl.Continue, pawl.Restart, pawl.HumanReview},
 		"its work is there, but for what its checks ask: the next attempt is told which fail, and does these",
@@ -121,8 +121,8 @@ var rules = []rule{
 // Judge says what is safe to do.
 func Judge(c Case) pawl.Verdict {
 	for _, r := range rules {
-		if r.when(c) {
-			return pawl.Verdict{Word: r.word, Rule: r.name, Reasons: append([]string{r.why}, c.details()...), Open: r.open}
+		if r.holds(c) {
+			return pawl.Verdict{Word: r.verdict, Rule: r.name, Reasons: append([]string{r.why}, c.details()...), Open: r.choices}
 		}
 	}
 	panic("the last rule holds always")

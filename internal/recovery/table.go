@@ -9,12 +9,12 @@ import (
 
 // Rule is a line of the table, for people.
 type Rule struct {
-	Name  string             `json:"rule"`
-	When  string             `json:"when"`
-	Word  pawl.VerdictWord   `json:"verdict"`
-	Open  []pawl.VerdictWord `json:"evaluator,omitempty"` // what an evaluator may choose
-	Why   string             `json:"why"`
-	Cases int                `json:"cases"` // how many of all cases it decides
+	Name    string             `json:"rule"`
+	When    string             `json:"when"`
+	Verdict pawl.VerdictWord   `json:"verdict"`
+	Choices []pawl.VerdictWord `json:"evaluator,omitempty"` // what an evaluator may choose
+	Why     string             `json:"why"`
+	Cases   int                `json:"cases"` // how many of all cases it decides
 }
 
 // Table lists the rules in the order in which they are asked, with how many of all cases each decides.
@@ -25,7 +25,7 @@ func Table() []Rule {
 	}
 	table := make([]Rule, len(rules))
 	for i, r := range rules {
-		table[i] = Rule{Name: r.name, When: r.what, Word: r.word, Open: r.open, Why: r.why, Cases: decides[r.name]}
+		table[i] = Rule{Name: r.name, When: r.condition, Verdict: r.verdict, Choices: r.choices, Why: r.why, Cases: decides[r.name]}
 	}
 	return table
 }
@@ -36,7 +36,7 @@ func Markdown() string {
 	b.WriteString("| rule | when (the first that holds) | verdict | an evaluator may choose | cases |\n|---|---|---|---|---|\n")
 	all := 0
 	for _, r := range Table() {
-		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %d |\n", r.Name, r.When, r.Word, words(r.Open), r.Cases)
+		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %d |\n", r.Name, r.When, r.Verdict, words(r.Choices), r.Cases)
 		all += r.Cases
 	}
 	fmt.Fprintf(&b, "| | all | | | %d |\n", all)

@@ -15,8 +15,8 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func calm() Facts {
 	return Facts{
 		Now: now, Run: "r", Last: now.Add(-time.Minute), Events: 7, Plan: PlanFact{Path: "plan.yaml"},
-		Git:    Git{Then: "aaaa", Now: "aaaa", Was: "refs/heads/main", Is: "refs/heads/main"},
-		Claims: []Claim{{Step: "a", Path: "out", State: ClaimHolds}}, Saved: &pawl.Checkpoint{ID: "c1", Time: now},
+		Git:    Git{CommitThen: "aaaa", CommitNow: "aaaa", BranchThen: "refs/heads/main", BranchNow: "refs/heads/main"},
+		Claims: []Claim{{Step: "a", Path: "out", State: ClaimHolds}}, Checkpoint: &pawl.Checkpoint{ID: "c1", Time: now},
 		Disk: DiskFact{Free: 1 << 40, Size: 2 << 40},
 	}
 }
@@ -39,15 +39,15 @@ func TestValidate(t *testing.T) {
 		says   string
 	}{
 		"somebody at work":      {func(f *Facts) { f.Holder = "pid 7" }, pawl.Bad, "pid 7"},
-		"an event that misfits": {func(f *Facts) { f.Misfits = []pawl.RejectedEvent{{Seq: 3, Why: "odd"}} }, pawl.Warn, "odd"},
+		"an event that misfits": {func(f *Facts) { f.Rejected = []pawl.RejectedEvent{{Seq: 3, Why: "odd"}} }, pawl.Warn, "odd"},
 		"a clock set back":      {func(f *Facts) { f.Last = now.Add(time.Hour) }, pawl.Warn, "1h0m0s in the future"},
 		"ancient":               {func(f *Facts) { f.Last = now.Add(-9 * 24 * time.Hour) }, pawl.Warn, "9 days"},
-		"moved":                 {func(f *Facts) { f.Place = []string{"it was moved"} }, pawl.Warn, "it was moved"},
-		"another branch":        {func(f *Facts) { f.Git.Is = "refs/heads/other" }, pawl.Bad, "main then, other now"},
-		"another branch, by what is in doubt perhaps": {func(f *Facts) { f.Git.Is, f.Attempts = "refs/heads/other", []AttemptFact{lost} }, pawl.Warn, "main then, other now"},
-		"detached":                 {func(f *Facts) { f.Git.Is = "" }, pawl.Bad, "(detached) now"},
-		"a rebase":                 {func(f *Facts) { f.Git.Doing = "rebase" }, pawl.Bad, "a rebase is in progress"},
-		"history rewritten":        {func(f *Facts) { f.Git.Now, f.Git.Rewritten = "bbbb", true }, pawl.Warn, "no longer contains"},
+		"moved":                 {func(f *Facts) { f.Location = []string{"it was moved"} }, pawl.Warn, "it was moved"},
+		"another branch":        {func(f *Facts) { f.Git.BranchNow = "refs/heads/other" }, pawl.Bad, "main then, other now"},
+		"another branch, by what is in doubt perhaps": {func(f *Facts) { f.Git.BranchNow, f.Attempts = "refs/heads/other", []AttemptFact{lost} }, pawl.Warn, "main then, other now"},
+		"detached":                 {func(f *Facts) { f.Git.BranchNow = "" }, pawl.Bad, "(detached) now"},
+		"a rebase":                 {func(f *Facts) { f.Git.InProgress = "rebase" }, pawl.Bad, "a rebase is in progress"},
+		"history rewritten":        {func(f *Facts) { f.Git.CommitNow, f.Git.Rewritten = "bbbb", true }, pawl.Warn, "no longer contains"},
 		"git cannot be read":       {func(f *Facts) { f.Git = Git{Unavailable: "no right"} }, pawl.Warn, "no right"},
 		"the plan is gone":         {func(f *Facts) { f.Plan.Gone = true }, pawl.Warn, "plan is gone"},
 		"the plan is unreadable":   {func(f *Facts) { f.Plan.Fault = "line 3" }, pawl.Bad, "line 3"},
@@ -61,8 +61,8 @@ func TestValidate(t *testing.T) {
 		"a commit is missing":      {func(f *Facts) { f.Commits = []CommitClaim{{Step: "a", Commit: "0123"}} }, pawl.Warn, "0123"},
 		"gates":                    {func(f *Facts) { f.Gates = 2 }, pawl.Warn, "a person is asked: 2"},
 		"blockers":                 {func(f *Facts) { f.Blocked = 1 }, pawl.Warn, "open: 1"},
-		"no snapshot":              {func(f *Facts) { f.Lost = "quota" }, pawl.Warn, "no snapshot: quota"},
-		"no snapshot but before":   {func(f *Facts) { f.Lost, f.Instead = "lost", &pawl.Checkpoint{ID: "c0"} }, pawl.Warn, "the one before it is c0"},
+		"no snapshot":              {func(f *Facts) { f.SnapshotLost = "quota" }, pawl.Warn, "no snapshot: quota"},
+		"no snapshot but before":   {func(f *Facts) { f.SnapshotLost, f.Fallback = "lost", &pawl.Checkpoint{ID: "c0"} }, pawl.Warn, "the one before it is c0"},
 		"a full disk":              {func(f *Facts) { f.Disk.Free = 10 << 20 }, pawl.Warn, "10 MiB are free"},
 		"leftovers":                {func(f *Facts) { f.Leftover = []string{"pid 9 sleep"} }, pawl.Warn, "pid 9 sleep"},
 	} {

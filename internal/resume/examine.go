@@ -53,7 +53,7 @@ func Examine(ctx context.Context, p *project.Project, r *runs.Run, change *PlanD
 	if err != nil {
 		return nil, err
 	}
-	facts.Place = notices
+	facts.Location = notices
 	x := &Examination{Findings: recovery.Validate(facts), Verdicts: []Judged{}}
 	for _, a := range facts.Attempts {
 		x.Verdicts = append(x.Verdicts, Judged{Step: a.Step, Item: a.Item, Attempt: a.Attempt, Case: a.Case, Verdict: recovery.Judge(a.Case)})
@@ -65,8 +65,8 @@ func Examine(ctx context.Context, p *project.Project, r *runs.Run, change *PlanD
 func gatherFacts(ctx context.Context, p *project.Project, r *runs.Run, change *PlanDiff, cfg config.Snapshots) (recovery.Facts, error) {
 	s := r.State
 	f := recovery.Facts{
-		Now: time.Now().UTC(), Run: s.Run, Last: s.LastActive(), Events: int(s.Seq), Misfits: s.RejectedEvents,
-		Gates: len(s.OpenGates()), Blocked: len(s.OpenBlockers()), Saved: s.LastGood, Plan: planFact(change),
+		Now: time.Now().UTC(), Run: s.Run, Last: s.LastActive(), Events: int(s.Seq), Rejected: s.RejectedEvents,
+		Gates: len(s.OpenGates()), Blocked: len(s.OpenBlockers()), Checkpoint: s.LastGood, Plan: planFact(change),
 	}
 	if holder, alive := p.EngineHolder(); alive {
 		f.Holder = holder.String()
@@ -78,7 +78,7 @@ func gatherFacts(ctx context.Context, p *project.Project, r *runs.Run, change *P
 	f.Claims = claimsOf(p, r, change)
 	f.Commits = CommitClaims(ctx, p, s)
 	var record *snapshot.Record
-	record, f.Lost, f.Instead = NewestSnapshot(ctx, p, s, cfg)
+	record, f.SnapshotLost, f.Fallback = NewestSnapshot(ctx, p, s, cfg)
 	f.Git = GitFacts(ctx, p, record)
 	f.Disk = DiskFact(p.Root)
 	if f.Leftover, err = runs.Leftovers(p, s.Run, s); err != nil {
@@ -207,7 +207,7 @@ func CommitClaims(ctx context.Context, p *project.Project, s *pawl.State) []reco
 	for id, st := range s.Steps {
 		for _, item := range st.Named {
 			if item.Commit != "" {
-				claims = append(claims, recovery.CommitClaim{Step: id, Commit: item.Commit, There: CommitReachable(ctx, p.Root, item.Commit)})
+				claims = append(claims, recovery.CommitClaim{Step: id, Commit: item.Commit, Reachable: CommitReachable(ctx, p.Root, item.Commit)})
 			}
 		}
 	}
@@ -283,11 +283,11 @@ func GitFacts(ctx context.Context, p *project.Project, record *snapshot.Record) 
 		return g
 	}
 	if now != nil {
-		g.Now, g.Is, g.Doing = now.Commit, now.Branch, now.Doing
+		g.CommitNow, g.BranchNow, g.InProgress = now.Commit, now.Branch, now.Doing
 	}
-	g.Then, g.Was, g.WasDoing = record.Head.Commit, record.Head.Branch, record.Head.Doing
-	if g.Then != "" && g.Then != g.Now {
-		_, err := RunGit(ctx, p.Root, "merge-base", "--is-ancestor", g.Then, "HEAD")
+	g.CommitThen, g.BranchThen, g.InProgressThen = record.Head.Commit, record.Head.Branch, record.Head.Doing
+	if g.CommitThen != "" && g.CommitThen != g.CommitNow {
+		_, err := RunGit(ctx, p.Root, "merge-base", "--is-ancestor", g.CommitThen, "HEAD")
 		g.Rewritten = err != nil
 	}
 	return g

@@ -132,11 +132,11 @@ func (g *briefer) memories() {
 func (g *briefer) validate(ctx context.Context) {
 	s := g.run.State
 	f := recovery.Facts{
-		Now: g.facts.Now, Run: s.Run, Last: s.Updated, Events: int(s.Seq), Misfits: s.RejectedEvents, Saved: s.LastGood,
+		Now: g.facts.Now, Run: s.Run, Last: s.Updated, Events: int(s.Seq), Rejected: s.RejectedEvents, Checkpoint: s.LastGood,
 		Commits: resume.CommitClaims(ctx, g.project, s), Disk: resume.DiskFact(g.project.Root),
 	}
 	var record *snapshot.Record
-	record, f.Lost, f.Instead = resume.NewestSnapshot(ctx, g.project, s, g.Snapshots)
+	record, f.SnapshotLost, f.Fallback = resume.NewestSnapshot(ctx, g.project, s, g.Snapshots)
 	f.Git = resume.GitFacts(ctx, g.project, record)
 	for _, found := range recovery.Validate(f) {
 		if found.Level != pawl.OK {
