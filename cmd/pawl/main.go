@@ -78,7 +78,7 @@ func briefFor(ctx context.Context, reader pawl.AgentName) (string, error) {
 }
 
 // adviser is whom a project asks what the rules of recovery leave open; nil where it asks nobody.
-func adviser(c config.Evaluator, root string) engine.Adviser {
+func adviser(c config.Evaluator, root string) engine.Evaluator {
 	if e := evaluator.New(c, root, os.Environ()); e != nil {
 		return advising{e}
 	}
@@ -88,10 +88,10 @@ func adviser(c config.Evaluator, root string) engine.Adviser {
 // advising is an evaluator as the engine knows it.
 type advising struct{ *evaluator.Evaluator }
 
-// Advise asks the evaluator.
-func (a advising) Advise(ctx context.Context, e doubt.Evidence) engine.Advice {
+// Evaluate asks the evaluator.
+func (a advising) Evaluate(ctx context.Context, e doubt.Evidence) engine.Evaluation {
 	o := a.Ask(ctx, e)
-	return engine.Advice{Word: o.Verdict, Reasons: o.Reasons, By: o.By, Doubt: o.Doubt, Cost: o.Cost}
+	return engine.Evaluation{Word: o.Verdict, Reasons: o.Reasons, By: o.By, Doubt: o.Doubt, Cost: o.Cost}
 }
 
 // codecs are those of all systems whose files are read and written.

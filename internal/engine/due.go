@@ -11,7 +11,7 @@ import (
 func Due(r *runs.Run, now time.Time, slots int) []pawl.StepID {
 	var due []pawl.StepID
 	for _, a := range next(runs.NewOutline(r.Plan), r.State, now, slots) {
-		if a.do == start {
+		if a.kind == start {
 			due = append(due, a.step.ID)
 		}
 	}

@@ -84,11 +84,11 @@ func (w *world) fails(step pawl.StepID, end pawl.AttemptEnded) {
 func (w *world) next(slots int) string {
 	var words []string
 	for _, a := range next(runs.NewOutline(w.plan), w.state, w.now, slots) {
-		word := string(a.do)
+		word := string(a.kind)
 		switch {
-		case a.do == wait:
+		case a.kind == wait:
 			word += " " + a.until.Sub(w.now).String()
-		case a.do == reopen:
+		case a.kind == reopen:
 			word += fmt.Sprintf(" %v", a.steps)
 		case a.step != nil && a.index >= 0:
 			word += fmt.Sprintf(" %s[%d]", a.step.ID, a.index)
@@ -466,7 +466,7 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 			t.Fatal("the run does not end")
 		}
 		for _, a := range next(o, state, now, slots) {
-			switch a.do {
+			switch a.kind {
 			case start:
 				for _, need := range o.Needs[a.step.ID] {
 					if !state.Steps[need].Finished() {
@@ -496,7 +496,7 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 				say(pawl.GateOpened{Gate: a.gate})
 				say(pawl.GateAnswered{Gate: a.gate.ID, Answer: pawl.Approved})
 			default:
-				t.Fatalf("unexpected %s", a.do)
+				t.Fatalf("unexpected %s", a.kind)
 			}
 		}
 		live := state.Live()
