@@ -51,7 +51,7 @@ func act(do, name string) error {
 	if err != nil {
 		return err
 	}
-	into := ForkInto{}
+	into := ForkOptions{}
 	if do == "fork-to" {
 		into.Folder = filepath.Join(p.Root, "..", "fork")
 	}
