@@ -46,7 +46,7 @@ var roomOf = map[string]string{
 	"pawl/internal/config":                       "tools",
 	"pawl/internal/outputs":                      "tools",
 	"pawl/internal/disk":                         "tools",
-	"pawl/internal/doubt":                        "tools",
+	"pawl/internal/evidence":                     "tools",
 	"pawl/internal/interop/format":               "formats",
 	"pawl/internal/interop/format/grid":          "formats",
 	"pawl/internal/interop/format/fileset":       "formats",

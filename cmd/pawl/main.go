@@ -15,9 +15,9 @@ import (
 	"pawl"
 	"pawl/internal/cli"
 	"pawl/internal/config"
-	"pawl/internal/doubt"
 	"pawl/internal/engine"
 	"pawl/internal/evaluator"
+	"pawl/internal/evidence"
 	"pawl/internal/executor/agent"
 	"pawl/internal/executor/shell"
 	"pawl/internal/faststart"
@@ -89,7 +89,7 @@ func adviser(c config.Evaluator, root string) engine.Evaluator {
 type advising struct{ *evaluator.Evaluator }
 
 // Evaluate asks the evaluator.
-func (a advising) Evaluate(ctx context.Context, e doubt.Evidence) engine.Evaluation {
+func (a advising) Evaluate(ctx context.Context, e evidence.Evidence) engine.Evaluation {
 	o := a.Ask(ctx, e)
 	return engine.Evaluation{Word: o.Verdict, Reasons: o.Reasons, By: o.By, Doubt: o.Doubt, Cost: o.Cost}
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
@@ -22,7 +22,7 @@ import (
 type Evaluator interface {
 	// Advise takes what is known and returns one of the words that are allowed, or human_review. It never fails: what goes
 	// wrong is a doubt, and then the word is human_review.
-	Evaluate(ctx context.Context, e doubt.Evidence) Evaluation
+	Evaluate(ctx context.Context, e evidence.Evidence) Evaluation
 }
 
 // Evaluation is what an adviser says.
@@ -49,16 +49,16 @@ func (e *Engine) evaluate(ctx context.Context, w runs.Work, ref pawl.AttemptRef,
 }
 
 // evidenceFor gathers what an adviser is told.
-func (e *Engine) evidenceFor(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence) doubt.Evidence {
+func (e *Engine) evidenceFor(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence) evidence.Evidence {
 	c := ev.Case(w.Step)
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
-	told := doubt.Evidence{
+	told := evidence.Evidence{
 		Time: ev.Now, Goal: e.plan.Goal, Plan: e.plan.Name, Run: e.run,
-		Step: doubt.Step{
+		Step: evidence.Step{
 			ID: w.Step.ID, Item: ref.Item, Name: w.Step.Name, Goal: w.Step.Goal, Action: actionOf(w.Step),
 			Outputs: w.Paths(w.Step.Outputs), Accept: maps.Clone(w.Step.Accept),
 		},
-		Outcome: doubt.Outcome{
+		Outcome: evidence.Outcome{
 			Attempt: string(c.Attempt), Result: string(c.Result), Outputs: string(c.Outputs), Checks: ev.Checks,
 			Printed: tailOf(filepath.Join(dir, pawl.OutFile)), Attempts: ref.Attempt,
 		},
@@ -70,7 +70,7 @@ func (e *Engine) evidenceFor(ctx context.Context, w runs.Work, ref pawl.AttemptR
 		}
 	}
 	told.Changed = e.changedSince(ctx)
-	told.Files = doubt.CountFiles(ctx, e.cfg.Project.Root, told.Files.Since)
+	told.Files = evidence.CountFiles(ctx, e.cfg.Project.Root, told.Files.Since)
 	return told
 }
 
@@ -83,7 +83,7 @@ func actionOf(step *pawl.Step) string {
 }
 
 // addState adds what the state knows. Only the engine's own goroutine calls it.
-func (e *Engine) addState(told *doubt.Evidence, ref pawl.AttemptRef) {
+func (e *Engine) addState(told *evidence.Evidence, ref pawl.AttemptRef) {
 	for _, step := range e.plan.Steps() {
 		told.Steps++
 		if e.state.Steps[step.ID].Finished() {
@@ -104,7 +104,7 @@ func (e *Engine) addState(told *doubt.Evidence, ref pawl.AttemptRef) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(st.Named)) {
 		if item := st.Named[id]; item.Status == pawl.ItemIsDone {
-			told.Done = append(told.Done, doubt.Task{ID: id, Title: item.Title})
+			told.Done = append(told.Done, evidence.Task{ID: id, Title: item.Title})
 		}
 	}
 	told.DoneTotal = len(told.Done)
@@ -132,13 +132,13 @@ func tailOf(path string) string {
 
 // changedSince lists the files that changed since the newest snapshot of this run. It is evidence, not proof: where it
 // cannot be had there is none.
-func (e *Engine) changedSince(ctx context.Context) doubt.Changes {
+func (e *Engine) changedSince(ctx context.Context) evidence.Changes {
 	if e.saver.Store == nil {
-		return doubt.Changes{}
+		return evidence.Changes{}
 	}
 	records, err := e.saver.Store.Records()
 	if err != nil {
-		return doubt.Changes{}
+		return evidence.Changes{}
 	}
 	at := -1
 	for i, r := range records {
@@ -147,24 +147,24 @@ func (e *Engine) changedSince(ctx context.Context) doubt.Changes {
 		}
 	}
 	if at < 0 {
-		return doubt.Changes{}
+		return evidence.Changes{}
 	}
 	compared, err := e.saver.Store.Compare(ctx, records[at], nil, nil)
 	if err != nil {
-		return doubt.Changes{}
+		return evidence.Changes{}
 	}
-	var files []doubt.Change
+	var files []evidence.Change
 	for _, c := range compared.Changes {
 		if c.New != nil && c.New.Kind == snapshot.Folder || c.Old != nil && c.Old.Kind == snapshot.Folder {
 			continue
 		}
-		files = append(files, doubt.Change{Path: c.Path, How: map[string]string{"added": "created", "removed": "deleted"}[c.What()]})
+		files = append(files, evidence.Change{Path: c.Path, How: map[string]string{"added": "created", "removed": "deleted"}[c.What()]})
 		if last := &files[len(files)-1]; last.How == "" {
 			last.How = "modified"
 		}
 	}
 	if err := compared.Close(); err != nil {
-		return doubt.Changes{}
+		return evidence.Changes{}
 	}
-	return doubt.NewChanges(files)
+	return evidence.NewChanges(files)
 }

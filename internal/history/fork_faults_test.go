@@ -97,7 +97,7 @@ func TestForkDiesAnywhere(t *testing.T) {
 // wholeForks checks every run but the old one, and returns how many there are.
 func wholeForks(t *testing.T, p *project.Project, old pawl.RunID) int {
 	t.Helper()
-	ids, err := runs.Runs(p)
+	ids, err := runs.List(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestArchiveDiesAnywhere(t *testing.T) {
 		if err := again(); err != nil && !strings.Contains(err.Error(), "no such run") {
 			t.Fatalf("again: %v", err)
 		}
-		aside, err := runs.Archived(p)
+		aside, err := runs.ArchivedRuns(p)
 		if err != nil || !slices.Equal(aside, []pawl.RunID{run}) {
 			t.Fatalf("archived: %v, %v", aside, err)
 		}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/interop/format"
 	"pawl/internal/resume"
 	"pawl/internal/snapshot"
@@ -60,7 +60,9 @@ func worldOf(ctx context.Context, dir string, commits []format.Commit) format.En
 			return err == nil
 		},
 		Hash: hashedOnce(dir),
-		Scan: func(since time.Time, but ...string) doubt.Census { return doubt.CountFiles(ctx, dir, since, but...) },
+		Scan: func(since time.Time, but ...string) evidence.Census {
+			return evidence.CountFiles(ctx, dir, since, but...)
+		},
 	}
 	if commits != nil {
 		w.HasCommit = func(hash string) bool {
