@@ -19,7 +19,6 @@ import (
 	"pawl/internal/evaluator"
 	"pawl/internal/evidence"
 	"pawl/internal/executor/agent"
-	"pawl/internal/executor/shell"
 	"pawl/internal/faststart"
 	"pawl/internal/interop"
 	"pawl/internal/interop/format/dotagent"
@@ -47,7 +46,7 @@ func run(args []string) int {
 // parts are the adapters.
 func parts() cli.Parts {
 	return cli.Parts{
-		Executors: []engine.Executor{shell.Executor{}, agent.Executor{}}, Adviser: adviser, Agents: serve,
+		Executors: []engine.Executor{engine.Shell{}, agent.Executor{}}, Adviser: adviser, Agents: serve,
 		Codecs: codecs(),
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
-	"pawl/internal/random"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
@@ -145,7 +144,7 @@ func copyIfThere(from, to string) error {
 
 // createRun makes the run, under a name that is no run's until all of it is durable.
 func (f *Fork) createRun(ctx context.Context, home *project.Project, by pawl.Author) (pawl.RunID, error) {
-	run := pawl.NewRunID(f.source.state.Name, time.Now(), random.Hex(2))
+	run := pawl.NewRunID(f.source.state.Name, time.Now(), disk.RandomHex(2))
 	if err := disk.RemoveTree(home.Making()); err != nil { // what a fork that was cut off left: nobody else makes one now
 		return "", fmt.Errorf("make run %s: %w", run, err)
 	}

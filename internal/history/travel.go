@@ -12,9 +12,9 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
-	"pawl/internal/random"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 	"pawl/internal/snapshot/pack"
@@ -119,7 +119,7 @@ func existingRun(ctx context.Context, p *project.Project) (pawl.RunID, error) {
 // createSession makes a run without a plan.
 func createSession(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
 	const name = "session"
-	run := pawl.NewRunID(name, time.Now(), random.Hex(2))
+	run := pawl.NewRunID(name, time.Now(), disk.RandomHex(2))
 	log, err := journal.Create(p.Runs(), run)
 	if err != nil {
 		return "", err

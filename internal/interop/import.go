@@ -18,7 +18,6 @@ import (
 	"pawl/internal/journal"
 	"pawl/internal/planfile"
 	"pawl/internal/project"
-	"pawl/internal/random"
 	"pawl/internal/runs"
 )
 
@@ -147,7 +146,7 @@ func (m *importer) planFile() ([]byte, error) {
 	if len(plan.Steps()) == 0 {
 		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("import %s: no work was found in %s", m.System, m.Path), Hint: "pawl import " + m.System + " --dry-run"}
 	}
-	m.run = pawl.NewRunID(plan.Name, time.Now(), random.Hex(2))
+	m.run = pawl.NewRunID(plan.Name, time.Now(), disk.RandomHex(2))
 	if err != nil {
 		return nil, err
 	}

@@ -11,9 +11,9 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
-	"pawl/internal/random"
 	"pawl/internal/runs"
 )
 
@@ -133,7 +133,7 @@ func (r *Recovery) proposeFromGit(ctx context.Context, records *runs.SnapshotRec
 	if plan.Plan == nil {
 		return &pawl.Error{Kind: pawl.KindNothing, Err: errors.New("no run is left here, and no plan was found"), Hint: "pawl recover --plan FILE"}
 	}
-	run := pawl.NewRunID(plan.Name, time.Now(), random.Hex(2))
+	run := pawl.NewRunID(plan.Name, time.Now(), disk.RandomHex(2))
 	r.New, r.plan = true, plan
 	return r.propose(ctx, run, records, o)
 }

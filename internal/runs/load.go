@@ -17,7 +17,6 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
-	"pawl/internal/random"
 )
 
 // Run is a run as it stands: its journal, folded, and its plan.
@@ -84,7 +83,7 @@ func Create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunI
 }
 
 func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunID, error) {
-	run := pawl.NewRunID(n.Plan.Name, time.Now(), random.Hex(2))
+	run := pawl.NewRunID(n.Plan.Name, time.Now(), disk.RandomHex(2))
 	if err := disk.MakeFolders(p.RunDir(run)); err != nil {
 		return "", err
 	}
@@ -249,6 +248,6 @@ func fold(ctx context.Context, log *journal.Log) (*pawl.State, error) {
 
 func IsPlanRun(s *pawl.State) bool { return s.Kind != pawl.SessionRun }
 
-func NewToken() pawl.Token { return pawl.Token(random.Hex(8)) }
+func NewToken() pawl.Token { return pawl.Token(disk.RandomHex(8)) }
 
-func NewCheckpointID() pawl.CheckpointID { return pawl.CheckpointID(random.Hex(4)) }
+func NewCheckpointID() pawl.CheckpointID { return pawl.CheckpointID(disk.RandomHex(4)) }
