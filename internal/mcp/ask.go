@@ -93,13 +93,13 @@ func (s *Server) standing(q *question) (answer[askOut], error) {
 		out.Next = "go on by that"
 		return answer[askOut]{text: out.String(), data: out}, s.goOn(q.action)
 	}
-	out.Answers = runs.Answers(g)
+	out.Answers = runs.AnswerCommands(g)
 	if s.step == nil {
 		out.Next = "go on with what does not hang on it; ask the same again to see whether it was answered"
 		return answer[askOut]{text: out.String(), data: out}, nil
 	}
 	out.Next = "end your work now; it goes on in a new attempt, which is told the answer"
-	return answer[askOut]{text: out.String(), data: out}, s.step.Wait(q.action)
+	return answer[askOut]{text: out.String(), data: out}, s.step.MarkWaiting(q.action)
 }
 
 // goOn takes back that the attempt waits for the answer.
@@ -107,7 +107,7 @@ func (d *desk) goOn(action pawl.GateAction) error {
 	if d.step == nil {
 		return nil
 	}
-	return d.step.GoOn(action)
+	return d.step.ClearWaiting(action)
 }
 
 // String says in words how a question stands.

@@ -77,7 +77,7 @@ func (s *Server) settle(ctx context.Context, c call, q *question, content map[st
 	}
 	if s.step != nil {
 		if err := s.journaled(ctx, q); errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			return usage("the answer is not recorded, for no engine took the question up: a person answers by %s", strings.Join(runs.Answers(q.gate), ", or "))
+			return usage("the answer is not recorded, for no engine took the question up: a person answers by %s", strings.Join(runs.AnswerCommands(q.gate), ", or "))
 		} else if err != nil {
 			return err
 		}

@@ -74,7 +74,7 @@ func (d *desk) askInside(ctx context.Context, q *question, id pawl.GateID, again
 	if err := r.Log.Close(); err != nil || asked(q.gate, again) {
 		return err
 	}
-	gate, err := d.step.Ask(q.action)
+	gate, err := d.step.OpenGate(q.action)
 	q.gate, q.fresh = &pawl.GateState{Gate: gate}, true
 	return err
 }

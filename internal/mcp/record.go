@@ -28,7 +28,7 @@ func (r recorded) String() string {
 // it stands after an act.
 func (d *desk) record(ctx context.Context, by pawl.Author, line pawl.Line, act runs.Act, look func(*runs.Run)) (recorded, error) {
 	if d.step != nil {
-		return recorded{Run: d.step.Run, Step: d.step.Attempt.Step}, d.step.Tell(line)
+		return recorded{Run: d.step.Run, Step: d.step.Attempt.Step}, d.step.Report(line)
 	}
 	r, err := d.perform(ctx, by, act)
 	if err != nil {

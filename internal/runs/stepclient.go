@@ -35,14 +35,14 @@ func StepClientOf(getenv func(string) string) *StepClient {
 	}
 }
 
-// Tell appends a line to the attempt's events file. The engine journals it, now or when it is back.
-func (i *StepClient) Tell(line pawl.Line) error {
+// Report appends a line to the attempt's events file. The engine journals it, now or when it is back.
+func (i *StepClient) Report(line pawl.Line) error {
 	data, err := json.Marshal(line)
 	if err != nil {
 		return err
 	}
-	if len(data) > MaxLineTaken {
-		return UsageError("", "that is %d bytes; at most %d are taken: put what is long into a file, and name it", len(data), MaxLineTaken)
+	if len(data) > MaxEventLine {
+		return UsageError("", "that is %d bytes; at most %d are taken: put what is long into a file, and name it", len(data), MaxEventLine)
 	}
 	return disk.AppendLine(i.events, data)
 }
@@ -62,14 +62,14 @@ func (i *StepClient) Items() []pawl.ItemNamed {
 	return items
 }
 
-// Ask opens a gate for the step, or for its item, and returns the gate.
-func (i *StepClient) Ask(action pawl.GateAction) (pawl.Gate, error) {
-	return action.Gate(i.Attempt.Step, i.Attempt.Item, time.Now()), i.Tell(pawl.Line{Ask: &action})
+// OpenGate opens a gate for the step, or for its item, and returns the gate.
+func (i *StepClient) OpenGate(action pawl.GateAction) (pawl.Gate, error) {
+	return action.Gate(i.Attempt.Step, i.Attempt.Item, time.Now()), i.Report(pawl.Line{Ask: &action})
 }
 
-// Wait notes in the attempt's result that it ends to wait for an answer. The work goes on in a new attempt.
-func (i *StepClient) Wait(action pawl.GateAction) error {
-	data, err := waiting(action)
+// MarkWaiting notes in the attempt's result that it ends to wait for an answer. The work goes on in a new attempt.
+func (i *StepClient) MarkWaiting(action pawl.GateAction) error {
+	data, err := waitingResult(action)
 	if err != nil {
 		return err
 	}
@@ -79,9 +79,9 @@ func (i *StepClient) Wait(action pawl.GateAction) error {
 	return disk.Replace(i.result, data)
 }
 
-// GoOn takes Wait back, where that is what the result still says: the answer is there.
-func (i *StepClient) GoOn(action pawl.GateAction) error {
-	data, err := waiting(action)
+// ClearWaiting takes Wait back, where that is what the result still says: the answer is there.
+func (i *StepClient) ClearWaiting(action pawl.GateAction) error {
+	data, err := waitingResult(action)
 	if err != nil {
 		return err
 	}
@@ -91,10 +91,10 @@ func (i *StepClient) GoOn(action pawl.GateAction) error {
 	return disk.Remove(i.result)
 }
 
-// waiting is the result of an attempt that waits for an answer.
-func waiting(action pawl.GateAction) ([]byte, error) {
+// waitingResult is the result of an attempt that waits for an answer.
+func waitingResult(action pawl.GateAction) ([]byte, error) {
 	return json.Marshal(pawl.Result{Status: pawl.ResultWaiting, Gate: &action, Summary: "waits for: " + action.Ask})
 }
 
-// MaxLineTaken is how long a line of the events file may be.
-const MaxLineTaken = 16 << 10
+// MaxEventLine is how long a line of the events file may be.
+const MaxEventLine = 16 << 10

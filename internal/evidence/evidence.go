@@ -1,6 +1,6 @@
 // Package doubt holds the words in which an evaluator is asked about a step that recovery's rules leave open: what was to
 // be done, how far it came, what changed. It is pure, and decides nothing.
-package doubt
+package evidence
 
 import (
 	"time"

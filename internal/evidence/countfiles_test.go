@@ -1,4 +1,4 @@
-package doubt
+package evidence
 
 import (
 	"os"

@@ -1,17 +1,17 @@
-package random_test
+package disk_test
 
 import (
 	"encoding/hex"
 	"testing"
 
-	"pawl/internal/random"
+	"pawl/internal/disk"
 )
 
-func TestHexIsOfItsLengthAndNeverTheSame(t *testing.T) {
+func TestRandomHexIsUnique(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for range 100 {
-		text := random.Hex(8)
+		text := disk.RandomHex(8)
 		if b, err := hex.DecodeString(text); err != nil || len(b) != 8 || seen[text] {
 			t.Fatalf("%q, %v", text, err)
 		}
