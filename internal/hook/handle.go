@@ -21,19 +21,19 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// maxText is how much of a prompt, of last words or of an error is kept, in bytes.
+// maxText is the maximum size of a journaled prompt, message or error in bytes.
 const maxText = 2000
 
-// hear does what is to be done about an event, and returns what is printed; nil is nothing.
-func (c *call) hear(ctx context.Context) ([]byte, error) {
-	c.kept = keptOf(c.project, c.session)
+// handle processes the event and returns the answer to print, nil for none.
+func (c *call) handle(ctx context.Context) ([]byte, error) {
+	c.cache = readCache(c.project, c.session)
 	e := c.event
 	switch e.Kind {
 	case agents.Start, agents.SubStart:
 		return c.start(ctx)
 	case agents.Prompt:
-		err := c.add(ctx, pawl.SessionPrompted{Session: c.session, Text: c.words(e.Text), Digest: digest([]byte(e.Text))})
-		return c.tellOthers(), err
+		err := c.add(ctx, pawl.SessionPrompted{Session: c.session, Text: c.clean(e.Text), Digest: digest([]byte(e.Text))})
+		return c.takeNotices(), err
 	case agents.Before:
 		return nil, c.before(ctx)
 	case agents.After, agents.Denied:
@@ -45,22 +45,22 @@ func (c *call) hear(ctx context.Context) ([]byte, error) {
 	case agents.Stop:
 		return c.stop(ctx)
 	case agents.Failure:
-		return nil, c.add(ctx, pawl.SessionTurned{Session: c.session, Doing: pawl.SessionFailed, Why: c.words(e.Why)})
+		return nil, c.add(ctx, pawl.SessionTurned{Session: c.session, Doing: pawl.SessionFailed, Why: c.clean(e.Why)})
 	case agents.Interrupt:
-		return nil, c.add(ctx, pawl.SessionTurned{Session: c.session, Doing: pawl.SessionIdle, Why: "a person has interrupted it"})
+		return nil, c.add(ctx, pawl.SessionTurned{Session: c.session, Doing: pawl.SessionIdle, Why: "interrupted by a person"})
 	case agents.Permission:
-		return nil, c.add(ctx, pawl.SessionTurned{Session: c.session, Doing: pawl.SessionAsks, Why: c.words(e.Why)})
+		return nil, c.add(ctx, pawl.SessionTurned{Session: c.session, Doing: pawl.SessionAsks, Why: c.clean(e.Why)})
 	case agents.End, agents.SubStop:
-		return nil, c.add(ctx, pawl.SessionEnded{Session: c.session, Why: c.words(e.Why)})
+		return nil, c.add(ctx, pawl.SessionEnded{Session: c.session, Why: c.clean(e.Why)})
 	}
 	return nil, nil
 }
 
-// words returns a text as it may be kept.
-func (c *call) words(text string) string {
-	if len(text) > 4*maxText { // what is redacted is looked at whole, but not what is thrown away anyway
+// clean returns text redacted and truncated, as it may be journaled.
+func (c *call) clean(text string) string {
+	if len(text) > 4*maxText { // bounds the cost of redaction
 		text = text[:4*maxText]
-		text = text[:max(strings.LastIndexAny(text, " \n"), 3*maxText)] // no secret is cut in two
+		text = text[:max(strings.LastIndexAny(text, " \n"), 3*maxText)] // do not cut a secret in two
 	}
 	text = c.redact.Text(text)
 	if len(text) > maxText {
@@ -74,7 +74,7 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// before journals an intent. Only then does the tool run.
+// before journals the intent of a tool call. The tool runs only after it returns.
 func (c *call) before(ctx context.Context) error {
 	o := operations.Intent(operations.Call{
 		Tool: c.event.Tool, Input: c.event.Input, Dir: c.dir(), Root: c.project.Root, Read: readSmall, There: isThere,
@@ -93,19 +93,19 @@ func (c *call) before(ctx context.Context) error {
 	}
 	o.Clock = clock.UTC()
 	payloads := []pawl.Payload{pawl.OperationBegun{Operation: o}}
-	unheard := c.unheard()
-	if unheard != nil {
-		payloads = []pawl.Payload{*unheard, payloads[0]}
+	missed := c.missedStart()
+	if missed != nil {
+		payloads = []pawl.Payload{*missed, payloads[0]}
 	}
-	if err := c.add(ctx, append(payloads, c.tasks()...)...); err != nil || unheard == nil {
+	if err := c.add(ctx, append(payloads, c.tasks()...)...); err != nil || missed == nil {
 		return err
 	}
-	c.kept.Process = unheard.Process
-	c.keep()
+	c.cache.Process = missed.Process
+	c.saveCache()
 	return nil
 }
 
-// dir returns where the agent works.
+// dir returns the agent's working folder.
 func (c *call) dir() string {
 	if c.event.Dir != "" {
 		return c.event.Dir
@@ -113,7 +113,7 @@ func (c *call) dir() string {
 	return c.project.Root
 }
 
-// maxRead is how large a file is looked at before an agent changes it, in bytes.
+// maxRead is the maximum size in bytes of a file that is read before an agent changes it.
 const maxRead = 8 << 20
 
 func isThere(path string) bool {
@@ -121,7 +121,7 @@ func isThere(path string) bool {
 	return err == nil
 }
 
-// readSmall reads a file that is not too large to be read before a tool runs.
+// readSmall reads a regular file of at most maxRead bytes.
 func readSmall(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -133,11 +133,11 @@ func readSmall(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// after journals an outcome, and has a checkpoint taken of what the tool may have changed.
+// after journals the outcome of a tool call, and requests a checkpoint if the tool may have changed files.
 func (c *call) after(ctx context.Context) error {
 	e := c.event
 	ended := pawl.OperationEnded{
-		Session: c.session, Digest: operations.Digest(e.Tool, e.Input), Failed: e.Failed, Error: c.words(e.Error), Seconds: e.Seconds,
+		Session: c.session, Digest: operations.Digest(e.Tool, e.Input), Failed: e.Failed, Error: c.clean(e.Error), Seconds: e.Seconds,
 		Answer: digest(e.Answer), Bytes: len(e.Answer),
 	}
 	if e.Call != "" {
@@ -150,87 +150,87 @@ func (c *call) after(ctx context.Context) error {
 		return err
 	}
 	if operations.Changes(e.Tool) {
-		return c.want(pawl.CheckpointTool, "after "+c.words(e.Tool))
+		return c.requestCheckpoint(pawl.CheckpointTool, "after "+c.clean(e.Tool))
 	}
 	return nil
 }
 
-// compact has a checkpoint taken before the context is shortened.
+// compact requests a checkpoint before the agent compacts its context.
 func (c *call) compact(ctx context.Context) error {
-	if err := c.add(ctx, pawl.SessionCompacted{Session: c.session, Trigger: c.words(c.event.Why)}); err != nil {
+	if err := c.add(ctx, pawl.SessionCompacted{Session: c.session, Trigger: c.clean(c.event.Why)}); err != nil {
 		return err
 	}
-	return c.want(pawl.CheckpointBeforeCompaction, "before the context is shortened")
+	return c.requestCheckpoint(pawl.CheckpointBeforeCompaction, "before context compaction")
 }
 
-// want has a checkpoint taken, without waiting for it.
-func (c *call) want(kind pawl.CheckpointKind, why string) error {
+// requestCheckpoint requests a checkpoint and starts the keeper process if needed, without waiting for it.
+func (c *call) requestCheckpoint(kind pawl.CheckpointKind, why string) error {
 	if c.snapshots().Off {
 		return nil
 	}
-	start, err := history.RequestCheckpoint(c.project, history.CheckpointRequest{Run: c.kept.Run, Kind: kind, Why: why, Session: c.session})
+	start, err := history.RequestCheckpoint(c.project, history.CheckpointRequest{Run: c.cache.Run, Kind: kind, Why: why, Session: c.session})
 	if err != nil || !start {
 		return err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find our own program: %w", err)
+		return fmt.Errorf("find the pawl program: %w", err)
 	}
 	cmd := exec.Command(self, KeeperVerb, c.project.Root)
 	cmd.Dir = c.project.Root
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start who takes checkpoints: %w", err)
+		return fmt.Errorf("start the checkpoint process: %w", err)
 	}
 	return cmd.Process.Release()
 }
 
-// snapshots returns how snapshots are kept. Settings that cannot be read are noted, and count as none.
+// snapshots returns the snapshot settings. Unreadable settings are logged and count as empty.
 func (c *call) snapshots() config.Snapshots {
 	cfg, err := config.Read(c.project.Config())
 	if err != nil {
-		c.note(err)
+		c.logError(err)
 	}
 	return cfg.Snapshots
 }
 
-// tasks returns what is new on the agent's task list. A task is known by its title: agents count from 1 in each session.
+// tasks returns the changes of the agent's task list. Titles identify tasks, because each session numbers its tasks from 1.
 func (c *call) tasks() []pawl.Payload {
 	if len(c.event.Tasks) == 0 {
 		return nil
 	}
-	if c.kept.Tasks == nil {
-		c.kept.Tasks = map[string]string{}
+	if c.cache.Tasks == nil {
+		c.cache.Tasks = map[string]string{}
 	}
 	step := pawl.StepID(cmp.Or(variable(c.Environ, "PAWL_STEP"), string(pawl.TasksStep)))
-	var news []pawl.Payload
+	var changed []pawl.Payload
 	name := func(id pawl.ItemID, title string, status pawl.ItemStatus) {
-		if now := string(status) + " " + title; c.kept.Tasks[string(id)] != now {
-			c.kept.Tasks[string(id)] = now
-			news = append(news, pawl.ItemNamed{Step: step, Item: id, Title: title, Status: status})
+		if now := string(status) + " " + title; c.cache.Tasks[string(id)] != now {
+			c.cache.Tasks[string(id)] = now
+			changed = append(changed, pawl.ItemNamed{Step: step, Item: id, Title: title, Status: status})
 		}
 	}
 	listed := map[pawl.ItemID]bool{}
 	for _, t := range c.event.Tasks[:min(len(c.event.Tasks), maxTasks)] {
-		title := c.words(cmp.Or(t.Title, t.ID))
+		title := c.clean(cmp.Or(t.Title, t.ID))
 		id := pawl.ItemIDOf(title)
-		for n := 2; listed[id]; n++ { // another one of that title
+		for n := 2; listed[id]; n++ { // a second task with this title
 			id = pawl.ItemIDOf(fmt.Sprintf("%s (%d)", title, n))
 		}
 		listed[id] = true
 		name(id, title, t.Status)
 	}
-	for id, was := range c.kept.Tasks {
+	for id, was := range c.cache.Tasks {
 		status, title, _ := strings.Cut(was, " ")
 		if c.event.Whole && !listed[pawl.ItemID(id)] && status != string(pawl.ItemIsDone) {
 			name(pawl.ItemID(id), title, pawl.ItemDropped)
 		}
 	}
-	if len(news) > 0 {
-		c.keep() // else they are journaled once more the next time
+	if len(changed) > 0 {
+		c.saveCache() // otherwise the next call journals them again
 	}
-	return news
+	return changed
 }
 
-// maxTasks is how many tasks of a list are journaled at once.
+// maxTasks is the maximum number of tasks journaled from one list.
 const maxTasks = 100
