@@ -147,7 +147,7 @@ func (r *reader) read(t *testing.T, b block) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if out := r.run(t, "pawl plan check "+path); !strings.Contains(out[0], "is good") {
+		if out := r.run(t, "pawl plan check "+path); !strings.Contains(out[0], "is valid") {
 			t.Errorf("%s: %s", b.place, strings.Join(out, "\n"))
 		}
 	case b.language == "jsonl": // lines of an events file
