@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) archiveCommand() *cobra.Command {
-	var o runs.Archiving
+	var o runs.ArchiveOptions
 	c := &cobra.Command{
 		Use:   "archive [RUN…]",
 		Short: "Archive finished runs",
@@ -42,7 +42,7 @@ func (a *app) archiveCommand() *cobra.Command {
 	return a.jsonFlag(c)
 }
 
-func (a *app) archive(ctx context.Context, p *project.Project, o runs.Archiving) error {
+func (a *app) archive(ctx context.Context, p *project.Project, o runs.ArchiveOptions) error {
 	done, err := runs.ArchiveRuns(ctx, p, o)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (a *app) archive(ctx context.Context, p *project.Project, o runs.Archiving)
 
 // archivedReports returns the lines of `pawl runs --archived`.
 func (a *app) archivedReports(ctx context.Context, p *project.Project) ([]runReport, error) {
-	ids, err := runs.Archived(p)
+	ids, err := runs.ArchivedRuns(p)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (a *app) archivedReports(ctx context.Context, p *project.Project) ([]runRep
 // unfinishedRunOf returns the unfinished run of a plan, or "". It ignores a run that cannot be read, because its plan is
 // unknown.
 func unfinishedRunOf(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
-	run, err := runs.Unfinished(ctx, p, source)
+	run, err := runs.FindUnfinished(ctx, p, source)
 	if pawl.KindOf(err) == pawl.KindDamaged {
 		return "", nil
 	}

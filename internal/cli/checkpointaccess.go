@@ -93,7 +93,7 @@ func (a *app) withIntactCheckpoint(ctx context.Context, t *checkpointAccess, nam
 		if err == nil {
 			err = do(saved)
 		}
-		if name != history.Latest || !history.NotWhole(err) {
+		if name != history.Latest || !history.IsIncomplete(err) {
 			return err
 		}
 		before, findErr := history.GoodBefore(ctx, t.project, t.store, saved)

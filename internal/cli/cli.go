@@ -48,9 +48,9 @@ type app struct {
 // Parts are the adapters that main passes in.
 type Parts struct {
 	Executors []engine.Executor
-	Adviser   func(c config.Evaluator, root string) engine.Adviser // the evaluator that a project has configured; nil if none
-	Agents    func(ctx context.Context, s Serving) error           // runs the MCP server
-	Codecs    interop.Codecs                                       // formats of other systems
+	Adviser   func(c config.Evaluator, root string) engine.Evaluator // the evaluator that a project has configured; nil if none
+	Agents    func(ctx context.Context, s Serving) error             // runs the MCP server
+	Codecs    interop.Codecs                                         // formats of other systems
 }
 
 // Run executes one command line. Report maps its error to an exit code.
@@ -278,11 +278,11 @@ func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
 	return engine.Config{
 		Project: p, Executors: a.parts.Executors, Parallel: c.Parallel, OutputCap: int64(c.OutputCap), PIDNamespace: c.PIDNamespace,
 		Snapshots: c.Snapshots,
-		MirrorOf:  a.mirrorFor(p, ""),
+		Mirror:    a.mirrorWith(p, ""),
 		Watchdog: engine.Watchdog{
 			Heartbeat: time.Duration(c.Heartbeat), Warning: time.Duration(c.Warning), Stalled: time.Duration(c.Stalled),
 		},
-		Adviser: a.parts.Adviser(c.Evaluator, p.Root),
+		Evaluator: a.parts.Adviser(c.Evaluator, p.Root),
 	}, nil
 }
 

@@ -125,7 +125,7 @@ func (t *checkpointAccess) snapshot(ctx context.Context, name string) (*snapshot
 	if err != nil {
 		return nil, err
 	}
-	record, err := saved.Files()
+	record, err := saved.SnapshotRecord()
 	return &record, err
 }
 

@@ -54,7 +54,7 @@ type forkReport struct {
 }
 
 func (a *app) fork(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, o forkOptions) (err error) {
-	into := history.ForkInto{OtherHead: o.otherHead, Version: a.version}
+	into := history.ForkOptions{OtherHead: o.otherHead, Version: a.version}
 	if o.to != "" {
 		if into.Folder, err = a.absolutePath(o.to); err != nil {
 			return err
@@ -85,7 +85,7 @@ func (a *app) fork(ctx context.Context, t *checkpointAccess, saved history.Saved
 		}
 	}
 	return a.printFork(forkReport{
-		Run: done.Run, Project: done.Root, From: saved.Run, Checkpoint: saved.ID, Before: done.Before, Again: f.Again,
+		Run: done.Run, Project: done.Root, From: saved.Run, Checkpoint: saved.ID, Before: done.Before, Again: f.Redo,
 	}, done.Kind, o)
 }
 
@@ -109,11 +109,11 @@ func (a *app) confirmFork(f *history.Fork, saved history.SavedCheckpoint, o fork
 		}
 	}
 	if !a.json {
-		for _, again := range f.Again {
+		for _, again := range f.Redo {
 			fmt.Fprintf(a.Out, "rerun    %s: finished while the checkpoint was being saved, and not part of it\n", rerunName(again))
 		}
 	}
-	if o.yes || changes == 0 && len(f.Again) == 0 {
+	if o.yes || changes == 0 && len(f.Redo) == 0 {
 		return nil
 	}
 	effect := fmt.Sprintf("forking run %s at checkpoint %s changes %s", saved.Run, saved.ID, count(changes, "path"))

@@ -101,7 +101,7 @@ func (a *app) copyOutput(ctx context.Context, path string, follow bool) error {
 	defer f.Close()
 	in := bufio.NewReaderSize(f, 64<<10)
 	for {
-		live := follow && runs.AttemptLives(filepath.Dir(path))
+		live := follow && runs.AttemptAlive(filepath.Dir(path))
 		if err := copyText(a.Out, in); err != nil {
 			return err
 		}

@@ -66,7 +66,7 @@ type restoreReport struct {
 
 // checkPathsExist returns an error for a path that exists neither in the checkpoint nor now: it is probably a typo.
 func (t *checkpointAccess) checkPathsExist(saved history.SavedCheckpoint, paths []string) error {
-	record, err := saved.Files()
+	record, err := saved.SnapshotRecord()
 	if err != nil {
 		return err
 	}
@@ -83,13 +83,13 @@ func (t *checkpointAccess) checkPathsExist(saved history.SavedCheckpoint, paths 
 }
 
 func (a *app) exportFiles(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, paths []string, to string) error {
-	record, err := saved.Files()
+	record, err := saved.SnapshotRecord()
 	if err != nil {
 		return err
 	}
 	folder, err := a.absolutePath(to)
 	if err == nil {
-		err = history.MustBeEmpty(folder)
+		err = history.RequireEmpty(folder)
 	}
 	if err != nil {
 		return err

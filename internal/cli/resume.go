@@ -99,7 +99,7 @@ func (a *app) diffForResume(ctx context.Context, p *project.Project, r *runs.Run
 	if r.State.Kind == pawl.SessionRun {
 		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("cannot resume run %s: it is a session without a plan", r.State.Run), Hint: "pawl runs"}
 	}
-	if err := errors.Join(rebuild.CutShort(p, r), runs.NoRollback(r.State)); err != nil {
+	if err := errors.Join(rebuild.CheckTruncated(p, r), runs.RequireNoRollback(r.State)); err != nil {
 		return nil, err
 	}
 	if mirror != nil {
@@ -123,7 +123,7 @@ func (a *app) confirmResume(change *resume.PlanDiff, x *resume.Examination, yes 
 	if yes {
 		return nil
 	}
-	if change.Reruns() {
+	if change.HasReruns() {
 		if err := a.confirm("resuming would rerun finished steps", "Resuming reruns finished steps. Continue?"); err != nil {
 			return err
 		}
@@ -283,7 +283,7 @@ func (a *app) printPlanDiff(c *resume.PlanDiff) {
 	if c.Edited {
 		fmt.Fprintln(a.Out, "Plan changed since last run; using the new version.")
 	}
-	for _, x := range c.Again {
+	for _, x := range c.Rerun {
 		what := "step " + string(x.Step)
 		if len(x.Items) > 0 {
 			what = fmt.Sprintf("%s of step %s", count(len(x.Items), "item"), x.Step)
@@ -293,10 +293,10 @@ func (a *app) printPlanDiff(c *resume.PlanDiff) {
 	for _, id := range c.Recheck {
 		fmt.Fprintf(a.Out, "  recheck  step %s (its acceptance checks changed)\n", id)
 	}
-	for _, id := range c.Anew {
+	for _, id := range c.Reset {
 		fmt.Fprintf(a.Out, "  rerun    step %s (its definition changed)\n", id)
 	}
-	for _, o := range c.Outside {
+	for _, o := range c.OutputEdits {
 		fmt.Fprintf(a.Out, "  note     %s (output of step %s) was edited since; no step reruns because of it\n", strings.Join(o.Paths, ", "), o.Step)
 	}
 }

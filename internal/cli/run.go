@@ -58,7 +58,7 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 // commandPlan returns a plan of one step that runs a command.
-func commandPlan(args []string) runs.New {
+func commandPlan(args []string) runs.CreateOptions {
 	quoted := make([]string, len(args))
 	for i, arg := range args {
 		quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
@@ -70,7 +70,7 @@ func commandPlan(args []string) runs.New {
 	if err != nil {
 		panic("a map of strings is JSON, which is YAML too: " + err.Error())
 	}
-	return runs.New{Kind: pawl.CommandRun, Data: data}
+	return runs.CreateOptions{Kind: pawl.CommandRun, Data: data}
 }
 
 func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
@@ -85,7 +85,7 @@ func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.runPlan(ctx, runs.New{Kind: pawl.PlanRun, Data: data, Source: absolute}, o)
+	return a.runPlan(ctx, runs.CreateOptions{Kind: pawl.PlanRun, Data: data, Source: absolute}, o)
 }
 
 // maxPlanFile is the maximum size of a plan file.
@@ -109,7 +109,7 @@ func readPlanFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-func (a *app) runPlan(ctx context.Context, n runs.New, o runOptions) error {
+func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) error {
 	name := n.Source
 	if name == "" {
 		name = "command"
@@ -136,7 +136,7 @@ func (a *app) runPlan(ctx context.Context, n runs.New, o runOptions) error {
 		return err
 	}
 	if n.Kind == pawl.PlanRun && o.fresh {
-		if n.Instead, err = unfinishedRunOf(ctx, p, n.Source); err != nil {
+		if n.Replaces, err = unfinishedRunOf(ctx, p, n.Source); err != nil {
 			return err
 		}
 	}
@@ -145,16 +145,16 @@ func (a *app) runPlan(ctx context.Context, n runs.New, o runOptions) error {
 	}
 	return a.runEngine(ctx, p, engineStart{why: "run", parallel: o.parallel, mirror: o.mirror, open: func(cfg engine.Config) (*engine.Engine, error) {
 		e, err := engine.OpenNew(ctx, cfg, n)
-		if err == nil && n.Instead != "" {
-			fmt.Fprintf(a.Out, "archived the unfinished run %s\n", n.Instead)
+		if err == nil && n.Replaces != "" {
+			fmt.Fprintf(a.Out, "archived the unfinished run %s\n", n.Replaces)
 		}
 		return e, err
 	}})
 }
 
 // refuseUnfinished returns an error if a run of this plan is unfinished.
-func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.New) error {
-	run, err := runs.Unfinished(ctx, p, n.Source)
+func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.CreateOptions) error {
+	run, err := runs.FindUnfinished(ctx, p, n.Source)
 	if pawl.KindOf(err) == pawl.KindDamaged {
 		why := fmt.Errorf("cannot read an older run, which may be an unfinished run of this plan: %w", err)
 		return &pawl.Error{Kind: pawl.KindDamaged, Err: why, Hint: fmt.Sprintf("pawl verify, or pawl run --new %s", n.Source)}
@@ -169,7 +169,7 @@ func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.N
 }
 
 // startInBackground creates the run and starts an engine process for it.
-func (a *app) startInBackground(ctx context.Context, p *project.Project, n runs.New, mirror mirrorFlag) error {
+func (a *app) startInBackground(ctx context.Context, p *project.Project, n runs.CreateOptions, mirror mirrorFlag) error {
 	run, err := runs.Create(ctx, p, n)
 	if err != nil {
 		return err
@@ -191,8 +191,8 @@ func (a *app) startInBackground(ctx context.Context, p *project.Project, n runs.
 	if err := c.Start(); err != nil {
 		return err
 	}
-	if n.Instead != "" {
-		fmt.Fprintf(a.Err, "pawl: note: archived the unfinished run %s\n", n.Instead)
+	if n.Replaces != "" {
+		fmt.Fprintf(a.Err, "pawl: note: archived the unfinished run %s\n", n.Replaces)
 	}
 	fmt.Fprintf(a.Out, "%s\n", run)
 	fmt.Fprintf(a.Err, "pawl: started in background (pid %d); follow with pawl watch\n", c.Process.Pid)
@@ -234,7 +234,7 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 	if s.parallel > 0 {
 		cfg.Parallel = s.parallel
 	}
-	cfg.MirrorOf = a.mirrorFor(p, s.mirror)
+	cfg.Mirror = a.mirrorWith(p, s.mirror)
 	show := newLive(a, p)
 	cfg.Notify = show.notify
 	e, err := s.open(cfg)

@@ -66,7 +66,7 @@ func (a *app) runReports(ctx context.Context, p *project.Project, archived bool)
 	if archived {
 		return a.archivedReports(ctx, p)
 	}
-	runs, err := runs.Runs(p)
+	runs, err := runs.List(p)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func sessionsOf(s *pawl.State) []sessionReport {
 	for _, x := range s.SessionsByTime() {
 		report := sessionReport{
 			Session: x.Session, Agent: x.Session.Agent(), Native: x.Session.Native(), Parent: x.Session.Parent(), Doing: x.Doing,
-			Gone: sessions.SessionGone(x), Why: x.Why, Asked: x.Asked, Said: x.Said, Done: x.Did, Since: x.Since, Seen: x.Seen,
+			Gone: sessions.AgentGone(x), Why: x.Why, Asked: x.Asked, Said: x.Said, Done: x.Did, Since: x.Since, Seen: x.Seen,
 		}
 		if x.Process != nil {
 			report.PID = x.Process.PID
@@ -44,9 +44,9 @@ func sessionsOf(s *pawl.State) []sessionReport {
 }
 
 // toolCallsInDoubt returns the tool calls without a recorded outcome, checked now.
-func toolCallsInDoubt(ctx context.Context, p *project.Project, s *pawl.State) []sessions.DoubtfulOperation {
-	doubts := sessions.Reconcile(ctx, p, s.InDoubt(sessions.SessionGone))
-	return append([]sessions.DoubtfulOperation{}, doubts...) // none is [], not null
+func toolCallsInDoubt(ctx context.Context, p *project.Project, s *pawl.State) []sessions.ReconciledOperation {
+	doubts := sessions.Reconcile(ctx, p, s.InDoubt(sessions.AgentGone))
+	return append([]sessions.ReconciledOperation{}, doubts...) // none is [], not null
 }
 
 func printSessions(w io.Writer, sessions []sessionReport) {
@@ -65,7 +65,7 @@ func printSessions(w io.Writer, sessions []sessionReport) {
 	}
 }
 
-func printInDoubt(w io.Writer, doubts []sessions.DoubtfulOperation) {
+func printInDoubt(w io.Writer, doubts []sessions.ReconciledOperation) {
 	for _, d := range doubts {
 		fmt.Fprintf(w, "\nin doubt  tool call %s: %s  %s\n", d.Verdict, d.Tool, oneLine(d.Summary))
 		fmt.Fprintf(w, "  session %s, started %s\n", d.Session, withZone(d.Began))

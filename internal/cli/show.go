@@ -35,7 +35,7 @@ func (a *app) showCommand() *cobra.Command {
 }
 
 func (a *app) showFile(t *checkpointAccess, saved history.SavedCheckpoint, name string) error {
-	record, err := saved.Files()
+	record, err := saved.SnapshotRecord()
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (a *app) showCheckpoint(t *checkpointAccess, saved history.SavedCheckpoint,
 	r := checkpointOf(saved)
 	var list []snapshot.LeftOut
 	if leftOut {
-		record, err := saved.Files()
+		record, err := saved.SnapshotRecord()
 		if err != nil {
 			return err
 		}

@@ -42,8 +42,8 @@ type statusReport struct {
 	Seconds  float64        `json:"running_seconds"`
 	Misfits  int            `json:"misfits,omitempty"`
 
-	Sessions []sessionReport              `json:"sessions"`
-	Doubts   []sessions.DoubtfulOperation `json:"in_doubt"` // tool calls of agents without a recorded outcome
+	Sessions []sessionReport                `json:"sessions"`
+	Doubts   []sessions.ReconciledOperation `json:"in_doubt"` // tool calls of agents without a recorded outcome
 }
 
 type holderReport struct {

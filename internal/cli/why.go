@@ -50,7 +50,7 @@ func (a *app) why(_ context.Context, p *project.Project, r *runs.Run) error {
 
 func whySteps(r *runs.Run, change *resume.PlanDiff) []whyStep {
 	again := map[pawl.StepID]resume.Rerun{}
-	for _, x := range change.Again {
+	for _, x := range change.Rerun {
 		again[x.Step] = x
 	}
 	steps := []whyStep{}
