@@ -146,9 +146,11 @@ func (p *place) pawl(args ...string) result {
 	return p.within(p.Context(), "", args...)
 }
 
-// within runs a command with a context and an input.
+// within runs a command with a context and an input. The command is interrupted after a minute.
 func (p *place) within(ctx context.Context, in string, args ...string) result {
 	p.Helper()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // no test waits for ever for a command that does not end
+	defer cancel()
 	var out, msg safeBuffer
 	err := cli.Run(ctx, append([]string{"-C", p.dir}, args...), cli.IO{In: strings.NewReader(in), Out: &out, Err: &msg}, "test", parts())
 	return result{err, out.String(), msg.String()}

@@ -1,10 +1,12 @@
 package cli_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -65,7 +67,9 @@ func (t *terminal) types(text string, args ...string) error {
 	if _, err := t.person.WriteString(text); err != nil {
 		t.Fatal(err)
 	}
-	return cli.Run(t.Context(), append([]string{"-C", t.dir}, args...), cli.IO{In: t.tty, Out: t.tty, Err: t.tty}, "test", parts())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	return cli.Run(ctx, append([]string{"-C", t.dir}, args...), cli.IO{In: t.tty, Out: t.tty, Err: t.tty}, "test", parts())
 }
 
 // TestConfirm asks a person before files are changed, and takes only yes for yes.

@@ -70,6 +70,9 @@ func TestSession(t *testing.T) {
 	p.fails(pawl.KindUsage, "show", id, "new.txt")
 	p.fails(pawl.KindUsage, "show", id, "../elsewhere")
 	p.fails(pawl.KindUsage, "restore", id)
+	if got := p.within(t.Context(), "y\n", "restore", id); pawl.KindOf(got.err) != pawl.KindUsage {
+		t.Errorf("a yes that no person types: %v", got.err)
+	}
 	if p.read("a.txt") != "two\n" {
 		t.Error("restored without an agreement")
 	}
