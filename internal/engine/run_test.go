@@ -123,7 +123,6 @@ func TestWhatIsNotThereFailsTheStep(t *testing.T) {
 		"check":  {`{id: a, accept: {right: "echo not right; false"}, run: "true"}`, "right"},
 		"list":   {`{id: a, foreach: {lines: absent.txt}, run: "true"}`, "absent.txt"},
 		"twice":  {`{id: a, foreach: {lines: plan.yaml}, inputs: [absent.txt], run: "true"}`, "absent.txt"},
-		"agent":  {`{id: a, agent: {use: claude, prompt: do it}}`, "no executor"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

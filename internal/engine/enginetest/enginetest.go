@@ -19,6 +19,7 @@ import (
 
 	"pawl"
 	"pawl/internal/engine"
+	"pawl/internal/executor/agent"
 	"pawl/internal/executor/shell"
 	"pawl/internal/history"
 	"pawl/internal/journal"
@@ -51,7 +52,7 @@ func New(t testing.TB) *Project {
 }
 
 func configOf(p *project.Project) engine.Config {
-	return engine.Config{Project: p, Executors: []engine.Executor{shell.Executor{}}, Parallel: 4}
+	return engine.Config{Project: p, Executors: []engine.Executor{shell.Executor{}, agent.Executor{}}, Parallel: 4}
 }
 
 // Check fails the test if an error is not nil.
@@ -227,7 +228,7 @@ func (p *Project) Gate() pawl.Gate {
 	p.Helper()
 	open := p.State().OpenGates()
 	if len(open) != 1 {
-		p.Fatalf("%d open gates, want one: %v", len(open), p.Story())
+		p.Fatalf("%d open gates, want one; newest events: %v", len(open), p.newest())
 	}
 	return open[0].Gate
 }
@@ -235,7 +236,7 @@ func (p *Project) Gate() pawl.Gate {
 // Until waits until something is so.
 func (p *Project) Until(what string, is func() bool) {
 	p.Helper()
-	deadline := time.NewTimer(time.Minute)
+	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -243,7 +244,7 @@ func (p *Project) Until(what string, is func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			p.Fatalf("it never came to this: %s; events: %v", what, p.Story())
+			p.Fatalf("it never came to this: %s; newest events: %v", what, p.newest())
 		}
 	}
 }
@@ -304,6 +305,12 @@ func (p *Project) Story(types ...pawl.EventType) []string {
 		words = append(words, word)
 	}
 	return words
+}
+
+// newest returns the end of the story.
+func (p *Project) newest() []string {
+	story := p.Story()
+	return story[max(0, len(story)-20):]
 }
 
 // WantStory fails the test if the story of these types is another.

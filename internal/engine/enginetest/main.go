@@ -4,15 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
+	"runtime"
 	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"pawl"
+	"pawl/internal/executor/agent"
 	"pawl/internal/project"
 	"pawl/internal/supervise"
 )
@@ -32,12 +36,28 @@ func Main(m *testing.M) int {
 			return report(runDoomed(context.Background(), os.Args[2]))
 		}
 	}
+	if len(os.Args) == 2 && os.Args[1] == agent.Verb {
+		return report(runAgent(context.Background()))
+	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // supervisors of a test with -race end as quickly as others
+	flag.Parse()
+	if err := flag.Set("test.parallel", fmt.Sprint(max(8, runtime.NumCPU()))); err != nil { // they wait more than they work
+		return report(err)
+	}
 	code := m.Run()
 	if code != 0 {
 		return code
 	}
 	return report(goleak.Find())
+}
+
+// runAgent does an attempt at an agent's step.
+func runAgent(ctx context.Context) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	brief := func(context.Context, pawl.AgentName) (string, error) { return "the brief", nil }
+	_, err := agent.Runner{Out: os.Stdout, Err: os.Stderr, Brief: brief}.Run(ctx)
+	return err
 }
 
 func report(err error) int {
@@ -64,17 +84,22 @@ func (p *Project) KilledAt(kind pawl.EventType, n int) bool {
 	p.Check(err)
 	self, err := supervise.Self()
 	p.Check(err)
-	cmd := exec.Command(self)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.Context()), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, self)
 	cmd.Args = []string{"pawl", engineVerb, string(told)}
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {
+	case ctx.Err() != nil:
+		p.Errorf("the engine did not come to %d times %s", n, kind)
+		return false
 	case err == nil:
 		return false
 	case errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
 		return true
 	}
-	p.Fatalf("the engine that was to be killed: %v\n%s", err, out)
+	p.Errorf("the engine that was to be killed: %v\n%s", err, out)
 	return false
 }
 

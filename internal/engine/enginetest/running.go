@@ -3,6 +3,7 @@ package enginetest
 import (
 	"context"
 	"errors"
+	"time"
 
 	"pawl/internal/engine"
 )
@@ -34,7 +35,21 @@ func (p *Project) carryOn(opened *engine.Engine) *Engine {
 }
 
 // Wait returns why the engine stopped, nil for completed.
-func (e *Engine) Wait() error { return <-e.ended }
+func (e *Engine) Wait() error {
+	e.project.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	select {
+	case err := <-e.ended:
+		return err
+	case <-deadline.C:
+		e.project.Fatalf("the engine does not stop; newest events: %v", e.project.newest())
+		return nil
+	}
+}
+
+// patience is how long a test waits for what must come.
+const patience = 30 * time.Second
 
 // Interrupt has the engine start nothing more, as Ctrl-C does.
 func (e *Engine) Interrupt() { e.soft() }
