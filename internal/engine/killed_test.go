@@ -1,15 +1,18 @@
 package engine_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"pawl"
 	"pawl/internal/engine"
 	"pawl/internal/engine/enginetest"
 	"pawl/internal/journal"
+	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/supervise"
 )
@@ -229,5 +232,41 @@ func TestRunsThatAnEngineDoesNotCarryOn(t *testing.T) {
 	p.WantKind(err, pawl.KindUsage, "is a session run")
 	if _, alive := p.EngineHolder(); alive {
 		t.Error("a refused engine keeps the project")
+	}
+}
+
+// An exit record proves nothing for an attempt that has another token.
+func TestRecordOfAnotherAttemptIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	killed(p, "name: demo\nsteps: [{id: a, run: '"+held+"'}]\n")
+	dir := p.AttemptDir(p.State().Live()[0].AttemptRef, p.Run)
+	loseAttempt(p)
+	record, err := json.Marshal(pawl.Exit{Token: "of-another", Exit: new(int), Reason: pawl.ReasonExited})
+	p.Check(err)
+	p.Check(os.WriteFile(filepath.Join(dir, pawl.ExitFile), record, 0o600))
+	p.Write("go", "")
+	p.Check(p.GoOn())
+	p.WantText("ledger.txt", "begun\nbegun\nended\n")
+}
+
+// An attempt of which somebody else has said that it ended is not settled again: only the newest attempt finishes a step.
+func TestEndedAttemptFinishesNothing(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	p.Config.Parallel = 2
+	e := p.Start("name: demo\nsteps: [{id: a, run: 'echo begun $PAWL_ATTEMPT >> ledger.txt; until test -e go$PAWL_ATTEMPT; do sleep 0.01; done'}]\n")
+	p.UntilEvent("attempt.started", 1)
+	first := p.State().Live()[0].AttemptRef
+	p.Act(func(*project.Project, *runs.Run) ([]pawl.Payload, error) {
+		return []pawl.Payload{pawl.AttemptEnded{AttemptRef: first, Outcome: pawl.Aborted, Reason: pawl.ReasonAbort, Why: "test"}}, nil
+	})
+	p.UntilEvent("attempt.started", 2)
+	p.Write("go1", "")
+	p.Check(supervise.Attach(p.AttemptDir(first, p.Run)).Wait(t.Context()))
+	p.Write("go2", "")
+	p.Check(e.Wait())
+	if d := enginetest.Payloads[pawl.StepDone](p); len(d) != 1 || d[0].Attempt != 2 || d[0].Token == first.Token {
+		t.Errorf("done %+v", d)
 	}
 }
