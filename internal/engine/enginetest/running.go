@@ -30,7 +30,16 @@ func (p *Project) carryOn(opened *engine.Engine) *Engine {
 		e.Notes = opened.Notes()
 		e.ended <- errors.Join(err, opened.Close())
 	}()
-	p.Cleanup(func() { e.InterruptTwice(); <-gone })
+	p.Cleanup(func() {
+		e.InterruptTwice()
+		deadline := time.NewTimer(patience)
+		defer deadline.Stop()
+		select {
+		case <-gone:
+		case <-deadline.C:
+			p.Error("the engine was interrupted twice, and does not stop")
+		}
+	})
 	return e
 }
 
