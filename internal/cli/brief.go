@@ -50,7 +50,7 @@ func (a *app) brief(c *cobra.Command, name string, b sessions.Briefing) error {
 	b.Snapshots = cfg.Snapshots
 	if name == "" {
 		if step := inside(); step != nil && step.Attempt.Attempt > 0 {
-			name, b.Inside = string(step.Run), &step.Attempt
+			name, b.Attempt = string(step.Run), &step.Attempt
 		}
 	}
 	run, err := a.briefedRun(c, p, name)

@@ -24,7 +24,7 @@ import (
 	"pawl/internal/schema"
 )
 
-func attemptLives(dir string) bool { return runs.AttemptLives(dir) }
+func attemptLives(dir string) bool { return runs.AttemptAlive(dir) }
 
 func printLine(w *bufio.Writer, v any) error {
 	enc := json.NewEncoder(w)

@@ -23,7 +23,7 @@ func (a *app) checkpointCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if step := inside(); step != nil {
-				return step.Tell(pawl.Line{Checkpoint: &pawl.Checkpoint{Why: message}})
+				return step.Report(pawl.Line{Checkpoint: &pawl.Checkpoint{Why: message}})
 			}
 			return a.checkpoint(c.Context(), message)
 		},
@@ -42,11 +42,11 @@ func (a *app) checkpoint(ctx context.Context, message string) error {
 	if err != nil {
 		return err
 	}
-	run, err := history.RunToTell(ctx, p, a.version)
+	run, err := history.EnsureRun(ctx, p, a.version)
 	if err != nil {
 		return err
 	}
-	saved, err := history.CheckpointNow(ctx, p, run, cfg.Snapshots, me(), message)
+	saved, err := history.SaveNow(ctx, p, run, cfg.Snapshots, me(), message)
 	if errors.Is(err, snapshot.ErrQuota) {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl prune"}
 	}

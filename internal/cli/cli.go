@@ -47,9 +47,9 @@ type app struct {
 // Parts are the adapters that main wires in.
 type Parts struct {
 	Executors []engine.Executor
-	Adviser   func(c config.Evaluator, root string) engine.Adviser // whom a project asks; nil for nobody
-	Agents    func(ctx context.Context, s Serving) error           // serves them
-	Codecs    interop.Codecs                                       // of other systems
+	Adviser   func(c config.Evaluator, root string) engine.Evaluator // whom a project asks; nil for nobody
+	Agents    func(ctx context.Context, s Serving) error             // serves them
+	Codecs    interop.Codecs                                         // of other systems
 }
 
 // Run carries out one command line. The error says which exit code it deserves.
@@ -255,11 +255,11 @@ func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
 	return engine.Config{
 		Project: p, Executors: a.parts.Executors, Parallel: c.Parallel, OutputCap: int64(c.OutputCap), PIDNamespace: c.PIDNamespace,
 		Snapshots: c.Snapshots,
-		MirrorOf:  a.mirrorOf(p, ""),
+		Mirror:    a.mirrorWith(p, ""),
 		Watchdog: engine.Watchdog{
 			Heartbeat: time.Duration(c.Heartbeat), Warning: time.Duration(c.Warning), Stalled: time.Duration(c.Stalled),
 		},
-		Adviser: a.parts.Adviser(c.Evaluator, p.Root),
+		Evaluator: a.parts.Adviser(c.Evaluator, p.Root),
 	}, nil
 }
 

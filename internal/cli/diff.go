@@ -126,7 +126,7 @@ func (t *traveller) snapshot(ctx context.Context, name string) (*snapshot.Record
 	if err != nil {
 		return nil, err
 	}
-	record, err := saved.Files()
+	record, err := saved.SnapshotRecord()
 	return &record, err
 }
 

@@ -54,7 +54,7 @@ type forkReport struct {
 }
 
 func (a *app) fork(ctx context.Context, t *traveller, saved history.SavedCheckpoint, o forkOptions) (err error) {
-	into := history.ForkInto{OtherHead: o.otherHead, Version: a.version}
+	into := history.ForkOptions{OtherHead: o.otherHead, Version: a.version}
 	if o.to != "" {
 		if into.Folder, err = a.fromHere(o.to); err != nil {
 			return err
@@ -85,7 +85,7 @@ func (a *app) fork(ctx context.Context, t *traveller, saved history.SavedCheckpo
 		}
 	}
 	return a.printFork(forkReport{
-		Run: done.Run, Project: done.Root, From: saved.Run, Checkpoint: saved.ID, Before: done.Before, Again: f.Again,
+		Run: done.Run, Project: done.Root, From: saved.Run, Checkpoint: saved.ID, Before: done.Before, Again: f.Redo,
 	}, done.Kind, o)
 }
 
@@ -109,11 +109,11 @@ func (a *app) agreeToFork(f *history.Fork, saved history.SavedCheckpoint, o fork
 		}
 	}
 	if !a.json {
-		for _, again := range f.Again {
+		for _, again := range f.Redo {
 			fmt.Fprintf(a.Out, "runs again  %s: it was finished while the checkpoint was taken, and is not in it\n", redone(again))
 		}
 	}
-	if o.yes || changes == 0 && len(f.Again) == 0 {
+	if o.yes || changes == 0 && len(f.Redo) == 0 {
 		return nil
 	}
 	return a.confirm(fmt.Sprintf("Fork run %s at checkpoint %s, changing %d paths?", saved.Run, saved.ID, changes))

@@ -37,7 +37,7 @@ type gateReport struct {
 func gateOf(g *pawl.GateState) gateReport {
 	return gateReport{
 		ID: g.ID, Step: g.Step, Item: g.Item, Type: g.Type, Purpose: g.Purpose, Ask: g.Ask, Options: g.Options, Default: g.Default,
-		Expect: g.Expect, Shown: g.Shown, Checks: g.Checks, Opened: g.Opened, Expires: pointer(g.Expires), Commands: runs.Answers(g),
+		Expect: g.Expect, Shown: g.Shown, Checks: g.Checks, Opened: g.Opened, Expires: pointer(g.Expires), Commands: runs.AnswerCommands(g),
 	}
 }
 
@@ -215,11 +215,11 @@ func (a *app) askCommand() *cobra.Command {
 
 // askInside opens a gate for the step that this runs in, and notes in its result that it waits for the answer.
 func (a *app) askInside(step *runs.StepClient, action pawl.GateAction) error {
-	gate, err := step.Ask(action)
+	gate, err := step.OpenGate(action)
 	if err != nil {
 		return err
 	}
-	if err := step.Wait(action); err != nil {
+	if err := step.MarkWaiting(action); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.Out, gate.ID)

@@ -60,8 +60,8 @@ func nodeReports(nodes []history.Node) []nodeReport {
 			r.Parent = up.Parent
 		}
 		switch {
-		case n.Back != nil:
-			r.Kind, r.Of = "restored", n.Back.Checkpoint
+		case n.Restored != nil:
+			r.Kind, r.Of = "restored", n.Restored.Checkpoint
 		case n.Forked != nil:
 			r.Kind, r.Of = "forked", n.Forked.Checkpoint
 		case n.Saved != nil:
@@ -99,8 +99,8 @@ func (a *app) printGraph(nodes []history.Node) error {
 func nodeText(n history.Node) string {
 	when := n.Time.UTC().Format("2006-01-02 15:04:05")
 	switch {
-	case n.Back != nil:
-		return fmt.Sprintf("%-8s  %s  restored to %s, %s changed", "-", when, n.Back.Checkpoint, count(n.Back.Changed, "path"))
+	case n.Restored != nil:
+		return fmt.Sprintf("%-8s  %s  restored to %s, %s changed", "-", when, n.Restored.Checkpoint, count(n.Restored.Changed, "path"))
 	case n.Forked != nil:
 		return fmt.Sprintf("%-8s  %s  forked from %s", "-", when, n.Forked.Checkpoint)
 	case n.Saved == nil:

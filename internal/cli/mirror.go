@@ -7,10 +7,13 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/engine"
 	"pawl/internal/interop"
 	"pawl/internal/interop/format"
+	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/internal/snapshot"
 )
 
 func (a *app) codec(system string) (format.Format, error) { return a.parts.Codecs.Of(system) }
@@ -47,6 +50,17 @@ func (a *app) mirrorOf(p *project.Project, flag mirrorFlag) func(*pawl.State) *i
 			return nil
 		}
 		return m
+	}
+}
+
+// mirrorWith returns the mirror of an engine's run.
+func (a *app) mirrorWith(p *project.Project, flag mirrorFlag) func(*pawl.State, *journal.Log, *snapshot.Store) engine.Mirror {
+	of := a.mirrorOf(p, flag)
+	return func(s *pawl.State, log *journal.Log, store *snapshot.Store) engine.Mirror {
+		if m := of(s); m != nil {
+			return interop.NewMirrorWriter(m, p, log, store)
+		}
+		return nil
 	}
 }
 

@@ -65,7 +65,7 @@ func (a *app) recover(ctx context.Context, name string, o recoverOptions) (err e
 			return err
 		}
 	}
-	r, err := rebuild.PrepareRecovery(ctx, p, rebuild.Recovering{
+	r, err := rebuild.PrepareRecovery(ctx, p, rebuild.Options{
 		Run: name, Plan: plan, Trust: trust, Snapshots: cfg.Snapshots, Version: a.version, Person: me().Name,
 	})
 	if err != nil {

@@ -66,7 +66,7 @@ type restoreReport struct {
 
 // knows refuses paths at which nothing was then and nothing is now: they are not what the user meant.
 func (t *traveller) knows(saved history.SavedCheckpoint, paths []string) error {
-	record, err := saved.Files()
+	record, err := saved.SnapshotRecord()
 	if err != nil {
 		return err
 	}
@@ -83,13 +83,13 @@ func (t *traveller) knows(saved history.SavedCheckpoint, paths []string) error {
 }
 
 func (a *app) export(ctx context.Context, t *traveller, saved history.SavedCheckpoint, paths []string, to string) error {
-	record, err := saved.Files()
+	record, err := saved.SnapshotRecord()
 	if err != nil {
 		return err
 	}
 	folder, err := a.fromHere(to)
 	if err == nil {
-		err = history.MustBeEmpty(folder)
+		err = history.RequireEmpty(folder)
 	}
 	if err != nil {
 		return err

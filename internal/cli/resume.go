@@ -96,7 +96,7 @@ func (a *app) considered(ctx context.Context, p *project.Project, r *runs.Run, m
 	if r.State.Kind == pawl.SessionRun {
 		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s is a session: it has no plan to resume", r.State.Run), Hint: "pawl runs"}
 	}
-	if err := errors.Join(rebuild.CutShort(p, r), runs.NoRollback(r.State)); err != nil {
+	if err := errors.Join(rebuild.CheckTruncated(p, r), runs.RequireNoRollback(r.State)); err != nil {
 		return nil, err
 	}
 	if mirror != nil {
@@ -120,7 +120,7 @@ func (a *app) agreedToGoOn(change *resume.PlanDiff, x *resume.Examination, yes b
 	if yes {
 		return nil
 	}
-	if change.Reruns() {
+	if change.HasReruns() {
 		if err := a.confirm("Finished work would run again."); err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func (a *app) why(_ context.Context, p *project.Project, r *runs.Run) error {
 
 func whySteps(r *runs.Run, change *resume.PlanDiff) []whyStep {
 	again := map[pawl.StepID]resume.Rerun{}
-	for _, x := range change.Again {
+	for _, x := range change.Rerun {
 		again[x.Step] = x
 	}
 	steps := []whyStep{}
@@ -341,7 +341,7 @@ func (a *app) sayChange(c *resume.PlanDiff) {
 	if c.Edited {
 		fmt.Fprintln(a.Out, "The plan was edited; it is taken over as it is now.")
 	}
-	for _, x := range c.Again {
+	for _, x := range c.Rerun {
 		what := "step " + string(x.Step)
 		if len(x.Items) > 0 {
 			what = fmt.Sprintf("%d items of step %s", len(x.Items), x.Step)
@@ -351,10 +351,10 @@ func (a *app) sayChange(c *resume.PlanDiff) {
 	for _, id := range c.Recheck {
 		fmt.Fprintf(a.Out, "  checked again  step %s: its acceptance checks changed\n", id)
 	}
-	for _, id := range c.Anew {
+	for _, id := range c.Reset {
 		fmt.Fprintf(a.Out, "  taken up anew  step %s: its definition changed\n", id)
 	}
-	for _, o := range c.Outside {
+	for _, o := range c.OutputEdits {
 		fmt.Fprintf(a.Out, "  changed        outputs of step %s, from outside: %s (nothing runs again for that)\n", o.Step, strings.Join(o.Paths, ", "))
 	}
 }

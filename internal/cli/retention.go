@@ -79,7 +79,7 @@ func (a *app) prune(ctx context.Context, t *traveller, keep int, dry bool) error
 }
 
 func (a *app) archiveCommand() *cobra.Command {
-	var o runs.Archiving
+	var o runs.ArchiveOptions
 	c := &cobra.Command{
 		Use:   "archive [RUN…]",
 		Short: "Set whole runs aside",
@@ -109,7 +109,7 @@ func (a *app) archiveCommand() *cobra.Command {
 	return a.jsonFlag(c)
 }
 
-func (a *app) archive(ctx context.Context, p *project.Project, o runs.Archiving) error {
+func (a *app) archive(ctx context.Context, p *project.Project, o runs.ArchiveOptions) error {
 	done, err := runs.ArchiveRuns(ctx, p, o)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (a *app) archive(ctx context.Context, p *project.Project, o runs.Archiving)
 
 // archivedReports are the lines of `pawl runs --archived`.
 func (a *app) archivedReports(ctx context.Context, p *project.Project) ([]runReport, error) {
-	ids, err := runs.Archived(p)
+	ids, err := runs.ArchivedRuns(p)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (a *app) archivedReports(ctx context.Context, p *project.Project) ([]runRep
 // insteadOf returns the unfinished run of a plan that is begun anew, empty where there is none. One that cannot be read
 // is left where it is: whether it is of this plan is not known.
 func insteadOf(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
-	run, err := runs.Unfinished(ctx, p, source)
+	run, err := runs.FindUnfinished(ctx, p, source)
 	if pawl.KindOf(err) == pawl.KindDamaged {
 		return "", nil
 	}

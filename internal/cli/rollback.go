@@ -58,7 +58,7 @@ func (a *app) rollbackTarget(ctx context.Context, t *traveller, name string) (hi
 	if name != "" {
 		return t.find(ctx, name)
 	}
-	back, err := runs.HalfRolledBack(ctx, t.project)
+	back, err := runs.UnfinishedRollback(ctx, t.project)
 	if err != nil {
 		return history.SavedCheckpoint{}, err
 	}
@@ -86,11 +86,11 @@ type rollbackReport struct {
 
 func reportRollback(r *engine.Rollback, dry bool) rollbackReport {
 	report := rollbackReport{
-		Checkpoint: r.Target.ID, Run: r.Run, DryRun: dry, Continued: r.Continued, Undos: r.Undos, Nothing: r.Nothing, Left: r.Left,
-		Doubtful: r.Doubtful, Reopened: r.Reopened, Changes: reportChanges(r.Changes), Kept: r.Kept, Stopped: r.Stopped,
+		Checkpoint: r.Target.ID, Run: r.Run, DryRun: dry, Continued: r.Continued, Undos: r.Undos, Nothing: r.WithoutUndo, Left: r.Unfinished,
+		Doubtful: r.InDoubt, Reopened: r.Reopened, Changes: reportChanges(r.Changes), Kept: r.Ignored, Stopped: r.Stopped,
 	}
-	report.Undos, report.Nothing = append([]engine.Undo{}, r.Undos...), append([]engine.Undo{}, r.Nothing...)
-	report.Left, report.Kept = append([]string{}, r.Left...), append([]string{}, r.Kept...)
+	report.Undos, report.Nothing = append([]engine.Undo{}, r.Undos...), append([]engine.Undo{}, r.WithoutUndo...)
+	report.Left, report.Kept = append([]string{}, r.Unfinished...), append([]string{}, r.Ignored...)
 	report.Reopened = append([]pawl.StepID{}, r.Reopened...)
 	return report
 }
@@ -153,7 +153,7 @@ func (a *app) printRollback(r rollbackReport) {
 	}
 	for _, u := range r.Undos {
 		command, _, _ := strings.Cut(strings.TrimSpace(u.Command), "\n")
-		line("undo", "%-20s %s%s", undoName(u), command, standing(u.Stands))
+		line("undo", "%-20s %s%s", undoName(u), command, standing(u.Status))
 	}
 	for _, u := range r.Nothing {
 		line("nothing to undo", "%s", undoName(u))

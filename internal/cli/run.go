@@ -56,7 +56,7 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 // commandPlan returns a plan of one step that runs a command.
-func commandPlan(args []string) runs.New {
+func commandPlan(args []string) runs.CreateOptions {
 	quoted := make([]string, len(args))
 	for i, arg := range args {
 		quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
@@ -68,7 +68,7 @@ func commandPlan(args []string) runs.New {
 	if err != nil {
 		panic("a map of strings is JSON, which is YAML too: " + err.Error())
 	}
-	return runs.New{Kind: pawl.CommandRun, Data: data}
+	return runs.CreateOptions{Kind: pawl.CommandRun, Data: data}
 }
 
 func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
@@ -83,7 +83,7 @@ func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.runPlan(ctx, runs.New{Kind: pawl.PlanRun, Data: data, Source: absolute}, o)
+	return a.runPlan(ctx, runs.CreateOptions{Kind: pawl.PlanRun, Data: data, Source: absolute}, o)
 }
 
 // maxPlanFile is how large a plan may be; a larger file is no plan.
@@ -104,7 +104,7 @@ func readPlanFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-func (a *app) runPlan(ctx context.Context, n runs.New, o runOptions) error {
+func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) error {
 	name := n.Source
 	if name == "" {
 		name = "command"
@@ -131,7 +131,7 @@ func (a *app) runPlan(ctx context.Context, n runs.New, o runOptions) error {
 		return err
 	}
 	if n.Kind == pawl.PlanRun && o.fresh {
-		if n.Instead, err = insteadOf(ctx, p, n.Source); err != nil {
+		if n.Replaces, err = insteadOf(ctx, p, n.Source); err != nil {
 			return err
 		}
 	}
@@ -140,16 +140,16 @@ func (a *app) runPlan(ctx context.Context, n runs.New, o runOptions) error {
 	}
 	return a.carryOn(ctx, p, engineStart{why: "run", parallel: o.parallel, mirror: o.mirror, open: func(cfg engine.Config) (*engine.Engine, error) {
 		e, err := engine.OpenNew(ctx, cfg, n)
-		if err == nil && n.Instead != "" {
-			fmt.Fprintf(a.Out, "run %s was unfinished, and is archived\n", n.Instead)
+		if err == nil && n.Replaces != "" {
+			fmt.Fprintf(a.Out, "run %s was unfinished, and is archived\n", n.Replaces)
 		}
 		return e, err
 	}})
 }
 
 // refuseUnfinished asks whether to resume where a run of this plan is unfinished.
-func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.New) error {
-	run, err := runs.Unfinished(ctx, p, n.Source)
+func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.CreateOptions) error {
+	run, err := runs.FindUnfinished(ctx, p, n.Source)
 	if pawl.KindOf(err) == pawl.KindDamaged {
 		why := fmt.Errorf("an older run cannot be read, and may be one of this plan: %w", err)
 		return &pawl.Error{Kind: pawl.KindDamaged, Err: why, Hint: fmt.Sprintf("pawl verify, or pawl run --new %s", n.Source)}
@@ -164,7 +164,7 @@ func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.N
 }
 
 // inBackground makes the run and starts an engine of its own for it.
-func (a *app) inBackground(ctx context.Context, p *project.Project, n runs.New, mirror mirrorFlag) error {
+func (a *app) inBackground(ctx context.Context, p *project.Project, n runs.CreateOptions, mirror mirrorFlag) error {
 	run, err := runs.Create(ctx, p, n)
 	if err != nil {
 		return err
@@ -186,8 +186,8 @@ func (a *app) inBackground(ctx context.Context, p *project.Project, n runs.New, 
 	if err := c.Start(); err != nil {
 		return err
 	}
-	if n.Instead != "" {
-		fmt.Fprintf(a.Err, "pawl: note: run %s was unfinished, and is archived\n", n.Instead)
+	if n.Replaces != "" {
+		fmt.Fprintf(a.Err, "pawl: note: run %s was unfinished, and is archived\n", n.Replaces)
 	}
 	fmt.Fprintf(a.Out, "%s\n", run)
 	fmt.Fprintf(a.Err, "pawl: runs in the background (pid %d); `pawl watch` shows it\n", c.Process.Pid)
@@ -229,7 +229,7 @@ func (a *app) carryOn(ctx context.Context, p *project.Project, s engineStart) er
 	if s.parallel > 0 {
 		cfg.Parallel = s.parallel
 	}
-	cfg.MirrorOf = a.mirrorOf(p, s.mirror)
+	cfg.Mirror = a.mirrorWith(p, s.mirror)
 	show := newLive(a, p)
 	cfg.Notify = show.notify
 	e, err := s.open(cfg)

@@ -34,7 +34,7 @@ func sessionsOf(s *pawl.State) []sessionReport {
 	for _, x := range s.SessionsByTime() {
 		report := sessionReport{
 			Session: x.Session, Agent: x.Session.Agent(), Native: x.Session.Native(), Parent: x.Session.Parent(), Doing: x.Doing,
-			Gone: sessions.SessionGone(x), Why: x.Why, Asked: x.Asked, Said: x.Said, Done: x.Did, Since: x.Since, Seen: x.Seen,
+			Gone: sessions.AgentGone(x), Why: x.Why, Asked: x.Asked, Said: x.Said, Done: x.Did, Since: x.Since, Seen: x.Seen,
 		}
 		if x.Process != nil {
 			report.PID = x.Process.PID
@@ -45,9 +45,9 @@ func sessionsOf(s *pawl.State) []sessionReport {
 }
 
 // doubtsOf returns the tool calls whose outcome nobody has told, as they are found just now.
-func doubtsOf(ctx context.Context, p *project.Project, s *pawl.State) []sessions.DoubtfulOperation {
-	doubts := sessions.Reconcile(ctx, p, s.InDoubt(sessions.SessionGone))
-	return append([]sessions.DoubtfulOperation{}, doubts...) // none is [], not null
+func doubtsOf(ctx context.Context, p *project.Project, s *pawl.State) []sessions.ReconciledOperation {
+	doubts := sessions.Reconcile(ctx, p, s.InDoubt(sessions.AgentGone))
+	return append([]sessions.ReconciledOperation{}, doubts...) // none is [], not null
 }
 
 func printSessions(w io.Writer, sessions []sessionReport) {
@@ -76,7 +76,7 @@ func oneLine(text string) string {
 	return string(runes)
 }
 
-func printDoubts(w io.Writer, doubts []sessions.DoubtfulOperation) {
+func printDoubts(w io.Writer, doubts []sessions.ReconciledOperation) {
 	for _, d := range doubts {
 		fmt.Fprintf(w, "\nin doubt  %s: %s  %s\n", d.Verdict, d.Tool, oneLine(d.Summary))
 		fmt.Fprintf(w, "  of %s, begun %s\n", d.Session, d.Began.UTC().Format(time.DateTime+" UTC"))

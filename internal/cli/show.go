@@ -35,7 +35,7 @@ func (a *app) showCommand() *cobra.Command {
 }
 
 func (a *app) showFile(t *traveller, saved history.SavedCheckpoint, name string) error {
-	record, err := saved.Files()
+	record, err := saved.SnapshotRecord()
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (a *app) showCheckpoint(t *traveller, saved history.SavedCheckpoint, leftOu
 	r := checkpointOf(saved)
 	var list []snapshot.LeftOut
 	if leftOut {
-		record, err := saved.Files()
+		record, err := saved.SnapshotRecord()
 		if err != nil {
 			return err
 		}

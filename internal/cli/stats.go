@@ -142,7 +142,7 @@ func (a *app) allStats(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runs, err := runs.Runs(p)
+	runs, err := runs.List(p)
 	if err != nil {
 		return err
 	}

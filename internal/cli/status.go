@@ -42,8 +42,8 @@ type statusReport struct {
 	Seconds  float64        `json:"running_seconds"`
 	Misfits  int            `json:"misfits,omitempty"`
 
-	Sessions []sessionReport              `json:"sessions"`
-	Doubts   []sessions.DoubtfulOperation `json:"in_doubt"` // tool calls of agents
+	Sessions []sessionReport                `json:"sessions"`
+	Doubts   []sessions.ReconciledOperation `json:"in_doubt"` // tool calls of agents
 }
 
 type holderReport struct {
@@ -421,7 +421,7 @@ func (a *app) runReports(ctx context.Context, p *project.Project, archived bool)
 	if archived {
 		return a.archivedReports(ctx, p)
 	}
-	runs, err := runs.Runs(p)
+	runs, err := runs.List(p)
 	if err != nil {
 		return nil, err
 	}

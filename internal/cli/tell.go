@@ -31,9 +31,9 @@ func (a *app) progressCommand() *cobra.Command {
 			}
 			text := optional(args, 0)
 			if item != "" {
-				return step.Tell(pawl.Line{Item: &pawl.ItemNamed{Item: pawl.ItemIDOf(item), Title: text, Status: pawl.ItemStatus(status)}})
+				return step.Report(pawl.Line{Item: &pawl.ItemNamed{Item: pawl.ItemIDOf(item), Title: text, Status: pawl.ItemStatus(status)}})
 			}
-			return step.Tell(pawl.Line{Progress: parseProgress(text)})
+			return step.Report(pawl.Line{Progress: parseProgress(text)})
 		},
 	}
 	c.Flags().StringVar(&item, "item", "", "an item that the step itself names")
@@ -62,7 +62,7 @@ func parseProgress(text string) *pawl.Progress {
 // inform says something from inside a step, or journals it in the current run.
 func (a *app) inform(c *cobra.Command, line pawl.Line, act runs.Act, done string) error {
 	if step := inside(); step != nil {
-		return step.Tell(line)
+		return step.Report(line)
 	}
 	_, r, err := a.perform(c.Context(), "", act)
 	if err != nil {
@@ -84,7 +84,7 @@ func (a *app) learnCommand() *cobra.Command {
 				return usageError("pawl learn --help", "%v", err)
 			}
 			if step := inside(); step != nil {
-				return step.Tell(pawl.Line{Learn: &m})
+				return step.Report(pawl.Line{Learn: &m})
 			}
 			return a.learn(c, m)
 		},

@@ -93,7 +93,7 @@ func (a *app) whole(ctx context.Context, t *traveller, name string, elsewhere bo
 		if err == nil {
 			err = do(saved)
 		}
-		if name != history.Latest || !history.NotWhole(err) {
+		if name != history.Latest || !history.IsIncomplete(err) {
 			return err
 		}
 		before, findErr := history.GoodBefore(ctx, t.project, t.store, saved)
