@@ -131,7 +131,7 @@ func wordingPattern(wording string) *regexp.Regexp {
 
 var (
 	markup = regexp.MustCompile("[`*\"'‘’“”]")
-	number = regexp.MustCompile(`\d+`)
+	number = regexp.MustCompile(`\d{2,}|[02-9]`) // 1 has a plural of its own
 )
 
 // plain removes what makes no difference between two wordings: case, markup, quotes, line breaks and numbers.
