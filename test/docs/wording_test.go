@@ -181,7 +181,7 @@ type text struct{ place, content string }
 func helpTexts(t *testing.T) []text {
 	r := newReader(t)
 	var found []text
-	for _, command := range append(r.commands(t, "pawl"), "pawl", "pawl plan", "pawl hook") {
+	for _, command := range append(r.commands(t, "pawl", "pawl help all"), "pawl", "pawl plan", "pawl hook") {
 		found = append(found, text{command + " --help", strings.Join(r.run(t, command+" --help"), "\n")})
 	}
 	if len(found) < 30 {

@@ -15,7 +15,7 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// checkpointReport is a checkpoint as commands print it.
+// checkpointReport is a checkpoint as commands print it as JSON.
 type checkpointReport struct {
 	Checkpoint pawl.CheckpointID   `json:"checkpoint"`
 	Run        pawl.RunID          `json:"run"`
@@ -50,15 +50,15 @@ func checkpointOf(c history.SavedCheckpoint) checkpointReport {
 	return r
 }
 
-// traveller is what the commands work with that travel in time.
-type traveller struct {
+// checkpointAccess holds what the commands for checkpoints share.
+type checkpointAccess struct {
 	project *project.Project
 	config  engine.Config
 	store   *snapshot.Store
 }
 
-// travel opens the project and its snapshots for a command.
-func (a *app) travel(ctx context.Context, do func(t *traveller) error) error {
+// withCheckpoints opens the project and its snapshots, and closes them after do.
+func (a *app) withCheckpoints(ctx context.Context, do func(t *checkpointAccess) error) error {
 	p, err := a.project()
 	if err != nil {
 		return err
@@ -71,23 +71,23 @@ func (a *app) travel(ctx context.Context, do func(t *traveller) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(&traveller{project: p, config: cfg, store: store}), store.Close())
+	return errors.Join(do(&checkpointAccess{project: p, config: cfg, store: store}), store.Close())
 }
 
-// find returns a checkpoint by its name.
-func (t *traveller) find(ctx context.Context, name string) (history.SavedCheckpoint, error) {
+// find resolves a checkpoint's name.
+func (t *checkpointAccess) find(ctx context.Context, name string) (history.SavedCheckpoint, error) {
 	return history.FindCheckpoint(ctx, t.project, t.store, name)
 }
 
-// whole does something with the files of a checkpoint. Where the latest is asked for and its snapshot is damaged, it is
-// done with the good one before, and that is said. elsewhere is for what does not look at all of it before it begins.
-func (a *app) whole(ctx context.Context, t *traveller, name string, elsewhere bool, do func(history.SavedCheckpoint) error) error {
+// withIntactCheckpoint calls do with the named checkpoint. If that is the latest one and its snapshot is damaged, it notes that
+// and calls do with the intact one before. verifyFirst checks the whole snapshot before do, for a do that does not.
+func (a *app) withIntactCheckpoint(ctx context.Context, t *checkpointAccess, name string, verifyFirst bool, do func(history.SavedCheckpoint) error) error {
 	saved, err := t.find(ctx, name)
 	if err != nil {
 		return err
 	}
 	for {
-		if name == history.Latest && elsewhere && saved.Record != nil {
+		if name == history.Latest && verifyFirst && saved.Record != nil {
 			err = t.store.Whole(ctx, *saved.Record)
 		}
 		if err == nil {
@@ -100,13 +100,13 @@ func (a *app) whole(ctx context.Context, t *traveller, name string, elsewhere bo
 		if findErr != nil || before.ID == "" {
 			return errors.Join(err, findErr)
 		}
-		a.sayNotes([]string{fmt.Sprintf("checkpoint %s cannot be used: %v\nthe one before it is: %s", saved.ID, err, before.ID)})
+		a.printNotes([]string{fmt.Sprintf("checkpoint %s is damaged: %v\nusing the checkpoint before it: %s", saved.ID, err, before.ID)})
 		saved, err = before, nil
 	}
 }
 
-// inside returns paths that the user named, seen from the project's root.
-func (a *app) inside(p *project.Project, paths []string) ([]string, error) {
+// projectPaths returns paths that the user gave, relative to the project's root.
+func (a *app) projectPaths(p *project.Project, paths []string) ([]string, error) {
 	here, err := a.here()
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (a *app) inside(p *project.Project, paths []string) ([]string, error) {
 		}
 		rel, err := filepath.Rel(p.Root, full)
 		if err != nil || !filepath.IsLocal(rel) {
-			return nil, usageError("", "%s is not in the project %s", path, p.Root)
+			return nil, usageError("", "%s is outside of the project %s", path, p.Root)
 		}
 		found = append(found, filepath.ToSlash(rel))
 	}

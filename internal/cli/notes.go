@@ -14,20 +14,20 @@ import (
 	"pawl/internal/runs"
 )
 
-// inside returns the attempt that this process belongs to, nil where it belongs to none.
-func inside() *runs.StepClient { return runs.StepClientOf(os.Getenv) }
+// stepClient returns a client for the attempt that this process belongs to; nil outside of steps.
+func stepClient() *runs.StepClient { return runs.StepClientOf(os.Getenv) }
 
 func (a *app) progressCommand() *cobra.Command {
 	var item, status string
 	c := &cobra.Command{
 		Use:     "progress [TEXT]",
-		Short:   "Say from inside a step how far it is: TEXT, N/TOTAL, or N%",
+		Short:   "Report progress from inside a step: TEXT, N/TOTAL or N%",
 		Example: "  pawl progress 20/180\n  pawl progress --item intro --status done",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    atMostOne,
 		RunE: func(_ *cobra.Command, args []string) error {
-			step := inside()
+			step := stepClient()
 			if step == nil {
-				return usageError("pawl status", "pawl progress speaks from inside a step, where PAWL_EVENTS is set")
+				return usageError("pawl status", "pawl progress works only inside a step: PAWL_EVENTS is not set")
 			}
 			text := optional(args, 0)
 			if item != "" {
@@ -36,8 +36,8 @@ func (a *app) progressCommand() *cobra.Command {
 			return step.Report(pawl.Line{Progress: parseProgress(text)})
 		},
 	}
-	c.Flags().StringVar(&item, "item", "", "an item that the step itself names")
-	c.Flags().StringVar(&status, "status", string(pawl.ItemIsDone), "the item's: pending, running, done, failed")
+	c.Flags().StringVar(&item, "item", "", "report the item `ID`, which the step defines itself")
+	c.Flags().StringVar(&status, "status", string(pawl.ItemIsDone), "`STATUS` of the item: pending, running, done or failed")
 	return c
 }
 
@@ -59,9 +59,9 @@ func parseProgress(text string) *pawl.Progress {
 	return p
 }
 
-// inform says something from inside a step, or journals it in the current run.
-func (a *app) inform(c *cobra.Command, line pawl.Line, act runs.Act, done string) error {
-	if step := inside(); step != nil {
+// recordNote reports a note for the current step, or journals it in the current run.
+func (a *app) recordNote(c *cobra.Command, line pawl.Line, act runs.Act, done string) error {
+	if step := stepClient(); step != nil {
 		return step.Report(line)
 	}
 	_, r, err := a.perform(c.Context(), "", act)
@@ -76,24 +76,24 @@ func (a *app) learnCommand() *cobra.Command {
 	kind := string(pawl.Pattern)
 	c := &cobra.Command{
 		Use:   "learn TEXT",
-		Short: "Add to MEMORY.md what was learned",
-		Args:  cobra.ExactArgs(1),
+		Short: "Add a note to MEMORY.md",
+		Args:  exactArgs(argument{name: "TEXT"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			m := pawl.Memory{Kind: pawl.MemoryKind(kind), Text: args[0]}
 			if err := m.Validate(); err != nil {
 				return usageError("pawl learn --help", "%v", err)
 			}
-			if step := inside(); step != nil {
+			if step := stepClient(); step != nil {
 				return step.Report(pawl.Line{Learn: &m})
 			}
 			return a.learn(c, m)
 		},
 	}
-	c.Flags().StringVar(&kind, "kind", kind, "pattern, gotcha, preference, decision, rejected or fragile")
+	c.Flags().StringVar(&kind, "kind", kind, "`KIND` of note: pattern, gotcha, preference, decision, rejected or fragile")
 	return c
 }
 
-// learn adds to MEMORY.md, also in a project without a run.
+// learn adds to MEMORY.md, even in a project without runs.
 func (a *app) learn(c *cobra.Command, m pawl.Memory) error {
 	p, err := a.project()
 	if err != nil {
@@ -101,7 +101,7 @@ func (a *app) learn(c *cobra.Command, m pawl.Memory) error {
 	}
 	_, r, err := a.perform(c.Context(), "", runs.Learn(m))
 	if err == nil {
-		fmt.Fprintln(a.Out, "learned")
+		fmt.Fprintln(a.Out, "added to MEMORY.md")
 		return r.Log.Close()
 	}
 	if !errors.Is(err, pawl.ErrNoRun) {
@@ -110,15 +110,15 @@ func (a *app) learn(c *cobra.Command, m pawl.Memory) error {
 	if _, err := p.Learn(m); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.Out, "learned")
+	fmt.Fprintln(a.Out, "added to MEMORY.md")
 	return nil
 }
 
 func (a *app) memoryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "memory",
-		Short: "Show what was learned",
-		Args:  cobra.NoArgs,
+		Short: "List the notes in MEMORY.md",
+		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			p, err := a.project()
 			if err != nil {
@@ -145,15 +145,15 @@ func (a *app) decideCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "decide CHOICE",
 		Short: "Record a decision",
-		Args:  cobra.ExactArgs(1),
+		Args:  exactArgs(argument{name: "CHOICE"}),
 		RunE: func(c *cobra.Command, args []string) error {
-			d.Choice, d.By = args[0], me().Name
-			return a.inform(c, pawl.Line{Decide: &d}, runs.Decide(d), "decision recorded")
+			d.Choice, d.By = args[0], currentUser().Name
+			return a.recordNote(c, pawl.Line{Decide: &d}, runs.Decide(d), "decision recorded")
 		},
 	}
-	c.Flags().StringVar(&d.Question, "question", "", "what was to be decided")
-	c.Flags().StringSliceVar(&d.Options, "option", nil, "what could have been chosen")
-	c.Flags().StringVarP(&d.Why, "message", "m", "", "why")
+	c.Flags().StringVar(&d.Question, "question", "", "`TEXT` of the question")
+	c.Flags().StringSliceVar(&d.Options, "option", nil, "`OPTION` that was considered")
+	c.Flags().StringVarP(&d.Why, "message", "m", "", "reason")
 	return c
 }
 
@@ -162,15 +162,15 @@ func (a *app) blockCommand() *cobra.Command {
 	var step string
 	c := &cobra.Command{
 		Use:   "block TEXT",
-		Short: "Say what stands in the way: of a step, or of the run",
-		Args:  cobra.ExactArgs(1),
+		Short: "Record a blocker for a step or the run",
+		Args:  exactArgs(argument{name: "TEXT"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			b.Text, b.Step = args[0], pawl.StepID(step)
-			return a.inform(c, pawl.Line{Block: &b}, runs.Block(b), "blocker recorded; `pawl status` names it")
+			return a.recordNote(c, pawl.Line{Block: &b}, runs.Block(b), "blocker recorded; pawl status shows it")
 		},
 	}
-	c.Flags().StringVar(&step, "step", "", "the step that is blocked (default: the whole run)")
-	c.Flags().StringVar(&b.Needs, "needs", "", "what would clear it")
+	c.Flags().StringVar(&step, "step", "", "blocked `STEP` (default: the whole run)")
+	c.Flags().StringVar(&b.Needs, "needs", "", "`TEXT` that says what would clear it")
 	return c
 }
 
@@ -179,11 +179,11 @@ func (a *app) unblockCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "unblock NUMBER",
 		Short: "Clear a blocker",
-		Args:  cobra.ExactArgs(1),
+		Args:  exactArgs(argument{name: "NUMBER", hint: "pawl status"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := strconv.Atoi(args[0])
 			if err != nil {
-				return usageError("pawl status", "%q is not a blocker's number", args[0])
+				return usageError("pawl status", "blocker %q is not a number", args[0])
 			}
 			_, r, err := a.perform(c.Context(), "", runs.Unblock(id, how))
 			if err != nil {
@@ -193,6 +193,6 @@ func (a *app) unblockCommand() *cobra.Command {
 			return r.Log.Close()
 		},
 	}
-	c.Flags().StringVarP(&how, "message", "m", "", "how")
+	c.Flags().StringVarP(&how, "message", "m", "", "how it was cleared")
 	return c
 }

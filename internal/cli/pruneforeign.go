@@ -8,12 +8,12 @@ import (
 	"pawl"
 )
 
-// pruneAs lets go of another system's old checkpoints.
+// pruneAs deletes old checkpoints of another system.
 func (a *app) pruneAs(ctx context.Context, system string, keep int, dry bool) error {
 	if keep < 1 {
-		return usageError("pawl prune --as "+system+" --keep 5", "--keep: at least 1 must stay")
+		return usageError("pawl prune --as "+system+" --keep 5", "--keep must be at least 1")
 	}
-	codec, err := a.codec(system)
+	codec, err := a.formatNamed(system)
 	if err != nil {
 		return err
 	}
@@ -26,18 +26,18 @@ func (a *app) pruneAs(ctx context.Context, system string, keep int, dry bool) er
 		return err
 	}
 	if unread := folder.Unread(); len(unread) > 0 {
-		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("nothing is let go of: %s: %s", unread[0].Where, unread[0].What), Hint: unread[0].Hint}
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("nothing was deleted: %s: %s", unread[0].Where, unread[0].What), Hint: unread[0].Hint}
 	}
-	gone, err := folder.Prune(keep)
+	removed, err := folder.Prune(keep)
 	if err == nil && !dry {
-		p, _ := a.project() // without one no other pawl writes here
-		err = folder.Write(p, gone)
+		p, _ := a.project() // nil: without a project no other pawl writes here
+		err = folder.Write(p, removed)
 	}
 	if err != nil {
 		return err
 	}
 	names := []string{}
-	for _, f := range gone {
+	for _, f := range removed {
 		if name, isFolder := strings.CutSuffix(f.Path, "/"); isFolder {
 			names = append(names, name)
 		}

@@ -8,18 +8,18 @@ import (
 	"pawl"
 )
 
-// asOptions say what is checked of another system's files.
+// asOptions select what to check in another system's files.
 type asOptions struct{ system, step, criterion string }
 
-// verifyAs checks another system's files by that system's own rules, or the criteria of a step in them.
+// verifyAs checks another system's files by its own rules, or only the criteria of one step.
 func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
 	switch {
 	case o.system == "":
-		return usageError("", "--step: name the system with --as")
+		return usageError("", "--step needs --as SYSTEM")
 	case o.step == "" && o.criterion != "":
-		return usageError("", "--criterion: name the step with --step")
+		return usageError("", "--criterion needs --step STEP")
 	}
-	codec, err := a.codec(o.system)
+	codec, err := a.formatNamed(o.system)
 	if err != nil {
 		return err
 	}
@@ -33,9 +33,9 @@ func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
 	}
 	folder = folder.At(place)
 	if o.step == "" {
-		return a.printFindings(folder.Verify(), "faults found")
+		return a.printFindings(folder.Verify(), "the files are faulty")
 	}
-	met, why, err := folder.Meets(inside(), pawl.StepID(o.step), o.criterion)
+	met, why, err := folder.Meets(stepClient(), pawl.StepID(o.step), o.criterion)
 	what := cmp.Or(o.criterion, "its criteria")
 	switch {
 	case err != nil:
