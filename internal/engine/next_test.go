@@ -347,6 +347,18 @@ func TestNextAsksBeforeRepeatingWhatIsNotIdempotent(t *testing.T) {
 	w.want(8, "open a") // each loss is asked about
 }
 
+// A gate that another version of pawl opened counts, however it worded its question.
+func TestNextFindsItsGateByPurpose(t *testing.T) {
+	w := newWorld(t, "name: p\nsteps:\n  - {id: a, run: ':', idempotent: false}\n")
+	w.fails("a", pawl.AttemptEnded{Outcome: pawl.Lost, Why: "its supervisor died"})
+	gate := pawl.Gate{Step: "a", Type: pawl.HumanVerify, Purpose: pawl.ForRepeat, Ask: "another wording"}
+	gate.ID = gate.Identify()
+	w.say(pawl.GateOpened{Gate: gate})
+	w.want(8, "")
+	w.say(pawl.GateAnswered{Gate: gate.ID, Answer: pawl.Approved})
+	w.want(8, "start a")
+}
+
 func TestNextAsksNobodyWhoHasAskedForIt(t *testing.T) {
 	w := newWorld(t, "name: p\nsteps:\n  - {id: a, run: ':', idempotent: false}\n")
 	review := &pawl.Verdict{Word: pawl.HumanReview, Rule: "unsafe", Reasons: []string{"it may have done some of its work"}}
