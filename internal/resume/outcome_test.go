@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"pawl"
+	"pawl/internal/outputs"
 )
 
 func TestVerdictOn(t *testing.T) {
 	code := func(n int) *int { return &n }
 	exit := func(n int) *pawl.Exit { return &pawl.Exit{Reason: pawl.ReasonExited, Exit: code(n)} }
 	says := func(s pawl.ResultStatus) *pawl.Result { return &pawl.Result{Status: s, Summary: "so it is"} }
-	missing := errors.New("not there: out")
+	missing := &outputs.MissingError{Paths: []string{"out"}}
 	proved := &pawl.Step{ID: "a", Outputs: []string{"out"}}
 	checked := &pawl.Step{ID: "a", Accept: map[string]string{"c": "true"}}
 	bare := &pawl.Step{ID: "a"}
@@ -36,7 +37,7 @@ func TestVerdictOn(t *testing.T) {
 		{"blocked", bare, Evidence{Begun: true, Exit: exit(0), Result: says(pawl.ResultBlocked)}, false, false, pawl.Blocked, "so it is"},
 		{"waiting", bare, Evidence{Begun: true, Exit: exit(0), Result: says(pawl.ResultWaiting)}, false, false, pawl.WaitsFor, "so it is"},
 		{"unreadable result", bare, Evidence{Begun: true, Exit: exit(0), ResultErr: errors.New("result.json: no")}, false, false, pawl.Failed, "result.json: no"},
-		{"output missing", proved, Evidence{Begun: true, Exit: exit(0), OutputsErr: missing}, false, false, pawl.Failed, "outputs: not there: out"},
+		{"output missing", proved, Evidence{Begun: true, Exit: exit(0), OutputsErr: missing}, false, false, pawl.Failed, "missing output: out"},
 		{"check fails", checked, Evidence{Begun: true, Exit: &pawl.Exit{Reason: pawl.ReasonExited, Exit: code(0), Checks: fail}}, false, false, pawl.Failed, "check c failed (exit code 2): bad thing"},
 		{"check passes", checked, Evidence{Begun: true, Exit: &pawl.Exit{Reason: pawl.ReasonExited, Exit: code(0), Checks: pass}}, true, false, "", ""},
 		{"timeout", bare, Evidence{Begun: true, Exit: &pawl.Exit{Reason: pawl.ReasonTimeout, Exit: code(0), Why: "limit"}, Result: says(pawl.ResultDone)}, false, false, pawl.Failed, "limit"},
