@@ -10,19 +10,19 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// StateView is what STATE.md said last.
+// StateView is the content of STATE.md.
 type StateView struct {
-	Seq   pawl.Seq // of the last event that it was made from
+	Seq   pawl.Seq // the last event that it shows
 	Steps map[pawl.StepID]StepRow
 }
 
-// StepRow is a step's line in STATE.md.
+// StepRow is a step's row in STATE.md.
 type StepRow struct {
 	Status   pawl.StepStatus
 	Attempts int
 }
 
-// SummaryView is what SUMMARY-<step>.md says of a finished step.
+// SummaryView is the content of SUMMARY-<step>.md.
 type SummaryView struct {
 	Status         pawl.StepStatus
 	Started, Ended time.Time
@@ -31,10 +31,10 @@ type SummaryView struct {
 	Outputs        pawl.Outputs
 }
 
-// Views are made to be looked at by people; here they are read back because nothing better is left. Whatever does not
-// look as pawl writes it says nothing.
+// Views are made for people. They are parsed here only because better evidence is lost. What does not have pawl's
+// format is ignored.
 
-// ReadState reads STATE.md; nil where it is not of this run.
+// ReadState parses STATE.md. It returns nil for another run.
 func ReadState(run pawl.RunID, text string) *StateView {
 	doc := readDocument(run, text)
 	if len(doc) == 0 {
@@ -42,7 +42,7 @@ func ReadState(run pawl.RunID, text string) *StateView {
 	}
 	v := &StateView{Steps: map[pawl.StepID]StepRow{}}
 	if m := atEvent.FindStringSubmatch(doc[0].facts["Last activity"]); m != nil {
-		n, _ := strconv.ParseInt(m[1], 10, 64) // digits
+		n, _ := strconv.ParseInt(m[1], 10, 64) // only digits
 		v.Seq = pawl.Seq(n)
 	}
 	for _, s := range doc {
@@ -61,8 +61,7 @@ func ReadState(run pawl.RunID, text string) *StateView {
 	return v
 }
 
-// StateSeq returns of which event STATE.md knows at least, by its first lines; 0 where they do not say, or are of another
-// run.
+// StateSeq returns the event in the head of STATE.md, 0 if it is missing or of another run.
 func StateSeq(run pawl.RunID, head string) pawl.Seq {
 	head, _, _ = strings.Cut(head, "\n## ")
 	if v := ReadState(run, head); v != nil {
@@ -73,7 +72,7 @@ func StateSeq(run pawl.RunID, head string) pawl.Seq {
 
 var atEvent = lazyregexp.New(`\(event (\d{1,18})\)$`)
 
-// ReadSummary reads the summary of a step; one that is not of this run says nothing.
+// ReadSummary parses a step's summary. It returns the zero value for another run.
 func ReadSummary(run pawl.RunID, text string) SummaryView {
 	var v SummaryView
 	doc := readDocument(run, text)
@@ -100,7 +99,7 @@ func ReadSummary(run pawl.RunID, text string) SummaryView {
 	return v
 }
 
-// ReadDecisions reads DECISIONS.md, in its order.
+// ReadDecisions parses DECISIONS.md, in its order.
 func ReadDecisions(run pawl.RunID, text string) []pawl.Decision {
 	var all []pawl.Decision
 	for _, s := range readDocument(run, text) {
@@ -120,7 +119,7 @@ func ReadDecisions(run pawl.RunID, text string) []pawl.Decision {
 	return all
 }
 
-// ReadBlockers reads the open blockers in BLOCKERS.md.
+// ReadBlockers parses the open blockers of BLOCKERS.md.
 func ReadBlockers(run pawl.RunID, text string) []pawl.Blocker {
 	var open []pawl.Blocker
 	for _, s := range readDocument(run, text) {
@@ -134,7 +133,7 @@ func ReadBlockers(run pawl.RunID, text string) []pawl.Blocker {
 	return open
 }
 
-// section is a part of a view: a heading and what stands below it.
+// section is a heading of a view and the content below it.
 type section struct {
 	title string
 	facts map[string]string
@@ -144,7 +143,7 @@ type section struct {
 
 var fact = lazyregexp.New(`^- \*\*([^*]+):\*\* (.*)$`)
 
-// readDocument takes a view apart; nothing where it is not one of this run.
+// readDocument splits a view into sections; none if it is not of this run.
 func readDocument(run pawl.RunID, text string) []section {
 	title, rest, _ := strings.Cut(text, "\n")
 	head := fmt.Sprintf("> A view of run `%s`,", run)
@@ -163,7 +162,7 @@ func readDocument(run pawl.RunID, text string) []section {
 		case strings.HasPrefix(line, "> "):
 			s.quote = strings.TrimPrefix(s.quote+"\n"+strings.TrimPrefix(line, "> "), "\n")
 		case strings.HasPrefix(line, "|---"):
-			s.rows = nil // what stood above was the head
+			s.rows = nil // rows before are the header
 		case strings.HasPrefix(line, "| "):
 			s.rows = append(s.rows, cells(line))
 		}
@@ -171,7 +170,7 @@ func readDocument(run pawl.RunID, text string) []section {
 	return doc
 }
 
-// cells splits a row of a table. A bar behind a backslash is text.
+// cells splits a table row. An escaped bar is text.
 func cells(line string) []string {
 	const bar = "\x00"
 	line = strings.ReplaceAll(line, `\|`, bar)
@@ -186,7 +185,7 @@ var unescaper = strings.NewReplacer(`\\`, `\`, `\|`, `|`, "\\`", "`", "&lt;", "<
 
 func unescaped(text string) string { return unescaper.Replace(text) }
 
-// bare returns what stands in a code span, or the text itself.
+// bare strips the code span, if there is one.
 func bare(text string) string { return strings.Trim(text, "` ") }
 
 func viewTime(text string) time.Time {
