@@ -160,8 +160,8 @@ func (g *briefer) prove(pr *prover) {
 	unchecked := 0
 	for _, id := range lastFirst(g.run.State) {
 		proof := pr.step(id, g.run.State.Steps[id])
-		if n := len(proof.Differ); n > 0 {
-			g.warn(string(id), "pawl verify", "outputs of this finished step that differ from what it wrote: %d (%s)", n, firstOf(proof.Differ))
+		if len(proof.Differ) > 0 {
+			g.warn(string(id), "pawl verify", "outputs of this finished step have changed: %s", firstOf(proof.Differ))
 		}
 		unchecked += proof.Unchecked
 		g.facts.Proofs[id] = proof
