@@ -235,9 +235,9 @@ func TestModelAnswers(t *testing.T) {
 			return o
 		}
 		asks(t, "fenced", ask("```json\n"+goodAnswer+"\n```", ""), pawl.Continue, "")
-		asks(t, "unsure", ask(unsureAnswer, ""), pawl.HumanReview, "with a confidence of 0.59 only")
+		asks(t, "unsure", ask(unsureAnswer, ""), pawl.HumanReview, "with confidence 0.59, below")
 		asks(t, "a person", ask(personAnswer, ""), pawl.HumanReview, "")
-		asks(t, "cut off", ask(goodAnswer, w.cut), pawl.HumanReview, "did not finish its answer: \""+w.cut)
+		asks(t, "cut off", ask(goodAnswer, w.cut), pawl.HumanReview, "incomplete answer of the model: stop reason \""+w.cut)
 		asks(t, "its own cost", ask(goodAnswer[:len(goodAnswer)-1]+`,"cost":{"usd":0}}`, ""), pawl.HumanReview, `unknown key "cost"`)
 		for answer, doubt := range misleading {
 			asks(t, answer, ask(answer, ""), pawl.HumanReview, doubt)
@@ -275,7 +275,7 @@ func TestServerInTrouble(t *testing.T) {
 			"hangs up, then well":     {[]http.HandlerFunc{hangsUp(""), well}, 2, pawl.Continue, ""},
 			"always hangs up":         {[]http.HandlerFunc{hangsUp("")}, 2, pawl.HumanReview, "no answer: EOF"},
 			"hangs up midway, well":   {[]http.HandlerFunc{hangsUp(reply[:50]), well}, 2, pawl.Continue, ""},
-			"always hangs up midway":  {[]http.HandlerFunc{hangsUp(reply)}, 2, pawl.HumanReview, "the answer is cut off"},
+			"always hangs up midway":  {[]http.HandlerFunc{hangsUp(reply)}, 2, pawl.HumanReview, "truncated answer"},
 			"sends us on":             {[]http.HandlerFunc{sends(307, "", "Location: http://127.0.0.1:1/evil")}, 1, pawl.HumanReview, `sends us on to "http://127.0.0.1:1/evil"`},
 			"100 MB":                  {[]http.HandlerFunc{sendsMuch(t)}, 1, pawl.HumanReview, "the answer has more than 1048576 bytes"},
 			"100 MB of trouble":       {[]http.HandlerFunc{func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(500); sendsMuch(t)(rw, r) }}, 1, pawl.HumanReview, "more than 1048576 bytes"},
@@ -373,5 +373,5 @@ func TestChatCompletionsOfOthers(t *testing.T) {
 	}
 
 	refuses := strings.Replace(w.reply("", ""), `"refusal":null`, `"refusal":"I would rather not"`, 1)
-	asks(t, "refuses", newServer(t, w, sends(200, refuses)).evaluator(nil).Ask(t.Context(), evidence()), pawl.HumanReview, "the model refuses: I would rather not")
+	asks(t, "refuses", newServer(t, w, sends(200, refuses)).evaluator(nil).Ask(t.Context(), evidence()), pawl.HumanReview, "the model refused: I would rather not")
 }
