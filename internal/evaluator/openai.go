@@ -102,7 +102,7 @@ func (o openAI) read(done *completion) (answer, error) {
 		result.cost.USD = price(o.price, u.Prompt, u.Completion)
 	}
 	if len(done.Choices) == 0 {
-		return result, errors.New("the server returned a chat completion without choices")
+		return result, errors.New("the server returned an answer without choices")
 	}
 	choice := done.Choices[0]
 	result.text = choice.Message.Content
