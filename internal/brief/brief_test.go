@@ -236,7 +236,7 @@ func withDoubts(f *brief.Facts) {
 	}
 	f.Operations = []brief.Operation{{
 		OperationState: *f.State.Operations["claude:0f1e#b"], Verdict: pawl.OperationPartly,
-		Evidence: []string{"still running: process 29600, for 12s: `make all`; writes to the disk", "`two.txt` was changed at 14:30:09 UTC", "HEAD unchanged"},
+		Evidence: []string{"still running: process 29600 runs since 12s: `make all`; writes to the disk", "`two.txt` changed at 14:30:09 UTC", "HEAD unchanged"},
 	}}
 }
 

@@ -2,7 +2,7 @@
 //
 // Its opinion is always safe to follow: a verdict that the rules allow, or human_review with the reason. An answer that is
 // late, missing, malformed, not allowed or unsure becomes human_review. No provider can stop a recovery, exceed the time
-// limit, or leave a process behind. doubt.Evidence is redacted before it leaves.
+// limit, or leave a process behind. evidence.Evidence is redacted before it leaves.
 //
 // It decides nothing itself, imports neither engine nor journal, and does not interpret malformed answers.
 package evaluator
@@ -18,7 +18,7 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/redact"
 )
 
@@ -103,7 +103,7 @@ func (e *Evaluator) Name() string {
 
 // Ask returns an opinion about the evidence within the time limit. It never fails: any error becomes human_review with the
 // reason in Doubt.
-func (e *Evaluator) Ask(ctx context.Context, evidence doubt.Evidence) Opinion {
+func (e *Evaluator) Ask(ctx context.Context, evidence evidence.Evidence) Opinion {
 	if e == nil {
 		return Opinion{Verdict: pawl.HumanReview, Doubt: "no evaluator is configured"}
 	}
@@ -125,7 +125,7 @@ func (e *Evaluator) Ask(ctx context.Context, evidence doubt.Evidence) Opinion {
 }
 
 // opinion returns the parsed answer or an error. It sets the cost in both cases.
-func (e *Evaluator) opinion(ctx context.Context, evidence doubt.Evidence) (Opinion, error) {
+func (e *Evaluator) opinion(ctx context.Context, evidence evidence.Evidence) (Opinion, error) {
 	open := func(word pawl.VerdictWord) bool { return word != pawl.HumanReview }
 	if !slices.ContainsFunc(evidence.Allowed, open) {
 		return Opinion{}, errors.New("the rules allow no other verdict")

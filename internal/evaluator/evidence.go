@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"pawl"
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/redact"
 )
 
@@ -20,12 +20,12 @@ const (
 
 // encode returns the evidence as JSON, redacted and then shortened: a truncated secret would not be recognised. Extremely long
 // text is also shortened before redaction to save time; its gap lies within the later cut.
-func encode(e doubt.Evidence, secrets *redact.Redactor) ([]byte, error) {
+func encode(e evidence.Evidence, secrets *redact.Redactor) ([]byte, error) {
 	data, err := json.Marshal(shortened(e, 64*maxText))
 	if err != nil {
 		return nil, fmt.Errorf("encode evidence: %w", err)
 	}
-	var clean doubt.Evidence
+	var clean evidence.Evidence
 	if err := json.Unmarshal(secrets.JSON(data), &clean); err != nil {
 		return nil, fmt.Errorf("redact evidence: %w", err)
 	}
@@ -34,7 +34,7 @@ func encode(e doubt.Evidence, secrets *redact.Redactor) ([]byte, error) {
 
 // shortened returns the evidence with no more than maxList elements in each list, and no more than limit bytes in each
 // text, and less in texts of a list. Fields that are not named here are always short.
-func shortened(e doubt.Evidence, limit int) doubt.Evidence {
+func shortened(e evidence.Evidence, limit int) evidence.Evidence {
 	for _, text := range []*string{
 		&e.Goal, &e.Plan, &e.LastAction, &e.Agent, &e.Step.Name, &e.Step.Goal, &e.Step.Action, &e.Outcome.Summary, &e.Outcome.Printed,
 	} {
@@ -43,9 +43,9 @@ func shortened(e doubt.Evidence, limit int) doubt.Evidence {
 	e.Step.Outputs = first(e.Step.Outputs, func(s *string) { *s = clip(*s, limit/8) })
 	e.Outcome.Missing = first(e.Outcome.Missing, func(s *string) { *s = clip(*s, limit/8) })
 	e.Outcome.Checks = first(e.Outcome.Checks, func(c *pawl.CheckRun) { c.Output = clip(c.Output, limit/4) })
-	e.Changed.Files = first(e.Changed.Files, func(c *doubt.Change) { c.Path = clip(c.Path, limit/8) })
+	e.Changed.Files = first(e.Changed.Files, func(c *evidence.Change) { c.Path = clip(c.Path, limit/8) })
 	e.Files.Files = first(e.Files.Files, func(path *string) { *path = clip(*path, limit/8) })
-	e.Done = first(e.Done, func(t *doubt.Task) { t.Title = clip(t.Title, limit/8) })
+	e.Done = first(e.Done, func(t *evidence.Task) { t.Title = clip(t.Title, limit/8) })
 	e.Findings = first(e.Findings, func(f *pawl.Finding) {
 		f.What, f.Where, f.Evidence, f.Hint = clip(f.What, limit/8), clip(f.Where, limit/8), clip(f.Evidence, limit/8), clip(f.Hint, limit/8)
 	})

@@ -127,7 +127,7 @@ func (c *call) recordWelcome(ctx context.Context) error {
 		return nil
 	}
 	_, err := within(ctx, usualLimit, func(ctx context.Context) (any, error) {
-		return nil, c.welcome.Told(ctx, c.project, c.by(), c.redact.Text)
+		return nil, c.welcome.MarkReported(ctx, c.project, c.by(), c.redact.Text)
 	})
 	return err
 }

@@ -28,7 +28,7 @@ func (c *call) start(ctx context.Context) ([]byte, error) {
 	}
 	began := c.began()
 	w, err := sessions.BeginSession(ctx, c.project, run, began, sessions.Briefing{
-		Options: brief.Options{For: brief.Audience(c.dialect.Name), Redact: c.redact.Text}, Inside: c.attempt(), Snapshots: c.snapshots(),
+		Options: brief.Options{For: brief.Audience(c.dialect.Name), Redact: c.redact.Text}, Attempt: c.attempt(), Snapshots: c.snapshots(),
 	})
 	if err != nil {
 		return nil, err

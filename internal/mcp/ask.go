@@ -92,13 +92,13 @@ func (s *Server) stateOf(q *question) (answer[askOut], error) {
 		out.Next = "continue according to the answer"
 		return answer[askOut]{text: out.String(), data: out}, s.goOn(q.action)
 	}
-	out.Answers = runs.Answers(g)
+	out.Answers = runs.AnswerCommands(g)
 	if s.step == nil {
 		out.Next = "continue with work that does not depend on the answer; repeat the same call to see whether it was answered"
 		return answer[askOut]{text: out.String(), data: out}, nil
 	}
 	out.Next = "end your work now; a new attempt continues it and gets the answer"
-	return answer[askOut]{text: out.String(), data: out}, s.step.Wait(q.action)
+	return answer[askOut]{text: out.String(), data: out}, s.step.MarkWaiting(q.action)
 }
 
 // goOn withdraws the attempt's request to wait for the answer.
@@ -106,7 +106,7 @@ func (d *toolContext) goOn(action pawl.GateAction) error {
 	if d.step == nil {
 		return nil
 	}
-	return d.step.GoOn(action)
+	return d.step.ClearWaiting(action)
 }
 
 // String returns the state of the question as text.

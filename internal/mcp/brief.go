@@ -49,7 +49,7 @@ func (d *toolContext) briefOf(ctx context.Context, client *sdk.Implementation, i
 		Options: brief.Options{For: audienceOf(client), Budget: in.Budget}, Since: in.Since, Session: d.caller(ctx, p).session, Snapshots: c.Snapshots,
 	}
 	if step := d.step; step != nil && in.Run == "" && step.Attempt.Attempt > 0 {
-		b.Inside = &step.Attempt
+		b.Attempt = &step.Attempt
 	}
 	run, err := d.find(ctx, p, in.Run)
 	if err != nil && !(in.Run == "" && errors.Is(err, pawl.ErrNoRun)) {

@@ -62,7 +62,7 @@ func (d *toolContext) save(ctx context.Context, by pawl.Author, why string) (his
 	if err != nil {
 		return history.SavedCheckpoint{}, err
 	}
-	saved, err := history.CheckpointNow(ctx, p, run, c.Snapshots, by, why)
+	saved, err := history.SaveNow(ctx, p, run, c.Snapshots, by, why)
 	if errors.Is(err, snapshot.ErrQuota) {
 		err = &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl prune"}
 	}

@@ -10,10 +10,10 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/disk"
 	"pawl/internal/history"
 	"pawl/internal/interop"
 	"pawl/internal/project"
-	"pawl/internal/random"
 	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/sessions"
@@ -32,7 +32,7 @@ type toolContext struct {
 }
 
 func newToolContext(c Config) *toolContext {
-	d := &toolContext{folder: c.Folder, version: c.Version, session: "mcp-" + random.Hex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER"), codecs: c.Codecs}
+	d := &toolContext{folder: c.Folder, version: c.Version, session: "mcp-" + disk.RandomHex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER"), codecs: c.Codecs}
 	d.step = runs.StepClientOf(func(name string) string { return variable(c.Environ, name) })
 	if d.step != nil && d.step.Project != "" {
 		d.folder = d.step.Project
@@ -169,7 +169,7 @@ func (d *toolContext) targetRun(ctx context.Context, p *project.Project) (pawl.R
 	if at := d.caller(ctx, p); at.run != "" {
 		return at.run, nil
 	}
-	return history.RunToTell(ctx, p, d.version)
+	return history.EnsureRun(ctx, p, d.version)
 }
 
 // maxText is the maximum size of an untrusted text in an answer, in bytes.

@@ -77,7 +77,7 @@ func (s *Server) closeGate(ctx context.Context, c call, q *question, content map
 	}
 	if s.step != nil {
 		if err := s.journaled(ctx, q); errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			return usage("the answer was not recorded, because no engine has processed the question; a person answers with %s", strings.Join(runs.Answers(q.gate), ", or "))
+			return usage("the answer was not recorded, because no engine has processed the question; a person answers with %s", strings.Join(runs.AnswerCommands(q.gate), ", or "))
 		} else if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pawl"
-	"pawl/internal/random"
+	"pawl/internal/disk"
 )
 
 // HTTP configures access over HTTP.
@@ -64,7 +64,7 @@ func (h HTTP) token() (token, note string, err error) {
 		token, err = readToken(h.TokenFile)
 		return token, "", err
 	}
-	token = random.Hex(32)
+	token = disk.RandomHex(32)
 	return token, "pawl: token " + token + "\n", nil
 }
 

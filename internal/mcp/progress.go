@@ -32,7 +32,7 @@ func (s *Server) progress(ctx context.Context, c call, in progressIn) (answer[pr
 	line, act := pawl.Line{Progress: &pawl.Progress{Text: in.title(), Done: in.Done, Total: in.Total}}, runs.Act(nil)
 	if in.Item != "" || s.step == nil {
 		item := in.item(c.by.Name)
-		line, act, out.Item = pawl.Line{Item: &item}, runs.Name(item), item.Item
+		line, act, out.Item = pawl.Line{Item: &item}, runs.NameItem(item), item.Item
 	}
 	at, err := s.record(ctx, c.by, line, act, nil)
 	out.recorded = at

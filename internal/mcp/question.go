@@ -74,7 +74,7 @@ func (d *toolContext) askInside(ctx context.Context, q *question, id pawl.GateID
 	if err := r.Log.Close(); err != nil || exists(q.gate, again) {
 		return err
 	}
-	gate, err := d.step.Ask(q.action)
+	gate, err := d.step.OpenGate(q.action)
 	q.gate, q.fresh = &pawl.GateState{Gate: gate}, true
 	return err
 }

@@ -28,7 +28,7 @@ func (r recorded) String() string {
 // run after the act.
 func (d *toolContext) record(ctx context.Context, by pawl.Author, line pawl.Line, act runs.Act, inspect func(*runs.Run)) (recorded, error) {
 	if d.step != nil {
-		return recorded{Run: d.step.Run, Step: d.step.Attempt.Step}, d.step.Tell(line)
+		return recorded{Run: d.step.Run, Step: d.step.Attempt.Step}, d.step.Report(line)
 	}
 	r, err := d.perform(ctx, by, act)
 	if err != nil {

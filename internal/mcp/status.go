@@ -158,7 +158,7 @@ func (w *statusWriter) addGates(s *pawl.State) {
 	for _, g := range s.OpenGates() {
 		if w.room(len(w.Gates)) {
 			w.Gates = append(w.Gates, gateStatus{
-				Gate: g.ID, Step: g.Step, Type: g.Type, Question: w.clean(g.Ask), Options: w.list(g.Options), Answers: w.list(runs.Answers(g)),
+				Gate: g.ID, Step: g.Step, Type: g.Type, Question: w.clean(g.Ask), Options: w.list(g.Options), Answers: w.list(runs.AnswerCommands(g)),
 			})
 		}
 	}
