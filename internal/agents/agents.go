@@ -8,7 +8,6 @@ package agents
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"pawl"
@@ -93,16 +92,6 @@ func Find(name string) (*Dialect, error) {
 		names = append(names, d.Name)
 	}
 	return nil, fmt.Errorf("unknown agent %q: use one of %s", name, strings.Join(names, ", "))
-}
-
-// Events returns the agent's names of the events that pawl handles, sorted.
-func (d *Dialect) Events() []string {
-	var names []string
-	for name := range d.events {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Hides reports whether the agent removes variables that look secret from the environment of its hooks, so that these do not
