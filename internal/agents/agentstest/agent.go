@@ -29,7 +29,7 @@ type Agent struct {
 	speech
 	home  string // where it was started
 	calls atomic.Int64
-	held  bool       // its turn goes on because it was held
+	held  bool       // a hook prevented the end of the turn
 	mu    sync.Mutex // guards Out
 }
 
@@ -115,7 +115,7 @@ func (a *Agent) hook(ctx context.Context, payload []byte) ([]byte, error) {
 	}
 	var out, stderr bytes.Buffer
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.environ(), bytes.NewReader(payload), &out, &stderr
-	if _, err := os.Stat(a.Dir); err == nil { // else it stands where the agent was started
+	if _, err := os.Stat(a.Dir); err == nil { // otherwise the folder of the test
 		cmd.Dir = a.Dir
 	}
 	cmd.WaitDelay = time.Second
@@ -136,11 +136,11 @@ func (a *Agent) environ() []string {
 		"claude": {"CLAUDE_PROJECT_DIR=" + a.home},
 		"gemini": {"GEMINI_PROJECT_DIR=" + a.home, "CLAUDE_PROJECT_DIR=" + a.home, "GEMINI_CWD=" + a.Dir, "GEMINI_SESSION_ID=" + a.Session},
 	}[a.Name]
-	kept := slices.DeleteFunc(os.Environ(), func(v string) bool {
+	visible := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(strings.ToUpper(v), "=")
 		return a.clean && slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(name, part) })
 	})
-	return append(kept, named...)
+	return append(visible, named...)
 }
 
 // call runs a tool between its two hooks.

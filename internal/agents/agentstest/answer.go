@@ -45,7 +45,7 @@ func strict(printed []byte, into any) error {
 		return err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something stands behind the object")
+		return errors.New("data after the object")
 	}
 	return nil
 }

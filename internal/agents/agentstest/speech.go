@@ -16,7 +16,7 @@ type speech struct {
 	write func(path, content string, there bool) use
 	edit  func(path, old, now string) use
 	read  func(path string) use
-	tasks func([]task) use // nil: it tells its list by an event of its own
+	tasks func([]task) use // nil: it reports its list with a separate event
 
 	answer func(text string) any // as its tools answer
 	result string                // the key of that answer

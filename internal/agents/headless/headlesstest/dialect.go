@@ -12,7 +12,7 @@ import (
 type dialect interface {
 	asked() (session string, resume bool) // by its arguments
 	id() string                           // of a new session
-	gone(f *fake) int                     // the session to be resumed is not there
+	gone(f *fake) int                     // the session to resume does not exist
 	begin(f *fake)
 	say(f *fake, text string)
 	todo(f *fake, done, all int, text string)

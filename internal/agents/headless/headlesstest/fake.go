@@ -15,7 +15,7 @@
 //	full                its context is full
 //	broke               it has cost what it may cost
 //	die                 it is killed
-//	hang                it never ends by itself; the file hangs is there then
+//	hang                hang until a signal; creates the file hangs
 //	noise               lines that are no messages, broken ones, unknown ones, and one of 10 MB
 //	forget              all its sessions are gone
 //
