@@ -14,11 +14,11 @@ import (
 
 // afresh reports whether what was found is not to be gone on with, and then sets it aside: a flag says so, or a person whom
 // its system would ask. Without a terminal, and with --yes, it is gone on with.
-func (a *app) afresh(ctx context.Context, codec format.Format, dir string, folder *interop.ForeignFolder, o importOptions) (bool, error) {
+func (a *app) afresh(ctx context.Context, codec format.Format, dir string, folder *interop.Folder, o importOptions) (bool, error) {
 	if o.fresh {
 		return true, a.setAside(ctx, codec, dir, folder)
 	}
-	q := folder.Question()
+	q := folder.ResumePrompt()
 	if q.Ask == "" || o.yes || a.json || !a.hasPerson() {
 		return false, nil
 	}
@@ -30,14 +30,14 @@ func (a *app) afresh(ctx context.Context, codec format.Format, dir string, folde
 }
 
 // askOf asks what a system asks of its files. They are told first what was found, and what is wrong with it.
-func (a *app) askOf(folder *interop.ForeignFolder, q format.Question) (bool, error) {
+func (a *app) askOf(folder *interop.Folder, q format.Question) (bool, error) {
 	fmt.Fprint(a.Out, q.Tell)
 	a.printWorst(folder.Verify())
 	return a.ask(q.Ask, q.Yes)
 }
 
 // setAside moves another system's state to its own archive, and tells of an unfinished run that does its work all the same.
-func (a *app) setAside(ctx context.Context, codec format.Format, dir string, folder *interop.ForeignFolder) error {
+func (a *app) setAside(ctx context.Context, codec format.Format, dir string, folder *interop.Folder) error {
 	run := pawl.RunID("")
 	p, err := a.project()
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *app) setAside(ctx context.Context, codec format.Format, dir string, fol
 			return err
 		}
 	}
-	names, err := interop.ArchiveForeign(p, codec, dir)
+	names, err := interop.Archive(p, codec, dir)
 	if err != nil {
 		return err
 	}
@@ -68,22 +68,22 @@ func (a *app) setAside(ctx context.Context, codec format.Format, dir string, fol
 // gone on over silently. Where the system has an archive for it, who sits at a terminal may go on with it, which is done then,
 // or have it archived by the run; without one that is for --new to say.
 func (a *app) otherWork(ctx context.Context, p *project.Project, plan *pawl.Plan, o runOptions) (resumed bool, err error) {
-	m, err := a.parts.Codecs.Mirror(p, string(o.mirror))
+	m, err := a.parts.Formats.ParseMirror(p, string(o.mirror))
 	if err != nil || m == nil {
 		return false, err
 	}
-	folder, err := interop.OpenForeign(ctx, p, m.Codec, m.Dir)
+	folder, err := interop.OpenFolder(ctx, p, m.Format, m.Dir)
 	if err == nil {
 		err = notOver(ctx, p, m, folder, plan, o.fresh)
 	}
 	if err != nil || o.fresh {
 		return false, err
 	}
-	q := folder.Question()
+	q := folder.ResumePrompt()
 	if q.Ask == "" || isRunOf(p, q.Workflow) {
 		return false, nil
 	}
-	system := m.Codec.Name
+	system := m.Format.Name
 	if !a.hasPerson() {
 		return false, &pawl.Error{
 			Kind: pawl.KindUsage, Hint: "pawl import " + system + ", or --new",
@@ -99,13 +99,13 @@ func (a *app) otherWork(ctx context.Context, p *project.Project, plan *pawl.Plan
 
 // notOver refuses to have a run write over unfinished work that it does not come from. What a run of the same plan has left
 // there is its own, unless others went on with it since; one that is unfinished itself is resumed, or started anew by fresh.
-func notOver(ctx context.Context, p *project.Project, m *interop.Mirror, folder *interop.ForeignFolder, plan *pawl.Plan, fresh bool) error {
+func notOver(ctx context.Context, p *project.Project, m *interop.Mirror, folder *interop.Folder, plan *pawl.Plan, fresh bool) error {
 	what, file := folder.Unfinished(plan)
 	if what == "" {
 		return nil
 	}
-	system := m.Codec.Name
-	last := interop.LastMirrored(ctx, p, plan.Name, m.Said(p))
+	system := m.Format.Name
+	last := interop.LastMirrored(ctx, p, plan.Name, m.Record(p))
 	hint := fmt.Sprintf("pawl import %s%s, or a folder of its own: --mirror %s=PATH", system, folderArgument(p, m), system)
 	if last != nil && m.ChangedSince([]format.File{{Path: file}}, last.Updated) == "" {
 		if last.Ended() || fresh {
@@ -121,14 +121,14 @@ func notOver(ctx context.Context, p *project.Project, m *interop.Mirror, folder 
 
 // folderArgument returns a mirror's folder as an argument for a command, with a space before it; nothing for the project.
 func folderArgument(p *project.Project, m *interop.Mirror) string {
-	if path := m.Said(p).Path; path != "" {
+	if path := m.Record(p).Path; path != "" {
 		return " " + path
 	}
 	return ""
 }
 
 // goOnWith makes a run of another system's workflow, where none was made of it yet, and carries it on.
-func (a *app) goOnWith(ctx context.Context, p *project.Project, m *interop.Mirror, folder *interop.ForeignFolder, o runOptions) error {
+func (a *app) goOnWith(ctx context.Context, p *project.Project, m *interop.Mirror, folder *interop.Folder, o runOptions) error {
 	reading, findings := folder.Read("")
 	reading = inProject(p.Root, m.Dir, reading)
 	run, err := a.madeOf(ctx, reading, m.Dir, firstPlace(folder))

@@ -49,7 +49,7 @@ type Parts struct {
 	Executors []engine.Executor
 	Adviser   func(c config.Evaluator, root string) engine.Adviser // whom a project asks; nil for nobody
 	Agents    func(ctx context.Context, s Serving) error           // serves them
-	Codecs    interop.Codecs                                       // of other systems
+	Formats    interop.Formats                                       // of other systems
 }
 
 // Run carries out one command line. The error says which exit code it deserves.

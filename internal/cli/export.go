@@ -51,7 +51,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 			return err
 		}
 	}
-	m, err := (&interop.Mirror{Codec: codec, Dir: dir}).Of(p, r.State)
+	m, err := (&interop.Mirror{Format: codec, Dir: dir}).ForRun(p, r.State)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (a *app) sayMissing(ctx context.Context, codec format.Format, dir, path str
 
 // notOverOthers refuses to write a run over work of another name that is unfinished in a folder, and was not gone on with by it.
 func (a *app) notOverOthers(ctx context.Context, p *project.Project, m interop.Mirror, r *runs.Run, hint string) error {
-	folder, err := a.openForeign(ctx, m.Codec, m.Dir)
+	folder, err := a.openForeign(ctx, m.Format, m.Dir)
 	if err != nil {
 		return err
 	}
@@ -111,27 +111,27 @@ func (a *app) notOverOthers(ctx context.Context, p *project.Project, m interop.M
 			return nil
 		}
 	}
-	return usageError(hint, "%s: %s is unfinished here, and run %s would be written over it", m.Codec.Name, what, r.State.Run)
+	return usageError(hint, "%s: %s is unfinished here, and run %s would be written over it", m.Format.Name, what, r.State.Run)
 }
 
 // othersWorkflow names the workflow that a system would go on with in a folder, where no run of this project is it, and this one
 // was not made of it; empty where there is none.
-func othersWorkflow(p *project.Project, m interop.Mirror, folder *interop.ForeignFolder, s *pawl.State) string {
-	q := folder.Question()
-	if q.Ask == "" || isRunOf(p, q.Workflow) || s.Import.System == m.Codec.Name && s.Import.ID == q.Workflow {
+func othersWorkflow(p *project.Project, m interop.Mirror, folder *interop.Folder, s *pawl.State) string {
+	q := folder.ResumePrompt()
+	if q.Ask == "" || isRunOf(p, q.Workflow) || s.Import.System == m.Format.Name && s.Import.ID == q.Workflow {
 		return ""
 	}
 	return "workflow " + cmp.Or(q.Workflow, "(unknown)")
 }
 
 // itsOwn reports whether a run has the files of a folder kept up to date, or was made of what is unfinished there.
-func itsOwn(p *project.Project, m interop.Mirror, folder *interop.ForeignFolder, r *runs.Run) bool {
+func itsOwn(p *project.Project, m interop.Mirror, folder *interop.Folder, r *runs.Run) bool {
 	s := r.State
-	if s.Mirror != nil && *s.Mirror == m.Said(p) {
+	if s.Mirror != nil && *s.Mirror == m.Record(p) {
 		return true
 	}
 	_, file := folder.Unfinished(r.Plan)
-	place, is := folder.MadeAt(p, s)
+	place, is := folder.ImportPlace(p, s)
 	_, madeOf := folder.At(place).Unfinished(r.Plan)
 	return is && file == madeOf
 }

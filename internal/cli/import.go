@@ -138,8 +138,8 @@ func atWork(r format.Project) bool {
 }
 
 // reported returns what a dry run says of a reading of the project at root.
-func reported(root string, folder *interop.ForeignFolder, place string, reading format.Project, findings []pawl.Finding) importReport {
-	reading, found := interop.Prove(root, reading)
+func reported(root string, folder *interop.Folder, place string, reading format.Project, findings []pawl.Finding) importReport {
+	reading, found := interop.CheckClaims(root, reading)
 	report := importReport{Project: reading, Pending: pending(reading), Findings: slices.Concat([]pawl.Finding{}, findings, found)}
 	if places := folder.Places(); place == "" && len(places) > 1 {
 		report.Others = othersIn(folder, places[1:])
@@ -174,7 +174,7 @@ func inProject(root, dir string, reading format.Project) format.Project {
 }
 
 // firstPlace returns where the work lies in a folder that is read of it; empty where there is but one.
-func firstPlace(folder *interop.ForeignFolder) string {
+func firstPlace(folder *interop.Folder) string {
 	if places := folder.Places(); len(places) > 0 {
 		return places[0]
 	}
@@ -196,7 +196,7 @@ func (a *app) makeRun(ctx context.Context, reading format.Project, findings []pa
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: cmp.Or(reading.Resume, "somebody may still be at work on it"), Where: pathIn(p, dir),
 			Hint: "see that nobody is, before pawl resume"})
 	}
-	made, err := interop.Import(ctx, p, me(), interop.Importing{
+	made, err := interop.Import(ctx, p, me(), interop.Source{
 		Project: reading, Path: pathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: codec.CheckCriterion != nil,
 	})
 	if err != nil || a.json {
@@ -213,7 +213,7 @@ func (a *app) madeOf(ctx context.Context, reading format.Project, dir, place str
 	if err != nil {
 		return "", err
 	}
-	return interop.MadeOf(ctx, p, interop.Importing{Project: reading, Path: pathIn(p, dir), Place: place})
+	return interop.UnfinishedRun(ctx, p, interop.Source{Project: reading, Path: pathIn(p, dir), Place: place})
 }
 
 // foreignDir returns the folder, or the file, that another system's files are in.
@@ -258,7 +258,7 @@ func resolved(path string) (string, error) {
 
 // foreignAt opens the folder that a run's files are in: that of the project, where the system knows several runs in it and
 // dir is the place of one of them, else dir itself.
-func (a *app) foreignAt(ctx context.Context, codec format.Format, dir string) (*interop.ForeignFolder, string, error) {
+func (a *app) foreignAt(ctx context.Context, codec format.Format, dir string) (*interop.Folder, string, error) {
 	root, err := a.foreignDir("")
 	if err != nil {
 		return nil, "", err
@@ -281,21 +281,21 @@ func (a *app) foreignAt(ctx context.Context, codec format.Format, dir string) (*
 
 // openForeign opens a folder with another system's files. What the project's journals say counts for its own files, and
 // for none that lie elsewhere.
-func (a *app) openForeign(ctx context.Context, codec format.Format, dir string) (*interop.ForeignFolder, error) {
+func (a *app) openForeign(ctx context.Context, codec format.Format, dir string) (*interop.Folder, error) {
 	p, err := a.project()
 	if err != nil || !filepath.IsLocal(pathIn(p, dir)) {
 		p = nil
 	}
-	folder, err := interop.OpenForeign(ctx, p, codec, dir)
+	folder, err := interop.OpenFolder(ctx, p, codec, dir)
 	if err != nil || p == nil {
 		return folder, err
 	}
 	c, err := config.Read(p.Config())
-	folder.Silence(time.Duration(c.Warning), time.Duration(c.Stalled))
+	folder.SetLiveness(time.Duration(c.Warning), time.Duration(c.Stalled))
 	return folder, err
 }
 
-func othersIn(folder *interop.ForeignFolder, places []string) []otherReport {
+func othersIn(folder *interop.Folder, places []string) []otherReport {
 	var others []otherReport
 	for _, place := range places {
 		r, _ := folder.Read(place)

@@ -16,9 +16,9 @@ import (
 	"pawl/internal/snapshot"
 )
 
-func (a *app) codec(system string) (format.Format, error) { return a.parts.Codecs.Of(system) }
+func (a *app) codec(system string) (format.Format, error) { return a.parts.Formats.Named(system) }
 
-func (a *app) systems() string { return a.parts.Codecs.Names() }
+func (a *app) systems() string { return a.parts.Formats.Names() }
 
 func (a *app) mirrorHelp() string {
 	return "keep another system's files up to date, SYSTEM or SYSTEM=PATH: " + a.systems()
@@ -44,7 +44,7 @@ func (m *mirrorFlag) Type() string { return "string" }
 func (a *app) mirrorOf(p *project.Project, flag mirrorFlag) func(*pawl.State) *interop.Mirror {
 	return func(s *pawl.State) *interop.Mirror {
 		named := cmp.Or(string(flag), s.Mirror.String())
-		m, err := a.parts.Codecs.MirrorOf(p, s, named)
+		m, err := a.parts.Formats.MirrorForRun(p, s, named)
 		if err != nil {
 			a.sayNotes([]string{"the files of " + named + " are not kept up to date: " + err.Error()})
 			return nil
@@ -69,7 +69,7 @@ func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *runs.Run
 	r.Notes = nil // they were said
 	c, err := config.Read(p.Config())
 	if err == nil {
-		err = a.parts.Codecs.Refresh(ctx, p, r, c.Snapshots)
+		err = a.parts.Formats.Refresh(ctx, p, r, c.Snapshots)
 	}
 	a.sayNotes(r.Notes)
 	if err != nil {

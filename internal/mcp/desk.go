@@ -28,11 +28,11 @@ type desk struct {
 	started atomic.Bool      // by the agent whose calls these are
 	redact  *redact.Redactor
 	user    string // whose agents these are, by login
-	codecs  interop.Codecs
+	formats  interop.Formats
 }
 
 func newDesk(c Config) *desk {
-	d := &desk{folder: c.Folder, version: c.Version, session: "mcp-" + random.Hex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER"), codecs: c.Codecs}
+	d := &desk{folder: c.Folder, version: c.Version, session: "mcp-" + random.Hex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER"), formats: c.Formats}
 	d.step = runs.StepClientOf(func(name string) string { return variable(c.Environ, name) })
 	if d.step != nil && d.step.Project != "" {
 		d.folder = d.step.Project
@@ -138,7 +138,7 @@ func (d *desk) act(ctx context.Context, p *project.Project, run pawl.RunID, by p
 func (d *desk) refresh(ctx context.Context, p *project.Project, r *runs.Run) {
 	c, err := config.Read(p.Config())
 	if err == nil {
-		err = d.codecs.Refresh(ctx, p, r, c.Snapshots)
+		err = d.formats.Refresh(ctx, p, r, c.Snapshots)
 	}
 	if err != nil {
 		r.Notes = append(r.Notes, err.Error())

@@ -25,7 +25,7 @@ type Config struct {
 	Version string         // of this program
 	Environ []string       // its environment: which attempt it belongs to, and what is secret
 	Log     io.Writer      // for whoever runs it
-	Codecs  interop.Codecs // of the systems whose files are kept up to date
+	Formats  interop.Formats // of the systems whose files are kept up to date
 }
 
 // Server is an MCP server of one project. Several clients may use one at once.
