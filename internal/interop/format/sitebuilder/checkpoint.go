@@ -106,7 +106,7 @@ func repaired(data []byte) *editor {
 		e = edit([]byte("{}\n"))
 	}
 	for _, m := range scanLines(rest).Members {
-		if e.root.Get(m.Key) == nil && slices.Contains(itsOwn, m.Key) {
+		if e.root.Get(m.Key) == nil && slices.Contains(ownKeys, m.Key) {
 			e.set(json.RawMessage(m.Value.Raw()), m.Key)
 		}
 	}
@@ -114,7 +114,7 @@ func repaired(data []byte) *editor {
 }
 
 // itsOwn are the keys of a checkpoint itself, which nothing inside of it has.
-var itsOwn = []string{
+var ownKeys = []string{
 	"checkpoint_id", "agent", "agent_name", "task_id", "task_title", "progress_percent", "started_at", "updated_at", "completed_at", "resumable",
 	"resume_instructions",
 }

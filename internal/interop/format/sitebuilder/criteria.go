@@ -57,13 +57,13 @@ func (r *teamReader) proves(j *job, name string) (bool, string) {
 		there := r.exists(r.path(r.registry(), j.entry.line, file))
 		return there, fmt.Sprintf("%s is %s", file, map[bool]string{true: "there", false: "not there"}[there])
 	}
-	if total, ok := counted(name); ok {
+	if total, ok := fileCount(name); ok {
 		n := r.countFiles(j)
 		return n >= total, fmt.Sprintf("of the files that are claimed %d are there, of %d that are wanted", n, total)
 	}
 	point := r.pointOf(j)
 	if name == allSubtasks && j.hasSubtasks() {
-		total, done := r.calledComplete(j)
+		total, done := r.countComplete(j)
 		return done >= total, fmt.Sprintf("%d of %d are: that is, as %s or the items of its step say (pawl progress --item ID)", done, total, point)
 	}
 	if j.point != nil {
@@ -90,7 +90,7 @@ func (j *job) hasSubtasks() bool {
 
 // calledComplete returns how many subtasks there are, and how many its checkpoint calls complete, or the run does that asks:
 // its own items say so before the checkpoint does. One whose output is not there is not complete.
-func (r *teamReader) calledComplete(j *job) (total, done int) {
+func (r *teamReader) countComplete(j *job) (total, done int) {
 	called := map[pawl.ItemID]bool{}
 	for _, item := range r.env.Items {
 		called[pawl.ItemIDOf(item.ID)] = item.Status == pawl.ItemIsDone // the last word counts
@@ -112,17 +112,17 @@ func (r *teamReader) calledComplete(j *job) (total, done int) {
 
 // fileOf returns the file whose being there is a criterion.
 func (t *task) fileOf(criterion string) (string, bool) {
-	name, ok := strings.CutSuffix(criterion, isThere)
+	name, ok := strings.CutSuffix(criterion, existsSuffix)
 	return name, ok && t != nil && slices.Contains(t.files, name)
 }
 
 // isThere ends the name of a criterion that is a file's being there.
-const isThere = " is there"
+const existsSuffix = " is there"
 
 var countedFiles = lazyregexp.New(`^([1-9]\d{0,5})_files(?:_created|_modified)?$`)
 
 // counted returns how many files a criterion is about that is a count of files: 29_files_created.
-func counted(criterion string) (int, bool) {
+func fileCount(criterion string) (int, bool) {
 	m := countedFiles.FindStringSubmatch(criterion)
 	if m == nil {
 		return 0, false
@@ -132,9 +132,9 @@ func counted(criterion string) (int, bool) {
 }
 
 // attested reports whether a criterion is one that nothing but its agent's word speaks for.
-func (t *task) attested(criterion string) bool {
+func (t *task) selfReported(criterion string) bool {
 	_, file := t.fileOf(criterion)
-	_, count := counted(criterion)
+	_, count := fileCount(criterion)
 	return !file && !count && criterion != allSubtasks
 }
 
@@ -183,7 +183,7 @@ func (r *teamReader) attestation(j *job) string {
 	if met, there := j.step.Criteria[allSubtasks]; there && !met {
 		text = fmt.Sprintf("\n\nOf each subtask, once it is complete, say so in %s, or with pawl progress --item ID: the task is not taken for done before.", r.pointOf(j))
 	}
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(j.step.Criteria)), j.entry.attested) {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(j.step.Criteria)), j.entry.selfReported) {
 		return text
 	}
 	return text + fmt.Sprintf("\n\nWhat is met of its criteria, say in %s, in acceptance_criteria_met, by their names: the task is not taken for done before.", r.pointOf(j))
@@ -198,7 +198,7 @@ func (r *teamReader) criteria(j *job) map[string]bool {
 	}
 	named := len(all) > 0
 	if j.hasSubtasks() {
-		total, done := r.calledComplete(j)
+		total, done := r.countComplete(j)
 		all[allSubtasks] = done >= total
 	}
 	if j.entry == nil {
@@ -210,7 +210,7 @@ func (r *teamReader) criteria(j *job) map[string]bool {
 		}
 	}
 	for _, name := range j.entry.files {
-		all[name+isThere] = r.exists(r.path(r.registry(), j.entry.line, name))
+		all[name+existsSuffix] = r.exists(r.path(r.registry(), j.entry.line, name))
 	}
 	return all
 }

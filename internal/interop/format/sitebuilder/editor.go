@@ -42,7 +42,7 @@ func (e *editor) says(path ...string) string {
 
 func (e *editor) number(path ...string) int {
 	n, _ := e.at(path...).Int()
-	return int(min(max(n, 0), most))
+	return int(min(max(n, 0), maxCount))
 }
 
 // set has the value at a path be this. What cannot have it, since it would be in something that is no object, stays.

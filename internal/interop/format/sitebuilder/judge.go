@@ -15,15 +15,15 @@ import (
 )
 
 // judge makes a step of each job.
-func (r *teamReader) judge() {
+func (r *teamReader) buildSteps() {
 	ids := map[string]pawl.StepID{}
 	for _, j := range r.jobs {
 		ids[j.task] = j.id
 	}
 	for _, j := range r.jobs {
 		j.step = format.Step{ID: j.id, Name: j.title(), Agent: j.agent, Needs: r.needs(j, ids), Facts: map[string]string{}}
-		r.weigh(j)
-		r.describe(j)
+		r.evalStatus(j)
+		r.addDetails(j)
 	}
 	r.cutCircles()
 }
@@ -87,16 +87,16 @@ func (r *teamReader) cutCircles() {
 }
 
 // weigh finds out where a job stands, by what is proven.
-func (r *teamReader) weigh(j *job) {
+func (r *teamReader) evalStatus(j *job) {
 	j.step.Native, j.status = j.statusSaid()
 	if j.point == nil && j.entry == nil && j.stream != nil {
 		j.step.Total, j.step.Done = j.stream.tasks, j.stream.complete
 	}
 	if j.status == complete {
-		j.unmet = j.lacking()
+		j.unmet = j.unmetConditions()
 	}
-	j.missing = r.notThere(j)
-	j.step.Status = j.standing(r.clock)
+	j.missing = r.missingFiles(j)
+	j.step.Status = j.stepStatus(r.clock)
 }
 
 // statusSaid returns the status of a job and what it means: from its checkpoint, else the registry, else its stream's row.
@@ -127,7 +127,7 @@ func (s *streamRow) taskStatus() taskStatus {
 
 // lacking returns why a job is not complete although it says so: criteria that are not met, reviews that are not good
 // enough, subtasks that are not done.
-func (j *job) lacking() []string {
+func (j *job) unmetConditions() []string {
 	if j.point == nil {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (j *job) lacking() []string {
 }
 
 // notThere returns the files that a job claims and that are not there.
-func (r *teamReader) notThere(j *job) []string {
+func (r *teamReader) missingFiles(j *job) []string {
 	if j.point == nil || r.env.Exists == nil {
 		return nil
 	}
@@ -168,14 +168,14 @@ func (r *teamReader) notThere(j *job) []string {
 }
 
 // standing returns a job's status in pawl's words: nobody is at work on it who was not heard of for as long as the clock says.
-func (j *job) standing(at clock) pawl.StepStatus {
+func (j *job) stepStatus(at clock) pawl.StepStatus {
 	switch j.status {
 	case complete:
 		if len(j.unmet) == 0 && len(j.missing) == 0 {
 			return pawl.Done
 		}
 	case inProgress:
-		if j.point != nil && j.point.fresh(at) {
+		if j.point != nil && j.point.isActive(at) {
 			return pawl.Running
 		}
 	case inReview:
@@ -196,13 +196,13 @@ func (j *job) skipped() bool {
 }
 
 // fresh reports whether somebody is at work on it as far as the document's rule tells.
-func (c *checkpoint) fresh(at clock) bool {
+func (c *checkpoint) isActive(at clock) bool {
 	last := c.activity(at.now)
 	return !last.IsZero() && at.now.Sub(last) <= at.quiet
 }
 
 // describe says the rest of a job.
-func (r *teamReader) describe(j *job) {
+func (r *teamReader) addDetails(j *job) {
 	s, c := &j.step, j.point
 	s.Where = r.whereOf(j)
 	s.Goal = j.goal()
@@ -213,7 +213,7 @@ func (r *teamReader) describe(j *job) {
 		s.Minimum = j.entry.minimum
 	}
 	if c == nil {
-		r.blockUntold(j)
+		r.addNativeBlocker(j)
 		return
 	}
 	s.Started, s.Ended = c.started, cmp.Or(c.completed, c.updated)
@@ -226,7 +226,7 @@ func (r *teamReader) describe(j *job) {
 	for _, name := range slices.Concat(c.created, c.modified) {
 		s.Claims = append(s.Claims, format.Claim{Path: name})
 	}
-	s.Why, s.Resume = j.why(r.clock), j.goOn()
+	s.Why, s.Resume = j.why(r.clock), j.resumeHint()
 	if s.Status != pawl.Done && j.status != notStarted {
 		s.Partial = &format.Partial{Created: c.created, Modified: c.modified, Last: c.last}
 	}
@@ -235,8 +235,8 @@ func (r *teamReader) describe(j *job) {
 	}
 	c.describe(s.Facts)
 	j.effort(s.Facts)
-	r.block(j)
-	r.ask(j)
+	r.addBlocker(j)
+	r.askBeforeResume(j)
 }
 
 func (r *teamReader) whereOf(j *job) string {
@@ -280,7 +280,7 @@ func (r *teamReader) output(c *checkpoint, s subtask) string {
 			return claimed
 		}
 	}
-	below := r.root + extracted + strings.TrimPrefix(name, r.root)
+	below := r.root + extractionDir + strings.TrimPrefix(name, r.root)
 	if r.env.Exists != nil && !r.env.Exists(name) && r.env.Exists(below) {
 		return below
 	}
@@ -288,7 +288,7 @@ func (r *teamReader) output(c *checkpoint, s subtask) string {
 }
 
 // blockUntold says what keeps a job from going on that has no checkpoint, unless people are asked for it anyway.
-func (r *teamReader) blockUntold(j *job) {
+func (r *teamReader) addNativeBlocker(j *job) {
 	asked := slices.ContainsFunc(r.asked, func(e escalation) bool { return e.native == "pending" && slices.Contains(e.tasks, j.task) })
 	if text := j.nativeBlocker(); text != "" && !asked {
 		r.out.Blockers = append(r.out.Blockers, pawl.Blocker{Text: text, Step: j.id})
@@ -313,7 +313,7 @@ const (
 )
 
 // block says what keeps a job from going on.
-func (r *teamReader) block(j *job) {
+func (r *teamReader) addBlocker(j *job) {
 	if j.status != blocked || j.skipped() {
 		return
 	}

@@ -12,20 +12,20 @@ import (
 )
 
 // longAsked is how long people may take before they are asked again.
-const longAsked = 24 * time.Hour
+const reminderAge = 24 * time.Hour
 
 // escalated makes blockers of what people are asked for: of each task that waits for it, and is not done.
-func (r *teamReader) escalated() {
+func (r *teamReader) addEscalations() {
 	for _, e := range r.asked {
 		r.fact("escalation."+e.id, strings.TrimSpace(e.title+" ("+e.native+", "+e.owner+")"))
 		if e.native != "pending" {
 			continue
 		}
-		if !e.at.IsZero() && r.now.Sub(e.at) > longAsked {
+		if !e.at.IsZero() && r.now.Sub(e.at) > reminderAge {
 			r.Find(pawl.Warn, report.Where(r.message("human-escalations"), e.line), "ask again", "%s has been waiting for an answer from %s since %s", e.id, orSomebody(e.owner), stamp(e.at))
 		}
 		for _, j := range r.jobs {
-			if slices.Contains(e.tasks, j.task) && !j.finished() && !r.blocks(j.id, e.title) {
+			if slices.Contains(e.tasks, j.task) && !j.finished() && !r.hasBlocker(j.id, e.title) {
 				r.out.Blockers = append(r.out.Blockers, pawl.Blocker{Text: e.id + ": " + e.title, Step: j.id, Needs: e.needs, Opened: e.at})
 			}
 		}
@@ -33,7 +33,7 @@ func (r *teamReader) escalated() {
 }
 
 // blocks reports whether a task's own checkpoint says already what it waits for.
-func (r *teamReader) blocks(id pawl.StepID, text string) bool {
+func (r *teamReader) hasBlocker(id pawl.StepID, text string) bool {
 	return slices.ContainsFunc(r.out.Blockers, func(b pawl.Blocker) bool {
 		return b.Step == id && oneline.Clip(oneLine(strings.TrimPrefix(text, "FAILED: ")), 200) == oneline.Clip(oneLine(b.Text), 200)
 	})

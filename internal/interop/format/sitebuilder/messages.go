@@ -145,7 +145,7 @@ func (r *teamReader) readEscalations(f *format.File) {
 				r.readAsked(&e, f.Path, key, value, l)
 			}
 		}
-		e.needs = below(s.Lead(), "Action Required")
+		e.needs = fieldLines(s.Lead(), "Action Required")
 		r.asked = append(r.asked, e)
 	}
 }
@@ -172,7 +172,7 @@ func tasksIn(text string) []string {
 }
 
 // below returns the lines behind "**Key**:", up to an empty one.
-func below(lines []textedit.Line, name string) string {
+func fieldLines(lines []textedit.Line, name string) string {
 	at := slices.IndexFunc(lines, func(l textedit.Line) bool { key, _, ok := field(l.Text); return ok && key == name })
 	if at < 0 {
 		return ""

@@ -61,9 +61,9 @@ func readTeam(files format.Files, env format.Env) *teamReader {
 	r.readRegistry()
 	r.readStatus()
 	r.readMessages()
-	r.gather()
-	r.judge()
-	r.conclude()
+	r.gatherJobs()
+	r.buildSteps()
+	r.buildProject()
 	return r
 }
 
@@ -86,7 +86,7 @@ func (r *teamReader) file(name string) *format.File {
 }
 
 // gather makes a job of each task: those of the registry in its order, then those that only checkpoints know.
-func (r *teamReader) gather() {
+func (r *teamReader) gatherJobs() {
 	known := map[string]*job{} // task → of the registry
 	for _, t := range r.tasks {
 		j := &job{agent: t.agent, task: t.id, entry: t}
@@ -95,7 +95,7 @@ func (r *teamReader) gather() {
 	}
 	byName := map[[2]string]*job{}
 	var others []*job
-	for _, c := range r.points() {
+	for _, c := range r.readCheckpoints() {
 		key := [2]string{c.agent, c.task}
 		j := byName[key]
 		if j == nil {
@@ -105,16 +105,16 @@ func (r *teamReader) gather() {
 			}
 			byName[key] = j
 		}
-		r.add(j, c)
+		r.addCheckpoint(j, c)
 	}
 	slices.SortStableFunc(others, func(a, b *job) int { return cmp.Or(cmp.Compare(a.agent, b.agent), cmp.Compare(a.task, b.task)) })
 	r.jobs = append(r.jobs, others...)
-	r.fromBoard()
-	r.identify()
+	r.addStreams()
+	r.assignIDs()
 }
 
 // points returns all checkpoints, also those that could not be read: their names say whose they are.
-func (r *teamReader) points() []*checkpoint {
+func (r *teamReader) readCheckpoints() []*checkpoint {
 	var all []*checkpoint
 	lies := func(name string) bool {
 		base, ok := strings.CutPrefix(name, r.checkpoints())
@@ -134,7 +134,7 @@ func (r *teamReader) points() []*checkpoint {
 }
 
 // add gives a job a checkpoint: the archived one counts where it is newer, or the only one.
-func (r *teamReader) add(j *job, c *checkpoint) {
+func (r *teamReader) addCheckpoint(j *job, c *checkpoint) {
 	switch {
 	case c.old:
 		return
@@ -165,7 +165,7 @@ func counts(current bool) string {
 }
 
 // fromBoard makes a job of each stream of STATUS.md that has none, where nothing tells of work but streams.
-func (r *teamReader) fromBoard() {
+func (r *teamReader) addStreams() {
 	known := map[string]bool{}
 	for _, s := range r.board.streams {
 		known[s.name] = false
@@ -188,7 +188,7 @@ func (r *teamReader) fromBoard() {
 }
 
 // identify gives every job an id of its own: its task's, or with the agent's where several have that.
-func (r *teamReader) identify() {
+func (r *teamReader) assignIDs() {
 	same := map[string]int{}
 	for _, j := range r.jobs {
 		same[strings.ToLower(string(pawl.StepIDOf(j.task)))]++
@@ -216,7 +216,7 @@ func (r *teamReader) time(file string, line int, text string) time.Time {
 	case !zoned && len(strings.TrimSpace(text)) > len(time.DateOnly):
 		r.Find(pawl.Warn, report.Where(file, line), "write it as "+stamp(at), "%s has no time zone; UTC is assumed", oneline.Quote(text))
 	}
-	if at.After(r.now.Add(skew)) {
+	if at.After(r.now.Add(clockSkew)) {
 		r.Warn(report.Where(file, line), "%s is in the future; ignored", oneline.Quote(text))
 	}
 	return at

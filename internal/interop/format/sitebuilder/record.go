@@ -48,7 +48,7 @@ func scalar(v *jsonedit.Value) string {
 }
 
 // most is the largest number that is taken for a count.
-const most = 1e9
+const maxCount = 1e9
 
 // number returns a count, and whether it is there. "65%" and "65" are numbers too.
 func (c jsonRecord) number(path ...string) (int, bool) {
@@ -58,7 +58,7 @@ func (c jsonRecord) number(path ...string) (int, bool) {
 	}
 	text := strings.TrimSuffix(c.text(path...), "%")
 	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || n < 0 || n > most {
+	if err != nil || n < 0 || n > maxCount {
 		c.warn(v, "", "%s is not a number: %s", strings.Join(path, "."), oneline.Quote(text))
 		return 0, false
 	}

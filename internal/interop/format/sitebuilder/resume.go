@@ -82,7 +82,7 @@ func (c *checkpoint) silence(at clock) string {
 }
 
 // goOn says how a job is gone on with, in its own words where it has some.
-func (j *job) goOn() string {
+func (j *job) resumeHint() string {
 	c := j.point
 	if left := j.missingParts(); len(left) > 0 {
 		return "only: " + strings.Join(left, "; ")
@@ -157,7 +157,7 @@ func (j *job) effort(facts map[string]string) {
 func hours(seconds float64) float64 { return math.Round(seconds/3.6) / 1000 }
 
 // conclude says of the whole what follows from its jobs.
-func (r *teamReader) conclude() {
+func (r *teamReader) buildProject() {
 	steps := []format.Step{}
 	percent, done := 0, 0
 	for _, j := range r.jobs {
@@ -179,8 +179,8 @@ func (r *teamReader) conclude() {
 	if len(steps) > 0 {
 		r.out.Percent = percent / len(steps)
 	}
-	r.out.Status, r.out.Native = r.standing(done), r.board.overall
-	r.escalated()
+	r.out.Status, r.out.Native = r.runStatus(done), r.board.overall
+	r.addEscalations()
 	r.mail()
 	r.position(r.nextJob(), len(steps))
 }
@@ -202,7 +202,7 @@ func (j *job) percent() int {
 }
 
 // standing returns where the whole stands.
-func (r *teamReader) standing(done int) pawl.RunStatus {
+func (r *teamReader) runStatus(done int) pawl.RunStatus {
 	if done == len(r.jobs) && done > 0 {
 		return pawl.StatusCompleted
 	}
@@ -286,25 +286,25 @@ func (j *job) mayResume(at clock) string {
 		return "task " + j.task + " says that it is complete, and is not: only what is not met is dispatched"
 	case j.status == blocked:
 		return "task " + j.task + " is blocked: what blocks it is to be cleared first"
-	case j.forbids():
+	case j.forbidsResume():
 		return "task " + j.task + " says that it cannot be resumed, and is not complete: a person is asked before it is dispatched"
 	}
 	return "task " + j.task + " is resumable"
 }
 
 // forbids reports whether a job that is not complete says that it is not to be resumed.
-func (j *job) forbids() bool {
+func (j *job) forbidsResume() bool {
 	return j.point != nil && j.status != complete && !j.finished() && j.point.resumable != nil && !*j.point.resumable
 }
 
 // ask has a person asked before a job is gone on with that is not to be resumed by its own word, or that somebody was heard of at
 // a moment ago: two agents are not to be at the same task.
-func (r *teamReader) ask(j *job) {
+func (r *teamReader) askBeforeResume(j *job) {
 	what := fmt.Sprintf("Task %s of %s", j.task, cmp.Or(j.agent, "nobody"))
 	switch {
 	case j.step.Status == pawl.Running:
 		what += fmt.Sprintf(": its agent was heard of at %s. Is nobody at work on it any more?", stamp(j.point.activity(r.now)))
-	case j.forbids():
+	case j.forbidsResume():
 		what += " says that it is not to be resumed"
 		if text := oneLine(j.point.instructions); text != "" {
 			what += " (" + oneline.Clip(text, maxText) + ")"
@@ -326,7 +326,7 @@ func (j *job) prompt() string {
 		fmt.Fprintf(&b, "%s\n\n%s\n", command, j.goal())
 		return b.String()
 	}
-	if !j.forbids() {
+	if !j.forbidsResume() {
 		command += " --resume"
 	}
 	fmt.Fprintf(&b, "%s\n\n%s\n", command, j.goal())

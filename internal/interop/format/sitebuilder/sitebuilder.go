@@ -72,7 +72,7 @@ const (
 )
 
 // skew is the clock difference up to which a time does not count as in the future.
-const skew = 5 * time.Minute
+const clockSkew = 5 * time.Minute
 
 // names are the agents' names.
 var names = map[string]string{

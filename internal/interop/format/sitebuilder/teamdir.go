@@ -11,10 +11,10 @@ import (
 )
 
 // usual is where the system's folder lies in a repository.
-const usual = "docs/agentic-orchestration/"
+const defaultDir = "docs/agentic-orchestration/"
 
 // extracted is the folder that outputs of subtasks are relative to, where they are not to the repository.
-const extracted = "docs/content-extraction/"
+const extractionDir = "docs/content-extraction/"
 
 // teamDir is the folder of one team.
 type teamDir struct {
@@ -23,7 +23,7 @@ type teamDir struct {
 }
 
 func teamDirAt(base string) teamDir {
-	return teamDir{base: base, root: strings.TrimSuffix(base, usual)}
+	return teamDir{base: base, root: strings.TrimSuffix(base, defaultDir)}
 }
 
 // teamDirs returns the folders of all teams, the usual folder first, then by depth and name.
@@ -44,7 +44,7 @@ func teamDirs(files format.Files) []teamDir {
 }
 
 func rank(base string) int {
-	if base == usual {
+	if base == defaultDir {
 		return 0
 	}
 	return 1

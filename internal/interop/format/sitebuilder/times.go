@@ -14,7 +14,7 @@ func stamp(at time.Time) string { return at.UTC().Format(stampLayout) }
 func newest(now time.Time, times ...time.Time) time.Time {
 	var last time.Time
 	for _, at := range times {
-		if at.After(last) && !at.After(now.Add(skew)) {
+		if at.After(last) && !at.After(now.Add(clockSkew)) {
 			last = at
 		}
 	}

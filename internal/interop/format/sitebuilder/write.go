@@ -64,7 +64,7 @@ type taskStep struct {
 }
 
 func newTeamWriter(files format.Files, v format.Export) *teamWriter {
-	w := &teamWriter{Export: v, teamDir: teamDirAt(usual), files: fileset.New(files), boxes: map[string]*box{}, eol: "\n"}
+	w := &teamWriter{Export: v, teamDir: teamDirAt(defaultDir), files: fileset.New(files), boxes: map[string]*box{}, eol: "\n"}
 	if all := teamDirs(files); len(all) > 0 {
 		w.teamDir, w.found = all[0], true
 	}
@@ -112,8 +112,8 @@ func (r *teamReader) gatherNames() {
 	slices.SortStableFunc(others, func(a, b *job) int { return cmp.Or(cmp.Compare(a.agent, b.agent), cmp.Compare(a.task, b.task)) })
 	r.jobs = append(r.jobs, others...)
 	r.readStatus()
-	r.fromBoard()
-	r.identify()
+	r.addStreams()
+	r.assignIDs()
 }
 
 // assign gives every step its task and its agent: those that it has there, or its own id and the phase's name.
@@ -194,7 +194,7 @@ func (w *teamWriter) untouched(k *taskStep, e *editor, open, cleared []pawl.Bloc
 
 // asFound reports whether nothing has happened to a task but what its team's files say themselves, outside of a checkpoint. Of
 // one that is imported that is so too as long as a person is only asked whether it is gone on with.
-func (w *teamWriter) asFound(k *taskStep, open, cleared []pawl.Blocker) bool {
+func (w *teamWriter) unchangedSinceImport(k *taskStep, open, cleared []pawl.Blocker) bool {
 	asked := k.state != nil && k.state.Status == pawl.AwaitsGate && k.Gate == nil && w.State.Import.System == System
 	if st := k.state; st != nil && (st.Status != pawl.Pending && !asked || st.Attempts > 0) || len(cleared) > 0 {
 		return false

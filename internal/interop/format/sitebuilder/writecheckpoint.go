@@ -17,7 +17,7 @@ import (
 // checkpoint brings a task's checkpoint up to date, if the run has worked on it.
 func (w *teamWriter) checkpoint(k *taskStep) {
 	open, cleared := w.blockers(k.ID)
-	if w.asFound(k, open, cleared) {
+	if w.unchangedSinceImport(k, open, cleared) {
 		if len(open) > 0 {
 			k.taskStatus = blocked
 		}
@@ -28,7 +28,7 @@ func (w *teamWriter) checkpoint(k *taskStep) {
 		k.state = &pawl.StepState{Status: pawl.Pending}
 	}
 	st := k.state
-	k.taskStatus = w.standing(k, open)
+	k.taskStatus = w.taskStatus(k, open)
 	base := cmp.Or(w.files.File(current), w.files.File(archived))
 	if k.imported = strings.HasPrefix(st.Adopted, "imported"); k.imported && w.found {
 		return // as it was found
@@ -64,7 +64,7 @@ func (w *teamWriter) live(k *taskStep) []*pawl.AttemptState {
 }
 
 // standing returns what a step's checkpoint is to say of it. It knows no other words.
-func (w *teamWriter) standing(k *taskStep, open []pawl.Blocker) taskStatus {
+func (w *teamWriter) taskStatus(k *taskStep, open []pawl.Blocker) taskStatus {
 	switch st := k.state; {
 	case st.Status == pawl.Done:
 		return complete
@@ -269,7 +269,7 @@ func (w *teamWriter) asksUs(k *taskStep, check string) bool {
 
 // evidence says by what it is known that a criterion is met.
 func (w *teamWriter) evidence(k *taskStep, name string) string {
-	if (w.asksUs(k, name) || w.asksUs(k, format.AllCriteria)) && k.entry.attested(name) {
+	if (w.asksUs(k, name) || w.asksUs(k, format.AllCriteria)) && k.entry.selfReported(name) {
 		return "attested by @" + k.agent + ", and checked by nobody else"
 	}
 	return "checked by pawl at " + stamp(k.state.Ended) + ": passed"

@@ -69,7 +69,7 @@ func (w *teamWriter) escalate() {
 		w.files.Put(name, textedit.Apply(w.files.Data(name), edits))
 	}
 	if more.Len() > 0 {
-		w.below(name, "ACTIVE ESCALATIONS", "# Human Escalations\n", strings.TrimSuffix(more.String(), "\n"))
+		w.insertBelow(name, "ACTIVE ESCALATIONS", "# Human Escalations\n", strings.TrimSuffix(more.String(), "\n"))
 	}
 }
 

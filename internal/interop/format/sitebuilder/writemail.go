@@ -35,7 +35,7 @@ func (w *teamWriter) postProgress(k *taskStep) {
 	switch {
 	case k.taskStatus == complete:
 		w.post(k, letter{to: "orchestrator", kind: "notification", priority: "normal", at: k.state.Ended,
-			subject: "Task " + k.task + " Complete", body: cmp.Or(k.state.Summary, "Completed "+cmp.Or(k.Name, k.task)+".") + w.took(k)})
+			subject: "Task " + k.task + " Complete", body: cmp.Or(k.state.Summary, "Completed "+cmp.Or(k.Name, k.task)+".") + w.effortText(k)})
 	case len(open) > 0:
 		for _, b := range open {
 			w.post(k, letter{to: "supervisor", kind: "escalation", priority: "critical", at: b.Opened,
@@ -73,7 +73,7 @@ func (w *teamWriter) resolve(k *taskStep, key letterKey) {
 }
 
 // took says what the work took beside what it was estimated at.
-func (w *teamWriter) took(k *taskStep) string {
+func (w *teamWriter) effortText(k *taskStep) string {
 	if k.state.Seconds <= 0 || k.Estimate == 0 {
 		return ""
 	}
@@ -135,7 +135,7 @@ func (w *teamWriter) deliver() {
 				continue
 			}
 			if inboxes {
-				w.below(w.message(name), "PENDING MESSAGES", b.title, strings.Join(b.more, "\n"))
+				w.insertBelow(w.message(name), "PENDING MESSAGES", b.title, strings.Join(b.more, "\n"))
 			} else {
 				w.add(w.message(name), b.title, strings.Join(b.more, ""))
 			}
@@ -215,7 +215,7 @@ func plain(text string) string {
 }
 
 // below puts what waits for somebody below its heading in a file, in place of the line that says that there is none.
-func (w *teamWriter) below(inbox, waiting, title, text string) {
+func (w *teamWriter) insertBelow(inbox, waiting, title, text string) {
 	data := w.files.Data(inbox)
 	for _, s := range markdown.Sections(textedit.Lines(data)) {
 		if !strings.EqualFold(s.Title, waiting) {

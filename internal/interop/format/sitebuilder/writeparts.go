@@ -13,7 +13,7 @@ import (
 )
 
 // mostItems is how many subtasks a checkpoint lists. Of longer lists it has the counts.
-const mostItems = 1000
+const maxItems = 1000
 
 // listed is a subtask as pawl writes it.
 type listed struct {
@@ -28,7 +28,7 @@ func (w *teamWriter) items(e *editor, k *taskStep) []format.Item {
 		return nil
 	}
 	items := slices.Clone(w.Items(k.ID))
-	called := calledIn(e, k)
+	called := completedIn(e, k)
 	for i := range items {
 		if called[pawl.ItemIDOf(items[i].ID)] {
 			items[i].Status = pawl.ItemIsDone
@@ -44,7 +44,7 @@ func (w *teamWriter) items(e *editor, k *taskStep) []format.Item {
 }
 
 // calledIn returns the subtasks that an agent's checkpoint calls complete; of a work list only the run knows.
-func calledIn(e *editor, k *taskStep) map[pawl.ItemID]bool {
+func completedIn(e *editor, k *taskStep) map[pawl.ItemID]bool {
 	called := map[pawl.ItemID]bool{}
 	if k.Foreach != nil {
 		return called
@@ -115,7 +115,7 @@ func entries(e *editor) []*jsonedit.Value {
 // list writes all of a list that was not there, and returns how many of it are complete.
 func (w *teamWriter) list(e *editor, k *taskStep, items []format.Item) (done int) {
 	all := []listed{}
-	for _, item := range items[:min(len(items), mostItems)] {
+	for _, item := range items[:min(len(items), maxItems)] {
 		all = append(all, w.listed(item))
 	}
 	if e.at("subtasks", "total") == nil {
@@ -146,7 +146,7 @@ func (w *teamWriter) mark(e *editor, k *taskStep, items []format.Item) (more int
 		switch {
 		case known:
 			one = markOne(e, strconv.Itoa(i), item)
-		case len(entries(e)) < mostItems:
+		case len(entries(e)) < maxItems:
 			e.append(w.listed(item), "subtasks", "items")
 			at[item.ID] = len(entries(e)) - 1
 			if item.Status == pawl.ItemIsDone {
@@ -235,7 +235,7 @@ func (w *teamWriter) context(e *editor, k *taskStep) {
 }
 
 // told is an error as pawl writes it.
-type told struct {
+type errorEntry struct {
 	Type      string `json:"type"`
 	Message   string `json:"message"`
 	Timestamp string `json:"timestamp"`
@@ -265,7 +265,7 @@ func (w *teamWriter) errors(e *editor, k *taskStep, open, cleared []pawl.Blocker
 		for i := len(list.Items) - 1; i >= 0; i-- {
 			at := strconv.Itoa(i)
 			kind, message := e.says("errors", at, "type"), e.says("errors", at, "message")
-			same := slices.IndexFunc(wanted, func(t told) bool { return t.Message == message && (t.Type == kind || t.Type == typeBlocker) })
+			same := slices.IndexFunc(wanted, func(t errorEntry) bool { return t.Message == message && (t.Type == kind || t.Type == typeBlocker) })
 			switch {
 			case same >= 0:
 				wanted = slices.Delete(wanted, same, same+1)
@@ -275,7 +275,7 @@ func (w *teamWriter) errors(e *editor, k *taskStep, open, cleared []pawl.Blocker
 		}
 	}
 	if e.made {
-		e.set(append([]told{}, wanted...), "errors")
+		e.set(append([]errorEntry{}, wanted...), "errors")
 		return
 	}
 	for _, t := range wanted {
@@ -294,10 +294,10 @@ func hasPawlError(e *editor) bool {
 }
 
 // faults returns what is wrong with a step now.
-func (w *teamWriter) faults(k *taskStep, open []pawl.Blocker) []told {
-	var all []told
+func (w *teamWriter) faults(k *taskStep, open []pawl.Blocker) []errorEntry {
+	var all []errorEntry
 	add := func(kind, message string, at time.Time, blocking bool) {
-		all = append(all, told{Type: kind, Message: oneLine(message), Timestamp: stamp(cmp.Or(at, w.State.Created)), Blocking: blocking})
+		all = append(all, errorEntry{Type: kind, Message: oneLine(message), Timestamp: stamp(cmp.Or(at, w.State.Created)), Blocking: blocking})
 	}
 	st := k.state
 	for _, b := range open {

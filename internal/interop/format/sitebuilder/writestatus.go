@@ -65,7 +65,7 @@ func (w *teamWriter) status() {
 	if !slices.ContainsFunc(w.works, func(k *taskStep) bool { return k.touched }) {
 		return
 	}
-	w.all = w.everybody()
+	w.all = w.allSteps()
 	name := w.teamDir.status()
 	before := w.files.Data(name)
 	data := before
@@ -80,7 +80,7 @@ func (w *teamWriter) status() {
 }
 
 // everybody returns the works of the run, and beside them those of others that have a checkpoint, which says where they stand.
-func (w *teamWriter) everybody() []*taskStep {
+func (w *teamWriter) allSteps() []*taskStep {
 	all := slices.Clone(w.works)
 	known := map[[2]string]bool{}
 	for _, k := range w.works {
@@ -234,7 +234,7 @@ func (w *teamWriter) agentRows(data []byte) []byte {
 				more.WriteString(column.row(len(rows[0].Cells), map[string]string{"agent": name, "status": now.status, "current task": now.task, "last checkpoint": now.last}))
 			}
 		}
-		return textedit.Apply(data, append(edits, behind(data, lastLine(s, rows), more.String())))
+		return textedit.Apply(data, append(edits, insertAfter(data, lastLine(s, rows), more.String())))
 	}
 	return data
 }
@@ -367,7 +367,7 @@ func lastLine(s markdown.Section, rows []markdown.Row) textedit.Line {
 }
 
 // behind returns the edit that puts lines behind one.
-func behind(data []byte, l textedit.Line, text string) textedit.Edit {
+func insertAfter(data []byte, l textedit.Line, text string) textedit.Edit {
 	eol := textedit.EOL(data)
 	text = strings.ReplaceAll(text, "\n", eol)
 	if text != "" && l.End == l.To { // the file ends without a line end
@@ -388,7 +388,7 @@ func (w *teamWriter) checkpointTable(data []byte) []byte {
 		}
 		rows := markdown.Table(s.Lead())
 		if len(rows) == 0 {
-			return textedit.Apply(data, []textedit.Edit{behind(data, s.Line, "\n"+checkpointHead+w.rows(nil))})
+			return textedit.Apply(data, []textedit.Edit{insertAfter(data, s.Line, "\n"+checkpointHead+w.rows(nil))})
 		}
 		if !hasTitles(rows, "agent", "task", "progress", "last update", "status") {
 			return data
@@ -406,7 +406,7 @@ func (w *teamWriter) checkpointTable(data []byte) []byte {
 				edits = append(edits, textedit.Edit{From: row.Line.From, To: row.Line.To, Text: text})
 			}
 		}
-		return textedit.Apply(data, append(edits, behind(data, lastLine(s, rows), w.rows(at))))
+		return textedit.Apply(data, append(edits, insertAfter(data, lastLine(s, rows), w.rows(at))))
 	}
 	return markdown.Added(data, "\n## Active Checkpoints\n\n"+checkpointHead+w.rows(nil))
 }
