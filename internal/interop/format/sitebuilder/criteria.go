@@ -13,8 +13,8 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// checkCriterion looks whether a task meets a criterion of its own. Files are looked for and counted. Of anything else there is the
-// word of its agent and no other, in the task's checkpoint: that is what is said then, and not more.
+// checkCriterion reports whether a task meets one of its criteria. It looks for files and counts them. For anything else the
+// only evidence is the agent's statement in the checkpoint, and why says so.
 func checkCriterion(files format.Files, env format.Env, id pawl.StepID, name string) (bool, string) {
 	r := readTeam(files, env)
 	for _, j := range r.jobs {
@@ -43,7 +43,7 @@ func (r *teamReader) meetsAll(j *job) (bool, string) {
 	return true, strings.Join(all, "; ")
 }
 
-// meets says whether a job meets a criterion, and by what that is known. A checkpoint that is broken may be why it does not.
+// meets reports whether a job meets a criterion, and why. An invalid checkpoint can be the reason that it does not.
 func (r *teamReader) meets(j *job, name string) (bool, string) {
 	met, why := r.proves(j, name)
 	if !met && j.point != nil && j.point.broken {
@@ -76,10 +76,10 @@ func (r *teamReader) proves(j *job, name string) (bool, string) {
 	return false, fmt.Sprintf("%s does not say so: once it is so, have acceptance_criteria_met be true there for %q", point, name)
 }
 
-// allSubtasks is the criterion of a task that has subtasks.
+// allSubtasks is the criterion of a task with subtasks.
 const allSubtasks = "all subtasks are complete"
 
-// hasSubtasks reports whether a task consists of more than itself.
+// hasSubtasks reports whether a task has subtasks.
 func (j *job) hasSubtasks() bool {
 	if j.point == nil {
 		return false
@@ -88,12 +88,12 @@ func (j *job) hasSubtasks() bool {
 	return total > 1 || len(j.point.items) > 0
 }
 
-// calledComplete returns how many subtasks there are, and how many its checkpoint calls complete, or the run does that asks:
-// its own items say so before the checkpoint does. One whose output is not there is not complete.
+// countComplete returns the number of subtasks, and of those that are complete in the checkpoint or in the calling run,
+// whose items are newer. A subtask with a missing output is not complete.
 func (r *teamReader) countComplete(j *job) (total, done int) {
 	called := map[pawl.ItemID]bool{}
 	for _, item := range r.env.Items {
-		called[pawl.ItemIDOf(item.ID)] = item.Status == pawl.ItemIsDone // the last word counts
+		called[pawl.ItemIDOf(item.ID)] = item.Status == pawl.ItemIsDone // the last entry counts
 	}
 	maps.DeleteFunc(called, func(_ pawl.ItemID, is bool) bool { return !is })
 	total, done = j.point.counts()
@@ -110,18 +110,18 @@ func (r *teamReader) countComplete(j *job) (total, done int) {
 	return total, min(done+len(called), total)
 }
 
-// fileOf returns the file whose being there is a criterion.
+// fileOf returns the file in a criterion that requires a file to exist.
 func (t *task) fileOf(criterion string) (string, bool) {
 	name, ok := strings.CutSuffix(criterion, existsSuffix)
 	return name, ok && t != nil && slices.Contains(t.files, name)
 }
 
-// isThere ends the name of a criterion that is a file's being there.
+// existsSuffix ends a criterion that requires a file to exist.
 const existsSuffix = " is there"
 
 var countedFiles = lazyregexp.New(`^([1-9]\d{0,5})_files(?:_created|_modified)?$`)
 
-// counted returns how many files a criterion is about that is a count of files: 29_files_created.
+// fileCount returns the number in a criterion that counts files: 29_files_created.
 func fileCount(criterion string) (int, bool) {
 	m := countedFiles.FindStringSubmatch(criterion)
 	if m == nil {
@@ -131,14 +131,14 @@ func fileCount(criterion string) (int, bool) {
 	return n, err == nil
 }
 
-// attested reports whether a criterion is one that nothing but its agent's word speaks for.
+// selfReported reports whether the only evidence of a criterion is the agent's statement.
 func (t *task) selfReported(criterion string) bool {
 	_, file := t.fileOf(criterion)
 	_, count := fileCount(criterion)
 	return !file && !count && criterion != allSubtasks
 }
 
-// countFiles returns how many of the files that a task claims are there.
+// countFiles returns how many of the claimed files of a task exist.
 func (r *teamReader) countFiles(j *job) int {
 	there := map[string]bool{}
 	note := func(name string) { there[name] = there[name] || r.exists(name) }
@@ -165,7 +165,7 @@ func (r *teamReader) exists(name string) bool {
 	return name != "" && r.env.Exists != nil && r.env.Exists(name)
 }
 
-// pointOf returns the path of the checkpoint in which a task's agent says what is met.
+// pointOf returns the path of the checkpoint in which a task's agent reports the criteria.
 func (r *teamReader) pointOf(j *job) string {
 	if j.current != nil {
 		return j.current.file
@@ -174,7 +174,7 @@ func (r *teamReader) pointOf(j *job) string {
 	return current
 }
 
-// attestation tells an agent where to say what is met.
+// attestation tells an agent where to report the criteria.
 func (r *teamReader) attestation(j *job) string {
 	if j.finished() {
 		return ""
@@ -189,8 +189,8 @@ func (r *teamReader) attestation(j *job) string {
 	return text + fmt.Sprintf("\n\nWhat is met of its criteria, say in %s, in acceptance_criteria_met, by their names: the task is not taken for done before.", r.pointOf(j))
 }
 
-// criteria returns what a task is to meet, and whether its checkpoint says that it does: what that names itself, or else
-// what the registry has; and its subtasks, and the files that are to be there, in any case.
+// criteria returns the criteria of a task, and whether they are met according to its checkpoint: those in the checkpoint, or
+// else in the registry, and always the subtasks and the required files.
 func (r *teamReader) criteria(j *job) map[string]bool {
 	all := map[string]bool{}
 	if j.point != nil {

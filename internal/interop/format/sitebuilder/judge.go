@@ -14,7 +14,7 @@ import (
 	"pawl/internal/oneline"
 )
 
-// judge makes a step of each job.
+// buildSteps makes a step of each job.
 func (r *teamReader) buildSteps() {
 	ids := map[string]pawl.StepID{}
 	for _, j := range r.jobs {
@@ -39,7 +39,7 @@ func (j *job) title() string {
 	return title
 }
 
-// needs returns what a job depends on; that of no registry depends on nothing.
+// needs returns the dependencies of a job. One that is not in the registry has none.
 func (r *teamReader) needs(j *job, ids map[string]pawl.StepID) []pawl.StepID {
 	needs := []pawl.StepID{}
 	if j.entry == nil {
@@ -57,7 +57,7 @@ func (r *teamReader) needs(j *job, ids map[string]pawl.StepID) []pawl.StepID {
 	return needs
 }
 
-// cutCircles takes out dependencies that wait for each other.
+// cutCircles removes circular dependencies.
 func (r *teamReader) cutCircles() {
 	at := make(map[pawl.StepID]*job, len(r.jobs))
 	for _, j := range r.jobs {
@@ -86,7 +86,7 @@ func (r *teamReader) cutCircles() {
 	}
 }
 
-// weigh finds out where a job stands, by what is proven.
+// evalStatus determines the status of a job, by what is verified.
 func (r *teamReader) evalStatus(j *job) {
 	j.step.Native, j.status = j.statusSaid()
 	if j.point == nil && j.entry == nil && j.stream != nil {
@@ -99,7 +99,8 @@ func (r *teamReader) evalStatus(j *job) {
 	j.step.Status = j.stepStatus(r.clock)
 }
 
-// statusSaid returns the status of a job and what it means: from its checkpoint, else the registry, else its stream's row.
+// statusSaid returns the claimed status of a job and its meaning: from its checkpoint, else the registry, else its stream's
+// row.
 func (j *job) statusSaid() (native string, means taskStatus) {
 	switch {
 	case j.point != nil:
@@ -112,7 +113,7 @@ func (j *job) statusSaid() (native string, means taskStatus) {
 	return "", unknown
 }
 
-// taskStatus returns what a stream's counts mean or, without them, what its status means.
+// taskStatus returns the meaning of a stream's counts or, without them, of its status.
 func (s *streamRow) taskStatus() taskStatus {
 	switch {
 	case s.counted && s.tasks > 0 && s.complete >= s.tasks:
@@ -125,8 +126,8 @@ func (s *streamRow) taskStatus() taskStatus {
 	return meaning(s.native)
 }
 
-// lacking returns why a job is not complete although it says so: criteria that are not met, reviews that are not good
-// enough, subtasks that are not done.
+// unmetConditions returns why a job is not complete although it claims to be: criteria that are not met, low review scores,
+// unfinished subtasks.
 func (j *job) unmetConditions() []string {
 	if j.point == nil {
 		return nil
@@ -150,7 +151,7 @@ func (j *job) unmetConditions() []string {
 	return lacking
 }
 
-// notThere returns the files that a job claims and that are not there.
+// missingFiles returns the claimed files of a job that are missing.
 func (r *teamReader) missingFiles(j *job) []string {
 	if j.point == nil || r.env.Exists == nil {
 		return nil
@@ -167,7 +168,7 @@ func (r *teamReader) missingFiles(j *job) []string {
 	return missing
 }
 
-// standing returns a job's status in pawl's words: nobody is at work on it who was not heard of for as long as the clock says.
+// stepStatus returns a job's status in pawl's words. A job without activity within the threshold is not running.
 func (j *job) stepStatus(at clock) pawl.StepStatus {
 	switch j.status {
 	case complete:
@@ -190,18 +191,18 @@ func (j *job) stepStatus(at clock) pawl.StepStatus {
 	return pawl.Pending
 }
 
-// skipped reports whether a person went on without the task, as pawl writes it.
+// skipped reports whether a person skipped the task, as pawl writes it.
 func (j *job) skipped() bool {
 	return j.point != nil && j.point.resumable != nil && !*j.point.resumable && slices.ContainsFunc(j.point.errors, func(f fault) bool { return f.kind == typeSkipped })
 }
 
-// fresh reports whether somebody is at work on it as far as the document's rule tells.
+// isActive reports whether an agent is working on it, by the document's threshold.
 func (c *checkpoint) isActive(at clock) bool {
 	last := c.activity(at.now)
 	return !last.IsZero() && at.now.Sub(last) <= at.quiet
 }
 
-// describe says the rest of a job.
+// addDetails fills in the rest of a job.
 func (r *teamReader) addDetails(j *job) {
 	s, c := &j.step, j.point
 	s.Where = r.whereOf(j)
@@ -249,7 +250,7 @@ func (r *teamReader) whereOf(j *job) string {
 	return report.Where(r.status(), j.stream.line)
 }
 
-// items returns a job's subtasks. One whose output is claimed and not there is not done.
+// items returns a job's subtasks. One with a missing output is not done.
 func (r *teamReader) items(j *job) []format.Item {
 	var items []format.Item
 	for _, s := range j.point.items {
@@ -268,8 +269,8 @@ func (r *teamReader) items(j *job) []format.Item {
 	return items
 }
 
-// output returns the path of a subtask's output: relative to the repository or to the folder of extracted content,
-// whichever its checkpoint's list of files or the disk has.
+// output returns the path of a subtask's output: relative to the repository or to the folder of extracted content, depending
+// on which one the checkpoint's list of files, or the disk, has.
 func (r *teamReader) output(c *checkpoint, s subtask) string {
 	name := r.path(c.file, s.line, s.output)
 	if name == "" {
@@ -287,7 +288,7 @@ func (r *teamReader) output(c *checkpoint, s subtask) string {
 	return name
 }
 
-// blockUntold says what keeps a job from going on that has no checkpoint, unless people are asked for it anyway.
+// addNativeBlocker adds the blocker of a job without a checkpoint, unless an escalation already has it.
 func (r *teamReader) addNativeBlocker(j *job) {
 	asked := slices.ContainsFunc(r.asked, func(e escalation) bool { return e.native == "pending" && slices.Contains(e.tasks, j.task) })
 	if text := j.nativeBlocker(); text != "" && !asked {
@@ -295,8 +296,8 @@ func (r *teamReader) addNativeBlocker(j *job) {
 	}
 }
 
-// nativeBlocker returns by what a job without a checkpoint is blocked, if it is: by what STATUS.md says of its stream, or by nothing
-// that is told where only the registry calls it so.
+// nativeBlocker returns what blocks a job without a checkpoint: the text of its stream in STATUS.md, or a fixed text if only
+// the registry calls it blocked. It is empty if the job is not blocked.
 func (j *job) nativeBlocker() string {
 	if _, means := j.statusSaid(); means != blocked {
 		return ""
@@ -312,7 +313,7 @@ const (
 	withoutMessage   = "an error without a message"
 )
 
-// block says what keeps a job from going on.
+// addBlocker adds the blocker of a job.
 func (r *teamReader) addBlocker(j *job) {
 	if j.status != blocked || j.skipped() {
 		return

@@ -11,10 +11,10 @@ import (
 	"pawl/internal/oneline"
 )
 
-// longAsked is how long people may take before they are asked again.
+// reminderAge is the age from which an open escalation is reported again.
 const reminderAge = 24 * time.Hour
 
-// escalated makes blockers of what people are asked for: of each task that waits for it, and is not done.
+// addEscalations adds a blocker for each unfinished task that waits for a pending escalation.
 func (r *teamReader) addEscalations() {
 	for _, e := range r.asked {
 		r.fact("escalation."+e.id, strings.TrimSpace(e.title+" ("+e.native+", "+e.owner+")"))
@@ -32,7 +32,7 @@ func (r *teamReader) addEscalations() {
 	}
 }
 
-// blocks reports whether a task's own checkpoint says already what it waits for.
+// hasBlocker reports whether a task's own checkpoint already has this blocker.
 func (r *teamReader) hasBlocker(id pawl.StepID, text string) bool {
 	return slices.ContainsFunc(r.out.Blockers, func(b pawl.Blocker) bool {
 		return b.Step == id && oneline.Clip(oneLine(strings.TrimPrefix(text, "FAILED: ")), 200) == oneline.Clip(oneLine(b.Text), 200)
@@ -46,7 +46,7 @@ func orSomebody(owner string) string {
 	return owner
 }
 
-// inbox tells an agent what waits in its inbox: before it is dispatched that is to be empty.
+// inbox tells an agent about open messages in its inbox, which must be empty before it is dispatched.
 func (r *teamReader) inbox(j *job) string {
 	if j.agent == "" || j.finished() {
 		return ""
@@ -63,7 +63,7 @@ func (r *teamReader) inbox(j *job) string {
 	return fmt.Sprintf("\n\nMessages wait in the inbox of %s, %s. Heed them first, and acknowledge each there:", j.agent, file) + text
 }
 
-// mail tells of messages that wait: before an agent is dispatched its inbox is to be empty.
+// mail reports open messages: an agent's inbox must be empty before it is dispatched.
 func (r *teamReader) mail() {
 	inbox := r.base + "messages/inbox-"
 	waiting := map[string][]string{}

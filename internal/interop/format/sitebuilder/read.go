@@ -18,24 +18,24 @@ type teamReader struct {
 	teamDir
 	report.Report
 	files format.Files
-	index map[string]int // path → where it is among them
+	index map[string]int // index of a file, by path
 	env   format.Env
 	now   time.Time
 	clock clock
 	out   format.Project
 
 	board    board
-	tasks    []*task // of the registry
+	tasks    []*task // in the registry
 	messages []message
 	asked    []escalation
 	jobs     []*job
 }
 
-// job is a task with all that is known of it.
+// job is a task with everything that is known about it.
 type job struct {
 	agent, task string
 	id          pawl.StepID
-	entry       *task       // of the registry
+	entry       *task       // in the registry
 	point       *checkpoint // that counts
 	current     *checkpoint
 	archived    *checkpoint
@@ -77,7 +77,7 @@ func newTeamReader(files format.Files, env format.Env) *teamReader {
 	return r
 }
 
-// file returns a file, nil where it is not there.
+// file returns a file, nil if there is none.
 func (r *teamReader) file(name string) *format.File {
 	if i, ok := r.index[name]; ok {
 		return &r.files[i]
@@ -85,7 +85,7 @@ func (r *teamReader) file(name string) *format.File {
 	return nil
 }
 
-// gather makes a job of each task: those of the registry in its order, then those that only checkpoints know.
+// gatherJobs makes a job of each task: those of the registry in order, then those that only have checkpoints.
 func (r *teamReader) gatherJobs() {
 	known := map[string]*job{} // task → of the registry
 	for _, t := range r.tasks {
@@ -113,7 +113,7 @@ func (r *teamReader) gatherJobs() {
 	r.assignIDs()
 }
 
-// points returns all checkpoints, also those that could not be read: their names say whose they are.
+// readCheckpoints returns all checkpoints. Of unreadable ones only the names are known.
 func (r *teamReader) readCheckpoints() []*checkpoint {
 	var all []*checkpoint
 	lies := func(name string) bool {
@@ -133,7 +133,7 @@ func (r *teamReader) readCheckpoints() []*checkpoint {
 	return all
 }
 
-// add gives a job a checkpoint: the archived one counts where it is newer, or the only one.
+// addCheckpoint adds a checkpoint to a job. The archived one counts if it is newer, or the only one.
 func (r *teamReader) addCheckpoint(j *job, c *checkpoint) {
 	switch {
 	case c.old:
@@ -164,7 +164,7 @@ func counts(current bool) string {
 	return "that one is newer and counts"
 }
 
-// fromBoard makes a job of each stream of STATUS.md that has none, where nothing tells of work but streams.
+// addStreams makes a job of each stream in STATUS.md without one, if there are no tasks but only streams.
 func (r *teamReader) addStreams() {
 	known := map[string]bool{}
 	for _, s := range r.board.streams {
@@ -187,7 +187,7 @@ func (r *teamReader) addStreams() {
 	}
 }
 
-// identify gives every job an id of its own: its task's, or with the agent's where several have that.
+// assignIDs gives each job a unique id: its task's or, if several jobs have that, with the agent's.
 func (r *teamReader) assignIDs() {
 	same := map[string]int{}
 	for _, j := range r.jobs {
@@ -206,7 +206,7 @@ func (r *teamReader) assignIDs() {
 	}
 }
 
-// time reads a time, and notes what is odd about it.
+// time parses a time, and reports an odd one.
 func (r *teamReader) time(file string, line int, text string) time.Time {
 	at, zoned, _ := format.ParseTime(text)
 	switch {
@@ -222,7 +222,7 @@ func (r *teamReader) time(file string, line int, text string) time.Time {
 	return at
 }
 
-// fact keeps what a file says of something that pawl has no word for.
+// fact keeps a value that pawl has no field for.
 func (r *teamReader) fact(name, text string) {
 	if text != "" {
 		r.out.Facts[name] = oneline.Clip(text, maxText)
@@ -231,7 +231,7 @@ func (r *teamReader) fact(name, text string) {
 
 func orNone(text string) string { return cmp.Or(text, "without a status") }
 
-// score reads a reviewer's score.
+// score parses a reviewer's score.
 func score(text string) (int, bool) {
 	n, err := strconv.Atoi(text)
 	return n, err == nil && n >= 0 && n <= 100

@@ -12,17 +12,18 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// mostItems is how many subtasks a checkpoint lists. Of longer lists it has the counts.
+// maxItems limits the subtasks in a checkpoint. For longer lists it only has the counts.
 const maxItems = 1000
 
-// listed is a subtask as pawl writes it.
+// listed is a subtask in pawl's format.
 type listed struct {
 	ID     string     `json:"id"`
 	Status taskStatus `json:"status"`
 	Output *string    `json:"output"`
 }
 
-// items returns a step's subtasks. What the checkpoint of an agent's own calls complete is, though the run was not told so.
+// items returns a step's subtasks. A subtask that the agent's own checkpoint calls complete is complete, even if the run
+// does not know.
 func (w *teamWriter) items(e *editor, k *taskStep) []format.Item {
 	if w.Items == nil {
 		return nil
@@ -34,7 +35,7 @@ func (w *teamWriter) items(e *editor, k *taskStep) []format.Item {
 			items[i].Status = pawl.ItemIsDone
 		}
 		if name := items[i].Name; name != "" && string(pawl.ItemIDOf(name)) == items[i].ID {
-			items[i].ID = name // the value itself, whose hash is its id
+			items[i].ID = name // the value; the id is its hash
 		}
 		if items[i].Status == pawl.ItemIsDone && len(items[i].Outputs) == 0 {
 			items[i].Outputs = outputsOf(k.Step, items[i].ID)
@@ -43,7 +44,8 @@ func (w *teamWriter) items(e *editor, k *taskStep) []format.Item {
 	return items
 }
 
-// calledIn returns the subtasks that an agent's checkpoint calls complete; of a work list only the run knows.
+// completedIn returns the subtasks that an agent's checkpoint calls complete; nil for a foreach step, whose items only the
+// run knows.
 func completedIn(e *editor, k *taskStep) map[pawl.ItemID]bool {
 	called := map[pawl.ItemID]bool{}
 	if k.Foreach != nil {
@@ -57,7 +59,7 @@ func completedIn(e *editor, k *taskStep) map[pawl.ItemID]bool {
 	return called
 }
 
-// outputsOf returns the files that a finished item of a work list has made, those that are named without a pattern.
+// outputsOf returns the files of a finished foreach item: its outputs without a pattern.
 func outputsOf(s *pawl.Step, value string) []string {
 	if s.Foreach == nil {
 		return nil
@@ -80,8 +82,8 @@ func (w *teamWriter) listed(item format.Item) listed {
 	return l
 }
 
-// subtasks brings counts and list up to date, and reports whether they have changed. A list may be a sample: then the
-// counts move by what has changed in it.
+// subtasks updates counts and list, and reports whether they changed. If the list is incomplete, the counts change by the
+// difference in the list.
 func (w *teamWriter) subtasks(e *editor, k *taskStep) bool {
 	items := w.items(e, k)
 	if len(items) == 0 && e.at("subtasks") == nil {
@@ -112,7 +114,7 @@ func entries(e *editor) []*jsonedit.Value {
 	return nil
 }
 
-// list writes all of a list that was not there, and returns how many of it are complete.
+// list writes a new list, and returns the number of complete subtasks.
 func (w *teamWriter) list(e *editor, k *taskStep, items []format.Item) (done int) {
 	all := []listed{}
 	for _, item := range items[:min(len(items), maxItems)] {
@@ -132,7 +134,7 @@ func (w *teamWriter) list(e *editor, k *taskStep, items []format.Item) (done int
 	return done
 }
 
-// mark brings the entries of a list up to date, and returns by how many more of them are complete.
+// mark updates the entries of a list, and returns how many became complete.
 func (w *teamWriter) mark(e *editor, k *taskStep, items []format.Item) (more int) {
 	at := map[string]int{}
 	for i, entry := range entries(e) {
@@ -182,7 +184,7 @@ func markOne(e *editor, i string, item format.Item) (more int) {
 	return 0
 }
 
-// count brings the counts up to date: by the list where that is whole.
+// count updates the counts, from the list if that is complete.
 func (w *teamWriter) count(e *editor, k *taskStep, items []format.Item, whole bool, done int) {
 	if e.at("subtasks") == nil {
 		return
@@ -210,7 +212,7 @@ func (w *teamWriter) count(e *editor, k *taskStep, items []format.Item, whole bo
 	}
 }
 
-// context says what was done last and what comes next.
+// context sets the last and the next action.
 func (w *teamWriter) context(e *editor, k *taskStep) {
 	last, next := "", ""
 	for _, item := range w.items(e, k) {
@@ -234,7 +236,7 @@ func (w *teamWriter) context(e *editor, k *taskStep) {
 	}
 }
 
-// told is an error as pawl writes it.
+// errorEntry is an error in pawl's format.
 type errorEntry struct {
 	Type      string `json:"type"`
 	Message   string `json:"message"`
@@ -242,7 +244,7 @@ type errorEntry struct {
 	Blocking  bool   `json:"blocking"`
 }
 
-// The types of errors that pawl writes, and takes away again when they are over.
+// The types of errors that pawl writes, and removes when they no longer apply.
 const (
 	typeBlocker = "blocker"
 	typeAttempt = "attempt_ended"
@@ -250,8 +252,8 @@ const (
 	typeSkipped = "skipped"
 )
 
-// errors says what blocks the task, and how its last attempt ended. Errors that are over are taken out: of pawl's own
-// those that are not true any more, of others those whose blocker a person has cleared, and at the end all that block.
+// errors sets what blocks the task, and how its last attempt failed. It removes errors that no longer apply: pawl's own,
+// others whose blocker a person cleared, and for a complete task all blocking ones.
 func (w *teamWriter) errors(e *editor, k *taskStep, open, cleared []pawl.Blocker) {
 	wanted := w.faults(k, open)
 	over := map[string]bool{}
@@ -293,7 +295,7 @@ func hasPawlError(e *editor) bool {
 	return list != nil && slices.ContainsFunc(list.Items, func(v *jsonedit.Value) bool { return isOurs(v.Get("type").Text()) })
 }
 
-// faults returns what is wrong with a step now.
+// faults returns the current errors of a step.
 func (w *teamWriter) faults(k *taskStep, open []pawl.Blocker) []errorEntry {
 	var all []errorEntry
 	add := func(kind, message string, at time.Time, blocking bool) {
