@@ -47,7 +47,7 @@ func run(args []string) int {
 func parts() cli.Parts {
 	return cli.Parts{
 		Executors: []engine.Executor{engine.Shell{}, agent.Executor{}}, Adviser: adviser, Agents: serve,
-		Codecs: codecs(),
+		Formats: formats(),
 	}
 }
 
@@ -94,13 +94,13 @@ func (a advising) Evaluate(ctx context.Context, e evidence.Evidence) engine.Eval
 }
 
 // codecs are those of all systems whose files are read and written.
-func codecs() interop.Codecs {
-	return interop.Codecs{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
+func formats() interop.Formats {
+	return interop.Formats{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
 }
 
 // serve serves agents over the Model Context Protocol.
 func serve(ctx context.Context, how cli.Serving) error {
-	s, err := mcp.New(mcp.Config{Codecs: codecs(), Folder: how.Folder, Version: how.Version, Environ: os.Environ(), Log: how.Err})
+	s, err := mcp.New(mcp.Config{Formats: formats(), Folder: how.Folder, Version: how.Version, Environ: os.Environ(), Log: how.Err})
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ type Parts struct {
 	Executors []engine.Executor
 	Adviser   func(c config.Evaluator, root string) engine.Evaluator // the evaluator that a project has configured; nil if none
 	Agents    func(ctx context.Context, s Serving) error             // runs the MCP server
-	Codecs    interop.Codecs                                         // formats of other systems
+	Formats   interop.Formats                                        // formats of other systems
 }
 
 // Run executes one command line. Report maps its error to an exit code.

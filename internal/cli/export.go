@@ -51,7 +51,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 			return err
 		}
 	}
-	m, err := (&interop.Mirror{Codec: codec, Dir: dir}).Of(p, r.State)
+	m, err := (&interop.Mirror{Format: codec, Dir: dir}).ForRun(p, r.State)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (a *app) noteMissingFiles(ctx context.Context, codec format.Format, dir, pa
 
 // refuseForeignOverwrite returns an error if a folder has unfinished work of another name that this run does not continue.
 func (a *app) refuseForeignOverwrite(ctx context.Context, p *project.Project, m interop.Mirror, r *runs.Run, hint string) error {
-	folder, err := a.openForeign(ctx, m.Codec, m.Dir)
+	folder, err := a.openForeign(ctx, m.Format, m.Dir)
 	if err != nil {
 		return err
 	}
@@ -111,27 +111,27 @@ func (a *app) refuseForeignOverwrite(ctx context.Context, p *project.Project, m 
 			return nil
 		}
 	}
-	return usageError(hint, "%s: %s is unfinished, and exporting run %s would overwrite it", m.Codec.Name, what, r.State.Run)
+	return usageError(hint, "%s: %s is unfinished, and exporting run %s would overwrite it", m.Format.Name, what, r.State.Run)
 }
 
 // foreignWorkflow names the workflow that the other system would resume in a folder. It is empty if there is none, if it is
 // a run of this project, or if this run was imported from it.
-func foreignWorkflow(p *project.Project, m interop.Mirror, folder *interop.ForeignFolder, s *pawl.State) string {
-	q := folder.Question()
-	if q.Ask == "" || isProjectRun(p, q.Workflow) || s.Import.System == m.Codec.Name && s.Import.ID == q.Workflow {
+func foreignWorkflow(p *project.Project, m interop.Mirror, folder *interop.Folder, s *pawl.State) string {
+	q := folder.ResumePrompt()
+	if q.Ask == "" || isProjectRun(p, q.Workflow) || s.Import.System == m.Format.Name && s.Import.ID == q.Workflow {
 		return ""
 	}
 	return "workflow " + cmp.Or(q.Workflow, "(unknown)")
 }
 
 // ownedByRun reports whether a run mirrors to the files of a folder, or was imported from the unfinished work in it.
-func ownedByRun(p *project.Project, m interop.Mirror, folder *interop.ForeignFolder, r *runs.Run) bool {
+func ownedByRun(p *project.Project, m interop.Mirror, folder *interop.Folder, r *runs.Run) bool {
 	s := r.State
-	if s.Mirror != nil && *s.Mirror == m.Said(p) {
+	if s.Mirror != nil && *s.Mirror == m.Record(p) {
 		return true
 	}
 	_, file := folder.Unfinished(r.Plan)
-	place, is := folder.MadeAt(p, s)
+	place, is := folder.ImportPlace(p, s)
 	_, madeOf := folder.At(place).Unfinished(r.Plan)
 	return is && file == madeOf
 }

@@ -14,11 +14,11 @@ import (
 
 // archiveIfFresh archives the other system's state instead of importing it, if --fresh or the user's answer to that system's
 // question says so, and reports whether it did. Without a terminal and with --yes it does not ask.
-func (a *app) archiveIfFresh(ctx context.Context, codec format.Format, dir string, folder *interop.ForeignFolder, o importOptions) (bool, error) {
+func (a *app) archiveIfFresh(ctx context.Context, codec format.Format, dir string, folder *interop.Folder, o importOptions) (bool, error) {
 	if o.fresh {
 		return true, a.archiveForeign(ctx, codec, dir, folder)
 	}
-	q := folder.Question()
+	q := folder.ResumePrompt()
 	if q.Ask == "" || o.yes || a.json || !a.interactive() {
 		return false, nil
 	}
@@ -30,14 +30,14 @@ func (a *app) archiveIfFresh(ctx context.Context, codec format.Format, dir strin
 }
 
 // askFormatQuestion prints what was found and its problems, and asks the other system's own question.
-func (a *app) askFormatQuestion(folder *interop.ForeignFolder, q format.Question) (bool, error) {
+func (a *app) askFormatQuestion(folder *interop.Folder, q format.Question) (bool, error) {
 	fmt.Fprint(a.Out, q.Tell)
 	a.printProblems(folder.Verify())
 	return a.askYesNo(q.Ask, q.Yes)
 }
 
 // archiveForeign moves another system's state to that system's archive, and notes an unfinished run that covers the same work.
-func (a *app) archiveForeign(ctx context.Context, codec format.Format, dir string, folder *interop.ForeignFolder) error {
+func (a *app) archiveForeign(ctx context.Context, codec format.Format, dir string, folder *interop.Folder) error {
 	run := pawl.RunID("")
 	p, err := a.project()
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *app) archiveForeign(ctx context.Context, codec format.Format, dir strin
 			return err
 		}
 	}
-	names, err := interop.ArchiveForeign(p, codec, dir)
+	names, err := interop.Archive(p, codec, dir)
 	if err != nil {
 		return err
 	}
@@ -68,22 +68,22 @@ func (a *app) archiveForeign(ctx context.Context, codec format.Format, dir strin
 // overwritten silently. If the system has an archive, it asks on a terminal: yes imports and resumes that work, no lets the
 // run archive it. Elsewhere it returns an error unless --new was given.
 func (a *app) resolveForeignWork(ctx context.Context, p *project.Project, plan *pawl.Plan, o runOptions) (resumed bool, err error) {
-	m, err := a.parts.Codecs.Mirror(p, string(o.mirror))
+	m, err := a.parts.Formats.ParseMirror(p, string(o.mirror))
 	if err != nil || m == nil {
 		return false, err
 	}
-	folder, err := interop.OpenForeign(ctx, p, m.Codec, m.Dir)
+	folder, err := interop.OpenFolder(ctx, p, m.Format, m.Dir)
 	if err == nil {
 		err = refuseOverwrite(ctx, p, m, folder, plan, o.fresh)
 	}
 	if err != nil || o.fresh {
 		return false, err
 	}
-	q := folder.Question()
+	q := folder.ResumePrompt()
 	if q.Ask == "" || isProjectRun(p, q.Workflow) {
 		return false, nil
 	}
-	system := m.Codec.Name
+	system := m.Format.Name
 	if !a.interactive() {
 		return false, &pawl.Error{
 			Kind: pawl.KindUsage, Hint: "pawl import " + system + ", or --new",
@@ -99,13 +99,13 @@ func (a *app) resolveForeignWork(ctx context.Context, p *project.Project, plan *
 
 // refuseOverwrite returns an error if a new run would overwrite unfinished work of others. What an earlier run of the same plan
 // left there counts as its own unless others changed it since; if that run is unfinished, only fresh allows to replace it.
-func refuseOverwrite(ctx context.Context, p *project.Project, m *interop.Mirror, folder *interop.ForeignFolder, plan *pawl.Plan, fresh bool) error {
+func refuseOverwrite(ctx context.Context, p *project.Project, m *interop.Mirror, folder *interop.Folder, plan *pawl.Plan, fresh bool) error {
 	what, file := folder.Unfinished(plan)
 	if what == "" {
 		return nil
 	}
-	system := m.Codec.Name
-	last := interop.LastMirrored(ctx, p, plan.Name, m.Said(p))
+	system := m.Format.Name
+	last := interop.LastMirrored(ctx, p, plan.Name, m.Record(p))
 	hint := fmt.Sprintf("pawl import %s%s, or mirror to another folder: --mirror %s=PATH", system, folderArgument(p, m), system)
 	if last != nil && m.ChangedSince([]format.File{{Path: file}}, last.Updated) == "" {
 		if last.Ended() || fresh {
@@ -121,14 +121,14 @@ func refuseOverwrite(ctx context.Context, p *project.Project, m *interop.Mirror,
 
 // folderArgument returns the folder of a mirror as a command's argument, with a leading space; "" for the project itself.
 func folderArgument(p *project.Project, m *interop.Mirror) string {
-	if path := m.Said(p).Path; path != "" {
+	if path := m.Record(p).Path; path != "" {
 		return " " + path
 	}
 	return ""
 }
 
 // importAndResume imports another system's workflow, unless that was done before, and resumes the run.
-func (a *app) importAndResume(ctx context.Context, p *project.Project, m *interop.Mirror, folder *interop.ForeignFolder, o runOptions) error {
+func (a *app) importAndResume(ctx context.Context, p *project.Project, m *interop.Mirror, folder *interop.Folder, o runOptions) error {
 	reading, findings := folder.Read("")
 	reading = relativeToProject(p.Root, m.Dir, reading)
 	run, err := a.existingImport(ctx, reading, m.Dir, firstPlace(folder))

@@ -139,8 +139,8 @@ func hasActiveWork(r format.Project) bool {
 }
 
 // dryRunReport returns the report of a dry run.
-func dryRunReport(root string, folder *interop.ForeignFolder, place string, reading format.Project, findings []pawl.Finding) importReport {
-	reading, found := interop.Prove(root, reading)
+func dryRunReport(root string, folder *interop.Folder, place string, reading format.Project, findings []pawl.Finding) importReport {
+	reading, found := interop.CheckClaims(root, reading)
 	report := importReport{Project: reading, Pending: pending(reading), Findings: slices.Concat([]pawl.Finding{}, findings, found)}
 	if places := folder.Places(); place == "" && len(places) > 1 {
 		report.Others = othersIn(folder, places[1:])
@@ -174,7 +174,7 @@ func relativeToProject(root, dir string, reading format.Project) format.Project 
 }
 
 // firstPlace returns the place of the work that is read from a folder; "" if the system has only one place.
-func firstPlace(folder *interop.ForeignFolder) string {
+func firstPlace(folder *interop.Folder) string {
 	if places := folder.Places(); len(places) > 0 {
 		return places[0]
 	}
@@ -196,7 +196,7 @@ func (a *app) createImportedRun(ctx context.Context, reading format.Project, fin
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: cmp.Or(reading.Resume, "somebody may still be working on it"), Where: pathIn(p, dir),
 			Hint: "make sure that nobody is before pawl resume"})
 	}
-	made, err := interop.Import(ctx, p, currentUser(), interop.Importing{
+	made, err := interop.Import(ctx, p, currentUser(), interop.Source{
 		Project: reading, Path: pathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: codec.CheckCriterion != nil,
 	})
 	if err != nil || a.json {
@@ -213,7 +213,7 @@ func (a *app) existingImport(ctx context.Context, reading format.Project, dir, p
 	if err != nil {
 		return "", err
 	}
-	return interop.MadeOf(ctx, p, interop.Importing{Project: reading, Path: pathIn(p, dir), Place: place})
+	return interop.UnfinishedRun(ctx, p, interop.Source{Project: reading, Path: pathIn(p, dir), Place: place})
 }
 
 // foreignDir returns the folder or file of another system. It must exist.
@@ -258,7 +258,7 @@ func resolved(path string) (string, error) {
 
 // foreignAt opens the folder of a run's files. If dir is the place of one of several runs in the project, it opens the project
 // and returns that place; else it opens dir.
-func (a *app) foreignAt(ctx context.Context, codec format.Format, dir string) (*interop.ForeignFolder, string, error) {
+func (a *app) foreignAt(ctx context.Context, codec format.Format, dir string) (*interop.Folder, string, error) {
 	root, err := a.foreignDir("")
 	if err != nil {
 		return nil, "", err
@@ -280,21 +280,21 @@ func (a *app) foreignAt(ctx context.Context, codec format.Format, dir string) (*
 }
 
 // openForeign opens a folder with another system's files. The project's journals count only for files within the project.
-func (a *app) openForeign(ctx context.Context, codec format.Format, dir string) (*interop.ForeignFolder, error) {
+func (a *app) openForeign(ctx context.Context, codec format.Format, dir string) (*interop.Folder, error) {
 	p, err := a.project()
 	if err != nil || !filepath.IsLocal(pathIn(p, dir)) {
 		p = nil
 	}
-	folder, err := interop.OpenForeign(ctx, p, codec, dir)
+	folder, err := interop.OpenFolder(ctx, p, codec, dir)
 	if err != nil || p == nil {
 		return folder, err
 	}
 	c, err := config.Read(p.Config())
-	folder.Silence(time.Duration(c.Warning), time.Duration(c.Stalled))
+	folder.SetLiveness(time.Duration(c.Warning), time.Duration(c.Stalled))
 	return folder, err
 }
 
-func othersIn(folder *interop.ForeignFolder, places []string) []otherReport {
+func othersIn(folder *interop.Folder, places []string) []otherReport {
 	var others []otherReport
 	for _, place := range places {
 		r, _ := folder.Read(place)

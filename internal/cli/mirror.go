@@ -16,9 +16,9 @@ import (
 	"pawl/internal/snapshot"
 )
 
-func (a *app) formatNamed(system string) (format.Format, error) { return a.parts.Codecs.Of(system) }
+func (a *app) formatNamed(system string) (format.Format, error) { return a.parts.Formats.Named(system) }
 
-func (a *app) systems() string { return a.parts.Codecs.Names() }
+func (a *app) systems() string { return a.parts.Formats.Names() }
 
 func (a *app) mirrorHelp() string {
 	return "keep the files of another system up to date; `SYSTEM[=PATH]` is one of " + a.systems()
@@ -43,7 +43,7 @@ func (m *mirrorFlag) Type() string { return "string" }
 func (a *app) mirrorFor(p *project.Project, flag mirrorFlag) func(*pawl.State) *interop.Mirror {
 	return func(s *pawl.State) *interop.Mirror {
 		named := cmp.Or(string(flag), s.Mirror.String())
-		m, err := a.parts.Codecs.MirrorOf(p, s, named)
+		m, err := a.parts.Formats.MirrorForRun(p, s, named)
 		if err != nil {
 			a.printNotes([]string{"not updating the files of " + named + ": " + err.Error()})
 			return nil
@@ -68,7 +68,7 @@ func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *runs.Run
 	r.Notes = nil // already printed
 	c, err := config.Read(p.Config())
 	if err == nil {
-		err = a.parts.Codecs.Refresh(ctx, p, r, c.Snapshots)
+		err = a.parts.Formats.Refresh(ctx, p, r, c.Snapshots)
 	}
 	a.printNotes(r.Notes)
 	if err != nil {

@@ -53,7 +53,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	if err != nil {
 		return err
 	}
-	mirror, err := a.parts.Codecs.Mirror(p, string(o.mirror))
+	mirror, err := a.parts.Formats.ParseMirror(p, string(o.mirror))
 	if err != nil {
 		return err
 	}
@@ -103,11 +103,11 @@ func (a *app) diffForResume(ctx context.Context, p *project.Project, r *runs.Run
 		return nil, err
 	}
 	if mirror != nil {
-		mirror, err := mirror.Of(p, r.State)
+		mirror, err := mirror.ForRun(p, r.State)
 		if err != nil {
 			return nil, err
 		}
-		if err := a.refuseForeignOverwrite(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", mirror.Codec.Name)); err != nil {
+		if err := a.refuseForeignOverwrite(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", mirror.Format.Name)); err != nil {
 			return nil, err
 		}
 	}

@@ -90,7 +90,7 @@ func (a *app) statusCommand() *cobra.Command {
 		if report.Status == pawl.StatusInterrupted {
 			a.refreshViews(p, r)
 		}
-		if report.Status == pawl.StatusInterrupted || interop.Behind(p, r.State) {
+		if report.Status == pawl.StatusInterrupted || interop.MirrorFailed(p, r.State) {
 			a.refreshMirror(ctx, p, r)
 		}
 		if a.json {

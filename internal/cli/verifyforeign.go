@@ -35,7 +35,7 @@ func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
 	if o.step == "" {
 		return a.printFindings(folder.Verify(), "the files are faulty")
 	}
-	met, why, err := folder.Meets(stepClient(), pawl.StepID(o.step), o.criterion)
+	met, why, err := folder.CheckCriterion(stepClient(), pawl.StepID(o.step), o.criterion)
 	what := cmp.Or(o.criterion, "its criteria")
 	switch {
 	case err != nil:

@@ -3,8 +3,6 @@ package interop
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"pawl"
@@ -13,45 +11,36 @@ import (
 	"pawl/internal/runs"
 )
 
-// readAnswers journals the answers that people wrote into the files to what is asked, as given there. Of one that cannot be taken
-// it notes why, and tries it no more.
+// readAnswers journals the answers to open gates that people wrote into the files. It records why an answer is rejected, and
+// does not retry that answer.
 func (m *MirrorWriter) readAnswers(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
-	if len(state.OpenGates()) == 0 || m.Codec.Answers == nil {
+	if len(state.OpenGates()) == 0 || m.Format.Answers == nil {
 		return
 	}
-	files, err := readToWrite(state, m.Dir, m.Codec)
+	files, err := readToWrite(state, m.Dir, m.Format)
 	if err != nil {
-		return // it is said when they are written
+		return // writing the files reports the error
 	}
-	for _, reply := range m.Codec.Answers(files, format.Export{Now: time.Now().UTC(), Root: m.project.Root, State: state, Plan: plan}) {
-		if m.refused[reply] != "" {
+	for _, reply := range m.Format.Answers(files, format.Export{Now: time.Now().UTC(), Root: m.project.Root, State: state, Plan: plan}) {
+		if m.rejected[reply] != "" {
 			continue
 		}
-		r, err := runs.Perform(ctx, m.project, state.Run, pawl.Author{Kind: pawl.ByPerson}, unlessClosed(reply))
+		r, err := runs.Perform(ctx, m.project, state.Run, pawl.Author{Kind: pawl.ByPerson}, replyIfOpen(reply))
 		if err == nil {
-			_ = r.Log.Close() // it is journaled
+			_ = r.Log.Close() // the answer is journaled
 		}
-		if pawl.KindOf(err) == pawl.KindUsage { // anything else is tried again
-			m.refused[reply] = fmt.Sprintf("%s: the answer there was not taken: %v", reply.Where, err)
+		if pawl.KindOf(err) == pawl.KindUsage { // other errors are retried
+			m.rejected[reply] = fmt.Sprintf("%s: answer rejected: %v", reply.Where, err)
 		}
 	}
 }
 
-// unlessClosed is Reply, and nothing where somebody was quicker.
-func unlessClosed(reply pawl.GateAnswered) runs.Act {
+// replyIfOpen is runs.Reply, or does nothing if the gate was answered in the meantime.
+func replyIfOpen(reply pawl.GateAnswered) runs.Act {
 	return func(p *project.Project, r *runs.Run) ([]pawl.Payload, error) {
 		if g := r.State.Gate(reply.Gate); g == nil || !g.Open() {
 			return nil, nil
 		}
 		return runs.Reply(reply)(p, r)
 	}
-}
-
-// Notes implements engine.Mirror: a failed last write, answers that were not taken, archived files, and unknown tasks.
-func (m *MirrorWriter) Notes() []string {
-	var notes []string
-	if m.failed != "" {
-		notes = append(notes, m.failed)
-	}
-	return slices.Concat(notes, slices.Sorted(maps.Values(m.refused)), m.aside, m.beyond)
 }

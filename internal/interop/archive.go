@@ -12,12 +12,12 @@ import (
 	"pawl/internal/project"
 )
 
-// ArchiveForeign moves the state of a system that is below a folder to its own archive, and returns the archive's folders.
-// No engine works in the project meanwhile (nil: the folder is in none), and no other pawl writes such files: an error of
-// KindHeld says which engine does.
-func ArchiveForeign(p *project.Project, codec format.Format, dir string) (folders []string, err error) {
-	if codec.Archive == nil {
-		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s has no archive to set its state aside in", codec.Name)}
+// Archive moves the state of a system in dir to the system's own archive, and returns the folders of the archive. It keeps
+// engines out of the project, and other pawl processes from writing such files; a nil p means that dir is in no project. If
+// an engine runs, the error is of KindHeld and names it.
+func Archive(p *project.Project, f format.Format, dir string) (folders []string, err error) {
+	if f.Archive == nil {
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s has no archive", f.Name)}
 	}
 	if p != nil {
 		lock, held := lockImport(p)
@@ -27,21 +27,21 @@ func ArchiveForeign(p *project.Project, codec format.Format, dir string) (folder
 		defer func() { err = errors.Join(err, lock.Unlock()) }()
 	}
 	var changed []format.File
-	err = mirroring(p, func() error {
-		files, err := readToWrite(nil, dir, codec)
+	err = withMirrorLock(p, func() error {
+		files, err := readToWrite(nil, dir, f)
 		if err != nil {
 			return err
 		}
-		changed = codec.Archive(files, time.Now().UTC())
-		_, err = WriteForeign(dir, codec, files, changed)
+		changed = f.Archive(files, time.Now().UTC())
+		_, err = writeFiles(dir, f, files, changed)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	folders = []string{}
-	for _, f := range changed {
-		if folder := path.Dir(f.Path); f.Data != nil && !slices.Contains(folders, folder) {
+	for _, file := range changed {
+		if folder := path.Dir(file.Path); file.Data != nil && !slices.Contains(folders, folder) {
 			folders = append(folders, folder)
 		}
 	}

@@ -13,19 +13,19 @@ import (
 	"pawl/internal/project"
 )
 
-// archiving is the format of dotagent, which calls begun when its state is archived.
-func archiving(begun func()) format.Format {
+// withArchiveHook returns the format of dotagent with an Archive function that first calls hook.
+func withArchiveHook(hook func()) format.Format {
 	f := dotagent.Format()
 	archive := f.Archive
 	f.Archive = func(files format.Files, now time.Time) []format.File {
-		begun()
+		hook()
 		return archive(files, now)
 	}
 	return f
 }
 
-// TestNobodyMirrorsWhatIsArchived: while another system's state is set aside no other pawl writes its files.
-func TestNobodyMirrorsWhatIsArchived(t *testing.T) {
+// TestArchiveHoldsMirrorLock: while pawl archives another system's state, no other pawl process writes its files.
+func TestArchiveHoldsMirrorLock(t *testing.T) {
 	t.Parallel()
 	p, err := project.Init(t.TempDir())
 	if err != nil {
@@ -38,17 +38,17 @@ func TestNobodyMirrorsWhatIsArchived(t *testing.T) {
 	if err := os.WriteFile(state, []byte(`{"workflow_id":"w","current_phase":"REQUIREMENTS"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	asked := false
-	folders, err := ArchiveForeign(p, archiving(func() { asked = mirrorIsHeld(t, p) }), p.Root)
-	if err != nil || len(folders) == 0 || !asked {
-		t.Errorf("%q, %v, mirror.lock held: %t", folders, err, asked)
+	held := false
+	folders, err := Archive(p, withArchiveHook(func() { held = mirrorIsHeld(t, p) }), p.Root)
+	if err != nil || len(folders) == 0 || !held {
+		t.Errorf("%q, %v, mirror.lock held: %t", folders, err, held)
 	}
 	if mirrorIsHeld(t, p) {
 		t.Error("mirror.lock is still held")
 	}
 }
 
-// mirrorIsHeld reports whether somebody keeps other pawls from writing another system's files.
+// mirrorIsHeld reports whether the project's mirror lock is held.
 func mirrorIsHeld(t *testing.T, p *project.Project) bool {
 	t.Helper()
 	file, err := os.OpenFile(filepath.Join(p.Home(), "mirror.lock"), os.O_RDWR|os.O_CREATE, 0o600)

@@ -13,46 +13,46 @@ import (
 	"pawl/internal/runs"
 )
 
-// ForeignFolder is a folder with another system's files, as they were read, with what git and the disk know of it.
-type ForeignFolder struct {
-	codec    format.Format
-	dir      string // or file, as it was opened
+// Folder is a folder with another system's files, as they were read, and what git and the disk say about them.
+type Folder struct {
+	format   format.Format
+	dir      string // or a single file
 	files    format.Files
-	world    format.Env
-	findings []pawl.Finding // what could not be read
+	env      format.Env
+	findings []pawl.Finding // files that could not be read
 }
 
-// OpenForeign reads a folder's files for a codec. p is the project whose journals say what was written by pawl itself; nil:
-// there is none.
-func OpenForeign(ctx context.Context, p *project.Project, codec format.Format, dir string) (*ForeignFolder, error) {
-	files, findings, err := ReadForeign(dir, codec)
+// OpenFolder reads the files of a format in dir. p is the project whose journals tell which of them pawl wrote; it may be
+// nil.
+func OpenFolder(ctx context.Context, p *project.Project, f format.Format, dir string) (*Folder, error) {
+	files, findings, err := readFiles(nil, dir, f)
 	if err != nil {
 		return nil, err
 	}
-	of := placeOf(dir, codec).speaksOf()
-	commits, err := commitsIn(ctx, of)
+	root := locate(dir, f).projectDir()
+	commits, err := listCommits(ctx, root)
 	if err != nil {
-		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: "which commits there are could not be found out: " + err.Error()})
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: "cannot list the git commits: " + err.Error()})
 	}
-	world := worldOf(ctx, of, commits)
+	env := newEnv(ctx, root, commits)
 	if p != nil {
-		world.Run = saidOnce(ctx, p)
+		env.Run = cachedRuns(ctx, p)
 	}
-	f := &ForeignFolder{codec: codec, dir: dir, files: files, world: world, findings: findings}
-	for _, unread := range f.Unread() {
-		f.world.Unread = append(f.world.Unread, unread.Where)
+	folder := &Folder{format: f, dir: dir, files: files, env: env, findings: findings}
+	for _, unread := range folder.Unread() {
+		folder.env.Unread = append(folder.env.Unread, unread.Where)
 	}
-	return f, nil
+	return folder, nil
 }
 
-// Silence says after how long without a sign of life nobody is taken to be at work any more, and after how long the work is
-// taken to stand still; 0: as the codec has it.
-func (f *ForeignFolder) Silence(quiet, stalled time.Duration) {
-	f.world.Quiet, f.world.Stalled = quiet, stalled
+// SetLiveness sets after how much silence a session counts as dead (quiet), and after how much time without progress its
+// work counts as stalled; 0 keeps the format's default.
+func (f *Folder) SetLiveness(quiet, stalled time.Duration) {
+	f.env.Quiet, f.env.Stalled = quiet, stalled
 }
 
-// saidOnce returns what says what the journal of a run says, and reads each once; nothing, where there is none that can be read.
-func saidOnce(ctx context.Context, p *project.Project) func(string) (*pawl.State, *pawl.Plan) {
+// cachedRuns returns a function that loads a run, each at most once; a nil state if the run cannot be loaded.
+func cachedRuns(ctx context.Context, p *project.Project) func(string) (*pawl.State, *pawl.Plan) {
 	known := map[string]*runs.Run{}
 	return func(id string) (*pawl.State, *pawl.Plan) {
 		r, ok := known[id]
@@ -68,76 +68,77 @@ func saidOnce(ctx context.Context, p *project.Project) func(string) (*pawl.State
 	}
 }
 
-// Places returns where runs are in the folder, the one first that Read reads; nil where the system knows but one.
-func (f *ForeignFolder) Places() []string {
-	if f.codec.Places == nil {
+// Places returns the folders in which runs are, relative to the folder; nil if the system has only one. Read reads the first
+// one.
+func (f *Folder) Places() []string {
+	if f.format.Places == nil {
 		return nil
 	}
-	return f.codec.Places(f.files, f.world.Now)
+	return f.format.Places(f.files, f.env.Now)
 }
 
-// Projects returns the ids of the projects that the folder's files hold; nil where the system's hold but one.
-func (f *ForeignFolder) Projects() []string {
-	if f.codec.Projects == nil {
+// Projects returns the ids of the projects in the files; nil if the system's files hold only one project.
+func (f *Folder) Projects() []string {
+	if f.format.Projects == nil {
 		return nil
 	}
-	return f.codec.Projects(f.files)
+	return f.format.Projects(f.files)
 }
 
-// Read says what the files say of the run at one of the places, without one of the first.
-func (f *ForeignFolder) Read(place string) (format.Project, []pawl.Finding) {
-	r, found := f.At(place).codec.Read(f.files, f.world)
+// Read returns what the files say about the run at a place; with "" at the first of Places.
+func (f *Folder) Read(place string) (format.Project, []pawl.Finding) {
+	r, found := f.At(place).format.Read(f.files, f.env)
 	return r, slices.Concat(f.findings, found)
 }
 
-// At is the folder seen from one of the places; without one, and where the system knows but one, as it is.
-func (f *ForeignFolder) At(place string) *ForeignFolder {
+// At returns the folder restricted to a place. It returns the whole folder if place is empty or the system has only one.
+func (f *Folder) At(place string) *Folder {
 	at := *f
-	if f.codec.At != nil && place != "" {
-		at.codec = f.codec.At(place)
+	if f.format.At != nil && place != "" {
+		at.format = f.format.At(place)
 	}
 	return &at
 }
 
-// Prune returns what goes of old checkpoints so that so many of each run stay; the folder is not changed by that.
-func (f *ForeignFolder) Prune(keep int) ([]format.File, error) {
-	if f.codec.Prune == nil {
-		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s has no checkpoints that are let go of", f.codec.Name)}
+// Prune returns the changes that remove old checkpoints, so that keep checkpoints of each run remain. It writes nothing.
+func (f *Folder) Prune(keep int) ([]format.File, error) {
+	if f.format.Prune == nil {
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s has no checkpoints to prune", f.format.Name)}
 	}
-	return f.codec.Prune(f.files, keep, f.world)
+	return f.format.Prune(f.files, keep, f.env)
 }
 
-// Write writes files where the folder's were read; what somebody else has changed since ends it with format.ErrChanged. Of a project
-// (nil: there is none) no other pawl writes such files meanwhile.
-func (f *ForeignFolder) Write(p *project.Project, files []format.File) error {
-	return mirroring(p, func() error {
-		_, err := WriteForeign(f.dir, f.codec, f.files, files)
+// Write writes files to the folder. It fails with format.ErrChanged if someone else changed one since it was read. It keeps
+// other pawl processes of p from writing such files; p may be nil.
+func (f *Folder) Write(p *project.Project, files []format.File) error {
+	return withMirrorLock(p, func() error {
+		_, err := writeFiles(f.dir, f.format, f.files, files)
 		return err
 	})
 }
 
-// Unread returns what says of files that they are there and could not be read.
-func (f *ForeignFolder) Unread() []pawl.Finding {
+// Unread returns a finding for each file that exists and could not be read.
+func (f *Folder) Unread() []pawl.Finding {
 	return slices.DeleteFunc(slices.Clone(f.findings), func(found pawl.Finding) bool { return found.Level != pawl.Bad })
 }
 
-// Verify is the system's own validation, with what cannot be read.
-func (f *ForeignFolder) Verify() []pawl.Finding {
+// Verify runs the system's own validation. It also returns the findings of reading the files, and one for each lock file.
+func (f *Folder) Verify() []pawl.Finding {
 	var all report.Report
 	_, findings := f.Read("")
 	all.Add(findings...)
-	all.Add(f.codec.Verify(f.files, f.world)...)
-	all.Add(examineLocks(f.codec, f.files)...)
+	all.Add(f.format.Verify(f.files, f.env)...)
+	all.Add(lockFindings(f.format, f.files)...)
 	return all.Findings()
 }
 
-// Meets says whether a step in the folder meets a criterion of its own, and by what that is known. by is the
-// attempt that asks, whose items of the step count; nil: none does.
-func (f *ForeignFolder) Meets(by *runs.StepClient, step pawl.StepID, criterion string) (bool, string, error) {
-	if f.codec.CheckCriterion == nil {
-		return false, "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("the steps of %s have no criteria of their own", f.codec.Name)}
+// CheckCriterion reports whether a step meets one of its criteria, and why. by is the attempt that asks, whose items of the
+// step count; it may be nil.
+func (f *Folder) CheckCriterion(by *runs.StepClient, step pawl.StepID, criterion string) (bool, string, error) {
+	if f.format.CheckCriterion == nil {
+		return false, "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("steps of %s have no criteria", f.format.Name)}
 	}
-	world := f.world
+	world := f.env
 	if by != nil && by.Attempt.Step == step && world.Run != nil {
 		if s, _ := world.Run(string(by.Run)); s != nil && s.Steps[step] != nil {
 			world.Items = namedItems(s.Steps[step])
@@ -146,23 +147,24 @@ func (f *ForeignFolder) Meets(by *runs.StepClient, step pawl.StepID, criterion s
 			world.Items = append(world.Items, format.Item{ID: string(item.Item), Status: item.Status})
 		}
 	}
-	met, why := f.codec.CheckCriterion(f.files, world, step, criterion)
+	met, why := f.format.CheckCriterion(f.files, world, step, criterion)
 	return met, why, nil
 }
 
-// Question returns what the system would ask before it goes on with what is there; nothing, where it does not ask.
-func (f *ForeignFolder) Question() format.Question {
-	if f.codec.ResumePrompt == nil {
+// ResumePrompt returns the question that the system asks before it resumes the work in the folder. It is zero if the system
+// asks none.
+func (f *Folder) ResumePrompt() format.Question {
+	if f.format.ResumePrompt == nil {
 		return format.Question{}
 	}
-	return f.codec.ResumePrompt(f.files, f.world)
+	return f.format.ResumePrompt(f.files, f.env)
 }
 
-// Unfinished returns what is unfinished in the folder that a run of a plan would write over, and the file that says so;
-// empty where nothing is.
-func (f *ForeignFolder) Unfinished(plan *pawl.Plan) (what, file string) {
-	if f.codec.Unfinished == nil {
+// Unfinished returns the unfinished work in the folder that a run of plan would overwrite, and the file that mentions it;
+// empty if there is none.
+func (f *Folder) Unfinished(plan *pawl.Plan) (what, file string) {
+	if f.format.Unfinished == nil {
 		return "", ""
 	}
-	return f.codec.Unfinished(f.files, f.world, plan)
+	return f.format.Unfinished(f.files, f.env, plan)
 }

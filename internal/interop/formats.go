@@ -14,69 +14,69 @@ import (
 	"pawl/internal/runs"
 )
 
-// Codecs are the systems whose files are read and written.
-type Codecs []format.Format
+// Formats are the formats of the systems that pawl can import, export and mirror.
+type Formats []format.Format
 
-// Of returns the codec of a system.
-func (c Codecs) Of(system string) (format.Format, error) {
-	for _, codec := range c {
-		if codec.Name == system {
-			return codec, nil
+// Named returns the format of a system.
+func (c Formats) Named(system string) (format.Format, error) {
+	for _, f := range c {
+		if f.Name == system {
+			return f, nil
 		}
 	}
-	return format.Format{}, runs.UsageError("", "no system %q: use %s", system, c.Names())
+	return format.Format{}, runs.UsageError("", "unknown system %q; expected one of %s", system, c.Names())
 }
 
-// Names names the systems.
-func (c Codecs) Names() string {
+// Names returns the names of the systems, separated by commas.
+func (c Formats) Names() string {
 	var names []string
-	for _, codec := range c {
-		names = append(names, codec.Name)
+	for _, f := range c {
+		names = append(names, f.Name)
 	}
 	return strings.Join(names, ", ")
 }
 
-// Mirror returns the mirror that SYSTEM or SYSTEM=PATH stands for; nil where it is empty.
-func (c Codecs) Mirror(p *project.Project, named string) (*Mirror, error) {
+// ParseMirror returns the mirror that SYSTEM or SYSTEM=PATH names; nil if named is empty.
+func (c Formats) ParseMirror(p *project.Project, named string) (*Mirror, error) {
 	if named == "" {
 		return nil, nil
 	}
 	system, path, _ := strings.Cut(named, "=")
-	codec, err := c.Of(system)
+	f, err := c.Named(system)
 	if err != nil {
 		return nil, err
 	}
 	dir := p.Root
 	if path != "" {
 		if !filepath.IsLocal(path) {
-			return nil, runs.UsageError("", "--mirror %s: the folder is to lie in the project", named)
+			return nil, runs.UsageError("", "--mirror %s: the folder must be inside the project", named)
 		}
 		dir = filepath.Join(p.Root, path)
-		if err := notOurs(path); err != nil {
+		if err := checkNotReserved(path); err != nil {
 			return nil, err
 		}
 	}
-	if codec.Tables == nil {
+	if f.Tables == nil {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-			return nil, runs.UsageError("", "--mirror %s: %s is no folder", named, path)
+			return nil, runs.UsageError("", "--mirror %s: %s is not a folder", named, path)
 		}
 	}
 	for at := dir; at != p.Root; at = filepath.Dir(at) {
 		if info, err := os.Lstat(at); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return nil, runs.UsageError("", "--mirror %s: %s is a symbolic link: name the folder that it leads to", named, at)
+			return nil, runs.UsageError("", "--mirror %s: %s is a symbolic link; pass the folder that it points to", named, at)
 		}
 	}
-	return (&Mirror{Codec: codec, Dir: dir}).placed(p)
+	return (&Mirror{Format: f, Dir: dir}).atPlace(p)
 }
 
-// Refresh has another system's files say how a run stands that has them kept up to date, and that no engine works on: as it
-// stands by now, for of several who do so the last is to know what the others said. Where others went on with the files
-// meanwhile it leaves them alone. The error is for people to know, and no fault of the run.
-func (c Codecs) Refresh(ctx context.Context, p *project.Project, r *runs.Run, cfg config.Snapshots) error {
+// Refresh writes the mirror of a run that no engine runs. It first reads the run's newest events, since several processes
+// may mirror the same run. It leaves files alone that someone else has changed since. An error is reported to the user, and
+// does not fail the run.
+func (c Formats) Refresh(ctx context.Context, p *project.Project, r *runs.Run, cfg config.Snapshots) error {
 	if r.State.Mirror == nil {
 		return nil
 	}
-	m, err := c.MirrorOf(p, r.State, r.State.Mirror.String())
+	m, err := c.MirrorForRun(p, r.State, r.State.Mirror.String())
 	if m == nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (c Codecs) Refresh(ctx context.Context, p *project.Project, r *runs.Run, cf
 		return m.refresh(ctx, p, r, cfg)
 	})
 	if err != nil {
-		return fmt.Errorf("the files of %s: %w", m.Codec.Name, err)
+		return fmt.Errorf("the files of %s: %w", m.Format.Name, err)
 	}
 	return nil
 }

@@ -13,77 +13,76 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// strangerLock is a lock file of another system's sessions.
-type strangerLock struct {
+// lockFile is a lock file of another system's sessions.
+type lockFile struct {
 	path string
 	held bool
 	why  string
 }
 
-// maxLock is how large a lock file is that is read, in bytes.
-const maxLock = 64 << 10
+// maxLockSize limits the lock files that are read, in bytes.
+const maxLockSize = 64 << 10
 
-// locksOf returns the lock files that are there of what is written of a run; without one, of all files. Nothing, where the
-// system has none.
-func locksOf(codec format.Format, files format.Files, run *pawl.State) []strangerLock {
+// findLocks returns the lock files that exist for the files of a run; a nil run means all files.
+func findLocks(f format.Format, files format.Files, run *pawl.State) []lockFile {
 	home, err := os.UserHomeDir()
-	if codec.Locks == nil || err != nil {
+	if f.Locks == nil || err != nil {
 		return nil
 	}
 	name, _ := os.Hostname()
-	on := format.Host{Now: time.Now().UTC(), Name: name, Process: alive}
-	var found []strangerLock
-	for _, path := range codec.Locks(files, run, format.Home{Dir: home, System: runtime.GOOS, Getenv: os.Getenv}) {
+	host := format.Host{Now: time.Now().UTC(), Name: name, Process: processAlive}
+	var found []lockFile
+	for _, path := range f.Locks(files, run, format.Home{Dir: home, System: runtime.GOOS, Getenv: os.Getenv}) {
 		info, err := os.Lstat(path)
 		if err != nil {
 			continue
 		}
 		file := format.File{Path: path, Changed: info.ModTime()}
-		if info.Mode().IsRegular() && info.Size() <= maxLock {
+		if info.Mode().IsRegular() && info.Size() <= maxLockSize {
 			if file.Data, err = os.ReadFile(path); errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
 		}
-		held, why := codec.Held(file, on)
-		found = append(found, strangerLock{path, held, why})
+		held, why := f.Held(file, host)
+		found = append(found, lockFile{path, held, why})
 	}
 	return found
 }
 
-// alive is a format.Host's Process.
-func alive(pid int64) (bool, int64) {
+// processAlive implements format.Host.Process.
+func processAlive(pid int64) (bool, int64) {
 	stat, err := process.Of(int(pid))
 	if err != nil || stat.Dead {
 		return err != nil && !errors.Is(err, process.ErrGone), 0
 	}
 	if runtime.GOOS != "linux" {
-		return true, 0 // what it began at is told in other units
+		return true, 0 // the start time is not in clock ticks
 	}
 	return true, int64(stat.Start)
 }
 
-// unlocked is an error as long as somebody holds a lock of what is to be written of a run.
-func (m *Mirror) unlocked(files format.Files, run *pawl.State) error {
-	for _, l := range locksOf(m.Codec, files, run) {
+// checkLocks returns an error while a session of the system holds a lock on the files of a run.
+func (m *Mirror) checkLocks(files format.Files, run *pawl.State) error {
+	for _, l := range findLocks(m.Format, files, run) {
 		if l.held {
-			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("somebody of %s holds %s: %s", m.Codec.Name, l.path, l.why)}
+			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("a session of %s holds the lock %s: %s", m.Format.Name, l.path, l.why)}
 		}
 	}
 	return nil
 }
 
-// lockPause is how long is waited for a lock between two tries.
-const lockPause = 50 * time.Millisecond
+// lockRetryPause is the wait between two attempts to write locked files.
+const lockRetryPause = 50 * time.Millisecond
 
-// examineLocks tells of lock files: who holds them, and which are left over.
-func examineLocks(codec format.Format, files format.Files) []pawl.Finding {
+// lockFindings returns a finding for each lock file: who holds it, or that it is stale.
+func lockFindings(f format.Format, files format.Files) []pawl.Finding {
 	var found []pawl.Finding
-	for _, l := range locksOf(codec, files, nil) {
-		f := pawl.Finding{Level: pawl.Warn, Where: l.path, What: "it is held: " + l.why}
+	for _, l := range findLocks(f, files, nil) {
+		finding := pawl.Finding{Level: pawl.Warn, Where: l.path, What: "lock held: " + l.why}
 		if !l.held {
-			f.What, f.Hint = "it is left over: "+l.why, "remove it"
+			finding.What, finding.Hint = "stale lock: "+l.why, "remove it"
 		}
-		found = append(found, f)
+		found = append(found, finding)
 	}
 	return found
 }

@@ -16,27 +16,26 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// Mirror is another system whose files are kept up to date.
+// Mirror is another system's files that are kept up to date.
 type Mirror struct {
-	Codec format.Format
-	Dir   string // the folder that it lives in or, of a system whose files hold tables, one file; absolute
+	Format format.Format
+	Dir    string // absolute; for a format with tables it may be a single file
 
-	place string // of one of several in that folder, where it was named; else the run's own, or the first
+	place string // in Dir, if the user named one of Format.Places
 }
 
-// Said is what the journal says of the mirror.
-func (m *Mirror) Said(p *project.Project) pawl.RunMirrored {
-	said := pawl.RunMirrored{System: m.Codec.Name}
+// Record returns the mirror as the journal records it.
+func (m *Mirror) Record(p *project.Project) pawl.RunMirrored {
+	record := pawl.RunMirrored{System: m.Format.Name}
 	if rel, err := filepath.Rel(p.Root, filepath.Join(m.Dir, filepath.FromSlash(m.place))); err == nil && rel != "." {
-		said.Path = filepath.ToSlash(rel)
+		record.Path = filepath.ToSlash(rel)
 	}
-	return said
+	return record
 }
 
-// mirrorOver returns the files of another system that differ from how they are to be for a run that no engine of ours works
-// on, over those that were read; engine says whether another one does. A run whose attempts live on under their supervisors
-// is as active as with one: nobody is to begin their work again.
-func mirrorOver(ctx context.Context, p *project.Project, r *runs.Run, m Mirror, cfg config.Snapshots, why format.Trigger, engine bool, files format.Files) []format.File {
+// mirrorFiles returns the files that are out of date for a run. engine says whether an engine runs it. A run with live
+// attempts is reported as running too, so that nobody starts their work again.
+func mirrorFiles(ctx context.Context, p *project.Project, r *runs.Run, m Mirror, cfg config.Snapshots, trigger format.Trigger, engine bool, files format.Files) []format.File {
 	var store *snapshot.Store
 	if _, err := os.Stat(p.Snapshots()); err == nil {
 		if store, err = runs.OpenSnapshots(ctx, p, cfg); err == nil {
@@ -44,71 +43,71 @@ func mirrorOver(ctx context.Context, p *project.Project, r *runs.Run, m Mirror, 
 		}
 	}
 	engine = engine || anyAlive(p, r.State)
-	return m.Codec.Write(files, viewOf(ctx, p, r, m.Codec, store, why, engine))
+	return m.Format.Write(files, newExport(ctx, p, r, m.Format, store, trigger, engine))
 }
 
-// refresh is Codecs.Refresh for a run that no engine works on, while no other pawl writes such files.
+// refresh writes the mirror of a run that no engine runs. The caller holds the project's mirror lock.
 func (m *Mirror) refresh(ctx context.Context, p *project.Project, r *runs.Run, cfg config.Snapshots) error {
-	written, err := m.put(p, r.State, func(files format.Files) ([]format.File, error) {
-		written := mirrorOver(ctx, p, r, *m, cfg, lastMoment(r.State), false, files)
-		if theirs := m.theirs(p, r.State, files, written); theirs != "" {
-			return nil, fmt.Errorf("%s was changed by somebody else since it was last written for run %s, and stays as it is", theirs, r.State.Run)
+	written, err := m.update(p, r.State, func(files format.Files) ([]format.File, error) {
+		written := mirrorFiles(ctx, p, r, *m, cfg, finalTrigger(r.State), false, files)
+		if changed := m.changedByOthers(p, r.State, files, written); changed != "" {
+			return nil, fmt.Errorf("%s was changed by someone else since pawl last wrote it for run %s, and is not overwritten", changed, r.State.Run)
 		}
 		return written, nil
 	})
-	r.Notes = append(r.Notes, MadeAnew(written)...)
+	r.Notes = append(r.Notes, replacedNotes(written)...)
 	return err
 }
 
-// tries is how often what others change at the same time is read again, to be written.
-const tries = 5
+// maxTries limits how often update reads files again that someone else changes at the same time.
+const maxTries = 5
 
-// put writes what over makes of the files that were read, and again where somebody else was faster. It returns all that
-// it wrote by then, with an error too.
-func (m *Mirror) put(p *project.Project, run *pawl.State, over func(format.Files) ([]format.File, error)) (written []format.File, err error) {
-	for range tries {
+// update reads the files, writes what change returns, and retries if someone else changed a file in between. It returns the
+// files that it wrote, also with an error.
+func (m *Mirror) update(p *project.Project, run *pawl.State, change func(format.Files) ([]format.File, error)) (written []format.File, err error) {
+	for range maxTries {
 		var files format.Files
-		if files, err = readToWrite(run, m.Dir, m.Codec); err != nil {
+		if files, err = readToWrite(run, m.Dir, m.Format); err != nil {
 			break
 		}
-		if err = m.unlocked(files, run); err != nil {
-			time.Sleep(lockPause)
+		if err = m.checkLocks(files, run); err != nil {
+			time.Sleep(lockRetryPause)
 			continue
 		}
-		var made, landed []format.File
-		if made, err = over(files); err != nil {
+		var changed, done []format.File
+		if changed, err = change(files); err != nil {
 			break
 		}
-		_ = m.remember(p, run, files, made) // a cache
-		landed, err = WriteForeign(m.Dir, m.Codec, files, made)
-		written = append(written, landed...)
+		_ = m.saveState(p, run, files, changed) // only a cache
+		done, err = writeFiles(m.Dir, m.Format, files, changed)
+		written = append(written, done...)
 		if !errors.Is(err, format.ErrChanged) {
 			break
 		}
 	}
 	if err != nil {
-		m.fell(p, run, err)
+		m.markFailed(p, run, err)
 	}
 	return written, err
 }
 
-// LastMirrored returns the newest run of a plan's name that has the files of a system at a path kept up to date, archived or
-// not; nil where there is none. Runs that cannot be read are none.
+// LastMirrored returns the newest run with this plan name and mirror, archived or not; nil if there is none. Runs that
+// cannot be read are ignored.
 func LastMirrored(ctx context.Context, p *project.Project, name string, m pawl.RunMirrored) *pawl.State {
 	var newest *pawl.State
-	look := func(s *pawl.State, err error) {
+	consider := func(s *pawl.State, err error) {
 		if err == nil && s.Name == name && s.Mirror != nil && *s.Mirror == m && (newest == nil || s.Updated.After(newest.Updated)) {
 			newest = s
 		}
 	}
 	ids, _ := runs.List(p)
 	for _, run := range ids {
-		look(runs.LoadState(ctx, p, run))
+		consider(runs.LoadState(ctx, p, run))
 	}
 	archived, _ := runs.ArchivedRuns(p)
 	for _, run := range archived {
 		if r, err := runs.LoadArchived(ctx, p, run); err == nil {
-			look(r.State, r.Log.Close())
+			consider(r.State, r.Log.Close())
 		}
 	}
 	return newest

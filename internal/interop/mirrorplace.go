@@ -11,39 +11,39 @@ import (
 	"pawl/internal/runs"
 )
 
-// MirrorOf is Mirror for a run: see Of.
-func (c Codecs) MirrorOf(p *project.Project, s *pawl.State, named string) (*Mirror, error) {
-	m, err := c.Mirror(p, named)
+// MirrorForRun is ParseMirror and ForRun.
+func (c Formats) MirrorForRun(p *project.Project, s *pawl.State, named string) (*Mirror, error) {
+	m, err := c.ParseMirror(p, named)
 	if m == nil {
 		return nil, err
 	}
-	return m.Of(p, s)
+	return m.ForRun(p, s)
 }
 
-// Of returns the mirror for a run: what was made of one of several of a folder is written to that one, and to no other.
-func (m *Mirror) Of(p *project.Project, s *pawl.State) (*Mirror, error) {
+// ForRun returns the mirror for a run. A run that was imported from one of several places is written to that place only.
+func (m *Mirror) ForRun(p *project.Project, s *pawl.State) (*Mirror, error) {
 	from := importDir(p, s)
 	at := filepath.Join(from, filepath.FromSlash(s.Import.Place))
-	ours := m.Codec.At != nil && m.place == "" && s.Import.System == m.Codec.Name && s.Import.Place != ""
+	ours := m.Format.At != nil && m.place == "" && s.Import.System == m.Format.Name && s.Import.Place != ""
 	if ours && slices.Contains([]string{from, at, filepath.Dir(at)}, filepath.Clean(m.Dir)) {
-		return &Mirror{Codec: m.Codec.At(s.Import.Place), Dir: from}, nil
+		return &Mirror{Format: m.Format.At(s.Import.Place), Dir: from}, nil
 	}
-	return m.placed(p)
+	return m.atPlace(p)
 }
 
-// placed is the mirror of one of several of the project's, where its folder is this one's, and not one that such lie in.
-func (m *Mirror) placed(p *project.Project) (*Mirror, error) {
+// atPlace returns the mirror of one of the format's Places, if m.Dir is one. It is m itself if m.Dir contains the places.
+func (m *Mirror) atPlace(p *project.Project) (*Mirror, error) {
 	rel, err := filepath.Rel(p.Root, m.Dir)
 	named := filepath.ToSlash(rel)
-	if m.Codec.Places == nil || m.place != "" || err != nil || !format.OnTheWay(m.Codec.Patterns, named) {
+	if m.Format.Places == nil || m.place != "" || err != nil || !format.OnTheWay(m.Format.Patterns, named) {
 		return m, nil
 	}
-	files, _, err := ReadForeign(p.Root, m.Codec)
+	files, _, err := readFiles(nil, p.Root, m.Format)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(m.Codec.Places(files, time.Now().UTC()), named) {
-		return nil, runs.UsageError("", "%s has nothing at %s: name the folder that its own is in", m.Codec.Name, named)
+	if !slices.Contains(m.Format.Places(files, time.Now().UTC()), named) {
+		return nil, runs.UsageError("", "%s has no project at %s; pass the folder that contains it", m.Format.Name, named)
 	}
-	return &Mirror{Codec: m.Codec.At(named), Dir: p.Root, place: named}, nil
+	return &Mirror{Format: m.Format.At(named), Dir: p.Root, place: named}, nil
 }

@@ -15,18 +15,18 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// begunWork finds what was begun of a run's steps and not finished: what differs from the last checkpoint before a step
-// began. Its own files another system writes itself, and what other steps finished since is theirs. Where others were at work
-// at the same time it is only what the step declares.
-type begunWork struct {
-	project *project.Project
-	run     *runs.Run
-	store   *snapshot.Store // nil: there are only the outputs that a step declares
-	own     []string        // patterns of the other system's files
+// partialWork finds what the unfinished steps of a run have changed: the difference to the last snapshot before the step
+// started, without the other system's own files and without the outputs of steps that finished since. If other steps ran
+// concurrently, it reports only the step's declared outputs.
+type partialWork struct {
+	project     *project.Project
+	run         *runs.Run
+	store       *snapshot.Store // nil: only declared outputs are known
+	ownPatterns []string        // of the other system's files
 }
 
-// of returns what was begun of a step; nil where that is nothing, or nobody knows.
-func (b begunWork) of(ctx context.Context, id pawl.StepID) *format.Partial {
+// partial returns what a step has done so far; nil if it has not started, or is finished.
+func (b partialWork) partial(ctx context.Context, id pawl.StepID) *format.Partial {
 	st := b.run.State.Steps[id]
 	if st == nil || st.Finished() || st.Attempts == 0 && st.Retries.Live == nil {
 		return nil
@@ -36,15 +36,15 @@ func (b begunWork) of(ctx context.Context, id pawl.StepID) *format.Partial {
 		p.Last = st.Progress.Text
 	}
 	changes, err := b.changes(ctx, st)
-	if err != nil || b.beside(id) {
-		p.Created = b.declared(id)
+	if err != nil || b.concurrent(id) {
+		p.Created = b.declaredOutputs(id)
 		return p
 	}
-	others := b.finishedByOthers(id)
+	others := b.outputsOfOthers(id)
 	for _, c := range changes {
 		switch {
-		case c.New == nil || c.New.Kind == snapshot.Folder || others[c.Path] || format.Wanted(b.own, c.Path):
-		case len(p.Created)+len(p.Modified) >= mostFiles:
+		case c.New == nil || c.New.Kind == snapshot.Folder || others[c.Path] || format.Wanted(b.ownPatterns, c.Path):
+		case len(p.Created)+len(p.Modified) >= maxPartialFiles:
 			return p
 		case c.Old == nil:
 			p.Created = append(p.Created, c.Path)
@@ -55,8 +55,8 @@ func (b begunWork) of(ctx context.Context, id pawl.StepID) *format.Partial {
 	return p
 }
 
-// beside reports whether other steps were at work at the same time as one: nobody knows then whose a change is.
-func (b begunWork) beside(id pawl.StepID) bool {
+// concurrent reports whether other steps ran at the same time as this one: then nobody knows which step made a change.
+func (b partialWork) concurrent(id pawl.StepID) bool {
 	st := b.run.State.Steps[id]
 	for other, o := range b.run.State.Steps {
 		before := !o.Ended.IsZero() && !o.Ended.After(st.Started) || !st.Ended.IsZero() && !o.Started.Before(st.Ended)
@@ -67,15 +67,15 @@ func (b begunWork) beside(id pawl.StepID) bool {
 	return false
 }
 
-// mostFiles is how many files a partial step names.
-const mostFiles = 400
+// maxPartialFiles limits the files in a format.Partial.
+const maxPartialFiles = 400
 
 var errNoBase = errors.New("no snapshot was taken before the step began")
 
-// changes compares the workspace, as it was when the step's last attempt was cut off or else as it is, with how it was
-// before the step began.
-func (b begunWork) changes(ctx context.Context, st *pawl.StepState) ([]snapshot.Change, error) {
-	base, cut, err := b.around(st)
+// changes compares the workspace before the step started with the emergency snapshot of its last attempt or, if there is
+// none, with the workspace now.
+func (b partialWork) changes(ctx context.Context, st *pawl.StepState) ([]snapshot.Change, error) {
+	base, cut, err := b.snapshots(st)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +86,9 @@ func (b begunWork) changes(ctx context.Context, st *pawl.StepState) ([]snapshot.
 	return compared.Changes, compared.Close()
 }
 
-// around returns the last snapshot of the run before a step began, and that of its last attempt as it was cut off, nil where
+// snapshots returns the run's last snapshot before a step started, and the emergency snapshot of its last attempt, nil if
 // there is none.
-func (b begunWork) around(st *pawl.StepState) (base, cut *snapshot.Record, err error) {
+func (b partialWork) snapshots(st *pawl.StepState) (base, cut *snapshot.Record, err error) {
 	if b.store == nil {
 		return nil, nil, errNoBase
 	}
@@ -111,13 +111,13 @@ func (b begunWork) around(st *pawl.StepState) (base, cut *snapshot.Record, err e
 	return base, cut, err
 }
 
-// existed reports whether there was something at a path before a step began; known is false where nobody can tell.
-func (b begunWork) existed(id pawl.StepID, path string) (existed, known bool) {
+// existed reports whether something was at a path before a step started, and whether that is known.
+func (b partialWork) existed(id pawl.StepID, path string) (existed, known bool) {
 	st := b.run.State.Steps[id]
 	if st == nil {
 		return false, false
 	}
-	base, _, err := b.around(st)
+	base, _, err := b.snapshots(st)
 	if err != nil {
 		return false, false
 	}
@@ -129,8 +129,8 @@ func (b begunWork) existed(id pawl.StepID, path string) (existed, known bool) {
 	return false, err == nil && !slices.ContainsFunc(left, func(l snapshot.LeftOut) bool { return path == l.Path || strings.HasPrefix(path, l.Path+"/") })
 }
 
-// declared returns the outputs that a step declares and in which there is something.
-func (b begunWork) declared(id pawl.StepID) []string {
+// declaredOutputs returns the declared outputs of a step that exist.
+func (b partialWork) declaredOutputs(id pawl.StepID) []string {
 	if b.run.Plan == nil {
 		return nil
 	}
@@ -140,8 +140,8 @@ func (b begunWork) declared(id pawl.StepID) []string {
 	return nil
 }
 
-// finishedByOthers returns the recorded outputs of the other steps.
-func (b begunWork) finishedByOthers(id pawl.StepID) map[string]bool {
+// outputsOfOthers returns the recorded outputs of the other steps.
+func (b partialWork) outputsOfOthers(id pawl.StepID) map[string]bool {
 	paths := map[string]bool{}
 	for other, st := range b.run.State.Steps {
 		if other != id && st.Finished() {
@@ -153,7 +153,7 @@ func (b begunWork) finishedByOthers(id pawl.StepID) map[string]bool {
 	return paths
 }
 
-// isStaged reports whether git has something staged.
+// isStaged reports whether the git index has staged changes.
 func isStaged(ctx context.Context, root string) bool {
 	_, err := resume.RunGit(ctx, root, "diff", "--cached", "--quiet")
 	exit, ok := errors.AsType[*exec.ExitError](err)

@@ -24,7 +24,7 @@ import (
 	"pawl/internal/snapshot"
 )
 
-var systems = interop.Codecs{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
+var systems = interop.Formats{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
 
 var person = pawl.Author{Kind: pawl.ByPerson, Name: "ann"}
 
@@ -33,7 +33,7 @@ func newMirrored(t *testing.T, named string) *enginetest.Project {
 	t.Helper()
 	p := enginetest.New(t)
 	p.Config.Mirror = func(s *pawl.State, log *journal.Log, store *snapshot.Store) engine.Mirror {
-		m, err := systems.MirrorOf(p.Project, s, named)
+		m, err := systems.MirrorForRun(p.Project, s, named)
 		if err != nil || m == nil {
 			t.Errorf("no mirror: %v", err)
 			return nil
@@ -46,7 +46,7 @@ func newMirrored(t *testing.T, named string) *enginetest.Project {
 // read says what the files of a system in a folder say.
 func read(p *enginetest.Project, system format.Format, dir string) format.Project {
 	p.Helper()
-	folder, err := interop.OpenForeign(p.Context(), p.Project, system, dir)
+	folder, err := interop.OpenFolder(p.Context(), p.Project, system, dir)
 	p.Check(err)
 	got, findings := folder.Read("")
 	for _, f := range append(findings, folder.Unread()...) {
@@ -94,7 +94,7 @@ func TestEachSystemKeepsUp(t *testing.T) {
 			p := newMirrored(t, named)
 			e := p.Start(plan)
 			p.WantKind(e.Wait(), pawl.KindRunFailed)
-			if p.State().Mirror == nil || interop.Behind(p.Project, p.State()) {
+			if p.State().Mirror == nil || interop.MirrorFailed(p.Project, p.State()) {
 				t.Fatalf("mirror %+v, notes %q", p.State().Mirror, e.Notes)
 			}
 			dir := filepath.Join(p.Root, strings.TrimPrefix(strings.TrimPrefix(named, system.Name), "="))
@@ -132,7 +132,7 @@ func exported(p *enginetest.Project, system format.Format) {
 	r, err := runs.Load(ctx, p.Project, p.Run)
 	p.Check(err)
 	defer r.Log.Close()
-	m := interop.Mirror{Codec: system, Dir: dir}
+	m := interop.Mirror{Format: system, Dir: dir}
 	planned, err := interop.Export(ctx, p.Project, r, m, config.Snapshots{}, false, true)
 	p.Check(err)
 	written, err := interop.Export(ctx, p.Project, r, m, config.Snapshots{}, false, false)
@@ -141,7 +141,7 @@ func exported(p *enginetest.Project, system format.Format) {
 		p.Errorf("%d files are exported, %d planned", len(written), len(planned))
 	}
 	got := read(q, system, dir)
-	in := interop.Importing{Project: got, Path: filepath.Base(dir), Version: "test", Provable: system.CheckCriterion != nil}
+	in := interop.Source{Project: got, Path: filepath.Base(dir), Version: "test", Provable: system.CheckCriterion != nil}
 	if dir == q.Root {
 		in.Path = ""
 	}
@@ -151,7 +151,7 @@ func exported(p *enginetest.Project, system format.Format) {
 	if s := q.State(); s.Import.System != system.Name || len(made.Done) == 0 {
 		p.Errorf("imported %+v: %+v", s.Import, made)
 	}
-	again, err := interop.MadeOf(ctx, q.Project, in)
+	again, err := interop.UnfinishedRun(ctx, q.Project, in)
 	p.Check(err)
 	if again != made.Run && !q.State().Ended() {
 		p.Errorf("made of the same: %q, want %s", again, made.Run)
@@ -170,7 +170,7 @@ func TestImportProvesWhatIsClaimed(t *testing.T) {
 			{ID: "b", Name: "b", Status: pawl.Done, Claims: []format.Claim{{Path: "absent.txt"}}},
 		}}},
 	}
-	in := interop.Importing{Project: r, Version: "test"}
+	in := interop.Source{Project: r, Version: "test"}
 	made, err := interop.Import(t.Context(), p.Project, person, in)
 	p.Check(err)
 	p.Run = made.Run
@@ -178,7 +178,7 @@ func TestImportProvesWhatIsClaimed(t *testing.T) {
 	if st := p.Step("b"); st.Finished() || len(made.Done) != 1 {
 		t.Errorf("b is %s; believed %v", st.Status, made.Done)
 	}
-	if again, err := interop.MadeOf(t.Context(), p.Project, in); again != made.Run || err != nil {
+	if again, err := interop.UnfinishedRun(t.Context(), p.Project, in); again != made.Run || err != nil {
 		t.Errorf("made of it: %s, %v", again, err)
 	}
 	lock, err := p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now()})
@@ -212,7 +212,7 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("refresh: %v", err)
 	}
 	p.WantText(".grid/STATE.md", state+"\nmine\n")
-	if !interop.Behind(p.Project, p.State()) {
+	if !interop.MirrorFailed(p.Project, p.State()) {
 		t.Error("nobody knows that the files are behind")
 	}
 }
@@ -267,7 +267,7 @@ func TestMirrorThatCannotBeWritten(t *testing.T) {
 	p.Check(os.MkdirAll(p.Path(".grid/STATE.md/in/the/way"), 0o700))
 	e := p.Start("name: house\nsteps: [{id: a, run: touch a.txt}]\n")
 	p.Check(e.Wait())
-	if len(e.Notes) != 1 || !strings.Contains(e.Notes[0], "run pawl export grid") || !interop.Behind(p.Project, p.State()) {
+	if len(e.Notes) != 1 || !strings.Contains(e.Notes[0], "run pawl export grid") || !interop.MirrorFailed(p.Project, p.State()) {
 		t.Errorf("notes %q", e.Notes)
 	}
 }
@@ -283,12 +283,12 @@ func TestMirrorPlaces(t *testing.T) {
 		"": "", "grid": "", "grid=new": "", "frid": `no system "frid"`, "grid=../out": "is to lie in the project", "grid=file": "is no folder",
 		"grid=link": "is a symbolic link", "grid=.pawl/x": "pawl", "projectstate=state.sql": "",
 	} {
-		m, err := systems.Mirror(p.Project, named)
+		m, err := systems.ParseMirror(p.Project, named)
 		if why == "" && err != nil || why != "" && (err == nil || !strings.Contains(err.Error(), why)) || (named == "") != (m == nil && err == nil) {
 			t.Errorf("%q: %+v, %v", named, m, err)
 		}
 	}
-	if _, err := systems.Of("grid"); err != nil || !strings.HasPrefix(systems.Names(), "grid, dotagent") {
+	if _, err := systems.Named("grid"); err != nil || !strings.HasPrefix(systems.Names(), "grid, dotagent") {
 		t.Errorf("%s: %v", systems.Names(), err)
 	}
 }

@@ -17,57 +17,57 @@ import (
 	"pawl/internal/runs"
 )
 
-// WriteForeign writes files of a codec's system where ReadForeign read them, each whole and durably; one without data is
-// removed, a folder (its path ends in a slash) only where nothing is left in it. In a database what differs is changed, all
-// at once. Where a path leads out of the folder, or through a link, nothing is written. What somebody else has changed since
-// it was read ends it with format.ErrChanged, and stays as it is. It returns what was written, with an error what was
-// before that.
-func WriteForeign(dir string, codec format.Format, read format.Files, files []format.File) ([]format.File, error) {
-	at := placeOf(dir, codec)
-	if err := notOurs(at.dir); err != nil {
+// writeFiles writes files of a format to the location that they were read from, each atomically and durably. A file without
+// data is removed, a folder (its path ends in a slash) only if it is empty. A database is changed in one transaction.
+// Nothing is written if a path leads out of the folder or through a symbolic link. If someone else has changed a file since
+// it was read, writeFiles stops with format.ErrChanged. It returns the files that it wrote, also with an error.
+func writeFiles(dir string, f format.Format, read format.Files, files []format.File) ([]format.File, error) {
+	at := locate(dir, f)
+	if err := checkNotReserved(at.dir); err != nil {
 		return nil, err
 	}
 	paths := make([]string, len(files))
-	for i, f := range files {
+	for i, file := range files {
 		var err error
-		if paths[i], err = inside(at.dir, f.Path); err != nil {
+		if paths[i], err = safePath(at.dir, file.Path); err != nil {
 			return nil, err
 		}
 	}
-	for i, f := range files {
-		if f.Was == nil && !strings.HasSuffix(f.Path, "/") {
-			if err := unchanged(paths[i], expected(read, files[:i], f.Path), f); err != nil {
+	for i, file := range files {
+		if file.Was == nil && !strings.HasSuffix(file.Path, "/") {
+			if err := unchanged(paths[i], expected(read, files[:i], file.Path), file); err != nil {
 				return files[:i], err
 			}
 		}
-		if err := writeForeign(paths[i], f); err != nil {
+		if err := writeFile(paths[i], file); err != nil {
 			return files[:i], err
 		}
 	}
 	return files, nil
 }
 
-// mirroring runs write while no other pawl writes another system's files in a project; nil: they are in none.
-func mirroring(p *project.Project, write func() error) error {
+// withMirrorLock calls write while no other pawl process writes another system's files in the project; p may be nil.
+func withMirrorLock(p *project.Project, write func() error) error {
 	if p == nil {
 		return write()
 	}
 	return p.Mirroring(write)
 }
 
-// MadeAnew says of files that were written which could not be read before, and where they are kept now, one line each.
-func MadeAnew(written []format.File) []string {
+// replacedNotes returns a note for each unreadable file that was replaced, with the path of its copy.
+func replacedNotes(written []format.File) []string {
 	var notes []string
 	for i, f := range written {
-		anew := slices.ContainsFunc(written[i:], func(later format.File) bool { return later.Path == f.Broken })
-		if anew && f.Data != nil {
-			notes = append(notes, fmt.Sprintf("%s could not be read, and was made anew: it is kept as %s", f.Broken, f.Path))
+		replaced := slices.ContainsFunc(written[i:], func(later format.File) bool { return later.Path == f.Broken })
+		if replaced && f.Data != nil {
+			notes = append(notes, fmt.Sprintf("%s could not be read and was replaced; the old file is saved as %s", f.Broken, f.Path))
 		}
 	}
 	return notes
 }
 
-// expected returns how a file is to be found, after it was read and some were written; nil: it is not to be there.
+// expected returns the content that a file should have on disk, after read and the files written since; nil if it should not
+// exist.
 func expected(read format.Files, written []format.File, name string) []byte {
 	for _, f := range slices.Backward(written) {
 		if f.Path == name {
@@ -75,12 +75,13 @@ func expected(read format.Files, written []format.File, name string) []byte {
 		}
 	}
 	if f := read.Find(name); f != nil {
-		return f.Data // nil where the file was named and not there
+		return f.Data // nil for a single file that does not exist
 	}
 	return nil
 }
 
-// unchanged looks whether a file is as it is to be found, nil: it is not to be there; or as it is to become.
+// unchanged returns format.ErrChanged unless the file has the expected content, or the new one already. A nil want means
+// that it should not exist.
 func unchanged(path string, want []byte, f format.File) error {
 	data, err := os.ReadFile(path)
 	switch {
@@ -94,9 +95,9 @@ func unchanged(path string, want []byte, f format.File) error {
 	return err
 }
 
-func writeForeign(path string, f format.File) error {
+func writeFile(path string, f format.File) error {
 	if f.Data == nil {
-		return removeForeign(path, strings.HasSuffix(f.Path, "/"))
+		return removeFile(path, strings.HasSuffix(f.Path, "/"))
 	}
 	if err := disk.MakeFoldersAs(filepath.Dir(path), 0o777); err != nil {
 		return err
@@ -110,7 +111,7 @@ func writeForeign(path string, f format.File) error {
 	return nil
 }
 
-func removeForeign(path string, folder bool) error {
+func removeFile(path string, folder bool) error {
 	if folder {
 		if left, err := os.ReadDir(path); err != nil || len(left) > 0 {
 			return nil
@@ -119,15 +120,15 @@ func removeForeign(path string, folder bool) error {
 	return disk.Remove(path)
 }
 
-// inside returns the path of a name below a folder, if nothing on the way is a link.
-func inside(dir, name string) (string, error) {
+// safePath returns the path of a name in dir, if none of its parts is a symbolic link.
+func safePath(dir, name string) (string, error) {
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
-		return "", fmt.Errorf("write %s: it leads out of the folder", name)
+		return "", fmt.Errorf("write %s: the path leads out of the folder", name)
 	}
 	path := dir
 	for part := range strings.SplitSeq(strings.TrimSuffix(name, "/"), "/") {
 		if part == "" || part == "." || part == ".." || part == ".git" || part == project.Folder {
-			return "", fmt.Errorf("write %s: %q has no place in the name of such a file", name, part)
+			return "", fmt.Errorf("write %s: %q is not allowed in the path", name, part)
 		}
 		path = filepath.Join(path, part)
 		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -137,11 +138,11 @@ func inside(dir, name string) (string, error) {
 	return path, nil
 }
 
-// notOurs refuses a folder that is git's or pawl's own, or lies in one.
-func notOurs(dir string) error {
+// checkNotReserved refuses a folder of git or pawl, and every folder in one.
+func checkNotReserved(dir string) error {
 	for part := range strings.SplitSeq(filepath.ToSlash(dir), "/") {
 		if part == ".git" || part == project.Folder {
-			return runs.UsageError("", "%s lies in %s, where no other system's files are written", dir, part)
+			return runs.UsageError("", "%s is in %s, where pawl writes no files of other systems", dir, part)
 		}
 	}
 	return nil

@@ -20,11 +20,11 @@ import (
 
 // Config is the configuration of a server.
 type Config struct {
-	Folder  string         // the working folder, in or below the project
-	Version string         // of this program
-	Environ []string       // environment variables: the attempt that the server belongs to, and secrets to redact
-	Log     io.Writer      // log for the operator
-	Codecs  interop.Codecs // formats of other systems whose files are mirrored
+	Folder  string          // the working folder, in or below the project
+	Version string          // of this program
+	Environ []string        // environment variables: the attempt that the server belongs to, and secrets to redact
+	Log     io.Writer       // log for the operator
+	Formats interop.Formats // formats of other systems whose files are mirrored
 }
 
 // Server is an MCP server of one project. Several clients may use one at once.

@@ -89,5 +89,5 @@ var (
 	// ErrOutside means that a symbolic link above the path leads out of the project.
 	ErrOutside = errors.New("it leads out of the project")
 	// ErrChanged means that a file, or a table of a database, was modified by someone else since it was read.
-	ErrChanged = errors.New("somebody else has changed it meanwhile")
+	ErrChanged = errors.New("changed by someone else since it was read")
 )

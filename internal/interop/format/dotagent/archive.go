@@ -13,10 +13,10 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// keptArchives is how many archives are kept.
-const keptArchives = 5
+// maxArchives is the number of archives that are kept.
+const maxArchives = 5
 
-// archiveOf returns the folder of the archive of a workflow.
+// archiveOf returns the archive folder of a workflow.
 func archiveOf(id string, at time.Time) string {
 	return archiveFolder + string(pawl.StepIDOf(nameOf(id))) + "_" + at.UTC().Format(stampForm)
 }
@@ -41,7 +41,7 @@ func (m *workflowWriter) archiveState(now time.Time, done bool) {
 	for _, name := range []string{executionPath, executionPath + ".tmp", phasePath + ".tmp", phasePath} {
 		f := m.files.File(name)
 		if f == nil || name == executionPath && m.State != nil && !done && m.hasWorkflowID(name) {
-			continue // it is of the workflow that the other one makes room for
+			continue // it belongs to the workflow that is archived
 		}
 		m.archive(folder, f)
 		gone = append(gone, name)
@@ -66,7 +66,7 @@ func (m *workflowWriter) archiveUnusable(f *format.File, id string, now time.Tim
 	m.archive(archiveOf(id, cmp.Or(f.Changed, now)), f)
 }
 
-// archive puts a file into an archive.
+// archive moves a file into an archive.
 func (m *workflowWriter) archive(folder string, f *format.File) {
 	name := m.freeName(folder+"/"+path.Base(f.Path), f.Data)
 	if _, err := jsonedit.Read(f.Data); err != nil {
@@ -76,11 +76,10 @@ func (m *workflowWriter) archive(folder string, f *format.File) {
 	m.files.Put(name, slices.Clone(f.Data))
 }
 
-// prune lets go of the oldest archives: of those only whose names say when they were made, and that hold nothing but
-// the state.
+// prune removes the oldest archives. It only counts archives whose name is a time and that hold nothing but the state.
 func (m *workflowWriter) prune() {
 	all := slices.DeleteFunc(archives(m.files.Files()), func(folder string) bool { return stampOf(folder).IsZero() || m.hasOtherFiles(folder) })
-	for len(all) > keptArchives {
+	for len(all) > maxArchives {
 		for _, f := range m.files.Files().Match(all[0] + "/*") {
 			m.files.Remove(f.Path)
 		}

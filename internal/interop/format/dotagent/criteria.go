@@ -11,9 +11,9 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// checkCriterion looks whether the agent of a step has left what it was to leave, by the rule by which a step is read as done: the
-// report of its phase is there, can be read, is of this workflow and says no failure; the output of a task says itself that
-// it is done. What lay there before the run was made does not count.
+// checkCriterion reports whether the agent of a step wrote the required file, by the same rule by which Read takes a step as
+// done: the report of a phase exists, is readable, belongs to this workflow and reports no failure; the output of a task has
+// the status done. Files from before the run do not count.
 func checkCriterion(files format.Files, env format.Env, id pawl.StepID, name string) (bool, string) {
 	r := readWorkflow(files, env)
 	what, since := sinceIn(name)
@@ -30,7 +30,7 @@ func checkCriterion(files format.Files, env format.Env, id pawl.StepID, name str
 	return false, fmt.Sprintf("there is no task %s", id)
 }
 
-// stepsOf returns the steps of a phase, beside its tasks.
+// stepsOf returns the steps of a phase that are not tasks.
 func stepsOf(p phase) []pawl.StepID {
 	if p == architecture {
 		return []pawl.StepID{stepArchitects, stepRoundtable}
@@ -38,7 +38,7 @@ func stepsOf(p phase) []pawl.StepID {
 	return []pawl.StepID{[]pawl.StepID{stepRequirements, "", stepImplementation, stepVerification, stepReflection}[p]}
 }
 
-// meetsTask says whether the output of a task says that it is done.
+// meetsTask reports whether the output of a task says that it is done.
 func (r *workflowReader) meetsTask(t *task, since time.Time) (bool, string) {
 	t.output, t.doubt = nil, ""
 	r.readOutput(t)
@@ -54,14 +54,14 @@ func (r *workflowReader) meetsTask(t *task, since time.Time) (bool, string) {
 		return false, joined(t.out+" has the status "+short(t.output.status), t.output.reason)
 	}
 	for _, c := range t.output.claims {
-		if there, known := r.there(c.Path); !there && known {
+		if there, known := r.exists(c.Path); !there && known {
 			return false, t.out + " names " + c.Path + ", which is missing"
 		}
 	}
 	return true, t.out + " says so"
 }
 
-// meetsPhase says whether what a phase is to leave is there. The phases before it do not matter.
+// meetsPhase reports whether the required report of a phase exists. Earlier phases do not matter.
 func (r *workflowReader) meetsPhase(p phase, id pawl.StepID, since time.Time) (bool, string) {
 	if id == stepImplementation && len(r.tasks) > 0 {
 		return r.meetsTasks()
@@ -70,7 +70,7 @@ func (r *workflowReader) meetsPhase(p phase, id pawl.StepID, since time.Time) (b
 		return false, f.Path + " is as it was before"
 	}
 	r.steps[p] = nil
-	r.phase(p, false)
+	r.evalPhase(p, false)
 	for _, s := range r.steps[p] {
 		if s.ID == id && s.Status == pawl.Done {
 			return true, "it is"
@@ -84,7 +84,7 @@ func (r *workflowReader) meetsPhase(p phase, id pawl.StepID, since time.Time) (b
 	return false, "nothing that counts is there"
 }
 
-// meetsTasks says whether all tasks are done that the agent of the implementation has named.
+// meetsTasks reports whether all tasks in execution.json are done.
 func (r *workflowReader) meetsTasks() (bool, string) {
 	for _, t := range r.tasks {
 		if met, why := r.meetsTask(t, time.Time{}); !met {
@@ -94,7 +94,7 @@ func (r *workflowReader) meetsTasks() (bool, string) {
 	return true, fmt.Sprintf("the outputs of all %d tasks say so", len(r.tasks))
 }
 
-// criteria returns what a step is to leave that is not done.
+// criteria returns the required files of a step that is not done.
 func (r *workflowReader) criteria(s format.Step) map[string]bool {
 	if s.Gate != nil || s.Status == pawl.Done || s.Status == pawl.Skipped {
 		return nil
@@ -102,11 +102,11 @@ func (r *workflowReader) criteria(s format.Step) map[string]bool {
 	return map[string]bool{r.criterion(s): false}
 }
 
-// saysDone ends the criterion of a task, behind the path of its output.
+// saysDone ends the criterion of a task, after the path of its output.
 const saysDone = " says that it is done"
 
-// criterion returns what a step is to leave. Of a file that is there already, and did not count, it says when it was written:
-// it is to be a newer one.
+// criterion returns the criterion for a required file. If an invalid file exists already, the criterion names its time: the
+// new file must be newer.
 func (r *workflowReader) criterion(s format.Step) string {
 	if i := slices.IndexFunc(r.tasks, func(t *task) bool { return t.step == s.ID }); i >= 0 {
 		out := r.tasks[i].out
@@ -127,7 +127,7 @@ func (r *workflowReader) criterion(s format.Step) string {
 	return "a file in " + reflectionsFor + " looks back on the workflow"
 }
 
-// behind comes between a criterion and the time after which a file is to have been written.
+// behind separates a criterion from the time after which the file must have been written.
 const behind = ", written after "
 
 func (r *workflowReader) newerThan(name string) string {
@@ -138,7 +138,7 @@ func (r *workflowReader) newerThan(name string) string {
 	return behind + f.Changed.UTC().Format(time.RFC3339Nano)
 }
 
-// sinceIn takes the time out of a criterion.
+// sinceIn returns the time in a criterion.
 func sinceIn(name string) (what string, since time.Time) {
 	if what, text, found := cutLast(name, behind); found {
 		if at, err := time.Parse(time.RFC3339Nano, text); err == nil {

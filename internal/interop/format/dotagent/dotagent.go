@@ -24,7 +24,7 @@ func Format() format.Format {
 	}
 }
 
-// Where its files are.
+// The paths of its files.
 const (
 	phasePath      = "memory/state/phase.json"
 	executionPath  = "memory/state/execution.json"
@@ -48,11 +48,11 @@ func readProject(files format.Files, env format.Env) (format.Project, []pawl.Fin
 	return r.out, r.Findings()
 }
 
-// week is the age from which a state is ancient: the user is warned, and may archive it.
-const week = 7 * 24 * time.Hour
+// ancientAge is the age from which a state is ancient: dotagent warns the user and offers to archive it.
+const ancientAge = 7 * 24 * time.Hour
 
 // skew is the clock difference up to which a time does not count as in the future.
-const skew = 5 * time.Minute
+const clockSkew = 5 * time.Minute
 
-// mostTries is the number of attempts after which dotagent gives up on a task.
-const mostTries = 3
+// maxAttempts is the number of attempts after which dotagent gives up on a task.
+const maxAttempts = 3

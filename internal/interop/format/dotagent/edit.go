@@ -8,7 +8,7 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// set returns text with a value at a path, where it says something else; a text in which that has no place stays.
+// set returns text with the value at a path replaced, if it differs. A text without room for the path is returned unchanged.
 func set(text []byte, value any, path ...string) []byte {
 	if next, err := jsonedit.Set(text, value, path...); err == nil {
 		return next
@@ -16,7 +16,7 @@ func set(text []byte, value any, path ...string) []byte {
 	return text
 }
 
-// setTime sets a time, unless the one that stands there is the same to the millisecond.
+// setTime is set for a time. A time that is the same to the millisecond stays as written.
 func setTime(text []byte, at time.Time, path ...string) []byte {
 	old, _, ok := format.ParseTime(textAt(text, path...))
 	if ok && old.Truncate(time.Millisecond).Equal(at.Truncate(time.Millisecond)) {
@@ -25,7 +25,7 @@ func setTime(text []byte, at time.Time, path ...string) []byte {
 	return set(text, instant(at), path...)
 }
 
-// appended returns text with one more element in a list, which is made where there is none.
+// appended returns text with one more element in a list, which is created if missing.
 func appended(text []byte, value any, path ...string) []byte {
 	root, err := jsonedit.Read(text)
 	if err != nil {
@@ -40,7 +40,7 @@ func appended(text []byte, value any, path ...string) []byte {
 	return text
 }
 
-// removed returns text without an element.
+// removed returns text without one element of a list.
 func removed(text []byte, path ...string) []byte {
 	if next, err := jsonedit.Remove(text, path...); err == nil {
 		return next

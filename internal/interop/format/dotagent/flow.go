@@ -9,34 +9,34 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// workflow is what phase.json says.
+// workflow is the content of phase.json.
 type workflow struct {
 	node
 	id        string
 	started   time.Time
 	updated   time.Time
 	current   phase
-	word      string // its phase_status, as written
-	status    string // the same in dotagent's words
+	word      string // phase_status, as written
+	status    string // the same, normalized
 	completed []completed
 	approved  map[phase]time.Time
 	unsafe    bool // interruption_safe is false
-	lost      bool // there is a phase.json, and it cannot be read
-	torn      bool // it was read line by line
+	lost      bool // phase.json exists and is unreadable
+	torn      bool // phase.json is truncated and was read line by line
 }
 
-// completed is a phase that is said to be done.
+// completed is a phase that phase.json lists as completed.
 type completed struct {
 	node
 	phase  phase
 	when   time.Time
-	output string // a path that may be looked for
-	odd    bool   // it names an output that may not
-	status string // isSkipped or isPartial where steps were skipped, as pawl writes it
+	output string // a safe path
+	odd    bool   // the path of its output is unsafe
+	status string // isSkipped or isPartial if steps were skipped; only pawl writes it
 	skips  []string
 }
 
-// has reports whether a phase is said to be done.
+// has reports whether phase.json lists a phase as completed.
 func (f *workflow) has(p phase) bool { return f.entry(p) != nil }
 
 func (f *workflow) entry(p phase) *completed {
@@ -48,8 +48,7 @@ func (f *workflow) entry(p phase) *completed {
 	return nil
 }
 
-// readFlow reads phase.json. One that was cut off while it was written is read as far as it goes, one that cannot be
-// read at all is taken from the file beside it that was to take its place.
+// readFlow reads phase.json. It reads a truncated file as far as possible, and phase.json.tmp if phase.json is unreadable.
 func (r *workflowReader) readFlow() {
 	r.flow = workflow{node: node{file: phasePath}, current: unknown, approved: map[phase]time.Time{}}
 	f := r.file(phasePath)
@@ -61,7 +60,7 @@ func (r *workflowReader) readFlow() {
 		p, ok := r.parse(f)
 		if ok && p.Is(jsonedit.Object) {
 			r.readPhase(p)
-			r.flagged(beside)
+			r.checkUnsafe(beside)
 			return
 		}
 		if ok {
@@ -80,7 +79,7 @@ func (r *workflowReader) readFlow() {
 	r.readTorn(cmp.Or(f, beside))
 }
 
-// readTorn takes what it can from a file that is no JSON.
+// readTorn reads the known keys of a truncated file.
 func (r *workflowReader) readTorn(f *format.File) {
 	said := scan(f.Data)
 	r.flow.torn = true
@@ -90,10 +89,10 @@ func (r *workflowReader) readTorn(f *format.File) {
 	r.flow.status = phaseStatus(r.flow.word)
 	r.flow.started, _, _ = format.ParseTime(said["started_at"])
 	r.flow.updated, _, _ = format.ParseTime(said["last_updated"])
-	if r.flow.started.After(r.env.Now.Add(skew)) {
+	if r.flow.started.After(r.env.Now.Add(clockSkew)) {
 		r.flow.started = time.Time{}
 	}
-	if r.flow.updated.After(r.env.Now.Add(skew)) {
+	if r.flow.updated.After(r.env.Now.Add(clockSkew)) {
 		r.flow.updated = time.Time{}
 	}
 	if r.flow.id != "" || r.flow.current != unknown {
@@ -102,9 +101,9 @@ func (r *workflowReader) readTorn(f *format.File) {
 	}
 }
 
-// flagged says what a state that calls itself unsafe is worth. The flag is set and taken away in place, so that a death
-// just before the last write leaves a whole state that says so: it casts doubt, and proves nothing.
-func (r *workflowReader) flagged(beside *format.File) {
+// checkUnsafe warns if interruption_safe is false. The flag is set and cleared in place, so a crash just before the last
+// write leaves a complete state with the flag: the state is suspect, but may be complete.
+func (r *workflowReader) checkUnsafe(beside *format.File) {
 	switch {
 	case r.flow.unsafe && beside != nil:
 		r.addTruncated(r.Warn(phasePath, "interruption_safe is false and phase.json.tmp exists: a write was interrupted. phase.json is complete and was checked against the reports"))
@@ -115,19 +114,19 @@ func (r *workflowReader) flagged(beside *format.File) {
 	}
 }
 
-// readPhase reads what a phase.json says.
+// readPhase reads the keys of phase.json.
 func (r *workflowReader) readPhase(p node) {
 	f := &r.flow
 	f.node = p
 	f.id = oneLine(p.text("workflow_id"))
-	f.started, f.updated = r.time(p, "started_at"), r.time(p, "last_updated")
+	f.started, f.updated = r.readTime(p, "started_at"), r.readTime(p, "last_updated")
 	f.word = oneLine(p.text("phase_status"))
 	f.status = phaseStatus(f.word)
 	f.current = phaseNamed(p.text("current_phase"))
 	if v := p.Get("interruption_safe"); v.Is(jsonedit.Bool) {
 		f.unsafe = !v.True()
 	}
-	r.required(p)
+	r.checkRequired(p)
 	for _, e := range p.list("completed_phases") {
 		r.readCompleted(e)
 	}
@@ -136,8 +135,8 @@ func (r *workflowReader) readPhase(p node) {
 	}
 }
 
-// required tells what is missing, and words that nobody knows.
-func (r *workflowReader) required(p node) {
+// checkRequired reports missing keys and unknown status words.
+func (r *workflowReader) checkRequired(p node) {
 	for _, key := range []string{"workflow_id", "started_at", "last_updated", "current_phase", "phase_status"} {
 		if p.Get(key) == nil {
 			r.Warn(p.where(), "%s is missing", key)
@@ -152,7 +151,7 @@ func (r *workflowReader) required(p node) {
 }
 
 func (r *workflowReader) readCompleted(e node) {
-	c := completed{node: e, phase: phaseNamed(e.first("phase", "name")), when: r.time(e, "completed_at")}
+	c := completed{node: e, phase: phaseNamed(e.first("phase", "name")), when: r.readTime(e, "completed_at")}
 	if e.Is(jsonedit.String) {
 		c.phase = phaseNamed(e.text())
 	}
@@ -162,7 +161,7 @@ func (r *workflowReader) readCompleted(e node) {
 	}
 	c.status, c.skips = e.text("status"), e.texts("skipped")
 	if name := e.text("output"); name != "" {
-		c.output = r.inside(e, name)
+		c.output = r.localPath(e, name)
 		c.odd = c.output == ""
 	}
 	r.flow.completed = append(r.flow.completed, c)
@@ -177,11 +176,11 @@ func (r *workflowReader) readApproval(e node) {
 		r.Warn(e.where(), "an approval is for an unknown phase")
 		return
 	}
-	r.flow.approved[p] = newest(r.time(e, "approved_at"), r.flow.approved[p])
+	r.flow.approved[p] = newest(r.readTime(e, "approved_at"), r.flow.approved[p])
 }
 
-// order returns the faults of the order in which phases are said to be done: they are to be the first of the five, each
-// once, and the current one is to follow.
+// order returns the faults in the order of the completed phases. They must be the first of the five phases, each once, and
+// the current phase must follow them.
 func (f *workflow) order() []string {
 	var faults []string
 	next := requirements

@@ -13,7 +13,7 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// node is a JSON value with the file that it was read from; the value may be nil.
+// node is a JSON value with the file that it was read from. The value may be nil.
 type node struct {
 	file string
 	*jsonedit.Value
@@ -21,7 +21,7 @@ type node struct {
 
 func (p node) at(path ...string) node { return node{p.file, p.Get(path...)} }
 
-// text returns what a value says in words: a text, a number or a truth as it is written; "" for anything else.
+// text returns a string, a number or a boolean as text; "" for anything else.
 func (p node) text(path ...string) string {
 	switch v := p.Get(path...); {
 	case v.Is(jsonedit.String):
@@ -32,7 +32,7 @@ func (p node) text(path ...string) string {
 	return ""
 }
 
-// first returns the first of some keys that says something.
+// first returns the text of the first of some keys that has any.
 func (p node) first(keys ...string) string {
 	for _, key := range keys {
 		if text := p.text(key); text != "" {
@@ -42,7 +42,7 @@ func (p node) first(keys ...string) string {
 	return ""
 }
 
-// number returns a whole number, also one in quotes; 0 for anything else.
+// number returns an integer, also a quoted one; 0 for anything else.
 func (p node) number(path ...string) int {
 	n, ok := p.Get(path...).Int()
 	if !ok {
@@ -51,7 +51,7 @@ func (p node) number(path ...string) int {
 	return int(max(min(n, 1<<30), 0))
 }
 
-// list returns the elements of an array, or of an object as if it were one; a single value is a list of one.
+// list returns the elements of an array, the values of an object, or a single value as a list.
 func (p node) list(path ...string) []node {
 	v := p.Get(path...)
 	var all []node
@@ -70,7 +70,7 @@ func (p node) list(path ...string) []node {
 	return all
 }
 
-// texts returns the texts of a list.
+// texts returns the strings in a list.
 func (p node) texts(path ...string) []string {
 	var all []string
 	for _, item := range p.list(path...) {
@@ -81,12 +81,12 @@ func (p node) texts(path ...string) []string {
 	return all
 }
 
-// where names file and line.
+// where returns file and line.
 func (p node) where() string {
 	return report.Where(p.file, p.Line())
 }
 
-// clean returns a text as one can print it: valid, and without control characters other than line ends.
+// clean returns a printable text: valid UTF-8 without control characters other than line breaks.
 func clean(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' || r == 0x7f || r == utf8.RuneError {
@@ -96,7 +96,7 @@ func clean(text string) string {
 	}, text))
 }
 
-// oneLine returns a text without line breaks, and not longer than a line may be.
+// oneLine returns a text without line breaks, cut to the maximum length of a line.
 func oneLine(text string) string {
 	const most = 200
 	text = strings.Join(strings.Fields(clean(text)), " ")
@@ -112,7 +112,7 @@ func (r *workflowReader) addTruncated(f pawl.Finding) { r.truncated = append(r.t
 // addBadTime records the finding for an impossible time.
 func (r *workflowReader) addBadTime(f pawl.Finding) { r.badTimes = append(r.badTimes, f) }
 
-// parse reads a file whose whole is to be an object, or an array. What is no JSON is a finding.
+// parse parses a file that must be an object or an array. Invalid JSON is a finding.
 func (r *workflowReader) parse(f *format.File) (node, bool) {
 	root, err := jsonedit.Read(f.Data)
 	if err != nil {
@@ -146,8 +146,8 @@ func (r *workflowReader) checkDuplicateKeys(p node) {
 // texted finds a key with a text, wherever it stands.
 var texted = lazyregexp.New(`"([a-z_]{1,40})"\s*:\s*"([^"\\\n]{0,200})"`)
 
-// scan returns the texts that stand behind keys in what is no JSON, for it was cut off while it was written. Of a key that
-// comes again the first counts: those of inner objects follow.
+// scan returns the strings after some keys in truncated JSON. The first occurrence of a key counts; later ones are in inner
+// objects.
 func scan(data []byte) map[string]string {
 	found := map[string]string{}
 	for _, m := range texted.FindAllSubmatch(data, -1) {
@@ -158,5 +158,5 @@ func scan(data []byte) map[string]string {
 	return found
 }
 
-// short returns a text as a finding quotes it.
+// short shortens a text for a finding.
 func short(text string) string { return strconv.Quote(oneLine(text)) }

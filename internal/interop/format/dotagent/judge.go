@@ -12,7 +12,7 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// The steps that a workflow has beside its tasks.
+// The steps that are not tasks.
 const (
 	stepRequirements   pawl.StepID = "requirements"
 	stepArchitects     pawl.StepID = "architects"
@@ -26,23 +26,23 @@ const (
 
 var stepIDs = []pawl.StepID{stepRequirements, stepArchitects, stepRoundtable, stepImplementation, stepVerification, stepReflection, stepDemandIsGood, stepDesignIsGood}
 
-// judge goes through the phases, and says of each whether it is done. One that is said to be done, and is not, is alone in
-// that: the later ones keep what they have.
-func (r *workflowReader) judge() {
-	open := false // a phase before is not done
+// readPhases evaluates the phases one by one. A phase that is listed as completed without evidence does not affect later
+// ones.
+func (r *workflowReader) readPhases() {
+	open := false // an earlier phase is not done
 	for p := requirements; p < phaseEnd; p++ {
 		if open && !r.flow.has(p) && p != implementation {
-			r.steps[p] = r.untouched(p)
+			r.steps[p] = r.pendingSteps(p)
 			continue
 		}
-		done := r.phase(p, open)
+		done := r.evalPhase(p, open)
 		open = open || !done
-		r.passOver(p)
+		r.markSkipped(p)
 	}
 }
 
-// passOver has the steps of a phase that is over be skipped which it says were, and not done.
-func (r *workflowReader) passOver(p phase) {
+// markSkipped marks the steps as skipped that phase.json says were skipped.
+func (r *workflowReader) markSkipped(p phase) {
 	c := r.flow.entry(p)
 	for i := range r.steps[p] {
 		s := &r.steps[p][i]
@@ -52,53 +52,53 @@ func (r *workflowReader) passOver(p phase) {
 	}
 }
 
-// untouched returns the steps of a phase that nothing was done for.
-func (r *workflowReader) untouched(p phase) []format.Step {
+// pendingSteps returns the steps of a phase that has not begun.
+func (r *workflowReader) pendingSteps(p phase) []format.Step {
 	if p == architecture {
 		return []format.Step{r.step(p, stepArchitects), r.step(p, stepRoundtable)}
 	}
 	return []format.Step{r.step(p, stepsOf(p)[0])}
 }
 
-// phase judges a phase, and reports whether it is done. late says that one before it is not.
-func (r *workflowReader) phase(p phase, late bool) bool {
+// evalPhase fills in the steps of a phase, and reports whether it is done. late says that an earlier phase is not.
+func (r *workflowReader) evalPhase(p phase, late bool) bool {
 	switch p {
 	case requirements:
-		return r.one(p, stepRequirements, r.flow.started, "the workflow was begun")
+		return r.evalReport(p, stepRequirements, r.flow.started, "the workflow was begun")
 	case architecture:
-		return r.design()
+		return r.evalArchitecture()
 	case implementation:
-		return r.build(late)
+		return r.evalImplementation(late)
 	case verification:
-		return r.one(p, stepVerification, newest(r.flow.started, r.built()), "the last task was done")
+		return r.evalReport(p, stepVerification, newest(r.flow.started, r.implementationEnded()), "the last task was done")
 	}
-	return r.reflect()
+	return r.evalReflection()
 }
 
-// step returns a step of a phase, which is not done yet.
+// step returns a pending step of a phase.
 func (r *workflowReader) step(p phase, id pawl.StepID) format.Step {
-	s := format.Step{ID: id, Name: namesOf[id], Status: pawl.Pending, Agent: agentsOf[id], Goal: r.toDo(id)}
+	s := format.Step{ID: id, Name: namesOf[id], Status: pawl.Pending, Agent: agentsOf[id], Goal: r.stepGoal(id)}
 	if p == r.flow.current && r.flow.status == isRunning {
 		s.Native = r.flow.word
 	}
 	return s
 }
 
-// agentsOf names who does what.
+// agentsOf names the agent of each step.
 var agentsOf = map[pawl.StepID]string{
 	stepRequirements: "PM", stepArchitects: "Architects", stepRoundtable: "Roundtable", stepImplementation: "Executor",
 	stepVerification: "QA", stepReflection: "Reflector",
 }
 
-// namesOf says what each is called.
+// namesOf holds the title of each step.
 var namesOf = map[pawl.StepID]string{
 	stepRequirements: "Requirements", stepArchitects: "Designs", stepRoundtable: "Final design", stepImplementation: "Implementation",
 	stepVerification: "Verification", stepReflection: "Reflection",
 }
 
-// toDo says what an agent is to do in a step.
-func (r *workflowReader) toDo(id pawl.StepID) string {
-	of := " of workflow " + r.name()
+// stepGoal returns the instruction for a step.
+func (r *workflowReader) stepGoal(id pawl.StepID) string {
+	of := " of workflow " + r.workflowName()
 	if goal := oneLine(r.goal()); goal != "" {
 		of += " (" + goal + ")"
 	}
@@ -127,13 +127,13 @@ func (r *workflowReader) claimedOutput(p phase) (c *completed, ok bool) {
 	if c.output == "" {
 		return c, !c.odd
 	}
-	there, known := r.there(c.output)
+	there, known := r.exists(c.output)
 	if !there && known {
 		r.Warn(c.at("output").where(), "%s is marked done, but %s is missing: only this phase will rerun", p, c.output)
 		return c, false
 	}
 	if f := r.file(c.output); f != nil {
-		if _, why := r.holds(c.output, time.Time{}); why != "" {
+		if _, why := r.readReport(c.output, time.Time{}); why != "" {
 			r.Warn(c.output, "%s is marked done, but its output is unusable: %s. Only this phase will rerun", p, why)
 			return c, false
 		}
@@ -141,8 +141,8 @@ func (r *workflowReader) claimedOutput(p phase) (c *completed, ok bool) {
 	return c, true
 }
 
-// finish makes a step done, with what it left.
-func finish(s *format.Step, c *completed, native string, claims ...string) {
+// finishStep marks a step as done, with its outputs.
+func finishStep(s *format.Step, c *completed, native string, claims ...string) {
 	s.Status, s.Native = pawl.Done, cmp.Or(native, isComplete)
 	if c != nil {
 		s.Ended, s.Where = c.when, c.where()
@@ -155,21 +155,21 @@ func finish(s *format.Step, c *completed, native string, claims ...string) {
 	}
 }
 
-// one judges a phase that has one step and one report. since is what the report is to be newer than.
-func (r *workflowReader) one(p phase, id pawl.StepID, since time.Time, past string) bool {
+// evalReport evaluates a phase with one step and one report. The report must be newer than since.
+func (r *workflowReader) evalReport(p phase, id pawl.StepID, since time.Time, past string) bool {
 	s := r.step(p, id)
 	name := p.report()
 	c, ok := r.claimedOutput(p)
 	switch {
 	case ok:
-		finish(&s, c, "")
+		finishStep(&s, c, "")
 	case c == nil || c.output != name:
-		if report, fits := r.usable(name, since, past); fits {
-			if why := says(report); why != "" {
+		if report, fits := r.usableReport(name, since, past); fits {
+			if why := failureWord(report); why != "" {
 				s.Status, s.Why = pawl.FailedForGood, name+" says "+why
 				r.Warn(report.where(), "%s exists but says %s: it will rerun", name, why)
 			} else {
-				finish(&s, nil, "", name)
+				finishStep(&s, nil, "", name)
 			}
 		}
 	}
@@ -177,27 +177,27 @@ func (r *workflowReader) one(p phase, id pawl.StepID, since time.Time, past stri
 	return s.Status == pawl.Done
 }
 
-// design judges the architecture: the designs, and the one that was made of them.
-func (r *workflowReader) design() bool {
+// evalArchitecture evaluates the designs, and the final design that was made from them.
+func (r *workflowReader) evalArchitecture() bool {
 	architects, roundtable := r.step(architecture, stepArchitects), r.step(architecture, stepRoundtable)
 	architects.Needs, roundtable.Needs = []pawl.StepID{}, []pawl.StepID{stepArchitects}
 	designs := r.designs()
 	c, ok := r.claimedOutput(architecture)
 	final := false
 	if !ok && (c == nil || c.output != architecture.report()) {
-		_, final = r.usable(architecture.report(), r.flow.started, "the workflow was begun")
+		_, final = r.usableReport(architecture.report(), r.flow.started, "the workflow was begun")
 	}
 	switch {
 	case ok:
-		finish(&roundtable, c, "")
+		finishStep(&roundtable, c, "")
 	case final:
-		finish(&roundtable, nil, "", architecture.report())
+		finishStep(&roundtable, nil, "", architecture.report())
 	}
 	if len(designs) > 0 || roundtable.Status == pawl.Done {
-		finish(&architects, nil, "", designs...)
+		finishStep(&architects, nil, "", designs...)
 	}
 	if roundtable.Status != pawl.Done && len(designs) > 0 {
-		r.approval(&roundtable, designs)
+		r.askDesign(&roundtable, designs)
 	}
 	r.steps[architecture] = []format.Step{architects, roundtable}
 	return roundtable.Status == pawl.Done
@@ -206,27 +206,27 @@ func (r *workflowReader) design() bool {
 // designs returns the designs of this workflow.
 func (r *workflowReader) designs() []string {
 	var names []string
-	for _, f := range r.below(reportsFolder + "designs/") {
-		if _, fits := r.usable(f.Path, r.flow.started, "the workflow was begun"); fits {
+	for _, f := range r.filesIn(reportsFolder + "designs/") {
+		if _, fits := r.usableReport(f.Path, r.flow.started, "the workflow was begun"); fits {
 			names = append(names, f.Path)
 		}
 	}
 	return names
 }
 
-// approval asks again which design it is to be, where nobody said so: the architects are not asked for others.
-func (r *workflowReader) approval(s *format.Step, designs []string) {
+// askDesign adds a gate that asks for the choice of a design, if phase.json has none. The architects do not design again.
+func (r *workflowReader) askDesign(s *format.Step, designs []string) {
 	if _, approved := r.flow.approved[architecture]; approved {
 		s.Why = "the designs were approved, and the final one was not written"
 		return
 	}
-	g := pawl.Gate{Step: s.ID, Type: pawl.DecisionFor, Ask: "Which design of workflow " + r.name() + " is it to be? They are in memory/reports/designs/."}
+	g := pawl.Gate{Step: s.ID, Type: pawl.DecisionFor, Ask: "Which design of workflow " + r.workflowName() + " is it to be? They are in memory/reports/designs/."}
 	for _, name := range designs {
-		g.Options = append(g.Options, oneLine(base(name)))
+		g.Options = append(g.Options, oneLine(baseName(name)))
 	}
 	if len(designs) == 1 {
 		g.Type, g.Options = pawl.HumanVerify, nil
-		g.Ask = "Is the design of workflow " + r.name() + " in " + oneLine(designs[0]) + " approved?"
+		g.Ask = "Is the design of workflow " + r.workflowName() + " in " + oneLine(designs[0]) + " approved?"
 	}
 	g.Opened = r.flow.updated
 	g.ID = g.Identify()
@@ -234,13 +234,13 @@ func (r *workflowReader) approval(s *format.Step, designs []string) {
 	r.out.Gates = append(r.out.Gates, format.Gate{Gate: g, Native: "user_checkpoint"})
 }
 
-// build judges the implementation by its tasks.
-func (r *workflowReader) build(late bool) bool {
+// evalImplementation evaluates the implementation by its tasks.
+func (r *workflowReader) evalImplementation(late bool) bool {
 	c, ok := r.claimedOutput(implementation)
 	if len(r.tasks) == 0 {
 		s := r.step(implementation, stepImplementation)
 		if ok {
-			finish(&s, c, "")
+			finishStep(&s, c, "")
 		}
 		r.steps[implementation] = []format.Step{s}
 		return s.Status == pawl.Done
@@ -263,7 +263,7 @@ func (r *workflowReader) taskStep(t *task) format.Step {
 		Needs: r.needs(t), Started: t.started, Ended: t.ended, Attempts: t.attempts, Why: t.reason, Where: t.where(), Facts: map[string]string{},
 	}
 	s.Goal = cmp.Or(t.first("goal", "description", "objective", "summary"), t.name,
-		"Do task "+t.id+" of workflow "+r.name()+", as memory/reports/final_design.json has it.") +
+		"Do task "+t.id+" of workflow "+r.workflowName()+", as memory/reports/final_design.json has it.") +
 		"\nWrite what became of it to " + t.out + ", with its task_id, and as its status pre_complete, blocked or failed."
 	if t.status == pawl.AwaitsGate {
 		s.Status = pawl.Pending
@@ -271,13 +271,13 @@ func (r *workflowReader) taskStep(t *task) format.Step {
 	}
 	if t.exhausted {
 		g := pawl.Gate{Step: s.ID, Type: pawl.HumanVerify, Opened: newest(t.started, r.flow.updated),
-			Ask: fmt.Sprintf("Task %s of workflow %s was tried %d times, which is all that dotagent allows. Is it tried again?", t.id, r.name(), t.attempts)}
+			Ask: fmt.Sprintf("Task %s of workflow %s was tried %d times, which is all that dotagent allows. Is it tried again?", t.id, r.workflowName(), t.attempts)}
 		g.ID = g.Identify()
 		s.Status = pawl.AwaitsGate
 		r.out.Gates = append(r.out.Gates, format.Gate{Gate: g})
 	}
 	if f := r.outputFile(t); s.Status == pawl.Done && s.Ended.IsZero() && f != nil && !f.Changed.After(r.env.Now) {
-		s.Ended = f.Changed.UTC() // nothing else tells
+		s.Ended = f.Changed.UTC() // no file has the time
 	}
 	if t.output != nil {
 		s.Claims, s.Summary = t.output.claims, oneLine(t.output.summary)
@@ -296,7 +296,7 @@ func (r *workflowReader) taskStep(t *task) format.Step {
 	return s
 }
 
-// outputFile returns the output of a task that counts; nil where there is none that could be read.
+// outputFile returns the output file of a task, nil if no valid one was read.
 func (r *workflowReader) outputFile(t *task) *format.File {
 	if t.output == nil {
 		return nil
@@ -304,8 +304,8 @@ func (r *workflowReader) outputFile(t *task) *format.File {
 	return r.file(t.output.file)
 }
 
-// built returns when the last task was done.
-func (r *workflowReader) built() time.Time {
+// implementationEnded returns the end of the last task.
+func (r *workflowReader) implementationEnded() time.Time {
 	var last time.Time
 	for _, t := range r.tasks {
 		last = newest(last, t.ended)
@@ -313,31 +313,31 @@ func (r *workflowReader) built() time.Time {
 	return last
 }
 
-// reflect judges the reflection: a report, or a file of this workflow among the reflections of all.
-func (r *workflowReader) reflect() bool {
+// evalReflection evaluates the reflection: a report, or a file of this workflow in memory/reflections/.
+func (r *workflowReader) evalReflection() bool {
 	s := r.step(reflection, stepReflection)
 	if c, ok := r.claimedOutput(reflection); ok {
-		finish(&s, c, "")
-	} else if name := r.reflection(); name != "" {
-		finish(&s, nil, "", name)
+		finishStep(&s, c, "")
+	} else if name := r.reflectionReport(); name != "" {
+		finishStep(&s, nil, "", name)
 	}
 	r.steps[reflection] = []format.Step{s}
 	return s.Status == pawl.Done
 }
 
-// reflection returns the file that looks back on this workflow; "" where there is none. Those of others lie beside it, so
-// it is to name this one, or to be newer than what it looks back on.
-func (r *workflowReader) reflection() string {
-	since := newest(r.flow.started, r.built())
+// reflectionReport returns the path of this workflow's reflection, "" if there is none. The folder holds those of other
+// workflows too, so the file must name this workflow or be newer than its work.
+func (r *workflowReader) reflectionReport() string {
+	since := newest(r.flow.started, r.implementationEnded())
 	if f := r.file(verification.report()); f != nil && r.flow.has(verification) {
 		since = newest(since, r.flow.entry(verification).when)
 	}
-	for _, f := range append(r.below(reflectionsFor), r.below(reportsFolder)...) {
-		if strings.HasPrefix(path.Base(f.Path), "_") || strings.HasPrefix(f.Path, reportsFolder) && !strings.Contains(base(f.Path), "reflection") {
+	for _, f := range append(r.filesIn(reflectionsFor), r.filesIn(reportsFolder)...) {
+		if strings.HasPrefix(path.Base(f.Path), "_") || strings.HasPrefix(f.Path, reportsFolder) && !strings.Contains(baseName(f.Path), "reflection") {
 			continue
 		}
-		p, why := r.holds(f.Path, since)
-		named := r.flow.id != "" && (p.text("workflow_id") == r.flow.id || strings.Contains(base(f.Path), r.flow.id))
+		p, why := r.readReport(f.Path, since)
+		named := r.flow.id != "" && (p.text("workflow_id") == r.flow.id || strings.Contains(baseName(f.Path), r.flow.id))
 		if why == "" && (named || !f.Changed.IsZero()) {
 			return f.Path
 		}
@@ -345,14 +345,14 @@ func (r *workflowReader) reflection() string {
 	return ""
 }
 
-// name returns what the workflow is called.
-func (r *workflowReader) name() string { return nameOf(r.flow.id) }
+// workflowName returns the name of the workflow.
+func (r *workflowReader) workflowName() string { return nameOf(r.flow.id) }
 
 // nameOf returns the name of the workflow with an id.
 func nameOf(id string) string { return cmp.Or(oneLine(id), "workflow") }
 
-// current returns the first phase that is not done.
-func (r *workflowReader) current() phase {
+// currentPhase returns the first phase that is not done.
+func (r *workflowReader) currentPhase() phase {
 	for p := requirements; p < phaseEnd; p++ {
 		if !r.done(p) {
 			return p

@@ -10,7 +10,7 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// output is what a task left: output.json.
+// output is the output.json of a task.
 type output struct {
 	node
 	status  string
@@ -19,12 +19,11 @@ type output struct {
 	claims  []format.Claim
 }
 
-// readOutput reads the output of a task, if it can be its own: one that was written before the task was started is of an
-// attempt before.
+// readOutput reads the output of a task. An output from before the task started belongs to an earlier attempt.
 func (r *workflowReader) readOutput(t *task) {
 	f := r.file(t.out)
 	if f == nil {
-		if there, _ := r.there(t.out); there && t.out != "" {
+		if there, _ := r.exists(t.out); there && t.out != "" {
 			t.output = &output{node: node{file: t.out}, claims: []format.Claim{{Path: t.out}}}
 		}
 		return
@@ -54,7 +53,7 @@ func (r *workflowReader) outputIn(p node) *output {
 	o.reason = joined(p.text("blocked_reason"), details.text("description"), p.first("error", "failure_reason"))
 	for _, e := range p.list("files_modified") {
 		name := cmp.Or(e.first("path", "file"), e.text())
-		clean := r.inside(e, name)
+		clean := r.localPath(e, name)
 		kind := strings.ToLower(e.text("change_type"))
 		gone := strings.HasPrefix(kind, "delet") || strings.HasPrefix(kind, "remov")
 		if clean != "" && !gone && !slices.ContainsFunc(o.claims, func(c format.Claim) bool { return c.Path == clean }) {
@@ -65,12 +64,12 @@ func (r *workflowReader) outputIn(p node) *output {
 	return o
 }
 
-// kinds are the categories under which dotagent keeps what was learned.
+// kinds are the categories of dotagent's memories.
 var kinds = map[string]pawl.MemoryKind{
 	"codebase": pawl.Pattern, "convention": pawl.Preference, "decision": pawl.DecisionMem, "gotcha": pawl.Gotcha,
 }
 
-// learn takes in what an output says was learned.
+// learn adds the memories in an output.
 func (r *workflowReader) learn(p node) {
 	for _, e := range p.list("knowledge_updates") {
 		kind := kinds[strings.ToLower(e.text("category"))]
@@ -99,7 +98,7 @@ func (r *workflowReader) remember(kind pawl.MemoryKind, text, confidence string)
 	}
 }
 
-// blocked returns what stops a task, as its output says it.
+// blocker returns what blocks a task, according to its output.
 func (t *task) blocker() pawl.Blocker {
 	b := pawl.Blocker{Text: cmp.Or(oneLine(t.reason), "task "+t.id+" is blocked"), Step: t.step, Opened: t.ended}
 	if t.output != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// phase is one of the five phases of a workflow, by its place.
+// phase is one of the five phases of a workflow, by its index.
 type phase int
 
 const (
@@ -19,7 +19,7 @@ const (
 
 const unknown phase = -1
 
-// words are the names of the phases, as the files have them.
+// words are the names of the phases in the files.
 var words = []string{"REQUIREMENTS", "ARCHITECTURE", "IMPLEMENTATION", "VERIFICATION", "REFLECTION"}
 
 func (p phase) String() string {
@@ -29,12 +29,12 @@ func (p phase) String() string {
 	return words[p]
 }
 
-// phaseNamed returns the phase that a file means, in whatever letters; unknown where it means none.
+// phaseNamed returns the phase with a name, in any case; unknown if there is none.
 func phaseNamed(word string) phase {
 	return phase(slices.Index(words, strings.ToUpper(strings.TrimSpace(word))))
 }
 
-// names are what other plans call a phase of each kind.
+// names are common names of each phase in other plans.
 var names = [][]string{
 	{"requirement", "demand", "analysis", "discovery"},
 	{"architect", "design", "planning"},
@@ -43,7 +43,7 @@ var names = [][]string{
 	{"reflect", "retro", "learn"},
 }
 
-// phaseMeant returns the phase that a phase of a plan is in dotagent's words: by its name, else the implementation.
+// phaseMeant returns dotagent's phase for a phase of a plan, by its name; the implementation if no name matches.
 func phaseMeant(name string) phase {
 	for word := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return r < 'a' || r > 'z' }) {
 		for p, begins := range names {
@@ -55,7 +55,7 @@ func phaseMeant(name string) phase {
 	return implementation
 }
 
-// report returns where the report of a phase lies that stands for its being done.
+// report returns the path of the report that proves a phase done.
 func (p phase) report() string {
 	return []string{
 		reportsFolder + "demand.json", reportsFolder + "final_design.json", executionPath,
@@ -69,12 +69,12 @@ const (
 	isRunning  = "in_progress"
 	isComplete = "complete"
 	isFailed   = "failed"
-	isVerified = "verified" // of tasks, and of what was verified
-	isSkipped  = "skipped"  // of tasks, and of phases of which nothing was done
-	isPartial  = "partial"  // of phases of which something was skipped
+	isVerified = "verified" // of tasks and verifications
+	isSkipped  = "skipped"  // of tasks, and of phases with only skipped steps
+	isPartial  = "partial"  // of phases with some skipped steps
 )
 
-// phaseStatus returns dotagent's word for a status, "" for one that it does not know.
+// phaseStatus returns dotagent's word for a status; "" if unknown.
 func phaseStatus(word string) string {
 	switch strings.ToLower(strings.TrimSpace(word)) {
 	case "pending", "not_started", "ready":

@@ -15,22 +15,22 @@ import (
 
 // buildProject fills in the Project from what was read.
 func (r *workflowReader) buildProject() {
-	at := r.current()
-	r.askLater()
-	r.reconfirm(at)
+	at := r.currentPhase()
+	r.addLaterApprovals()
+	r.askRequirements(at)
 	for p := requirements; p < phaseEnd; p++ {
 		for i := range r.steps[p] {
 			r.steps[p][i].Criteria = r.criteria(r.steps[p][i])
 		}
 		r.out.Phases = append(r.out.Phases, format.Phase{Name: p.String(), Steps: r.steps[p]})
 	}
-	r.out.Name, r.out.ID, r.out.Goal = r.name(), r.flow.id, oneLine(r.goal())
+	r.out.Name, r.out.ID, r.out.Goal = r.workflowName(), r.flow.id, oneLine(r.goal())
 	r.out.Native = r.flow.word
 	r.out.Created, r.out.Updated = r.flow.started, r.activity()
 	r.approvals()
 	r.status(at)
 	r.position(at)
-	r.ages(at)
+	r.checkAge(at)
 	r.facts()
 	if fault := r.flow.order(); len(fault) > 0 && !r.flow.torn {
 		r.Warn(phasePath, "%s; completed phases are taken from the reports", strings.Join(fault, ", "))
@@ -40,9 +40,8 @@ func (r *workflowReader) buildProject() {
 	}
 }
 
-// askLater has a person asked, once it is there, for what they are to approve, the requirements and the designs, where that is
-// still to be made and was not approved before.
-func (r *workflowReader) askLater() {
+// addLaterApprovals adds gates for the requirements and the designs, if they are not done and not approved yet.
+func (r *workflowReader) addLaterApprovals() {
 	ask := func(p phase, id pawl.StepID, what string) {
 		first, rest := r.steps[p][0], r.steps[p][1:]
 		if _, approved := r.flow.approved[p]; approved || first.Status == pawl.Done || first.Status == pawl.Skipped {
@@ -55,16 +54,16 @@ func (r *workflowReader) askLater() {
 		r.steps[p] = slices.Concat([]format.Step{first, gate}, rest)
 	}
 	ask(requirements, stepDemandIsGood, r.askDemand())
-	ask(architecture, stepDesignIsGood, "Which design of workflow "+r.name()+" in memory/reports/designs/ is it to be? Approve them with its name as the message.")
+	ask(architecture, stepDesignIsGood, "Which design of workflow "+r.workflowName()+" in memory/reports/designs/ is it to be? Approve them with its name as the message.")
 }
 
 func (r *workflowReader) askDemand() string {
-	return "Are the requirements of workflow " + r.name() + " in memory/reports/demand.json approved?"
+	return "Are the requirements of workflow " + r.workflowName() + " in memory/reports/demand.json approved?"
 }
 
-// reconfirm asks again whether the requirements are approved, where the workflow died between their being written and
-// that being said: they are not worked out again.
-func (r *workflowReader) reconfirm(at phase) {
+// askRequirements adds a gate for the requirements if the workflow was interrupted between writing them and recording their
+// approval. They are not written again.
+func (r *workflowReader) askRequirements(at phase) {
 	_, approved := r.flow.approved[requirements]
 	first := &r.steps[architecture][0]
 	if at != architecture || r.flow.current != requirements || approved || r.flow.has(requirements) || first.Status != pawl.Pending {
@@ -78,20 +77,20 @@ func (r *workflowReader) reconfirm(at phase) {
 	r.out.Gates = append(r.out.Gates, format.Gate{Gate: g, Native: "user_checkpoint"})
 }
 
-// approvals gives out what a person approved.
+// approvals adds the recorded approvals as decisions.
 func (r *workflowReader) approvals() {
 	for p := requirements; p < phaseEnd; p++ {
 		at, approved := r.flow.approved[p]
 		if !approved {
 			continue
 		}
-		g := pawl.Gate{Type: pawl.HumanVerify, Ask: "Is " + p.String() + " of workflow " + r.name() + " approved?", Opened: at}
+		g := pawl.Gate{Type: pawl.HumanVerify, Ask: "Is " + p.String() + " of workflow " + r.workflowName() + " approved?", Opened: at}
 		g.ID = g.Identify()
 		r.out.Gates = append(r.out.Gates, format.Gate{Gate: g, Native: "user_checkpoint", Answer: "approved"})
 	}
 }
 
-// activity is when something was written of the workflow last, as far as its own stamps say.
+// activity returns the time of the workflow's last write, by the times in its files.
 func (r *workflowReader) activity() time.Time {
 	last := newest(r.flow.started, r.flow.updated)
 	for _, c := range r.flow.completed {
@@ -109,8 +108,8 @@ func (r *workflowReader) activity() time.Time {
 	return last
 }
 
-// status says where the workflow stands, and whether it may be gone on with. dotagent goes on with one that is in progress
-// only: a phase that is complete, pending or failed begins afresh there, and what was done is lost.
+// status returns the status of the run, and why it can or cannot be resumed. dotagent only resumes a workflow that is in
+// progress; one that is complete, pending or failed would start over and lose its work.
 func (r *workflowReader) status(at phase) {
 	waits := slices.ContainsFunc(r.out.Gates, func(g format.Gate) bool { return g.Answer == "" })
 	switch {
@@ -134,7 +133,7 @@ func (r *workflowReader) status(at phase) {
 	r.out.Next = r.next(at)
 }
 
-// next says in words what is to be done first.
+// next returns what to do first, as text.
 func (r *workflowReader) next(at phase) string {
 	i := slices.IndexFunc(r.steps[at], func(s format.Step) bool { return s.Status != pawl.Done && s.Status != pawl.Skipped })
 	first := r.steps[at][i]
@@ -161,7 +160,7 @@ func (r *workflowReader) next(at phase) string {
 	return moved + "go on with task " + string(first.ID) + " (" + of(open, len(r.tasks), "tasks left") + ")"
 }
 
-// position says where the workflow stands, in numbers.
+// position returns the position of the workflow.
 func (r *workflowReader) position(at phase) {
 	pos := &r.out.Position
 	pos.PhaseTotal, pos.Complete = len(words), at == phaseEnd
@@ -184,26 +183,26 @@ func (r *workflowReader) position(at phase) {
 	r.out.Percent = 100 * done / max(pos.StepTotal, 1)
 }
 
-// ages warns of a state of which nothing was heard for long. dotagent goes by when it was begun, so that a long workflow
-// that was worked on a moment ago is ancient.
-func (r *workflowReader) ages(at phase) {
+// checkAge warns of a state without recent activity. dotagent uses the start time instead, so it calls a long-running
+// workflow ancient although it was active a moment ago.
+func (r *workflowReader) checkAge(at phase) {
 	age := r.env.Now.Sub(r.out.Updated)
 	if at == phaseEnd || r.out.Updated.IsZero() {
 		return
 	}
-	if age >= week {
+	if age >= ancientAge {
 		r.addBadTime(r.Find(pawl.Warn, phasePath, "pawl import dotagent --fresh", "no activity for %s: archive it and start over, or resume with caution", days(age)))
 		return
 	}
-	if age < tenMinutes {
+	if age < activeWindow {
 		r.Warn(phasePath, "last activity %s ago: check whether somebody still works on it", age.Truncate(time.Second))
 	}
 }
 
-// tenMinutes is how long after its last activity somebody may still be at work: dotagent has no other sign of life.
-const tenMinutes = 10 * time.Minute
+// activeWindow is how long after the last activity a session may still be alive: dotagent has no heartbeat.
+const activeWindow = 10 * time.Minute
 
-// facts tells what else the files say.
+// facts adds everything else in the files.
 func (r *workflowReader) facts() {
 	fact := func(name, text string) {
 		if text != "" {
@@ -218,32 +217,32 @@ func (r *workflowReader) facts() {
 		"contracts": "memory/contracts/", "knowledge": "memory/knowledge/*/", "evolution": "memory/evolution/", "reflections": reflectionsFor,
 		"designs": reportsFolder + "designs/",
 	} {
-		if n := len(r.below(folder)); n > 0 {
+		if n := len(r.filesIn(folder)); n > 0 {
 			fact(name, fmt.Sprintf("%d files", n))
 		}
 	}
 	if old := archives(r.files); len(old) > 0 {
 		fact("archived workflows", strconv.Itoa(len(old)))
 	}
-	r.strangers()
+	r.unknownKeys()
 }
 
-// ours are the keys of phase.json that are read elsewhere.
-var ours = []string{"workflow_id", "started_at", "last_updated", "current_phase", "phase_status", "completed_phases", "user_checkpoints", "interruption_safe"}
+// knownKeys are the keys of phase.json that other functions read.
+var knownKeys = []string{"workflow_id", "started_at", "last_updated", "current_phase", "phase_status", "completed_phases", "user_checkpoints", "interruption_safe"}
 
-// strangers keeps the keys of phase.json that nobody knows.
-func (r *workflowReader) strangers() {
+// unknownKeys adds the unknown keys of phase.json as facts.
+func (r *workflowReader) unknownKeys() {
 	if r.flow.Value == nil {
 		return
 	}
 	for _, m := range r.flow.Members {
-		if key := oneLine(m.Key); !slices.Contains(ours, m.Key) && key != "" {
+		if key := oneLine(m.Key); !slices.Contains(knownKeys, m.Key) && key != "" {
 			r.out.Facts["phase.json "+key] = oneLine(string(m.Value.Raw()))
 		}
 	}
 }
 
-// prompt is what dotagent tells its user before it goes on.
+// prompt returns what dotagent prints before it resumes.
 func (r *workflowReader) prompt(at phase) string {
 	var done []string
 	for p := requirements; p < at; p++ {
@@ -254,7 +253,7 @@ func (r *workflowReader) prompt(at phase) string {
 		last = r.out.Updated.Format(time.RFC3339)
 	}
 	return fmt.Sprintf("Resuming workflow %s from %s phase\nLast activity: %s\nCompleted: %s\n",
-		r.name(), at, last, cmp.Or(strings.Join(done, ", "), "nothing"))
+		r.workflowName(), at, last, cmp.Or(strings.Join(done, ", "), "nothing"))
 }
 
 // archives returns the folders of archived workflows, the oldest first.
@@ -271,7 +270,7 @@ func archives(files format.Files) []string {
 	return all
 }
 
-// stampOf returns the time in the name of an archive, behind the workflow's id, zero where it has none.
+// stampOf returns the time in the name of an archive, after the workflow's id; zero if it has none.
 func stampOf(folder string) time.Time {
 	id, stamp, _ := cutLast(path.Base(folder), "_")
 	if _, date, two := cutLast(id, "_"); two && !strings.Contains(stamp, "T") {
@@ -282,7 +281,7 @@ func stampOf(folder string) time.Time {
 	return stampIn(stamp)
 }
 
-// stampForm is how the name of an archive says its time, as pawl writes it. Others write it as they like: the document names no form.
+// stampForm is the time format in the names of pawl's archives. Others vary, since the document does not define one.
 const stampForm = "20060102T150405Z"
 
 var stampForms = []string{
@@ -290,7 +289,7 @@ var stampForms = []string{
 	"20060102_150405", "2006-01-02_15-04-05", "2006-01-02_15:04:05", "2006-01-02", "20060102",
 }
 
-// stampIn reads a time in any of the forms, or as seconds or milliseconds since 1970.
+// stampIn parses a time in any known format, or in seconds or milliseconds since 1970.
 func stampIn(text string) time.Time {
 	for _, form := range stampForms {
 		if at, err := time.Parse(form, text); err == nil && at.Year() >= 2000 {

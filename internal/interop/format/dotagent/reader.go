@@ -26,7 +26,7 @@ type workflowReader struct {
 	byID      map[string]*task
 	used      ids
 	lines     lines           // of execution.json
-	outputs   map[string]bool // where tasks have their outputs
+	outputs   map[string]bool // paths of the tasks' outputs
 	steps     [][]format.Step // by phase
 }
 
@@ -42,7 +42,7 @@ func readWorkflow(files format.Files, env format.Env) *workflowReader {
 	}
 	r.readFlow()
 	r.readTasks()
-	r.judge()
+	r.readPhases()
 	r.buildProject()
 	return r
 }
@@ -56,7 +56,7 @@ func newWorkflowReader(files format.Files, env format.Env) *workflowReader {
 	return r
 }
 
-// anything reports whether a workflow left something: archives and what was learned are none.
+// anything reports whether the workflow has any files. Archives and memories do not count.
 func (r *workflowReader) anything() bool {
 	return slices.ContainsFunc(r.files, func(f format.File) bool {
 		inState := strings.HasPrefix(f.Path, "memory/state/") && !strings.HasPrefix(f.Path, archiveFolder)
@@ -64,15 +64,15 @@ func (r *workflowReader) anything() bool {
 	})
 }
 
-// anyState reports whether there is a file that says where a workflow stands.
+// anyState reports whether there is a state file.
 func (r *workflowReader) anyState() bool {
 	return slices.ContainsFunc([]string{phasePath, phasePath + ".tmp", executionPath}, func(name string) bool { return r.file(name) != nil })
 }
 
 func (r *workflowReader) file(name string) *format.File { return r.byPath[name] }
 
-// there reports whether a path that a file names is there; known is false where nobody can tell.
-func (r *workflowReader) there(name string) (there, known bool) {
+// exists reports whether a path exists; known is false if that cannot be determined.
+func (r *workflowReader) exists(name string) (there, known bool) {
 	if r.file(name) != nil {
 		return true, true
 	}
@@ -82,8 +82,8 @@ func (r *workflowReader) there(name string) (there, known bool) {
 	return r.env.Exists(name), true
 }
 
-// inside returns a path that a file names, as it may be looked for; "" with a finding where it may not.
-func (r *workflowReader) inside(p node, name string) string {
+// localPath returns a path from a file, cleaned; "" with a finding if it is unsafe.
+func (r *workflowReader) localPath(p node, name string) string {
 	if name == "" {
 		return ""
 	}
@@ -95,9 +95,9 @@ func (r *workflowReader) inside(p node, name string) string {
 	return clean
 }
 
-// holds returns the JSON of a report that belongs to this workflow: one that is there, can be read, says something, names
-// no other workflow, and was not written before a time. Without that it says why, "" for one that is not there.
-func (r *workflowReader) holds(name string, since time.Time) (p node, why string) {
+// readReport parses a report of this workflow: it must be readable and not empty, name no other workflow, and not be older
+// than since. why says what is wrong with it; it is "" for a missing file.
+func (r *workflowReader) readReport(name string, since time.Time) (p node, why string) {
 	f := r.file(name)
 	if f == nil {
 		return p, ""
@@ -116,14 +116,14 @@ func (r *workflowReader) holds(name string, since time.Time) (p node, why string
 	return p, ""
 }
 
-// older reports whether something was surely written before a time.
+// older reports whether something was certainly written before a time.
 func older(changed, since time.Time) bool {
-	return !changed.IsZero() && !since.IsZero() && changed.Before(since.Add(-skew))
+	return !changed.IsZero() && !since.IsZero() && changed.Before(since.Add(-clockSkew))
 }
 
-// usable is holds for one whose faults are told here; past says in words what since is.
-func (r *workflowReader) usable(name string, since time.Time, past string) (node, bool) {
-	p, why := r.holds(name, since)
+// usableReport is readReport, and adds a finding for an invalid report. past describes since.
+func (r *workflowReader) usableReport(name string, since time.Time, past string) (node, bool) {
+	p, why := r.readReport(name, since)
 	if why == "it was written before that" {
 		why = "it was written before " + past + ": it is of an older one"
 	}
@@ -133,8 +133,8 @@ func (r *workflowReader) usable(name string, since time.Time, past string) (node
 	return p, why == "" && p.Value != nil
 }
 
-// says returns the word with which a report calls what it is about failed; "" where it does not.
-func says(p node) string {
+// failureWord returns the word by which a report says that its subject failed; "" if it does not.
+func failureWord(p node) string {
 	for _, key := range []string{"status", "verdict", "result", "overall", "overall_status", "outcome"} {
 		switch word := strings.ToLower(p.text(key)); word {
 		case "fail", "failed", "failure", "rejected", "blocked", "error", "not_passed":
@@ -149,21 +149,21 @@ func says(p node) string {
 	return ""
 }
 
-// below returns the files in a folder, by name.
-func (r *workflowReader) below(folder string) []format.File {
+// filesIn returns the files in a folder, sorted by name.
+func (r *workflowReader) filesIn(folder string) []format.File {
 	return r.files.Match(folder + "*.json")
 }
 
-// base returns what a file is called, without its folder and its extension.
-func base(name string) string { return strings.TrimSuffix(path.Base(name), ".json") }
+// baseName returns the name of a file without folder and extension.
+func baseName(name string) string { return strings.TrimSuffix(path.Base(name), ".json") }
 
-// goal returns what the workflow is for, as its demand says.
+// goal returns the goal of the workflow, from demand.json.
 func (r *workflowReader) goal() string {
 	since := r.flow.started
 	if r.flow.has(requirements) {
 		since = time.Time{}
 	}
-	p, why := r.holds(requirements.report(), since)
+	p, why := r.readReport(requirements.report(), since)
 	if why != "" {
 		return ""
 	}

@@ -17,10 +17,10 @@ func resumePrompt(files format.Files, env format.Env) format.Question {
 	case r.flow.lost || invalid(r):
 		return format.Question{Workflow: r.out.ID, Tell: r.out.Prompt, Ask: "State appears corrupted. Start fresh?", Fresh: true}
 	}
-	return format.Question{Workflow: r.out.ID, Tell: r.out.Prompt, Ask: "Resume workflow from " + r.current().String() + "?", Yes: true}
+	return format.Question{Workflow: r.out.ID, Tell: r.out.Prompt, Ask: "Resume workflow from " + r.currentPhase().String() + "?", Yes: true}
 }
 
-// invalid reports whether one of the document's validations found a fault. What is only suspect is told, and no more.
+// invalid reports whether one of the document's validations found a fault. A suspect state is only a warning.
 func invalid(r *workflowReader) bool {
 	v := &workflowVerifier{workflowReader: r}
 	v.validate()

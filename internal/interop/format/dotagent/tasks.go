@@ -20,33 +20,33 @@ type task struct {
 	node
 	spot      string // file and line
 	id        string
-	name      string // where no file has one
+	name      string // made up; no file has a name
 	step      pawl.StepID
 	native    string // its status, as written
 	attempts  int
 	why       string // its last error
 	started   time.Time
 	ended     time.Time
-	out       string // where its output is to lie
-	named     bool   // execution.json says where
+	out       string // path of its output
+	named     bool   // the path comes from execution.json
 	output    *output
-	doubt     string // why its output does not count
-	unlisted  bool   // only its folder names it
+	doubt     string // why its output is invalid
+	unlisted  bool   // it has a folder, and is not in execution.json
 	status    pawl.StepStatus
-	reason    string // why it has the status
-	orphan    bool   // it was running, and nothing came of it
-	exhausted bool   // it was tried as often as it may be
+	reason    string // why it has this status
+	orphan    bool   // it was running, and has no output
+	exhausted bool   // it has used all attempts
 }
 
 func (t *task) where() string { return t.spot }
 
-// lines counts the lines of a text as one goes on in it.
+// lines counts the lines of a text incrementally.
 type lines struct {
 	text     []byte
 	from, no int
 }
 
-// at returns the line in which a byte stands, from 1.
+// at returns the line of a byte offset, from 1.
 func (l *lines) at(offset int) int {
 	if offset < l.from {
 		l.from, l.no = 0, 0
@@ -56,8 +56,8 @@ func (l *lines) at(offset int) int {
 	return l.no + 1
 }
 
-// taskStatus returns pawl's word for a status of a task; pre-complete and verified tasks are both done, as far as their
-// outputs are there.
+// taskStatus returns pawl's status for a status of a task. Pre-complete and verified tasks are both done if their outputs
+// exist.
 func taskStatus(word string) pawl.StepStatus {
 	switch strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(strings.TrimSpace(word))) {
 	case "", "pending", "ready", "not_started", "queued":
@@ -76,8 +76,8 @@ func taskStatus(word string) pawl.StepStatus {
 	return ""
 }
 
-// tasksIn returns the tasks of an execution.json, with the path to each: they stand in a list, in an object by id, or are
-// all that the file has.
+// tasksIn returns the tasks of an execution.json with the path of each. They are in a list, in an object by id, or the file
+// itself.
 func tasksIn(root *jsonedit.Value) (path []string, list *jsonedit.Value) {
 	if root.Is(jsonedit.Array) {
 		return nil, root
@@ -90,26 +90,26 @@ func tasksIn(root *jsonedit.Value) (path []string, list *jsonedit.Value) {
 	return nil, nil
 }
 
-// readTasks reads execution.json, and the folders of tasks that it does not name.
+// readTasks reads execution.json, and the folders of tasks that it does not list.
 func (r *workflowReader) readTasks() {
 	f := r.file(executionPath)
 	whole := f == nil && !slices.Contains(r.env.Unread, executionPath) || f != nil && r.readExecution(f)
 	for _, f := range r.files.Match(tasksFolder + "*/output.json") {
 		if id := path.Base(path.Dir(f.Path)); r.task(id) == nil && !r.outputs[f.Path] {
 			r.Warn(f.Path, "task %s is not in execution.json; its output decides", short(id))
-			r.add(&task{node: node{file: f.Path}, spot: f.Path, id: id, out: f.Path, unlisted: true})
+			r.addTask(&task{node: node{file: f.Path}, spot: f.Path, id: id, out: f.Path, unlisted: true})
 		}
 	}
 	if !whole {
-		r.readRest()
+		r.addUnlistedTask()
 	}
 	for _, t := range r.tasks {
 		r.readOutput(t)
-		r.judgeTask(t)
+		r.evalTask(t)
 	}
 }
 
-// readExecution reads execution.json, one that was cut off as far as it goes, and reports whether it was whole.
+// readExecution reads execution.json, a truncated one as far as possible, and reports whether it was complete.
 func (r *workflowReader) readExecution(f *format.File) bool {
 	p, whole := r.parse(f)
 	if !whole {
@@ -126,17 +126,17 @@ func (r *workflowReader) readExecution(f *format.File) bool {
 	return whole
 }
 
-// restOf is the id of the task that stands for those that an execution.json names no more.
+// restOf is the id of the task for those that a truncated execution.json does not list.
 const restOf = "rest-of-implementation"
 
-// readRest adds a task for what an execution.json that was not whole may have named too: a phase of which not all is known
-// is not done. Where it is said to be done, it is.
-func (r *workflowReader) readRest() {
+// addUnlistedTask adds a task for those that a truncated execution.json may have listed: a phase with unknown tasks is not
+// done, unless phase.json says so.
+func (r *workflowReader) addUnlistedTask() {
 	if _, done := r.claimedOutput(implementation); done || len(r.tasks) == 0 || r.task(restOf) != nil {
 		return
 	}
 	name := "What final_design.json asks for beyond the other tasks: execution.json was cut off, and may have named more"
-	r.add(&task{node: node{file: executionPath}, spot: executionPath, id: restOf, name: name, out: outputOf(restOf)})
+	r.addTask(&task{node: node{file: executionPath}, spot: executionPath, id: restOf, name: name, out: outputPath(restOf)})
 	r.Warn(executionPath, "it was read up to where it breaks off; tasks that it may have listed after that are left to step %s", r.task(restOf).step)
 }
 
@@ -166,32 +166,32 @@ func (r *workflowReader) readTask(e node, id string) {
 	}
 	t := &task{
 		node: e, spot: e.file + ":" + strconv.Itoa(r.lines.at(e.From)), id: id, native: oneLine(e.text("status")), attempts: max(e.number("attempts"), e.number("attempts_made")),
-		why: e.first("last_error", "failure_reason"), started: r.time(e, "started_at"), ended: r.time(e, "completed_at"),
+		why: e.first("last_error", "failure_reason"), started: r.readTime(e, "started_at"), ended: r.readTime(e, "completed_at"),
 	}
 	if name := e.text("output"); name != "" {
-		t.out = r.inside(e.at("output"), name)
+		t.out = r.localPath(e.at("output"), name)
 		t.named = t.out != ""
 	}
 	if t.out == "" {
-		t.out, _ = format.Inside(outputOf(id))
+		t.out, _ = format.Inside(outputPath(id))
 	}
-	r.add(t)
+	r.addTask(t)
 }
 
-// outputOf returns where the output of a task lies.
-func outputOf(id string) string { return tasksFolder + id + "/output.json" }
+// outputPath returns the path of a task's output.
+func outputPath(id string) string { return tasksFolder + id + "/output.json" }
 
 func (r *workflowReader) task(id string) *task { return r.byID[id] }
 
-// add takes in a task, with an id that no other step has.
-func (r *workflowReader) add(t *task) {
+// addTask adds a task, with a unique step id.
+func (r *workflowReader) addTask(t *task) {
 	t.step = r.used.next(t.id)
 	r.byID[t.id] = t
 	r.outputs[t.out] = true
 	r.tasks = append(r.tasks, t)
 }
 
-// ids are the ids of steps that are taken, in small letters.
+// ids are the step ids in use, in lower case.
 type ids map[string]bool
 
 func newIDs() ids {
@@ -202,7 +202,7 @@ func newIDs() ids {
 	return taken
 }
 
-// next returns the id of the step of a task, which nothing else has: that of the task, if it can be.
+// next returns a unique step id for a task: the task's own id if possible.
 func (u ids) next(task string) pawl.StepID {
 	id := pawl.StepIDOf(task)
 	for n := 2; u[strings.ToLower(string(id))]; n++ {
@@ -212,8 +212,8 @@ func (u ids) next(task string) pawl.StepID {
 	return id
 }
 
-// judgeTask says where a task stands, as its output proves it.
-func (r *workflowReader) judgeTask(t *task) {
+// evalTask sets the status of a task, by its output.
+func (r *workflowReader) evalTask(t *task) {
 	status := taskStatus(t.native)
 	if status == "" {
 		r.Warn(t.at("status").where(), "task %s has the unknown status %s; its output decides", t.id, short(t.native))
@@ -224,23 +224,23 @@ func (r *workflowReader) judgeTask(t *task) {
 	}
 	switch status {
 	case pawl.Running:
-		r.orphaned(t)
+		r.evalRunning(t)
 	case pawl.Done:
-		r.proven(t)
+		r.checkOutput(t)
 	default:
 		t.status, t.reason = status, t.why
 		if status == pawl.Pending && t.output != nil {
 			r.Warn(t.where(), "task %s is pending but has an output: it is from an earlier attempt and is ignored", t.id)
 		}
 	}
-	if t.attempts >= mostTries && t.status != pawl.Done && t.status != pawl.Skipped {
+	if t.attempts >= maxAttempts && t.status != pawl.Done && t.status != pawl.Skipped {
 		t.exhausted = true
 		t.reason = joined(t.reason, fmt.Sprintf("tried %d times, which is all that dotagent allows", t.attempts))
 	}
 }
 
-// orphaned says what became of a task that was running: what its output says, and without one it is to be tried again.
-func (r *workflowReader) orphaned(t *task) {
+// evalRunning sets the status of a task that was running: the one in its output or, without one, pending.
+func (r *workflowReader) evalRunning(t *task) {
 	if t.output == nil {
 		t.orphan = true
 		t.attempts++
@@ -250,7 +250,7 @@ func (r *workflowReader) orphaned(t *task) {
 	}
 	t.status = taskStatus(t.output.status)
 	if f := r.file(t.output.file); f != nil && t.ended.IsZero() && !f.Changed.After(r.env.Now) {
-		t.ended = f.Changed.UTC() // nothing else tells
+		t.ended = f.Changed.UTC() // no file has the time
 	}
 	switch t.status {
 	case pawl.Done, pawl.FailedForGood, pawl.AwaitsGate, pawl.Skipped:
@@ -264,8 +264,8 @@ func (r *workflowReader) orphaned(t *task) {
 	}
 }
 
-// proven looks whether a task that is said to be done is.
-func (r *workflowReader) proven(t *task) {
+// checkOutput checks the output of a task that is listed as done.
+func (r *workflowReader) checkOutput(t *task) {
 	switch {
 	case t.output != nil && (t.output.status == "" || taskStatus(t.output.status) == pawl.Done):
 		t.status = pawl.Done
@@ -285,7 +285,7 @@ func joined(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "; ")
 }
 
-// needs returns the tasks that a task names as those that it needs; nil where it names none.
+// needs returns the dependencies of a task; nil if it has no such key.
 func (r *workflowReader) needs(t *task) []pawl.StepID {
 	for _, key := range []string{"depends_on", "dependencies", "needs"} {
 		if t.Get(key) == nil {

@@ -7,8 +7,8 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// time reads the time behind a key, and tells what is odd about it. One that has not come yet says nothing.
-func (r *workflowReader) time(p node, key string) time.Time {
+// readTime parses the time of a key, and reports invalid ones. A time in the future is ignored.
+func (r *workflowReader) readTime(p node, key string) time.Time {
 	text := p.text(key)
 	if text == "" {
 		return time.Time{}
@@ -22,17 +22,17 @@ func (r *workflowReader) time(p node, key string) time.Time {
 	case !hasZone:
 		r.Warn(where(), "%s %s has no time zone; UTC is assumed", key, text)
 	}
-	if at.After(r.env.Now.Add(skew)) {
+	if at.After(r.env.Now.Add(clockSkew)) {
 		r.addBadTime(r.Warn(where(), "%s %s is in the future; ignored", key, text))
 		return time.Time{}
 	}
 	return at
 }
 
-// instant returns a time as it is written: UTC, in milliseconds.
+// instant formats a time as the files do: UTC, in milliseconds.
 func instant(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// days says how old something is, in whole days.
+// days returns an age in whole days, as text.
 func days(d time.Duration) string { return fmt.Sprintf("%d days", int(d/(24*time.Hour))) }
 
 // newest returns the latest of some times.

@@ -10,9 +10,9 @@ import (
 	"pawl/internal/interop/format/report"
 )
 
-// verify makes the document's four validations, each of which is one finding that is ok or as many as there are faults:
-// what is named is there, times can be, the phases are in order, no write was interrupted. Tasks, reports and archives
-// follow, and what was odd in reading.
+// verify runs the document's four validations: named files exist, times are plausible, phases are in order, no write was
+// interrupted. Each is one OK finding or a finding per fault. Then it checks tasks, reports and archives, and adds the
+// findings of reading.
 func verify(files format.Files, env format.Env) []pawl.Finding {
 	r := readWorkflow(files, env)
 	if n := len(archives(files)); r.out.Name == "" && n > 0 {
@@ -30,7 +30,7 @@ func verify(files format.Files, env format.Env) []pawl.Finding {
 	return v.found.Findings()
 }
 
-// validate makes the four validations of the document.
+// validate runs the four validations of the document.
 func (v *workflowVerifier) validate() {
 	v.outputs()
 	v.times()
@@ -43,13 +43,13 @@ type workflowVerifier struct {
 	found report.Report
 }
 
-// outputs looks for everything that is named as an output: of phases, of tasks, and of what tasks say they changed.
+// outputs checks that all named outputs exist: those of phases and tasks, and the files that tasks say they changed.
 func (v *workflowVerifier) outputs() {
 	var faults []pawl.Finding
 	n := 0
 	look := func(where, name, what string) {
 		n++
-		if there, known := v.there(name); !there && known {
+		if there, known := v.exists(name); !there && known {
 			faults = append(faults, report.New(pawl.Bad, where, "", "%s names %s, which is missing", what, name))
 		}
 	}
@@ -74,7 +74,7 @@ func (v *workflowVerifier) outputs() {
 	v.found.Check(fmt.Sprintf("all %d files that phases and tasks name exist", n), faults)
 }
 
-// times looks whether what comes after something else is later. Times of the future are told where they are read.
+// times checks that times are in order. Reading reports times in the future.
 func (v *workflowVerifier) times() {
 	var faults []pawl.Finding
 	before, what := v.flow.started, "the workflow was begun"
@@ -83,12 +83,12 @@ func (v *workflowVerifier) times() {
 			faults = append(faults, report.New(pawl.Warn, c.where(), "", "%s has no completion time", c.phase))
 			continue
 		}
-		if c.when.Before(before.Add(-skew)) {
+		if c.when.Before(before.Add(-clockSkew)) {
 			faults = append(faults, report.New(pawl.Bad, c.where(), "", "%s was completed before %s", c.phase, what))
 		}
 		before, what = newest(before, c.when), c.phase.String()+" was done"
 	}
-	if u := v.flow.updated; !u.IsZero() && u.Before(before.Add(-skew)) {
+	if u := v.flow.updated; !u.IsZero() && u.Before(before.Add(-clockSkew)) {
 		faults = append(faults, report.New(pawl.Warn, v.flow.node.at("last_updated").where(), "", "last_updated is before %s", what))
 	}
 	for _, t := range v.workflowReader.tasks {
@@ -100,7 +100,7 @@ func (v *workflowVerifier) times() {
 	v.found.Check("the times are plausible: none is in the future, the last one is less than a week old", faults)
 }
 
-// progression looks whether the phases that are done are the first of the five, in their order.
+// progression checks that the completed phases are the first of the five, in order.
 func (v *workflowVerifier) progression() {
 	var faults []pawl.Finding
 	for _, text := range v.flow.order() {
@@ -109,13 +109,13 @@ func (v *workflowVerifier) progression() {
 	if v.flow.Value == nil && v.file(phasePath) == nil {
 		faults = append(faults, report.New(pawl.Warn, phasePath, "", "missing: completed phases are taken from the reports"))
 	}
-	if at := v.current(); at < phaseEnd && v.flow.current != unknown && v.flow.current > at {
+	if at := v.currentPhase(); at < phaseEnd && v.flow.current != unknown && v.flow.current > at {
 		faults = append(faults, report.New(pawl.Bad, v.flow.node.at("current_phase").where(), "", "%s is marked as current, but %s is not done", v.flow.current, at))
 	}
 	v.found.Check("the completed phases are the first ones, in order", faults)
 }
 
-// writes looks for writes that were cut off.
+// writes checks for interrupted writes.
 func (v *workflowVerifier) writes() {
 	faults := slices.Clone(v.truncated)
 	if v.file(executionPath+".tmp") != nil {
@@ -124,14 +124,14 @@ func (v *workflowVerifier) writes() {
 	v.found.Check("no write was interrupted", faults)
 }
 
-// tasks looks for tasks that were tried too often, and for needs that are none.
+// tasks checks for tasks with too many attempts, and for unknown dependencies.
 func (v *workflowVerifier) tasks() {
 	var faults []pawl.Finding
 	known := map[pawl.StepStatus]int{}
 	for _, t := range v.workflowReader.tasks {
 		known[t.status]++
-		if t.exhausted || t.attempts > mostTries {
-			faults = append(faults, report.New(pawl.Bad, t.where(), "", "task %s was tried %d times; dotagent gives up after %d", t.id, t.attempts, mostTries))
+		if t.exhausted || t.attempts > maxAttempts {
+			faults = append(faults, report.New(pawl.Bad, t.where(), "", "task %s was tried %d times; dotagent gives up after %d", t.id, t.attempts, maxAttempts))
 		}
 		for _, need := range t.texts("depends_on") {
 			if v.task(need) == nil {
@@ -139,10 +139,10 @@ func (v *workflowVerifier) tasks() {
 			}
 		}
 	}
-	v.found.Check(fmt.Sprintf("%s, none of them tried more than %d times", of(known[pawl.Done], len(v.workflowReader.tasks), "tasks are done"), mostTries), faults)
+	v.found.Check(fmt.Sprintf("%s, none of them tried more than %d times", of(known[pawl.Done], len(v.workflowReader.tasks), "tasks are done"), maxAttempts), faults)
 }
 
-// archives looks at the archives, and whether there are too many.
+// archives checks the archives and their number.
 func (v *workflowVerifier) archives() {
 	all := archives(v.files)
 	var faults []pawl.Finding
@@ -151,8 +151,8 @@ func (v *workflowVerifier) archives() {
 			faults = append(faults, report.New(pawl.Warn, folder, "", "the archive has no phase.json"))
 		}
 	}
-	if len(all) > keptArchives {
-		faults = append(faults, report.New(pawl.Warn, strings.TrimSuffix(archiveFolder, "/"), "", "there are %d archives; %d are kept", len(all), keptArchives))
+	if len(all) > maxArchives {
+		faults = append(faults, report.New(pawl.Warn, strings.TrimSuffix(archiveFolder, "/"), "", "there are %d archives; %d are kept", len(all), maxArchives))
 	}
 	v.found.Check(fmt.Sprintf("%d workflows are archived", len(all)), faults)
 }

@@ -11,14 +11,15 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// runStep is a step of the run, with its phase in dotagent's workflow.
+// runStep is a step of the run, with its phase in the workflow.
 type runStep struct {
 	*pawl.Step
 	phase phase
 	state *pawl.StepState
 }
 
-// assignPhases gives every step its phase: the one that its plan phase is named after, but never one before that of earlier steps.
+// assignPhases assigns each step the phase that its plan phase is named after, but never an earlier one than that of earlier
+// steps.
 func (m *workflowWriter) assignPhases() {
 	last := requirements
 	named := false
@@ -38,7 +39,7 @@ func (m *workflowWriter) assignPhases() {
 	}
 }
 
-// since returns when the workflow began: what is older is not of it.
+// since returns the start of the workflow. Older files do not belong to it.
 func (m *workflowWriter) since() time.Time {
 	if m.State.Import.System != System {
 		return m.State.Created
@@ -46,10 +47,10 @@ func (m *workflowWriter) since() time.Time {
 	if !m.isThisWorkflow() {
 		return time.Time{}
 	}
-	return m.flow().started.Add(-skew) // as its agents said it
+	return m.flow().started.Add(-clockSkew) // by the clock of its agents
 }
 
-// ofOthers reports whether a file is of an older workflow.
+// ofOthers reports whether a file belongs to an older workflow.
 func (m *workflowWriter) ofOthers(f *format.File) bool {
 	if root, err := jsonedit.Read(f.Data); err == nil && root.Get("source").Text() == "pawl" {
 		return root.Get("workflow_id").Text() != m.id()
@@ -64,7 +65,7 @@ func (m *workflowWriter) stateOf(id pawl.StepID) *pawl.StepState {
 	return m.State.Steps[id]
 }
 
-// unplanned returns the steps that the plan does not have, in the order in which they began.
+// unplanned returns the steps that are not in the plan, in the order in which they started.
 func (m *workflowWriter) unplanned() []pawl.StepID {
 	if m.State == nil {
 		return nil
@@ -76,30 +77,30 @@ func (m *workflowWriter) unplanned() []pawl.StepID {
 	return ids
 }
 
-// checked reports whether acceptance checks of a finished step passed, as the plan has them.
+// checked reports whether acceptance checks of a finished step passed, as the plan defines them.
 func (k *runStep) checked() bool {
-	return k.done() && len(k.checksOf()) > 0 && k.state.Accept == pawl.AcceptOf(k.Step)
+	return k.done() && len(k.checkNames()) > 0 && k.state.Accept == pawl.AcceptOf(k.Step)
 }
 
-// checksOf returns the names of the acceptance checks that prove more than that its agent left what it was to leave.
-func (k *runStep) checksOf() []string {
+// checkNames returns the names of the acceptance checks that do more than look for the agent's own report or output.
+func (k *runStep) checkNames() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(k.Accept)), func(name string) bool { return format.Asks(System, k.Accept[name]) })
 }
 
-// leaves reports whether the agent of a step was to leave its report or output itself, and did: pawl writes none in its place.
-func (k *runStep) leaves() bool { return k.done() && len(k.checksOf()) < len(k.Accept) }
+// leftOutput reports whether the agent of a step wrote the required report or output itself. Then pawl writes none.
+func (k *runStep) leftOutput() bool { return k.done() && len(k.checkNames()) < len(k.Accept) }
 
 func (k *runStep) done() bool { return k.state != nil && k.state.Status == pawl.Done }
 
-// skipped reports whether a step was skipped that does something.
+// skipped reports whether a step with an action was skipped.
 func (k *runStep) skipped() bool {
 	return k.Gate == nil && k.state != nil && k.state.Status == pawl.Skipped
 }
 
-// passedOver returns the steps of a phase that were skipped, and isPartial for it, or isSkipped where no other one was done.
-func (m *workflowWriter) passedOver(p phase) (status string, skipped []*runStep) {
+// skippedSteps returns the skipped steps of a phase, and isPartial, or isSkipped if none of its steps was done.
+func (m *workflowWriter) skippedSteps(p phase) (status string, skipped []*runStep) {
 	status = isSkipped
-	for _, k := range m.in(p) {
+	for _, k := range m.stepsIn(p) {
 		switch {
 		case k.skipped():
 			skipped = append(skipped, k)
@@ -113,8 +114,8 @@ func (m *workflowWriter) passedOver(p phase) (status string, skipped []*runStep)
 	return status, skipped
 }
 
-// in returns the steps of a phase.
-func (m *workflowWriter) in(p phase) []*runStep {
+// stepsIn returns the steps of a phase.
+func (m *workflowWriter) stepsIn(p phase) []*runStep {
 	var all []*runStep
 	for _, k := range m.works {
 		if k.phase == p {
@@ -124,8 +125,8 @@ func (m *workflowWriter) in(p phase) []*runStep {
 	return all
 }
 
-// last returns the last phase that the plan has steps of.
-func (m *workflowWriter) last() phase {
+// lastPhase returns the last phase that has steps in the plan.
+func (m *workflowWriter) lastPhase() phase {
 	last := requirements
 	for _, k := range m.works {
 		last = max(last, k.phase)
@@ -133,16 +134,16 @@ func (m *workflowWriter) last() phase {
 	return last
 }
 
-// standing returns the phase that the run is in and its status. A phase that is done is followed by the next one, in
-// progress, in the same write: what dotagent itself leaves between two phases it would not go on with.
-func (m *workflowWriter) standing() (phase, string) {
+// currentPhase returns the phase that the run is in, and its status. When a phase is done, the same write moves on to the
+// next one, in progress: dotagent does not resume from the state that it leaves between two phases.
+func (m *workflowWriter) currentPhase() (phase, string) {
 	status := isRunning
 	switch m.Status {
 	case pawl.StatusCompleted:
 		if len(m.unknownTasks) > 0 {
 			return implementation, isRunning
 		}
-		return m.last(), isComplete
+		return m.lastPhase(), isComplete
 	case pawl.StatusFailed:
 		status = isFailed
 	}
@@ -151,26 +152,26 @@ func (m *workflowWriter) standing() (phase, string) {
 			return k.phase, status
 		}
 	}
-	return m.last(), status
+	return m.lastPhase(), status
 }
 
-// completed returns the phases that are done: those before the one that the run is in, and all when the run is. One
-// that the plan has no steps of is done as far as the plan goes: the plan says what is asked for, and how.
+// completed returns the phases that are done: all before the current one, and all of a completed run. A phase without steps
+// in the plan counts as done, since the plan does not ask for it.
 func (m *workflowWriter) completed() []phaseEntry {
-	current, status := m.standing()
+	current, status := m.currentPhase()
 	if status == isComplete || m.allDone(current) && len(m.unknownTasks) == 0 {
 		current++
 	}
 	done := []phaseEntry{}
 	at := m.State.Created
 	for p := requirements; p < current; p++ {
-		for _, k := range m.in(p) {
+		for _, k := range m.stepsIn(p) {
 			if k.state != nil {
 				at = newest(at, k.state.Ended)
 			}
 		}
 		e := phaseEntry{Phase: p.String(), Completed: instant(at), Output: m.claimedOutput(p)}
-		status, skipped := m.passedOver(p)
+		status, skipped := m.skippedSteps(p)
 		for _, k := range skipped {
 			e.Status, e.Skipped = status, append(e.Skipped, string(k.ID))
 		}
@@ -180,10 +181,10 @@ func (m *workflowWriter) completed() []phaseEntry {
 }
 
 func (m *workflowWriter) allDone(p phase) bool {
-	return !slices.ContainsFunc(m.in(p), func(k *runStep) bool { return !k.state.Finished() })
+	return !slices.ContainsFunc(m.stepsIn(p), func(k *runStep) bool { return !k.state.Finished() })
 }
 
-// approved returns what persons approved, the last time of each phase. What a mode or a default answered, nobody approved.
+// approved returns the last approval by a person for each phase. Answers by a mode or a default are no approvals.
 func (m *workflowWriter) approved() []approval {
 	times := map[phase]time.Time{}
 	for i := range m.State.Gates {

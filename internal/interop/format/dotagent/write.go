@@ -13,9 +13,9 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// write returns what differs, in the order in which dotagent's agents write: first what was made, then execution.json,
-// then phase.json, each whole, so that a death between any two leaves a state that is merely behind. A workflow that is
-// not this run is archived before; this one, when it is completed.
+// write returns the changed files, in the order in which dotagent's agents write: new files, then execution.json, then
+// phase.json. So a crash between two writes leaves a state that is merely out of date. It archives the state of another
+// workflow first, and this run's own once the run is completed.
 func write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
@@ -34,7 +34,7 @@ func write(files format.Files, v format.Export) []format.File {
 	if v.Status != pawl.StatusCompleted || len(m.unknownTasks) > 0 {
 		return m.files.ByLastChange()
 	}
-	last := m.files.Flush() // stands on disk as it will in the archive, whenever it dies
+	last := m.files.Flush() // written before it is archived, so that a crash cannot lose it
 	m.archiveState(m.Now, true)
 	return append(last, m.files.ByLastChange()...)
 }
@@ -77,7 +77,7 @@ func (m *workflowWriter) findUnknownTasks(files format.Files) {
 	}
 }
 
-// id returns the workflow's id: that of a workflow that was imported, else the run's.
+// id returns the workflow's id: that of the imported workflow, else the run's.
 func (m *workflowWriter) id() string {
 	if m.State.Import.System == System {
 		return nameOf(m.State.Name)
@@ -137,7 +137,7 @@ func (m *workflowWriter) archiveFolder() string {
 	return ""
 }
 
-// flow returns what phase.json says as it stands.
+// flow returns the current content of phase.json.
 func (m *workflowWriter) flow() workflow {
 	if f := m.files.File(phasePath); f != nil {
 		return flowIn(f, m.Now)
@@ -145,14 +145,14 @@ func (m *workflowWriter) flow() workflow {
 	return workflow{current: unknown}
 }
 
-// flowIn returns what a phase.json says.
+// flowIn parses a phase.json.
 func flowIn(f *format.File, now time.Time) workflow {
 	r := newWorkflowReader(format.Files{{Path: phasePath, Data: f.Data}}, format.Env{Now: now})
 	r.readFlow()
 	return r.flow
 }
 
-// phaseEntry is a finished phase in phase.json. Skipped steps are in keys that pawl adds: dotagent has no word for them.
+// phaseEntry is a completed phase in phase.json. pawl adds keys for skipped steps, which dotagent does not have.
 type phaseEntry struct {
 	Phase     string   `json:"phase"`
 	Completed string   `json:"completed_at"`
@@ -161,13 +161,13 @@ type phaseEntry struct {
 	Skipped   []string `json:"skipped,omitempty"`
 }
 
-// approval is what a person approved, as phase.json has it.
+// approval is an approval in phase.json.
 type approval struct {
 	Phase    string `json:"phase"`
 	Approved string `json:"approved_at"`
 }
 
-// makePhase brings phase.json up to date. The last update is that of the last change, here or among the tasks.
+// makePhase updates phase.json. Its last_updated is the time of the last change, here or in a task.
 func (m *workflowWriter) makePhase() {
 	f := m.files.File(phasePath)
 	if f == nil {
@@ -175,7 +175,7 @@ func (m *workflowWriter) makePhase() {
 		return
 	}
 	text := f.Data
-	current, status := m.standing()
+	current, status := m.currentPhase()
 	text = set(text, current.String(), "current_phase")
 	if phaseStatus(textAt(text, "phase_status")) != status {
 		text = set(text, status, "phase_status")
@@ -197,9 +197,9 @@ func paths(files []format.File) []string {
 	return names
 }
 
-// newPhase returns a phase.json where there was none: on one line, with its keys in the document's order.
+// newPhase returns a new phase.json on one line, with the keys in the document's order.
 func (m *workflowWriter) newPhase() []byte {
-	current, status := m.standing()
+	current, status := m.currentPhase()
 	return compact(struct {
 		ID          string       `json:"workflow_id"`
 		Started     string       `json:"started_at"`
@@ -212,7 +212,7 @@ func (m *workflowWriter) newPhase() []byte {
 	}{m.id(), instant(m.State.Created), instant(m.State.Updated), current.String(), status, m.completed(), m.approved(), true})
 }
 
-// compact writes a value as dotagent's agents are told to: on one line.
+// compact encodes a value on one line, as the document requires.
 func compact(v any) []byte {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
@@ -223,8 +223,8 @@ func compact(v any) []byte {
 	return out.Bytes()
 }
 
-// withCompleted says in phase.json which phases are done: what stands there of one that is done stays, as far as it says
-// what it left; one that was opened again goes.
+// withCompleted updates the completed phases in phase.json. The entry of a phase that is still done stays if its output
+// exists; the entry of a reopened phase is removed.
 func (m *workflowWriter) withCompleted(text []byte) []byte {
 	want := m.completed()
 	flow := m.flow()
@@ -245,7 +245,7 @@ func (m *workflowWriter) withCompleted(text []byte) []byte {
 	return text
 }
 
-// withSkipped says in phase.json of a phase that stands there what was skipped of it.
+// withSkipped updates the skipped steps in the entry of a phase.
 func withSkipped(text []byte, e phaseEntry) []byte {
 	root, err := jsonedit.Read(text)
 	if err != nil {
@@ -263,7 +263,7 @@ func withSkipped(text []byte, e phaseEntry) []byte {
 	return text
 }
 
-// withApprovals adds what a person approved since.
+// withApprovals adds new approvals.
 func (m *workflowWriter) withApprovals(text []byte) []byte {
 	flow := m.flow()
 	for _, a := range m.approved() {

@@ -11,7 +11,7 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// reportOut is the report of a phase, where nothing that was done in it left one.
+// reportOut is a report that pawl writes for a phase whose steps wrote none.
 type reportOut struct {
 	ID      string     `json:"workflow_id"`
 	Phase   string     `json:"phase"`
@@ -23,7 +23,7 @@ type reportOut struct {
 	Source  string     `json:"source"`
 }
 
-// stepOut is a step of a phase in its report.
+// stepOut is a step in the report of a phase.
 type stepOut struct {
 	ID      string   `json:"id"`
 	Name    string   `json:"name,omitempty"`
@@ -32,7 +32,7 @@ type stepOut struct {
 	Outputs []string `json:"outputs"`
 }
 
-// checkOut is an acceptance check that passed, with what the files held that it vouches for.
+// checkOut is an acceptance check that passed, with the hashes of the files that it covers.
 type checkOut struct {
 	Step    string            `json:"step"`
 	Check   string            `json:"check"`
@@ -42,12 +42,12 @@ type checkOut struct {
 	Outputs map[string]string `json:"outputs_sha256"`
 }
 
-// makeReports makes the reports of phases that are done, where there are none. By them dotagent knows that they are. One
-// that pawl made is kept up to date, others are never touched.
+// makeReports writes missing reports of phases that are done, since dotagent takes a report as proof. It keeps its own
+// reports up to date, and never changes others.
 func (m *workflowWriter) makeReports() {
 	for _, e := range m.completed() {
 		p := phaseNamed(e.Phase)
-		if p == implementation || slices.ContainsFunc(m.in(p), (*runStep).leaves) || e.Output != m.own(p) && e.Output != p.report() {
+		if p == implementation || slices.ContainsFunc(m.stepsIn(p), (*runStep).leftOutput) || e.Output != m.ownReport(p) && e.Output != p.report() {
 			continue
 		}
 		if f := m.files.File(e.Output); f == nil || isOurs(f.Data) {
@@ -64,7 +64,7 @@ func isOurs(data []byte) bool {
 func (m *workflowWriter) report(p phase) []byte {
 	r := reportOut{ID: m.id(), Phase: p.String(), Status: isComplete, Goal: oneLine(m.goal()), Steps: []stepOut{}, Source: "pawl"}
 	r.Summary = "all steps of this phase are done"
-	steps := m.in(p)
+	steps := m.stepsIn(p)
 	if len(steps) == 0 {
 		r.Summary = "the plan has no steps of this phase: it says itself what is to be done, and how"
 	}
@@ -76,18 +76,18 @@ func (m *workflowWriter) report(p phase) []byte {
 	case p == reflection:
 		r.Summary = "the steps of this phase are done, and none of them left a report; what they said is here"
 	case p == architecture && len(steps) == 0:
-		steps = m.in(implementation)
+		steps = m.stepsIn(implementation)
 		r.Summary = "the plan says how it is done"
 	}
-	if status, skipped := m.passedOver(p); skipped != nil {
-		r.Status, r.Summary = status, saying(status, skipped)
+	if status, skipped := m.skippedSteps(p); skipped != nil {
+		r.Status, r.Summary = status, skippedSummary(status, skipped)
 	}
 	for _, k := range steps {
 		s := stepOut{ID: string(k.ID), Name: oneLine(k.Name), Status: k.nativeStatus(), Outputs: []string{}}
-		if len(m.in(p)) > 0 && k.state != nil {
+		if len(m.stepsIn(p)) > 0 && k.state != nil {
 			s.Summary, s.Outputs = oneLine(k.state.Summary), slices.Sorted(maps.Keys(k.state.Outputs))
 		}
-		if len(m.in(p)) == 0 {
+		if len(m.stepsIn(p)) == 0 {
 			s.Status = "planned"
 		}
 		if s.Outputs == nil {
@@ -98,8 +98,8 @@ func (m *workflowWriter) report(p phase) []byte {
 	return compact(r)
 }
 
-// saying returns the summary of a phase of which steps were skipped.
-func saying(status string, skipped []*runStep) string {
+// skippedSummary returns the summary of a phase with skipped steps.
+func skippedSummary(status string, skipped []*runStep) string {
 	var which []string
 	for _, k := range skipped {
 		why := string(k.ID) + " was skipped"
@@ -115,12 +115,12 @@ func saying(status string, skipped []*runStep) string {
 	return oneLine("a part of this phase was not done: " + all)
 }
 
-// verified says in the report of the verification what was proven, and no more: the acceptance checks that passed. The word
-// verified it has only where there is no step of the tasks and of their verification without any.
+// verified fills in the report of the verification: the acceptance checks that passed. The status is verified only if each
+// task and each step of the verification has a check.
 func (m *workflowWriter) verified(r *reportOut) {
 	var without []string
 	steps := 0
-	for _, k := range slices.Concat(m.in(implementation), m.in(verification)) {
+	for _, k := range slices.Concat(m.stepsIn(implementation), m.stepsIn(verification)) {
 		switch {
 		case k.Gate != nil || !k.done():
 		case !k.checked():
@@ -148,7 +148,7 @@ func (k *runStep) checks() []checkOut {
 		hashes[name] = c.SHA256
 	}
 	var all []checkOut
-	for _, name := range k.checksOf() {
+	for _, name := range k.checkNames() {
 		all = append(all, checkOut{Step: string(k.ID), Check: name, Command: k.Accept[name], Passed: instant(k.state.Ended), Outputs: hashes})
 	}
 	return all
@@ -161,8 +161,8 @@ func (m *workflowWriter) goal() string {
 	return m.State.Goal
 }
 
-// own returns where pawl puts a report where an older one of another workflow lies.
-func (m *workflowWriter) own(p phase) string {
+// ownReport returns another path for a report, if an older report of another workflow has its path.
+func (m *workflowWriter) ownReport(p phase) string {
 	return strings.TrimSuffix(p.report(), ".json") + "-" + string(pawl.StepIDOf(m.id())) + ".json"
 }
 
@@ -171,7 +171,7 @@ func (m *workflowWriter) claimedOutput(p phase) string {
 	if flow := m.flow(); m.isThisWorkflow() && flow.has(p) && flow.entry(p).output != "" {
 		return flow.entry(p).output
 	}
-	for _, k := range m.in(p) {
+	for _, k := range m.stepsIn(p) {
 		if k.state != nil {
 			if _, made := k.state.Outputs[p.report()]; made {
 				return p.report()
@@ -182,15 +182,15 @@ func (m *workflowWriter) claimedOutput(p phase) string {
 		if len(m.tasks()) > 0 || m.files.File(executionPath) != nil {
 			return executionPath
 		}
-		return m.claimedOutput(architecture) // the design that it follows
+		return m.claimedOutput(architecture) // the design that it implements
 	}
-	if p == reflection && slices.ContainsFunc(m.in(p), (*runStep).leaves) {
-		if name := readWorkflow(m.files.Files(), format.Env{Now: m.Now}).reflection(); name != "" {
+	if p == reflection && slices.ContainsFunc(m.stepsIn(p), (*runStep).leftOutput) {
+		if name := readWorkflow(m.files.Files(), format.Env{Now: m.Now}).reflectionReport(); name != "" {
 			return name
 		}
 	}
 	if f := m.files.File(p.report()); f != nil && m.ofOthers(f) {
-		return m.own(p)
+		return m.ownReport(p)
 	}
 	return p.report()
 }

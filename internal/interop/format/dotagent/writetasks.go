@@ -12,7 +12,7 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// taskOut is a task as a new execution.json has it.
+// taskOut is a task in a new execution.json.
 type taskOut struct {
 	ID        string `json:"id"`
 	Name      string `json:"name,omitempty"`
@@ -25,16 +25,16 @@ type taskOut struct {
 	Reason    string `json:"failure_reason,omitempty"`
 }
 
-// tasks returns the steps that are tasks: those of the implementation that do something. The step that stands for all tasks
-// of a workflow that had none when it was imported is none itself.
+// tasks returns the steps that are tasks: those of the implementation that have an action. The step that stands for all
+// tasks of a workflow that was imported without any is not one.
 func (m *workflowWriter) tasks() []*runStep {
-	return slices.DeleteFunc(m.in(implementation), func(k *runStep) bool {
+	return slices.DeleteFunc(m.stepsIn(implementation), func(k *runStep) bool {
 		return k.Gate != nil || m.State.Import.System == System && k.ID == stepImplementation
 	})
 }
 
-// nativeStatus returns a task's status in dotagent's words. Verified is what acceptance checks passed for; what is done without
-// any is pre-complete, so that dotagent would verify it.
+// nativeStatus returns a task's status in dotagent's words. A task is verified only if acceptance checks passed; else it is
+// pre-complete, so that dotagent verifies it.
 func (k *runStep) nativeStatus() string {
 	if k.state == nil {
 		return "pending"
@@ -59,7 +59,7 @@ func (k *runStep) nativeStatus() string {
 	return "pending"
 }
 
-// began returns when the newest attempt of a task began.
+// began returns the start of the newest attempt of a task.
 func (k *runStep) began() time.Time {
 	if k.state == nil {
 		return time.Time{}
@@ -71,8 +71,8 @@ func (k *runStep) began() time.Time {
 	return at
 }
 
-// wrong returns why the last attempt came to nothing, in one line.
-func (k *runStep) wrong() string {
+// lastError returns why the last attempt failed, in one line.
+func (k *runStep) lastError() string {
 	if k.state == nil || k.state.Retries.Last == nil || k.state.Status == pawl.Done {
 		return ""
 	}
@@ -81,7 +81,7 @@ func (k *runStep) wrong() string {
 }
 
 func (m *workflowWriter) task(k *runStep) taskOut {
-	t := taskOut{ID: string(k.ID), Status: k.nativeStatus(), Error: k.wrong(), Output: outputOf(string(k.ID))}
+	t := taskOut{ID: string(k.ID), Status: k.nativeStatus(), Error: k.lastError(), Output: outputPath(string(k.ID))}
 	if k.Name != "" && k.Name != string(k.ID) {
 		t.Name = oneLine(k.Name)
 	}
@@ -89,7 +89,7 @@ func (m *workflowWriter) task(k *runStep) taskOut {
 		return t
 	}
 	t.Attempts = k.state.Attempts
-	if k.state.Items != nil { // each item has its own, and the task has as many as the most tried
+	if k.state.Items != nil { // items have their own attempts; the task has the highest number
 		t.Attempts = min(1, k.state.Attempts)
 		for _, try := range k.state.Items.Retries {
 			t.Attempts = max(t.Attempts, try.Failures)
@@ -110,11 +110,11 @@ func (m *workflowWriter) task(k *runStep) taskOut {
 	return t
 }
 
-// makeExecution brings execution.json up to date, task by task; where it cannot be read, it is archived and made anew. It
-// is made when the implementation begins.
+// makeExecution updates execution.json task by task. It creates the file when the implementation begins, and replaces an
+// unreadable one after archiving it.
 func (m *workflowWriter) makeExecution() {
 	tasks, f := m.tasks(), m.files.File(executionPath)
-	if at, _ := m.standing(); len(tasks) == 0 || f == nil && at < implementation {
+	if at, _ := m.currentPhase(); len(tasks) == 0 || f == nil && at < implementation {
 		return
 	}
 	if f != nil {
@@ -137,7 +137,7 @@ func (m *workflowWriter) makeExecution() {
 	m.files.Put(executionPath, compact(all))
 }
 
-// withTasks changes the tasks that stand in an execution.json, and adds those that do not.
+// withTasks updates the tasks in an execution.json, and adds missing ones.
 func (m *workflowWriter) withTasks(text []byte, path []string, list *jsonedit.Value, tasks []*runStep) []byte {
 	known := keysOf(list)
 	for _, k := range tasks {
@@ -146,7 +146,7 @@ func (m *workflowWriter) withTasks(text []byte, path []string, list *jsonedit.Va
 		at := append(slices.Clone(path), key)
 		switch {
 		case there && list.Get(key).Is(jsonedit.Object):
-			text = k.merge(text, node{Value: list.Get(key)}, t, at)
+			text = k.update(text, node{Value: list.Get(key)}, t, at)
 		case there:
 			text = set(text, t, at...)
 		case list.Is(jsonedit.Array):
@@ -158,7 +158,7 @@ func (m *workflowWriter) withTasks(text []byte, path []string, list *jsonedit.Va
 	return text
 }
 
-// keysOf returns where each task stands in a list or an object, by the id of its step.
+// keysOf returns the key or index of each task, by the id of its step.
 func keysOf(list *jsonedit.Value) map[pawl.StepID]string {
 	known, seen, taken := map[pawl.StepID]string{}, map[string]bool{}, newIDs()
 	note := func(id, key string) {
@@ -177,9 +177,9 @@ func keysOf(list *jsonedit.Value) map[pawl.StepID]string {
 	return known
 }
 
-// merge changes what differs of a task. Its own word for a status stays where it means the same, its attempts are never
-// fewer than they were, and an attempt that dotagent does not know of is one more.
-func (k *runStep) merge(text []byte, old node, t taskOut, at []string) []byte {
+// update changes the values of a task that differ. A status word with the same meaning stays, the number of attempts never
+// decreases, and an attempt that dotagent does not know of adds one.
+func (k *runStep) update(text []byte, old node, t taskOut, at []string) []byte {
 	field := func(name string) []string { return append(slices.Clone(at), name) }
 	begunHere := k.state != nil && k.state.Attempts > 0
 	want := taskStatus(t.Status)
@@ -191,7 +191,7 @@ func (k *runStep) merge(text []byte, old node, t taskOut, at []string) []byte {
 		text = set(text, t.Reason, field("failure_reason")...)
 	}
 	if begunHere {
-		text = k.mergeTry(text, old, t, field)
+		text = k.updateAttempt(text, old, t, field)
 	}
 	if t.Completed != "" && (begunHere || differs) {
 		text = setTime(text, k.state.Ended, field("completed_at")...)
@@ -199,8 +199,8 @@ func (k *runStep) merge(text []byte, old node, t taskOut, at []string) []byte {
 	return text
 }
 
-// mergeTry changes what an attempt changes.
-func (k *runStep) mergeTry(text []byte, old node, t taskOut, field func(string) []string) []byte {
+// updateAttempt changes the values that depend on the attempt.
+func (k *runStep) updateAttempt(text []byte, old node, t taskOut, field func(string) []string) []byte {
 	attempts, started := max(old.number("attempts"), t.Attempts), k.began().Truncate(time.Millisecond)
 	before, _, ok := format.ParseTime(old.text("started_at"))
 	if !ok || started.After(before) {
@@ -227,14 +227,14 @@ func (k *runStep) mergeTry(text []byte, old node, t taskOut, field func(string) 
 	return text
 }
 
-// modified is a file that a task changed, as its output has it.
+// modified is a changed file in the output of a task.
 type modified struct {
 	Path    string `json:"path"`
 	Type    string `json:"change_type"`
 	Summary string `json:"summary"`
 }
 
-// change says what a task did to a file, as far as anybody knows how it was before.
+// change returns what a task did to a file, if it is known whether the file existed before.
 func (m *workflowWriter) change(k *runStep, name string) string {
 	if m.Existed == nil || strings.ContainsAny(name, "*?[") {
 		return "unknown"
@@ -248,13 +248,13 @@ func (m *workflowWriter) change(k *runStep, name string) string {
 	return "created"
 }
 
-// makeOutputs makes the output of each task that is done and did not write its own. One that pawl made for an older task of
-// that name is made anew.
+// makeOutputs writes the output of each task that is done and did not write its own. It replaces an output that pawl wrote
+// for an older task with the same name.
 func (m *workflowWriter) makeOutputs() {
-	elsewhere := m.elsewhere()
+	elsewhere := m.otherOutputs()
 	for _, k := range m.tasks() {
-		name, err := format.Inside(outputOf(string(k.ID)))
-		if f := m.files.File(name); err != nil || !k.done() || k.leaves() || elsewhere[k.ID] || f != nil && (!isOurs(f.Data) || !f.Changed.Before(k.state.Started)) {
+		name, err := format.Inside(outputPath(string(k.ID)))
+		if f := m.files.File(name); err != nil || !k.done() || k.leftOutput() || elsewhere[k.ID] || f != nil && (!isOurs(f.Data) || !f.Changed.Before(k.state.Started)) {
 			continue
 		}
 		if _, itself := k.state.Outputs[name]; itself {
@@ -275,8 +275,8 @@ func (m *workflowWriter) makeOutputs() {
 	}
 }
 
-// elsewhere returns the tasks whose outputs execution.json has at another path.
-func (m *workflowWriter) elsewhere() map[pawl.StepID]bool {
+// otherOutputs returns the tasks whose outputs have another path in execution.json.
+func (m *workflowWriter) otherOutputs() map[pawl.StepID]bool {
 	found := map[pawl.StepID]bool{}
 	f := m.files.File(executionPath)
 	if f == nil {
@@ -288,7 +288,7 @@ func (m *workflowWriter) elsewhere() map[pawl.StepID]bool {
 	}
 	_, list := tasksIn(root)
 	for _, e := range (node{Value: list}).list() {
-		if id := e.first("id", "task_id"); id != "" && e.text("output") != "" && e.text("output") != outputOf(id) {
+		if id := e.first("id", "task_id"); id != "" && e.text("output") != "" && e.text("output") != outputPath(id) {
 			found[pawl.StepIDOf(id)] = true
 		}
 	}

@@ -9,12 +9,12 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// approved are the words with which a person lets a checkpoint pass.
+// approved are the words by which a person approves a checkpoint.
 var approved = []string{"approved", "approve", "yes", "y", "ok", "lgtm"}
 
-// meant returns what a person's words mean as the answer to a gate. What is neither an approval nor an option is what they
-// are not content with or, where they were to do something, what they say of it.
-func meant(g pawl.Gate, said string) pawl.GateAnswered {
+// replyFor returns what a person's text means as the answer to a gate. Text that is neither an approval nor an option is a
+// rejection with that reason or, if the person had to do something, a comment.
+func replyFor(g pawl.Gate, said string) pawl.GateAnswered {
 	said = strings.TrimSpace(said)
 	reply := pawl.GateAnswered{Gate: g.ID, Step: g.Step, Answer: pawl.Rejected, Why: said}
 	word := strings.Trim(said, " .!\"'")
@@ -35,7 +35,7 @@ func meant(g pawl.Gate, said string) pawl.GateAnswered {
 	return reply
 }
 
-// answers returns what somebody wrote as user_response into CHECKPOINT.md, where that shows a gate that is open.
+// answers returns the user_response in CHECKPOINT.md as an answer, if the checkpoint shows an open gate.
 func (s scope) answers(files format.Files, v format.Export) []pawl.GateAnswered {
 	w := newClusterWriter(files, s.at, v)
 	f := w.file("CHECKPOINT.md")
@@ -48,7 +48,7 @@ func (s scope) answers(files format.Files, v format.Export) []pawl.GateAnswered 
 	if said == "" {
 		return nil
 	}
-	if shown == "" { // as it was imported: what the file asks is the gate
+	if shown == "" { // a checkpoint that was imported: its question identifies the gate
 		for _, g := range readCluster(files, s.at, nil, v.Now).out.Gates {
 			if g.Purpose != pawl.ForRebuilt {
 				shown = string(g.ID)
@@ -56,8 +56,8 @@ func (s scope) answers(files format.Files, v format.Export) []pawl.GateAnswered 
 		}
 	}
 	for _, g := range v.State.OpenGates() {
-		if w.mark(g) == shown {
-			reply := meant(g.Gate, said)
+		if w.gateMark(g) == shown {
+			reply := replyFor(g.Gate, said)
 			reply.Where = f.Path
 			return []pawl.GateAnswered{reply}
 		}
@@ -65,8 +65,8 @@ func (s scope) answers(files format.Files, v format.Export) []pawl.GateAnswered 
 	return nil
 }
 
-// mark returns how a checkpoint names the gate that it shows: by its id and, where the same was asked before, by how often.
-func (w *clusterWriter) mark(g *pawl.GateState) string {
+// gateMark returns how a checkpoint identifies its gate: by its id and, if the same was asked before, by how often.
+func (w *clusterWriter) gateMark(g *pawl.GateState) string {
 	asked := 0
 	for i := range w.State.Gates {
 		if w.State.Gates[i].ID == g.ID {

@@ -20,7 +20,7 @@ const (
 	failureType  = "failure"
 )
 
-// checkpointRead is what CHECKPOINT.md says.
+// checkpointRead is the content of CHECKPOINT.md.
 type checkpointRead struct {
 	native   string // its type
 	block    string
@@ -28,12 +28,12 @@ type checkpointRead struct {
 	number   int // of the thread
 	name     string
 	answer   string
-	old      bool // its block is complete since
+	old      bool // its block was completed since
 	outdated bool // it has expired
 	rejected bool // by its answer
 }
 
-// gateType returns what a type of checkpoint asks of a person; empty: nothing.
+// gateType returns the type of the gate for a type of checkpoint; empty if it needs no answer.
 func gateType(native string) pawl.GateType {
 	switch native {
 	case "human_verify", "checkpoint", "":
@@ -69,7 +69,7 @@ func (r *clusterReader) readCheckpoint() {
 		r.Warn(report.Where(f.Path, c.at("type").LineOf()), "%s is not a known checkpoint type; it is treated as human_verify", oneline.Quote(p.native))
 		p.native = string(pawl.HumanVerify)
 	}
-	r.named(c.text("cluster"))
+	r.setName(c.text("cluster"))
 	p.block = cmp.Or(p.block, r.state.block)
 	p.number = c.number("thread")
 	r.checkpointThreads(c, p)
@@ -78,7 +78,7 @@ func (r *clusterReader) readCheckpoint() {
 	c.unusedFacts(r.out.Facts, "checkpoint")
 }
 
-// checkpointFiles returns all checkpoints that lie about, CHECKPOINT.md first.
+// checkpointFiles returns all checkpoint files, CHECKPOINT.md first.
 func (r *clusterReader) checkpointFiles() []format.File {
 	var all []format.File
 	for _, f := range r.files {
@@ -96,7 +96,7 @@ func (r *clusterReader) checkpointFiles() []format.File {
 	return all
 }
 
-// checkpointThreads reads the threads that are done, at work and to come.
+// checkpointThreads reads the threads that are done, in progress and pending.
 func (r *clusterReader) checkpointThreads(c yamlRecord, p *checkpointRead) {
 	item := func(e yamlRecord, status pawl.ItemStatus) format.Item {
 		t := format.Item{
@@ -136,7 +136,7 @@ func (r *clusterReader) checkpointThreads(c yamlRecord, p *checkpointRead) {
 	}
 }
 
-// checkpointBlock says what the checkpoint means for its block, and asks what it asks.
+// checkpointBlock applies the checkpoint to its block, and adds its gate.
 func (r *clusterReader) checkpointBlock(c yamlRecord, p *checkpointRead, f *format.File) {
 	saved := format.Checkpoint{
 		ID: "CHECKPOINT", Kind: pawl.CheckpointGate, Native: p.native, Time: c.time("timestamp"), Valid: true, Where: f.Path,
@@ -189,7 +189,7 @@ func (r *clusterReader) checkpointStatus(b *block, c yamlRecord, p *checkpointRe
 	b.Native = p.native
 }
 
-// partial returns what was begun and not finished.
+// partial returns the unfinished work of the current thread.
 func (r *clusterReader) partial(c yamlRecord) *format.Partial {
 	v := c.at("current_thread", "partial_work")
 	if v == nil {
@@ -205,7 +205,7 @@ func (r *clusterReader) partial(c yamlRecord) *format.Partial {
 	}
 }
 
-// gate returns what the checkpoint asks.
+// gate adds the gate of the checkpoint.
 func (r *clusterReader) gate(c yamlRecord, p *checkpointRead, asks pawl.GateType, saved format.Checkpoint, expires time.Time) format.Gate {
 	g := format.Gate{Native: p.native, Answer: p.answer}
 	g.Step, g.Item, g.Type, g.Opened, g.Expires = saved.Step, p.thread, asks, saved.Time, expires
@@ -215,7 +215,7 @@ func (r *clusterReader) gate(c yamlRecord, p *checkpointRead, asks pawl.GateType
 		g.Ask = cmp.Or(p.name, "The checkpoint says not what it asks.")
 	}
 	g.Expect = c.text("checkpoint_details", "expected_behavior")
-	c.text("checkpoint_details", "gate") // pawl's own mark
+	c.text("checkpoint_details", "gate") // written by pawl
 	if asks == pawl.DecisionFor {
 		g.Options = optionsOf(c, "checkpoint_details", "options")
 		g.Default = c.text("checkpoint_details", "default")
@@ -224,7 +224,7 @@ func (r *clusterReader) gate(c yamlRecord, p *checkpointRead, asks pawl.GateType
 	}
 	g.ID = g.Identify()
 	if p.answer != "" {
-		means := meant(g.Gate, p.answer)
+		means := replyFor(g.Gate, p.answer)
 		g.Means, p.rejected = &means, means.Answer == pawl.Rejected
 	}
 	return g
@@ -240,7 +240,7 @@ func joinTexts(texts ...string) string {
 	return strings.Join(all, "\n\n")
 }
 
-// optionsOf returns the names of options: a list of words or of maps, or a map by name.
+// optionsOf returns the names of options: a list of strings or of maps, or a map by name.
 func optionsOf(c yamlRecord, at ...string) []string {
 	v := c.at(at...)
 	switch {
@@ -262,7 +262,7 @@ func optionsOf(c yamlRecord, at ...string) []string {
 	return names
 }
 
-// checkpointFacts reads how far the work is and what was learned.
+// checkpointFacts reads the progress, and adds memories and facts.
 func (r *clusterReader) checkpointFacts(c yamlRecord) {
 	for _, l := range categories {
 		for _, text := range c.texts("warmth", l.key) {

@@ -12,8 +12,8 @@ import (
 
 // clusterDir is the folder of a cluster.
 type clusterDir struct {
-	root string // what its claims are relative to; empty, or with a slash at its end
-	grid string // its folder, with a slash at its end
+	root string // claimed paths are relative to it; empty or with a final slash
+	grid string // the folder, with a final slash
 }
 
 // clusterFolder is the folder of one of several clusters.
@@ -72,11 +72,11 @@ var (
 	phasesFolder = lazyregexp.New(`^phases/([^/]+)/([^/]+)$`)
 )
 
-// about is what a file of a cluster is about, by its path.
+// about is the subject of a file, by its path.
 type about struct {
 	kind  fileKind
-	block string // normalised
-	phase string // the folder, for what lies in one of a phase
+	block string // normalized
+	phase string // the phase's folder, if the file is in one
 }
 
 type fileKind int
@@ -91,7 +91,7 @@ const (
 	refinementFile
 )
 
-// classify returns what a file is about.
+// classify returns the subject of a file.
 func (p clusterDir) classify(name string) about {
 	rest, inside := strings.CutPrefix(name, p.grid)
 	if !inside {
@@ -133,8 +133,8 @@ func classifyPlan(name string) about {
 	return about{}
 }
 
-// classifyPhase knows the names that are given in a phase's folder; SUMMARY.md and PLAN.md alone are about the block
-// with the folder's number.
+// classifyPhase classifies the files in a phase's folder. Plain SUMMARY.md and PLAN.md belong to the block with the folder's
+// number.
 func classifyPhase(folder, name string) about {
 	a := about{phase: folder}
 	if m := phaseName.FindStringSubmatch(folder); m != nil {

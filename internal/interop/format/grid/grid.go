@@ -71,7 +71,7 @@ func (s scope) read(files format.Files, env format.Env) (format.Project, []pawl.
 }
 
 // tenMinutes is the silence after which The Grid considers a session dead.
-const tenMinutes = 10 * time.Minute
+const sessionTimeout = 10 * time.Minute
 
 // skew is the clock difference up to which a time does not count as in the future.
-const skew = 5 * time.Minute
+const clockSkew = 5 * time.Minute

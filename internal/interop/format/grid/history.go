@@ -13,13 +13,13 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// subject is the first line of a commit that an agent of The Grid made; only a scope of two digits is a block.
+// subject matches the first line of a commit by an agent of The Grid. Only a scope of two digits is a block.
 var subject = lazyregexp.New(`^([a-z]+)\((\d{2})\)!?:\s*(.*)$`)
 
-// keeping are the words of commits that keep The Grid's own files, and are no threads.
-var keeping = lazyregexp.New(`(?i)\b(summary|state)\b`)
+// bookkeeping matches commits of The Grid's own files, which are no threads.
+var bookkeeping = lazyregexp.New(`(?i)\b(summary|state)\b`)
 
-// readHistory gives every block that is not complete the commits that name it: its threads, as far as they came.
+// readHistory assigns the commits that name an incomplete block to its threads.
 func (r *clusterReader) readHistory() {
 	byBlock := map[string][]format.Commit{}
 	for _, c := range slices.Backward(r.commits) {
@@ -37,7 +37,7 @@ func (r *clusterReader) readHistory() {
 }
 
 func (r *clusterReader) blockHistory(b *block, commits []format.Commit) {
-	if b.summary != "" { // it says itself which are its commits
+	if b.summary != "" { // the summary lists the commits
 		if last := commits[len(commits)-1].Time; b.undated && !last.IsZero() {
 			b.Ended = last.UTC()
 		}
@@ -49,7 +49,7 @@ func (r *clusterReader) blockHistory(b *block, commits []format.Commit) {
 	}
 	for _, c := range commits {
 		m := subject.FindStringSubmatch(firstLine(c.Message))
-		if m[1] == "docs" && keeping.MatchString(m[3]) {
+		if m[1] == "docs" && bookkeeping.MatchString(m[3]) {
 			continue
 		}
 		b.fromGit++
@@ -60,14 +60,14 @@ func (r *clusterReader) blockHistory(b *block, commits []format.Commit) {
 	}
 }
 
-// rebuild says where the work stands where no state says it: from summaries and git.
+// rebuild determines the position from summaries and git if there is no state.
 func (r *clusterReader) rebuild() {
 	if len(r.blocks) == 0 {
 		return
 	}
 	r.fact("recovered", "true")
 	r.fact("confidence", "medium")
-	r.named("unknown")
+	r.setName("unknown")
 	r.out.Position = pawl.Position{StepTotal: len(r.blocks)}
 	r.out.Status = pawl.StatusInterrupted
 	done := 0
@@ -86,7 +86,7 @@ func (r *clusterReader) rebuild() {
 		Where: r.grid + "STATE.md", Evidence: of(done, len(r.blocks)) + " blocks have a summary", Hint: "review it before you resume"})
 }
 
-// askRebuilt asks a person to look at what was rebuilt before anything is done.
+// askRebuilt adds a gate: a person must confirm a rebuilt position.
 func (r *clusterReader) askRebuilt() {
 	if r.state.shape != "" || len(r.blocks) == 0 {
 		return
@@ -113,7 +113,7 @@ func (r *clusterReader) died() bool {
 	return (r.point == nil || r.point.old) && (r.state.shape == "" || strings.HasPrefix(r.out.Resume, "stale") || strings.EqualFold(r.state.native, "interrupted"))
 }
 
-// lostSession makes the checkpoint that a session did not write before it died: from git and the scratchpad's last entry.
+// lostSession builds the checkpoint of a session that died without one, from git and the scratchpad's last entry.
 func (r *clusterReader) lostSession() {
 	b := r.lostBlock()
 	if b == nil {
@@ -144,8 +144,8 @@ func (r *clusterReader) lostSession() {
 
 var threadHint = lazyregexp.New(`(?i)\bthread\s+#?(\d{1,3}(?:\.\d{1,3})?)\b`)
 
-// lostBlock returns the block that was worked on: the one that the state names, else the scratchpad or the newest
-// commit, as long as it is not complete. Where there is no state, git must know of its work.
+// lostBlock returns the block that was in progress: the one in the state, else the one of the scratchpad or the newest
+// commit, if it is not complete. Without a state, git must have commits of it.
 func (r *clusterReader) lostBlock() *block {
 	ids := []string{r.currentBlock()}
 	if m := affected.FindStringSubmatch(r.scratch); m != nil {
@@ -160,11 +160,11 @@ func (r *clusterReader) lostBlock() *block {
 	return nil
 }
 
-// lastSign returns when somebody last did something that can be seen; times in the future count for nothing.
+// lastSign returns the time of the last activity. Times in the future are ignored.
 func (r *clusterReader) lastSign() time.Time {
 	last := later(r.state.updated, r.beat)
 	if last.IsZero() && r.state.file != nil {
-		last = r.past(r.state.file.Changed.UTC())
+		last = r.notFuture(r.state.file.Changed.UTC())
 	}
-	return later(last, r.past(r.newest.Time.UTC()))
+	return later(last, r.notFuture(r.newest.Time.UTC()))
 }

@@ -9,7 +9,7 @@ import (
 	"pawl"
 )
 
-// blockID returns the one form of a block's id: 1, "01" and Block 01 are the block 01.
+// blockID normalizes the id of a block: 1, "01" and Block 01 are block 01.
 func blockID(raw string) string {
 	id := strings.TrimSpace(raw)
 	if rest, ok := strings.CutPrefix(strings.ToLower(id), "block"); ok {
@@ -25,7 +25,7 @@ func blockID(raw string) string {
 	return string(pawl.StepIDOf(id))
 }
 
-// threadID returns the one form of a thread's id in a block: 1, 2.1 and "02.1" are the thread 02.1 of block 02.
+// threadID normalizes the id of a thread in a block: 1, 2.1 and "02.1" are thread 02.1 of block 02.
 func threadID(block, raw string) pawl.ItemID {
 	raw = strings.TrimSpace(raw)
 	of, number, found := strings.Cut(raw, ".")
@@ -38,7 +38,7 @@ func threadID(block, raw string) pawl.ItemID {
 	return pawl.ItemIDOf(raw)
 }
 
-// threadNumber returns the number of a thread in its block, 0 where its id says none.
+// threadNumber returns the number of a thread in its block, 0 if its id has none.
 func threadNumber(id pawl.ItemID) int {
 	_, number, _ := strings.Cut(string(id), ".")
 	n, err := strconv.Atoi(number)
@@ -48,7 +48,7 @@ func threadNumber(id pawl.ItemID) int {
 	return n
 }
 
-// blockOrder compares ids of blocks: numbers by size and before words.
+// blockOrder compares ids of blocks: numbers by value, and before words.
 func blockOrder(a, b string) int {
 	x, errX := strconv.Atoi(a)
 	y, errY := strconv.Atoi(b)

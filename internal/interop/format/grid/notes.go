@@ -19,7 +19,7 @@ var noteField = lazyregexp.New(`^\s*(?:[-*]\s+)?\*\*([^*:]+):?\*\*:?\s*(.*)$`)
 // note is a section of DECISIONS.md or BLOCKERS.md.
 type note struct {
 	number  int
-	title   string // behind "Decision N:"
+	title   string // after "Decision N:"
 	fields  map[string]string
 	options []string
 	line    int
@@ -27,7 +27,7 @@ type note struct {
 
 var noteHead = lazyregexp.New(`^(?:Decision|Blocker)\s+(\d+)\s*[:—–-]?\s*(.*)$`)
 
-// notesOf reads the sections of DECISIONS.md or BLOCKERS.md.
+// notesOf parses the sections of DECISIONS.md or BLOCKERS.md.
 func notesOf(lines []textedit.Line) []note {
 	var all []note
 	for _, s := range markdown.Sections(lines) {
@@ -52,8 +52,8 @@ func notesOf(lines []textedit.Line) []note {
 	return all
 }
 
-// says returns a field without quotes around it.
-func (n note) says(name string) string {
+// field returns a field without quotes.
+func (n note) field(name string) string {
 	text := n.fields[name]
 	if len(text) > 1 && text[0] == '"' && text[len(text)-1] == '"' {
 		return text[1 : len(text)-1]
@@ -61,7 +61,7 @@ func (n note) says(name string) string {
 	return text
 }
 
-// readNotes returns the notes of a file, with the front matter's cluster taken up.
+// readNotes returns the notes of a file, and reads the cluster's name in its front matter.
 func (r *clusterReader) readNotes(name string) (string, []note) {
 	f := r.file(name)
 	if f == nil {
@@ -69,7 +69,7 @@ func (r *clusterReader) readNotes(name string) (string, []note) {
 	}
 	c, body, ok := r.front(f, false)
 	if ok {
-		r.named(c.text("cluster"))
+		r.setName(c.text("cluster"))
 		c.unusedFacts(r.out.Facts, strings.ToLower(strings.TrimSuffix(name, ".md")))
 	}
 	return f.Path, notesOf(bodyLines(f.Data, body))
@@ -81,19 +81,19 @@ func (r *clusterReader) readDecisions() {
 	file, notes := r.readNotes("DECISIONS.md")
 	for _, n := range notes {
 		d := pawl.Decision{
-			Question: n.says("question"), Options: n.options, Choice: n.says("user choice"), Why: n.says("rationale"), By: "person",
+			Question: n.field("question"), Options: n.options, Choice: n.field("user choice"), Why: n.field("rationale"), By: "person",
 		}
 		if text := strings.TrimSpace(n.title); text != "" {
-			d.Time = r.time(file, n.line, text)
+			d.Time = r.readTime(file, n.line, text)
 		}
 		if d.Choice == "" {
 			r.Warn(report.Where(file, n.line), "decision %d has no choice", n.number)
 			continue
 		}
-		if m := affected.FindStringSubmatch(n.says("affects")); m != nil {
+		if m := affected.FindStringSubmatch(n.field("affects")); m != nil {
 			d.Step = pawl.StepIDOf(blockID(m[1]))
 		}
-		r.fact("decision_"+strconv.Itoa(n.number)+"_affects", n.says("affects"))
+		r.fact("decision_"+strconv.Itoa(n.number)+"_affects", n.field("affects"))
 		r.out.Decisions = append(r.out.Decisions, d)
 	}
 }
@@ -101,12 +101,12 @@ func (r *clusterReader) readDecisions() {
 func (r *clusterReader) readBlockers() {
 	file, notes := r.readNotes("BLOCKERS.md")
 	for _, n := range notes {
-		b := pawl.Blocker{ID: n.number, Text: n.says("description"), Needs: n.says("waiting for"), How: n.says("resolution")}
+		b := pawl.Blocker{ID: n.number, Text: n.field("description"), Needs: n.field("waiting for"), How: n.field("resolution")}
 		if b.Text == "" {
 			r.Warn(report.Where(file, n.line), "blocker %d has no description", n.number)
-			b.Text = cmp.Or(n.says("type"), n.title, "?")
+			b.Text = cmp.Or(n.field("type"), n.title, "?")
 		}
-		if id := blockID(n.says("block")); id != "" {
+		if id := blockID(n.field("block")); id != "" {
 			b.Step = pawl.StepIDOf(id)
 		}
 		b.Opened = r.noteTime(file, n, "created at")
@@ -118,20 +118,20 @@ func (r *clusterReader) readBlockers() {
 			b.Cleared = time.Time{}
 		}
 		for _, key := range []string{"type", "thread"} {
-			r.fact("blocker_"+strconv.Itoa(n.number)+"_"+key, n.says(key))
+			r.fact("blocker_"+strconv.Itoa(n.number)+"_"+key, n.field(key))
 		}
 		r.out.Blockers = append(r.out.Blockers, b)
 	}
 }
 
 func (r *clusterReader) noteTime(file string, n note, field string) time.Time {
-	if text := n.says(field); text != "" {
-		return r.time(file, n.line, text)
+	if text := n.field(field); text != "" {
+		return r.readTime(file, n.line, text)
 	}
 	return time.Time{}
 }
 
-// firstKnown returns the first of the times that is known.
+// firstKnown returns the first time that is not zero.
 func firstKnown(times ...time.Time) time.Time {
 	for _, at := range times {
 		if !at.IsZero() {

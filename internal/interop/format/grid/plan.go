@@ -16,10 +16,10 @@ import (
 	"pawl/internal/textedit/yamledit"
 )
 
-// readPlans reads the plans of all blocks: those in plans first, then the copies in the folders of phases.
+// readPlans reads the plans of all blocks: first those in plans, then the copies in the folders of phases.
 func (r *clusterReader) readPlans() {
 	for _, folder := range []string{"plans/", "phases/"} {
-		for _, f := range r.sorted(folder) {
+		for _, f := range r.filesIn(folder) {
 			switch a := r.classify(f.Path); a.kind {
 			case planFile:
 				r.readPlan(&f, a)
@@ -30,8 +30,8 @@ func (r *clusterReader) readPlans() {
 	}
 }
 
-// sorted returns the files below a folder of the cluster's, by path.
-func (r *clusterReader) sorted(folder string) []format.File {
+// filesIn returns the files in a folder of the cluster, sorted by path.
+func (r *clusterReader) filesIn(folder string) []format.File {
 	var all []format.File
 	for _, f := range r.files {
 		if strings.HasPrefix(f.Path, r.grid+folder) {
@@ -71,7 +71,7 @@ func (r *clusterReader) readPlan(f *format.File, a about) {
 func (r *clusterReader) planFields(b *block, c yamlRecord) {
 	r.checkBlock(b, c, "id")
 	r.checkBlock(b, c, "block")
-	r.named(c.text("cluster"))
+	r.setName(c.text("cluster"))
 	b.Name = c.text("objective")
 	if name := c.text("name"); name != "" {
 		b.Name = name
@@ -91,13 +91,13 @@ func (r *clusterReader) planFields(b *block, c yamlRecord) {
 	if phase := c.number("phase"); phase > 0 {
 		b.phase = phase
 	}
-	if v := c.at("files_modified"); v != nil { // a fact too, for who does it
+	if v := c.at("files_modified"); v != nil { // also a fact, for the agent of the step
 		b.named, b.namedAt = r.paths(c.file, v.Line, v.Texts()), report.Where(c.file, v.Line)
 	}
 	c.unusedFacts(b.facts(), "plan")
 }
 
-// checkBlock says where a file's own block is another one than that of its name.
+// checkBlock reports a file that names another block than its file name does.
 func (r *clusterReader) checkBlock(b *block, c yamlRecord, key string) {
 	if id := c.block(key); id != "" && id != b.id {
 		r.Warn(report.Where(c.file, c.at(key).LineOf()), "its text names block %s, but its file name says %s, which takes precedence", id, b.id)
@@ -111,7 +111,7 @@ func (b *block) facts() map[string]string {
 	return b.Facts
 }
 
-// inPhase notes the phase whose folder speaks of a block.
+// inPhase sets the phase of a block from the name of a folder.
 func (r *clusterReader) inPhase(b *block, folder string) {
 	m := phaseName.FindStringSubmatch(folder)
 	if m == nil {
@@ -135,7 +135,7 @@ func slugName(folder string) string {
 
 var titleLead = lazyregexp.New(`^(?i)(?:block|plan)\s+[\w.]+\s*[:—–-]\s*`)
 
-// title returns what a heading says without "Block 01:" before it and "Summary" behind.
+// title returns a heading without a leading "Block 01:" and a trailing "Summary".
 func title(text string) string {
 	text = titleLead.ReplaceAllString(text, "")
 	return strings.TrimSpace(strings.TrimSuffix(text, " Summary"))
@@ -143,7 +143,7 @@ func title(text string) string {
 
 var threadLead = lazyregexp.New(`^(?i)thread\s+([\d.]*\d)\s*[:—–-]?\s*(.*)$`)
 
-// threadTitle returns the thread that a heading is about.
+// threadTitle returns the thread in a heading.
 func threadTitle(block, text string) (pawl.ItemID, string) {
 	m := threadLead.FindStringSubmatch(text)
 	if m == nil {
@@ -152,7 +152,7 @@ func threadTitle(block, text string) (pawl.ItemID, string) {
 	return threadID(block, m[1]), m[2]
 }
 
-// thread adds a thread to a block, or adds what is new of it.
+// thread adds a thread to a block, or completes an existing one.
 func (b *block) thread(t format.Item) {
 	i, known := b.index[t.ID]
 	if !known {
@@ -173,7 +173,7 @@ func (b *block) thread(t format.Item) {
 	}
 }
 
-// sortThreads brings the threads into the order of their numbers.
+// sortThreads sorts the threads by number.
 func (b *block) sortThreads() {
 	slices.SortStableFunc(b.threads, func(x, y format.Item) int {
 		return cmp.Compare(threadNumber(pawl.ItemID(x.ID)), threadNumber(pawl.ItemID(y.ID)))
@@ -183,12 +183,12 @@ func (b *block) sortThreads() {
 	}
 }
 
-// readPlanSummary reads the master plan: which blocks there are, in which waves.
+// readPlanSummary reads the master plan: the blocks and their waves.
 func (r *clusterReader) readPlanSummary(f *format.File) {
 	name, _ := strings.CutSuffix(path.Base(f.Path), planSummary)
 	c, body, ok := r.front(f, false)
 	if ok {
-		r.named(c.text("cluster"))
+		r.setName(c.text("cluster"))
 		if waves := c.at("wave_structure"); waves != nil && waves.Kind == yamledit.Map {
 			for _, p := range waves.Pairs {
 				r.inWave(blockNumber(p.Key), p.Value.Texts())
@@ -198,7 +198,7 @@ func (r *clusterReader) readPlanSummary(f *format.File) {
 		r.out.Goal = cmp.Or(c.text("goal"), c.text("objective"))
 		c.unusedFacts(r.out.Facts, "plan")
 	}
-	r.named(name)
+	r.setName(name)
 	for _, s := range markdown.Sections(bodyLines(f.Data, body)) {
 		if m := waveTitle.FindStringSubmatch(s.Title); m != nil {
 			r.inWave(blockNumber(m[1]), blocksIn(markdown.Join(s.Lead())))
@@ -237,7 +237,8 @@ func (r *clusterReader) inWave(wave int, ids []string) {
 	}
 }
 
-// needsOfWaves has the blocks of a wave need all those of the wave before it in their phase, beside what their plans say.
+// needsOfWaves makes the blocks of a wave depend on all blocks of the previous wave in their phase, in addition to what
+// their plans say.
 func (r *clusterReader) needsOfWaves() {
 	type wave struct{ phase, number int }
 	waves := map[wave][]pawl.StepID{}
@@ -251,7 +252,7 @@ func (r *clusterReader) needsOfWaves() {
 			continue
 		}
 		before := wave{b.phase, b.Wave - 1}
-		for before.number > 0 && waves[before] == nil { // plans may leave a number out
+		for before.number > 0 && waves[before] == nil { // plans may skip a number
 			before.number--
 		}
 		needs := append([]pawl.StepID{}, b.Needs...)
@@ -264,8 +265,8 @@ func (r *clusterReader) needsOfWaves() {
 	}
 }
 
-// named takes a name for the run where none is known yet.
-func (r *clusterReader) named(name string) {
+// setName sets the name of the run if there is none yet.
+func (r *clusterReader) setName(name string) {
 	if name != "" && !strings.EqualFold(name, "unknown") && r.out.Name == "" {
 		r.out.Name = name
 	}

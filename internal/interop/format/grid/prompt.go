@@ -7,7 +7,7 @@ import (
 	"pawl/internal/oneline"
 )
 
-// prompt builds The Grid's own continuation prompt for the block to go on with.
+// prompt builds The Grid's own continuation prompt for the next block.
 func (r *clusterReader) prompt() {
 	b := r.blocks[r.promptBlock()]
 	if b == nil || r.out.Position.Complete {
@@ -45,7 +45,7 @@ func cmpText(text, instead string) string {
 	return oneline.Clip(text, maxText)
 }
 
-// warmthText is WARMTH.md as it is; without it, what was learned elsewhere.
+// warmthText returns WARMTH.md unchanged or, without it, the memories from other files.
 func (r *clusterReader) warmthText() string {
 	if strings.TrimSpace(r.warmth) != "" {
 		return oneline.Clip(strings.TrimSpace(r.warmth), maxText)
@@ -63,7 +63,7 @@ func (r *clusterReader) warmthText() string {
 	return cmpText(p.String(), "None.")
 }
 
-// completedThreads is a table of what is done, of all blocks.
+// completedThreads returns a table of the completed threads of all blocks.
 func (r *clusterReader) completedThreads() string {
 	var p strings.Builder
 	p.WriteString("| Thread | Name | Commit | Files |\n|--------|------|--------|-------|\n")
@@ -95,7 +95,7 @@ func row(p *strings.Builder, cells ...string) {
 	p.WriteString("|\n")
 }
 
-// resumeText says where to go on and what the person answered.
+// resumeText returns where to continue, and the person's answer.
 func (r *clusterReader) resumeText() string {
 	from, feedback := "Block "+string(r.out.Position.StepID), "None"
 	if r.next != "" {

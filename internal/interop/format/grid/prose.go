@@ -26,7 +26,7 @@ var (
 	endedBy   = lazyregexp.New(`\s+-\s+(COMPLETE|COMPLETED|DONE|FAILED|SKIPPED|IN PROGRESS|BLOCKED)(\s*\([^)]*\))?\s*$`)
 )
 
-// isProse reports whether a state is written in prose: it has the heading of the position, or of the file.
+// isProse reports whether a state is prose: it has the heading of the position, or of the file.
 func isProse(data []byte) bool {
 	if _, _, _, fenced := markdown.Front(data); fenced {
 		return false
@@ -93,9 +93,9 @@ func (r *clusterReader) proseWord(file string, l textedit.Line, key, text string
 			day, what = text[:at[0]], text[at[1]:]
 		}
 		r.fact("last_activity", what)
-		r.seen(r.time(file, l.Number, day))
+		r.addActivity(r.readTime(file, l.Number, day))
 	case "Last session":
-		r.seen(r.time(file, l.Number, text))
+		r.addActivity(r.readTime(file, l.Number, text))
 	case "Progress":
 		if m := percent.FindStringSubmatch(text); m != nil {
 			value, err := strconv.ParseFloat(m[1], 64)
@@ -135,7 +135,7 @@ func (r *clusterReader) proseBlocks(f *format.File, phase int, lines []textedit.
 	}
 }
 
-// proseClaim takes the state's word for a block that has no summary.
+// proseClaim takes the status in the state for a block that has no summary.
 func (r *clusterReader) proseClaim(b *block, mark, said, at string) {
 	b.said = said
 	if b.summary != "" {
@@ -166,8 +166,8 @@ func markStatus(mark string) pawl.StepStatus {
 	return pawl.Pending
 }
 
-// seen notes a sign of life.
-func (r *clusterReader) seen(at time.Time) {
+// addActivity updates the time of the last activity.
+func (r *clusterReader) addActivity(at time.Time) {
 	r.out.Updated = later(r.out.Updated, at)
-	r.state.updated = later(r.state.updated, r.past(at))
+	r.state.updated = later(r.state.updated, r.notFuture(at))
 }

@@ -19,7 +19,7 @@ type clusterReader struct {
 	clusterDir
 	report.Report
 	files   format.Files
-	commits []format.Commit // the newest first
+	commits []format.Commit // newest first
 	now     time.Time
 	out     format.Project
 
@@ -27,33 +27,33 @@ type clusterReader struct {
 	phases  map[int]string // number → name
 	state   stateRead
 	point   *checkpointRead
-	warmth  string // WARMTH.md, as it is
+	warmth  string // WARMTH.md, unchanged
 	beat    time.Time
 	scratch string // the last entry of SCRATCHPAD.md
 	learned map[pawl.Memory]bool
 
-	newest      format.Commit // of those that name a block
+	newest      format.Commit // the newest that names a block
 	newestBlock string
-	lost        *block      // where a session died without a checkpoint
-	next        pawl.ItemID // the thread to go on with
+	lost        *block      // in progress when a session died without a checkpoint
+	next        pawl.ItemID // the thread to continue with
 }
 
-// block is what was read of a block, from whatever file speaks of it.
+// block returns the block with an id, and adds it if it is new.
 type block struct {
 	format.Step
 	id      string
-	phase   int      // number; 0: not said
+	phase   int      // number; 0: unknown
 	plan    string   // text of its plan
-	planned bool     // there is a plan
-	named   []string // files that its plan says it is to change
-	namedAt string   // where it says so
+	planned bool     // it has a plan
+	named   []string // files to change, according to its plan
+	namedAt string   // file and line of that list
 	summary string   // path
-	said    string   // what STATE.md says of it: COMPLETE, COMPLETE (inferred), …
+	said    string   // its status in STATE.md: COMPLETE, COMPLETE (inferred), …
 	threads []format.Item
-	index   map[string]int // id of a thread → where it is among them
+	index   map[string]int // index of each thread, by id
 	claimed map[string]bool
-	fromGit int  // threads that only git knows
-	undated bool // its summary says not when it was complete
+	fromGit int  // number of threads that only git knows
+	undated bool // its summary has no completion time
 }
 
 // complete reports whether a block needs no more work, as far as its files say.
@@ -74,7 +74,7 @@ func readCluster(files format.Files, at string, log []format.Commit, now time.Ti
 	r.out.Dir = strings.TrimSuffix(r.root, "/")
 	r.reportOtherClusters(all[1:])
 	r.readFiles()
-	r.judge()
+	r.evaluate()
 	return r
 }
 
@@ -90,7 +90,7 @@ func (r *clusterReader) reportOtherClusters(all []clusterDir) {
 	}
 }
 
-// readFiles reads every file. Plans come before summaries, and both before what says where the work stands.
+// readFiles reads every file: plans, then summaries, then the files with the position.
 func (r *clusterReader) readFiles() {
 	r.readPlans()
 	r.readSummaries()
@@ -110,7 +110,7 @@ func (r *clusterReader) readFiles() {
 	r.readHistory()
 }
 
-// file returns a file of the cluster's folder, nil where it is not there.
+// file returns a file in the cluster's folder, nil if there is none.
 func (r *clusterReader) file(name string) *format.File { return r.files.Find(r.grid + name) }
 
 // block returns the block with an id, which is there from then on.
@@ -124,7 +124,7 @@ func (r *clusterReader) block(id string) *block {
 	return b
 }
 
-// order returns the blocks in their order.
+// order returns the blocks in order.
 func (r *clusterReader) order() []*block {
 	var all []*block
 	for _, id := range slices.SortedFunc(maps.Keys(r.blocks), blockOrder) {
@@ -133,14 +133,14 @@ func (r *clusterReader) order() []*block {
 	return all
 }
 
-// fact keeps what a file says of something that pawl has no word for.
+// fact keeps a value that pawl has no field for.
 func (r *clusterReader) fact(name, text string) {
 	if text != "" {
 		r.out.Facts[name] = text
 	}
 }
 
-// path returns a path that a file claims, relative to the project's root; empty, with a finding, where it leads out.
+// path returns a claimed path relative to the project's root; empty, with a finding, if it leads out of it.
 func (r *clusterReader) path(file string, line int, name string) string {
 	name = strings.TrimSpace(strings.Trim(strings.TrimSpace(name), "`"))
 	if at := strings.Index(name, " ("); at > 0 && strings.HasSuffix(name, ")") {
@@ -154,7 +154,7 @@ func (r *clusterReader) path(file string, line int, name string) string {
 	return r.root + clean
 }
 
-// paths returns the paths of a list that stay inside.
+// paths returns the claimed paths that stay inside the project.
 func (r *clusterReader) paths(file string, line int, names []string) []string {
 	var all []string
 	for _, name := range names {
@@ -165,7 +165,7 @@ func (r *clusterReader) paths(file string, line int, names []string) []string {
 	return all
 }
 
-// learn keeps what was learned, each thing once.
+// learn adds a memory, once.
 func (r *clusterReader) learn(kind pawl.MemoryKind, text string) {
 	m := pawl.Memory{Kind: kind, Text: strings.TrimSpace(text)}
 	if m.Text != "" && !r.learned[m] {
@@ -174,7 +174,7 @@ func (r *clusterReader) learn(kind pawl.MemoryKind, text string) {
 	}
 }
 
-// readSessions names what is kept of debug sessions, daemons and refinement, which pawl leaves as it is.
+// readSessions reports files of debug sessions, daemons and refinement, which pawl never changes.
 func (r *clusterReader) readSessions() {
 	var debug, tasks, refined []string
 	for _, f := range r.files {
@@ -195,7 +195,7 @@ func (r *clusterReader) readSessions() {
 	r.fact("refinement", strings.Join(refined, "; "))
 }
 
-// maxText is how much of a text is kept, in bytes.
+// maxText limits the texts that are kept, in bytes.
 const maxText = 64 << 10
 
 func firstLine(text string) string {
@@ -203,7 +203,7 @@ func firstLine(text string) string {
 	return strings.TrimSpace(line)
 }
 
-// bodyLines returns the lines of a part of a file, numbered as in the file.
+// bodyLines returns the lines of a part of a file, with their numbers in the file.
 func bodyLines(data []byte, part textedit.Part) []textedit.Line {
 	lines := textedit.Lines(data)
 	return lines[min(max(part.Line-1, 0), len(lines)):]

@@ -22,7 +22,7 @@ type yamlRecord struct {
 	used map[*yamledit.Value]bool
 }
 
-// front reads the front matter of a file, or all of it where it is YAML without fences. ok is false where it has neither.
+// front parses the front matter of a file or, with bare, the whole file as YAML. ok is false if it has neither.
 func (r *clusterReader) front(f *format.File, bare bool) (c yamlRecord, body textedit.Part, ok bool) {
 	part, body, closed, found := markdown.Front(f.Data)
 	switch {
@@ -50,7 +50,7 @@ func (r *clusterReader) front(f *format.File, bare bool) (c yamlRecord, body tex
 // at returns the value at a path of keys.
 func (c yamlRecord) at(path ...string) *yamledit.Value { return c.root.Get(path...) }
 
-// text returns a scalar; empty where there is none.
+// text returns a scalar; empty if there is none.
 func (c yamlRecord) text(path ...string) string {
 	v := c.at(path...)
 	if text := v.Says(); text != "" && !strings.EqualFold(text, "none") {
@@ -60,7 +60,7 @@ func (c yamlRecord) text(path ...string) string {
 	return ""
 }
 
-// texts returns a list of scalars, or the one that stands in its place.
+// texts returns a list of scalars; a single scalar is a list of one.
 func (c yamlRecord) texts(path ...string) []string {
 	v := c.at(path...)
 	texts := v.Texts()
@@ -70,7 +70,7 @@ func (c yamlRecord) texts(path ...string) []string {
 	return texts
 }
 
-// number returns a count; 0 where there is none.
+// number returns a count; 0 if there is none.
 func (c yamlRecord) number(path ...string) int {
 	v := c.at(path...)
 	text := strings.TrimSuffix(v.Says(), "%")
@@ -90,7 +90,7 @@ func (c yamlRecord) number(path ...string) int {
 	return int(n)
 }
 
-// truth returns whether a scalar says yes.
+// truth reports whether a scalar is true.
 func (c yamlRecord) truth(path ...string) bool {
 	switch strings.ToLower(c.text(path...)) {
 	case "true", "yes", "on", "y":
@@ -99,14 +99,14 @@ func (c yamlRecord) truth(path ...string) bool {
 	return false
 }
 
-// time returns a time; the zero one where there is none.
+// time returns a time; zero if there is none.
 func (c yamlRecord) time(path ...string) time.Time {
 	v := c.at(path...)
 	text := c.text(path...)
 	if text == "" {
 		return time.Time{}
 	}
-	return c.r.time(c.file, v.LineOf(), text)
+	return c.r.readTime(c.file, v.LineOf(), text)
 }
 
 // block returns the id of a block.
@@ -127,12 +127,12 @@ func (c yamlRecord) records(path ...string) []yamlRecord {
 	return all
 }
 
-// in returns a value of the record as one of its own.
+// in returns a record for a value of this one.
 func (c yamlRecord) in(v *yamledit.Value) yamlRecord {
 	return yamlRecord{r: c.r, file: c.file, root: v, used: c.used}
 }
 
-// unusedFacts adds the values that nobody used to facts, by path.
+// unusedFacts adds the unused values to facts, by path.
 func (c yamlRecord) unusedFacts(facts map[string]string, prefix string) {
 	c.collectUnused(facts, prefix, c.root)
 }

@@ -12,12 +12,12 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// judge says where the work stands and where it goes on, once everything is read.
-func (r *clusterReader) judge() {
+// evaluate determines the status, the position and where to resume, after all files were read.
+func (r *clusterReader) evaluate() {
 	if r.state.shape == "" {
 		r.rebuild()
 	} else {
-		r.count()
+		r.addCounted()
 	}
 	if r.out.Name == "" && (len(r.blocks) > 0 || r.point != nil || r.state.shape != "") {
 		r.out.Name = "unknown"
@@ -27,25 +27,25 @@ func (r *clusterReader) judge() {
 	}
 	r.placeBlocks()
 	r.needsOfWaves()
-	r.judgeStatus()
+	r.evalStatus()
 	if r.died() {
 		r.lostSession()
 	}
-	r.current()
+	r.markCurrent()
 	r.resumePoint()
 	r.askRebuilt()
-	r.phasesOut()
+	r.buildPhases()
 	r.prompt()
 }
 
-// judgeStatus says whether the run may be resumed, by The Grid's rule, with its holes filled.
-func (r *clusterReader) judgeStatus() {
+// evalStatus determines whether the run may be resumed, by The Grid's rule and for the cases that the rule leaves out.
+func (r *clusterReader) evalStatus() {
 	if r.state.shape == "" {
 		r.out.Resume = "no state"
 		if len(r.blocks) > 0 {
 			r.out.Resume = "rebuilt: a person is to look at it first"
 		}
-		r.waiting()
+		r.evalWaiting()
 		return
 	}
 	r.out.Native = r.state.native
@@ -57,19 +57,19 @@ func (r *clusterReader) judgeStatus() {
 	switch {
 	case r.out.Status == pawl.StatusCompleted:
 		r.out.Resume = "nothing to do"
-		r.unfinished()
+		r.checkCompleted()
 	case r.out.Status == pawl.StatusFailed:
 		r.out.Resume = "failed: try it again, go back, or do it by hand"
 	case r.out.Status == pawl.StatusActive && r.lastSign().IsZero():
 		r.out.Status, r.out.Resume = pawl.StatusInterrupted, "stale: nothing says when it last lived"
-	case r.out.Status == pawl.StatusActive && age <= tenMinutes:
+	case r.out.Status == pawl.StatusActive && age <= sessionTimeout:
 		r.out.Resume = "still active: do not resume"
 	case r.out.Status == pawl.StatusActive:
 		r.out.Status, r.out.Resume = pawl.StatusInterrupted, fmt.Sprintf("stale: its last sign of life is %s old", hours(age))
 	default:
 		r.out.Resume = "resumable"
 	}
-	r.waiting()
+	r.evalWaiting()
 }
 
 func hours(d interface{ Minutes() float64 }) string {
@@ -83,7 +83,7 @@ func hours(d interface{ Minutes() float64 }) string {
 	return strconv.Itoa(minutes/60/24) + " days"
 }
 
-// proseStatus returns what a state in prose says: its words are about a block or a phase, not about the run.
+// proseStatus returns the status in a prose state, whose words are about a block or a phase and not about the run.
 func (r *clusterReader) proseStatus() {
 	word := strings.ToLower(r.state.native)
 	switch {
@@ -96,15 +96,15 @@ func (r *clusterReader) proseStatus() {
 	}
 }
 
-// unfinished says where a run that calls itself completed has blocks that are not.
-func (r *clusterReader) unfinished() {
+// checkCompleted reports a completed run with incomplete blocks.
+func (r *clusterReader) checkCompleted() {
 	for _, b := range r.pending() {
 		r.Warn(r.state.file.Path, "its status is completed, but block %s has no summary", b.id)
 	}
 }
 
-// waiting makes a run that is not alive one that waits for a person, where its checkpoint is open.
-func (r *clusterReader) waiting() {
+// evalWaiting changes the status of an inactive run with an open checkpoint to waiting.
+func (r *clusterReader) evalWaiting() {
 	p := r.point
 	if p == nil || p.old || r.out.Status == pawl.StatusCompleted || strings.HasPrefix(r.out.Resume, "still active") {
 		return
@@ -125,15 +125,14 @@ func (r *clusterReader) waiting() {
 	}
 }
 
-// placeBlocks gives every block without a phase that of the block before it, but the one that is worked on that of the
-// state.
+// placeBlocks gives each block without a phase the phase of the block before it, and the current block that of the state.
 func (r *clusterReader) placeBlocks() {
 	p, at := r.out.Position, r.currentBlock()
 	if r.point != nil && r.point.block != "" {
 		at = r.point.block
 	}
 	if p.Phase > 0 {
-		r.phases[p.Phase] = cmp.Or(p.PhaseName, r.phases[p.Phase]) // a folder's name may be its block's
+		r.phases[p.Phase] = cmp.Or(p.PhaseName, r.phases[p.Phase]) // a folder can have the name of its block
 	}
 	before := 0
 	if numbers := slices.Sorted(maps.Keys(r.phases)); len(numbers) > 0 {
@@ -150,10 +149,10 @@ func (r *clusterReader) placeBlocks() {
 	}
 }
 
-// current marks the block that the state says is worked on.
-func (r *clusterReader) current() {
+// markCurrent marks the current block of the state as running.
+func (r *clusterReader) markCurrent() {
 	b := r.blocks[r.currentBlock()]
-	r.skipped(b)
+	r.reportGaps(b)
 	if b == nil || b.Status != pawl.Pending || r.out.Status == pawl.StatusCompleted {
 		return
 	}
@@ -162,8 +161,8 @@ func (r *clusterReader) current() {
 	}
 }
 
-// skipped says which blocks before the one that is worked on nothing says anything of.
-func (r *clusterReader) skipped(at *block) {
+// reportGaps reports blocks before the current one that no file mentions.
+func (r *clusterReader) reportGaps(at *block) {
 	if at == nil || r.state.shape == proseShape || r.state.shape == "" || len(at.Needs) > 0 {
 		return
 	}
@@ -178,7 +177,7 @@ func (r *clusterReader) skipped(at *block) {
 	}
 }
 
-// currentBlock returns the id of the block that the state is at. It counts them through, or within the phase.
+// currentBlock returns the id of the current block of the state, which counts either all blocks or those of the phase.
 func (r *clusterReader) currentBlock() string {
 	p := r.out.Position
 	if p.Phase == 0 || p.StepTotal == 0 || p.Step == 0 || p.StepTotal >= len(r.blocks) {
@@ -196,8 +195,9 @@ func (r *clusterReader) currentBlock() string {
 	return r.state.block
 }
 
-// resumePoint says where to go on: behind or at a checkpoint, at the thread where a session died, else at the next block
-// of the wave, else at the next wave. It is the first block that is not complete, and not one more than the last that is.
+// resumePoint determines where to resume: after or at a checkpoint, at the thread where a session died, else at the next
+// block of the wave or of the next wave. That is the first block that is not complete, and not the one after the last
+// complete one.
 func (r *clusterReader) resumePoint() {
 	var next *block
 	switch open := r.pending(); {
@@ -223,7 +223,7 @@ func (r *clusterReader) resumePoint() {
 	r.setPosition(next)
 }
 
-// firstReady returns the first open block whose needs are met: one of the earliest wave, the one at work before others.
+// firstReady returns the first open block whose dependencies are complete: one of the earliest wave, the current one first.
 func (r *clusterReader) firstReady(open []*block) *block {
 	ready := slices.Clone(open)
 	slices.SortStableFunc(ready, func(a, b *block) int {
@@ -239,7 +239,7 @@ func running(b *block) int {
 	return 0
 }
 
-// nextBlock says which block is next, and why.
+// nextBlock returns which block is next, and why.
 func (r *clusterReader) nextBlock(b *block) string {
 	done, wave := 0, 0
 	for _, other := range r.order() {
@@ -268,7 +268,7 @@ func (b *block) label() string {
 	return b.id + ", " + b.Name
 }
 
-// afterCheckpoint says how to go on from a checkpoint, by its type, and returns the thread to go on with.
+// afterCheckpoint returns how to resume from a checkpoint, by its type, and the thread to continue with.
 func (r *clusterReader) afterCheckpoint(b *block) (string, pawl.ItemID) {
 	p := r.point
 	at := "thread " + string(p.thread) + " of block " + b.label()
@@ -301,7 +301,7 @@ func (r *clusterReader) afterCheckpoint(b *block) (string, pawl.ItemID) {
 	return "go on with thread " + string(next) + " of block " + b.label() + ": the checkpoint before it was approved", next
 }
 
-// threadAfter returns the first thread behind one that is not done; empty where there is none.
+// threadAfter returns the first unfinished thread after another one; empty if there is none.
 func (b *block) threadAfter(id pawl.ItemID) pawl.ItemID {
 	behind := false
 	for _, t := range b.threads {
@@ -316,7 +316,7 @@ func (b *block) threadAfter(id pawl.ItemID) pawl.ItemID {
 	return ""
 }
 
-// afterDeath says how to go on where a session died without a checkpoint.
+// afterDeath returns how to resume if a session died without a checkpoint.
 func (r *clusterReader) afterDeath(b *block) (string, pawl.ItemID) {
 	done := 0
 	for _, t := range b.threads {
@@ -338,7 +338,7 @@ func (r *clusterReader) afterDeath(b *block) (string, pawl.ItemID) {
 	return text, next
 }
 
-// setPosition makes the position that of the block to go on with.
+// setPosition sets the position to the block to continue with.
 func (r *clusterReader) setPosition(b *block) {
 	p := &r.out.Position
 	p.StepID, p.StepName = b.ID, b.Name
@@ -362,12 +362,12 @@ func (r *clusterReader) setPosition(b *block) {
 	}
 	p.ItemTotal = max(p.ItemTotal, b.Total, len(b.threads))
 	if b.fromGit > 0 && p.ItemTotal <= len(b.threads) {
-		p.ItemTotal = 0 // git knows what was done, not what is to come
+		p.ItemTotal = 0 // git only has the finished threads
 	}
 }
 
-// phasesOut gives out the blocks by phase.
-func (r *clusterReader) phasesOut() {
+// buildPhases returns the blocks by phase.
+func (r *clusterReader) buildPhases() {
 	byPhase := map[int][]*block{}
 	for _, b := range r.order() {
 		byPhase[b.phase] = append(byPhase[b.phase], b)
@@ -375,18 +375,18 @@ func (r *clusterReader) phasesOut() {
 	for _, n := range slices.Sorted(maps.Keys(byPhase)) {
 		phase := format.Phase{Name: cmp.Or(r.phases[n], r.out.Name)}
 		for _, b := range byPhase[n] {
-			phase.Steps = append(phase.Steps, r.stepOut(b))
+			phase.Steps = append(phase.Steps, r.buildStep(b))
 		}
 		r.out.Phases = append(r.out.Phases, phase)
 	}
 }
 
-func (r *clusterReader) stepOut(b *block) format.Step {
+func (r *clusterReader) buildStep(b *block) format.Step {
 	s := b.Step
 	s.Items = slices.Clone(b.threads)
 	for i := range s.Items {
 		if b.complete() && b.summary != "" && s.Items[i].Status == pawl.ItemPending {
-			s.Items[i].Status = pawl.ItemIsDone // only its plan names it, and the block is complete
+			s.Items[i].Status = pawl.ItemIsDone // only the plan names the thread, and the block is complete
 		}
 	}
 	s.Name = cmp.Or(s.Name, "Block "+b.id)

@@ -8,8 +8,8 @@ import (
 	"pawl/internal/textedit/markdown"
 )
 
-// readScratchpad reads the last entry: what somebody was at when the session died. When the file was last written is a
-// sign of life.
+// readScratchpad reads the last entry: what the session worked on when it died. The file's modification time counts as
+// activity.
 func (r *clusterReader) readScratchpad() {
 	if f := r.file("SCRATCHPAD_ARCHIVE.md"); f != nil {
 		r.fact("scratchpad_archive", fmt.Sprintf("%d lines", len(textedit.Lines(f.Data))))
@@ -18,7 +18,7 @@ func (r *clusterReader) readScratchpad() {
 	if f == nil {
 		return
 	}
-	r.beat = r.past(f.Changed.UTC())
+	r.beat = r.notFuture(f.Changed.UTC())
 	r.scratch = lastEntry(textedit.Lines(f.Data))
 	r.fact("scratchpad", r.scratch)
 	if !r.beat.IsZero() {
@@ -26,10 +26,10 @@ func (r *clusterReader) readScratchpad() {
 	}
 }
 
-// mostOfEntry is how much of the last entry is kept, in bytes.
-const mostOfEntry = 1000
+// maxEntry limits the last entry, in bytes.
+const maxEntry = 1000
 
-// lastEntry returns the last paragraph, bullet or section of a text. Pawl's own sign of life is none.
+// lastEntry returns the last paragraph, bullet or section of a text, except pawl's own heartbeat line.
 func lastEntry(lines []textedit.Line) string {
 	end := len(lines)
 	for end > 0 && (strings.TrimSpace(lines[end-1].Text) == "" || strings.HasPrefix(lines[end-1].Text, beatLead)) {
@@ -43,8 +43,8 @@ func lastEntry(lines []textedit.Line) string {
 		}
 	}
 	text := markdown.Join(lines[begin:end])
-	if len(text) > mostOfEntry {
-		text = strings.ToValidUTF8(text[:mostOfEntry], "") + "…"
+	if len(text) > maxEntry {
+		text = strings.ToValidUTF8(text[:maxEntry], "") + "…"
 	}
 	return text
 }

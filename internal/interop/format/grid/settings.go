@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// readSettings keeps the settings of a JSON file as facts.
+// readSettings adds the settings of a JSON file as facts.
 func (r *clusterReader) readSettings(name, prefix string) {
 	f := r.file(name)
 	if f == nil {
@@ -28,7 +28,7 @@ func (r *clusterReader) readSettings(name, prefix string) {
 }
 
 func (r *clusterReader) flatten(name string, value any) {
-	const longest = 500 // of a name: what is nested deeper is no setting
+	const longest = 500 // of a name; deeper values are ignored
 	if len(name) > longest {
 		return
 	}
@@ -47,17 +47,17 @@ func (r *clusterReader) flatten(name string, value any) {
 	}
 }
 
-// mostUSD is the largest limit that is taken for one.
-const mostUSD = 1e9
+// maxUSD is the largest amount that is accepted as a limit.
+const maxUSD = 1e9
 
-// readBudget takes a limit that the settings want enforced for the run's budget. Only dollars are counted by pawl.
+// readBudget takes an enforced limit as the run's budget. pawl only counts dollars.
 func (r *clusterReader) readBudget(prefix string) {
 	limit := r.out.Facts[prefix+".budget_limit"]
 	if limit == "" || !strings.EqualFold(r.out.Facts[prefix+".enforcement"], "hard") {
 		return
 	}
 	usd, err := strconv.ParseFloat(limit, 64)
-	if currency := r.out.Facts[prefix+".currency"]; err != nil || !(usd > 0 && usd <= mostUSD) || !strings.EqualFold(currency, "USD") {
+	if currency := r.out.Facts[prefix+".currency"]; err != nil || !(usd > 0 && usd <= maxUSD) || !strings.EqualFold(currency, "USD") {
 		r.Find(pawl.Warn, r.grid+prefix+".json", "set budget in the run's plan", "%s is not enforced by pawl", strings.TrimSpace("the budget_limit "+limit+" "+currency))
 		return
 	}

@@ -22,16 +22,16 @@ const (
 	proseShape = "prose"
 )
 
-// stateRead is what STATE.md says.
+// stateRead is the content of STATE.md.
 type stateRead struct {
 	file    *format.File
-	shape   string // empty: there is none, or it cannot be read
+	shape   string // empty: missing or unreadable
 	native  string // status
 	updated time.Time
-	block   string // normalised; empty: not said
+	block   string // normalized; empty: unknown
 }
 
-// readState reads STATE.md in any of its shapes. Where there is none, what a write of it left over is read instead.
+// readState reads STATE.md in any shape or, if it is missing, the leftover of an interrupted write.
 func (r *clusterReader) readState() {
 	f, left := r.file("STATE.md"), r.file("STATE.md.tmp")
 	switch {
@@ -81,7 +81,7 @@ func (r *clusterReader) readFields(c yamlRecord) {
 	r.out.ID = c.text("session_id")
 	r.state.native = c.text("status")
 	r.out.Created, r.out.Updated = c.time("created_at"), c.time("updated_at")
-	r.state.updated = r.past(r.out.Updated)
+	r.state.updated = r.notFuture(r.out.Updated)
 	r.readPosition(c)
 	r.out.Percent = min(c.number("progress_percent"), 100)
 	r.out.Mode = r.mode(c.file, c.at("mode").LineOf(), c.text("mode"))
@@ -111,7 +111,7 @@ func (r *clusterReader) mode(file string, line int, word string) pawl.Mode {
 	return ""
 }
 
-// readPosition reads the position, which may stand at the top where the indentation was lost.
+// readPosition reads the position, which can be at the top level if the indentation was lost.
 func (r *clusterReader) readPosition(c yamlRecord) {
 	p := c
 	if inner := c.at("position"); inner != nil && inner.Kind == yamledit.Map {
@@ -128,7 +128,7 @@ func (r *clusterReader) readPosition(c yamlRecord) {
 	r.state.block = p.block("block")
 }
 
-// runStatus returns what a state's word for the run says. Active means that a session may be at it: see judge.
+// runStatus returns the run status for a word of the state. Active means that a session may be alive: see evalStatus.
 func runStatus(word string) pawl.RunStatus {
 	switch strings.ToLower(word) {
 	case "active", "initialized", "resumed", "in_progress", "in progress", "running":
@@ -145,12 +145,12 @@ func runStatus(word string) pawl.RunStatus {
 	return pawl.StatusInterrupted
 }
 
-// statusKnown reports whether a word is one of The Grid's for a run, or one that is used for it.
+// statusKnown reports whether a word is a status of The Grid, or a synonym.
 func statusKnown(word string) bool {
 	return runStatus(word) != pawl.StatusInterrupted || slices.Contains([]string{"interrupted", "stale", "stopped"}, strings.ToLower(word))
 }
 
-// readWaves reads WAVE_STATUS.md, in the shape that pawl gives it: the document names the file and no more.
+// readWaves reads WAVE_STATUS.md in the shape that pawl writes. The document names the file and defines no shape.
 func (r *clusterReader) readWaves() {
 	f := r.file("WAVE_STATUS.md")
 	if f == nil {
@@ -179,8 +179,7 @@ func (r *clusterReader) readWaves() {
 	}
 }
 
-// pending returns the blocks that are not complete: those that are named anywhere and, where the state numbers them
-// through, those that it counts and nothing names.
+// pending returns the blocks that are not complete, including those that the state only counts.
 func (r *clusterReader) pending() []*block {
 	var open []*block
 	for _, b := range r.order() {
@@ -191,8 +190,8 @@ func (r *clusterReader) pending() []*block {
 	return open
 }
 
-// count makes the blocks known that the state counts, where it numbers all of them through.
-func (r *clusterReader) count() {
+// addCounted adds the blocks that the state counts, if it numbers all blocks.
+func (r *clusterReader) addCounted() {
 	total := r.out.Position.StepTotal
 	const most = 999
 	numbered := slices.Collect(func(yield func(string) bool) {
@@ -207,7 +206,7 @@ func (r *clusterReader) count() {
 	}
 	for _, id := range numbered {
 		if blockNumber(id) > total {
-			return // it counts something else: the blocks of one phase
+			return // it counts the blocks of one phase
 		}
 	}
 	for n := 1; n <= total; n++ {

@@ -16,11 +16,11 @@ import (
 	"pawl/internal/textedit/yamledit"
 )
 
-// readSummaries reads the records of blocks: in the folders of phases, in the cluster's folder and beside it.
+// readSummaries reads the summaries of blocks: in the folders of phases, in the cluster's folder and next to it.
 func (r *clusterReader) readSummaries() {
 	all := slices.Clone(r.files)
 	slices.SortFunc(all, func(a, b format.File) int {
-		return cmp.Or(cmp.Compare(r.rank(a.Path), r.rank(b.Path)), strings.Compare(a.Path, b.Path))
+		return cmp.Or(cmp.Compare(r.summaryRank(a.Path), r.summaryRank(b.Path)), strings.Compare(a.Path, b.Path))
 	})
 	for _, f := range all {
 		if a := r.classify(f.Path); a.kind == summaryFile && a.block != "" {
@@ -29,8 +29,8 @@ func (r *clusterReader) readSummaries() {
 	}
 }
 
-// rank orders the places of summaries, the one that the document names first.
-func (r *clusterReader) rank(name string) int {
+// summaryRank orders summaries by their location, the one in the document first.
+func (r *clusterReader) summaryRank(name string) int {
 	switch {
 	case strings.HasPrefix(name, r.grid+"phases/"):
 		return 0
@@ -49,7 +49,7 @@ func (r *clusterReader) readSummary(f *format.File, a about) {
 		}
 		return
 	}
-	if why := hollow(f.Data); why != "" {
+	if why := whyNoSummary(f.Data); why != "" {
 		b.Where, b.Resume = f.Path, f.Path+" proves nothing: "+why+". Look first at what is there of the work."
 		r.Find(pawl.Warn, report.Where(f.Path, max(len(textedit.Lines(f.Data)), 1)), "complete it, or remove it", "block %s has a summary that is no proof: %s", b.id, why)
 		return
@@ -62,7 +62,7 @@ func (r *clusterReader) readSummary(f *format.File, a about) {
 		b.Ended, b.undated = f.Changed.UTC(), true
 	}
 	r.checkBlock(b, c, "block")
-	r.named(c.text("cluster"))
+	r.setName(c.text("cluster"))
 	r.summaryCommits(b, c)
 	r.summaryClaims(b, c)
 	r.summaryNeeds(b, c)
@@ -71,8 +71,8 @@ func (r *clusterReader) readSummary(f *format.File, a about) {
 	c.unusedFacts(b.facts(), "summary")
 }
 
-// hollow returns why a summary is none: nothing is in it, or it was cut off in its front matter. Empty: it is one.
-func hollow(data []byte) string {
+// whyNoSummary returns why a summary is invalid: it is empty, or its front matter is truncated; empty if it is valid.
+func whyNoSummary(data []byte) string {
 	_, body, closed, found := markdown.Front(data)
 	switch {
 	case bytes.IndexFunc(data, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }) < 0:
@@ -83,7 +83,7 @@ func hollow(data []byte) string {
 	return ""
 }
 
-// stepStatus returns what a word of The Grid says of a block; absent, where the word is missing.
+// stepStatus returns the step status for a word of The Grid; absent if there is no word.
 func stepStatus(word string, absent pawl.StepStatus) pawl.StepStatus {
 	switch word = strings.ToLower(strings.Fields(word + " -")[0]); word {
 	case "complete", "completed", "done", "verified":
@@ -125,7 +125,7 @@ func (r *clusterReader) summaryCommits(b *block, c yamlRecord) {
 	}
 }
 
-// summaryClaims reads the files that a block says it made.
+// summaryClaims reads the files that a block claims to have created.
 func (r *clusterReader) summaryClaims(b *block, c yamlRecord) {
 	for _, e := range c.records("artifacts_created") {
 		if p := r.path(c.file, e.root.Line, e.text("path")); p != "" {
@@ -147,7 +147,7 @@ func (r *clusterReader) summaryClaims(b *block, c yamlRecord) {
 	}
 }
 
-// claim adds a file that the block says it made, once.
+// claim adds a claimed file, once.
 func (b *block) claim(c format.Claim) {
 	if b.claimed == nil {
 		b.claimed = map[string]bool{}
@@ -158,7 +158,7 @@ func (b *block) claim(c format.Claim) {
 	}
 }
 
-// summaryNeeds reads what a block needed: bare blocks, or maps with block and provides.
+// summaryNeeds reads the dependencies of a block: ids, or maps with block and provides.
 func (r *clusterReader) summaryNeeds(b *block, c yamlRecord) {
 	var needs []string
 	for _, e := range c.records("requires") {
@@ -193,7 +193,7 @@ func (r *clusterReader) summaryLessons(c yamlRecord) {
 
 var oneLiner = lazyregexp.New(`^\*\*One-liner:?\*\*:?\s*(.+)$`)
 
-// summaryBody reads what stands behind the front matter: the threads' table, what was decided, the one-liner.
+// summaryBody reads the text after the front matter: the threads' table, the decisions, the one-liner.
 func (r *clusterReader) summaryBody(b *block, f *format.File, body textedit.Part) {
 	lines := bodyLines(f.Data, body)
 	for _, l := range lines {
@@ -244,7 +244,7 @@ func (r *clusterReader) summaryThreads(b *block, f *format.File, s markdown.Sect
 			Outputs: r.paths(f.Path, row.Line.Number, splitList(cell(row, "files"))),
 		}
 		b.thread(t)
-		b.filesOf(t)
+		b.nameCommit(t)
 	}
 	if len(b.Commits) > 0 {
 		return
@@ -256,12 +256,12 @@ func (r *clusterReader) summaryThreads(b *block, f *format.File, s markdown.Sect
 	}
 }
 
-// manyCommits is how many commits of a block are given the names and files of their threads.
-const manyCommits = 1000
+// maxCommits limits how many commits of a block get the names and files of their threads.
+const maxCommits = 1000
 
-// filesOf gives the commit of a thread the thread's name and files, where only its hash is known.
-func (b *block) filesOf(t format.Item) {
-	for i := range b.Commits[:min(len(b.Commits), manyCommits)] {
+// nameCommit gives the commit of a thread the thread's name and files, if only its hash is known.
+func (b *block) nameCommit(t format.Item) {
+	for i := range b.Commits[:min(len(b.Commits), maxCommits)] {
 		if c := &b.Commits[i]; t.Commit != "" && sameHash(c.Hash, t.Commit) {
 			c.Message = cmp.Or(c.Message, t.Name)
 			if len(c.Files) == 0 {
@@ -272,14 +272,14 @@ func (b *block) filesOf(t format.Item) {
 	}
 }
 
-// sameHash reports whether two hashes name one commit: one is the beginning of the other.
+// sameHash reports whether one hash is a prefix of the other.
 func sameHash(a, b string) bool {
 	return len(a) >= 4 && len(b) >= 4 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
 }
 
 var hexWord = lazyregexp.New(`^[0-9a-f]{4,64}$`)
 
-// hashOf returns a hash of git; empty for a dash, "N/A" and the like.
+// hashOf returns a git hash; empty for a dash, "N/A" and the like.
 func hashOf(text string) string {
 	if hexWord.MatchString(text) {
 		return text
@@ -297,7 +297,7 @@ func splitList(text string) []string {
 	return list
 }
 
-// summaryDecisions reads the bullets "**what**: why" of a summary: what its agent decided, and no person.
+// summaryDecisions reads the bullets "**what**: why" of a summary: decisions of its agent, not of a person.
 func (r *clusterReader) summaryDecisions(s markdown.Section) {
 	for _, l := range s.Lead() {
 		text, ok := markdown.Bullet(l.Text)

@@ -9,8 +9,8 @@ import (
 	"pawl/internal/oneline"
 )
 
-// time reads a time, and notes what is odd about it.
-func (r *clusterReader) time(file string, line int, text string) time.Time {
+// readTime parses a time, and reports an odd one.
+func (r *clusterReader) readTime(file string, line int, text string) time.Time {
 	at, zoned, ok := format.ParseTimeIn(text, r.now.Location())
 	switch {
 	case !ok:
@@ -19,15 +19,15 @@ func (r *clusterReader) time(file string, line int, text string) time.Time {
 	case !zoned:
 		r.Find(pawl.Warn, report.Where(file, line), "write it with a zone: "+at.Format(time.RFC3339), "%s has no time zone; local time is assumed", oneline.Quote(text))
 	}
-	if at.After(r.now.Add(skew)) {
+	if at.After(r.now.Add(clockSkew)) {
 		r.Warn(report.Where(file, line), "%s is in the future; ignored", oneline.Quote(text))
 	}
 	return at
 }
 
-// past returns a time, or the zero one where it lies in the future.
-func (r *clusterReader) past(at time.Time) time.Time {
-	if at.After(r.now.Add(skew)) {
+// notFuture returns a time, or zero if it is in the future.
+func (r *clusterReader) notFuture(at time.Time) time.Time {
+	if at.After(r.now.Add(clockSkew)) {
 		return time.Time{}
 	}
 	return at

@@ -10,9 +10,9 @@ import (
 	"pawl/internal/oneline"
 )
 
-// verify makes the document's five validations, each of which is one finding that is ok or as many as there are faults:
-// the state can be read, claimed commits and files exist, there is one checkpoint at most, and every pending block has a
-// plan. What cannot be, is missing or was odd in reading comes behind.
+// verify runs the document's five validations: the state is readable, claimed commits and files exist, there is at most one
+// checkpoint, and each pending block has a plan. Each is one OK finding or a finding per fault. Then it reports impossible
+// and missing values, and adds the findings of reading.
 func (s scope) verify(files format.Files, env format.Env) []pawl.Finding {
 	r := readCluster(files, s.at, nil, env.Now)
 	if len(r.out.Phases) == 0 && r.state.file == nil && r.point == nil {
@@ -44,7 +44,7 @@ func (v *clusterVerifier) state() {
 	v.found.Check("STATE.md can be read ("+v.clusterReader.state.shape+")", faults)
 }
 
-// commits checks those that summaries and the checkpoint claim.
+// commits checks the commits that summaries and the checkpoint claim.
 func (v *clusterVerifier) commits() {
 	claimed := map[string]string{} // hash → where
 	var hashes []string
@@ -77,7 +77,7 @@ func (v *clusterVerifier) commits() {
 	v.found.Check(fmt.Sprintf("all %d claimed commits exist", len(hashes)), faults)
 }
 
-// threadWhere returns the file that names a block's threads.
+// threadWhere returns the file that lists a block's threads.
 func (v *clusterVerifier) threadWhere(b *block) string {
 	if b.summary == "" && v.point != nil && v.point.block == b.id {
 		return v.grid + "CHECKPOINT.md"
@@ -85,7 +85,7 @@ func (v *clusterVerifier) threadWhere(b *block) string {
 	return b.Where
 }
 
-// claims checks the files that blocks say they made, and tells those that their plans name and nobody made.
+// claims checks the files that blocks claim, and reports planned files that were not created.
 func (v *clusterVerifier) claims() {
 	var faults, unmade []pawl.Finding
 	seen := map[string]bool{}
@@ -96,14 +96,14 @@ func (v *clusterVerifier) claims() {
 			}
 			seen[name] = true
 		}
-		unmade = append(unmade, v.unmade(b)...)
+		unmade = append(unmade, v.missingFiles(b)...)
 	}
 	v.found.Check(fmt.Sprintf("all %d claimed files exist", len(seen)), faults)
 	v.found.Add(unmade...)
 }
 
-// unmade says which files a complete block was to change by its plan that are not there.
-func (v *clusterVerifier) unmade(b *block) []pawl.Finding {
+// missingFiles reports the missing files that a complete block should have changed according to its plan.
+func (v *clusterVerifier) missingFiles(b *block) []pawl.Finding {
 	var found []pawl.Finding
 	for _, name := range b.named {
 		if b.complete() && v.env.Exists != nil && !strings.ContainsAny(name, "*?[$") && !v.env.Exists(name) {
@@ -113,7 +113,7 @@ func (v *clusterVerifier) unmade(b *block) []pawl.Finding {
 	return found
 }
 
-// claims returns the files that a block and its finished threads say they made.
+// claims returns the files that a block and its finished threads claim.
 func (b *block) claims() []string {
 	var names []string
 	for _, c := range b.Claims {

@@ -8,7 +8,7 @@ import (
 	"pawl/internal/textedit/markdown"
 )
 
-// category is a kind of what was learned, as The Grid names it.
+// category is a kind of memory, as The Grid names it.
 type category struct {
 	kind  pawl.MemoryKind
 	key   string // in YAML
@@ -16,7 +16,7 @@ type category struct {
 	words []string
 }
 
-// categories are all six; the document's own functions forget the last two and the fourth.
+// categories are all six; the document's own functions omit the last two and the fourth.
 var categories = []category{
 	{pawl.Pattern, "codebase_patterns", "Codebase Patterns", []string{"pattern"}},
 	{pawl.Gotcha, "gotchas", "Gotchas", []string{"gotcha", "pitfall"}},
@@ -26,7 +26,7 @@ var categories = []category{
 	{pawl.Fragile, "fragile_areas", "Fragile Areas", []string{"fragile"}},
 }
 
-// categoryOf returns the category that a heading means, nil for another heading.
+// categoryOf returns the category of a heading, nil if it has none.
 func categoryOf(title string) *category {
 	title = strings.ToLower(title)
 	for i := range categories {
@@ -39,8 +39,8 @@ func categoryOf(title string) *category {
 	return nil
 }
 
-// readWarmth reads what was learned: lists in YAML, or bullets under headings, or both. WARMTH.md is the cluster's,
-// LEARNINGS.md goes for all projects; what stands there under no known heading is a pattern.
+// readWarmth reads the memories of a file: lists in YAML, or bullets under headings, or both. WARMTH.md belongs to the
+// cluster, LEARNINGS.md applies to all projects; a bullet there under an unknown heading is a pattern.
 func (r *clusterReader) readWarmth(name string) {
 	f := r.file(name)
 	if f == nil {
@@ -58,7 +58,7 @@ func (r *clusterReader) readWarmth(name string) {
 			}
 		}
 		if warmth {
-			r.named(c.text("cluster"))
+			r.setName(c.text("cluster"))
 			r.fact("warmth_from", strings.Join(c.texts("accumulated_from"), "; "))
 			c.time("last_updated")
 		}
@@ -80,7 +80,7 @@ func (r *clusterReader) readWarmth(name string) {
 	}
 }
 
-// hasHeadings reports whether a text has headings, so that it is no bare YAML. "# .grid/WARMTH.md" is a comment there.
+// hasHeadings reports whether a text has headings, so that it is not bare YAML. "# .grid/WARMTH.md" is a comment.
 func hasHeadings(data []byte) bool {
 	for _, s := range markdown.Sections(textedit.Lines(data)) {
 		if s.Level > 1 {

@@ -11,18 +11,18 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// blockStep is a step of a run, with its block of The Grid.
+// blockStep is a step of a run, with its block in The Grid.
 type blockStep struct {
 	*pawl.Step
 	block string // its id: 01
-	index int    // of the block among all, from 0
-	phase int    // from 1; 0: in no plan
-	wave  int    // from 1, over all phases
+	index int    // of the block, from 0
+	phase int    // from 1; 0: not in the plan
+	wave  int    // from 1, across phases
 	state *pawl.StepState
 	asked bool // a person is asked, and the work waits for what they say
 }
 
-// assignBlocks gives every step its block: its id if that is a number, else its index in the plan.
+// assignBlocks gives each step its block: its id if that is a number, else its index in the plan.
 func (w *clusterWriter) assignBlocks() {
 	for i := range w.Plan.Phases {
 		phase := &w.Plan.Phases[i]
@@ -60,9 +60,9 @@ func (w *clusterWriter) assignBlocks() {
 	}
 }
 
-// plannedWaves looks at the plans of a cluster that was imported: whether they are of blocks that the run does not have, and
-// which waves they say. Where they do not say that of all, who wrote its state knows better than pawl, to which every block
-// that needs another one is a wave.
+// plannedWaves checks the plans of an imported cluster: whether they are of blocks that the run does not have, and which
+// waves they name. If not all plans name a wave, the waves in the state stay: pawl's own waves follow from dependencies
+// alone.
 func (w *clusterWriter) plannedWaves(files format.Files) {
 	r := &clusterReader{clusterDir: w.clusterDir, files: files, now: w.Now, blocks: map[string]*block{}, phases: map[int]string{}}
 	r.out.Facts = map[string]string{}
@@ -100,7 +100,7 @@ func (w *clusterWriter) add(k *blockStep) {
 	w.byStep[k.ID] = k
 }
 
-// unplanned returns the steps that the plan does not have, in the order in which they began.
+// unplanned returns the steps that are not in the plan, in the order in which they started.
 func (w *clusterWriter) unplanned() []pawl.StepID {
 	ids := slices.DeleteFunc(slices.Collect(maps.Keys(w.State.Steps)), func(id pawl.StepID) bool { return w.byStep[id] != nil })
 	slices.SortFunc(ids, func(a, b pawl.StepID) int {
@@ -109,31 +109,31 @@ func (w *clusterWriter) unplanned() []pawl.StepID {
 	return ids
 }
 
-// name returns what the block is called.
+// name returns the title of the block.
 func (k *blockStep) name() string { return oneLine(cmp.Or(k.Name, string(k.ID))) }
 
 func (k *blockStep) done() bool { return k.state != nil && k.state.Status == pawl.Done && !k.asked }
 
-// finished reports whether a block needs no more work, and nobody is asked about it.
+// finished reports whether a block is done and has no open question.
 func (k *blockStep) finished() bool { return k.state.Finished() && !k.asked }
 
 func (k *blockStep) skipped() bool { return k.state != nil && k.state.Status == pawl.Skipped }
 
-// found reports whether a block was complete when the run was made of the files that are written now: what is known of it
-// stands there.
-func (w *clusterWriter) found(k *blockStep) bool {
+// importedComplete reports whether a block was already complete when the run was imported from these files: then the files
+// describe it.
+func (w *clusterWriter) importedComplete(k *blockStep) bool {
 	return w.State.Import.System == "grid" && w.file("STATE.md") != nil && k.done() && strings.HasPrefix(k.state.Adopted, "imported")
 }
 
-// begun reports whether a block was worked on and is not finished.
+// begun reports whether a block has started and is not finished.
 func (k *blockStep) begun() bool {
 	return k.state != nil && !k.finished() && (k.state.Status != pawl.Pending || k.state.Attempts > 0 || !k.state.Started.IsZero())
 }
 
-// at returns the block that the run is at: one that a person is asked about, one at work, else the first that is not
-// finished; nil where all are.
-func (w *clusterWriter) at() *blockStep {
-	if k := w.asked(); k != nil {
+// currentBlock returns the block that the run is at: one with an open question, else a running one, else the first
+// unfinished one; nil if all are finished.
+func (w *clusterWriter) currentBlock() *blockStep {
+	if k := w.askedBlock(); k != nil {
 		return k
 	}
 	var first *blockStep
@@ -149,7 +149,7 @@ func (w *clusterWriter) at() *blockStep {
 	return first
 }
 
-// finished returns how many blocks need no more work.
+// finished returns the number of finished blocks.
 func (w *clusterWriter) finished() int {
 	n := 0
 	for _, k := range w.works {
@@ -160,8 +160,8 @@ func (w *clusterWriter) finished() int {
 	return n
 }
 
-// last returns the block that was completed last, nil where none is.
-func (w *clusterWriter) last() *blockStep {
+// lastCompleted returns the block that was completed last, nil if there is none.
+func (w *clusterWriter) lastCompleted() *blockStep {
 	var last *blockStep
 	for _, k := range w.works {
 		if k.done() && (last == nil || k.state.Ended.After(last.state.Ended)) {
@@ -209,8 +209,8 @@ func (w *clusterWriter) threads(k *blockStep) []thread {
 	return all
 }
 
-// current returns the thread that a block is at: one at work, else the first that is not done.
-func current(threads []thread) (now *thread, done int) {
+// currentOf returns the current thread: a running one, else the first unfinished one; and the number of finished ones.
+func currentOf(threads []thread) (now *thread, done int) {
 	for i := range threads {
 		switch t := &threads[i]; {
 		case t.Status == pawl.ItemIsDone:
@@ -222,15 +222,15 @@ func current(threads []thread) (now *thread, done int) {
 	return now, done
 }
 
-// asked returns the block of the oldest question to a person that is open, or answered and not gone on from.
-func (w *clusterWriter) asked() *blockStep {
+// askedBlock returns the block of the gate that question returns.
+func (w *clusterWriter) askedBlock() *blockStep {
 	if g := w.question(); g != nil {
 		return w.byStep[g.Step]
 	}
 	return nil
 }
 
-// question returns the oldest gate that is open, or else one that was answered and not gone on from.
+// question returns the oldest open gate, or else one that was answered and after which no step has started.
 func (w *clusterWriter) question() *pawl.GateState {
 	if open := w.State.OpenGates(); len(open) > 0 {
 		return open[0]

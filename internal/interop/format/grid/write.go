@@ -18,7 +18,7 @@ import (
 	"pawl/internal/textedit/yamledit"
 )
 
-// part is something that is written at some moments and not at others.
+// part is something that is written at certain triggers.
 type part int
 
 const (
@@ -33,16 +33,16 @@ const (
 	scratchpadPart
 )
 
-// since says from which moment on something is written, as the document does: the state at every turn, checkpoints when
-// somebody is asked or the session ends, warmth and summaries when a block is complete; plans before any of them begins.
+// since holds the first trigger at which each part is written, as in the document: the state always, checkpoints when
+// somebody is asked or the session ends, warmth and summaries when a block is complete, plans before a block begins.
 var since = map[part]format.Trigger{
 	statePart: format.Beat, scratchpadPart: format.Beat, checkpointPart: format.StepBegan, decisionsPart: format.Learned,
 	blockersPart: format.Learned, summariesPart: format.StepEnded, warmthPart: format.StepEnded, wavesPart: format.WaveEnded,
 	plansPart: format.Began,
 }
 
-// write returns what differs, in an order in which any prefix of it can be lived with: what was done first, the state
-// after the checkpoint that it speaks of, and what is taken away last.
+// write returns the changed files, in an order in which a crash after any of them leaves a usable state: finished work
+// first, the state after the checkpoint that it names, removed files last.
 func (s scope) write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
@@ -84,7 +84,7 @@ type clusterWriter struct {
 	works   []*blockStep
 	byStep  map[pawl.StepID]*blockStep
 	byBlock map[string]*blockStep
-	waveAll int // waves of all phases
+	waveAll int // number of waves in all phases
 
 	importedWaves bool // the cluster was imported, and its plans do not say which block is in which wave
 	unknownPlans  bool // the cluster was imported, and it has plans of blocks that the run does not know
@@ -113,7 +113,7 @@ func newClusterWriter(files format.Files, at string, v format.Export) *clusterWr
 	return w
 }
 
-// existingName returns the cluster's name in its files.
+// existingName returns the cluster's name in the existing files.
 func (w *clusterWriter) existingName() string {
 	f := w.file("STATE.md")
 	if f == nil {
@@ -131,7 +131,7 @@ func (w *clusterWriter) put(name string, data []byte) { w.files.Put(w.grid+name,
 
 func (w *clusterWriter) remove(name string) { w.files.Remove(w.grid + name) }
 
-// archive keeps a file that is replaced or removed. Its name says when it was written, what it is and which bytes it has.
+// archive keeps a copy of a file that is replaced or removed. Its name has the time, the kind and a hash of the content.
 func (w *clusterWriter) archive(f *format.File, what string, at time.Time) {
 	sum := sha256.Sum256(f.Data)
 	name := what + "-" + hex.EncodeToString(sum[:4]) + ".md"
@@ -141,13 +141,13 @@ func (w *clusterWriter) archive(f *format.File, what string, at time.Time) {
 	w.put(w.archived(name), slices.Clone(f.Data))
 }
 
-// archived returns the path of something in the run's archive.
+// archived returns a path in the run's archive.
 func (w *clusterWriter) archived(name string) string {
 	return "archive/" + string(w.State.Run) + "/" + name
 }
 
-// merge writes values into a file in YAML, in front matter or bare. Where they cannot be changed in place, it archives
-// the file and writes all anew.
+// merge writes values into a YAML file or front matter. If they cannot be changed in place, it archives the file and writes
+// a new one.
 func (w *clusterWriter) merge(name string, news *yamledit.Value, all func() []byte) {
 	f := w.file(name)
 	if f == nil {
@@ -172,8 +172,8 @@ func yamlIn(data []byte) textedit.Part {
 	return textedit.Whole(data)
 }
 
-// fresh returns a new file with front matter.
-func fresh(want *yamledit.Value, body string) []byte {
+// newFrontMatter returns a new file with front matter.
+func newFrontMatter(want *yamledit.Value, body string) []byte {
 	return []byte("---\n" + yamledit.Render(want, 0) + "---\n" + body)
 }
 
@@ -181,7 +181,7 @@ func pair(key string, value *yamledit.Value) yamledit.Pair {
 	return yamledit.Pair{Key: key, Value: value}
 }
 
-// stamp returns a time as The Grid writes it, always with its zone.
+// stamp formats a time as The Grid does, always with a zone.
 func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05Z") }
 
 // oneLine returns a text without line breaks.

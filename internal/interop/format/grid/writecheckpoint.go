@@ -12,11 +12,11 @@ import (
 	"pawl/internal/textedit/yamledit"
 )
 
-// checkpoint keeps CHECKPOINT.md: it is there while somebody is asked, and while the run is interrupted or has failed.
-// There is never more than one; one that is over goes to the archive.
+// checkpoint updates CHECKPOINT.md. It exists while a question is open, and while the run is interrupted or failed. There is
+// never more than one; an old one is archived.
 func (w *clusterWriter) checkpoint() {
 	f := w.file("CHECKPOINT.md")
-	want := w.wanted()
+	want := w.wantedCheckpoint()
 	if want == nil {
 		if f != nil {
 			w.archiveCheckpoint(f)
@@ -25,17 +25,17 @@ func (w *clusterWriter) checkpoint() {
 		return
 	}
 	if f == nil {
-		w.put("CHECKPOINT.md", fresh(w.checkpointFields(want), ""))
+		w.put("CHECKPOINT.md", newFrontMatter(w.checkpointFields(want), ""))
 		return
 	}
 	r := &clusterReader{now: w.Now}
 	there, _, _ := r.front(f, true)
 	if w.sameCheckpoint(there, want) {
-		w.merge("CHECKPOINT.md", w.checkpointNews(there, want), func() []byte { return fresh(w.checkpointFields(want), "") })
+		w.merge("CHECKPOINT.md", w.checkpointNews(there, want), func() []byte { return newFrontMatter(w.checkpointFields(want), "") })
 		return
 	}
 	w.archiveCheckpoint(f)
-	w.put("CHECKPOINT.md", fresh(w.checkpointFields(want), ""))
+	w.put("CHECKPOINT.md", newFrontMatter(w.checkpointFields(want), ""))
 }
 
 func (w *clusterWriter) archiveCheckpoint(f *format.File) {
@@ -46,7 +46,7 @@ func (w *clusterWriter) archiveCheckpoint(f *format.File) {
 	w.archive(f, what, at)
 }
 
-// asking is what a checkpoint is to say.
+// asking is the content of a checkpoint.
 type asking struct {
 	native string     // its type
 	block  *blockStep // nil: the run as a whole
@@ -55,12 +55,12 @@ type asking struct {
 	await  string
 	detail []yamledit.Pair
 	answer string
-	ask    string          // what is asked of a person, as the gate has it
-	gate   *pawl.GateState // nil: none asks
+	ask    string          // the question of the gate
+	gate   *pawl.GateState // nil: no question
 }
 
-// wanted returns the checkpoint that is to be there, nil where none is.
-func (w *clusterWriter) wanted() *asking {
+// wantedCheckpoint returns the checkpoint for the current state, nil if there should be none.
+func (w *clusterWriter) wantedCheckpoint() *asking {
 	if g := w.question(); g != nil {
 		return w.askingGate(g)
 	}
@@ -75,7 +75,7 @@ func (w *clusterWriter) wanted() *asking {
 	if w.reopened() {
 		return nil
 	}
-	a := &asking{native: sessionDeath, block: w.at(), at: w.updated()}
+	a := &asking{native: sessionDeath, block: w.currentBlock(), at: w.updated()}
 	if w.Checkpoint != nil && w.Checkpoint.Kind == pawl.CheckpointEmergency && !w.Checkpoint.Time.IsZero() {
 		a.at = w.Checkpoint.Time
 	}
@@ -85,7 +85,7 @@ func (w *clusterWriter) wanted() *asking {
 	return a
 }
 
-// reopened reports whether a run had ended, and goes on because somebody said so: no session has died in it since.
+// reopened reports whether the run had ended and a person reopened it: no session died since.
 func (w *clusterWriter) reopened() bool {
 	return w.State.Status == pawl.StatusActive && w.State.Why != "" && w.State.Engine == nil && !slices.ContainsFunc(w.works, func(k *blockStep) bool {
 		return k.begun() && (len(k.state.Live()) > 0 || k.state.Retries.Last != nil && k.state.Retries.Last.CutShort())
@@ -113,7 +113,7 @@ func (w *clusterWriter) askingGate(g *pawl.GateState) *asking {
 	case pawl.HumanAction:
 		a.detail = append(a.detail, pair("action", yamledit.Text(g.Ask)))
 	}
-	a.detail = append(a.detail, pair("gate", yamledit.Text(w.mark(g))))
+	a.detail = append(a.detail, pair("gate", yamledit.Text(w.gateMark(g))))
 	a.answer = answerWords(g)
 	return a
 }
@@ -132,9 +132,9 @@ func answerWords(g *pawl.GateState) string {
 	return string(g.Answer.Answer) + strings.TrimSuffix(": "+g.Answer.Why, ": ")
 }
 
-// sameAnswer reports whether what stands in a file means what a gate was answered.
+// sameAnswer reports whether a user_response means the same as the gate's answer.
 func sameAnswer(g *pawl.GateState, said string) bool {
-	means := meant(g.Gate, said)
+	means := replyFor(g.Gate, said)
 	return said != "" && means.Answer == g.Answer.Answer && means.Option == g.Answer.Option && (means.Why == "" || means.Why == g.Answer.Why)
 }
 
@@ -150,9 +150,9 @@ func (w *clusterWriter) askingFailure() *asking {
 	return a
 }
 
-// askingBlocker returns what is needed where no gate is open: a blocker cleared, or a review.
+// askingBlocker returns a checkpoint without a gate: a blocker to clear, or a review.
 func (w *clusterWriter) askingBlocker() *asking {
-	a := &asking{native: string(pawl.HumanAction), block: w.at(), at: w.updated()}
+	a := &asking{native: string(pawl.HumanAction), block: w.currentBlock(), at: w.updated()}
 	if open := w.State.OpenBlockers(); len(open) > 0 {
 		b := open[0]
 		a.block, a.at = cmp.Or(w.byStep[b.Step], a.block), firstKnown(b.Opened, a.at)
@@ -168,8 +168,7 @@ func (w *clusterWriter) askingBlocker() *asking {
 	return a
 }
 
-// sameCheckpoint reports whether a file is about the checkpoint that is wanted: the same type, block and question, and
-// not asked earlier.
+// sameCheckpoint reports whether a file is the wanted checkpoint: the same type, block and question, and not older.
 func (w *clusterWriter) sameCheckpoint(there yamlRecord, want *asking) bool {
 	native := there.at("type").Says()
 	if native == "checkpoint" {
@@ -182,7 +181,7 @@ func (w *clusterWriter) sameCheckpoint(there yamlRecord, want *asking) bool {
 		return true
 	}
 	if want.gate != nil {
-		shown, mark := there.at("checkpoint_details", "gate").Says(), w.mark(want.gate)
+		shown, mark := there.at("checkpoint_details", "gate").Says(), w.gateMark(want.gate)
 		if shown != "" || mark != string(want.gate.ID) {
 			return shown == mark
 		}
@@ -198,7 +197,7 @@ func (w *clusterWriter) sameCheckpoint(there yamlRecord, want *asking) bool {
 	return false
 }
 
-// checkpointNews returns what has changed since a checkpoint was written.
+// checkpointNews returns the values that changed since a checkpoint was written.
 func (w *clusterWriter) checkpointNews(there yamlRecord, want *asking) *yamledit.Value {
 	v := yamledit.MapOf()
 	add := func(key string, value *yamledit.Value) { v.Pairs = append(v.Pairs, pair(key, value)) }
@@ -215,7 +214,7 @@ func (w *clusterWriter) checkpointNews(there yamlRecord, want *asking) *yamledit
 	if len(threads) == 0 {
 		return v
 	}
-	now, done := current(threads)
+	now, done := currentOf(threads)
 	if there.at("progress") != nil {
 		add("progress", w.progressFields(threads, done))
 	}
@@ -235,7 +234,7 @@ func (w *clusterWriter) checkpointNews(there yamlRecord, want *asking) *yamledit
 	return v
 }
 
-// checkpointFields returns all of a new checkpoint, in the document's full shape.
+// checkpointFields returns all values of a new checkpoint, in the document's full shape.
 func (w *clusterWriter) checkpointFields(a *asking) *yamledit.Value {
 	v := yamledit.MapOf(pair("type", yamledit.Word(a.native)), pair("timestamp", yamledit.Text(stamp(a.at))))
 	add := func(key string, value *yamledit.Value) { v.Pairs = append(v.Pairs, pair(key, value)) }
@@ -253,7 +252,7 @@ func (w *clusterWriter) checkpointFields(a *asking) *yamledit.Value {
 			add("wave", yamledit.Number(max(a.block.wave, 1)))
 		}
 	}
-	now, done := current(threads)
+	now, done := currentOf(threads)
 	switch {
 	case now != nil:
 		add("thread", yamledit.Number(now.number))
@@ -283,11 +282,11 @@ func (w *clusterWriter) checkpointFields(a *asking) *yamledit.Value {
 	return v
 }
 
-// threadsFor returns the threads of the block that a checkpoint is of. One that was cut off behind all the threads that it
-// named is at the next one.
+// threadsFor returns the threads of the checkpoint's block. If a block was interrupted after all the threads that it named,
+// the next one is current.
 func (w *clusterWriter) threadsFor(a *asking) []thread {
 	threads := w.threads(a.block)
-	if now, _ := current(threads); now != nil || len(threads) == 0 || gateType(a.native) != "" || a.block.finished() {
+	if now, _ := currentOf(threads); now != nil || len(threads) == 0 || gateType(a.native) != "" || a.block.finished() {
 		return threads
 	}
 	next := threads[len(threads)-1].number + 1
@@ -340,7 +339,7 @@ func pendingList(threads []thread, now *thread) *yamledit.Value {
 	return list
 }
 
-// currentThread says what was begun and not finished; what nobody knows is left out.
+// currentThread returns the unfinished work. Unknown values are left out.
 func (w *clusterWriter) currentThread(k *blockStep, now *thread) *yamledit.Value {
 	v := yamledit.MapOf(pair("id", yamledit.Text(k.block+".1")), pair("name", yamledit.Text(k.name())))
 	if now != nil {

@@ -13,14 +13,14 @@ import (
 	"pawl/internal/textedit/yamledit"
 )
 
-// beatLead begins the line by which pawl shows in SCRATCHPAD.md that the run is alive.
+// beatLead begins pawl's heartbeat line in SCRATCHPAD.md.
 const beatLead = "<!-- pawl: alive "
 
-// notesThere returns a file of notes, a new one where there is none, and the notes in it.
-func (w *clusterWriter) notesThere(name string) ([]byte, []note) {
+// readNotes returns a file of notes, or a new one, and the notes in it.
+func (w *clusterWriter) readNotes(name string) ([]byte, []note) {
 	f := w.file(name)
 	if f == nil {
-		return fresh(yamledit.MapOf(pair("cluster", yamledit.Word(w.cluster))), ""), nil
+		return newFrontMatter(yamledit.MapOf(pair("cluster", yamledit.Word(w.cluster))), ""), nil
 	}
 	_, body, _, fenced := markdown.Front(f.Data)
 	if !fenced {
@@ -29,16 +29,16 @@ func (w *clusterWriter) notesThere(name string) ([]byte, []note) {
 	return f.Data, notesOf(bodyLines(f.Data, body))
 }
 
-// decisions adds those that DECISIONS.md does not have.
+// decisions adds missing decisions to DECISIONS.md.
 func (w *clusterWriter) decisions() {
-	data, notes := w.notesThere("DECISIONS.md")
+	data, notes := w.readNotes("DECISIONS.md")
 	there, last := map[string]bool{}, 0
 	for _, n := range notes {
-		there[oneLine(n.says("question"))+"\n"+oneLine(n.says("user choice"))] = true
+		there[oneLine(n.field("question"))+"\n"+oneLine(n.field("user choice"))] = true
 		last = max(last, n.number)
 	}
 	text := ""
-	for _, d := range slices.Concat(w.State.Made, w.skips()) {
+	for _, d := range slices.Concat(w.State.Made, w.skipDecisions()) {
 		key := oneLine(d.Question) + "\n" + oneLine(d.Choice)
 		if there[key] {
 			continue
@@ -50,8 +50,8 @@ func (w *clusterWriter) decisions() {
 	w.addNotes("DECISIONS.md", data, text)
 }
 
-// skips returns the blocks that a person skipped as decisions, which they are.
-func (w *clusterWriter) skips() []pawl.Decision {
+// skipDecisions returns the blocks that a person skipped, as decisions.
+func (w *clusterWriter) skipDecisions() []pawl.Decision {
 	var all []pawl.Decision
 	for _, k := range w.works {
 		if k.skipped() && k.state.Why != "skipped in grid" { // as it was imported
@@ -92,16 +92,16 @@ func (w *clusterWriter) addNotes(name string, data []byte, text string) {
 	if text == "" {
 		return
 	}
-	text = strings.ReplaceAll(atEnd(data, text), "\n", textedit.EOL(data))
+	text = strings.ReplaceAll(onNewLine(data, text), "\n", textedit.EOL(data))
 	w.put(name, append(data[:len(data):len(data)], text...))
 }
 
-// blockers adds those that BLOCKERS.md does not have, and says of its own which are resolved.
+// blockers adds missing blockers to BLOCKERS.md, and resolves pawl's own there.
 func (w *clusterWriter) blockers() {
-	data, notes := w.notesThere("BLOCKERS.md")
+	data, notes := w.readNotes("BLOCKERS.md")
 	there, last := map[string]int{}, 0
 	for i, n := range notes {
-		there[oneLine(n.says("description"))] = i + 1
+		there[oneLine(n.field("description"))] = i + 1
 		last = max(last, n.number)
 	}
 	var edits []textedit.Edit
@@ -132,7 +132,7 @@ func (w *clusterWriter) blocker(n int, b pawl.Blocker) string {
 	fmt.Fprintf(&s, "\n## Blocker %d: %s\n", n, status)
 	if k := w.byStep[b.Step]; k != nil {
 		field(&s, "Block", k.block)
-		if now, _ := current(w.threads(k)); now != nil {
+		if now, _ := currentOf(w.threads(k)); now != nil {
 			field(&s, "Thread", now.ID)
 		}
 	}
@@ -157,7 +157,7 @@ func resolution(b pawl.Blocker) string {
 	return s.String()
 }
 
-// resolving returns the edits by which a blocker that a file has as active is resolved.
+// resolving returns the edits that mark an active blocker as resolved.
 func resolving(data []byte, n note, b pawl.Blocker) []textedit.Edit {
 	if !strings.Contains(n.title, "ACTIVE") {
 		return nil
@@ -180,30 +180,30 @@ func resolving(data []byte, n note, b pawl.Blocker) []textedit.Edit {
 	}
 }
 
-// alive is how old the scratchpad may be before pawl itself shows that the run is alive: those who work write there.
-const alive = 5 * time.Minute
+// activityWindow is the age of the scratchpad from which pawl adds its own heartbeat. The agents write to it too.
+const activityWindow = 5 * time.Minute
 
-// scratchpad shows a sign of life where the agents show none, in one line that says where the run is and what was said
-// last. A line that nobody has written after it is kept up to date.
+// scratchpad writes a heartbeat line if the agents write nothing: the position of the run and its last progress text. It
+// replaces its own line if that is still the last one.
 func (w *clusterWriter) scratchpad() {
-	k, f := w.at(), w.file("SCRATCHPAD.md")
+	k, f := w.currentBlock(), w.file("SCRATCHPAD.md")
 	if k == nil || w.Status != pawl.StatusActive || w.Trigger == format.Exported {
 		return
 	}
-	at := ", " + w.whereabouts(k) + " -->"
+	at := ", " + w.blockPosition(k) + " -->"
 	text := beatLead + stamp(w.Now) + at
 	if f == nil {
 		w.put("SCRATCHPAD.md", []byte("# Scratchpad\n\n"+text+"\n"))
 		return
 	}
-	quiet := w.Now.Sub(f.Changed) >= alive
+	quiet := w.Now.Sub(f.Changed) >= activityWindow
 	for _, l := range textedit.Lines(f.Data) {
 		if !strings.HasPrefix(l.Text, beatLead) {
 			continue
 		}
 		said, rest, _ := strings.Cut(strings.TrimPrefix(l.Text, beatLead), ",")
 		written, _, _ := format.ParseTimeIn(said, w.Now.Location())
-		if quiet || ","+rest != at && f.Changed.Sub(written).Abs() < ownWrite {
+		if quiet || ","+rest != at && f.Changed.Sub(written).Abs() < ownWriteWindow {
 			w.put("SCRATCHPAD.md", textedit.Apply(f.Data, []textedit.Edit{{From: l.From, To: l.To, Text: text}}))
 		}
 		return
@@ -213,13 +213,13 @@ func (w *clusterWriter) scratchpad() {
 	}
 }
 
-// ownWrite is how long after the time that pawl's line has its file may have been written by pawl.
-const ownWrite = 3 * time.Second
+// ownWriteWindow is how long after the time in pawl's line the file may have been modified by pawl itself.
+const ownWriteWindow = 3 * time.Second
 
-// whereabouts says in a few words where a block is.
-func (w *clusterWriter) whereabouts(k *blockStep) string {
+// blockPosition returns the position of a block in a few words.
+func (w *clusterWriter) blockPosition(k *blockStep) string {
 	at := "block " + k.block
-	if now, _ := current(w.threads(k)); now != nil {
+	if now, _ := currentOf(w.threads(k)); now != nil {
 		at += ", thread " + now.ID
 	}
 	if last := w.lastAction(k, nil); last != "" {
@@ -228,7 +228,7 @@ func (w *clusterWriter) whereabouts(k *blockStep) string {
 	return at
 }
 
-// archiveScratchpad moves what is in the scratchpad to its archive.
+// archiveScratchpad moves the content of the scratchpad to its archive.
 func (w *clusterWriter) archiveScratchpad() {
 	f := w.file("SCRATCHPAD.md")
 	if f == nil {
@@ -246,7 +246,7 @@ func (w *clusterWriter) archiveScratchpad() {
 			old = a.Data
 		}
 		text = "\n## " + w.cluster + ", " + stamp(w.State.Updated) + "\n\n" + text + "\n"
-		w.put("SCRATCHPAD_ARCHIVE.md", append(old[:len(old):len(old)], atEnd(old, text)...))
+		w.put("SCRATCHPAD_ARCHIVE.md", append(old[:len(old):len(old)], onNewLine(old, text)...))
 	}
 	w.remove("SCRATCHPAD.md")
 }

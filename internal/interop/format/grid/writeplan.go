@@ -16,9 +16,8 @@ import (
 	"pawl/internal/textedit/yamledit"
 )
 
-// plans gives every block that is to be done a plan, where it has none, with a copy in the folder of its phase, and all of them
-// a master plan. One that pawl wrote and nobody changed follows the
-// run's plan; any other is somebody's own, and so are the blocks of a run that was imported.
+// plans writes a plan for each block that has none, with a copy in its phase's folder, and a master plan. It updates plans
+// that pawl wrote and nobody changed. It changes no other plan, and none of an imported run.
 func (w *clusterWriter) plans() {
 	if w.State.Import.System == "grid" {
 		return
@@ -45,14 +44,14 @@ func (w *clusterWriter) plans() {
 	}
 }
 
-// keepPlan writes a plan where there is none, or one that nobody changed.
+// keepPlan writes a plan if it is missing, or was written by pawl and not changed.
 func (w *clusterWriter) keepPlan(name string, plan []byte) {
 	if f := w.file(name); name != "" && (f == nil || sealed(f.Data)) {
 		w.put(name, plan)
 	}
 }
 
-// planCopy returns where the copy of a block's plan lies: in the folder of its phase. Where summaries lie flat there is none.
+// planCopy returns the path of a plan's copy in the phase's folder; empty if summaries are not in such folders.
 func (w *clusterWriter) planCopy(l layout, k *blockStep) string {
 	folder, record := path.Split(w.recordPath(l, k))
 	if folder == "" {
@@ -61,7 +60,7 @@ func (w *clusterWriter) planCopy(l layout, k *blockStep) string {
 	return folder + strings.TrimSuffix(record, "SUMMARY.md") + "PLAN.md"
 }
 
-// masterPlan returns the plan of all blocks: in which waves they are.
+// masterPlan returns the plan of all blocks and their waves.
 func (w *clusterWriter) masterPlan() []byte {
 	waves := yamledit.MapOf()
 	for n := 1; n <= w.waveAll; n++ {
@@ -78,7 +77,7 @@ func (w *clusterWriter) masterPlan() []byte {
 	if w.Plan.Goal != "" {
 		want.Pairs = append(want.Pairs, pair("goal", yamledit.Text(oneLine(w.Plan.Goal))))
 	}
-	return seal(fresh(want, "\n# Plan: "+oneLine(w.cluster)+"\n"))
+	return seal(newFrontMatter(want, "\n# Plan: "+oneLine(w.cluster)+"\n"))
 }
 
 func (w *clusterWriter) newPlan(k *blockStep) []byte {
@@ -94,10 +93,10 @@ func (w *clusterWriter) newPlan(k *blockStep) []byte {
 		pair("wave", yamledit.Number(k.wave)), pair("depends_on", needs), pair("autonomous", yamledit.Truth(k.Gate == nil)),
 		pair("files_modified", inlineList(k.Outputs)), pair("objective", yamledit.Text(oneLine(cmp.Or(k.Goal, k.Name, string(k.ID))))),
 	)
-	return seal(fresh(want, w.planText(k)))
+	return seal(newFrontMatter(want, w.planText(k)))
 }
 
-// planText shows the step as it stands in the run's plan.
+// planText returns the step as YAML, as in the run's plan.
 func (w *clusterWriter) planText(k *blockStep) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n# Block %s: %s\n", k.block, k.name())
@@ -117,7 +116,7 @@ func (w *clusterWriter) planText(k *blockStep) string {
 	return b.String()
 }
 
-// fenceFor returns a fence that no line of a text ends.
+// fenceFor returns a code fence that no line of a text closes.
 func fenceFor(text []byte) string {
 	fence := "```"
 	for bytes.Contains(text, []byte(fence)) {
@@ -126,16 +125,16 @@ func fenceFor(text []byte) string {
 	return fence
 }
 
-// sealMark begins the last line of what pawl wrote whole and may write anew.
+// sealMark begins the last line of a file that pawl may overwrite.
 const sealMark = "\n<!-- written by pawl, which leaves it alone once it is changed: "
 
-// seal ends a text with a line that tells whether it was changed since.
+// seal appends a line with a hash, which shows whether the text was changed since.
 func seal(data []byte) []byte {
 	sum := sha256.Sum256(data)
 	return append(data, sealMark+hex.EncodeToString(sum[:8])+" -->\n"...)
 }
 
-// sealed reports whether a text is as it was sealed.
+// sealed reports whether a text is unchanged since seal.
 func sealed(data []byte) bool {
 	at := bytes.LastIndex(data, []byte(sealMark))
 	return at >= 0 && bytes.Equal(seal(slices.Clone(data[:at])), data)

@@ -12,10 +12,10 @@ import (
 	"pawl/internal/textedit"
 )
 
-// prose changes the lines of a state in prose that say something else now.
+// prose updates the lines of a prose state that are out of date.
 func (w *clusterWriter) prose(f *format.File) {
-	p := &proseWriter{clusterWriter: w, block: w.at()}
-	p.standing()
+	p := &proseWriter{clusterWriter: w, block: w.currentBlock()}
+	p.findBlock()
 	lines := textedit.Lines(f.Data)
 	for _, l := range lines {
 		text := l.Text
@@ -41,19 +41,19 @@ func (w *clusterWriter) prose(f *format.File) {
 // proseWriter changes a state in prose.
 type proseWriter struct {
 	*clusterWriter
-	block *blockStep // that the state is about; nil where there is none
+	block *blockStep // the subject of the state; nil if there is none
 	say   string     // the status
-	did   string     // the last activity
-	said  string     // the block that the file names
+	did   string     // last activity
+	said  string     // block in the file
 	edits []textedit.Edit
 }
 
-// changed reports whether anything is to change but when it was looked at.
+// changed reports whether anything but the time of the check changes.
 func (p *proseWriter) changed() bool { return len(p.edits) > 0 }
 
-// standing finds out what a state in prose is about: the block at work, else the one that was completed last.
-func (p *proseWriter) standing() {
-	last := p.last()
+// findBlock determines the subject of a prose state: the running block, else the one that was completed last.
+func (p *proseWriter) findBlock() {
+	last := p.lastCompleted()
 	switch at := p.block; {
 	case p.Status == pawl.StatusCompleted:
 		p.block, p.say, p.did = p.lastWork(), "Mission complete", "Mission complete"
@@ -95,7 +95,7 @@ func (p *proseWriter) count(text string, m []int) string {
 		n, all = p.block.wave, p.waveAll
 	case "Thread":
 		threads := p.threads(p.block)
-		if now, _ := current(threads); now != nil {
+		if now, _ := currentOf(threads); now != nil {
 			n, all = now.number, len(threads)
 		}
 	default:
@@ -107,7 +107,7 @@ func (p *proseWriter) count(text string, m []int) string {
 	}
 	if said := blockNumber(total); p.State.Import.System == "grid" {
 		if kind == "Phase" && said > all || kind == "Wave" && p.importedWaves && said != all {
-			return text // of a larger cluster, which the file knows better
+			return text // the total of a larger cluster
 		}
 		all = max(all, said)
 	}
@@ -121,7 +121,7 @@ func (p *proseWriter) count(text string, m []int) string {
 	return text[:m[4]] + padded(n, number) + text[m[5]:m[6]] + padded(all, total) + name
 }
 
-// padded returns a number with as many digits as another one has, where that begins with zeros.
+// padded returns a number with leading zeros like another one.
 func padded(n int, like string) string {
 	if strings.HasPrefix(like, "0") {
 		return fmt.Sprintf("%0*d", len(like), n)
@@ -129,7 +129,7 @@ func padded(n int, like string) string {
 	return strconv.Itoa(n)
 }
 
-// setValue changes the text behind a label such as "Status:"; the text begins at a byte of the line.
+// setValue changes the text after a label such as "Status:", which begins at byte from of the line.
 func (p *proseWriter) setValue(line, key string, from int) string {
 	text := line[from:]
 	switch key {
@@ -158,14 +158,14 @@ func (p *proseWriter) setValue(line, key string, from int) string {
 	return line[:from] + text
 }
 
-// status leaves a word that is as good as ours.
+// status keeps an equivalent word.
 func (p *proseWriter) status(text string) string {
 	same := map[string][]string{
 		"In progress": {"in progress", "planning", "executing"}, "Ready to execute": {"ready to execute", "ready to plan", "planning"},
 		"Mission complete": {"complete", "completed", "phase complete"},
 	}
 	if p.block != nil && p.said == p.block.block {
-		same["Phase complete"] = []string{"block complete"} // as good, as long as it is about the same block
+		same["Phase complete"] = []string{"block complete"} // equivalent for the same block
 	}
 	for _, word := range append(same[p.say], strings.ToLower(p.say)) {
 		if strings.EqualFold(text, word) {
@@ -175,7 +175,7 @@ func (p *proseWriter) status(text string) string {
 	return p.say
 }
 
-// activity keeps the dash that the file uses.
+// activity keeps the dash of the file.
 func (p *proseWriter) activity(text string) string {
 	day, dash := p.State.Updated.In(p.Now.Location()).Format("2006-01-02"), " - "
 	was, what := text, ""
@@ -192,7 +192,7 @@ func (p *proseWriter) activity(text string) string {
 
 var bar = lazyregexp.New(`\[([█░▓▒#=\- ]+)\]`)
 
-// progress fills as many cells of the bar as the file has.
+// progress keeps the width of the bar.
 func (p *proseWriter) progress(text string) string {
 	done, total := p.finished(), len(p.works)
 	m := percent.FindStringSubmatchIndex(text)
@@ -217,7 +217,7 @@ func (p *proseWriter) progress(text string) string {
 	return text
 }
 
-// stopped changes where it stopped, once it is about another block or another end of it.
+// stopped updates where the work stopped, if that is at another block or for another reason.
 func (p *proseWriter) stopped(text string) string {
 	if p.block == nil {
 		return text
@@ -232,7 +232,7 @@ func (p *proseWriter) stopped(text string) string {
 	return lead + " - " + p.block.name()
 }
 
-// item changes "- ⏳ Block 05: name" once the block is complete or failed, or is not any more.
+// item updates a line such as "- ⏳ Block 05: name" if the block's status changed.
 func (p *proseWriter) item(text string, m []int) string {
 	k := p.byBlock[blockID(text[m[6]:m[7]])]
 	if k == nil {
@@ -255,11 +255,11 @@ func (p *proseWriter) item(text string, m []int) string {
 	if is == was || is == pawl.Pending && was == pawl.Running {
 		return text
 	}
-	return text[:m[4]] + likeMark(text[m[4]:m[5]], mark) + text[m[5]:m[8]] + name + said
+	return text[:m[4]] + markLike(text[m[4]:m[5]], mark) + text[m[5]:m[8]] + name + said
 }
 
-// likeMark returns a mark as the file has them: a box with a cross, or a sign.
-func likeMark(old, mark string) string {
+// markLike returns a mark in the style of the file: a check box, or a sign.
+func markLike(old, mark string) string {
 	if !strings.HasPrefix(old, "[") {
 		return mark
 	}

@@ -14,10 +14,10 @@ import (
 	"pawl/internal/textedit/yamledit"
 )
 
-// state keeps STATE.md, in the shape that it has.
+// state updates STATE.md in its existing shape.
 func (w *clusterWriter) state() {
 	f := w.file("STATE.md")
-	if left := w.file("STATE.md.tmp"); left != nil { // of a write that was cut off
+	if left := w.file("STATE.md.tmp"); left != nil { // leftover of an interrupted write
 		w.archive(left, "STATE.md.tmp", left.Changed)
 		w.remove("STATE.md.tmp")
 	}
@@ -32,11 +32,11 @@ func (w *clusterWriter) state() {
 		if r.shapeOf(f) == "" {
 			w.archive(f, "STATE", time.Time{})
 			there = yamlRecord{}
-			w.files.Remove(f.Path) // merge writes it anew
+			w.files.Remove(f.Path) // merge writes a new file
 		}
 	}
 	w.merge("STATE.md", w.stateFields(there), func() []byte {
-		kept := yamlRecord{root: yamledit.MapOf()} // what is no other than it was
+		kept := yamlRecord{root: yamledit.MapOf()} // unchanged values
 		_, limited := w.energy()
 		for _, key := range []string{"session_id", "created_at", "energy_remaining"} {
 			if v := there.at(key); v.Says() != "" && !(limited && key == "energy_remaining") {
@@ -46,11 +46,11 @@ func (w *clusterWriter) state() {
 				kept.root.Pairs = append(kept.root.Pairs, pair(key, v))
 			}
 		}
-		return fresh(joined(w.stateFields(yamlRecord{}), kept.root), "")
+		return newFrontMatter(joined(w.stateFields(yamlRecord{}), kept.root), "")
 	})
 }
 
-// joined returns a map with the values of another one in place of its own.
+// joined returns a map with its values replaced by those of over.
 func joined(v, over *yamledit.Value) *yamledit.Value {
 	for i, p := range v.Pairs {
 		if o := over.Get(p.Key); o != nil {
@@ -60,7 +60,7 @@ func joined(v, over *yamledit.Value) *yamledit.Value {
 	return v
 }
 
-// stateFields returns what STATE.md is to say. there is what it says.
+// stateFields returns the values of STATE.md. there is its current content.
 func (w *clusterWriter) stateFields(there yamlRecord) *yamledit.Value {
 	said := func(path ...string) bool { return there.at(path...).Says() != "" }
 	want := yamledit.MapOf()
@@ -86,7 +86,7 @@ func (w *clusterWriter) stateFields(there yamlRecord) *yamledit.Value {
 	}
 	if energy, limited := w.energy(); limited || !said("energy_remaining") {
 		if left, err := strconv.Atoi(there.at("energy_remaining").Says()); err == nil && w.State.Import.System == "grid" {
-			energy = min(energy, max(left, 0)) // of what others have spent the budget knows nothing
+			energy = min(energy, max(left, 0)) // the budget does not include what others have spent
 		}
 		add("energy_remaining", yamledit.Number(energy))
 	}
@@ -98,7 +98,7 @@ func (w *clusterWriter) stateFields(there yamlRecord) *yamledit.Value {
 	return want
 }
 
-// statusWord returns the document's word for where the run stands.
+// statusWord returns the document's word for the status of the run.
 func (w *clusterWriter) statusWord() string {
 	switch w.Status {
 	case pawl.StatusCompleted:
@@ -117,8 +117,7 @@ func (w *clusterWriter) statusWord() string {
 	return "interrupted"
 }
 
-// updated returns when something last happened: the newest event, or now for a sign of life. That a cluster was imported is
-// nothing that happened in it.
+// updated returns the time of the last activity: the newest event, or now for a heartbeat. An import is no activity.
 func (w *clusterWriter) updated() time.Time {
 	switch {
 	case w.Trigger == format.Beat:
@@ -129,17 +128,17 @@ func (w *clusterWriter) updated() time.Time {
 	return w.State.Updated
 }
 
-// created returns when the work began, where STATE.md does not say it: of what was imported not when that was, but what the
-// name of its session says, or at the latest when its state last changed before.
+// created returns the start of the work, if STATE.md has none. For an imported cluster that is the time in the name of its
+// session, or at the latest the last change of its state.
 func (w *clusterWriter) created(there yamlRecord) time.Time {
 	named, _, _ := format.ParseTimeIn(sessionTime.FindString(there.at("session_id").Says()), w.Now.Location())
 	return firstKnown(named, w.lastUpdate, w.State.Created)
 }
 
-// sessionTime is what the name of a session begins with: 2026-01-23T14:30:00Z-blog.
+// sessionTime matches the time at the start of a session's name: 2026-01-23T14:30:00Z-blog.
 var sessionTime = lazyregexp.New(`^\d{4}-\d\d-\d\dT[\d:.]+Z`)
 
-// lastUpdated returns when a cluster's state says that it last changed, as far as that was before a time.
+// lastUpdated returns the last update in a cluster's state, if it is before a time.
 func lastUpdated(files format.Files, at clusterDir, before time.Time) time.Time {
 	r := &clusterReader{files: files, clusterDir: at, now: before, blocks: map[string]*block{}, phases: map[int]string{}}
 	r.out.Facts = map[string]string{}
@@ -147,13 +146,13 @@ func lastUpdated(files format.Files, at clusterDir, before time.Time) time.Time 
 	return r.state.updated
 }
 
-// newer reports whether a time is later than what a file says, to the second; a time in the future counts for nothing.
+// newer reports whether a time is later than the one in a file, to the second. A time in the future is ignored.
 func (w *clusterWriter) newer(said string, at time.Time) bool {
 	old, _, ok := format.ParseTimeIn(said, w.Now.Location())
-	return !ok || old.After(w.Now.Add(skew)) || at.Truncate(time.Second).After(old)
+	return !ok || old.After(w.Now.Add(clockSkew)) || at.Truncate(time.Second).After(old)
 }
 
-// position returns where the run is. Keys that do not hold any more are taken out.
+// position returns the position of the run. It removes keys that no longer apply.
 func (w *clusterWriter) position(there yamlRecord) *yamledit.Value {
 	p := yamledit.MapOf()
 	add := func(key string, n int) {
@@ -163,11 +162,11 @@ func (w *clusterWriter) position(there yamlRecord) *yamledit.Value {
 			p.Pairs = append(p.Pairs, pair(key, yamledit.Number(n)))
 		}
 	}
-	k := cmp.Or(w.at(), w.lastWork())
+	k := cmp.Or(w.currentBlock(), w.lastWork())
 	if k == nil {
 		return p
 	}
-	if k.phase > 0 && !w.partOf(there) {
+	if k.phase > 0 && !w.isPartial(there) {
 		add("phase", k.phase)
 		add("phase_total", len(w.Plan.Phases))
 		if said := there.at("position", "phase").Says(); blockNumber(said) != k.phase || there.at("position", "phase_name").Says() == "" {
@@ -181,11 +180,11 @@ func (w *clusterWriter) position(there yamlRecord) *yamledit.Value {
 	case !w.importedWaves || said == 0 || said == w.waveAll:
 		add("wave", k.wave)
 		add("wave_total", w.atLeast(there, "wave_total", w.waveAll))
-	case w.at() == nil:
+	case w.currentBlock() == nil:
 		add("wave", said)
 	}
 	threads := w.threads(k)
-	now, _ := current(threads)
+	now, _ := currentOf(threads)
 	if now == nil {
 		p.Pairs = append(p.Pairs, pair("thread", nil), pair("thread_total", nil), pair("thread_name", nil))
 		return p
@@ -200,12 +199,12 @@ func (w *clusterWriter) position(there yamlRecord) *yamledit.Value {
 	return p
 }
 
-// partOf reports whether the plan was made of a part of a cluster: then the file knows better which phase this is.
-func (w *clusterWriter) partOf(there yamlRecord) bool {
+// isPartial reports whether the plan covers only a part of a cluster: then the phase in the file stays.
+func (w *clusterWriter) isPartial(there yamlRecord) bool {
 	return w.State.Import.System == "grid" && blockNumber(there.at("position", "phase_total").Says()) > len(w.Plan.Phases)
 }
 
-// atLeast returns a count or, where what was imported is a part of a larger cluster, the larger one that its file says.
+// atLeast returns a count or, if the plan covers only a part of a cluster, the larger count in the file.
 func (w *clusterWriter) atLeast(there yamlRecord, key string, n int) int {
 	if w.State.Import.System == "grid" {
 		n = max(n, blockNumber(there.at("position", key).Says()))
@@ -221,23 +220,23 @@ func (w *clusterWriter) lastWork() *blockStep {
 	return w.works[len(w.works)-1]
 }
 
-// blockCount returns the number of a block, by which its files are named, and how many blocks there are: within its phase where
-// the file counts so, else of all.
+// blockCount returns the number of a block, by which its files are named, and the number of blocks: within its phase if the
+// file counts so, else of all.
 func (w *clusterWriter) blockCount(k *blockStep, phase, total int) (int, int) {
 	if k.phase > 0 && phase > 0 && phase <= len(w.Plan.Phases) && total != len(w.works) && total == len(w.Plan.Phases[phase-1].Steps) {
 		steps := w.Plan.Phases[k.phase-1].Steps
 		return slices.IndexFunc(steps, func(s pawl.Step) bool { return s.ID == k.ID }) + 1, len(steps)
 	}
 	if n := blockNumber(k.block); n > 0 {
-		return n, len(w.works) // its own number, which may be larger
+		return n, len(w.works) // n may be larger
 	}
 	return k.index + 1, len(w.works)
 }
 
-// fullEnergy is what a mission begins with.
+// fullEnergy is the initial energy of a mission.
 const fullEnergy = 10000
 
-// energy returns what is left of the budget that is scarcest, of 10000, and whether there is one.
+// energy returns what is left of the scarcest budget, of 10000, and whether there is a budget.
 func (w *clusterWriter) energy() (int, bool) {
 	left, limited := 1.0, false
 	spent, budget := w.State.Spent, w.Plan.Budget
@@ -252,7 +251,7 @@ func (w *clusterWriter) energy() (int, bool) {
 	return int(math.Round(left * fullEnergy)), limited
 }
 
-// failure returns why the run failed; nil where it did not.
+// failure returns why the run failed; nil if it did not.
 func (w *clusterWriter) failure() *yamledit.Value {
 	if w.Status != pawl.StatusFailed {
 		return nil
@@ -267,7 +266,7 @@ func (w *clusterWriter) failure() *yamledit.Value {
 	return yamledit.Text(oneLine(cmp.Or(why, "it failed")))
 }
 
-// lastCheckpoint returns the path of the checkpoint that is there, else of none.
+// lastCheckpoint returns the path of the current checkpoint, or null.
 func (w *clusterWriter) lastCheckpoint(there yamlRecord) *yamledit.Value {
 	if w.file("CHECKPOINT.md") == nil {
 		return nil

@@ -15,14 +15,14 @@ import (
 	"pawl/internal/textedit/yamledit"
 )
 
-// summaries keeps the record of every block that is complete.
+// summaries updates the summaries of complete blocks.
 func (w *clusterWriter) summaries() {
-	lessons, last, there := w.newMemories(), w.last(), w.layout()
+	lessons, last, there := w.newMemories(), w.lastCompleted(), w.layout()
 	for _, k := range w.works {
 		f, at := there.records[k.block], w.grid+w.recordPath(there, k)
-		torn := f != nil && (hollow(f.Data) != "" || before(f, k))
+		torn := f != nil && (whyNoSummary(f.Data) != "" || writtenBefore(f, k))
 		switch {
-		case !k.done(), (f == nil || torn) && w.found(k) && !k.recorded():
+		case !k.done(), (f == nil || torn) && w.importedComplete(k) && !k.recorded():
 			continue
 		case f != nil && !torn:
 			w.keepSummary(k, f)
@@ -39,20 +39,20 @@ func (w *clusterWriter) summaries() {
 	}
 }
 
-// before reports whether a record was written before the block was begun: of a run that was made of it, it was refuted.
-func before(f *format.File, k *blockStep) bool {
+// writtenBefore reports whether a summary is older than the start of its block: then the import has found it to be false.
+func writtenBefore(f *format.File, k *blockStep) bool {
 	return k.done() && !f.Changed.IsZero() && f.Changed.Before(k.state.Started.Truncate(time.Second))
 }
 
-// recorded reports whether more is known of a block than that it is complete, as only a summary says it.
+// recorded reports whether more is known of a block than that it is complete.
 func (k *blockStep) recorded() bool { return len(k.state.Outputs) > 0 || k.state.Summary != "" }
 
-// layout is where the files about blocks lie.
+// layout is where the files of blocks are.
 type layout struct {
 	records map[string]*format.File // block → its summary
 	plans   map[string]*format.File // block → its plan
 	folders map[string]string       // block → the folder of its phase
-	flat    bool                    // summaries lie in the cluster's folder
+	flat    bool                    // summaries are in the cluster's folder
 }
 
 func (w *clusterWriter) layout() layout {
@@ -63,21 +63,21 @@ func (w *clusterWriter) layout() layout {
 		if a.phase != "" && a.block != "" {
 			l.folders[a.block] = a.phase
 		}
-		if a.kind == planFile && (l.plans[a.block] == nil || a.phase == "") { // rather than its copy
+		if a.kind == planFile && (l.plans[a.block] == nil || a.phase == "") { // prefer it to its copy
 			l.plans[a.block] = &f
 		}
 		if a.kind != summaryFile {
 			continue
 		}
-		l.flat = l.flat || r.rank(f.Path) == 1
-		if old := l.records[a.block]; old == nil || r.rank(f.Path) < r.rank(old.Path) {
+		l.flat = l.flat || r.summaryRank(f.Path) == 1
+		if old := l.records[a.block]; old == nil || r.summaryRank(f.Path) < r.summaryRank(old.Path) {
 			l.records[a.block] = &f
 		}
 	}
 	return l
 }
 
-// recordPath returns where a new record goes: into the folder of the block's phase, or beside the others where they lie flat.
+// recordPath returns the path of a new summary: in the folder of the block's phase, or next to the others in a flat layout.
 func (w *clusterWriter) recordPath(l layout, k *blockStep) string {
 	folder := cmp.Or(l.folders[k.block], w.phaseFolder(l, k))
 	if folder == "" {
@@ -86,8 +86,8 @@ func (w *clusterWriter) recordPath(l layout, k *blockStep) string {
 	return "phases/" + folder + "/" + k.block + "-SUMMARY.md"
 }
 
-// phaseFolder returns the folder of a block that has none yet: that of the other blocks of its phase, one of its own where each
-// of them has, else one that is named after the phase. Empty: there are to be none.
+// phaseFolder returns the folder of a block that has none yet: that of the other blocks of its phase, its own if each of
+// them has one, else one named after the phase. It is empty in a layout without such folders.
 func (w *clusterWriter) phaseFolder(l layout, k *blockStep) string {
 	beside := map[string]bool{}
 	for _, other := range w.works {
@@ -106,8 +106,7 @@ func (w *clusterWriter) phaseFolder(l layout, k *blockStep) string {
 	return k.block + "-" + slug(k.name())
 }
 
-// keepSummary leaves a record as it is, unless it does not say that the block is complete, or the block was done again
-// since.
+// keepSummary updates a summary only if it does not say that the block is complete, or if the block was rerun since.
 func (w *clusterWriter) keepSummary(k *blockStep, f *format.File) {
 	r := &clusterReader{now: w.Now}
 	c, _, ok := r.front(f, false)
@@ -123,7 +122,7 @@ func (w *clusterWriter) keepSummary(k *blockStep, f *format.File) {
 	part, _, _, _ := markdown.Front(f.Data)
 	y, err := yamledit.Read(f.Data, part)
 	if err != nil {
-		return // that it cannot be read as YAML is for whoever wrote it to mend
+		return // invalid YAML: its author has to fix it
 	}
 	if out, err := y.Merge(news); err == nil {
 		w.files.Put(f.Path, out)
@@ -136,12 +135,12 @@ func (k *blockStep) ended(now time.Time) time.Time {
 
 var manyDashes = lazyregexp.New(`-{2,}`)
 
-// slug returns a name as a folder's: lower case, with hyphens.
+// slug returns a name in lower case with hyphens.
 func slug(name string) string {
 	return manyDashes.ReplaceAllString(strings.ToLower(pawl.SlugOf(name)), "-")
 }
 
-// newSummary returns a block's record. What the journal does not know, as the lines of a file, is left out.
+// newSummary returns the summary of a block. Values that the journal does not have, such as line counts, are left out.
 func (w *clusterWriter) newSummary(k *blockStep, lessons []pawl.Memory) []byte {
 	threads := w.threads(k)
 	want := yamledit.MapOf(
@@ -151,11 +150,10 @@ func (w *clusterWriter) newSummary(k *blockStep, lessons []pawl.Memory) []byte {
 	if learned := categoryFields(lessons); len(learned.Pairs) > 0 {
 		want.Pairs = append(want.Pairs, pair("lessons_learned", learned))
 	}
-	return fresh(want, w.summaryText(k, threads))
+	return newFrontMatter(want, w.summaryText(k, threads))
 }
 
-// commitList names the commits of a block: those that its threads named, and those that were made while it was at work and
-// name it in their scope.
+// commitList returns the commits of a block: those of its threads, and those that commitsDuring returns.
 func (w *clusterWriter) commitList(k *blockStep, threads []thread) *yamledit.Value {
 	list := yamledit.ListOf()
 	add := func(hash, message string, files []string) {
@@ -166,7 +164,7 @@ func (w *clusterWriter) commitList(k *blockStep, threads []thread) *yamledit.Val
 			add(t.Commit, t.Name, t.Outputs)
 		}
 	}
-	for _, c := range w.committed(k) {
+	for _, c := range w.commitsDuring(k) {
 		if !slices.ContainsFunc(threads, func(t thread) bool { return t.Commit != "" && strings.HasPrefix(c.Hash, t.Commit) }) {
 			for i, name := range c.Files {
 				c.Files[i] = strings.TrimPrefix(name, w.root)
@@ -177,8 +175,8 @@ func (w *clusterWriter) commitList(k *blockStep, threads []thread) *yamledit.Val
 	return list
 }
 
-// committed returns the commits that were made while a block was at work and name it in their scope.
-func (w *clusterWriter) committed(k *blockStep) []format.Commit {
+// commitsDuring returns the commits that were made while a block was running and name it in their scope.
+func (w *clusterWriter) commitsDuring(k *blockStep) []format.Commit {
 	if w.Commits == nil || k.state.Started.IsZero() || k.state.Ended.IsZero() {
 		return nil
 	}
@@ -188,7 +186,7 @@ func (w *clusterWriter) committed(k *blockStep) []format.Commit {
 	})
 }
 
-// artifactList names the outputs, which pawl has seen and hashed.
+// artifactList returns the outputs, with the hashes that pawl took.
 func (w *clusterWriter) artifactList(k *blockStep) *yamledit.Value {
 	list := yamledit.ListOf()
 	for _, name := range slices.Sorted(maps.Keys(k.state.Outputs)) {
@@ -222,14 +220,14 @@ func (w *clusterWriter) summaryText(k *blockStep, threads []thread) string {
 	return b.String()
 }
 
-// waves keeps WAVE_STATUS.md. The document names it and gives it no shape; this is ours.
+// waves updates WAVE_STATUS.md. The document names the file and defines no shape; this shape is pawl's.
 func (w *clusterWriter) waves() {
 	if w.waveAll == 0 {
 		return
 	}
 	if f := w.file("WAVE_STATUS.md"); f != nil {
 		if _, _, _, fenced := markdown.Front(f.Data); !fenced {
-			return // somebody keeps it in a shape of their own
+			return // someone else's shape
 		}
 	}
 	list, complete := yamledit.ListOf(), 0
@@ -240,7 +238,7 @@ func (w *clusterWriter) waves() {
 		}
 	}
 	for n := 1; n <= w.waveAll; n++ {
-		if len(inWave[n]) == 0 { // plans may leave a number out
+		if len(inWave[n]) == 0 { // plans may skip a number
 			continue
 		}
 		status := waveStatus(inWave[n])
@@ -262,10 +260,10 @@ func (w *clusterWriter) waves() {
 	}
 	want := yamledit.MapOf(pair("cluster", yamledit.Word(w.cluster)), pair("waves_complete", yamledit.Number(complete)),
 		pair("wave_total", yamledit.Number(w.waveAll)), pair("waves", list))
-	w.merge("WAVE_STATUS.md", want, func() []byte { return fresh(want, "\n# Wave Status\n") })
+	w.merge("WAVE_STATUS.md", want, func() []byte { return newFrontMatter(want, "\n# Wave Status\n") })
 }
 
-// waveStatus returns how far the blocks of a wave are. One that was skipped is not complete.
+// waveStatus returns the status of a wave. A wave with a skipped block is not complete.
 func waveStatus(blocks []*blockStep) string {
 	finished, skipped, begun := 0, 0, false
 	for _, k := range blocks {

@@ -15,11 +15,11 @@ import (
 	"pawl/internal/textedit/yamledit"
 )
 
-// warmth keeps WARMTH.md: what was learned, each thing once, in all six categories. Once the mission is complete it goes
-// to the archive, and what may help elsewhere is added to LEARNINGS.md.
+// warmth updates WARMTH.md: each memory once, in all six categories. Once the mission is complete, the file is archived, and
+// memories that may help in other projects are added to LEARNINGS.md.
 func (w *clusterWriter) warmth() {
 	if w.Status != pawl.StatusCompleted || w.unknownPlans {
-		w.learnInto("WARMTH.md", w.Memories)
+		w.addMemories("WARMTH.md", w.Memories)
 		return
 	}
 	archived := w.archived("WARMTH.md")
@@ -27,9 +27,9 @@ func (w *clusterWriter) warmth() {
 		w.put(archived, slices.Clone(f.Data))
 		w.remove("WARMTH.md")
 	}
-	w.learnInto(archived, w.Memories)
-	w.learnInto("LEARNINGS.md", slices.DeleteFunc(slices.Clone(w.Memories), func(m pawl.Memory) bool {
-		return m.Kind == pawl.DecisionMem || m.Kind == pawl.Fragile // of this project alone
+	w.addMemories(archived, w.Memories)
+	w.addMemories("LEARNINGS.md", slices.DeleteFunc(slices.Clone(w.Memories), func(m pawl.Memory) bool {
+		return m.Kind == pawl.DecisionMem || m.Kind == pawl.Fragile // only useful in this project
 	}))
 	w.archiveScratchpad()
 }
@@ -48,7 +48,7 @@ func (w *clusterWriter) memoriesIn(f *format.File) map[pawl.Memory]bool {
 	return known
 }
 
-// newMemories returns the memories that WARMTH.md does not have yet.
+// newMemories returns the memories that are missing in WARMTH.md.
 func (w *clusterWriter) newMemories() []pawl.Memory {
 	known := map[pawl.Memory]bool{}
 	for _, name := range []string{"WARMTH.md", w.archived("WARMTH.md")} {
@@ -71,8 +71,8 @@ func missing(memories []pawl.Memory, known map[pawl.Memory]bool) []pawl.Memory {
 	return learned
 }
 
-// learnInto adds what a file does not say yet, in the file's shape.
-func (w *clusterWriter) learnInto(name string, memories []pawl.Memory) {
+// addMemories adds missing memories to a file, in its shape.
+func (w *clusterWriter) addMemories(name string, memories []pawl.Memory) {
 	f := w.file(name)
 	if f == nil {
 		if learned := missing(memories, map[pawl.Memory]bool{}); len(learned) > 0 {
@@ -88,10 +88,10 @@ func (w *clusterWriter) learnInto(name string, memories []pawl.Memory) {
 		w.put(name, w.addBullets(f.Data, learned, name))
 		return
 	}
-	w.growLists(name, f, learned)
+	w.appendToLists(name, f, learned)
 }
 
-// newWarmth returns a file with all six headings, of which some may be empty; LEARNINGS.md has those that say something.
+// newWarmth returns a new file. WARMTH.md has all six headings, LEARNINGS.md only those with memories.
 func (w *clusterWriter) newWarmth(name string, learned []pawl.Memory) []byte {
 	var b strings.Builder
 	if name == "LEARNINGS.md" {
@@ -108,7 +108,7 @@ func (w *clusterWriter) newWarmth(name string, learned []pawl.Memory) []byte {
 	}
 	want := yamledit.MapOf(pair("cluster", yamledit.Word(w.cluster)), pair("accumulated_from", yamledit.ListOf(w.sources()...)),
 		pair("last_updated", yamledit.Text(stamp(w.State.Updated))))
-	return fresh(want, b.String())
+	return newFrontMatter(want, b.String())
 }
 
 func bulletsOf(memories []pawl.Memory, kind pawl.MemoryKind, quotes bool) string {
@@ -125,7 +125,7 @@ func bulletsOf(memories []pawl.Memory, kind pawl.MemoryKind, quotes bool) string
 	return b.String()
 }
 
-// sources names the blocks that are complete, as the document names those who learned.
+// sources returns the complete blocks, which the document names as the sources of memories.
 func (w *clusterWriter) sources() []*yamledit.Value {
 	var names []*yamledit.Value
 	for _, k := range w.works {
@@ -136,7 +136,7 @@ func (w *clusterWriter) sources() []*yamledit.Value {
 	return names
 }
 
-// addBullets adds bullets at the end of their sections, and the sections that are missing.
+// addBullets adds bullets to the end of their sections, and missing sections.
 func (w *clusterWriter) addBullets(data []byte, learned []pawl.Memory, name string) []byte {
 	_, body, _, fenced := markdown.Front(data)
 	if !fenced {
@@ -164,7 +164,7 @@ func (w *clusterWriter) addBullets(data []byte, learned []pawl.Memory, name stri
 		edits = append(edits, textedit.Edit{From: end, To: end, Text: strings.ReplaceAll(text, "\n", eol)})
 	}
 	if tail != "" {
-		edits = append(edits, textedit.Edit{From: len(data), To: len(data), Text: strings.ReplaceAll(atEnd(data, tail), "\n", eol)})
+		edits = append(edits, textedit.Edit{From: len(data), To: len(data), Text: strings.ReplaceAll(onNewLine(data, tail), "\n", eol)})
 	}
 	if fenced && name != "LEARNINGS.md" {
 		return w.warmthFrom(textedit.Apply(data, edits))
@@ -172,15 +172,15 @@ func (w *clusterWriter) addBullets(data []byte, learned []pawl.Memory, name stri
 	return textedit.Apply(data, edits)
 }
 
-// atEnd returns a text so that it begins on a line of its own.
-func atEnd(data []byte, text string) string {
+// onNewLine returns a text that begins on its own line if it is appended to data.
+func onNewLine(data []byte, text string) string {
 	if len(data) > 0 && data[len(data)-1] != '\n' {
 		return "\n" + text
 	}
 	return text
 }
 
-// warmthFrom names in the front matter who learned, and when.
+// warmthFrom updates the sources and the time in the front matter.
 func (w *clusterWriter) warmthFrom(data []byte) []byte {
 	part, _, _, _ := markdown.Front(data)
 	y, err := yamledit.Read(data, part)
@@ -193,7 +193,7 @@ func (w *clusterWriter) warmthFrom(data []byte) []byte {
 	return data
 }
 
-// warmthHead returns the metadata of a WARMTH.md once something was added.
+// warmthHead returns the metadata of a WARMTH.md after an addition.
 func (w *clusterWriter) warmthHead(there *yamledit.Value) *yamledit.Value {
 	from := yamledit.ListOf()
 	var said string
@@ -217,8 +217,8 @@ func (w *clusterWriter) warmthHead(there *yamledit.Value) *yamledit.Value {
 	return head
 }
 
-// growLists adds to the lists of a warmth in YAML.
-func (w *clusterWriter) growLists(name string, f *format.File, learned []pawl.Memory) {
+// appendToLists adds memories to the lists of a YAML file.
+func (w *clusterWriter) appendToLists(name string, f *format.File, learned []pawl.Memory) {
 	anew := func() []byte { return w.newWarmth(name, append(inOrder(w.memoriesIn(f)), learned...)) }
 	part, _, _, fenced := markdown.Front(f.Data)
 	if !fenced {
@@ -250,12 +250,12 @@ func (w *clusterWriter) growLists(name string, f *format.File, learned []pawl.Me
 	w.merge(name, want, anew)
 }
 
-// inOrder returns what was learned in a stable order.
+// inOrder returns memories in a stable order.
 func inOrder(set map[pawl.Memory]bool) []pawl.Memory {
 	return slices.SortedFunc(maps.Keys(set), func(a, b pawl.Memory) int { return strings.Compare(a.Text, b.Text) })
 }
 
-// warmthFields returns all that was learned by category.
+// warmthFields returns all memories by category.
 func (w *clusterWriter) warmthFields() *yamledit.Value { return categoryFields(w.Memories) }
 
 func categoryFields(memories []pawl.Memory) *yamledit.Value {

@@ -11,8 +11,8 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// Issues returns, in Gyoshu's words, what is wrong with a manifest that it loads: with its own hash, with its names, then
-// with each of its artifacts. Without anything the checkpoint is valid.
+// Issues returns, in Gyoshu's words, the faults of a manifest that it loads: of its own hash, its names, and each artifact.
+// A checkpoint without issues is valid.
 func (m *Manifest) Issues(trust Trust, env format.Env) []string {
 	issues := []string{}
 	if !m.Intact() {
@@ -31,7 +31,7 @@ func (m *Manifest) Issues(trust Trust, env format.Env) []string {
 	return issues
 }
 
-// issue says what is wrong with an artifact. Without Env.Hash only its path is checked.
+// issue returns the fault of an artifact. Without Env.Hash it only checks the path.
 func (a Artifact) issue(trust Trust, env format.Env) string {
 	if issue := CheckPath(a.Path); issue != "" {
 		return issue
@@ -46,7 +46,7 @@ func (a Artifact) issue(trust Trust, env format.Env) string {
 	}
 	sum, size, err := env.Hash(a.Path)
 	switch {
-	case errors.Is(err, errUnseen):
+	case errors.Is(err, errNotChecked):
 		return ""
 	case errors.Is(err, fs.ErrNotExist):
 		return "Artifact not found: " + a.Path
@@ -64,7 +64,7 @@ func (a Artifact) issue(trust Trust, env format.Env) string {
 	return ""
 }
 
-// linkAbove returns the first folder above a file that is a link, "" where none is.
+// linkAbove returns the first parent folder that is a symbolic link, "" if none is.
 func linkAbove(file string, env format.Env) string {
 	for i, c := range file {
 		if c != '/' {
@@ -77,10 +77,10 @@ func linkAbove(file string, env format.Env) string {
 	return ""
 }
 
-// errUnseen means that nothing is known of a file, so nothing is held against it.
-var errUnseen = errors.New("it was not looked at")
+// errNotChecked means that a file's content is unknown, which is no fault.
+var errNotChecked = errors.New("it was not looked at")
 
-// hashAmong returns the Env.Hash that knows only the given files.
+// hashAmong returns an Env.Hash that only knows the given files.
 func hashAmong(files format.Files) func(string) (string, int64, error) {
 	known := make(map[string][]byte, len(files))
 	for _, f := range files {
@@ -89,7 +89,7 @@ func hashAmong(files format.Files) func(string) (string, int64, error) {
 	return func(name string) (string, int64, error) {
 		data, there := known[name]
 		if !there {
-			return "", 0, errUnseen
+			return "", 0, errNotChecked
 		}
 		sum := sha256.Sum256(data)
 		return hex.EncodeToString(sum[:]), int64(len(data)), nil

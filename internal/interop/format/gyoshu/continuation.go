@@ -10,27 +10,27 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// continuation is what somebody is told who goes on with a stage: on which checkpoint it builds, and how a session is brought back
-// to it.
+// continuation is the text that tells an agent how to continue a stage: from which checkpoint, and how to restore a session
+// from it.
 type continuation struct {
 	base      *Manifest
 	trust     Trust
-	warning   string // of how far that is trusted
+	warning   string // about the checkpoint's trust
 	passed    []passed
 	objective string // of the loop
 	env       format.Env
-	most      int64 // bytes that are hashed for it; 0: all
+	maxBytes  int64 // limit of bytes to hash; 0: none
 }
 
-// Limits of what is told.
+// Limits of the text.
 const (
-	longestCell   = 16 << 10 // bytes
+	maxCell       = 16 << 10 // bytes
 	mostArtifacts = 20
 	mostPassed    = 5
-	mostChecked   = 256 << 20 // bytes that are hashed before each stage
+	maxHashed     = 256 << 20 // bytes that are hashed before each stage
 )
 
-// text returns what is told, with the cell in it where that is not too long.
+// text returns the text, with the cell if it is short enough.
 func (t continuation) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Gyoshu goes on from checkpoint %q (stage %s).\n", t.base.CheckpointID, t.base.Stage)
@@ -43,13 +43,13 @@ func (t continuation) text() string {
 		}
 	}
 	held, artifacts := t.artifacts()
-	if cell := strings.Join(Rehydrate(held, t.trust), "\n"); len(cell) <= longestCell {
+	if cell := strings.Join(Rehydrate(held, t.trust), "\n"); len(cell) <= maxCell {
 		b.WriteString("Before all else execute this cell in a session of Python in the project's folder. It was made anew of what the checkpoint names; " +
 			"nothing of its own lines is in it:\n\n```python\n" + cell + "\n```\n\n")
 	} else {
 		b.WriteString("Bring back what it left first. The cell for that is too long to stand here: it is in `prompt` of `pawl import gyoshu --dry-run --json`.\n")
 	}
-	if cell := strings.Join(driftCell(t.base.Python), "\n"); cell != "" && len(cell) <= longestCell {
+	if cell := strings.Join(driftCell(t.base.Python), "\n"); cell != "" && len(cell) <= maxCell {
 		b.WriteString("This one says where the session differs from the checkpoint's:\n\n```python\n" + cell + "\n```\n\n")
 	}
 	b.WriteString(artifacts + "Then carry out the stage.")
@@ -63,14 +63,14 @@ func titled(title, text string) string {
 	return title + strings.Join(strings.Fields(text), " ")
 }
 
-// artifacts says how each artifact was found, and returns the checkpoint with those that are not known to have changed.
+// artifacts returns the status of each artifact, and the checkpoint without changed ones.
 func (t continuation) artifacts() (held *Manifest, told string) {
 	m := *t.base
 	m.Artifacts = nil
 	var b strings.Builder
 	env, size := t.env, int64(0)
 	for i, a := range t.base.Artifacts {
-		if size += a.Size; t.most > 0 && size > t.most {
+		if size += a.Size; t.maxBytes > 0 && size > t.maxBytes {
 			env.Hash = nil
 		}
 		found, good := a.found(t.trust, env)
@@ -87,7 +87,7 @@ func (t continuation) artifacts() (held *Manifest, told string) {
 	return &m, "It has no artifacts.\n"
 }
 
-// found says how an artifact was found, and whether there is nothing against it.
+// found returns the status of an artifact, and whether it has no fault.
 func (a Artifact) found(trust Trust, env format.Env) (what string, good bool) {
 	if issue := a.issue(trust, env); issue != "" {
 		return issue + "; it is not loaded", false
@@ -95,15 +95,14 @@ func (a Artifact) found(trust Trust, env format.Env) (what string, good bool) {
 	if env.Hash == nil {
 		return "nobody looked at it", true
 	}
-	if _, _, err := env.Hash(a.Path); errors.Is(err, errUnseen) {
+	if _, _, err := env.Hash(a.Path); errors.Is(err, errNotChecked) {
 		return "nobody looked at it", true
 	}
 	return "as it was saved", true
 }
 
-// readTakeUp tells the first stage that is not done how it is gone on with: from the checkpoint, else behind the notebook's
-// last cell.
-func (r *research) readTakeUp(out *format.Project, run string, res resumption, env format.Env) {
+// setContinuation tells the first unfinished stage how to continue: from the checkpoint, or after the notebook's last cell.
+func (r *research) setContinuation(out *format.Project, run string, res resumption, env format.Env) {
 	text := ""
 	switch {
 	case out.Native == "completed":
@@ -125,7 +124,7 @@ func (r *research) readTakeUp(out *format.Project, run string, res resumption, e
 	}
 }
 
-// loopOf returns the state of the loop, where it is that of a run.
+// loopOf returns the state of the loop if it belongs to the run.
 func (r *research) loopOf(run string) *Loop {
 	if r.loop == nil || r.loop.Run != "" && r.loop.Run != run {
 		return nil
@@ -133,7 +132,7 @@ func (r *research) loopOf(run string) *Loop {
 	return r.loop
 }
 
-// objective returns what the loop wants next of a run that is not completed, and its stage where it names one, as pawl does.
+// objective returns the next objective of the loop for an unfinished run, and its stage if it names one, as pawl does.
 func (r *research) objective(run string) (stage, goal string) {
 	l, e := r.loopOf(run), r.front().run(run)
 	if l == nil || l.Decision == Complete || e != nil && e.Status == "completed" {
@@ -146,8 +145,8 @@ func (r *research) objective(run string) (stage, goal string) {
 	return stage, strings.TrimSpace(goal)
 }
 
-// wanted returns a step for what the loop wants next, where all stages that are known are done and it names none.
-func (r *research) wanted(run string, known []format.Step) []format.Step {
+// loopStep returns a step for the loop's next objective, if all known stages are done and it names none of them.
+func (r *research) loopStep(run string, known []format.Step) []format.Step {
 	stage, goal := r.objective(run)
 	if stage != "" || goal == "" || slices.ContainsFunc(known, func(s format.Step) bool { return s.Status != pawl.Done }) {
 		return nil
@@ -158,12 +157,12 @@ func (r *research) wanted(run string, known []format.Step) []format.Step {
 	}
 	step := format.Step{ID: pawl.StepID(next + "next_objective"), Name: next + "next_objective", Goal: goal, Status: pawl.Pending,
 		Where: loopPath(r.title), Why: "the loop wants it, and no stage of it has begun"}
-	limit(&step)
+	addLimits(&step)
 	return []format.Step{step}
 }
 
-// preconditions says how a stage of a mirrored run is gone on with, from the checkpoint of the one that was finished last. Nothing
-// where that was finished when the run was made: then its plan says it.
+// preconditions returns how to continue a stage of a mirrored run, from the checkpoint of the last finished stage. It is
+// empty if that was finished before the import: then the plan has the text.
 func preconditions(state *pawl.State, plan *pawl.Plan, env format.Env, step pawl.StepID) string {
 	m := newResearchWriter(nil, format.Export{State: state, Plan: plan})
 	finished := m.finished()
@@ -174,5 +173,5 @@ func preconditions(state *pawl.State, plan *pawl.Plan, env format.Env, step pawl
 	if m.imported(last) {
 		return ""
 	}
-	return continuation{base: m.request(m.idOf(last), last, state.Steps[last].Ended).manifest(), trust: Local, objective: m.objective(step), env: env, most: mostChecked}.text()
+	return continuation{base: m.request(m.idOf(last), last, state.Steps[last].Ended).manifest(), trust: Local, objective: m.objective(step), env: env, maxBytes: maxHashed}.text()
 }

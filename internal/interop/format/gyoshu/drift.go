@@ -8,14 +8,14 @@ import (
 	"pawl"
 )
 
-// unknown is what a manifest says of what nobody knew.
+// unknown is the value of unknown properties in a manifest.
 const unknown = "unknown"
 
-// mostPackages is how many packages are compared.
-const mostPackages = 200
+// maxPackages limits the packages that are compared.
+const maxPackages = 200
 
-// drift warns of a checkpoint that was made on another platform than this one. What else it ran in only a session of Python can
-// compare: see driftCell.
+// drift warns of a checkpoint from another platform. Only a Python session can compare the rest of its environment: see
+// driftCell.
 func (r *Record) drift() []pawl.Finding {
 	was := r.Manifest.Python.Platform
 	if was == "" || was == unknown || was == platform() {
@@ -26,11 +26,11 @@ func (r *Record) drift() []pawl.Finding {
 	return f.list
 }
 
-// driftCell returns the lines of Python that tell where the session that executes them is not what a checkpoint ran in, as far
-// as the manifest says that; nothing, where it says neither packages nor an interpreter.
+// driftCell returns Python lines that report where the session differs from the environment in a manifest; nil if the
+// manifest has neither packages nor an interpreter.
 func driftCell(p Python) []string {
 	var compared []string
-	for _, named := range p.Packages[:min(len(p.Packages), mostPackages)] {
+	for _, named := range p.Packages[:min(len(p.Packages), maxPackages)] {
 		if name, version, ok := strings.Cut(named, "=="); ok {
 			compared = append(compared, pair(name, version)+": found(\""+escapePython(name)+"\"),")
 		}

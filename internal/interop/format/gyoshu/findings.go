@@ -9,7 +9,7 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// findings collects what is found in one file.
+// findings collects the findings about one file.
 type findings struct {
 	path string
 	list []pawl.Finding
@@ -28,7 +28,7 @@ func (f *findings) warn(line int, format string, args ...any) {
 	f.add(pawl.Warn, line, fmt.Sprintf(format, args...), "")
 }
 
-// broken says where a file stops being JSON, or what it is to be.
+// broken adds the position of invalid JSON, or the expected shape.
 func (f *findings) broken(err error) {
 	if wrong, ok := errors.AsType[*jsonedit.SyntaxError](err); ok {
 		f.bad(wrong.Line, "invalid JSON: %v", err)
@@ -41,7 +41,7 @@ func (f *findings) broken(err error) {
 	f.bad(line, "%v", err)
 }
 
-// shapeError says that a file is JSON, and does not hold what it should.
+// shapeError means that valid JSON has an unexpected shape.
 type shapeError struct {
 	line int
 	what string
@@ -49,7 +49,7 @@ type shapeError struct {
 
 func (e *shapeError) Error() string { return e.what }
 
-// listIn returns the list that a file has to hold under a key.
+// listIn returns the required list under a key.
 func listIn(root *jsonedit.Value, key string) ([]*jsonedit.Value, error) {
 	list := root.Get(key)
 	if !list.Is(jsonedit.Array) {

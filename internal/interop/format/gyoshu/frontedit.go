@@ -8,7 +8,7 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// newFrontMatter returns the source of the cell that a notebook of pawl's begins with.
+// newFrontMatter returns the source of the first cell of a new notebook.
 func newFrontMatter(title, goal string, run RunEntry) []string {
 	created := quoteYAML(instantOf(run.Started))
 	lines := []string{"---", "gyoshu:", "  schema_version: 1", "  reportTitle: " + quoteYAML(title), "  status: " + researchStatus(run),
@@ -21,7 +21,7 @@ func newFrontMatter(title, goal string, run RunEntry) []string {
 	return sourceLines(strings.Join(append(lines, "---"), "\n"))
 }
 
-// researchStatus is what a research is while its newest run is as it is.
+// researchStatus returns the status of a research whose newest run is this one.
 func researchStatus(run RunEntry) string {
 	if run.Status == "completed" {
 		return "completed"
@@ -42,8 +42,8 @@ func runLines(indent string, run RunEntry) []string {
 	return append(lines, indent+"  status: "+run.Status)
 }
 
-// withRun returns a notebook whose front matter says where a run stands, line for line as it is but for that. A notebook
-// without front matter stays as it is.
+// withRun returns a notebook with the status of a run in its front matter; all other lines stay as they are. A notebook
+// without front matter is unchanged.
 func withRun(notebook []byte, run RunEntry, now time.Time) []byte {
 	root, err := jsonedit.Read(notebook)
 	if err != nil {
@@ -66,7 +66,7 @@ func withRun(notebook []byte, run RunEntry, now time.Time) []byte {
 	return changed
 }
 
-// editFront changes what the source of front matter says of a run, of the research and of its last change.
+// editFront updates the run, the status of the research and the time of the last change in front matter.
 func editFront(source string, run RunEntry, now time.Time) string {
 	newline := "\n"
 	if strings.Contains(source, "\r\n") {
@@ -91,7 +91,7 @@ type frontEditor struct {
 	changed bool
 }
 
-// end returns the line behind the block that begins at a line and is indented at least so far.
+// end returns the line after the block that begins at a line and has at least this indentation.
 func (e *frontEditor) end(from, indent int) int {
 	for i := from; i < len(e.lines); i++ {
 		if l := e.lines[i]; strings.TrimSpace(l) != "" && indentOf(l) < indent {
@@ -101,7 +101,7 @@ func (e *frontEditor) end(from, indent int) int {
 	return len(e.lines)
 }
 
-// find returns the line of a key in a block, -1 where there is none.
+// find returns the line of a key in a block, -1 if there is none.
 func (e *frontEditor) find(from, indent int, key string) int {
 	for i := from; i < e.end(from, indent); i++ {
 		if k, _, ok := cutKey(strings.TrimLeft(e.lines[i], " ")); ok && k == key && indentOf(e.lines[i]) == indent {
@@ -111,7 +111,7 @@ func (e *frontEditor) find(from, indent int, key string) int {
 	return -1
 }
 
-// set gives a key of a block a value, and adds it at the block's end where it is missing.
+// set sets the value of a key in a block, and adds a missing key at the end.
 func (e *frontEditor) set(from, indent int, key, value string) {
 	line := strings.Repeat(" ", indent) + key + ": " + quoteYAML(value)
 	i := e.find(from, indent, key)
@@ -132,7 +132,7 @@ func valueOf(line string) string {
 	return value
 }
 
-// setRun says in the list of runs where one stands, and adds it at the end where it is missing.
+// setRun updates a run in the list of runs, and adds a missing one at the end.
 func (e *frontEditor) setRun(from, indent int, run RunEntry) {
 	runs := e.find(from, indent, "runs")
 	if runs < 0 {
@@ -149,7 +149,7 @@ func (e *frontEditor) setRun(from, indent int, run RunEntry) {
 		e.changed = true
 		return
 	}
-	line := strings.Replace(e.lines[item], "-", " ", 1) // a key like the others, for as long as they are looked at
+	line := strings.Replace(e.lines[item], "-", " ", 1) // look like the other keys during the search
 	inner := indentOf(line)
 	dash := e.lines[item][:inner]
 	e.lines[item] = line
@@ -160,7 +160,7 @@ func (e *frontEditor) setRun(from, indent int, run RunEntry) {
 	e.lines[item] = dash + e.lines[item][inner:]
 }
 
-// findItem returns the line where a run begins in the list of runs, -1 where it is not there, and the line behind the list.
+// findItem returns the line where a run begins in the list, -1 if it is missing, and the line after the list.
 func (e *frontEditor) findItem(from, indent int, id string) (item, end int) {
 	item = -1
 	for end = from; end < len(e.lines); end++ {

@@ -8,7 +8,7 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// FrontMatter is what the first cell of a notebook says of the research.
+// FrontMatter is the content of the first cell of a notebook.
 type FrontMatter struct {
 	Title   string
 	Status  string // active, completed, archived
@@ -29,12 +29,12 @@ type RunEntry struct {
 	Notes   string
 }
 
-// Criterion is one thing that must hold for the goal to be reached.
+// Criterion is a condition for the goal.
 type Criterion struct {
 	ID, Kind, Text string
 }
 
-// readFrontMatter reads the front matter that a cell holds; nil where it holds none of Gyoshu's.
+// readFrontMatter parses the front matter in a cell; nil if it has none of Gyoshu's.
 func readFrontMatter(source string) *FrontMatter {
 	lines, ok := frontLines(source)
 	if !ok {
@@ -71,7 +71,7 @@ func criterionOf(c *field) Criterion {
 	return Criterion{ID: c.text("id"), Kind: c.text("kind"), Text: text}
 }
 
-// run returns the entry of a run, nil where there is none.
+// run returns the entry of a run, nil if there is none.
 func (f *FrontMatter) run(id string) *RunEntry {
 	if f == nil {
 		return nil
@@ -95,7 +95,7 @@ func frontLines(source string) ([]string, bool) {
 	return lines[1 : end+1], true
 }
 
-// field is a value of the front matter: a text, fields or a list, of the little YAML that Gyoshu writes.
+// field is a value of the front matter: a string, fields or a list, in the subset of YAML that Gyoshu writes.
 type field struct {
 	value  string
 	fields map[string]*field
@@ -128,7 +128,7 @@ func (f *field) items(key string) []*field {
 	return nil
 }
 
-// parseFields reads lines of keys and lists by their indentation. A line that is neither is passed over.
+// parseFields parses keys and lists by their indentation. It skips other lines.
 func parseFields(lines []string) *field {
 	p := &fieldParser{}
 	for _, l := range lines {
@@ -139,8 +139,8 @@ func parseFields(lines []string) *field {
 	return p.block(0)
 }
 
-// deepest is how far in a list may begin.
-const deepest = 100
+// maxDepth is the maximum indentation of a list.
+const maxDepth = 100
 
 type fieldParser struct {
 	lines []string
@@ -149,7 +149,7 @@ type fieldParser struct {
 
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// block reads the lines from here on that are indented at least so far.
+// block parses the following lines with at least this indentation.
 func (p *fieldParser) block(indent int) *field {
 	f := &field{fields: map[string]*field{}}
 	for p.at < len(p.lines) && indentOf(p.lines[p.at]) >= indent {
@@ -172,7 +172,7 @@ func (p *fieldParser) block(indent int) *field {
 	return f
 }
 
-// nested reads what a key without a value holds: what is indented deeper, or a list at its own depth.
+// nested parses the value after a key without one: deeper lines, or a list of the same indentation.
 func (p *fieldParser) nested(depth int) *field {
 	if p.at >= len(p.lines) {
 		return &field{}
@@ -196,9 +196,9 @@ func (p *fieldParser) nested(depth int) *field {
 	return &field{}
 }
 
-// item reads one element of a list: a text, or fields of which the first stands behind the dash.
+// item parses a list element: a string, or fields of which the first follows the dash.
 func (p *fieldParser) item(depth int, item string) *field {
-	if _, _, ok := cutKey(item); !ok || depth > deepest {
+	if _, _, ok := cutKey(item); !ok || depth > maxDepth {
 		p.at++
 		return scalar(item)
 	}
@@ -215,7 +215,7 @@ func cutItem(line string) (item string, ok bool) {
 	return strings.TrimLeft(item, " "), ok
 }
 
-// cutKey splits "key: value". Something in quotes is no key.
+// cutKey splits "key: value". A quoted text is no key.
 func cutKey(line string) (key, value string, ok bool) {
 	if strings.HasPrefix(line, `"`) || strings.HasPrefix(line, "'") {
 		return "", "", false
@@ -227,7 +227,7 @@ func cutKey(line string) (key, value string, ok bool) {
 	return strings.TrimSpace(key), strings.TrimSpace(value), true
 }
 
-// scalar reads a value that stands on its key's line.
+// scalar parses a value on the line of its key.
 func scalar(s string) *field {
 	switch {
 	case s == "" || s == "null" || s == "~":
@@ -244,7 +244,7 @@ func scalar(s string) *field {
 	return &field{value: unquoteYAML(s)}
 }
 
-// unquoteYAML takes quotes away, the one escape that Gyoshu makes but never takes back, and a comment.
+// unquoteYAML removes quotes, the one escape that Gyoshu writes but never reads, and a comment.
 func unquoteYAML(s string) string {
 	if i := strings.Index(s, " #"); i >= 0 && !strings.ContainsAny(s[i:], `"'`) {
 		s = strings.TrimSpace(s[:i])
@@ -260,7 +260,7 @@ func unquoteYAML(s string) string {
 	return s
 }
 
-// quoteYAML returns a value as Gyoshu writes it.
+// quoteYAML formats a value as Gyoshu does.
 func quoteYAML(s string) string {
 	if s == "" || strings.ContainsAny(s, ":#\n") || strings.ContainsAny(s[:1], "0123456789.-") {
 		return `"` + strings.ReplaceAll(s, `"`, `\"`) + `"`

@@ -32,7 +32,7 @@ func (s scope) format() format.Format {
 	}
 }
 
-// patterns returns those of the files that are read. Artifacts are not among them: they can be large, and Env has their hashes.
+// patterns returns the patterns of its files. Artifacts are not read: they can be large, and Env has their hashes.
 func patterns() []string {
 	return []string{"notebooks/*.ipynb", "reports/*/checkpoints/*/*/checkpoint.json", "reports/*/auto/loop-state.json",
 		"reports/*/queue/*.json", "reports/*/README.md"}
@@ -47,7 +47,7 @@ func places(files format.Files, now time.Time) []string {
 	return names
 }
 
-// unfinished returns the research that a plan's run would be another run of, where its newest one has not ended.
+// unfinished returns the research to which a run of the plan would belong, if its newest run has not ended.
 func unfinished(files format.Files, env format.Env, plan *pawl.Plan) (what, file string) {
 	title := titleOf(plan.Name)
 	if !slices.Contains(titles(files), title) {
@@ -60,7 +60,7 @@ func unfinished(files format.Files, env format.Env, plan *pawl.Plan) (what, file
 	return "research " + title, notebookPath(title)
 }
 
-// newestFirstOf reads all researches.
+// newestFirstOf reads all researches, those with the newest activity first.
 func newestFirstOf(files format.Files, env format.Env) []*research {
 	var all []*research
 	for _, title := range titles(files) {
@@ -96,7 +96,7 @@ func ReadRun(files format.Files, title, run string, env format.Env) (format.Proj
 	return read(newResearch(files, title, env), run, env)
 }
 
-// verify validates all checkpoints of all researches, or of the one that is named, and what else is known of them.
+// verify validates all checkpoints of all researches, or of the selected one, and their other files.
 func (s scope) verify(files format.Files, env format.Env) []pawl.Finding {
 	var found []pawl.Finding
 	for _, title := range titles(files) {

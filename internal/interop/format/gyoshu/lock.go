@@ -18,7 +18,7 @@ import (
 type Lock struct {
 	ID       string
 	PID      int64
-	Started  int64 // ticks since the boot at which its process began; 0: it does not say
+	Started  int64 // start of its process, in ticks since boot; 0: unknown
 	Host     string
 	Acquired time.Time
 }
@@ -39,15 +39,14 @@ func ReadLock(data []byte) (Lock, error) {
 	return l, nil
 }
 
-// Ages from which Gyoshu gives a lock up, where its owner is gone, and where nobody here can know.
+// Ages from which Gyoshu considers a lock stale, if its owner is dead or on another host.
 const (
 	staleLock     = time.Minute
 	otherHostLock = 5 * time.Minute
 )
 
-// held says whether somebody holds a lock, as far as can be known. Age alone proves nothing: a process that is there and is the
-// one that took the lock holds it, however long ago that was. For one that cannot be read Gyoshu waits for ever; whoever wrote it
-// has died on the way, or is at it this moment.
+// held reports whether a lock is held, as far as its file shows. A live process that took the lock holds it at any age.
+// Gyoshu waits forever for an unreadable lock: its writer died while writing it, or is writing it now.
 func held(lock format.File, on format.Host) (held bool, why string) {
 	l, err := ReadLock(lock.Data)
 	if err != nil {
@@ -68,8 +67,8 @@ func held(lock format.File, on format.Host) (held bool, why string) {
 	return age <= staleLock, process + " is gone"
 }
 
-// locks returns the locks of notebook, report and queue of a run's research; without a run those of all researches that are
-// there, and of their sessions.
+// locks returns the locks of notebook, report and queue of a run's research or, without a run, those of all researches and
+// their sessions.
 func locks(files format.Files, run *pawl.State, home format.Home) []string {
 	dir := runtimeDir(home)
 	if run != nil {
@@ -97,7 +96,7 @@ func locksOf(dir, title string, runs []string) []string {
 	return locks
 }
 
-// sessions returns the sessions that the files of a research name.
+// sessions returns the sessions in the files of a research.
 func (r *research) sessions() []string {
 	var ids []string
 	if r.loop != nil {
@@ -112,7 +111,7 @@ func (r *research) sessions() []string {
 	return slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return id == "" })
 }
 
-// runtimeDir returns the folder for what does not outlive a session.
+// runtimeDir returns the folder for files that only matter while a session lives.
 func runtimeDir(home format.Home) string {
 	if dir := home.Getenv("GYOSHU_RUNTIME_DIR"); filepath.IsAbs(dir) {
 		return dir
@@ -126,7 +125,7 @@ func runtimeDir(home format.Home) string {
 	return filepath.Join(home.Dir, ".cache", "gyoshu", "runtime")
 }
 
-// shortID returns the 12 hexadecimal digits that an id has in the names of locks and sockets.
+// shortID returns the 12 hexadecimal digits that stand for an id in the names of locks and sockets.
 func shortID(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])[:12]

@@ -8,7 +8,7 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// Loop is where Gyoshu's loop stands: auto/loop-state.json.
+// Loop is the state of Gyoshu's loop: auto/loop-state.json.
 type Loop struct {
 	Active      bool         `json:"active"`
 	Iteration   int64        `json:"iteration"`
@@ -19,13 +19,13 @@ type Loop struct {
 	Budgets     Budgets      `json:"budgets"`
 	Attempt     int64        `json:"attemptNumber"`
 	MostTries   int64        `json:"maxAttempts"`
-	Decision    LoopDecision `json:"lastDecision"` // null where none was made
+	Decision    LoopDecision `json:"lastDecision"` // null if there is none
 	Next        string       `json:"nextObjective"`
 	Trust       *float64     `json:"trustScore,omitempty"`
 	GoalReached string       `json:"goalGateStatus,omitempty"` // MET, NOT_MET, BLOCKED
 }
 
-// Budgets are the loop's limits, and how much is used up.
+// Budgets are the loop's limits and their usage.
 type Budgets struct {
 	MostCycles  int64  `json:"maxCycles"`
 	Cycle       int64  `json:"currentCycle"`
@@ -35,7 +35,7 @@ type Budgets struct {
 	Started     string `json:"startedAt"`
 }
 
-// LoopDecision is what the loop decided at the end of a cycle.
+// LoopDecision is the loop's decision at the end of a cycle.
 type LoopDecision string
 
 // The decisions.
@@ -48,7 +48,7 @@ const (
 	Exhausted LoopDecision = "BUDGET_EXHAUSTED"
 )
 
-// MarshalJSON writes no decision as null.
+// MarshalJSON encodes no decision as null.
 func (d LoopDecision) MarshalJSON() ([]byte, error) {
 	if d == "" {
 		return []byte("null"), nil
@@ -56,7 +56,7 @@ func (d LoopDecision) MarshalJSON() ([]byte, error) {
 	return []byte(`"` + string(d) + `"`), nil
 }
 
-// The limits that Gyoshu sets where none are given.
+// Gyoshu's default limits.
 const (
 	defaultIterations = 25
 	defaultCycles     = 25
@@ -65,7 +65,7 @@ const (
 	defaultTries      = 3
 )
 
-// ReadLoop reads the state of a loop, with its limits where it names none.
+// ReadLoop parses the state of a loop, with default limits.
 func ReadLoop(data []byte) (*Loop, error) {
 	root, err := jsonedit.Read(data)
 	if err != nil {
@@ -106,7 +106,7 @@ func ReadLoop(data []byte) (*Loop, error) {
 	return l, nil
 }
 
-// Exceeded returns the budgets that are used up: reached is used up.
+// Exceeded returns the budgets that have reached their limit.
 func (l *Loop) Exceeded(now time.Time) []string {
 	var used []string
 	for _, b := range []struct {
@@ -133,14 +133,14 @@ func (b Budgets) minutes(now time.Time) int64 {
 	return int64(now.Sub(started) / time.Minute)
 }
 
-// loopField is a value of the loop's state that pawl knows better than what stands there.
+// loopField is a value of the loop's state that pawl updates.
 type loopField struct {
 	path  []string
 	value any
 }
 
-// withLoop returns the file of a loop's state that says what l does. Limits, counts of tool calls and whatever else stands
-// there stay as they are, and so does the session of the same run. A file that cannot be read stays too.
+// withLoop returns the file of a loop's state with the values of l. Limits, counts of tool calls, unknown keys and the
+// session of the same run stay as they are. An unreadable file is unchanged.
 func withLoop(old []byte, l Loop) []byte {
 	before, err := ReadLoop(old)
 	if err != nil {
@@ -163,7 +163,7 @@ func withLoop(old []byte, l Loop) []byte {
 		{[]string{"nextObjective"}, l.Next},
 	} {
 		next, err := jsonedit.Set(text, f.value, f.path...)
-		if err != nil { // budgets is no object: then that stays
+		if err != nil { // budgets is not an object, and stays as it is
 			continue
 		}
 		text = next

@@ -13,8 +13,8 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// Manifest is what a checkpoint's checkpoint.json says, in the order in which Gyoshu writes it. It is the commit record of
-// a checkpoint: without it there is none.
+// Manifest is the checkpoint.json of a checkpoint, in the order of Gyoshu's keys. It is the commit record of a checkpoint,
+// which does not exist without it.
 type Manifest struct {
 	CheckpointID string      `json:"checkpointId"`
 	Session      string      `json:"researchSessionID"`
@@ -23,21 +23,21 @@ type Manifest struct {
 	Stage        string      `json:"stageId"`
 	Status       Status      `json:"status"`
 	Reason       Reason      `json:"reason,omitempty"`
-	Trust        Trust       `json:"trustLevel,omitempty"` // what it says of itself, which is believed by nobody
+	Trust        Trust       `json:"trustLevel,omitempty"` // its own statement, which is never trusted
 	Created      string      `json:"createdAt"`
 	Executions   int64       `json:"executionCount"`
 	Notebook     NotebookRef `json:"notebook"`
 	Python       Python      `json:"pythonEnv"`
 	Artifacts    []Artifact  `json:"artifacts"`
 	Rehydration  Rehydration `json:"rehydration"`
-	SHA256       string      `json:"manifestSha256,omitempty"` // of all the rest, by Sum
+	SHA256       string      `json:"manifestSha256,omitempty"` // of all other keys, by Sum
 
-	sum   string            // what SHA256 should be, of a manifest that was read
-	odd   int               // how many of its problems are ways in which Gyoshu is particular, and no reason to doubt what it says
-	twins []jsonedit.Member // whose keys come twice
+	sum        string            // the correct SHA256 of a manifest that was read
+	odd        int               // number of problems that make Gyoshu reject it, but do not make its content doubtful
+	duplicates []jsonedit.Member // members with duplicate keys
 }
 
-// Status is how a checkpoint came about.
+// Status is the type of a checkpoint.
 type Status string
 
 // The statuses.
@@ -57,7 +57,7 @@ const (
 	Failure Reason = "error"
 )
 
-// Trust is how far a checkpoint is trusted.
+// Trust is the trust level of a checkpoint.
 type Trust string
 
 // The levels of trust.
@@ -67,13 +67,13 @@ const (
 	Untrusted Trust = "untrusted"
 )
 
-// NotebookRef is the cell that speaks of a checkpoint.
+// NotebookRef is the notebook cell of a checkpoint.
 type NotebookRef struct {
 	Path string `json:"path"`
 	Cell string `json:"checkpointCellId"`
 }
 
-// Python is what a checkpoint ran in.
+// Python is the environment of a checkpoint.
 type Python struct {
 	Path     string   `json:"pythonPath"`
 	Packages []string `json:"packages"` // name==version
@@ -81,23 +81,23 @@ type Python struct {
 	Seeds    Seeds    `json:"randomSeeds,omitzero"`
 }
 
-// Artifact is a file that a stage made.
+// Artifact is a file that a stage wrote.
 type Artifact struct {
 	Path   string `json:"relativePath"` // to the project's root
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"sizeBytes"`
 }
 
-// Rehydration is how a session is brought back to a checkpoint. The source is never executed: see Rehydrate.
+// Rehydration is how a session is restored from a checkpoint. Its source is never executed: see Rehydrate.
 type Rehydration struct {
 	Mode   Mode     `json:"mode"`
 	Source []string `json:"rehydrationCellSource"`
 }
 
-// Mode is what is brought back.
+// Mode is what is restored.
 type Mode string
 
-// The modes. The second does nothing else than the first.
+// The modes. The second one has the same effect as the first.
 const (
 	ArtifactsOnly Mode = "artifacts_only"
 	WithVars      Mode = "with_vars"
@@ -106,13 +106,13 @@ const (
 // unsafe reports whether a checkpoint was taken in the middle of a stage: it is information, never a base to resume from.
 func (s Status) unsafe() bool { return s != Saved }
 
-// Time returns when the checkpoint was taken; zero where the manifest does not say.
+// Time returns when the checkpoint was taken; zero if the manifest has no time.
 func (m *Manifest) Time() time.Time {
 	at, _, _ := format.ParseTime(m.Created)
 	return at
 }
 
-// Intact reports whether the manifest is what was written.
+// Intact reports whether the manifest matches its hash.
 func (m *Manifest) Intact() bool { return m.SHA256 == m.sum }
 
 // Encode returns the manifest as a file, with its own hash as the last key.
@@ -122,7 +122,7 @@ func (m Manifest) Encode() []byte {
 	return encoded(m).Stringify("  ")
 }
 
-// unsigned returns the manifest as it is hashed.
+// unsigned returns the manifest without its hash.
 func (m Manifest) unsigned() Manifest {
 	m.SHA256 = ""
 	m.Python.Packages = notNil(m.Python.Packages)
@@ -138,7 +138,7 @@ func notNil[T any](list []T) []T {
 	return list
 }
 
-// encoded returns plain data as JSON.
+// encoded returns data as a JSON value.
 func encoded(data any) *jsonedit.Value {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -151,8 +151,8 @@ func encoded(data any) *jsonedit.Value {
 	return v
 }
 
-// Sum returns the hash that a manifest has to name: that of JSON.stringify(manifest, null, 2) without the hash itself, so
-// by the order of its keys, unknown ones too, and not by its white space.
+// Sum returns the hash of a manifest: that of JSON.stringify(manifest, null, 2) without the hash itself. It depends on the
+// order of the keys, including unknown ones, and not on white space.
 func Sum(manifest *jsonedit.Value) string {
 	rest := *manifest
 	rest.Members = slices.DeleteFunc(slices.Clone(manifest.Members), func(m jsonedit.Member) bool { return m.Key == "manifestSha256" })
@@ -163,11 +163,11 @@ func Sum(manifest *jsonedit.Value) string {
 // mark is a byte order mark.
 var mark = []byte("\xef\xbb\xbf")
 
-// plannedReasons are those of the plan that Gyoshu was made by, which it does not take itself.
+// plannedReasons are reasons in Gyoshu's design document that its implementation rejects.
 var plannedReasons = []Reason{"watchdog_timeout", "manual_abort"}
 
-// ReadManifest returns what a manifest says, as far as it can be understood, and all because of which Gyoshu does not load
-// it: "Manifest failed to parse or validate". It is nil where nothing can be understood.
+// ReadManifest parses a manifest as far as possible, and returns the problems that make Gyoshu reject it: "Manifest failed
+// to parse or validate". The manifest is nil if nothing can be parsed.
 func ReadManifest(path string, data []byte) (*Manifest, []pawl.Finding) {
 	f := &findings{path: path}
 	if bytes.HasPrefix(data, mark) {
@@ -217,7 +217,7 @@ func manifestOf(root *jsonedit.Value) *Manifest {
 		Rehydration:  Rehydration{Mode: Mode(text("rehydration", "mode")), Source: textsOf(root.Get("rehydration", "rehydrationCellSource"))},
 		SHA256:       text("manifestSha256"),
 		sum:          Sum(root),
-		twins:        root.Twins(),
+		duplicates:   root.Twins(),
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"pawl"
 )
 
-// Where things lie in a project.
+// The folders in a project.
 const (
 	notebooks = "notebooks"
 	reports   = "reports"
@@ -27,15 +27,15 @@ func queuePath(title, run string) string { return path.Join(reports, title, "que
 
 func reportPath(title string) string { return path.Join(reports, title, "README.md") }
 
-// longestSegment is how long a file's name may be, in bytes.
-const longestSegment = 255
+// maxSegment is the maximum length of a file name, in bytes.
+const maxSegment = 255
 
-// CheckSegment says, in Gyoshu's words, why a text is no name for a file or a folder: it is empty or too long, leads
-// elsewhere, or is a device's on Windows. It is empty where the text is one. name is what it is to be the name of:
-// reportTitle, runId, checkpointId.
+// CheckSegment returns, in Gyoshu's words, why a text is not a valid name of a file or a folder: it is empty or too long,
+// leads elsewhere, or names a device on Windows. It is empty for a valid one. name is the kind of name: reportTitle, runId,
+// checkpointId.
 //
-// Gyoshu takes the text in its composed form (NFC). No other character composes to one of those that are refused, so only
-// the sign for kelvin, which composes to K, is looked for.
+// Gyoshu normalizes the text to NFC. The only other character that composes to a rejected name is the kelvin sign, which
+// composes to K.
 func CheckSegment(name, segment string) string {
 	switch {
 	case segment == "":
@@ -46,8 +46,8 @@ func CheckSegment(name, segment string) string {
 		return fmt.Sprintf("Invalid %s: contains path traversal characters", name)
 	case strings.ContainsRune(segment, 0):
 		return fmt.Sprintf("Invalid %s: contains null byte", name)
-	case len(segment) > longestSegment:
-		return fmt.Sprintf("Invalid %s: exceeds maximum length of %d bytes", name, longestSegment)
+	case len(segment) > maxSegment:
+		return fmt.Sprintf("Invalid %s: exceeds maximum length of %d bytes", name, maxSegment)
 	case strings.HasSuffix(segment, ".") || strings.HasSuffix(segment, " "):
 		return fmt.Sprintf("Invalid %s: ends with a dot or a space", name)
 	case isDevice(segment):
@@ -56,7 +56,7 @@ func CheckSegment(name, segment string) string {
 	return ""
 }
 
-// isDevice reports whether Windows takes a name for a device, whatever stands behind its first dot.
+// isDevice reports whether Windows takes a name for a device, with any extension.
 func isDevice(segment string) bool {
 	base, _, _ := strings.Cut(segment, ".")
 	base = strings.ToUpper(strings.ReplaceAll(strings.TrimRight(base, " "), "\u212a", "K"))
@@ -71,8 +71,8 @@ func isDevice(segment string) bool {
 	return isPort && utf8.RuneCountInString(port) == 1 && strings.Contains("123456789¹²³", port)
 }
 
-// CheckPath says why a path that a file names is not one of a file in the project: it is absolute, leads out or to a
-// device, or is not in its shortest form. It is empty where the path is good.
+// CheckPath returns why a path does not name a file in the project: it is absolute, leads out or to a device, or is not
+// clean. It is empty for a valid path.
 func CheckPath(relative string) string {
 	if relative == "" {
 		return "Artifact path cannot be empty"
@@ -91,13 +91,13 @@ func CheckPath(relative string) string {
 	return ""
 }
 
-// hasDrive reports whether a path begins with a drive of Windows.
+// hasDrive reports whether a path begins with a Windows drive.
 func hasDrive(p string) bool {
 	return len(p) > 1 && p[1] == ':' && (p[0]|0x20 >= 'a' && p[0]|0x20 <= 'z')
 }
 
-// titleOf returns the title that a run's notebook and reports have: the run's name where that can be one and can stand in
-// a marker, where there is no escape, else what is legal of it.
+// titleOf returns the title of a run's notebook and reports: the run's name if it is valid as a title and in a marker, which
+// has no escapes; else its valid characters.
 func titleOf(name string) string {
 	if CheckSegment("reportTitle", name) == "" && inMarker(name) {
 		return name
@@ -108,7 +108,7 @@ func titleOf(name string) string {
 	return "run-" + strings.Trim(pawl.SlugOf(name), ".")
 }
 
-// inMarker reports whether a text can stand in a marker as the value of an attribute.
+// inMarker reports whether a text is valid as the value of an attribute in a marker.
 func inMarker(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool {
 		return r == ':' || r == ']' || r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029'

@@ -7,7 +7,7 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// newNotebook returns a notebook with front matter and a place for the report, as Gyoshu begins one.
+// newNotebook returns a new notebook with front matter and a section for the report, as Gyoshu creates it.
 func newNotebook(title, goal, session string, run RunEntry) []byte {
 	sum := sha256.Sum256([]byte(title + "\x00" + session))
 	id := hex.EncodeToString(sum[:4])
@@ -28,13 +28,13 @@ func newNotebook(title, goal, session string, run RunEntry) []byte {
 		[]string{"# Research Report\n", "\n", "*Report will be updated as research progresses.*\n"}}
 	text := []byte(emptyNotebook)
 	for _, cell := range []any{front, report} {
-		text = must(jsonedit.Append(text, cell, "cells"))
+		text = mustEdit(jsonedit.Append(text, cell, "cells"))
 	}
-	return must(jsonedit.Set(text, meta{"createdAt": created, "researchSessionID": session}, "metadata", "gyoshu"))
+	return mustEdit(jsonedit.Set(text, meta{"createdAt": created, "researchSessionID": session}, "metadata", "gyoshu"))
 }
 
-// must returns a text that was changed by values that are plain data, in a notebook of our own.
-func must(text []byte, err error) []byte {
+// mustEdit returns text, and panics on an error: editing a notebook that pawl just created cannot fail.
+func mustEdit(text []byte, err error) []byte {
 	if err != nil {
 		panic("our own notebook is sound: " + err.Error())
 	}

@@ -9,10 +9,10 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// Notebook is what a research's notebook says.
+// Notebook is the content of a notebook.
 type Notebook struct {
 	Cells []Cell
-	Front *FrontMatter // nil: it has none
+	Front *FrontMatter // nil if it has none
 }
 
 // Cell is one cell of a notebook.
@@ -22,25 +22,25 @@ type Cell struct {
 	Kind    string // Gyoshu's: checkpoint, research, report, frontmatter
 	Source  string
 	Stdout  string    // what it printed
-	Time    time.Time // of its last change, where it says so
+	Time    time.Time // of its last change, if known
 	Failed  bool      // its last output is an error
 	Tags    []string
-	Pointer Pointer // of a checkpoint's cell
+	Pointer Pointer // in the cell of a checkpoint
 
 	json *jsonedit.Value
 }
 
-// Pointer is the checkpoint that a cell speaks of.
+// Pointer is the checkpoint that a cell describes.
 type Pointer struct {
 	ID, Stage, Manifest string
 	Reason              string
-	CutShort            bool // it was taken in the middle of its stage
+	CutShort            bool // taken in the middle of its stage
 }
 
-// checkpointTag marks the cells that speak of checkpoints.
+// checkpointTag marks the cells of checkpoints.
 const checkpointTag = "gyoshu-checkpoint"
 
-// ReadNotebook returns what a notebook says. Cells that are none are passed over.
+// ReadNotebook parses a notebook. Invalid cells are skipped.
 func ReadNotebook(data []byte) (*Notebook, error) {
 	root, err := jsonedit.Read(data)
 	if err != nil {
@@ -86,7 +86,7 @@ func cellOf(v *jsonedit.Value) Cell {
 // Line returns the line of the file in which the cell begins.
 func (c *Cell) Line() int { return c.json.Line() }
 
-// multiline returns a text that stands as one or as a list of lines.
+// multiline returns a text that is a string or a list of lines.
 func multiline(v *jsonedit.Value) string {
 	if v.Is(jsonedit.Array) {
 		return strings.Join(textsOf(v), "")
@@ -110,7 +110,7 @@ func (c *Cell) readOutputs(outputs *jsonedit.Value) {
 	c.Stdout = printed.String()
 }
 
-// readPointer reads which checkpoint a cell speaks of, from its metadata, else from the comment that it begins with.
+// readPointer reads the checkpoint of a cell from its metadata, or else from the comment at its start.
 func (c *Cell) readPointer(v *jsonedit.Value) {
 	first, _, _ := strings.Cut(c.Source, "\n")
 	comment, isComment := strings.CutPrefix(first, "# ")
@@ -125,7 +125,7 @@ func (c *Cell) readPointer(v *jsonedit.Value) {
 	}
 }
 
-// checkpointCell is a cell that speaks of a checkpoint, in the order in which Gyoshu writes it.
+// checkpointCell is the cell of a checkpoint, in the order of Gyoshu's keys.
 type checkpointCell struct {
 	Type     string         `json:"cell_type"`
 	ID       string         `json:"id"`
@@ -145,8 +145,8 @@ type checkpointMeta struct {
 	} `json:"gyoshu"`
 }
 
-// newCheckpointCell makes the cell of a manifest. What it prints says the same as its comment; for a checkpoint in the
-// middle of a stage it says so, with the reason.
+// newCheckpointCell returns the cell of a manifest. Its output matches its comment; for a checkpoint in the middle of a
+// stage it includes the reason.
 func newCheckpointCell(m *Manifest) checkpointCell {
 	marker := "[CHECKPOINT:saved:id=" + m.CheckpointID + ":stage=" + m.Stage
 	if m.Status.unsafe() {
@@ -163,7 +163,7 @@ func newCheckpointCell(m *Manifest) checkpointCell {
 	return c
 }
 
-// emptyNotebook is what Gyoshu appends the first cell to where there is no notebook.
+// emptyNotebook is the notebook to which Gyoshu appends the first cell.
 const emptyNotebook = `{
   "cells": [],
   "metadata": {
@@ -183,7 +183,7 @@ const emptyNotebook = `{
   "nbformat_minor": 5
 }`
 
-// withCell returns a notebook with one more cell behind the last one, all else as it is. Without a notebook it makes one.
+// withCell returns a notebook with one more cell at the end; the rest stays as it is. Without a notebook it creates one.
 func withCell(notebook []byte, cell any) ([]byte, error) {
 	if notebook == nil {
 		notebook = []byte(emptyNotebook)

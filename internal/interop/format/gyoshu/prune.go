@@ -9,9 +9,9 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// pruneAll removes checkpoints of all runs of all researches, of each beyond the newest that are to be kept. The last good one
-// always stays, and what was taken since. Of those that Gyoshu cannot load, which it never removes, all go that lie beside a
-// good one.
+// pruneAll removes old checkpoints of all runs of all researches, so that the newest keep checkpoints of each run remain. It
+// keeps the last good one and all newer ones. It removes all checkpoints that Gyoshu cannot load, which Gyoshu never
+// removes, if there is a good one.
 func pruneAll(files format.Files, keep int, env format.Env) ([]format.File, error) {
 	if keep < 1 {
 		return nil, fmt.Errorf("keep %d checkpoints: at least 1 must stay", keep)
@@ -36,18 +36,18 @@ func prune(files format.Files, records []*Record, keep int, env format.Env) []fo
 			continue
 		}
 		folder := path.Dir(r.Path)
-		gone = append(append(gone, below(files, folder)...), format.File{Path: folder + "/"})
+		gone = append(append(gone, filesToRemove(files, folder)...), format.File{Path: folder + "/"})
 	}
 	return gone
 }
 
-// good reports whether work can go on from a checkpoint.
+// good reports whether a run can resume from a checkpoint.
 func (r *Record) good(env format.Env) bool {
 	return r.Loads() && !r.Manifest.Status.unsafe() && len(r.faults(env)) == 0
 }
 
-// below returns the files in a folder, as ones to be removed.
-func below(files format.Files, folder string) []format.File {
+// filesToRemove returns the files in a folder, without data.
+func filesToRemove(files format.Files, folder string) []format.File {
 	var found []format.File
 	for _, f := range files {
 		if strings.HasPrefix(f.Path, folder+"/") {

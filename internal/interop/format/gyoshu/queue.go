@@ -14,24 +14,24 @@ import (
 type Queue struct {
 	Status string // ACTIVE, COMPLETED, FAILED
 	Jobs   []Job
-	Stale  time.Duration // a claim without a sign of life is given up after it
+	Stale  time.Duration // age of the last heartbeat from which a claim is stale
 	Tries  int64         // of a job
 }
 
-// Job is one piece of a stage's work.
+// Job is a part of a stage's work.
 type Job struct {
 	ID, Stage, Kind string
-	Status          string // PENDING, CLAIMED, DONE, FAILED, in older files in small letters
+	Status          string // PENDING, CLAIMED, DONE, FAILED, lower case in older files
 	Worker          string
 	Claimed, Beat   time.Time
 	Attempt, Most   int64
 	Line            int
 }
 
-// defaultStale is Gyoshu's own.
+// defaultStale is Gyoshu's default.
 const defaultStale = 5 * time.Minute
 
-// ReadQueue reads a queue. Jobs without an id are passed over.
+// ReadQueue parses a queue. Jobs without an id are skipped.
 func ReadQueue(data []byte) (*Queue, error) {
 	root, err := jsonedit.Read(data)
 	if err != nil {
@@ -69,8 +69,8 @@ func jobOf(v *jsonedit.Value) Job {
 		Claimed: at("claimedAt"), Beat: at("heartbeatAt"), Attempt: attempt, Most: most, Line: v.Line()}
 }
 
-// IsStale reports whether a job's claim is to be given up: its worker has shown no sign of life for so long. That does not
-// mean that the worker is dead.
+// IsStale reports whether a job's claim is stale, because its worker sent no heartbeat for too long. The worker may still be
+// alive.
 func (q *Queue) IsStale(j Job, now time.Time) bool {
 	beat := j.Beat
 	if beat.IsZero() {

@@ -12,10 +12,10 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// stillAtIt is how long after its last sign of life a run may still be at work: longer than any stage lasts.
-const stillAtIt = 10 * time.Minute
+// activityWindow is how long after its last activity a run may still be alive: longer than any stage takes.
+const activityWindow = 10 * time.Minute
 
-// read returns the reading of a run of a research, with "" of the newest. w says what is true of the artifacts.
+// read reads a run of a research, or the newest with "".
 func read(r *research, run string, env format.Env) (format.Project, []pawl.Finding) {
 	run = cmp.Or(run, r.newest)
 	q := r.queues[run]
@@ -29,15 +29,15 @@ func read(r *research, run string, env format.Env) (format.Project, []pawl.Findi
 	steps := []format.Step{}
 	stages := r.stages(run, env, q)
 	for _, s := range stages {
-		steps = append(steps, s.step(r, q, base(stages), native))
+		steps = append(steps, s.step(r, q, lastValid(stages), native))
 	}
-	steps = append(steps, r.wanted(run, steps)...)
+	steps = append(steps, r.loopStep(run, steps)...)
 	out.Phases = []format.Phase{{Name: r.title, Steps: steps}}
 	out.Updated = r.activity(run)
 	r.readFront(&out, entry)
 	r.readLoop(&out, run)
 	r.readResume(&out, res)
-	r.readTakeUp(&out, run, res, env)
+	r.setContinuation(&out, run, res, env)
 	out.Snapshot = r.snapshot(run, native == "completed", res, env)
 	r.readMarkers(&out, run)
 	r.readSaved(&out, run, env)
@@ -51,15 +51,14 @@ func read(r *research, run string, env format.Env) (format.Project, []pawl.Findi
 	return out, found
 }
 
-// status returns where the run stands, as far as files can tell: one that is not ended is interrupted, unless something of
-// it was written just now.
+// status returns the status of the run: one that has not ended is interrupted, unless something of it was written just now.
 func (r *research) status(out *format.Project, native string) pawl.RunStatus {
 	switch {
 	case native == "completed":
 		return pawl.StatusCompleted
 	case native == "failed":
 		return pawl.StatusFailed
-	case !out.Updated.IsZero() && r.now.Sub(out.Updated) < stillAtIt:
+	case !out.Updated.IsZero() && r.now.Sub(out.Updated) < activityWindow:
 		return pawl.StatusActive
 	}
 	return pawl.StatusInterrupted
@@ -88,7 +87,7 @@ func fact(out *format.Project, name, text string) {
 	}
 }
 
-// readLoop takes in the state of the loop, where it is that of this run.
+// readLoop reads the state of the loop if it belongs to this run.
 func (r *research) readLoop(out *format.Project, run string) {
 	l := r.loopOf(run)
 	if l == nil {
@@ -114,7 +113,7 @@ func (r *research) readLoop(out *format.Project, run string) {
 	}
 }
 
-// readResume says from where it may go on, by Gyoshu's rule.
+// readResume determines the resume point, by Gyoshu's rule.
 func (r *research) readResume(out *format.Project, res resumption) {
 	if out.Native == "completed" {
 		out.Resume = "it is completed"
@@ -133,14 +132,14 @@ func (r *research) readResume(out *format.Project, res resumption) {
 	case res.next == "":
 		out.Next = "what comes after " + stage
 	case strings.HasSuffix(res.next, "_"):
-		out.Next = following(out.Phases[0].Steps, stage)
+		out.Next = nextStage(out.Phases[0].Steps, stage)
 	default:
 		out.Next = res.next + ", which was begun and cut off"
 	}
 }
 
-// following returns the first stage that is not done or, where all are that are known, how the next one begins.
-func following(steps []format.Step, newest string) string {
+// nextStage returns the first unfinished stage or, if all known ones are done, the prefix of the next one's id.
+func nextStage(steps []format.Step, newest string) string {
 	last := newest
 	for _, s := range steps {
 		if s.Status != pawl.Done {
@@ -153,7 +152,7 @@ func following(steps []format.Step, newest string) string {
 	return NextStage(last) + "…, which comes after " + last
 }
 
-// readMarkers takes in what was learned, decided and aimed at. Markers are hints.
+// readMarkers reads memories, decisions and objectives from markers, which are only hints.
 func (r *research) readMarkers(out *format.Project, run string) {
 	kinds := map[string]pawl.MemoryKind{"INSIGHT": pawl.Pattern, "PATTERN": pawl.Pattern, "FINDING": pawl.Pattern, "LIMITATION": pawl.Gotcha}
 	var next []string
@@ -181,7 +180,7 @@ func (r *research) readMarkers(out *format.Project, run string) {
 	}
 }
 
-// promise returns the last word of a run's loop, COMPLETE, BLOCKED or BUDGET_EXHAUSTED, "" where there is none.
+// promise returns the last promise of a run's loop, COMPLETE, BLOCKED or BUDGET_EXHAUSTED, "" if there is none.
 func (r *research) promise(run string) string {
 	if r.notebook == nil {
 		return ""
@@ -209,7 +208,7 @@ func promiseIn(text string) string {
 	return ""
 }
 
-// readSaved lists the run's checkpoints, oldest first, and says what the newest ran in.
+// readSaved lists the run's checkpoints, oldest first, and the environment of the newest.
 func (r *research) readSaved(out *format.Project, run string, env format.Env) {
 	for _, rec := range slices.Backward(r.records) {
 		if rec.Run != run {
@@ -233,8 +232,8 @@ func (r *research) readSaved(out *format.Project, run string, env format.Env) {
 	slices.SortStableFunc(out.Checkpoints, func(a, b format.Checkpoint) int { return a.Time.Compare(b.Time) })
 }
 
-// position returns where the run stands among the stages that are known. Others may follow, for the plan is in no file, so
-// less than all is done until the run is said to be completed.
+// position returns the position of the run among the known stages. No file has the plan, so others may follow, and the
+// position is not complete before the run is.
 func position(title string, steps []format.Step, completed bool) (pawl.Position, int) {
 	pos := pawl.Position{Phase: 1, PhaseTotal: 1, PhaseName: title, StepTotal: len(steps), Complete: completed}
 	done := 0

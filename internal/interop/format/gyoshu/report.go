@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// stageRun is a stage that was carried out, as a report lists it.
+// stageRun is an executed stage in a report.
 type stageRun struct {
 	stage       string
 	status      string // completed, interrupted, failed
-	duration    string // empty: nobody knows
+	duration    string // empty if unknown
 	interrupted bool   // at least once
 	resumed     bool   // at least once since
 }
 
-// executionHistory returns the section of a report that lists stages, without the marks around it.
+// executionHistory returns the section of a report that lists stages, without the block's markers.
 func executionHistory(runs []stageRun) string {
 	signs := map[string]string{"completed": "✅", "interrupted": "⚠️", "failed": "❌"}
 	var b strings.Builder
@@ -36,11 +36,11 @@ func executionHistory(runs []stageRun) string {
 	return b.String()
 }
 
-// historyBlock is the name of the marks around the section.
+// historyBlock is the name of the section's block.
 const historyBlock = "EXECUTION_HISTORY"
 
-// WithBlock returns a report with text between the marks of a block: in place of what stands there, or behind all else. The
-// rest stays as it is. A block that is not closed stays, and another one is put behind it.
+// WithBlock returns a report with text between the markers of a block, in place of its old content or at the end. The rest
+// stays as it is. It does not change a block without an end marker, but appends another one.
 func WithBlock(report, name, text string) string {
 	begin, end := "<!-- GYOSHU:REPORT:"+name+":BEGIN -->", "<!-- GYOSHU:REPORT:"+name+":END -->"
 	newline := "\n"

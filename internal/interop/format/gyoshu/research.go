@@ -13,12 +13,12 @@ import (
 	"pawl/internal/markers"
 )
 
-// research is all that the files say of one title.
+// research is the content of all files of one title.
 type research struct {
 	title    string
 	now      time.Time
 	files    format.Files
-	notebook *Notebook // nil: there is none that can be read
+	notebook *Notebook // nil if missing or unreadable
 	loop     *Loop
 	records  []*Record         // of all runs
 	queues   map[string]*Queue // by run
@@ -26,7 +26,7 @@ type research struct {
 	found    []pawl.Finding
 }
 
-// titles returns the researches of a project, by name.
+// titles returns the researches of a project, sorted by name.
 func titles(files format.Files) []string {
 	found := map[string]bool{}
 	for _, f := range files {
@@ -41,7 +41,7 @@ func titles(files format.Files) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// newResearch reads what the files say of a title. What cannot be read is a finding.
+// newResearch reads the files of a title. An unreadable file is a finding.
 func newResearch(files format.Files, title string, env format.Env) *research {
 	r := &research{title: title, now: env.Now, files: files, records: Records(files, title, ""), queues: map[string]*Queue{}}
 	r.records = append(r.records, recordsAt(env.Unread, title)...)
@@ -94,7 +94,7 @@ func (r *research) front() *FrontMatter {
 	return r.notebook.Front
 }
 
-// activity is when something of a run, or of the research, was written last. Times that have not come yet are passed over.
+// activity returns the last time in the files of a run, or of the research. Times in the future are ignored.
 func (r *research) activity(run string) time.Time {
 	var last time.Time
 	note := func(at time.Time) {
@@ -127,7 +127,7 @@ func (r *research) activity(run string) time.Time {
 	return last
 }
 
-// runs returns the runs of the research that the files know, by name.
+// runs returns the runs of the research in the files, sorted by name.
 func (r *research) runs() []string {
 	found := map[string]bool{}
 	for _, rec := range r.records {
@@ -148,7 +148,7 @@ func (r *research) runs() []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// findNewest returns the run that something happened to last: that has the newest checkpoint, or was begun or ended last.
+// findNewest returns the run with the newest checkpoint, start or end.
 func (r *research) findNewest() string {
 	last := map[string]time.Time{}
 	for _, rec := range r.records {
@@ -168,7 +168,7 @@ func (r *research) findNewest() string {
 	return newest
 }
 
-// begun returns when a run began, or ended, as the notebook says.
+// begun returns the time in the notebook at which a run began or ended.
 func (r *research) begun(run string) time.Time {
 	e := r.front().run(run)
 	if e == nil {
@@ -180,13 +180,13 @@ func (r *research) begun(run string) time.Time {
 	return e.Started
 }
 
-// cellMarker is a marker with the cell that printed it.
+// cellMarker is a marker, and the cell that printed it.
 type cellMarker struct {
 	pawl.Marker
 	cell *Cell
 }
 
-// markers returns what the cells of a run printed that is a marker, in their order.
+// markers returns the markers that the cells of a run printed, in order.
 func (r *research) markers(run string) []cellMarker {
 	if r.notebook == nil {
 		return nil
@@ -204,8 +204,8 @@ func (r *research) markers(run string) []cellMarker {
 	return list
 }
 
-// runOfCells says which run each cell belongs to: to that which had begun when it was written, else to that of the next
-// checkpoint behind it, else to the newest.
+// runOfCells returns the run of each cell: the one that had begun when it was written, else that of the next checkpoint
+// after it, else the newest.
 func (r *research) runOfCells() []string {
 	cells := r.notebook.Cells
 	of := make([]string, len(cells))
@@ -220,7 +220,7 @@ func (r *research) runOfCells() []string {
 	return of
 }
 
-// runAt returns the run that had begun last at a time, "" where nobody says.
+// runAt returns the run that had begun last at a time, "" if unknown.
 func (r *research) runAt(at time.Time) string {
 	if f := r.front(); f != nil && !at.IsZero() {
 		for _, e := range slices.Backward(f.Runs) {

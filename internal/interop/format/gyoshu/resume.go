@@ -6,23 +6,23 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// resumption is from where a run may go on, and how.
+// resumption is the resume point of a run.
 type resumption struct {
-	base     *Record // nil: there is nothing to go on from
-	next     string  // how the next stage's id begins; all of it where it was begun; empty: nobody knows
-	searched int     // checkpoints that Gyoshu loads
+	base     *Record // nil: no valid checkpoint
+	next     string  // prefix of the next stage's id, or all of it if that stage has begun; empty if unknown
+	searched int     // number of checkpoints that Gyoshu loads
 	issue    string  // why there is no base
 	passed   []passed
 }
 
-// passed is a newer checkpoint that nothing is resumed from.
+// passed is a newer checkpoint that is no resume point.
 type passed struct {
 	*Record
 	why string
 }
 
-// resume finds the newest checkpoint of a run that is valid. One that was taken in the middle of a stage is no base, whatever
-// it holds: it only says which stage was begun, and that stage is the next.
+// resume finds the newest valid checkpoint of a run. One from the middle of a stage is never the base: it only names the
+// interrupted stage, which is the next one.
 func resume(records []*Record, run string, env format.Env) resumption {
 	var res resumption
 	begun := ""
@@ -48,12 +48,12 @@ func resume(records []*Record, run string, env format.Env) resumption {
 		}
 	}
 	if res.base == nil {
-		res.next, res.issue = begun, res.none(begun)
+		res.next, res.issue = begun, res.whyNone(begun)
 	}
 	return res
 }
 
-// resumeFrom makes a checkpoint the resume point; begun is the stage that was interrupted after it.
+// resumeFrom sets the base; begun is the stage that was interrupted after it.
 func (res *resumption) resumeFrom(r *Record, begun string) {
 	res.base = r
 	if res.next = NextStage(r.Manifest.Stage); begun != "" && begun != r.Manifest.Stage {
@@ -61,8 +61,8 @@ func (res *resumption) resumeFrom(r *Record, begun string) {
 	}
 }
 
-// none says why there is nothing to go on from.
-func (res *resumption) none(begun string) string {
+// whyNone returns why there is no base.
+func (res *resumption) whyNone(begun string) string {
 	switch {
 	case res.searched == 0:
 		return "No checkpoints exist for this research/run"

@@ -13,23 +13,23 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// Request is what a checkpoint is to be made of.
+// Request describes a checkpoint to save.
 type Request struct {
 	Title, Run string
 	ID         string
 	Session    string
-	Stage      string // the one that was finished, or that was cut off
+	Stage      string // finished or interrupted
 	Status     Status // Defaults to saved
-	Reason     Reason // of one that is not saved
-	Trust      Trust  // of one that is saved. Defaults to local
+	Reason     Reason // unless Status is saved
+	Trust      Trust  // if Status is saved. Defaults to local
 	Python     Python
-	Artifacts  []Artifact // by hashes that whoever asks took himself
+	Artifacts  []Artifact // with hashes that the caller took
 	Now        time.Time
 }
 
-// Save returns the files of a new checkpoint, in the order in which they have to become durable: the notebook with its
-// cell, and then the manifest, which is the commit record. What Gyoshu could not load is refused before anything is
-// written, and so is an id that is taken.
+// Save returns the files of a new checkpoint, in the order in which they must become durable: the notebook with its cell,
+// and then the manifest, which is the commit record. It fails, and writes nothing, for a checkpoint that Gyoshu could not
+// load, and for an existing id.
 func Save(files format.Files, r Request) ([]format.File, error) { return save(files.Find, r) }
 
 func save(find func(path string) *format.File, r Request) ([]format.File, error) {
@@ -79,8 +79,8 @@ func (r Request) manifest() *Manifest {
 	return m
 }
 
-// check says why a manifest is not to be written: its names are no names, it could not be loaded, or its cell could not be
-// read as a marker.
+// check returns an error if a manifest must not be written: its names are invalid, Gyoshu would not load it, or its cell
+// would not parse as a marker.
 func (m *Manifest) check() error {
 	for _, s := range []struct{ name, text string }{{"reportTitle", m.Title}, {"runId", m.Run}, {"checkpointId", m.CheckpointID}} {
 		if issue := CheckSegment(s.name, s.text); issue != "" {
@@ -112,7 +112,7 @@ func (m *Manifest) check() error {
 	return nil
 }
 
-// stamp makes the end of an id: the time, and what tells apart those of the same millisecond.
+// stamp returns the end of an id: the time, and a part that is unique within a millisecond.
 func stamp(at time.Time, names ...string) string {
 	h := sha256.New()
 	for _, name := range names {
@@ -121,5 +121,5 @@ func stamp(at time.Time, names ...string) string {
 	return baseTime(at) + "-" + hex.EncodeToString(h.Sum(nil)[:4])
 }
 
-// baseTime returns a time in milliseconds to the base of 36, as ids have it.
+// baseTime formats a time as milliseconds in base 36, as in ids.
 func baseTime(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 36) }

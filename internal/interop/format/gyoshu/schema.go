@@ -10,14 +10,14 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// rule is what must hold of the value at a path, "*" standing for each element of an array.
+// rule is a condition for the values at a path, in which "*" stands for each element of an array.
 type rule struct {
 	path     []string
 	optional bool
-	wrong    func(v *jsonedit.Value) string // what is wrong with it, "" for nothing
+	wrong    func(v *jsonedit.Value) string // the fault, "" for none
 }
 
-// manifestRules are Gyoshu's own. They hold for what it loads; keys that they do not name may be there.
+// manifestRules are Gyoshu's own conditions for loading a manifest. It may have other keys.
 var manifestRules = []rule{
 	{path: []string{"checkpointId"}, wrong: filled},
 	{path: []string{"researchSessionID"}, wrong: filled},
@@ -46,8 +46,7 @@ var manifestRules = []rule{
 	{path: []string{"manifestSha256"}, wrong: hash},
 }
 
-// check finds what is wrong with the values at the rule's path. What a value should be in may be missing itself: then it
-// is told of the whole path.
+// check adds a finding for each invalid value at the rule's path. If a parent is missing, the finding names the whole path.
 func (r rule) check(f *findings, root *jsonedit.Value) {
 	star := slices.Index(r.path, "*")
 	if star < 0 {
@@ -56,7 +55,7 @@ func (r rule) check(f *findings, root *jsonedit.Value) {
 	}
 	list := root.Get(r.path[:star]...)
 	if !list.Is(jsonedit.Array) {
-		return // another rule says so
+		return // another rule reports it
 	}
 	for i := range list.Items {
 		path := slices.Clone(r.path)
@@ -78,7 +77,7 @@ func (r rule) checkAt(f *findings, root *jsonedit.Value, path []string) {
 	}
 }
 
-// nearest returns the line of what a missing value should be in.
+// nearest returns the line of the closest existing parent of a missing value.
 func nearest(root *jsonedit.Value, path []string) int {
 	for n := len(path) - 1; n > 0; n-- {
 		if v := root.Get(path[:n]...); v != nil {

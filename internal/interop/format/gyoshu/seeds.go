@@ -9,16 +9,16 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// Seeds are the seeds of random numbers by the module that makes them, in the order in which they were named.
+// Seeds are the seeds of random numbers by module, in the order of the file.
 type Seeds []Seed
 
-// Seed is what one module's random numbers began with.
+// Seed is the seed of one module.
 type Seed struct {
 	Name  string
 	Value float64
 }
 
-// finite returns a module's seed, and whether it has one that is a number.
+// finite returns a module's seed, and whether it is a finite number.
 func (s Seeds) finite(name string) (float64, bool) {
 	for _, seed := range s {
 		if seed.Name == name {
@@ -30,7 +30,7 @@ func (s Seeds) finite(name string) (float64, bool) {
 
 func isFinite(f float64) bool { return !math.IsInf(f, 0) && !math.IsNaN(f) }
 
-// MarshalJSON writes them as an object in their order.
+// MarshalJSON encodes them as an object in order.
 func (s Seeds) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -67,7 +67,7 @@ func seedsOf(v *jsonedit.Value) Seeds {
 	return seeds
 }
 
-// number returns a number as JavaScript writes it.
+// number formats a number as JavaScript does.
 func number(f float64) string {
 	v, err := jsonedit.Read(strconv.AppendFloat(nil, f, 'g', -1, 64))
 	if err != nil {

@@ -4,14 +4,14 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// Snapshot is what Gyoshu's planner is told of a run's checkpoints.
+// Snapshot is what Gyoshu's planner reads about a run's checkpoints.
 type Snapshot struct {
 	Last      *LastCheckpoint `json:"lastCheckpoint,omitempty"`
-	Resumable bool            `json:"resumable"`      // the run has not ended, and there is a valid one to go on from
+	Resumable bool            `json:"resumable"`      // the run has not ended, and has a valid checkpoint
 	From      string          `json:"from,omitempty"` // that one
 }
 
-// LastCheckpoint is the newest checkpoint, whatever it is worth.
+// LastCheckpoint is the newest checkpoint, valid or not.
 type LastCheckpoint struct {
 	ID         string `json:"checkpointId"`
 	Stage      string `json:"stageId"`
@@ -20,7 +20,7 @@ type LastCheckpoint struct {
 	Validation string `json:"validationStatus"` // valid, invalid_sha256, invalid_artifacts, emergency_no_artifacts, parse_error
 }
 
-// snapshot returns the snapshot of a run. The newest checkpoint is the newest by its time, not by the order of a folder.
+// snapshot returns the snapshot of a run. The newest checkpoint is the newest by its time, not by its folder's name.
 func (r *research) snapshot(run string, ended bool, res resumption, env format.Env) Snapshot {
 	var s Snapshot
 	for _, rec := range r.records {

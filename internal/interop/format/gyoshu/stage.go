@@ -7,8 +7,8 @@ import (
 	"pawl"
 )
 
-// IsStage reports whether a text is a stage's id as Gyoshu loads it: S, two digits, a verb and a noun of small letters,
-// with underscores between: S01_load_data.
+// IsStage reports whether Gyoshu accepts a stage's id: S, two digits, a verb and a noun in lower case, separated by
+// underscores, such as S01_load_data.
 func IsStage(id string) bool {
 	_, rest, ok := stageNumber(id)
 	verb, noun, both := strings.Cut(rest, "_")
@@ -29,8 +29,8 @@ func isWord(s, also string) bool {
 	return s != "" && strings.IndexFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && !strings.ContainsRune(also, r) }) < 0
 }
 
-// NextStage returns what the id of the stage behind a finished one begins with: S03_ behind S02_explore_data. It is empty
-// behind the 99th, since no id has three digits, and where the id has no number.
+// NextStage returns the prefix of the id of the stage after a finished one: S03_ after S02_explore_data. It is empty after
+// the 99th, since no id has three digits, and if the id has no number.
 func NextStage(id string) string {
 	number, _, ok := stageNumber(id)
 	if !ok || number >= lastStage {
@@ -39,11 +39,11 @@ func NextStage(id string) string {
 	return fmt.Sprintf("S%02d_", number+1)
 }
 
-// lastStage is the highest number that a stage's id can have.
+// lastStage is the highest number of a stage.
 const lastStage = 99
 
-// stageNames returns the id that each step of a plan has as a stage: its own where that is one, else its place in the
-// plan and what is legal of its id. No two are the same.
+// stageNames returns the stage id of each step of a plan: its own if it is valid, else its index and the valid characters of
+// its id. They are unique.
 func stageNames(plan *pawl.Plan) map[pawl.StepID]string {
 	names := map[pawl.StepID]string{}
 	taken := map[string]bool{}
@@ -66,8 +66,8 @@ func stageNames(plan *pawl.Plan) map[pawl.StepID]string {
 	return names
 }
 
-// stageOf makes a stage's id of a step's place and id. Steps behind the 99th share its number: then the order is lost, but
-// not the checkpoint.
+// stageOf makes a stage's id from a step's index and id. Steps after the 99th share its number: their order is lost, but not
+// their checkpoints.
 func stageOf(place int, id string) string {
 	if _, rest, ok := stageNumber(id); ok {
 		id = rest

@@ -11,27 +11,27 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// stageState is all that is known of one stage of a run.
+// stageState is what is known of one stage of a run.
 type stageState struct {
 	id           string
-	order        int // in which it is first spoken of
+	order        int // of its first mention
 	begun, ended time.Time
 	begins       int
-	marker       string // how its last end marker says that it ended; empty: there is none since it began
+	marker       string // result in its last end marker; empty: none since it began
 	progress     string
-	line         string // where it is spoken of first
+	line         string // of its first mention
 	good         *Record
-	cut          *Record // the newest that was taken in the middle of it
-	spoilt       *Record // a saved one that is not valid
+	interrupted  *Record // the newest checkpoint from the middle of the stage
+	invalid      *Record // a saved checkpoint that is not valid
 	why          string  // it is not
-	unread       *Record // one of which nothing can be understood
-	gone         bool    // a cell speaks of a checkpoint whose manifest is not there, or not any more
+	unreadable   *Record // one of which nothing can be understood
+	missing      bool    // a cell speaks of a checkpoint whose manifest is not there, or not any more
 	cell         Pointer // of a checkpoint in the middle of it that has no manifest
 	goal         string
 	jobs         []Job
 }
 
-// stages gathers what markers, checkpoints, cells and the queue say of a run's stages, in the order of their numbers.
+// stages collects the stages of a run from markers, checkpoints, cells and the queue, sorted by number.
 func (r *research) stages(run string, env format.Env, q *Queue) []*stageState {
 	known := map[string]*stageState{}
 	at := func(id string) *stageState {
@@ -48,20 +48,20 @@ func (r *research) stages(run string, env format.Env, q *Queue) []*stageState {
 	for _, loads := range []bool{true, false} {
 		for _, rec := range slices.Backward(r.records) {
 			if rec.Run == run && rec.Loads() == loads && rec.Manifest != nil && rec.Manifest.Stage != "" {
-				at(rec.Manifest.Stage).weigh(rec, env)
+				at(rec.Manifest.Stage).addRecord(rec, env)
 			}
 		}
 	}
 	for _, rec := range r.unread(run) {
 		if stage := r.stageOf(rec); stage != "" {
-			at(stage).unread = rec
+			at(stage).unreadable = rec
 		}
 	}
 	for _, p := range r.orphans(run) {
 		if p.CutShort {
 			at(p.Stage).cell = p
 		} else {
-			at(p.Stage).gone = true
+			at(p.Stage).missing = true
 		}
 	}
 	if stage, goal := r.objective(run); stage != "" {
@@ -77,7 +77,7 @@ func (r *research) stages(run string, env format.Env, q *Queue) []*stageState {
 	return slices.SortedFunc(maps.Values(known), byNumber)
 }
 
-// byNumber puts stages in the order of their numbers, and those without one behind, as they came.
+// byNumber compares stages by number. Those without one come last, in their order.
 func byNumber(a, b *stageState) int {
 	m, _, hasM := stageNumber(a.id)
 	n, _, hasN := stageNumber(b.id)
@@ -106,23 +106,23 @@ func (s *stageState) apply(m cellMarker, notebook string) {
 	}
 }
 
-// weigh takes in a checkpoint of the stage: the oldest first, and those that Gyoshu does not load last.
-func (s *stageState) weigh(rec *Record, env format.Env) {
+// addRecord adds a checkpoint of the stage. They come oldest first, and those that Gyoshu does not load last.
+func (s *stageState) addRecord(rec *Record, env format.Env) {
 	s.line = cmp.Or(s.line, rec.Path)
 	issues := rec.issues(env)
 	switch {
 	case len(issues) > 0 && !rec.Manifest.Status.unsafe():
-		s.spoilt, s.why = rec, issues[0]
+		s.invalid, s.why = rec, issues[0]
 	case len(issues) > 0:
 	case rec.Manifest.Status.unsafe():
-		s.cut = rec
+		s.interrupted = rec
 	default:
 		s.good = rec
 	}
 }
 
-// issues returns what is wrong with a checkpoint, be it that Gyoshu does not load it. That it does not take a stage's id, such as
-// S02_eda of its own documents, a reason of its own plan, or a byte order mark, is no reason to think that what it says is not so.
+// issues returns the faults of a checkpoint, also of one that Gyoshu does not load. Gyoshu rejects some stage ids of its own
+// documents, such as S02_eda, some planned reasons and a byte order mark; these are no faults.
 func (r *Record) issues(env format.Env) []string {
 	onlyOdd := r.Manifest != nil && r.Manifest.Stage != "" && len(r.Problems) == r.Manifest.odd
 	if !r.Loads() && !onlyOdd {
@@ -131,7 +131,7 @@ func (r *Record) issues(env format.Env) []string {
 	return r.faults(env)
 }
 
-// orphans returns the checkpoints of a run that cells speak of and that have no manifest.
+// orphans returns the checkpoints of a run that have a cell and no manifest.
 func (r *research) orphans(run string) []Pointer {
 	if r.notebook == nil {
 		return nil
@@ -150,8 +150,8 @@ func (r *research) orphans(run string) []Pointer {
 	return found
 }
 
-// base returns the number of the last stage that has a valid checkpoint, 0 for none.
-func base(stages []*stageState) int {
+// lastValid returns the number of the last stage with a valid checkpoint, 0 for none.
+func lastValid(stages []*stageState) int {
 	last := 0
 	for _, s := range stages {
 		if number, _, ok := stageNumber(s.id); ok && s.good != nil {
@@ -161,26 +161,26 @@ func base(stages []*stageState) int {
 	return last
 }
 
-// before reports whether the stage comes before that number.
+// before reports whether the stage has a smaller number.
 func (s *stageState) before(number int) bool {
 	own, _, ok := stageNumber(s.id)
 	return ok && own < number
 }
 
-// step returns the stage as a step. It is done if a valid checkpoint says so. A marker, or the cell of a checkpoint that is
-// gone, is a hint: it is believed where a valid checkpoint of a later stage, of number base, or the record of a completed
-// run stands behind it. Of a checkpoint that is there and cannot be read nothing is believed.
+// step returns the stage as a step. It is done if it has a valid checkpoint. A marker, or the cell of a missing checkpoint,
+// is a hint that only counts before a valid checkpoint of a later stage, of number base, or in a completed run. An
+// unreadable checkpoint proves nothing.
 func (s *stageState) step(r *research, q *Queue, base int, runStatus string) format.Step {
 	step := format.Step{ID: pawl.StepIDOf(s.id), Name: s.id, Goal: s.goal, Status: pawl.Pending, Native: s.marker, Started: s.begun, Ended: s.ended,
 		Attempts: s.begins, Where: s.line}
 	switch {
 	case s.good != nil:
 		s.finish(&step)
-	case s.unread == nil && (s.marker == "success" || s.gone) && (runStatus == "completed" || s.before(base)):
+	case s.unreadable == nil && (s.marker == "success" || s.missing) && (runStatus == "completed" || s.before(base)):
 		step.Status = pawl.Done
 		step.Summary = "its own checkpoint is not there; what comes after it says that it was finished"
-	case s.cut != nil:
-		m := s.cut.Manifest
+	case s.interrupted != nil:
+		m := s.interrupted.Manifest
 		step.Native, step.Ended = string(m.Status), m.Time()
 		s.interrupt(&step, string(m.Reason), "checkpoint "+m.CheckpointID)
 	case s.cell.ID != "":
@@ -195,36 +195,36 @@ func (s *stageState) step(r *research, q *Queue, base int, runStatus string) for
 	case s.begins > 0:
 		step.Native, step.Why = "begun", "it was begun, and nothing says how it ended"
 		step.Partial = s.partial()
-	case s.gone:
+	case s.missing:
 		step.Why = "a cell speaks of its checkpoint, and there is no manifest"
 	}
-	if s.good == nil && s.spoilt != nil {
-		step.Native = cmp.Or(step.Native, string(s.spoilt.Manifest.Status))
-		step.Why = "its checkpoint " + s.spoilt.ID + " is not valid: " + s.why
+	if s.good == nil && s.invalid != nil {
+		step.Native = cmp.Or(step.Native, string(s.invalid.Manifest.Status))
+		step.Why = "its checkpoint " + s.invalid.ID + " is not valid: " + s.why
 	}
-	if s.good == nil && s.unread != nil {
-		step.Why = "its checkpoint " + s.unread.ID + " is there, and cannot be read"
-		step.Where = cmp.Or(step.Where, s.unread.Path)
+	if s.good == nil && s.unreadable != nil {
+		step.Why = "its checkpoint " + s.unreadable.ID + " is there, and cannot be read"
+		step.Where = cmp.Or(step.Where, s.unreadable.Path)
 	}
 	for _, j := range s.jobs {
 		s.addJob(&step, q, j, r.now)
 	}
 	if step.Status != pawl.Done {
-		limit(&step)
+		addLimits(&step)
 	}
 	return step
 }
 
-// Gyoshu's limits of a stage that says nothing else: no file of its keeps what a stage was given.
+// Gyoshu's default limits of a stage. No file records other ones.
 const (
 	usualStage   = 240 * time.Second
 	graceOfStage = 30 * time.Second
 	splitStage   = 180 * time.Second
 )
 
-// limit tells who carries a stage out that is not done what its limits are. They are not enforced: real stages last far longer,
-// and what an agent has begun is not to be cut off for it.
-func limit(step *format.Step) {
+// addLimits tells the agent of an unfinished stage its limits. They are not enforced: real stages take far longer, and an
+// agent must not be killed for it.
+func addLimits(step *format.Step) {
 	step.Facts = map[string]string{"limit": fmt.Sprintf("%.0f s and %.0f s more; work of more than %.0f s is to be split, so that what is finished stays",
 		usualStage.Seconds(), graceOfStage.Seconds(), splitStage.Seconds())}
 }
@@ -266,7 +266,7 @@ func (s *stageState) addJob(step *format.Step, q *Queue, j Job, now time.Time) {
 	}
 }
 
-// claims returns a manifest's artifacts whose paths are such as a project's file can have.
+// claims returns the artifacts of a manifest that have safe paths.
 func (m *Manifest) claims() []format.Claim {
 	var claims []format.Claim
 	for _, a := range m.Artifacts {

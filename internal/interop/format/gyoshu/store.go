@@ -9,19 +9,19 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// Record is a checkpoint as it lies in a project.
+// Record is a checkpoint in a project.
 type Record struct {
 	Path           string
-	Title, Run, ID string // by its place
+	Title, Run, ID string // from its path
 	Manifest       *Manifest
-	Problems       []pawl.Finding // because of which Gyoshu does not load it
+	Problems       []pawl.Finding // why Gyoshu does not load it
 	From           Provenance
 }
 
 // Loads reports whether Gyoshu sees the checkpoint at all.
 func (r *Record) Loads() bool { return r.Manifest != nil && len(r.Problems) == 0 }
 
-// faults says what is wrong with a checkpoint that Gyoshu loads: with the names of its folders, and with its manifest.
+// faults returns the faults of a checkpoint that Gyoshu loads: of the names of its folders, and of its manifest.
 func (r *Record) faults(env format.Env) []string {
 	var faults []string
 	for _, n := range []struct{ name, lies, says string }{{"runId", r.Run, r.Manifest.Run}, {"checkpointId", r.ID, r.Manifest.CheckpointID}} {
@@ -32,8 +32,8 @@ func (r *Record) faults(env format.Env) []string {
 	return append(faults, r.Manifest.Issues(r.From.Trust(), env)...)
 }
 
-// Records returns the checkpoints of a title, of one run or with "" of all: those that Gyoshu loads, the newest first and
-// of the same time those first that come last by id, then the others by path. With "" for a title it returns those of all.
+// Records returns the checkpoints of a title and run; "" means all of them. Those that Gyoshu loads come first, sorted by
+// descending time and id, then the others by path.
 func Records(files format.Files, title, run string) []*Record {
 	var found []*Record
 	for i := range files {
@@ -60,7 +60,7 @@ func newestFirst(a, b *Record) int {
 	return cmp.Compare(a.Path, b.Path)
 }
 
-// placeOf says which checkpoint a path is the manifest of.
+// placeOf returns the checkpoint whose manifest has this path.
 func placeOf(name string) (*Record, bool) {
 	part := strings.Split(name, "/")
 	if len(part) != 6 || part[0] != reports || part[2] != "checkpoints" || part[5] != "checkpoint.json" {

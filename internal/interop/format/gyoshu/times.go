@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// isInstant reports whether Gyoshu takes a text for a time: a date that is one, T, hours, minutes and seconds, perhaps a
-// fraction, and a literal Z.
+// isInstant reports whether Gyoshu accepts a time: a valid date, T, hours, minutes and seconds, an optional fraction, and a
+// literal Z.
 func isInstant(s string) bool {
 	const shape = "0000-00-00T00:00:00"
 	if len(s) <= len(shape) || s[len(s)-1] != 'Z' {
@@ -25,5 +25,5 @@ func isInstant(s string) bool {
 	return err == nil
 }
 
-// instantOf returns a time as Gyoshu writes it: UTC, in milliseconds.
+// instantOf formats a time as Gyoshu does: UTC, in milliseconds.
 func instantOf(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }

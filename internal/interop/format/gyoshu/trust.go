@@ -7,16 +7,16 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// Provenance is how a checkpoint came to be where it lies. What a manifest says of itself is no evidence of that.
+// Provenance is the origin of a checkpoint. The manifest's own statements are no evidence of it.
 type Provenance string
 
 // Where a checkpoint can come from.
 const (
-	MadeHere  Provenance = "made here"  // a run of this project wrote it: its journal says the same
-	FoundHere Provenance = "found here" // somebody else wrote it
+	MadeHere  Provenance = "made here"  // written by a run of this project, as its journal proves
+	FoundHere Provenance = "found here" // written by someone else
 )
 
-// Trust returns how far a checkpoint of this provenance is trusted.
+// Trust returns the trust level for this provenance.
 func (p Provenance) Trust() Trust {
 	if p == MadeHere {
 		return Local
@@ -24,8 +24,8 @@ func (p Provenance) Trust() Trust {
 	return Imported
 }
 
-// trust returns how far a checkpoint is trusted to be resumed from: by its provenance, and no further than its manifest says. A
-// manifest can cast doubt on itself, but not take it away.
+// trust returns the trust level of a checkpoint: by its provenance, and no higher than in its manifest. A manifest can lower
+// the level, but not raise it.
 func (r *Record) trust() Trust {
 	trust, claimed := r.From.Trust(), r.Manifest.Trust
 	if claimed == Untrusted || trust == Local && claimed == Imported {
@@ -34,7 +34,7 @@ func (r *Record) trust() Trust {
 	return trust
 }
 
-// warning returns Gyoshu's words of caution before a checkpoint is resumed from.
+// warning returns Gyoshu's warning before a resume from the checkpoint.
 func (r *Record) warning() string {
 	trust := r.trust()
 	if trust == Local {
@@ -43,7 +43,7 @@ func (r *Record) warning() string {
 	return fmt.Sprintf("Checkpoint is %s - verify source before resuming", trust)
 }
 
-// findOrigins says of each checkpoint where it comes from.
+// findOrigins determines the provenance of each checkpoint.
 func (r *research) findOrigins(env format.Env) {
 	runs := map[string]*origin{}
 	for _, rec := range r.records {
@@ -62,7 +62,7 @@ func (r *research) findOrigins(env format.Env) {
 	}
 }
 
-// origin is a run of this project's, which may have written checkpoints.
+// origin is a run of this project that may have written checkpoints.
 type origin struct {
 	*researchWriter
 	steps map[string]pawl.StepID // by stage
@@ -79,9 +79,9 @@ func originOf(state *pawl.State, plan *pawl.Plan) *origin {
 	return o
 }
 
-// wrote reports whether a checkpoint is, in all that its hash is of, what is written of the run at that time: the journal
-// says too that the stage is done, and which artifacts it left. One that was taken in the middle of a stage is no base for
-// anything, and nobody asks. What it only says again of a step that another run finished is not its own.
+// wrote reports whether a checkpoint matches, in everything that its hash covers, what pawl writes for the run at that time:
+// the journal has the stage as done, with the same artifacts. It is false for one from the middle of a stage, which is never
+// a base, and for one that repeats a step that another run finished.
 func (o *origin) wrote(rec *Record) bool {
 	id := o.steps[rec.Manifest.Stage]
 	st := o.State.Steps[id]

@@ -9,7 +9,7 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// recordsAt returns the checkpoints of a title whose manifests, or folders, are at these paths and could not be read.
+// recordsAt returns the checkpoints of a title whose manifests, or folders, at these paths could not be read.
 func recordsAt(paths []string, title string) []*Record {
 	var found []*Record
 	for _, at := range paths {
@@ -22,18 +22,17 @@ func recordsAt(paths []string, title string) []*Record {
 	return found
 }
 
-// unread returns the checkpoints of a run that are there and of which nothing can be understood, not even of which stage they are.
+// unread returns the checkpoints of a run that exist and cannot be parsed at all.
 func (r *research) unread(run string) []*Record {
 	return slices.DeleteFunc(slices.Clone(r.records), func(rec *Record) bool {
 		return rec.Run != run || rec.Manifest != nil && rec.Manifest.Stage != ""
 	})
 }
 
-// stageInText is where a manifest names its stage, also in one that breaks off.
+// stageInText matches the stage in a manifest, also in a truncated one.
 var stageInText = lazyregexp.New(`"stageId"\s*:\s*"([^"\\\s]+)"`)
 
-// stageOf returns the stage of a checkpoint that cannot be read, as what can be read of it says, or the notebook's cell; "" where
-// nothing does.
+// stageOf returns the stage of an unreadable checkpoint, from its text or the notebook's cell; "" if unknown.
 func (r *research) stageOf(rec *Record) string {
 	if file := r.files.Find(rec.Path); file != nil {
 		if m := stageInText.FindSubmatch(file.Data); m != nil {
@@ -51,8 +50,8 @@ func (r *research) stageOf(rec *Record) string {
 	return ""
 }
 
-// askUnread puts checkpoints before a person that cannot be read and of which nobody knows the stage: it is not to be passed over,
-// so nothing begins before they have looked.
+// askUnread adds a gate for unreadable checkpoints of unknown stages. They may be newer than the resume point, so a person
+// must decide before anything starts.
 func (r *research) askUnread(out *format.Project, run string) {
 	steps := out.Phases[0].Steps
 	next := pawl.StepID("")

@@ -2,8 +2,8 @@ package gyoshu
 
 import "unicode/utf8"
 
-// asNode returns a file as Node reads text: what is no UTF-8 becomes replacement characters, one for each longest part
-// that could have become a character.
+// asNode decodes a file as Node does: invalid UTF-8 becomes replacement characters, one for each maximal prefix of a valid
+// sequence.
 func asNode(data []byte) []byte {
 	if utf8.Valid(data) {
 		return data
@@ -20,7 +20,7 @@ func asNode(data []byte) []byte {
 	return out
 }
 
-// brokenSize returns how many bytes of what is no character could have been the beginning of one.
+// brokenSize returns the length of the maximal prefix of a valid sequence at the start of invalid data.
 func brokenSize(data []byte) int {
 	low, high, want := byte(0x80), byte(0xbf), 0
 	switch c := data[0]; {
@@ -31,7 +31,7 @@ func brokenSize(data []byte) int {
 	case c >= 0xf0 && c <= 0xf4:
 		want = 4
 	}
-	switch data[0] { // what may follow these is less
+	switch data[0] { // these restrict the second byte
 	case 0xe0:
 		low = 0xa0
 	case 0xed:

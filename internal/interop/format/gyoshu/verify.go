@@ -8,7 +8,7 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// examine finds all that is wrong with a research, and what is sound. w says what is true of the artifacts.
+// examine returns all findings about a research: faults, and OK for what is sound.
 func (r *research) examine(env format.Env) []pawl.Finding {
 	found := slices.Clone(r.found)
 	for _, rec := range r.records {
@@ -27,11 +27,11 @@ func (r *research) examineRecord(rec *Record, env format.Env) []pawl.Finding {
 		f.add(pawl.Bad, 0, "Manifest failed to parse or validate", "")
 		f.list[0].Evidence = "Gyoshu passes over checkpoint " + rec.ID + " without a word"
 		f.list = append(f.list, rec.Problems...)
-		f.examineTwins(rec.Manifest)
+		f.examineDuplicateKeys(rec.Manifest)
 		return f.list
 	}
 	m := rec.Manifest
-	f.examineTwins(m)
+	f.examineDuplicateKeys(m)
 	issues := rec.faults(env)
 	for _, issue := range issues {
 		f.bad(0, "%s", issue)
@@ -53,20 +53,20 @@ func (r *research) examineRecord(rec *Record, env format.Env) []pawl.Finding {
 	return f.list
 }
 
-// mostTwins is how many keys are told of that come twice in a manifest.
-const mostTwins = 20
+// maxDuplicates limits the duplicate keys that are reported for a manifest.
+const maxDuplicates = 20
 
-// examineTwins finds keys that come twice: as JSON is read, the last one counts.
-func (f *findings) examineTwins(m *Manifest) {
+// examineDuplicateKeys reports duplicate keys. JSON parsers use the last one.
+func (f *findings) examineDuplicateKeys(m *Manifest) {
 	if m == nil {
 		return
 	}
-	for _, twin := range m.twins[:min(len(m.twins), mostTwins)] {
+	for _, twin := range m.duplicates[:min(len(m.duplicates), maxDuplicates)] {
 		f.warn(twin.Value.Line(), "duplicate key %q; this one is used", twin.Key)
 	}
 }
 
-// examineNames finds a manifest that is not where it says that it is, and a notebook that is nowhere.
+// examineNames reports a manifest whose path does not match its content, and a missing notebook.
 func (f *findings) examineNames(rec *Record) {
 	m := rec.Manifest
 	for _, n := range []struct{ name, says, lies string }{
@@ -81,8 +81,8 @@ func (f *findings) examineNames(rec *Record) {
 	}
 }
 
-// examineCells compares the notebook's cells with the manifests: without one, a cell is what is left of a checkpoint that
-// was not finished, or that was let go of.
+// examineCells compares the notebook's cells with the manifests. A cell without a manifest is left of an incomplete or
+// removed checkpoint.
 func (r *research) examineCells() []pawl.Finding {
 	if r.notebook == nil {
 		return nil
@@ -147,7 +147,7 @@ func (r *research) examineFront() []pawl.Finding {
 	return f.list
 }
 
-// examineResume says from where the newest run would be resumed.
+// examineResume reports the resume point of the newest run.
 func (r *research) examineResume(env format.Env) pawl.Finding {
 	if e := r.front().run(r.newest); e != nil && e.Status == "completed" {
 		return pawl.Finding{Level: pawl.OK, Where: r.title, What: "run " + r.newest + " is completed"}

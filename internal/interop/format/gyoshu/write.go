@@ -16,12 +16,12 @@ import (
 	"pawl/internal/interop/format/fileset"
 )
 
-// write returns the files that say where the run stands: the notebook with a cell, and a manifest, for each finished step,
-// the state of the loop, the queue where there is one, and in the report the stages that were carried out.
+// write returns the changed files: the notebook with a cell, and a manifest, for each finished step, the state of the loop,
+// an existing queue, and the executed stages in the report.
 //
-// Gyoshu resumes from the newest checkpoint, also from one that was taken in the middle of a stage, and goes on behind its
-// stage. So such a one is always followed by another that says again which stage was finished last; where none was, it has
-// a cell in the notebook, and no manifest.
+// Gyoshu resumes from the newest checkpoint, even one from the middle of a stage, and then continues after that stage. So
+// each such checkpoint is followed by one that repeats the last finished stage; if there is none, it has a cell in the
+// notebook and no manifest.
 func write(files format.Files, v format.Export) []format.File {
 	m := newResearchWriter(files, v)
 	m.beginNotebook()
@@ -38,7 +38,7 @@ func write(files format.Files, v format.Export) []format.File {
 	return m.files.ByFirstChange()
 }
 
-// refuses says that the notebook cannot be read: each checkpoint is to point to a cell in it.
+// refuses reports an unreadable notebook: each checkpoint needs a cell in it.
 func refuses(files format.Files, run *pawl.State) []pawl.Finding {
 	file := files.Find(notebookPath(titleOf(run.Name)))
 	if file == nil {
@@ -60,7 +60,7 @@ type researchWriter struct {
 	format.Export
 	title  string
 	run    string
-	steps  []pawl.StepID // those of the plan, then others, in order
+	steps  []pawl.StepID // those of the plan, then the others, in order
 	stages map[pawl.StepID]string
 	files  *fileset.Set
 	before format.Files
@@ -85,7 +85,7 @@ func newResearchWriter(files format.Files, v format.Export) *researchWriter {
 	return m
 }
 
-// unplanned returns the steps that the plan does not have, in the order in which they began.
+// unplanned returns the steps that are not in the plan, in the order in which they started.
 func unplanned(state *pawl.State, plan *pawl.Plan) []pawl.Step {
 	ids := slices.Collect(maps.Keys(state.Steps))
 	ids = slices.DeleteFunc(ids, func(id pawl.StepID) bool { return plan.Step(id) != nil })
@@ -113,8 +113,8 @@ func (m *researchWriter) finished() []pawl.StepID {
 	return ids
 }
 
-// unsaved returns the finished steps behind the last one that has its checkpoint. They are saved in their order, so one before
-// it that has none was let go of, and is not to come back with a time of now.
+// unsaved returns the finished steps after the last one with a checkpoint. Steps are saved in order, so an earlier one
+// without a checkpoint was pruned, and must not return with the current time.
 func (m *researchWriter) unsaved() []pawl.StepID {
 	finished := m.finished()
 	for i, id := range slices.Backward(finished) {
@@ -123,26 +123,26 @@ func (m *researchWriter) unsaved() []pawl.StepID {
 		}
 	}
 	for i, id := range slices.Backward(finished) {
-		if m.found(id) {
+		if m.importedHere(id) {
 			return finished[i:]
 		}
 	}
 	return finished
 }
 
-// found reports whether a step was finished when the run was made of these files: its checkpoint is that of another run. The last
-// of such steps is said again, so that Gyoshu goes on behind it.
-func (m *researchWriter) found(id pawl.StepID) bool {
+// importedHere reports whether a step was finished when the run was imported from these files: its checkpoint belongs to
+// another run. The last one of such steps is saved again, so that Gyoshu continues after it.
+func (m *researchWriter) importedHere(id pawl.StepID) bool {
 	return m.State.Import.System == System && m.imported(id)
 }
 
-// imported reports whether a step was finished when the run was made: pawl never ran it.
+// imported reports whether a step was finished at the import: pawl never ran it.
 func (m *researchWriter) imported(id pawl.StepID) bool {
 	return strings.HasPrefix(m.State.Steps[id].Adopted, "imported")
 }
 
-// trust returns how far what stands for a finished step is trusted: for one that pawl never ran no further than the least trusted
-// checkpoint of the research, for it is made of these.
+// trust returns the trust level for the checkpoint of a finished step. For a step that pawl never ran it is the lowest level
+// of the research's checkpoints, from which it was imported.
 func (m *researchWriter) trust(id pawl.StepID) Trust {
 	if !m.imported(id) {
 		return Local
@@ -154,18 +154,18 @@ func (m *researchWriter) trust(id pawl.StepID) Trust {
 	return Imported
 }
 
-// idOf returns the id of the checkpoint of a finished step. It is the number of the event that says so, so that a step that was
-// done again has another.
+// idOf returns the id of the checkpoint of a finished step. It has the number of the step's last event, so that a rerun has
+// another id.
 func (m *researchWriter) idOf(id pawl.StepID) string {
 	return fmt.Sprintf("ckpt-%06d", m.State.Steps[id].Done)
 }
 
-// saveStep makes the checkpoint of a finished step.
+// saveStep saves the checkpoint of a finished step.
 func (m *researchWriter) saveStep(id pawl.StepID) {
 	m.save(m.request(m.idOf(id), id, m.State.Steps[id].Ended))
 }
 
-// request asks for a checkpoint that says that a step was finished last.
+// request returns a request for a checkpoint with this step as the last finished one.
 func (m *researchWriter) request(name string, id pawl.StepID, at time.Time) Request {
 	return Request{
 		Title:     m.title,
@@ -181,8 +181,8 @@ func (m *researchWriter) request(name string, id pawl.StepID, at time.Time) Requ
 	}
 }
 
-// save makes a checkpoint that is not there yet, by its time behind all others: of two at the same time Gyoshu takes any.
-// Where the notebook cannot be read there is none, for it would point to a cell that is not there.
+// save adds a new checkpoint, later than all others, since Gyoshu's choice between equal times is arbitrary. It adds none if
+// the notebook is unreadable, for it would point to a missing cell.
 func (m *researchWriter) save(r Request) {
 	if r.Now = r.Now.Truncate(time.Millisecond); !r.Now.After(m.latest) {
 		r.Now = m.latest.Add(time.Millisecond)
@@ -191,12 +191,12 @@ func (m *researchWriter) save(r Request) {
 	for _, f := range files {
 		m.files.Put(f.Path, f.Data)
 	}
-	if err == nil { // else it is there already, its notebook is broken, or has a name that Gyoshu could not load
+	if err == nil { // on an error it exists already, the notebook is broken, or Gyoshu would reject a name
 		m.latest = r.Now
 	}
 }
 
-// platform returns the name that Node has for this system.
+// platform returns Node's name of this system.
 func platform() string {
 	if runtime.GOOS == "windows" {
 		return "win32"
@@ -204,8 +204,8 @@ func platform() string {
 	return runtime.GOOS
 }
 
-// artifactsIn returns recorded outputs that are single files, by path. Folders, and patterns with very many matches, have
-// one hash for all and cannot be named.
+// artifactsIn returns the outputs that are single files, sorted by path. Folders, and patterns with very many matches, have
+// one hash for all files and are left out.
 func artifactsIn(outputs pawl.Outputs) []Artifact {
 	var list []Artifact
 	for _, p := range slices.Sorted(maps.Keys(outputs)) {
@@ -228,11 +228,11 @@ func (m *researchWriter) saveInterrupted() {
 		m.save(r)
 		return
 	}
-	m.sayInNotebook(r)
+	m.addCell(r)
 }
 
-// sayInNotebook makes the cell of a checkpoint without a manifest, if it is not there yet.
-func (m *researchWriter) sayInNotebook(r Request) {
+// addCell adds the cell of a checkpoint without a manifest, once.
+func (m *researchWriter) addCell(r Request) {
 	file := m.files.File(notebookPath(m.title))
 	notebook, err := ReadNotebook(file.Data)
 	if err != nil || slices.ContainsFunc(notebook.Cells, func(c Cell) bool { return c.Pointer.ID == r.ID }) {
@@ -243,7 +243,7 @@ func (m *researchWriter) sayInNotebook(r Request) {
 	}
 }
 
-// reason returns why a step's last attempt was cut off.
+// reason returns why a step's last attempt was interrupted.
 func (m *researchWriter) reason(id pawl.StepID) Reason {
 	st := m.State.Steps[id]
 	if st == nil || st.Retries.Last == nil {
@@ -258,7 +258,7 @@ func (m *researchWriter) reason(id pawl.StepID) Reason {
 	return Failure
 }
 
-// saveManual makes a checkpoint of one that a person asked for: it says which stage was finished last.
+// saveManual saves a checkpoint that a person asked for, with the last finished stage.
 func (m *researchWriter) saveManual() {
 	c := m.Checkpoint
 	if finished := m.finished(); c != nil && c.Kind == pawl.CheckpointManual && len(finished) > 0 && !c.Time.Before(m.endOf(finished)) {
@@ -270,8 +270,8 @@ func (m *researchWriter) endOf(finished []pawl.StepID) time.Time {
 	return m.State.Steps[finished[len(finished)-1]].Ended
 }
 
-// resaveLastStage saves the last finished stage again if the newest checkpoint is not one of it: that was taken in the middle of a
-// stage, or is damaged, or a step was opened again since.
+// resaveLastStage saves the last finished stage again if the newest checkpoint is another one: from the middle of a stage,
+// damaged, or of a step that was reopened.
 func (m *researchWriter) resaveLastStage() {
 	finished := m.finished()
 	records := Records(m.files.Files(), m.title, m.run)
@@ -285,7 +285,7 @@ func (m *researchWriter) resaveLastStage() {
 	m.save(m.request(fmt.Sprintf("ckpt-%06d-again", m.State.Seq), last, m.State.Updated))
 }
 
-// entry returns where the run stands as the front matter says it.
+// entry returns the run's entry in the front matter.
 func (m *researchWriter) entry() RunEntry {
 	e := RunEntry{ID: m.run, Started: m.State.Created, Status: "in_progress"}
 	switch m.Status {
@@ -297,7 +297,7 @@ func (m *researchWriter) entry() RunEntry {
 	return e
 }
 
-// beginNotebook makes the notebook where there is none.
+// beginNotebook creates a missing notebook.
 func (m *researchWriter) beginNotebook() {
 	name := notebookPath(m.title)
 	if m.files.File(name) == nil {

@@ -6,7 +6,7 @@ import (
 	"pawl"
 )
 
-// loop returns where the run stands as the state of a loop.
+// loop returns the state of the loop for the run.
 func (m *researchWriter) loop() Loop {
 	cycles := int64(len(m.finished()))
 	l := Loop{
@@ -39,7 +39,7 @@ func (m *researchWriter) loop() Loop {
 	return l
 }
 
-// next returns the first step that is not finished.
+// next returns the first unfinished step.
 func (m *researchWriter) next() pawl.StepID {
 	for _, id := range m.steps {
 		if !m.State.Steps[id].Finished() {
@@ -49,7 +49,7 @@ func (m *researchWriter) next() pawl.StepID {
 	return ""
 }
 
-// objective says in one line what a step is for, with its stage.
+// objective returns the objective of a step in one line, with its stage.
 func (m *researchWriter) objective(id pawl.StepID) string {
 	text := m.stages[id]
 	if m.Plan == nil {
@@ -63,7 +63,7 @@ func (m *researchWriter) objective(id pawl.StepID) string {
 	return text
 }
 
-// decision returns what Gyoshu would call the run's last turn.
+// decision returns Gyoshu's word for the last decision of the run.
 func (m *researchWriter) decision() LoopDecision {
 	budget := false
 	for _, g := range m.State.OpenGates() {

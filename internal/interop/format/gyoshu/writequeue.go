@@ -9,7 +9,7 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// worker is by what name pawl claims a job.
+// worker is the name under which pawl claims a job.
 const worker = "pawl"
 
 // updateQueues updates the existing queues of the run, and of the run that it was imported from.
@@ -24,9 +24,8 @@ func (m *researchWriter) updateQueues() {
 	}
 }
 
-// withQueue returns a queue that says which of its jobs are done, have failed, or are worked on by pawl. Jobs of stages
-// that are no steps of the run, claims of others, and whatever else stands there stay as they are, and so does a file that
-// is no queue.
+// withQueue returns a queue with the status of the jobs that are done, failed, or claimed by pawl. Jobs of unknown stages,
+// claims of others and all other values stay as they are, and so does an invalid file.
 func (m *researchWriter) withQueue(old []byte) []byte {
 	q, err := ReadQueue(old)
 	if err != nil {
@@ -58,11 +57,11 @@ func (m *researchWriter) withQueue(old []byte) []byte {
 	switch {
 	case len(q.Jobs) == 0:
 	case open == 0 && failed == 0:
-		e.word(root, "COMPLETED")
+		e.setStatus(root, "COMPLETED")
 	case m.Status == pawl.StatusFailed:
-		e.word(root, "FAILED")
+		e.setStatus(root, "FAILED")
 	case q.Status != "FAILED":
-		e.word(root, "ACTIVE")
+		e.setStatus(root, "ACTIVE")
 	}
 	return textedit.Apply(old, e.edits)
 }
@@ -76,14 +75,14 @@ func (m *researchWriter) updateJob(e *queueEdit, v *jsonedit.Value, j Job, id pa
 	now := instantOf(m.Now)
 	switch {
 	case status != "CLAIMED":
-		e.word(v, status)
+		e.setStatus(v, status)
 		if status == "PENDING" {
 			e.set(v, "claimedBy", "null")
 			e.set(v, "claimedAt", "null")
 			e.set(v, "heartbeatAt", "null")
 		}
 	case j.Status != "CLAIMED":
-		e.word(v, status)
+		e.setStatus(v, status)
 		e.set(v, "claimedBy", quoted(worker))
 		e.set(v, "claimedAt", quoted(now))
 		e.set(v, "heartbeatAt", quoted(now))
@@ -94,7 +93,7 @@ func (m *researchWriter) updateJob(e *queueEdit, v *jsonedit.Value, j Job, id pa
 	return j
 }
 
-// jobStatus returns how a job of a step stands; empty: that is for others to say.
+// jobStatus returns the status of a job of a step; empty if pawl does not determine it.
 func (m *researchWriter) jobStatus(j Job, id pawl.StepID) string {
 	st := m.State.Steps[id]
 	if st == nil {
@@ -119,22 +118,22 @@ func (m *researchWriter) jobStatus(j Job, id pawl.StepID) string {
 	return ""
 }
 
-// queueEdit gathers what is to change in a queue.
+// queueEdit collects the edits of a queue.
 type queueEdit struct{ edits []textedit.Edit }
 
-// word sets a status.
-func (e *queueEdit) word(v *jsonedit.Value, status string) {
+// setStatus sets a status, in the case of the old one.
+func (e *queueEdit) setStatus(v *jsonedit.Value, status string) {
 	old := v.Get("status").Text()
 	if strings.EqualFold(old, status) {
 		return
 	}
 	if old != "" && old == strings.ToLower(old) {
-		status = strings.ToLower(status) // as older files have it
+		status = strings.ToLower(status) // as in older files
 	}
 	e.set(v, "status", quoted(status))
 }
 
-// set sets a value that is there. What a queue does not have it is not given.
+// set sets an existing value. It does not add missing keys.
 func (e *queueEdit) set(v *jsonedit.Value, key, text string) {
 	if old := v.Get(key); old != nil {
 		e.edits = append(e.edits, textedit.Edit{From: old.From, To: old.To, Text: text})

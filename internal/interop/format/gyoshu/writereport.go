@@ -7,8 +7,8 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// updateHistory lists in the report the stages that were carried out. A report is made only at the end, or when it is asked
-// for; one that is there is kept up to date.
+// updateHistory lists the executed stages in the report. It updates an existing report, and creates one only at the end of
+// the run or on export.
 func (m *researchWriter) updateHistory() {
 	name := reportPath(m.title)
 	report := "# " + m.title + "\n"
@@ -23,7 +23,7 @@ func (m *researchWriter) updateHistory() {
 	m.files.Put(name, []byte(WithBlock(report, historyBlock, executionHistory(runs))))
 }
 
-// history returns the stages that were carried out, or cut off, in the plan's order.
+// history returns the executed and interrupted stages, in the plan's order.
 func (m *researchWriter) history() []stageRun {
 	var runs []stageRun
 	for _, id := range m.steps {
@@ -31,7 +31,7 @@ func (m *researchWriter) history() []stageRun {
 		if st == nil || st.Attempts == 0 && st.Status != pawl.Done {
 			continue
 		}
-		r := stageRun{stage: m.stages[id], duration: seconds(st.Seconds), interrupted: st.CutShort > 0, resumed: st.CutShort > stillCut(st)}
+		r := stageRun{stage: m.stages[id], duration: seconds(st.Seconds), interrupted: st.CutShort > 0, resumed: st.CutShort > openInterruptions(st)}
 		switch {
 		case st.Status == pawl.Done:
 			r.status = "completed"
@@ -47,8 +47,8 @@ func (m *researchWriter) history() []stageRun {
 	return runs
 }
 
-// stillCut returns how many tries of a step, its own or those of its items, ended by being cut off and were not gone on with.
-func stillCut(st *pawl.StepState) int {
+// openInterruptions returns how many attempts of a step or its items were interrupted and not resumed.
+func openInterruptions(st *pawl.StepState) int {
 	n := 0
 	if st.Status != pawl.Done && wasCut(st.Retries) {
 		n++
@@ -66,7 +66,7 @@ func stillCut(st *pawl.StepState) int {
 
 func wasCut(t pawl.Retries) bool { return t.Last != nil && t.Live == nil && t.Last.CutShort() }
 
-// seconds writes a duration as Gyoshu's markers do: 45s, 70.9s.
+// seconds formats a duration as Gyoshu's markers do: 45s, 70.9s.
 func seconds(s float64) string {
 	if s <= 0 {
 		return ""

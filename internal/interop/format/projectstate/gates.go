@@ -8,14 +8,14 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// gates takes in what people are asked, and what they said. A task that has no agent, and is not finished by any word, is
-// asked for: who hands it out again may have it done twice, or by nobody.
+// gates adds the gates and their answers. It also adds a gate for an unfinished task without an agent: assigning it again
+// could have it done twice, or not at all.
 func (r *tablesReader) gates(out *format.Project, e *entry) {
 	step := out.Position.StepID
 	if e.task != "" && !e.finished() {
 		step = pawl.StepIDOf(e.task)
 	}
-	if r.nobody(e) {
+	if r.hasNoAgent(e) {
 		said := ""
 		if e.action != "" {
 			said = fmt.Sprintf(", and its last action is %q", clip(e.action, 200))
@@ -26,12 +26,12 @@ func (r *tablesReader) gates(out *format.Project, e *entry) {
 			Ask: fmt.Sprintf("project_state names task %s without an agent%s. Is it still to be done?", e.task, said),
 		}})
 	}
-	r.first(out, e)
+	r.askToStart(out, e)
 	for _, s := range r.sources {
 		for _, row := range sameProject(s, gatesTable, e.project) {
 			g := format.Gate{Native: text(row, "gate_type"), Gate: pawl.Gate{Step: step, Type: pawl.HumanVerify, Opened: r.time(e, row, "created_at")}}
 			if step != "" {
-				g.Purpose = pawl.ForStart // denied, it is not begun
+				g.Purpose = pawl.ForStart // if denied, nothing starts
 			}
 			g.Ask = cmp.Or(clip(text(row, "reason"), 1000), "a gate of type "+g.Native)
 			switch said := text(row, "status"); normalized(said) {
@@ -48,9 +48,9 @@ func (r *tablesReader) gates(out *format.Project, e *entry) {
 	}
 }
 
-// first puts before a person whether the project may be gone on with at all: where it failed, where nobody knows what its status
-// means, and where the text does not say for certain what is there once it is loaded, or leaves it to a database to work out.
-func (r *tablesReader) first(out *format.Project, e *entry) {
+// askToStart adds a gate that asks whether the project may be resumed at all: if it failed, if its status is unknown, and if
+// the dump does not determine what the tables contain after loading.
+func (r *tablesReader) askToStart(out *format.Project, e *entry) {
 	said := fmt.Sprintf("project_state says that project %s is %q", e.project, clip(e.native, 40))
 	if _, known := statusOf(e.native); !known {
 		r.ask(out, e, said+", which is none of active, paused, completed, failed.")
@@ -68,7 +68,7 @@ func (r *tablesReader) first(out *format.Project, e *entry) {
 	}
 }
 
-// ask has a person asked before anything begins.
+// ask adds a gate that must be answered before anything starts.
 func (r *tablesReader) ask(out *format.Project, e *entry, what string) {
 	out.Gates = append(out.Gates, format.Gate{Gate: pawl.Gate{
 		Type: pawl.HumanVerify, Purpose: pawl.ForRebuilt, Opened: e.updated, Ask: what + " May it be gone on with?",

@@ -11,7 +11,7 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// transaction is a change of a project's row, with how it was before.
+// transaction is a change of a project's row, with its previous state.
 type transaction struct {
 	*dump.Row
 	id, change string
@@ -20,7 +20,7 @@ type transaction struct {
 	before     *jsonedit.Value
 }
 
-// history is what is recorded of a project's changes.
+// history is the recorded changes of a project.
 type history struct {
 	transactions []transaction // oldest first
 	finished     map[string]time.Time
@@ -31,7 +31,7 @@ func (r *tablesReader) history(e *entry) history {
 	for _, s := range r.sources {
 		for _, row := range sameProject(s, historyTable, e.project) {
 			t := transaction{Row: row, id: text(row, "id"), change: text(row, "change_type")}
-			t.at, _, _ = format.ParseTime(text(row, "occurred_at")) // one without a time is the oldest
+			t.at, _, _ = format.ParseTime(text(row, "occurred_at")) // a row without a time sorts first
 			t.payload, t.before = object(text(row, "payload")), object(text(row, "previous_state"))
 			h.transactions = append(h.transactions, t)
 		}
@@ -53,7 +53,7 @@ func (r *tablesReader) history(e *entry) history {
 	return h
 }
 
-// object returns a text as JSON, nil where it is none.
+// object parses a text as a JSON object, nil if it is not one.
 func object(written string) *jsonedit.Value {
 	v, err := jsonedit.Read([]byte(written))
 	if err != nil || !v.Is(jsonedit.Object) {
@@ -62,8 +62,8 @@ func object(written string) *jsonedit.Value {
 	return v
 }
 
-// stateAt returns how the row was at a time: as it was before the first change after it, nil for as it is now. The
-// program takes the state before the last change up to then, which is one too old.
+// stateAt returns the state of the row at a time: the one before the next change, nil for the current one. The program
+// instead takes the state before the previous change, which is one too old.
 func (h history) stateAt(at time.Time) *jsonedit.Value {
 	for _, t := range h.transactions {
 		if t.at.After(at) {

@@ -10,19 +10,19 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// taskFacts is what a verdict about the current task depends on.
+// taskFacts is what the verdict on the current task depends on.
 type taskFacts struct {
 	evidence.Census
-	timed   bool // something says when the last action was
+	timed   bool // the time of the last action is known
 	says    bool // the last action says that the task is done
-	there   bool // the last action names a file, and it is there
-	missing bool // the last action names a file, and it is not there
+	there   bool // the last action names a file, and it exists
+	missing bool // the last action names a file, and it is missing
 }
 
-// extensive is from how many changed files on nobody can tell from them how far a task is.
-const extensive = 50
+// manyChanges is the number of changed files from which they no longer show how far a task is.
+const manyChanges = 50
 
-// rule is one line of the table.
+// rule is a row of the verdict table.
 type rule struct {
 	name string
 	when func(taskFacts) bool
@@ -30,22 +30,22 @@ type rule struct {
 	why  string
 }
 
-// rules are the decision's guide: clear progress is continued, unclear partial work restarted, and what did not change lately, or
-// changed in an unclear way, is for a person. That a task is done no word of a row proves: then too a person says what is next.
-// The first one that holds gives the verdict.
+// rules are the decision's guide: continue clear progress, restart unclear partial work, and ask a person if nothing changed
+// lately or the changes are unclear. The row's word is no proof that a task is done: then a person decides too. The first
+// rule that matches gives the verdict.
 var rules = []rule{
 	{"said-done", func(v taskFacts) bool { return v.says }, pawl.HumanReview, "its last action says that it is done, and nothing proves it"},
 	{"no-time", func(v taskFacts) bool { return !v.timed }, pawl.HumanReview, "nothing says when anything happened last"},
 	{"no-recent-change", func(v taskFacts) bool { return v.Recent == 0 }, pawl.HumanReview, "no file has changed from an hour before its last action on"},
 	{"named-file", func(v taskFacts) bool { return v.there }, pawl.Continue, "the file that its last action names is there"},
 	{"named-file-missing", func(v taskFacts) bool { return v.missing }, pawl.Restart, "the file that its last action names is not there"},
-	{"extensive-change", func(v taskFacts) bool { return v.Recent > extensive }, pawl.HumanReview, "too many files have changed to tell which are of it"},
+	{"extensive-change", func(v taskFacts) bool { return v.Recent > manyChanges }, pawl.HumanReview, "too many files have changed to tell which are of it"},
 	{"unclear", func(taskFacts) bool { return true }, pawl.Restart, "files have changed, and nothing says which are of it"},
 }
 
-// judge says what is to be done with the task that somebody was at when the project was cut off: the verdict stands among the facts,
-// in what is next and in what the agent is told; what is for a person is asked.
-func (r *tablesReader) judge(out *format.Project, e *entry, s *format.Step, c evidence.Census) {
+// evalCurrentTask determines the verdict on the interrupted task. It adds the verdict to the facts, to what is next and to
+// the agent's prompt, and adds a gate if a person has to decide.
+func (r *tablesReader) evalCurrentTask(out *format.Project, e *entry, s *format.Step, c evidence.Census) {
 	rule := verdictOn(r.evidence(e, c))
 	out.Facts["verdict"] = fmt.Sprintf("%s (%s): %s", rule.word, rule.name, rule.why)
 	switch rule.word {
@@ -72,7 +72,7 @@ func (r *tablesReader) evidence(e *entry, c evidence.Census) taskFacts {
 
 func verdictOn(v taskFacts) rule {
 	i := slices.IndexFunc(rules, func(r rule) bool { return r.when(v) })
-	return rules[i] // the last one holds always
+	return rules[i] // the last one always matches
 }
 
 // saysDone reports whether an action says that a task is done: "Completed endpoint".

@@ -11,8 +11,8 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// lists returns the tasks that are completed and pending, as JSON. Those that are there stay where they stand, also tasks
-// that the plan does not have. What was skipped is neither.
+// lists returns the completed and pending tasks, as JSON. Existing entries keep their positions, also those of tasks that
+// are not in the plan. Skipped tasks are in neither list.
 func (w *rowWriter) lists() map[string]string {
 	completed, pending, skipped := []string{}, []string{}, []string{}
 	for _, s := range w.Plan.Steps() {
@@ -32,11 +32,11 @@ func (w *rowWriter) lists() map[string]string {
 	}
 }
 
-// list returns a list of names as it is to be: with those, and without the others.
+// list returns an updated list of names: with some, and without others.
 func (w *rowWriter) list(column string, with, without []string) string {
 	there := "[]"
 	if w.entry != nil {
-		if v := w.listThere(column); v != nil {
+		if v := w.existingList(column); v != nil {
 			there = string(v.Raw())
 			with = w.withoutCurrent(with, names(v))
 		}
@@ -67,8 +67,8 @@ func (w *rowWriter) list(column string, with, without []string) string {
 	return string(out)
 }
 
-// withoutCurrent returns names without the current task, unless a list has it already: their program takes it out of those that are
-// pending when it hands it out, ours leaves it in.
+// withoutCurrent returns names without the current task, unless the list has it already. Their program removes a task from
+// the pending ones when it assigns it; pawl does not.
 func (w *rowWriter) withoutCurrent(with, have []string) []string {
 	current := w.current()
 	return slices.DeleteFunc(slices.Clone(with), func(name string) bool {
@@ -76,8 +76,8 @@ func (w *rowWriter) withoutCurrent(with, have []string) []string {
 	})
 }
 
-// listThere returns a list that the row has, in a column of its own or in its metadata.
-func (w *rowWriter) listThere(column string) *jsonedit.Value {
+// existingList returns a list from its own column or from the metadata.
+func (w *rowWriter) existingList(column string) *jsonedit.Value {
 	if v, own := w.entry.Get(column); own {
 		list, err := jsonedit.Read([]byte(v.Text))
 		if err != nil {
@@ -88,7 +88,7 @@ func (w *rowWriter) listThere(column string) *jsonedit.Value {
 	return w.entry.meta.Get(column)
 }
 
-// metadata returns the row's metadata with what is known of the tasks, and the lists where they have no columns.
+// metadata returns the row's metadata with the outcomes of the tasks, and the lists if they have no columns.
 func (w *rowWriter) metadata(lists map[string]string) string {
 	if w.oddMetadata() {
 		return text(w.entry.Row, "metadata")
@@ -121,7 +121,7 @@ func (w *rowWriter) metadata(lists map[string]string) string {
 	return string(m.text)
 }
 
-// withRunID returns metadata that names the run by which the row is kept.
+// withRunID returns metadata with the id of the run that writes the row.
 func (w *rowWriter) withRunID(meta string) dump.Value {
 	m := &members{text: []byte(meta)}
 	if !w.oddMetadata() {
@@ -130,7 +130,7 @@ func (w *rowWriter) withRunID(meta string) dump.Value {
 	return dump.TextOf(string(m.text))
 }
 
-// oddMetadata reports whether the row's metadata is no object: it stays as it is.
+// oddMetadata reports whether the row's metadata is not an object. Then it stays as it is.
 func (w *rowWriter) oddMetadata() bool {
 	return w.entry != nil && w.entry.meta == nil && text(w.entry.Row, "metadata") != ""
 }
@@ -148,7 +148,7 @@ func (w *rowWriter) hasOutcome(name string, status pawl.StepStatus) bool {
 // members is a JSON object whose members are set one by one.
 type members struct{ text []byte }
 
-// set sets what stands at a path, unless something else than an object is in its way.
+// set sets the value at a path, unless a parent is not an object.
 func (m *members) set(value any, path ...string) {
 	if v, err := jsonedit.Read(m.text); err != nil || len(v.Members) == 0 {
 		for i := len(path) - 1; i >= 0; i-- {
@@ -162,7 +162,7 @@ func (m *members) set(value any, path ...string) {
 	}
 }
 
-// spaced returns a value as JSON on one line, with the spaces that Python puts in.
+// spaced encodes a value as JSON on one line, with spaces as Python writes them.
 func spaced(value any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -184,7 +184,7 @@ func spaced(value any) string {
 	return string(out)
 }
 
-// escaped reports whether what follows a text stands behind a backslash that counts.
+// escaped reports whether the character after a text is escaped by a backslash.
 func escaped(before []byte) bool {
 	return (len(before)-len(bytes.TrimRight(before, `\`)))%2 == 1
 }

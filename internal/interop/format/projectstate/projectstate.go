@@ -34,7 +34,7 @@ func (s scope) format() format.Format {
 	}
 }
 
-// patterns returns those of the dumps and databases that may hold the table.
+// patterns returns the patterns of dumps and databases that may have the table.
 func patterns() []string {
 	return []string{
 		"*.sql", "*.dump", "*.sqlite", "*.sqlite3", "*.db", "**/*project_state*.sql", "**/*project_state*.dump",
@@ -51,11 +51,12 @@ const (
 	projectsTable  = "projects"
 )
 
-// tables are all of them; other tables are not read.
+// tables returns what is read from a database. To write a run that is the state rows of all projects, this project's rows in
+// the other tables, and the newest rows of its history.
 var tables = []string{statesTable, snapshotsTable, historyTable, gatesTable, projectsTable}
 
-// lately is the number of newest history rows that are read before a row is appended.
-const lately = 50
+// recentRows is the number of newest history rows that are read before a row is appended.
+const recentRows = 50
 
 // tables returns what is read from a database. To write a run's row that is the state of all projects, the other rows of this
 // project, and the newest of its history.
@@ -66,13 +67,13 @@ func (s scope) tables(run *pawl.State) []dump.Part {
 	id := s.projectOf(run)
 	return []dump.Part{
 		{Table: projectsTable, Column: "id", Is: id}, {Table: statesTable},
-		{Table: snapshotsTable, Column: "project_id", Is: id, Newest: lately},
-		{Table: historyTable, Column: "project_id", Is: id, Newest: lately},
+		{Table: snapshotsTable, Column: "project_id", Is: id, Newest: recentRows},
+		{Table: historyTable, Column: "project_id", Is: id, Newest: recentRows},
 		{Table: gatesTable, Column: "project_id", Is: id},
 	}
 }
 
-// projectOf returns the id that a run's project has in the table.
+// projectOf returns the id of a run's project in the table.
 func (s scope) projectOf(run *pawl.State) string {
 	switch {
 	case s.project != "":
@@ -101,5 +102,5 @@ func (s scope) read(files format.Files, env format.Env) (format.Project, []pawl.
 	if e == nil {
 		return format.Project{System: System}, r.Findings()
 	}
-	return r.reading(e), r.Findings()
+	return r.buildProject(e), r.Findings()
 }

@@ -9,8 +9,8 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// prompt is the question that the decision puts to a model, with facts that hold: tests are counted as tests, what is
-// ignored is not counted, and recent is what changed from an hour before the last recorded action on, whenever one looks.
+// prompt is the decision's own question to a model, with verified facts: it counts tests as tests, skips ignored files, and
+// calls a file recent if it changed less than an hour before the last recorded action or since.
 func (r *tablesReader) prompt(out *format.Project, e *entry, c evidence.Census) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `You are recovering a project after an interruption.

@@ -22,14 +22,14 @@ type source struct {
 	*dump.Dump
 }
 
-// entry is a row that says where a project stands.
+// entry is a row with the state of a project.
 type entry struct {
 	*dump.Row
 	source *source
 
 	project, task, agent, action, native, phase string
 
-	id                 int // of the row, where rows are counted
+	id                 int // of the row, if it has a number
 	updated, created   time.Time
 	completed, pending []string
 	meta               *jsonedit.Value
@@ -42,7 +42,7 @@ func (e *entry) where() string {
 	return e.source.at(e.Line)
 }
 
-// at returns the place of a line; a database has none.
+// at returns the location of a line; a database has no lines.
 func (s *source) at(line int) string {
 	if s.Was != nil {
 		return s.Path
@@ -65,7 +65,7 @@ func (s *source) hasStateTable() bool {
 	return bytes.Contains(bytes.ToLower(plain), []byte(statesTable))
 }
 
-// problems returns what was not taken in of a file.
+// problems returns a finding for each statement that could not be parsed.
 func (s *source) problems() []pawl.Finding {
 	var found []pawl.Finding
 	for _, p := range s.Problems {
@@ -84,8 +84,8 @@ func (s *source) problems() []pawl.Finding {
 	return found
 }
 
-// doubtful returns why it is not known what is there once the file is loaded: it breaks off, or changes its rows in ways that
-// are not followed.
+// doubtful returns why the content after loading is not certain: the file is truncated, or changes its rows in ways that are
+// not evaluated.
 func (s *source) doubtful() []pawl.Finding {
 	return slices.DeleteFunc(s.problems(), func(f pawl.Finding) bool { return f.Level != pawl.Bad })
 }
@@ -95,8 +95,8 @@ type tablesReader struct {
 	report.Report
 	env     format.Env
 	sources []*source
-	entries []*entry        // the one that counts of each project
-	naive   map[string]bool // files whose times have no zone
+	entries []*entry        // the current one of each project
+	naive   map[string]bool // files with times without a zone
 }
 
 func newTablesReader(files format.Files, env format.Env) *tablesReader {
@@ -111,7 +111,8 @@ func newTablesReader(files format.Files, env format.Env) *tablesReader {
 	return r
 }
 
-// readEntries reads the rows of all projects. Of several rows of a project the newest counts, of two of one time the later.
+// readEntries reads the rows of all projects. Of several rows of a project the newest counts, or the later one if their
+// times are equal.
 func (r *tablesReader) readEntries() {
 	for _, s := range r.sources {
 		t := s.Table(statesTable)
@@ -143,7 +144,7 @@ func (r *tablesReader) count(e *entry) {
 	r.Bad(e.where(), "project %s has another row; the newest one is used, at %s", e.project, old.where())
 }
 
-// text returns the first of these columns that says something.
+// text returns the first non-empty value of these columns.
 func text(row *dump.Row, columns ...string) string {
 	for _, c := range columns {
 		if v, ok := row.Get(c); ok && v.Kind != dump.Null && v.Kind != dump.Expression {
@@ -166,7 +167,7 @@ func (r *tablesReader) entry(s *source, row *dump.Row) *entry {
 		}
 		r.Find(level, e.where(), "", "%s", notKnown(c))
 	}
-	e.id, _ = strconv.Atoi(text(row, "id")) // where it is not a number there is none
+	e.id, _ = strconv.Atoi(text(row, "id")) // 0 if it is not a number
 	e.updated = r.time(e, row, "last_updated", "updated_at")
 	e.created = r.time(e, row, "created_at")
 	e.meta = r.json(e, "metadata", jsonedit.Object)
@@ -175,15 +176,15 @@ func (r *tablesReader) entry(s *source, row *dump.Row) *entry {
 	return e
 }
 
-// told are the columns that say where a project stands.
-var told = []string{
+// stateColumns are the columns with the position of a project.
+var stateColumns = []string{
 	"project_id", "active_task_id", "current_task_id", "active_agent_id", "current_agent_id", "last_action", "status", "current_phase",
 	"completed_tasks", "pending_tasks", "metadata", "created_at", "last_updated", "updated_at",
 }
 
-// unknown returns what is to say where the project stands, and only a database can work out.
+// unknown returns the cells of stateColumns that only a database can evaluate.
 func (e *entry) unknown() []dump.Cell {
-	return slices.DeleteFunc(slices.Clone(e.Cells), func(c dump.Cell) bool { return c.Kind != dump.Expression || !slices.Contains(told, c.Column) })
+	return slices.DeleteFunc(slices.Clone(e.Cells), func(c dump.Cell) bool { return c.Kind != dump.Expression || !slices.Contains(stateColumns, c.Column) })
 }
 
 func notKnown(c dump.Cell) string {
@@ -193,7 +194,7 @@ func notKnown(c dump.Cell) string {
 // isTime reports whether a column holds a time.
 func isTime(column string) bool { return strings.HasSuffix(column, "_at") || column == "last_updated" }
 
-// time reads a time. One of the future counts for nothing.
+// time parses a time. A time in the future is ignored.
 func (r *tablesReader) time(e *entry, row *dump.Row, columns ...string) time.Time {
 	written := text(row, columns...)
 	at, zoned, ok := format.ParseTime(written)
@@ -201,7 +202,7 @@ func (r *tablesReader) time(e *entry, row *dump.Row, columns ...string) time.Tim
 	case written == "":
 	case !ok:
 		r.Warn(e.where(), "%s is not a time: %q", columns[0], clip(written, 40))
-	case at.After(r.env.Now.Add(skew)):
+	case at.After(r.env.Now.Add(clockSkew)):
 		r.Warn(e.where(), "%s is in the future: %s; ignored", columns[0], written)
 		return time.Time{}
 	case !zoned && !r.naive[e.source.Path]:
@@ -211,7 +212,7 @@ func (r *tablesReader) time(e *entry, row *dump.Row, columns ...string) time.Tim
 	return at
 }
 
-// json reads a column in JSON, nil where it is empty or something else.
+// json parses a JSON column, nil if it is empty or invalid.
 func (r *tablesReader) json(e *entry, column string, want jsonedit.Kind) *jsonedit.Value {
 	written := text(e.Row, column)
 	if strings.TrimSpace(written) == "" {
@@ -231,7 +232,7 @@ func (r *tablesReader) json(e *entry, column string, want jsonedit.Kind) *jsoned
 	return v
 }
 
-// names returns the ids in a list, of texts, numbers or objects that have an id.
+// names returns the ids in a list of strings, numbers or objects with an id.
 func names(list *jsonedit.Value) []string {
 	if list == nil {
 		return nil
@@ -261,8 +262,9 @@ func nameOf(item *jsonedit.Value) string {
 	return ""
 }
 
-// meant returns the rows of the projects of an id or name or, where there are none, of the only one whose id begins so; with "" all.
-func (r *tablesReader) meant(project string) []*entry {
+// matching returns the rows of the projects with an id or name or, if there are none, of the only one with this id prefix;
+// with "" all rows.
+func (r *tablesReader) matching(project string) []*entry {
 	var same, begin []*entry
 	for _, e := range r.entries {
 		if project == "" || e.project == project || r.nameOf(e) == project {
@@ -278,11 +280,11 @@ func (r *tablesReader) meant(project string) []*entry {
 	return same
 }
 
-// pick returns the row of the project that is meant, nil where there is none, and tells of the others.
+// pick returns the row of the selected project, nil if there is none, and reports the others.
 func (r *tablesReader) pick(project string) *entry {
 	ranks := map[string]int{"active": 3, "paused": 2, "failed": 1}
 	var best *entry
-	for _, e := range r.meant(project) {
+	for _, e := range r.matching(project) {
 		if best == nil || cmp.Or(cmp.Compare(ranks[normalized(e.native)], ranks[normalized(best.native)]), e.updated.Compare(best.updated)) > 0 {
 			best = e
 		}
@@ -295,10 +297,10 @@ func (r *tablesReader) pick(project string) *entry {
 	return best
 }
 
-// normalized returns a status in the form in which it is compared.
+// normalized returns a status in the form for comparison.
 func normalized(native string) string { return strings.ToLower(strings.TrimSpace(native)) }
 
-// sameProject returns the rows of a table beside the state that are about a project.
+// sameProject returns the rows of another table that belong to a project.
 func sameProject(s *source, table, project string) []*dump.Row {
 	t := s.Table(table)
 	if t == nil {
@@ -307,7 +309,7 @@ func sameProject(s *source, table, project string) []*dump.Row {
 	return slices.DeleteFunc(slices.Clone(t.Rows), func(row *dump.Row) bool { return text(row, "project_id") != project })
 }
 
-// nameOf returns what a project is called, where a table says so.
+// nameOf returns the name of a project, if a table has it.
 func (r *tablesReader) nameOf(e *entry) string { return r.ofProject(e, "name", "title") }
 
 func (r *tablesReader) ofProject(e *entry, columns ...string) string {
@@ -323,7 +325,7 @@ func (r *tablesReader) ofProject(e *entry, columns ...string) string {
 	return ""
 }
 
-// clip returns a text of a limited length, on one line.
+// clip returns a text on one line, with limited length.
 func clip(s string, most int) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) <= most {

@@ -14,15 +14,15 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// stillAtIt is how long after its last sign of life a project may still be at work.
-const stillAtIt = 10 * time.Minute
+// activityWindow is how long after its last activity a project may still have a running session.
+const activityWindow = 10 * time.Minute
 
-// recent is how long before the last recorded action a file may have changed to belong to it. The decision counts that hour
-// back from when it looks.
-const recent = time.Hour
+// recentWindow is how long before the last recorded action a file may have changed to belong to it. The decision counts that
+// hour from the current time.
+const recentWindow = time.Hour
 
-// reading says in pawl's words where a project stands.
-func (r *tablesReader) reading(e *entry) format.Project {
+// buildProject returns the Project of a row.
+func (r *tablesReader) buildProject(e *entry) format.Project {
 	out := format.Project{
 		System: System, Name: cmp.Or(r.nameOf(e), "project-"+e.project[:min(len(e.project), 8)]), ID: e.project, Goal: r.ofProject(e, "goal", "description"),
 		Native: e.native, Mode: pawl.Guided, Created: e.created, Updated: e.updated, Facts: map[string]string{},
@@ -38,23 +38,23 @@ func (r *tablesReader) reading(e *entry) format.Project {
 	if r.env.Scan != nil {
 		c := r.census(e)
 		out.Prompt = r.prompt(&out, e, c)
-		if _, known := statusOf(e.native); index >= 0 && known && !r.nobody(e) && out.Status == pawl.StatusInterrupted {
-			r.judge(&out, e, &steps[index], c)
+		if _, known := statusOf(e.native); index >= 0 && known && !r.hasNoAgent(e) && out.Status == pawl.StatusInterrupted {
+			r.evalCurrentTask(&out, e, &steps[index], c)
 		}
 	}
 	return out
 }
 
-// census counts the project's files without those that the tables are in: whoever keeps these up to date changes them.
+// census counts the project's files without those that hold the tables, which change with every update.
 func (r *tablesReader) census(e *entry) evidence.Census {
 	var own []string
 	for _, s := range r.sources {
 		own = append(own, s.Path, s.Path+"-wal", s.Path+"-shm", s.Path+"-journal")
 	}
-	return r.env.Scan(e.updated.Add(-recent), own...)
+	return r.env.Scan(e.updated.Add(-recentWindow), own...)
 }
 
-// steps returns the finished tasks, the current one and those that are left, and which is the current one, -1 for none.
+// steps returns the finished tasks, the current one and the pending ones, and the index of the current one, -1 for none.
 func (r *tablesReader) steps(e *entry) ([]format.Step, int) {
 	history := r.history(e)
 	current := -1
@@ -96,10 +96,10 @@ func (r *tablesReader) steps(e *entry) ([]format.Step, int) {
 	return steps, current
 }
 
-// finished reports whether the current task is among those that are finished.
+// finished reports whether the current task is among the finished ones.
 func (e *entry) finished() bool { return slices.Contains(e.completed, e.task) }
 
-// skipped returns the tasks that stand in no list, because they were skipped.
+// skipped returns the skipped tasks, which are in no list.
 func (e *entry) skipped() []string {
 	results := e.meta.Get("task_results")
 	if !results.Is(jsonedit.Object) {
@@ -115,7 +115,7 @@ func (e *entry) skipped() []string {
 	return ids
 }
 
-// ofTask returns what metadata has of a task.
+// ofTask returns a value in the metadata of a task.
 func (e *entry) ofTask(path ...string) string {
 	v := e.meta.Get(path...)
 	if v.Is(jsonedit.String) {
@@ -124,7 +124,7 @@ func (e *entry) ofTask(path ...string) string {
 	return ""
 }
 
-// outcome returns whether a task that is said to be finished is.
+// outcome returns the status for a recorded outcome of a finished task.
 func outcome(said string) (pawl.StepStatus, string) {
 	switch normalized(said) {
 	case "failed", "failure", "fail", "error", "aborted", "cancelled", "canceled", "timeout", "blocked":
@@ -135,7 +135,7 @@ func outcome(said string) (pawl.StepStatus, string) {
 	return pawl.Done, ""
 }
 
-// partial says what is known of the current task.
+// partial returns the unfinished work of the current task.
 func (r *tablesReader) partial(s *format.Step, e *entry) {
 	s.Agent, s.Started = cmp.Or(e.agent, s.Agent), e.updated
 	if e.action == "" {
@@ -157,8 +157,8 @@ func (r *tablesReader) partial(s *format.Step, e *entry) {
 	}
 }
 
-// fileIn returns the file that an action names, "Created file auth.py", and what was done to it. A name that leads out of
-// the project is none.
+// fileIn returns the file in an action such as "Created file auth.py", and what was done to it. It ignores a path that leads
+// out of the project.
 func fileIn(action string) (verb, file string) {
 	words := strings.Fields(action)
 	if len(words) < 2 {
@@ -186,21 +186,21 @@ func fileIn(action string) (verb, file string) {
 	return verb, clean
 }
 
-// status returns where the project stands. One that is active and gave no sign of life for a while is interrupted; so is one
-// whose status nobody knows, see askStatus.
+// status returns the status of the run. An active project without recent activity is interrupted, and so is one with an
+// unknown status: see askToStart.
 func (r *tablesReader) status(e *entry) pawl.RunStatus {
 	status, known := statusOf(e.native)
 	switch {
 	case !known:
 		r.Bad(e.where(), "status %q is not one of active, paused, completed, failed", clip(e.native, 40))
 		return pawl.StatusInterrupted
-	case status == pawl.StatusActive && (e.updated.IsZero() || r.env.Now.Sub(e.updated) >= stillAtIt):
+	case status == pawl.StatusActive && (e.updated.IsZero() || r.env.Now.Sub(e.updated) >= activityWindow):
 		return pawl.StatusInterrupted
 	}
 	return status
 }
 
-// statusOf returns what a status of the table means, and whether that is known.
+// statusOf returns the run status for a status of the table, and whether it is known.
 func statusOf(native string) (pawl.RunStatus, bool) {
 	switch normalized(native) {
 	case "active", "in_progress", "running":
@@ -236,7 +236,7 @@ func (r *tablesReader) position(out *format.Project, steps []format.Step, curren
 	out.Position = p
 }
 
-// facts keeps what else the row says.
+// facts keeps the other columns of the row.
 func (r *tablesReader) facts(out *format.Project, e *entry) {
 	for name, said := range map[string]string{
 		"project": e.project, "last action": clip(e.action, 500), "agent": e.agent, "phase": e.phase, "task": e.task,
@@ -260,7 +260,7 @@ func (r *tablesReader) facts(out *format.Project, e *entry) {
 	}
 }
 
-// resume says whether the project may go on by the decision's own rule, and where.
+// resume determines, by the decision's own rule, whether the project may be resumed, and where.
 func (r *tablesReader) resume(out *format.Project, e *entry, begun bool) {
 	_, known := statusOf(e.native)
 	switch out.Status {
@@ -279,7 +279,7 @@ func (r *tablesReader) resume(out *format.Project, e *entry, begun bool) {
 	}
 	switch {
 	case out.Status == pawl.StatusCompleted:
-	case r.nobody(e):
+	case r.hasNoAgent(e):
 		out.Next = "a person says whether task " + e.task + " is done: no agent has it, and it is not among the completed ones"
 	case e.task != "" && !e.finished() && begun:
 		out.Next = fmt.Sprintf("continue task %s as %s: %s", e.task, e.agent, clip(e.action, 200))
@@ -288,5 +288,7 @@ func (r *tablesReader) resume(out *format.Project, e *entry, begun bool) {
 	}
 }
 
-// nobody reports whether the current task has no agent, and nothing says that it is finished: it may be either.
-func (r *tablesReader) nobody(e *entry) bool { return e.task != "" && e.agent == "" && !e.finished() }
+// hasNoAgent reports whether the current task has no agent and is not known to be finished: nobody may have done it.
+func (r *tablesReader) hasNoAgent(e *entry) bool {
+	return e.task != "" && e.agent == "" && !e.finished()
+}

@@ -4,7 +4,7 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// schemaOf returns the tables that a new file has: those of the program, with the one key that the decision forgot.
+// schemaOf returns the tables of a new file: those of the program, with the unique key that the decision lacks.
 func schemaOf(f format.File) string {
 	if f.Was != nil {
 		return schema

@@ -7,10 +7,10 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// skew is how far clocks may differ before a time counts as one of the future.
-const skew = 5 * time.Minute
+// clockSkew is the clock difference up to which a time does not count as in the future.
+const clockSkew = 5 * time.Minute
 
-// likeTime returns a time in UTC as another one is written: with T or a space, with its kind of zone or none.
+// likeTime formats a time in UTC like another one: with T or a space, with its kind of zone or none.
 func likeTime(at time.Time, model string) string {
 	layout, zone := "2006-01-02 15:04:05.000000", ""
 	if _, _, ok := format.ParseTime(model); ok {

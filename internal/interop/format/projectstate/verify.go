@@ -10,12 +10,11 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// ancient is how long after its last sign of life a project at work is asked about.
-const ancient = 7 * 24 * time.Hour
+// ancientAge is the age of the last activity from which a person must confirm that an active project is resumed.
+const ancientAge = 7 * 24 * time.Hour
 
-// verify finds every fault of the tables, of all projects: keys that are missing, rows that contradict themselves or each
-// other, times, JSON, roll-backs to a wrong state.
-// What was found to be good is among them.
+// verify reports all faults in the tables of all projects: missing keys, contradictions in and between rows, times, JSON,
+// roll-backs to a wrong state. It also reports what is sound.
 func (sc scope) verify(files format.Files, env format.Env) []pawl.Finding {
 	r := newTablesReader(files, env)
 	if len(r.sources) == 0 {
@@ -48,7 +47,7 @@ func (r *tablesReader) verifyTable(s *source, t *dump.Table) {
 	r.verifyOrphans(s)
 }
 
-// verifyOrphans finds rows that are about a project without a state.
+// verifyOrphans reports rows of a project without a state.
 func (r *tablesReader) verifyOrphans(s *source) {
 	for _, name := range []string{snapshotsTable, historyTable} {
 		t := s.Table(name)
@@ -76,10 +75,10 @@ func (r *tablesReader) verifyEntry(e *entry) {
 	switch {
 	case e.updated.IsZero():
 		r.Warn(e.where(), "project %s has no time of any activity", e.project)
-	case working && r.env.Now.Sub(e.updated) > ancient:
+	case working && r.env.Now.Sub(e.updated) > ancientAge:
 		r.Warn(e.where(), "project %s is %s, with no activity for %d days", e.project, e.native, int(r.env.Now.Sub(e.updated).Hours()/24))
 	}
-	if working && r.nobody(e) {
+	if working && r.hasNoAgent(e) {
 		r.Bad(e.where(), "task %s has no agent: the program would hand it out again to nobody, though its last action is %q", e.task, clip(e.action, 100))
 	}
 	if e.task != "" && e.finished() {
@@ -102,7 +101,7 @@ func (r *tablesReader) verifyEntry(e *entry) {
 	}
 }
 
-// verifyRollbacks finds those to a time that brought back another state than there was: the program takes one too old.
+// verifyRollbacks reports roll-backs to a time that restored a wrong state: the program takes one that is too old.
 func (r *tablesReader) verifyRollbacks(e *entry) {
 	h := r.history(e)
 	for i, t := range h.transactions {
@@ -125,7 +124,7 @@ func (r *tablesReader) verifyRollbacks(e *entry) {
 	}
 }
 
-// sameState compares two states of a row, but for when they were written.
+// sameState compares two states of a row, except for the times of writing.
 func sameState(a, b *jsonedit.Value) bool {
 	for _, m := range a.Members {
 		if m.Key != "last_updated" && m.Key != "updated_at" && !m.Value.Same(b.Get(m.Key)) {

@@ -11,9 +11,9 @@ import (
 	"pawl/internal/interop/tables/dump"
 )
 
-// write brings the run's row up to date: who works at which task, what happened last, what is done and what is left; and
-// where there are tables for it, adds what changed to the history, the row itself to the snapshots, and what a person is asked
-// to the gates. All of it is in one file, so it changes at once. Where there is no table, it makes a dump with one.
+// write updates the run's row: the current task and its agent, the last action, the completed and pending tasks. If the
+// tables exist, it also adds the change to the history, the row to the snapshots, and open questions to the gates. All of it
+// is in one file, which changes atomically. Without a table it writes a new dump.
 func (s scope) write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
@@ -34,17 +34,17 @@ func (s scope) write(files format.Files, v format.Export) []format.File {
 	return []format.File{{Path: w.source.Path, Data: data, Was: w.source.Was, Parts: w.source.Parts}}
 }
 
-// newDump is what a dump is called that is made.
+// newDump is the name of a new dump.
 const newDump = "project_state.sql"
 
 // rowWriter writes a run's row, and its rows in the other tables.
 type rowWriter struct {
 	format.Export
 	source  *source
-	entry   *entry    // the row as it is, nil where there is none
-	others  []*source // all that there are
+	entry   *entry    // the existing row, nil if there is none
+	sources []*source // all files
 	project string
-	taken   string // where source is nil: the file that would be made, and is something else
+	taken   string // if source is nil: the path of the new dump, which is another file
 }
 
 func newRowWriter(files format.Files, v format.Export, project string) *rowWriter {
@@ -53,7 +53,7 @@ func newRowWriter(files format.Files, v format.Export, project string) *rowWrite
 	}
 	w := &rowWriter{Export: v, project: project}
 	r := newTablesReader(files, format.Env{Now: v.Now})
-	w.others = r.sources
+	w.sources = r.sources
 	for _, e := range r.entries {
 		if e.project == w.project {
 			w.entry, w.source = e, e.source
@@ -63,7 +63,7 @@ func newRowWriter(files format.Files, v format.Export, project string) *rowWrite
 	return w
 }
 
-// choose finds the file that a new row goes to: the database with the table, the dump with it, the file that is to be made.
+// choose determines the file for a new row: the database with the table, the dump with it, or a new dump.
 func (w *rowWriter) choose(r *tablesReader, files format.Files) {
 	if w.source != nil {
 		return
@@ -71,7 +71,7 @@ func (w *rowWriter) choose(r *tablesReader, files format.Files) {
 	for _, s := range r.sources {
 		t := s.Table(statesTable)
 		if t == nil || !t.Takes("project_id") || !t.Takes("status") || s.Was == nil && len(t.Rows) == 0 && !s.Named {
-			continue // a text that only makes the table is no dump, unless somebody says so: somebody's migration
+			continue // a file that only creates the table is a migration and not a dump, unless the user named it
 		}
 		if w.source == nil || s.Was != nil && w.source.Was == nil {
 			w.source = s
@@ -85,7 +85,7 @@ func (w *rowWriter) choose(r *tablesReader, files format.Files) {
 		if len(f.Data) == 0 {
 			made = f
 		} else if f.Path == made.Path || f.Named {
-			w.taken = f.Path // by something else
+			w.taken = f.Path // it is another file
 			return
 		}
 	}
@@ -93,8 +93,9 @@ func (w *rowWriter) choose(r *tablesReader, files format.Files) {
 	w.source = &source{File: made, Dump: dump.Read([]byte(schemaOf(made)))}
 }
 
-// refuses says what breaks off, changes its rows later on, or has no room for the run's row: what is not known as it will be
-// loaded is not written into, nor is a new row made beside it, for the old one may be in what is missing.
+// refuses reports files that are truncated, that change their rows later on, or that have no place for the run's row. pawl
+// does not write into a file whose content after loading is uncertain, and adds no new row either, since the old one may be
+// in the missing part.
 func (s scope) refuses(files format.Files, run *pawl.State) []pawl.Finding {
 	return newRowWriter(files, format.Export{State: run, Now: run.Updated}, s.projectOf(run)).refuses()
 }
@@ -106,20 +107,20 @@ func (w *rowWriter) refuses() []pawl.Finding {
 	}
 	look := []*source{w.source}
 	if w.entry == nil {
-		look = append(look, slices.DeleteFunc(slices.Clone(w.others), func(s *source) bool { return s == w.source })...)
+		look = append(look, slices.DeleteFunc(slices.Clone(w.sources), func(s *source) bool { return s == w.source })...)
 	}
 	var found []pawl.Finding
 	for _, s := range look {
 		found = append(found, s.doubtful()...)
 	}
-	if gone := w.entry == nil && w.State.Import.System == System && w.State.Import.ID == w.project; gone && len(found) == 0 && len(w.others) > 0 {
-		found = append(found, pawl.Finding{Level: pawl.Bad, Where: w.others[0].Path, Hint: "restore a complete copy of it",
+	if gone := w.entry == nil && w.State.Import.System == System && w.State.Import.ID == w.project; gone && len(found) == 0 && len(w.sources) > 0 {
+		found = append(found, pawl.Finding{Level: pawl.Bad, Where: w.sources[0].Path, Hint: "restore a complete copy of it",
 			What: "project " + w.project + ", which the run was imported from, is no longer in it"})
 	}
 	return found
 }
 
-// row returns how the run's row is to be, by the columns of both schemas.
+// row returns the values of the run's row, by the columns of both schemas.
 func (w *rowWriter) row() map[string]dump.Value {
 	at := w.position()
 	values := map[string]dump.Value{
@@ -145,8 +146,8 @@ func orNull(said string, most int) dump.Value {
 	return dump.TextOf(clip(said, most))
 }
 
-// status returns the run's status in the table's words. A run that waits for a person, or was cut off, is to be gone on with; as
-// long as it is asked whether it may be, it is what it was.
+// status returns the run's status in the table's words. A run that waits for a person or was interrupted is resumable; while
+// the question whether to start is open, the status stays.
 func (w *rowWriter) status() string {
 	if w.entry != nil && slices.ContainsFunc(w.State.OpenGates(), func(g *pawl.GateState) bool { return g.Purpose == pawl.ForRebuilt }) {
 		return w.entry.native
@@ -165,7 +166,7 @@ func (w *rowWriter) status() string {
 	return "active"
 }
 
-// unknownTasks returns the pending tasks of the project that the run does not know.
+// unknownTasks returns the pending tasks of the project that the run has no step for.
 func (s scope) unknownTasks(files format.Files, v format.Export) ([]string, string) {
 	w := newRowWriter(files, v, s.projectOf(v.State))
 	if w.source == nil {
@@ -189,7 +190,7 @@ func (w *rowWriter) unknownTasks() []string {
 	})
 }
 
-// state writes the row. It reports false where that is as the run found it: as long as nothing has happened in the run.
+// state writes the row. It returns false if the row stays as it was imported, because the run has no event yet.
 func (w *rowWriter) state() (kept bool) {
 	t := w.source.Table(statesTable)
 	before := w.entry.json()
@@ -206,7 +207,7 @@ func (w *rowWriter) state() (kept bool) {
 		return true
 	}
 	if values["last_action"].Kind == dump.Null {
-		delete(values, "last_action") // nothing happened yet
+		delete(values, "last_action") // there is none yet
 	}
 	if signed := w.withRunID(meta); signed != values["metadata"] {
 		if len(w.differing(w.entry.Row, values)) == 0 {
@@ -223,12 +224,12 @@ func (w *rowWriter) state() (kept bool) {
 	return true
 }
 
-// change sets what differs, and returns the names of those columns.
+// change sets the columns that differ, and returns their names.
 func (w *rowWriter) change(row *dump.Row, values map[string]dump.Value) []string {
 	return slices.DeleteFunc(w.differing(row, values), func(column string) bool { return !w.source.Set(row, column, values[column]) })
 }
 
-// differing returns the columns of a row that are to be otherwise.
+// differing returns the columns of a row whose values differ.
 func (w *rowWriter) differing(row *dump.Row, values map[string]dump.Value) []string {
 	var differ []string
 	for _, column := range w.source.Table(statesTable).Columns {
@@ -240,7 +241,7 @@ func (w *rowWriter) differing(row *dump.Row, values map[string]dump.Value) []str
 	return differ
 }
 
-// stamp says when something happened last. A later time that is there stays.
+// stamp sets the time of the last action. A later existing time stays.
 func (w *rowWriter) stamp() {
 	for _, column := range []string{"last_updated", "updated_at"} {
 		if v, there := w.entry.Get(column); there && w.State.Updated.After(w.entry.updated) && v.Kind != dump.Number {
@@ -249,7 +250,7 @@ func (w *rowWriter) stamp() {
 	}
 }
 
-// model returns how times are written: as the one that is there, or any other of the table, or as a file of this kind has it.
+// model returns a time to imitate: the existing one, or any other of the table, or the default of this kind of file.
 func (w *rowWriter) model(there string) string {
 	if _, _, ok := format.ParseTime(there); ok {
 		return there
@@ -285,7 +286,7 @@ func (w *rowWriter) add(t *dump.Table, values map[string]dump.Value) {
 	w.source.Append(t, row)
 }
 
-// nextID returns the id of a new row, and lets the sequence count it. A row without one gets the next one of its database.
+// nextID returns the id of a new row, and advances the sequence. It returns none if the database assigns ids.
 func (w *rowWriter) nextID(t *dump.Table) dump.Value {
 	last := 0
 	for _, row := range t.Rows {

@@ -16,7 +16,7 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// json returns the row as the program keeps it in its history, "" where there is no row.
+// json returns the row as the program records it in its history, "" if there is no row.
 func (e *entry) json() string {
 	if e == nil {
 		return ""
@@ -24,7 +24,7 @@ func (e *entry) json() string {
 	return e.members(func(string) bool { return true })
 }
 
-// members returns columns of the row as a JSON object, in their order.
+// members returns columns of the row as a JSON object, in order.
 func (e *entry) members(which func(column string) bool) string {
 	var b strings.Builder
 	for _, c := range e.Cells {
@@ -39,7 +39,7 @@ func (e *entry) members(which func(column string) bool) string {
 	return "{" + b.String() + "}"
 }
 
-// jsonOf returns a value as JSON: JSON as it is, times as the program writes them.
+// jsonOf returns a value as JSON: JSON unchanged, times as the program writes them.
 func jsonOf(c dump.Cell) string {
 	switch {
 	case c.Kind == dump.Null || c.Kind == dump.Expression:
@@ -56,7 +56,7 @@ func jsonOf(c dump.Cell) string {
 	return spaced(c.Text)
 }
 
-// addTransaction adds to the history, where there is one, what was changed and how the row was before.
+// addTransaction adds the change and the previous row to an existing history table.
 func (w *rowWriter) addTransaction(before string, changed []string) {
 	t := w.source.Table(historyTable)
 	if t == nil || !t.Takes("id") || !t.Takes("project_id") {
@@ -72,8 +72,7 @@ func (w *rowWriter) addTransaction(before string, changed []string) {
 		"actor", "pawl", "previous_state", before))
 }
 
-// newTransaction returns the id of what is added to the history: another one than those that are there, also where somebody
-// changed the row since pawl wrote the same there.
+// newTransaction returns a unique id for a history row, also if someone changed the row since pawl wrote the same change.
 func (w *rowWriter) newTransaction(t *dump.Table, before string) string {
 	id := w.newID("transaction", fmt.Sprint(w.State.Seq)+before)
 	for slices.ContainsFunc(t.Rows, func(row *dump.Row) bool { return strings.ReplaceAll(text(row, "id"), "-", "") == id }) {
@@ -82,18 +81,18 @@ func (w *rowWriter) newTransaction(t *dump.Table, before string) string {
 	return id
 }
 
-// now returns when the last event was, as times stand in the table.
+// now returns the time of the last event, in the table's format.
 func (w *rowWriter) now() string {
 	return likeTime(w.State.Updated.Truncate(time.Microsecond), w.model(""))
 }
 
-// newID returns an id of 32 hexadecimal digits, always the same one for the same thing.
+// newID returns a deterministic id of 32 hexadecimal digits.
 func (w *rowWriter) newID(what, which string) string {
 	sum := sha256.Sum256([]byte(what + "\x00" + string(w.State.Run) + "\x00" + which))
 	return hex.EncodeToString(sum[:16])
 }
 
-// pairs returns the columns that a table has of these, with their values; an empty one is null.
+// pairs returns the existing columns of a table with their values; an empty value is null.
 func pairs(t *dump.Table, given ...string) []dump.Pair {
 	var row []dump.Pair
 	for _, column := range t.Columns {
@@ -110,18 +109,18 @@ func pairs(t *dump.Table, given ...string) []dump.Pair {
 	return row
 }
 
-// gates writes what people are asked, and what they said.
+// gates writes the gates and their answers.
 func (w *rowWriter) gates() {
 	t := w.source.Table(gatesTable)
 	if t == nil || slices.ContainsFunc([]string{"id", "project_id", "reason", "status"}, func(c string) bool { return !t.Takes(c) }) {
-		return // it is of something else
+		return // a table with another purpose
 	}
 	for i := range w.State.Gates {
 		w.gate(t, &w.State.Gates[i])
 	}
 }
 
-// gate writes one gate: in its own row, or in that of the table's own program that it came from.
+// gate writes one gate: in pawl's row, or in the row of the table's own program that it was imported from.
 func (w *rowWriter) gate(t *dump.Table, g *pawl.GateState) {
 	id := w.newID("gate", string(g.ID))
 	said := w.answer(g)
@@ -138,7 +137,7 @@ func (w *rowWriter) gate(t *dump.Table, g *pawl.GateState) {
 	}
 }
 
-// rowOf returns the row of a gate, and whether pawl made it.
+// rowOf returns the row of a gate, and whether pawl added it.
 func (w *rowWriter) rowOf(t *dump.Table, id, asked string) (row *dump.Row, own bool) {
 	for _, r := range t.Rows {
 		theirs := object(text(r, "context")).Get("gate") == nil
@@ -152,7 +151,7 @@ func (w *rowWriter) rowOf(t *dump.Table, id, asked string) (row *dump.Row, own b
 	return row, false
 }
 
-// answer returns what became of a gate, in the table's words.
+// answer returns the result of a gate, in the table's words.
 func (w *rowWriter) answer(g *pawl.GateState) map[string]string {
 	said := map[string]string{"status": "pending", "resolved_by": "", "feedback": "", "resolved_at": ""}
 	switch {

@@ -26,14 +26,14 @@ func (w *rowWriter) position() rowPosition {
 	return at
 }
 
-// agentOf returns who does a step. There is always somebody: a task without an agent is one that nobody is to touch.
+// agentOf returns the agent of a step. It is never empty: a task without an agent must not be assigned.
 func (w *rowWriter) agentOf(s *pawl.Step) string {
 	switch {
 	case s.Gate != nil:
 		return "person"
 	case w.began(s.ID):
 	case w.entry != nil && w.entry.agent != "" && w.entry.task == w.nameOf(s.ID):
-		return w.entry.agent // whom the table's own program gave it to
+		return w.entry.agent // assigned by the table's own program
 	}
 	if s.Agent != nil {
 		return string(s.Agent.Use)
@@ -41,13 +41,13 @@ func (w *rowWriter) agentOf(s *pawl.Step) string {
 	return "pawl"
 }
 
-// began reports whether pawl has begun a step itself.
+// began reports whether pawl has started a step itself.
 func (w *rowWriter) began(id pawl.StepID) bool {
 	st := w.State.Steps[id]
 	return st != nil && st.Attempts > 0
 }
 
-// current returns the step that is at work or in doubt, or that stopped the run, else the next one; "" for none.
+// current returns the step that is running or in doubt, or that stopped the run, else the next one; "" for none.
 func (w *rowWriter) current() pawl.StepID {
 	if live := w.State.Live(); len(live) > 0 {
 		first := slices.MinFunc(live, func(a, b *pawl.AttemptState) int { return cmp.Compare(a.Seq, b.Seq) })
@@ -66,7 +66,7 @@ func (w *rowWriter) current() pawl.StepID {
 	return ""
 }
 
-// action returns what happened last.
+// action returns the last action.
 func (w *rowWriter) action(current pawl.StepID) string {
 	s := w.State
 	if open := s.OpenGates(); len(open) > 0 {
@@ -111,7 +111,7 @@ func (w *rowWriter) action(current pawl.StepID) string {
 	return ""
 }
 
-// lastClosed returns the gate that was closed last since the run was made, nil for none: it may have been imported with others.
+// lastClosed returns the gate that was closed last since the import, nil for none.
 func lastClosed(s *pawl.State) *pawl.GateState {
 	var last *pawl.GateState
 	for i := range s.Gates {
@@ -136,7 +136,7 @@ func why(what, reason string) string {
 	return what + ": " + reason
 }
 
-// nameOf returns a step's id as the table has it.
+// nameOf returns the id of a step in the table.
 func (w *rowWriter) nameOf(id pawl.StepID) string {
 	if w.entry != nil {
 		for _, name := range slices.Concat(w.entry.completed, w.entry.pending, []string{w.entry.task}, w.entry.skipped()) {

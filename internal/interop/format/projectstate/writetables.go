@@ -10,10 +10,10 @@ import (
 	"pawl/internal/interop/tables/dump"
 )
 
-// snapshotEvery is how often the program's operators have the row kept: "hourly".
+// snapshotEvery is the interval of the program's snapshots: "hourly".
 const snapshotEvery = time.Hour
 
-// snapshots keeps the row as it is now, where there is a table for that: when a person asked for a checkpoint, and each hour.
+// snapshots adds the current row to an existing snapshot table: for each checkpoint that a person asked for, and each hour.
 func (w *rowWriter) snapshots() {
 	t := w.source.Table(snapshotsTable)
 	if t == nil || slices.ContainsFunc([]string{"id", "project_id", "state"}, func(c string) bool { return !t.Takes(c) }) {
@@ -33,7 +33,7 @@ func (w *rowWriter) snapshots() {
 	}
 }
 
-// snapshot adds one, unless it is there.
+// snapshot adds a snapshot, once.
 func (w *rowWriter) snapshot(t *dump.Table, which, notes string) {
 	id := w.newID("snapshot", which)
 	if slices.ContainsFunc(t.Rows, func(row *dump.Row) bool { return strings.ReplaceAll(text(row, "id"), "-", "") == id }) {
@@ -42,8 +42,8 @@ func (w *rowWriter) snapshot(t *dump.Table, which, notes string) {
 	w.source.Append(t, pairs(t, "id", id, "project_id", w.project, "snapshot_at", w.now(), "state", w.entry.json(), "taken_by", "pawl", "notes", clip(notes, 1000)))
 }
 
-// projects brings the project's own row up to date in what follows the state, where it is there and says that: its status,
-// and when something happened last. One that somebody archived stays so, and there is no word for one that failed.
+// projects updates the status and the last activity in the project's own row, if it exists and has them. An archived project
+// stays archived, and a failed one has no status there.
 func (w *rowWriter) projects() {
 	t := w.source.Table(projectsTable)
 	if t == nil {

@@ -16,7 +16,7 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// checkpoint is what was read of a task's checkpoint. Anything may be missing in it.
+// checkpoint is a task's checkpoint. All values are optional.
 type checkpoint struct {
 	named
 	file   string
@@ -25,7 +25,7 @@ type checkpoint struct {
 
 	id, agentName, title string
 	native               string
-	percent              int // -1: it says none
+	percent              int // -1: unknown
 	started, updated     time.Time
 	completed, beat      time.Time
 	counted              bool // it has counts
@@ -34,7 +34,7 @@ type checkpoint struct {
 	created, modified    []string
 	criteria             map[string]bool
 	scores               map[string]int
-	unscored             []string // reviewers that are asked, and have not answered
+	unscored             []string // reviewers who have not answered
 	errors               []fault
 	last, next, notes    string
 	resumable            *bool
@@ -48,7 +48,7 @@ type subtask struct {
 	line               int
 }
 
-// fault is an error that a checkpoint lists.
+// fault is an error in a checkpoint.
 type fault struct {
 	kind, message string
 	at            time.Time
@@ -59,14 +59,14 @@ func checkpointAt(name string) *checkpoint {
 	return &checkpoint{named: nameOf(name), file: name, percent: -1, criteria: map[string]bool{}, scores: map[string]int{}, facts: map[string]string{}}
 }
 
-// unreadAt returns a checkpoint of which no more is known than that it is there.
+// unreadAt returns a checkpoint of an unreadable file: only its path is known.
 func unreadAt(name string) *checkpoint {
 	c := checkpointAt(name)
 	c.broken = true
 	return c
 }
 
-// readCheckpoint reads a checkpoint. One that is no JSON is read line by line, and not believed that it is complete.
+// readCheckpoint parses a checkpoint. It reads invalid JSON line by line, and does not take such a task as complete.
 func (r *teamReader) readCheckpoint(f *format.File) *checkpoint {
 	c := checkpointAt(f.Path)
 	root, err := jsonedit.Read(f.Data)
@@ -94,11 +94,11 @@ func (r *teamReader) readCheckpoint(f *format.File) *checkpoint {
 	return c
 }
 
-// member is a line of JSON with a key and a scalar.
+// member matches a line of JSON with a key and a scalar.
 var member = lazyregexp.New(`(?m)^[ \t]*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*")[ \t]*:[ \t]*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*"|-?[0-9]{1,12}|true|false|null)[ \t]*,?[ \t]*\r?$`)
 
-// repaired returns an editor of what can be read of a text that is not valid JSON: what is whole of it, and what its lines say behind
-// that of the checkpoint itself.
+// repaired returns an editor with the readable part of invalid JSON: its valid beginning, and the checkpoint's own keys in
+// the lines after it.
 func repaired(data []byte) *editor {
 	whole, rest := jsonedit.Torn(data)
 	e := edit(whole)
@@ -106,21 +106,21 @@ func repaired(data []byte) *editor {
 		e = edit([]byte("{}\n"))
 	}
 	for _, m := range scanLines(rest).Members {
-		if e.root.Get(m.Key) == nil && slices.Contains(itsOwn, m.Key) {
+		if e.root.Get(m.Key) == nil && slices.Contains(ownKeys, m.Key) {
 			e.set(json.RawMessage(m.Value.Raw()), m.Key)
 		}
 	}
 	return e
 }
 
-// itsOwn are the keys of a checkpoint itself, which nothing inside of it has.
-var itsOwn = []string{
+// ownKeys are the keys of a checkpoint itself, which no nested object has.
+var ownKeys = []string{
 	"checkpoint_id", "agent", "agent_name", "task_id", "task_title", "progress_percent", "started_at", "updated_at", "completed_at", "resumable",
 	"resume_instructions",
 }
 
-// scanLines returns as an object what lines of a text say that is not valid JSON: of keys that are there more than once the first
-// counts, since what is inside of something else comes later.
+// scanLines returns an object with the keys and scalars in the lines of invalid JSON. The first occurrence of a key counts;
+// later ones are in nested objects.
 func scanLines(data []byte) *jsonedit.Value {
 	var members []string
 	seen := map[string]bool{}
@@ -132,12 +132,12 @@ func scanLines(data []byte) *jsonedit.Value {
 	}
 	v, err := jsonedit.Read([]byte("{" + strings.ToValidUTF8(strings.Join(members, ","), "\uFFFD") + "}"))
 	if err != nil {
-		v, _ = jsonedit.Read([]byte("{}")) // cannot be: each of them was looked at
+		v, _ = jsonedit.Read([]byte("{}")) // unreachable: each line was checked
 	}
 	return v
 }
 
-// readWho reads whose checkpoint it is. Its file's name decides, since by that it is found to go on with.
+// readWho determines agent and task. The file's name decides, since agents find their checkpoint by it.
 func (c *checkpoint) readWho(rec jsonRecord) {
 	agent, task := rec.text("agent"), rec.text("task_id")
 	for _, is := range []struct {
@@ -176,7 +176,7 @@ func (c *checkpoint) readWork(rec jsonRecord) {
 	c.failed, _ = rec.number("subtasks", "failed")
 	for _, item := range rec.list("subtasks", "items") {
 		s := subtask{id: item.text("id"), native: item.text("status"), output: item.text("output"), line: item.v.Line()}
-		if item.v.Kind != jsonedit.Object { // a bare name
+		if item.v.Kind != jsonedit.Object { // only a name
 			s.id = scalar(item.v)
 			rec.used[item.v] = true
 		}
@@ -219,7 +219,7 @@ func (c *checkpoint) readQuality(rec jsonRecord) {
 	}
 }
 
-// taskStatus returns what the checkpoint's status means. A file that cannot be parsed only proves that its task was begun.
+// taskStatus returns the meaning of the status. An invalid file only proves that its task has begun.
 func (c *checkpoint) taskStatus() taskStatus {
 	if w := meaning(c.native); !c.broken || w != complete && c.native != "" {
 		return w
@@ -227,12 +227,12 @@ func (c *checkpoint) taskStatus() taskStatus {
 	return inProgress
 }
 
-// activity returns its last sign of life, by whichever clock is newer.
+// activity returns the time of the last activity, by the newer of the two clocks.
 func (c *checkpoint) activity(now time.Time) time.Time {
 	return newest(now, c.started, c.updated, c.completed, c.beat)
 }
 
-// counts returns how many subtasks there are and are complete: its counts, since its list may be a sample.
+// counts returns the number of subtasks, and of complete ones, by its counts, since the list may be incomplete.
 func (c *checkpoint) counts() (total, done int) {
 	listed := 0
 	for _, s := range c.items {
@@ -243,7 +243,7 @@ func (c *checkpoint) counts() (total, done int) {
 	return max(c.total, len(c.items)), max(c.done, listed)
 }
 
-// progress returns how much of the task is done, in per cent: by its counts, where it has them.
+// progress returns the progress in per cent, by the counts if it has any.
 func (c *checkpoint) progress() int {
 	switch total, done := c.counts(); {
 	case total > 0:

@@ -13,8 +13,8 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// checkCriterion looks whether a task meets a criterion of its own. Files are looked for and counted. Of anything else there is the
-// word of its agent and no other, in the task's checkpoint: that is what is said then, and not more.
+// checkCriterion reports whether a task meets one of its criteria. It looks for files and counts them. For anything else the
+// only evidence is the agent's statement in the checkpoint, and why says so.
 func checkCriterion(files format.Files, env format.Env, id pawl.StepID, name string) (bool, string) {
 	r := readTeam(files, env)
 	for _, j := range r.jobs {
@@ -43,7 +43,7 @@ func (r *teamReader) meetsAll(j *job) (bool, string) {
 	return true, strings.Join(all, "; ")
 }
 
-// meets says whether a job meets a criterion, and by what that is known. A checkpoint that is broken may be why it does not.
+// meets reports whether a job meets a criterion, and why. An invalid checkpoint can be the reason that it does not.
 func (r *teamReader) meets(j *job, name string) (bool, string) {
 	met, why := r.proves(j, name)
 	if !met && j.point != nil && j.point.broken {
@@ -57,13 +57,13 @@ func (r *teamReader) proves(j *job, name string) (bool, string) {
 		there := r.exists(r.path(r.registry(), j.entry.line, file))
 		return there, fmt.Sprintf("%s is %s", file, map[bool]string{true: "there", false: "not there"}[there])
 	}
-	if total, ok := counted(name); ok {
+	if total, ok := fileCount(name); ok {
 		n := r.countFiles(j)
 		return n >= total, fmt.Sprintf("of the files that are claimed %d are there, of %d that are wanted", n, total)
 	}
 	point := r.pointOf(j)
 	if name == allSubtasks && j.hasSubtasks() {
-		total, done := r.calledComplete(j)
+		total, done := r.countComplete(j)
 		return done >= total, fmt.Sprintf("%d of %d are: that is, as %s or the items of its step say (pawl progress --item ID)", done, total, point)
 	}
 	if j.point != nil {
@@ -76,10 +76,10 @@ func (r *teamReader) proves(j *job, name string) (bool, string) {
 	return false, fmt.Sprintf("%s does not say so: once it is so, have acceptance_criteria_met be true there for %q", point, name)
 }
 
-// allSubtasks is the criterion of a task that has subtasks.
+// allSubtasks is the criterion of a task with subtasks.
 const allSubtasks = "all subtasks are complete"
 
-// hasSubtasks reports whether a task consists of more than itself.
+// hasSubtasks reports whether a task has subtasks.
 func (j *job) hasSubtasks() bool {
 	if j.point == nil {
 		return false
@@ -88,12 +88,12 @@ func (j *job) hasSubtasks() bool {
 	return total > 1 || len(j.point.items) > 0
 }
 
-// calledComplete returns how many subtasks there are, and how many its checkpoint calls complete, or the run does that asks:
-// its own items say so before the checkpoint does. One whose output is not there is not complete.
-func (r *teamReader) calledComplete(j *job) (total, done int) {
+// countComplete returns the number of subtasks, and of those that are complete in the checkpoint or in the calling run,
+// whose items are newer. A subtask with a missing output is not complete.
+func (r *teamReader) countComplete(j *job) (total, done int) {
 	called := map[pawl.ItemID]bool{}
 	for _, item := range r.env.Items {
-		called[pawl.ItemIDOf(item.ID)] = item.Status == pawl.ItemIsDone // the last word counts
+		called[pawl.ItemIDOf(item.ID)] = item.Status == pawl.ItemIsDone // the last entry counts
 	}
 	maps.DeleteFunc(called, func(_ pawl.ItemID, is bool) bool { return !is })
 	total, done = j.point.counts()
@@ -110,19 +110,19 @@ func (r *teamReader) calledComplete(j *job) (total, done int) {
 	return total, min(done+len(called), total)
 }
 
-// fileOf returns the file whose being there is a criterion.
+// fileOf returns the file in a criterion that requires a file to exist.
 func (t *task) fileOf(criterion string) (string, bool) {
-	name, ok := strings.CutSuffix(criterion, isThere)
+	name, ok := strings.CutSuffix(criterion, existsSuffix)
 	return name, ok && t != nil && slices.Contains(t.files, name)
 }
 
-// isThere ends the name of a criterion that is a file's being there.
-const isThere = " is there"
+// existsSuffix ends a criterion that requires a file to exist.
+const existsSuffix = " is there"
 
 var countedFiles = lazyregexp.New(`^([1-9]\d{0,5})_files(?:_created|_modified)?$`)
 
-// counted returns how many files a criterion is about that is a count of files: 29_files_created.
-func counted(criterion string) (int, bool) {
+// fileCount returns the number in a criterion that counts files: 29_files_created.
+func fileCount(criterion string) (int, bool) {
 	m := countedFiles.FindStringSubmatch(criterion)
 	if m == nil {
 		return 0, false
@@ -131,14 +131,14 @@ func counted(criterion string) (int, bool) {
 	return n, err == nil
 }
 
-// attested reports whether a criterion is one that nothing but its agent's word speaks for.
-func (t *task) attested(criterion string) bool {
+// selfReported reports whether the only evidence of a criterion is the agent's statement.
+func (t *task) selfReported(criterion string) bool {
 	_, file := t.fileOf(criterion)
-	_, count := counted(criterion)
+	_, count := fileCount(criterion)
 	return !file && !count && criterion != allSubtasks
 }
 
-// countFiles returns how many of the files that a task claims are there.
+// countFiles returns how many of the claimed files of a task exist.
 func (r *teamReader) countFiles(j *job) int {
 	there := map[string]bool{}
 	note := func(name string) { there[name] = there[name] || r.exists(name) }
@@ -165,7 +165,7 @@ func (r *teamReader) exists(name string) bool {
 	return name != "" && r.env.Exists != nil && r.env.Exists(name)
 }
 
-// pointOf returns the path of the checkpoint in which a task's agent says what is met.
+// pointOf returns the path of the checkpoint in which a task's agent reports the criteria.
 func (r *teamReader) pointOf(j *job) string {
 	if j.current != nil {
 		return j.current.file
@@ -174,7 +174,7 @@ func (r *teamReader) pointOf(j *job) string {
 	return current
 }
 
-// attestation tells an agent where to say what is met.
+// attestation tells an agent where to report the criteria.
 func (r *teamReader) attestation(j *job) string {
 	if j.finished() {
 		return ""
@@ -183,14 +183,14 @@ func (r *teamReader) attestation(j *job) string {
 	if met, there := j.step.Criteria[allSubtasks]; there && !met {
 		text = fmt.Sprintf("\n\nOf each subtask, once it is complete, say so in %s, or with pawl progress --item ID: the task is not taken for done before.", r.pointOf(j))
 	}
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(j.step.Criteria)), j.entry.attested) {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(j.step.Criteria)), j.entry.selfReported) {
 		return text
 	}
 	return text + fmt.Sprintf("\n\nWhat is met of its criteria, say in %s, in acceptance_criteria_met, by their names: the task is not taken for done before.", r.pointOf(j))
 }
 
-// criteria returns what a task is to meet, and whether its checkpoint says that it does: what that names itself, or else
-// what the registry has; and its subtasks, and the files that are to be there, in any case.
+// criteria returns the criteria of a task, and whether they are met according to its checkpoint: those in the checkpoint, or
+// else in the registry, and always the subtasks and the required files.
 func (r *teamReader) criteria(j *job) map[string]bool {
 	all := map[string]bool{}
 	if j.point != nil {
@@ -198,7 +198,7 @@ func (r *teamReader) criteria(j *job) map[string]bool {
 	}
 	named := len(all) > 0
 	if j.hasSubtasks() {
-		total, done := r.calledComplete(j)
+		total, done := r.countComplete(j)
 		all[allSubtasks] = done >= total
 	}
 	if j.entry == nil {
@@ -210,7 +210,7 @@ func (r *teamReader) criteria(j *job) map[string]bool {
 		}
 	}
 	for _, name := range j.entry.files {
-		all[name+isThere] = r.exists(r.path(r.registry(), j.entry.line, name))
+		all[name+existsSuffix] = r.exists(r.path(r.registry(), j.entry.line, name))
 	}
 	return all
 }

@@ -7,15 +7,15 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// editor changes a text in JSON where it does not say what it is to say.
+// editor edits JSON in place, where a value differs.
 type editor struct {
 	text    []byte
 	root    *jsonedit.Value
-	made    bool // there was nothing before
+	made    bool // the text is new
 	changed bool
 }
 
-// edit returns an editor of a text, nil where it is no object in JSON.
+// edit returns an editor of a text, nil if it is not a JSON object.
 func edit(text []byte) *editor {
 	root, err := jsonedit.Read(text)
 	if err != nil || !root.Is(jsonedit.Object) {
@@ -24,7 +24,7 @@ func edit(text []byte) *editor {
 	return &editor{text: text, root: root}
 }
 
-// at returns the value at a path; nil where there is none or null.
+// at returns the value at a path; nil if it is missing or null.
 func (e *editor) at(path ...string) *jsonedit.Value {
 	v := e.root.Get(path...)
 	if v.Is(jsonedit.Null) {
@@ -42,15 +42,15 @@ func (e *editor) says(path ...string) string {
 
 func (e *editor) number(path ...string) int {
 	n, _ := e.at(path...).Int()
-	return int(min(max(n, 0), most))
+	return int(min(max(n, 0), maxCount))
 }
 
-// set has the value at a path be this. What cannot have it, since it would be in something that is no object, stays.
+// set sets the value at a path. It changes nothing if a parent is not an object.
 func (e *editor) set(value any, path ...string) {
 	e.accept(jsonedit.Set(e.text, value, path...))
 }
 
-// fill sets what is not there in a text that was there before only if it says something.
+// fill sets a missing value; in an existing text only if says is true.
 func (e *editor) fill(value any, says bool, path ...string) {
 	if says || e.made || e.root.Get(path...) != nil {
 		e.set(value, path...)
@@ -76,7 +76,7 @@ func (e *editor) accept(next []byte, err error) {
 	}
 }
 
-// setTime sets a time, unless the same second stands there in whatever form.
+// setTime sets a time, unless the existing one is the same second in any format.
 func (e *editor) setTime(at time.Time, path ...string) {
 	if was, _, _ := format.ParseTime(e.says(path...)); !at.IsZero() && was.Unix() != at.Unix() {
 		e.set(stamp(at), path...)

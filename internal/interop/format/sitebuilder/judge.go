@@ -14,16 +14,16 @@ import (
 	"pawl/internal/oneline"
 )
 
-// judge makes a step of each job.
-func (r *teamReader) judge() {
+// buildSteps makes a step of each job.
+func (r *teamReader) buildSteps() {
 	ids := map[string]pawl.StepID{}
 	for _, j := range r.jobs {
 		ids[j.task] = j.id
 	}
 	for _, j := range r.jobs {
 		j.step = format.Step{ID: j.id, Name: j.title(), Agent: j.agent, Needs: r.needs(j, ids), Facts: map[string]string{}}
-		r.weigh(j)
-		r.describe(j)
+		r.evalStatus(j)
+		r.addDetails(j)
 	}
 	r.cutCircles()
 }
@@ -39,7 +39,7 @@ func (j *job) title() string {
 	return title
 }
 
-// needs returns what a job depends on; that of no registry depends on nothing.
+// needs returns the dependencies of a job. One that is not in the registry has none.
 func (r *teamReader) needs(j *job, ids map[string]pawl.StepID) []pawl.StepID {
 	needs := []pawl.StepID{}
 	if j.entry == nil {
@@ -57,7 +57,7 @@ func (r *teamReader) needs(j *job, ids map[string]pawl.StepID) []pawl.StepID {
 	return needs
 }
 
-// cutCircles takes out dependencies that wait for each other.
+// cutCircles removes circular dependencies.
 func (r *teamReader) cutCircles() {
 	at := make(map[pawl.StepID]*job, len(r.jobs))
 	for _, j := range r.jobs {
@@ -86,20 +86,21 @@ func (r *teamReader) cutCircles() {
 	}
 }
 
-// weigh finds out where a job stands, by what is proven.
-func (r *teamReader) weigh(j *job) {
+// evalStatus determines the status of a job, by what is verified.
+func (r *teamReader) evalStatus(j *job) {
 	j.step.Native, j.status = j.statusSaid()
 	if j.point == nil && j.entry == nil && j.stream != nil {
 		j.step.Total, j.step.Done = j.stream.tasks, j.stream.complete
 	}
 	if j.status == complete {
-		j.unmet = j.lacking()
+		j.unmet = j.unmetConditions()
 	}
-	j.missing = r.notThere(j)
-	j.step.Status = j.standing(r.clock)
+	j.missing = r.missingFiles(j)
+	j.step.Status = j.stepStatus(r.clock)
 }
 
-// statusSaid returns the status of a job and what it means: from its checkpoint, else the registry, else its stream's row.
+// statusSaid returns the claimed status of a job and its meaning: from its checkpoint, else the registry, else its stream's
+// row.
 func (j *job) statusSaid() (native string, means taskStatus) {
 	switch {
 	case j.point != nil:
@@ -112,7 +113,7 @@ func (j *job) statusSaid() (native string, means taskStatus) {
 	return "", unknown
 }
 
-// taskStatus returns what a stream's counts mean or, without them, what its status means.
+// taskStatus returns the meaning of a stream's counts or, without them, of its status.
 func (s *streamRow) taskStatus() taskStatus {
 	switch {
 	case s.counted && s.tasks > 0 && s.complete >= s.tasks:
@@ -125,9 +126,9 @@ func (s *streamRow) taskStatus() taskStatus {
 	return meaning(s.native)
 }
 
-// lacking returns why a job is not complete although it says so: criteria that are not met, reviews that are not good
-// enough, subtasks that are not done.
-func (j *job) lacking() []string {
+// unmetConditions returns why a job is not complete although it claims to be: criteria that are not met, low review scores,
+// unfinished subtasks.
+func (j *job) unmetConditions() []string {
 	if j.point == nil {
 		return nil
 	}
@@ -150,8 +151,8 @@ func (j *job) lacking() []string {
 	return lacking
 }
 
-// notThere returns the files that a job claims and that are not there.
-func (r *teamReader) notThere(j *job) []string {
+// missingFiles returns the claimed files of a job that are missing.
+func (r *teamReader) missingFiles(j *job) []string {
 	if j.point == nil || r.env.Exists == nil {
 		return nil
 	}
@@ -167,15 +168,15 @@ func (r *teamReader) notThere(j *job) []string {
 	return missing
 }
 
-// standing returns a job's status in pawl's words: nobody is at work on it who was not heard of for as long as the clock says.
-func (j *job) standing(at clock) pawl.StepStatus {
+// stepStatus returns a job's status in pawl's words. A job without activity within the threshold is not running.
+func (j *job) stepStatus(at clock) pawl.StepStatus {
 	switch j.status {
 	case complete:
 		if len(j.unmet) == 0 && len(j.missing) == 0 {
 			return pawl.Done
 		}
 	case inProgress:
-		if j.point != nil && j.point.fresh(at) {
+		if j.point != nil && j.point.isActive(at) {
 			return pawl.Running
 		}
 	case inReview:
@@ -190,19 +191,19 @@ func (j *job) standing(at clock) pawl.StepStatus {
 	return pawl.Pending
 }
 
-// skipped reports whether a person went on without the task, as pawl writes it.
+// skipped reports whether a person skipped the task, as pawl writes it.
 func (j *job) skipped() bool {
 	return j.point != nil && j.point.resumable != nil && !*j.point.resumable && slices.ContainsFunc(j.point.errors, func(f fault) bool { return f.kind == typeSkipped })
 }
 
-// fresh reports whether somebody is at work on it as far as the document's rule tells.
-func (c *checkpoint) fresh(at clock) bool {
+// isActive reports whether an agent is working on it, by the document's threshold.
+func (c *checkpoint) isActive(at clock) bool {
 	last := c.activity(at.now)
 	return !last.IsZero() && at.now.Sub(last) <= at.quiet
 }
 
-// describe says the rest of a job.
-func (r *teamReader) describe(j *job) {
+// addDetails fills in the rest of a job.
+func (r *teamReader) addDetails(j *job) {
 	s, c := &j.step, j.point
 	s.Where = r.whereOf(j)
 	s.Goal = j.goal()
@@ -213,7 +214,7 @@ func (r *teamReader) describe(j *job) {
 		s.Minimum = j.entry.minimum
 	}
 	if c == nil {
-		r.blockUntold(j)
+		r.addNativeBlocker(j)
 		return
 	}
 	s.Started, s.Ended = c.started, cmp.Or(c.completed, c.updated)
@@ -226,7 +227,7 @@ func (r *teamReader) describe(j *job) {
 	for _, name := range slices.Concat(c.created, c.modified) {
 		s.Claims = append(s.Claims, format.Claim{Path: name})
 	}
-	s.Why, s.Resume = j.why(r.clock), j.goOn()
+	s.Why, s.Resume = j.why(r.clock), j.resumeHint()
 	if s.Status != pawl.Done && j.status != notStarted {
 		s.Partial = &format.Partial{Created: c.created, Modified: c.modified, Last: c.last}
 	}
@@ -235,8 +236,8 @@ func (r *teamReader) describe(j *job) {
 	}
 	c.describe(s.Facts)
 	j.effort(s.Facts)
-	r.block(j)
-	r.ask(j)
+	r.addBlocker(j)
+	r.askBeforeResume(j)
 }
 
 func (r *teamReader) whereOf(j *job) string {
@@ -249,7 +250,7 @@ func (r *teamReader) whereOf(j *job) string {
 	return report.Where(r.status(), j.stream.line)
 }
 
-// items returns a job's subtasks. One whose output is claimed and not there is not done.
+// items returns a job's subtasks. One with a missing output is not done.
 func (r *teamReader) items(j *job) []format.Item {
 	var items []format.Item
 	for _, s := range j.point.items {
@@ -268,8 +269,8 @@ func (r *teamReader) items(j *job) []format.Item {
 	return items
 }
 
-// output returns the path of a subtask's output: relative to the repository or to the folder of extracted content,
-// whichever its checkpoint's list of files or the disk has.
+// output returns the path of a subtask's output: relative to the repository or to the folder of extracted content, depending
+// on which one the checkpoint's list of files, or the disk, has.
 func (r *teamReader) output(c *checkpoint, s subtask) string {
 	name := r.path(c.file, s.line, s.output)
 	if name == "" {
@@ -280,23 +281,23 @@ func (r *teamReader) output(c *checkpoint, s subtask) string {
 			return claimed
 		}
 	}
-	below := r.root + extracted + strings.TrimPrefix(name, r.root)
+	below := r.root + extractionDir + strings.TrimPrefix(name, r.root)
 	if r.env.Exists != nil && !r.env.Exists(name) && r.env.Exists(below) {
 		return below
 	}
 	return name
 }
 
-// blockUntold says what keeps a job from going on that has no checkpoint, unless people are asked for it anyway.
-func (r *teamReader) blockUntold(j *job) {
+// addNativeBlocker adds the blocker of a job without a checkpoint, unless an escalation already has it.
+func (r *teamReader) addNativeBlocker(j *job) {
 	asked := slices.ContainsFunc(r.asked, func(e escalation) bool { return e.native == "pending" && slices.Contains(e.tasks, j.task) })
 	if text := j.nativeBlocker(); text != "" && !asked {
 		r.out.Blockers = append(r.out.Blockers, pawl.Blocker{Text: text, Step: j.id})
 	}
 }
 
-// nativeBlocker returns by what a job without a checkpoint is blocked, if it is: by what STATUS.md says of its stream, or by nothing
-// that is told where only the registry calls it so.
+// nativeBlocker returns what blocks a job without a checkpoint: the text of its stream in STATUS.md, or a fixed text if only
+// the registry calls it blocked. It is empty if the job is not blocked.
 func (j *job) nativeBlocker() string {
 	if _, means := j.statusSaid(); means != blocked {
 		return ""
@@ -312,8 +313,8 @@ const (
 	withoutMessage   = "an error without a message"
 )
 
-// block says what keeps a job from going on.
-func (r *teamReader) block(j *job) {
+// addBlocker adds the blocker of a job.
+func (r *teamReader) addBlocker(j *job) {
 	if j.status != blocked || j.skipped() {
 		return
 	}

@@ -11,29 +11,29 @@ import (
 	"pawl/internal/oneline"
 )
 
-// longAsked is how long people may take before they are asked again.
-const longAsked = 24 * time.Hour
+// reminderAge is the age from which an open escalation is reported again.
+const reminderAge = 24 * time.Hour
 
-// escalated makes blockers of what people are asked for: of each task that waits for it, and is not done.
-func (r *teamReader) escalated() {
+// addEscalations adds a blocker for each unfinished task that waits for a pending escalation.
+func (r *teamReader) addEscalations() {
 	for _, e := range r.asked {
 		r.fact("escalation."+e.id, strings.TrimSpace(e.title+" ("+e.native+", "+e.owner+")"))
 		if e.native != "pending" {
 			continue
 		}
-		if !e.at.IsZero() && r.now.Sub(e.at) > longAsked {
+		if !e.at.IsZero() && r.now.Sub(e.at) > reminderAge {
 			r.Find(pawl.Warn, report.Where(r.message("human-escalations"), e.line), "ask again", "%s has been waiting for an answer from %s since %s", e.id, orSomebody(e.owner), stamp(e.at))
 		}
 		for _, j := range r.jobs {
-			if slices.Contains(e.tasks, j.task) && !j.finished() && !r.blocks(j.id, e.title) {
+			if slices.Contains(e.tasks, j.task) && !j.finished() && !r.hasBlocker(j.id, e.title) {
 				r.out.Blockers = append(r.out.Blockers, pawl.Blocker{Text: e.id + ": " + e.title, Step: j.id, Needs: e.needs, Opened: e.at})
 			}
 		}
 	}
 }
 
-// blocks reports whether a task's own checkpoint says already what it waits for.
-func (r *teamReader) blocks(id pawl.StepID, text string) bool {
+// hasBlocker reports whether a task's own checkpoint already has this blocker.
+func (r *teamReader) hasBlocker(id pawl.StepID, text string) bool {
 	return slices.ContainsFunc(r.out.Blockers, func(b pawl.Blocker) bool {
 		return b.Step == id && oneline.Clip(oneLine(strings.TrimPrefix(text, "FAILED: ")), 200) == oneline.Clip(oneLine(b.Text), 200)
 	})
@@ -46,7 +46,7 @@ func orSomebody(owner string) string {
 	return owner
 }
 
-// inbox tells an agent what waits in its inbox: before it is dispatched that is to be empty.
+// inbox tells an agent about open messages in its inbox, which must be empty before it is dispatched.
 func (r *teamReader) inbox(j *job) string {
 	if j.agent == "" || j.finished() {
 		return ""
@@ -63,7 +63,7 @@ func (r *teamReader) inbox(j *job) string {
 	return fmt.Sprintf("\n\nMessages wait in the inbox of %s, %s. Heed them first, and acknowledge each there:", j.agent, file) + text
 }
 
-// mail tells of messages that wait: before an agent is dispatched its inbox is to be empty.
+// mail reports open messages: an agent's inbox must be empty before it is dispatched.
 func (r *teamReader) mail() {
 	inbox := r.base + "messages/inbox-"
 	waiting := map[string][]string{}

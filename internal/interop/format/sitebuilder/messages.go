@@ -14,7 +14,7 @@ import (
 	"pawl/internal/textedit/markdown"
 )
 
-// message is one of an inbox, an outbox or the broadcasts.
+// message is a message in an inbox, an outbox or the broadcasts.
 type message struct {
 	id, from, to, kind, priority, native, task, subject, body string
 
@@ -23,13 +23,13 @@ type message struct {
 	line        int
 }
 
-// progressLine is what an agent says of a task in its outbox.
+// progressLine is the progress of a task in its agent's outbox.
 type progressLine struct {
 	task, percent string
 	line          int
 }
 
-// escalation is something that is asked of people.
+// escalation is a question to people.
 type escalation struct {
 	id, title, native, owner, priority, by string
 
@@ -63,10 +63,10 @@ func (r *teamReader) readMessages() {
 	}
 }
 
-// messagesIn returns the messages of a file: each begins with a heading that is its id.
+// messagesIn returns the messages of a file. Each begins with a heading that is its id.
 func (r *teamReader) messagesIn(f *format.File) []message {
 	var all []message
-	within := false // a message
+	within := false // inside a message
 	for _, s := range markdown.Sections(textedit.Lines(f.Data)) {
 		lead := markdown.Join(s.Lead())
 		switch {
@@ -110,13 +110,13 @@ func (r *teamReader) readField(m *message, key, value string, line int) {
 	}
 }
 
-// agentIn returns who is named: "@content (Harper)" is content.
+// agentIn returns the agent in a text: "@content (Harper)" is content.
 func agentIn(text string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "@"), " ")
 	return first
 }
 
-// progressLines returns what an outbox says of tasks, by task, the last word on each.
+// progressLines returns the last progress of each task in an outbox.
 func progressLines(data []byte) map[string]progressLine {
 	said := map[string]progressLine{}
 	for _, l := range textedit.Lines(data) {
@@ -127,7 +127,7 @@ func progressLines(data []byte) map[string]progressLine {
 	return said
 }
 
-// readEscalations reads what is asked of people: its fields stand in a table, or in lines of their own.
+// readEscalations reads the escalations. Their fields are in a table, or in lines.
 func (r *teamReader) readEscalations(f *format.File) {
 	for _, s := range markdown.Sections(textedit.Lines(f.Data)) {
 		m := escapeTitle.FindStringSubmatch(strings.Trim(s.Title, "* "))
@@ -145,7 +145,7 @@ func (r *teamReader) readEscalations(f *format.File) {
 				r.readAsked(&e, f.Path, key, value, l)
 			}
 		}
-		e.needs = below(s.Lead(), "Action Required")
+		e.needs = fieldLines(s.Lead(), "Action Required")
 		r.asked = append(r.asked, e)
 	}
 }
@@ -171,8 +171,8 @@ func tasksIn(text string) []string {
 	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' })
 }
 
-// below returns the lines behind "**Key**:", up to an empty one.
-func below(lines []textedit.Line, name string) string {
+// fieldLines returns the lines after "**Key**:", up to an empty one.
+func fieldLines(lines []textedit.Line, name string) string {
 	at := slices.IndexFunc(lines, func(l textedit.Line) bool { key, _, ok := field(l.Text); return ok && key == name })
 	if at < 0 {
 		return ""

@@ -18,24 +18,24 @@ type teamReader struct {
 	teamDir
 	report.Report
 	files format.Files
-	index map[string]int // path → where it is among them
+	index map[string]int // index of a file, by path
 	env   format.Env
 	now   time.Time
 	clock clock
 	out   format.Project
 
 	board    board
-	tasks    []*task // of the registry
+	tasks    []*task // in the registry
 	messages []message
 	asked    []escalation
 	jobs     []*job
 }
 
-// job is a task with all that is known of it.
+// job is a task with everything that is known about it.
 type job struct {
 	agent, task string
 	id          pawl.StepID
-	entry       *task       // of the registry
+	entry       *task       // in the registry
 	point       *checkpoint // that counts
 	current     *checkpoint
 	archived    *checkpoint
@@ -61,9 +61,9 @@ func readTeam(files format.Files, env format.Env) *teamReader {
 	r.readRegistry()
 	r.readStatus()
 	r.readMessages()
-	r.gather()
-	r.judge()
-	r.conclude()
+	r.gatherJobs()
+	r.buildSteps()
+	r.buildProject()
 	return r
 }
 
@@ -77,7 +77,7 @@ func newTeamReader(files format.Files, env format.Env) *teamReader {
 	return r
 }
 
-// file returns a file, nil where it is not there.
+// file returns a file, nil if there is none.
 func (r *teamReader) file(name string) *format.File {
 	if i, ok := r.index[name]; ok {
 		return &r.files[i]
@@ -85,8 +85,8 @@ func (r *teamReader) file(name string) *format.File {
 	return nil
 }
 
-// gather makes a job of each task: those of the registry in its order, then those that only checkpoints know.
-func (r *teamReader) gather() {
+// gatherJobs makes a job of each task: those of the registry in order, then those that only have checkpoints.
+func (r *teamReader) gatherJobs() {
 	known := map[string]*job{} // task → of the registry
 	for _, t := range r.tasks {
 		j := &job{agent: t.agent, task: t.id, entry: t}
@@ -95,7 +95,7 @@ func (r *teamReader) gather() {
 	}
 	byName := map[[2]string]*job{}
 	var others []*job
-	for _, c := range r.points() {
+	for _, c := range r.readCheckpoints() {
 		key := [2]string{c.agent, c.task}
 		j := byName[key]
 		if j == nil {
@@ -105,16 +105,16 @@ func (r *teamReader) gather() {
 			}
 			byName[key] = j
 		}
-		r.add(j, c)
+		r.addCheckpoint(j, c)
 	}
 	slices.SortStableFunc(others, func(a, b *job) int { return cmp.Or(cmp.Compare(a.agent, b.agent), cmp.Compare(a.task, b.task)) })
 	r.jobs = append(r.jobs, others...)
-	r.fromBoard()
-	r.identify()
+	r.addStreams()
+	r.assignIDs()
 }
 
-// points returns all checkpoints, also those that could not be read: their names say whose they are.
-func (r *teamReader) points() []*checkpoint {
+// readCheckpoints returns all checkpoints. Of unreadable ones only the names are known.
+func (r *teamReader) readCheckpoints() []*checkpoint {
 	var all []*checkpoint
 	lies := func(name string) bool {
 		base, ok := strings.CutPrefix(name, r.checkpoints())
@@ -133,8 +133,8 @@ func (r *teamReader) points() []*checkpoint {
 	return all
 }
 
-// add gives a job a checkpoint: the archived one counts where it is newer, or the only one.
-func (r *teamReader) add(j *job, c *checkpoint) {
+// addCheckpoint adds a checkpoint to a job. The archived one counts if it is newer, or the only one.
+func (r *teamReader) addCheckpoint(j *job, c *checkpoint) {
 	switch {
 	case c.old:
 		return
@@ -164,8 +164,8 @@ func counts(current bool) string {
 	return "that one is newer and counts"
 }
 
-// fromBoard makes a job of each stream of STATUS.md that has none, where nothing tells of work but streams.
-func (r *teamReader) fromBoard() {
+// addStreams makes a job of each stream in STATUS.md without one, if there are no tasks but only streams.
+func (r *teamReader) addStreams() {
 	known := map[string]bool{}
 	for _, s := range r.board.streams {
 		known[s.name] = false
@@ -187,8 +187,8 @@ func (r *teamReader) fromBoard() {
 	}
 }
 
-// identify gives every job an id of its own: its task's, or with the agent's where several have that.
-func (r *teamReader) identify() {
+// assignIDs gives each job a unique id: its task's or, if several jobs have that, with the agent's.
+func (r *teamReader) assignIDs() {
 	same := map[string]int{}
 	for _, j := range r.jobs {
 		same[strings.ToLower(string(pawl.StepIDOf(j.task)))]++
@@ -206,7 +206,7 @@ func (r *teamReader) identify() {
 	}
 }
 
-// time reads a time, and notes what is odd about it.
+// time parses a time, and reports an odd one.
 func (r *teamReader) time(file string, line int, text string) time.Time {
 	at, zoned, _ := format.ParseTime(text)
 	switch {
@@ -216,13 +216,13 @@ func (r *teamReader) time(file string, line int, text string) time.Time {
 	case !zoned && len(strings.TrimSpace(text)) > len(time.DateOnly):
 		r.Find(pawl.Warn, report.Where(file, line), "write it as "+stamp(at), "%s has no time zone; UTC is assumed", oneline.Quote(text))
 	}
-	if at.After(r.now.Add(skew)) {
+	if at.After(r.now.Add(clockSkew)) {
 		r.Warn(report.Where(file, line), "%s is in the future; ignored", oneline.Quote(text))
 	}
 	return at
 }
 
-// fact keeps what a file says of something that pawl has no word for.
+// fact keeps a value that pawl has no field for.
 func (r *teamReader) fact(name, text string) {
 	if text != "" {
 		r.out.Facts[name] = oneline.Clip(text, maxText)
@@ -231,7 +231,7 @@ func (r *teamReader) fact(name, text string) {
 
 func orNone(text string) string { return cmp.Or(text, "without a status") }
 
-// score reads a reviewer's score.
+// score parses a reviewer's score.
 func score(text string) (int, bool) {
 	n, err := strconv.Atoi(text)
 	return n, err == nil && n >= 0 && n <= 100

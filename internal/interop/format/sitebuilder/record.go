@@ -20,7 +20,7 @@ type jsonRecord struct {
 	used map[*jsonedit.Value]bool
 }
 
-// at returns the value at a path of keys, which counts as understood; nil where there is none or null.
+// at returns the value at a path of keys, and marks it as used; nil if it is missing or null.
 func (c jsonRecord) at(path ...string) *jsonedit.Value {
 	v := c.v.Get(path...)
 	if v == nil || v.Kind == jsonedit.Null {
@@ -29,7 +29,7 @@ func (c jsonRecord) at(path ...string) *jsonedit.Value {
 	return v
 }
 
-// text returns a scalar as it is written, "" where there is none.
+// text returns a scalar as text, "" if there is none.
 func (c jsonRecord) text(path ...string) string {
 	v := c.at(path...)
 	if v == nil || v.Kind == jsonedit.Array || v.Kind == jsonedit.Object {
@@ -39,7 +39,7 @@ func (c jsonRecord) text(path ...string) string {
 	return scalar(v)
 }
 
-// scalar returns what a scalar says: a number or a truth as it is written, so that the id 08 of a text stays 08.
+// scalar returns a scalar as text. A number or boolean is returned as written, so that the id 08 stays 08.
 func scalar(v *jsonedit.Value) string {
 	if v.Is(jsonedit.String) {
 		return strings.TrimSpace(strings.ToValidUTF8(v.Text(), "\uFFFD"))
@@ -47,10 +47,10 @@ func scalar(v *jsonedit.Value) string {
 	return string(v.Raw())
 }
 
-// most is the largest number that is taken for a count.
-const most = 1e9
+// maxCount is the largest number that is accepted as a count.
+const maxCount = 1e9
 
-// number returns a count, and whether it is there. "65%" and "65" are numbers too.
+// number returns a count, and whether there is one. "65%" and "65" are numbers too.
 func (c jsonRecord) number(path ...string) (int, bool) {
 	v := c.at(path...)
 	if v == nil {
@@ -58,14 +58,14 @@ func (c jsonRecord) number(path ...string) (int, bool) {
 	}
 	text := strings.TrimSuffix(c.text(path...), "%")
 	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || n < 0 || n > most {
+	if err != nil || n < 0 || n > maxCount {
 		c.warn(v, "", "%s is not a number: %s", strings.Join(path, "."), oneline.Quote(text))
 		return 0, false
 	}
 	return int(n), true
 }
 
-// truth returns what a truth says, nil where there is none. "true" and 1 are true as well.
+// truth returns a boolean, nil if there is none. "true" and 1 are true too.
 func (c jsonRecord) truth(path ...string) *bool {
 	v := c.at(path...)
 	if v == nil {
@@ -79,7 +79,7 @@ func (c jsonRecord) truth(path ...string) *bool {
 	return &yes
 }
 
-// time returns a time, zero where there is none.
+// time returns a time, zero if there is none.
 func (c jsonRecord) time(path ...string) time.Time {
 	v := c.at(path...)
 	text := c.text(path...)
@@ -89,7 +89,7 @@ func (c jsonRecord) time(path ...string) time.Time {
 	return c.r.time(c.file, v.Line(), text)
 }
 
-// list returns the elements of an array, or of what stands in the place of one.
+// list returns the elements of an array, or a single value as a list.
 func (c jsonRecord) list(path ...string) []jsonRecord {
 	v := c.at(path...)
 	switch {
@@ -110,7 +110,7 @@ func (c jsonRecord) in(v *jsonedit.Value) jsonRecord {
 	return jsonRecord{r: c.r, file: c.file, v: v, used: c.used}
 }
 
-// paths returns a list of claimed files, relative to the project. What leads out of it is a finding.
+// paths returns a list of claimed files, relative to the project. A path that leads out of it is a finding.
 func (c jsonRecord) paths(path ...string) []string {
 	var all []string
 	for _, item := range c.list(path...) {
@@ -126,7 +126,7 @@ func (c jsonRecord) paths(path ...string) []string {
 	return all
 }
 
-// unusedFacts adds the values that nobody used to facts, by path.
+// unusedFacts adds the unused values to facts, by path.
 func (c jsonRecord) unusedFacts(facts map[string]string) { c.collectUnused(facts, "", c.v) }
 
 func (c jsonRecord) collectUnused(facts map[string]string, name string, v *jsonedit.Value) {
@@ -162,7 +162,7 @@ func (c jsonRecord) checkDuplicateKeys() {
 	}
 }
 
-// path returns a path that a file claims, relative to the project's root; empty, with a finding, where it leads out.
+// path returns a claimed path relative to the project's root; empty, with a finding, if it leads out of it.
 func (r *teamReader) path(file string, line int, name string) string {
 	clean, err := format.Inside(name)
 	if err != nil {
@@ -172,5 +172,5 @@ func (r *teamReader) path(file string, line int, name string) string {
 	return r.root + clean
 }
 
-// maxText is how much of a text is kept, in bytes.
+// maxText limits the texts that are kept, in bytes.
 const maxText = 8 << 10

@@ -13,22 +13,22 @@ import (
 	"pawl/internal/textedit/yamledit"
 )
 
-// task is what the registry says of a task.
+// task is a task in the registry.
 type task struct {
 	id, title, agent, native, estimate, actual string
 
 	phase    string
 	needs    []string
 	criteria []string
-	checks   []string // that are to pass when it is done
-	files    []string // that are to be there when it is done
+	checks   []string // that must pass when it is done
+	files    []string // that must exist when it is done
 	minimum  map[string]int
 	facts    map[string]string
 	line     int
 	part     textedit.Part // its YAML
 }
 
-// readRegistry reads the blocks of YAML with an id.
+// readRegistry reads the YAML blocks with an id.
 func (r *teamReader) readRegistry() {
 	f := r.file(r.registry())
 	if f == nil {
@@ -49,7 +49,7 @@ func (r *teamReader) readRegistry() {
 	}
 }
 
-// yamlBlocks returns the code blocks of YAML in a Markdown text.
+// yamlBlocks returns the YAML code blocks in a Markdown text.
 func yamlBlocks(data []byte) []textedit.Part {
 	var parts []textedit.Part
 	open := -1
@@ -101,7 +101,7 @@ func (r *teamReader) readTask(f *format.File, part textedit.Part) (*task, bool) 
 	return t, true
 }
 
-// texts returns the items of a list. Of what is a map to YAML, since a colon stands in it, it returns the line that it was.
+// texts returns the items of a list. An item with a colon, which is a map in YAML, is returned as its line.
 func texts(v *yamledit.Value) []string {
 	if v == nil || v.Kind != yamledit.List {
 		return v.Texts()

@@ -37,7 +37,7 @@ func (j *job) goal() string {
 	return b.String()
 }
 
-// missingParts returns what is still missing from a job that claims to be complete.
+// missingParts returns what is still missing in a job that claims to be complete.
 func (j *job) missingParts() []string {
 	if j.status != complete {
 		return nil
@@ -49,7 +49,7 @@ func (j *job) missingParts() []string {
 	return left
 }
 
-// why says why a job is not done.
+// why returns why a job is not done.
 func (j *job) why(at clock) string {
 	switch c := j.point; {
 	case j.status == complete && len(j.missingParts()) > 0:
@@ -66,7 +66,7 @@ func (j *job) why(at clock) string {
 	return ""
 }
 
-// silence says for how long nothing was heard of a task; empty where somebody is at work.
+// silence returns for how long a task had no activity, as text; empty while an agent is working on it.
 func (c *checkpoint) silence(at clock) string {
 	last := c.activity(at.now)
 	if last.IsZero() {
@@ -81,8 +81,8 @@ func (c *checkpoint) silence(at clock) string {
 	return ""
 }
 
-// goOn says how a job is gone on with, in its own words where it has some.
-func (j *job) goOn() string {
+// resumeHint returns how to resume a job, in its own words if it has any.
+func (j *job) resumeHint() string {
 	c := j.point
 	if left := j.missingParts(); len(left) > 0 {
 		return "only: " + strings.Join(left, "; ")
@@ -100,7 +100,7 @@ func (j *job) goOn() string {
 	return text
 }
 
-// describe adds to facts what a checkpoint says beyond its work.
+// describe adds the other values of a checkpoint to facts.
 func (c *checkpoint) describe(facts map[string]string) {
 	for name, text := range c.facts {
 		facts[name] = text
@@ -136,10 +136,10 @@ func (c *checkpoint) describe(facts map[string]string) {
 	}
 }
 
-// sizes are what the registry's estimates mean in hours, so that they can be compared with what a task took.
+// sizes are the registry's estimates in hours, for comparison with the actual time.
 var sizes = map[string]float64{"S": 1, "M": 2, "L": 4, "XL": 8}
 
-// effort compares what a task took with its estimate.
+// effort compares the actual time of a task with its estimate.
 func (j *job) effort(facts map[string]string) {
 	c := j.point
 	if c.started.IsZero() || !c.completed.After(c.started) {
@@ -153,11 +153,11 @@ func (j *job) effort(facts map[string]string) {
 	facts["effort"] = fmt.Sprintf("%v h of about %v h (%s)", took, sizes[j.entry.estimate], j.entry.estimate)
 }
 
-// hours writes seconds as hours, to four seconds.
+// hours converts seconds to hours, rounded to four seconds.
 func hours(seconds float64) float64 { return math.Round(seconds/3.6) / 1000 }
 
-// conclude says of the whole what follows from its jobs.
-func (r *teamReader) conclude() {
+// buildProject fills in the Project from its jobs.
+func (r *teamReader) buildProject() {
 	steps := []format.Step{}
 	percent, done := 0, 0
 	for _, j := range r.jobs {
@@ -179,8 +179,8 @@ func (r *teamReader) conclude() {
 	if len(steps) > 0 {
 		r.out.Percent = percent / len(steps)
 	}
-	r.out.Status, r.out.Native = r.standing(done), r.board.overall
-	r.escalated()
+	r.out.Status, r.out.Native = r.runStatus(done), r.board.overall
+	r.addEscalations()
 	r.mail()
 	r.position(r.nextJob(), len(steps))
 }
@@ -188,7 +188,7 @@ func (r *teamReader) conclude() {
 // finished reports whether a job needs no more work.
 func (j *job) finished() bool { return j.step.Status == pawl.Done || j.step.Status == pawl.Skipped }
 
-// percent returns how much of a job is done; all of it only when it is proven.
+// percent returns the progress of a job; 100 only if completion is verified.
 func (j *job) percent() int {
 	switch {
 	case j.finished():
@@ -201,8 +201,8 @@ func (j *job) percent() int {
 	return 0
 }
 
-// standing returns where the whole stands.
-func (r *teamReader) standing(done int) pawl.RunStatus {
+// runStatus returns the status of the run.
+func (r *teamReader) runStatus(done int) pawl.RunStatus {
 	if done == len(r.jobs) && done > 0 {
 		return pawl.StatusCompleted
 	}
@@ -232,8 +232,8 @@ func (r *teamReader) saved(j *job) format.Checkpoint {
 	return s
 }
 
-// nextJob returns the job to go on with, by the document's rule: the one that was last at work and is not done; where
-// none was, the first whose dependencies are met.
+// nextJob returns the job to resume, by the document's rule: the unfinished one with the last activity or, if none has
+// begun, the first whose dependencies are met.
 func (r *teamReader) nextJob() *job {
 	var next *job
 	done := map[pawl.StepID]bool{}
@@ -270,7 +270,7 @@ func (r *teamReader) position(next *job, total int) {
 	r.out.Prompt = next.prompt()
 }
 
-// mayResume says whether a job may be dispatched, and how.
+// mayResume returns whether a job may be dispatched, and how.
 func (j *job) mayResume(at clock) string {
 	c := j.point
 	switch {
@@ -286,25 +286,25 @@ func (j *job) mayResume(at clock) string {
 		return "task " + j.task + " says that it is complete, and is not: only what is not met is dispatched"
 	case j.status == blocked:
 		return "task " + j.task + " is blocked: what blocks it is to be cleared first"
-	case j.forbids():
+	case j.forbidsResume():
 		return "task " + j.task + " says that it cannot be resumed, and is not complete: a person is asked before it is dispatched"
 	}
 	return "task " + j.task + " is resumable"
 }
 
-// forbids reports whether a job that is not complete says that it is not to be resumed.
-func (j *job) forbids() bool {
+// forbidsResume reports whether an unfinished job says that it must not be resumed.
+func (j *job) forbidsResume() bool {
 	return j.point != nil && j.status != complete && !j.finished() && j.point.resumable != nil && !*j.point.resumable
 }
 
-// ask has a person asked before a job is gone on with that is not to be resumed by its own word, or that somebody was heard of at
-// a moment ago: two agents are not to be at the same task.
-func (r *teamReader) ask(j *job) {
+// askBeforeResume adds a gate before a job that says that it must not be resumed, or that had activity a moment ago: two
+// agents must not work on the same task.
+func (r *teamReader) askBeforeResume(j *job) {
 	what := fmt.Sprintf("Task %s of %s", j.task, cmp.Or(j.agent, "nobody"))
 	switch {
 	case j.step.Status == pawl.Running:
 		what += fmt.Sprintf(": its agent was heard of at %s. Is nobody at work on it any more?", stamp(j.point.activity(r.now)))
-	case j.forbids():
+	case j.forbidsResume():
 		what += " says that it is not to be resumed"
 		if text := oneLine(j.point.instructions); text != "" {
 			what += " (" + oneline.Clip(text, maxText) + ")"
@@ -318,7 +318,7 @@ func (r *teamReader) ask(j *job) {
 	r.out.Gates = append(r.out.Gates, format.Gate{Gate: g})
 }
 
-// prompt returns what its agent is to be told.
+// prompt returns the prompt for the job's agent.
 func (j *job) prompt() string {
 	var b strings.Builder
 	command := strings.TrimSpace("/dispatch-sitebuilder " + cmp.Or(j.agent, "<type>") + " " + j.task)
@@ -326,7 +326,7 @@ func (j *job) prompt() string {
 		fmt.Fprintf(&b, "%s\n\n%s\n", command, j.goal())
 		return b.String()
 	}
-	if !j.forbids() {
+	if !j.forbidsResume() {
 		command += " --resume"
 	}
 	fmt.Fprintf(&b, "%s\n\n%s\n", command, j.goal())

@@ -25,12 +25,12 @@ const System = "sitebuilder"
 func Format() format.Format {
 	return format.Format{
 		Name: System, Patterns: patterns(), Read: readProject, Write: write, Verify: verify,
-		Archived:   []string{"**/progress/checkpoints/*.json" + brokenMark + "*"}, // checkpoints that could not be read, which pawl has kept
+		Archived:   []string{"**/progress/checkpoints/*.json" + brokenMark + "*"}, // pawl's copies of unreadable checkpoints
 		Unfinished: unfinished, CheckCriterion: checkCriterion,
 	}
 }
 
-// patterns returns those of its files, wherever their folder lies.
+// patterns returns the patterns of its files, in any folder.
 func patterns() []string {
 	return []string{
 		"**/progress/checkpoints/*.json", "**/progress/STATUS.md", "**/tasks/TASK-REGISTRY.md",
@@ -44,7 +44,7 @@ func readProject(files format.Files, env format.Env) (format.Project, []pawl.Fin
 	return r.out, r.Findings()
 }
 
-// unfinished returns the first task that somebody has begun, and that a step of the plan has the id of.
+// unfinished returns the first task that has begun and has the id of a step of the plan.
 func unfinished(files format.Files, env format.Env, plan *pawl.Plan) (what, file string) {
 	steps := map[pawl.StepID]bool{}
 	for _, step := range plan.Steps() {
@@ -72,7 +72,7 @@ const (
 )
 
 // skew is the clock difference up to which a time does not count as in the future.
-const skew = 5 * time.Minute
+const clockSkew = 5 * time.Minute
 
 // names are the agents' names.
 var names = map[string]string{

@@ -11,31 +11,31 @@ import (
 	"pawl/internal/textedit/markdown"
 )
 
-// board is what STATUS.md says, as far as it is in one of the shapes that are known.
+// board is the content of STATUS.md, as far as its shape is known.
 type board struct {
 	overall string
 	agents  []agentRow
 	streams []streamRow
-	tasks   []job // of the table "Active Checkpoints": whose each is
+	tasks   []job // in the table "Active Checkpoints", with their agents
 }
 
-// agentRow is an agent's row of the table "Active Agents".
+// agentRow is an agent's row in the table "Active Agents".
 type agentRow struct {
 	name, native, task string
 	last               time.Time
 	line               int
 }
 
-// streamRow is a stream's row of the table "Stream Progress".
+// streamRow is a stream's row in the table "Stream Progress".
 type streamRow struct {
 	name, native                     string
 	tasks, complete, active, blocked int
 	counted                          bool
-	doing                            string // what its agent is at
+	doing                            string // current work of its agent
 	line                             int
 }
 
-// percent returns how much of a stream is done, as far as its counts say.
+// percent returns the progress of a stream, by its counts.
 func (s *streamRow) percent() int {
 	switch {
 	case s.taskStatus() == complete:
@@ -46,7 +46,7 @@ func (s *streamRow) percent() int {
 	return 0
 }
 
-// resumeText returns what STATUS.md says of a stream, for whoever resumes it.
+// resumeText returns the text about a stream in STATUS.md, for whoever resumes it.
 func (s *streamRow) resumeText() string {
 	text := ""
 	if s.counted {
@@ -67,8 +67,7 @@ func (a agentRow) agent() string {
 	return agentNamed(first)
 }
 
-// agentNamed returns what an agent of this name is called in a file's name: without hyphens, since behind the first one its
-// task begins.
+// agentNamed returns an agent's name as it is in file names: without hyphens, since the first hyphen ends it.
 func agentNamed(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
 
 // readStatus reads STATUS.md: its first lines as facts, its tables of agents and streams.
@@ -101,7 +100,7 @@ func (r *teamReader) readStatus() {
 	}
 }
 
-// field reads a line "**Key**: value".
+// field parses a line "**Key**: value".
 func field(text string) (key, value string, ok bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "**")
 	if !ok {
@@ -138,7 +137,7 @@ func (r *teamReader) readStreams(rows []markdown.Row) {
 		var err error
 		if s.tasks, err = strconv.Atoi(column.cell(row, "tasks")); err == nil {
 			s.counted = true
-			s.complete, _ = strconv.Atoi(column.cell(row, "complete")) // not a number: none
+			s.complete, _ = strconv.Atoi(column.cell(row, "complete")) // 0 if it is not a number
 			s.active, _ = strconv.Atoi(column.cell(row, "in progress"))
 			s.blocked, _ = strconv.Atoi(column.cell(row, "blocked"))
 		}
@@ -149,7 +148,7 @@ func (r *teamReader) readStreams(rows []markdown.Row) {
 	}
 }
 
-// readOwners reads whose each task is, where that is an agent's name as a file's name has it.
+// readOwners reads the agent of each task, if it is valid in a file name.
 func (r *teamReader) readOwners(rows []markdown.Row) {
 	column := columnsOf(rows)
 	for _, row := range rows[min(1, len(rows)):] {
@@ -160,7 +159,7 @@ func (r *teamReader) readOwners(rows []markdown.Row) {
 	}
 }
 
-// owned returns the task of a step, and whose it is, as the table has it; nil where it does not.
+// owned returns the task of a step with its agent, according to the table; nil if it is not in it.
 func (b *board) owned(id pawl.StepID) *job {
 	for i, j := range b.tasks {
 		if pawl.StepIDOf(j.task) == id || pawl.StepIDOf(j.agent+"-"+j.task) == id {
@@ -170,7 +169,7 @@ func (b *board) owned(id pawl.StepID) *job {
 	return nil
 }
 
-// columns are the places of a table's titles, in lower case.
+// columns are the indexes of a table's columns, by title in lower case.
 type columns map[string]int
 
 func columnsOf(rows []markdown.Row) columns {
@@ -183,7 +182,7 @@ func columnsOf(rows []markdown.Row) columns {
 	return c
 }
 
-// cell returns what a row says in a column; a dash says nothing.
+// cell returns the text of a cell; a dash is empty.
 func (c columns) cell(row markdown.Row, title string) string {
 	i, ok := c[title]
 	if !ok || i >= len(row.Cells) {

@@ -10,23 +10,23 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// usual is where the system's folder lies in a repository.
-const usual = "docs/agentic-orchestration/"
+// defaultDir is the usual folder of the system in a repository.
+const defaultDir = "docs/agentic-orchestration/"
 
-// extracted is the folder that outputs of subtasks are relative to, where they are not to the repository.
-const extracted = "docs/content-extraction/"
+// extractionDir is the folder to which outputs of subtasks are relative, if not to the repository.
+const extractionDir = "docs/content-extraction/"
 
 // teamDir is the folder of one team.
 type teamDir struct {
-	base string // the system's folder, with a slash behind it
-	root string // the repository, which claimed files are relative to
+	base string // the system's folder, with a final slash
+	root string // the repository, to which claimed files are relative
 }
 
 func teamDirAt(base string) teamDir {
-	return teamDir{base: base, root: strings.TrimSuffix(base, usual)}
+	return teamDir{base: base, root: strings.TrimSuffix(base, defaultDir)}
 }
 
-// teamDirs returns the folders of all teams, the usual folder first, then by depth and name.
+// teamDirs returns the folders of all teams, defaultDir first, then by depth and name.
 func teamDirs(files format.Files) []teamDir {
 	found := map[string]bool{}
 	var all []teamDir
@@ -44,13 +44,13 @@ func teamDirs(files format.Files) []teamDir {
 }
 
 func rank(base string) int {
-	if base == usual {
+	if base == defaultDir {
 		return 0
 	}
 	return 1
 }
 
-// baseOf returns the system's folder by the path of a file that shows that it is one.
+// baseOf returns the system's folder for the path of one of its typical files.
 func baseOf(name string) (string, bool) {
 	folder, file := path.Split(name)
 	for _, below := range []string{"progress/checkpoints/", "progress/", "tasks/"} {
@@ -76,21 +76,21 @@ func (p teamDir) message(name string) string {
 	return p.base + "messages/" + flat.Replace(name) + ".md"
 }
 
-// flat makes one name of an agent's or a task's that has folders in it.
+// flat replaces the separators in names of agents and tasks.
 var flat = strings.NewReplacer("/", "-", "\\", "-")
 
-// checkpointName is the name of a checkpoint: agent, task, and whether it is an archived one. What pawl replaced in the
-// archive bears its time.
+// checkpointName matches the name of a checkpoint: agent, task, and a suffix in the archive. An archived file that pawl
+// replaced also has its time.
 var checkpointName = lazyregexp.New(`^([^-]+)-(.+?)(-complete(?:-\d{8}-\d{6})?)?\.json$`)
 
-// named is what a checkpoint's file name says.
+// named is the parsed name of a checkpoint.
 type named struct {
 	agent, task string
 	archived    bool
-	old         bool // a newer one took its place in the archive
+	old         bool // replaced in the archive by a newer one
 }
 
-// nameOf reads a checkpoint's file name; without a hyphen it is that of a task alone.
+// nameOf parses the name of a checkpoint; without a hyphen it is only a task.
 func nameOf(file string) named {
 	base := path.Base(file)
 	m := checkpointName.FindStringSubmatch(base)
@@ -102,7 +102,7 @@ func nameOf(file string) named {
 
 const archiveMark = "-complete"
 
-// fileOf returns the path of a task's checkpoint, and of its archived one.
+// fileOf returns the paths of a task's checkpoint and archived checkpoint.
 func (p teamDir) fileOf(agent, task string) (current, archived string) {
 	base := p.checkpoints() + flat.Replace(agent+"-"+task)
 	return base + ".json", base + archiveMark + ".json"

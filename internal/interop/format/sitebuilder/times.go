@@ -4,17 +4,17 @@ import (
 	"time"
 )
 
-// stampLayout is how the system writes times.
+// stampLayout is the system's time format.
 const stampLayout = "2006-01-02T15:04:05Z"
 
-// stamp returns a time as the system writes it.
+// stamp formats a time as the system does.
 func stamp(at time.Time) string { return at.UTC().Format(stampLayout) }
 
-// newest returns the last of some times that is not in the future, zero where there is none.
+// newest returns the last of some times that is not in the future, zero if there is none.
 func newest(now time.Time, times ...time.Time) time.Time {
 	var last time.Time
 	for _, at := range times {
-		if at.After(last) && !at.After(now.Add(skew)) {
+		if at.After(last) && !at.After(now.Add(clockSkew)) {
 			last = at
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"pawl/internal/oneline"
 )
 
-// verify checks all checkpoints by the document's rules, and what else speaks of their tasks: every fault, and what was
-// found to be good. What was odd in reading comes behind.
+// verify checks all checkpoints by the document's rules, and the other files that mention their tasks. It returns every
+// fault, OK for what is sound, and the findings of reading.
 func verify(files format.Files, env format.Env) []pawl.Finding {
 	r := readTeam(files, env)
 	if len(r.jobs) == 0 {
@@ -55,7 +55,7 @@ func (v *teamVerifier) job(j *job) {
 	}
 }
 
-// status checks that what a checkpoint says of its status is borne out by the rest.
+// status checks that a checkpoint's status matches its other values.
 func (v *teamVerifier) status(j *job) {
 	c := j.point
 	switch word := c.taskStatus(); {

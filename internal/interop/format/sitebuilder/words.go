@@ -7,10 +7,10 @@ import (
 	"pawl"
 )
 
-// taskStatus is what a status means.
+// taskStatus is the meaning of a status word.
 type taskStatus string
 
-// What statuses mean. Checkpoints know the middle three of them, the registry and STATUS.md all.
+// The meanings. Checkpoints use only the middle three, the registry and STATUS.md all.
 const (
 	notStarted taskStatus = "pending"
 	inProgress taskStatus = "in_progress"
@@ -21,7 +21,7 @@ const (
 	unknown    taskStatus = ""
 )
 
-// synonyms are the words that are used, in any case, with or without signs and stars around them.
+// synonyms are status words in upper or lower case, without surrounding symbols.
 var synonyms = map[string]taskStatus{
 	"": notStarted, "pending": notStarted, "not_started": notStarted, "ready": notStarted, "idle": notStarted, "queued": notStarted,
 	"waiting": notStarted, "ready_to_start": notStarted, "in_progress": inProgress, "active": inProgress, "running": inProgress,
@@ -29,13 +29,13 @@ var synonyms = map[string]taskStatus{
 	"done": complete, "review": inReview, "in_review": inReview, "failed": failed, "error": failed,
 }
 
-// meaning returns what a status means: unknown for words that nobody knows.
+// meaning returns the meaning of a status word, unknown for an unknown one.
 func meaning(native string) taskStatus {
 	text := strings.ToLower(strings.TrimFunc(native, func(r rune) bool { return !unicode.IsLetter(r) }))
 	return synonyms[strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '_' || r == '-' }), "_")]
 }
 
-// item returns what the status of a subtask means.
+// item returns the item status for the status of a subtask.
 func (w taskStatus) item() pawl.ItemStatus {
 	switch w {
 	case complete:
@@ -48,7 +48,7 @@ func (w taskStatus) item() pawl.ItemStatus {
 	return pawl.ItemPending
 }
 
-// itemWord returns the status of a subtask as the system calls it.
+// itemWord returns the system's status of a subtask.
 func itemWord(s pawl.ItemStatus) taskStatus {
 	switch s {
 	case pawl.ItemIsDone:

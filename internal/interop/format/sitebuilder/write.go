@@ -13,9 +13,8 @@ import (
 	"pawl/internal/textedit"
 )
 
-// write returns the files that differ from how they are to be: first the checkpoints, each with its archive behind it, then
-// what agents say of them, then the registry, and STATUS.md, which sums them up. Any prefix of them can be lived with, and
-// what is missing is made up for by the next write.
+// write returns the changed files: first the checkpoints, each followed by its archive, then messages, the registry, and
+// STATUS.md, which summarizes them. A crash after any of them leaves a usable state, and the next write completes it.
 func write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
@@ -38,13 +37,13 @@ func write(files format.Files, v format.Export) []format.File {
 type teamWriter struct {
 	teamDir
 	format.Export
-	reader *teamReader // of what is there: whose tasks are in the registry and have files
+	reader *teamReader // of the existing files
 	files  *fileset.Set
 	boxes  map[string]*box // by name
 	works  []*taskStep
-	all    []*taskStep // beside them those of others, of which there is a checkpoint
-	eol    string      // of Markdown that is made
-	found  bool        // there is a team already
+	all    []*taskStep // those, and other tasks with a checkpoint
+	eol    string      // line end of new Markdown
+	found  bool        // a team exists already
 }
 
 // taskStep is a step of a run, with its task and agent.
@@ -53,18 +52,18 @@ type taskStep struct {
 	agent, task   string
 	entry         *task
 	state         *pawl.StepState
-	nativeBlocker string     // by what its team calls it blocked, without a checkpoint
-	stream        *streamRow // of STATUS.md that it is, nil for none
+	nativeBlocker string     // why its team calls it blocked, if it has no checkpoint
+	stream        *streamRow // its stream in STATUS.md, nil if none
 
-	taskStatus taskStatus // as its checkpoint is to say
+	taskStatus taskStatus // for its checkpoint
 	percent    int
-	made       []string // outputs of items that were finished since its checkpoint was written
-	touched    bool     // the run has worked on it, or something about it has changed
-	imported   bool     // it was done before the run began
+	made       []string // outputs of items that finished since its checkpoint was written
+	touched    bool     // the run has started it, or changed something about it
+	imported   bool     // done at the import
 }
 
 func newTeamWriter(files format.Files, v format.Export) *teamWriter {
-	w := &teamWriter{Export: v, teamDir: teamDirAt(usual), files: fileset.New(files), boxes: map[string]*box{}, eol: "\n"}
+	w := &teamWriter{Export: v, teamDir: teamDirAt(defaultDir), files: fileset.New(files), boxes: map[string]*box{}, eol: "\n"}
 	if all := teamDirs(files); len(all) > 0 {
 		w.teamDir, w.found = all[0], true
 	}
@@ -112,11 +111,11 @@ func (r *teamReader) gatherNames() {
 	slices.SortStableFunc(others, func(a, b *job) int { return cmp.Or(cmp.Compare(a.agent, b.agent), cmp.Compare(a.task, b.task)) })
 	r.jobs = append(r.jobs, others...)
 	r.readStatus()
-	r.fromBoard()
-	r.identify()
+	r.addStreams()
+	r.assignIDs()
 }
 
-// assign gives every step its task and its agent: those that it has there, or its own id and the phase's name.
+// assign gives each step its task and agent: the existing ones, or its own id and the phase's name.
 func (w *teamWriter) assign() {
 	byID := map[pawl.StepID]*job{}
 	for _, j := range w.reader.jobs {
@@ -151,7 +150,7 @@ func (w *teamWriter) assign() {
 	}
 }
 
-// agentOf makes an agent's name of a phase's: without hyphens, since behind the first one of a file's name its task begins.
+// agentOf makes an agent's name of a phase's: without hyphens, since the first hyphen in a file name ends the agent's name.
 func agentOf(phase string) string {
 	name := strings.Trim(strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
@@ -162,7 +161,7 @@ func agentOf(phase string) string {
 	return cmp.Or(name[:min(len(name), 40)], "pawl")
 }
 
-// blockers returns what keeps a step from going on, and what once did.
+// blockers returns the open and the cleared blockers of a step.
 func (w *teamWriter) blockers(id pawl.StepID) (open, cleared []pawl.Blocker) {
 	for _, b := range w.State.Blockers {
 		switch {
@@ -176,8 +175,8 @@ func (w *teamWriter) blockers(id pawl.StepID) (open, cleared []pawl.Blocker) {
 	return open, cleared
 }
 
-// untouched reports whether nothing has happened to a task but what its checkpoint says: then its time stays, which would be a
-// sign of life.
+// untouched reports whether nothing has happened to a task that its checkpoint does not have. Then its time stays, since a
+// new one would count as activity.
 func (w *teamWriter) untouched(k *taskStep, e *editor, open, cleared []pawl.Blocker) bool {
 	if e.made || k.state.Status != pawl.Pending || k.state.Attempts > 0 || len(cleared) > 0 || hasPawlError(e) {
 		return false
@@ -192,9 +191,9 @@ func (w *teamWriter) untouched(k *taskStep, e *editor, open, cleared []pawl.Bloc
 	return !slices.ContainsFunc(open, func(b pawl.Blocker) bool { return !told[oneLine(b.Text)] && !importedEscalation.MatchString(b.Text) })
 }
 
-// asFound reports whether nothing has happened to a task but what its team's files say themselves, outside of a checkpoint. Of
-// one that is imported that is so too as long as a person is only asked whether it is gone on with.
-func (w *teamWriter) asFound(k *taskStep, open, cleared []pawl.Blocker) bool {
+// unchangedSinceImport reports whether nothing has happened to a task without a checkpoint since the import. A gate that
+// asks whether to start it does not count.
+func (w *teamWriter) unchangedSinceImport(k *taskStep, open, cleared []pawl.Blocker) bool {
 	asked := k.state != nil && k.state.Status == pawl.AwaitsGate && k.Gate == nil && w.State.Import.System == System
 	if st := k.state; st != nil && (st.Status != pawl.Pending && !asked || st.Attempts > 0) || len(cleared) > 0 {
 		return false

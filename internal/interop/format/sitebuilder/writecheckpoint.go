@@ -14,10 +14,10 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// checkpoint brings a task's checkpoint up to date, if the run has worked on it.
+// checkpoint updates a task's checkpoint, if the run has worked on it.
 func (w *teamWriter) checkpoint(k *taskStep) {
 	open, cleared := w.blockers(k.ID)
-	if w.asFound(k, open, cleared) {
+	if w.unchangedSinceImport(k, open, cleared) {
 		if len(open) > 0 {
 			k.taskStatus = blocked
 		}
@@ -28,10 +28,10 @@ func (w *teamWriter) checkpoint(k *taskStep) {
 		k.state = &pawl.StepState{Status: pawl.Pending}
 	}
 	st := k.state
-	k.taskStatus = w.standing(k, open)
+	k.taskStatus = w.taskStatus(k, open)
 	base := cmp.Or(w.files.File(current), w.files.File(archived))
 	if k.imported = strings.HasPrefix(st.Adopted, "imported"); k.imported && w.found {
-		return // as it was found
+		return // unchanged since the import
 	}
 	name := current
 	if base != nil && base.Path == archived && k.taskStatus == complete {
@@ -55,7 +55,7 @@ func (w *teamWriter) checkpoint(k *taskStep) {
 	}
 }
 
-// live returns the attempts that are at work on a task; of a run that nobody works on none is, whatever the journal still has.
+// live returns the running attempts of a task; none if no engine runs the run.
 func (w *teamWriter) live(k *taskStep) []*pawl.AttemptState {
 	if w.Status == pawl.StatusInterrupted {
 		return nil
@@ -63,8 +63,8 @@ func (w *teamWriter) live(k *taskStep) []*pawl.AttemptState {
 	return k.state.Live()
 }
 
-// standing returns what a step's checkpoint is to say of it. It knows no other words.
-func (w *teamWriter) standing(k *taskStep, open []pawl.Blocker) taskStatus {
+// taskStatus returns the status for a step's checkpoint, which has no other words.
+func (w *teamWriter) taskStatus(k *taskStep, open []pawl.Blocker) taskStatus {
 	switch st := k.state; {
 	case st.Status == pawl.Done:
 		return complete
@@ -74,10 +74,11 @@ func (w *teamWriter) standing(k *taskStep, open []pawl.Blocker) taskStatus {
 	return inProgress
 }
 
-// brokenMark stands in the name of a checkpoint that is kept, since it could not be read.
+// brokenMark is part of the name of an unreadable checkpoint's copy.
 const brokenMark = ".broken-"
 
-// begin returns an editor of a checkpoint. One that cannot be read is kept beside the new one, which says what was whole of it.
+// begin returns an editor of a checkpoint. It keeps a copy of an unreadable one, and starts the new one with its readable
+// part.
 func (w *teamWriter) begin(k *taskStep, name string, data []byte) *editor {
 	if e := edit(data); e != nil {
 		return e
@@ -106,7 +107,7 @@ func (w *teamWriter) begin(k *taskStep, name string, data []byte) *editor {
 	return e
 }
 
-// fill says where a step stands, in the order of the document's schema.
+// fill sets the values of a step, in the order of the document's schema.
 func (w *teamWriter) fill(e *editor, k *taskStep, open, cleared []pawl.Blocker) {
 	st := k.state
 	if meaning(e.says("status")) != k.taskStatus || e.at("status") == nil {
@@ -134,7 +135,7 @@ func (w *teamWriter) fill(e *editor, k *taskStep, open, cleared []pawl.Blocker) 
 	w.effort(e, k)
 }
 
-// percentOf returns the progress: by the counts, where there are some. One that another way of rounding gives stays.
+// percentOf returns the progress, by the counts if there are any. An existing value that differs only by rounding stays.
 func (w *teamWriter) percentOf(e *editor, k *taskStep) int {
 	was, total := e.number("progress_percent"), e.number("subtasks", "total")
 	if e.made && k.stream != nil {
@@ -156,7 +157,7 @@ func (w *teamWriter) percentOf(e *editor, k *taskStep) int {
 		}
 		now = int(min(max(100**p.Done/whole, 0), 99))
 	}
-	return min(now, 99) // of one that says it is complete, and is not, too
+	return min(now, 99) // also if it claims 100
 }
 
 func (w *teamWriter) completedAt(e *editor, k *taskStep) {
@@ -169,8 +170,8 @@ func (w *teamWriter) completedAt(e *editor, k *taskStep) {
 	}
 }
 
-// claims adds the files that the step has made and changed, as far as they are not named yet: outputs that are single
-// files, those of items that were finished since, and of a step that was cut off what it has left behind.
+// claims adds the files that the step created and changed: outputs that are single files, those of newly finished items, and
+// for an interrupted step its unfinished work.
 func (w *teamWriter) claims(e *editor, k *taskStep) {
 	known := map[string]bool{}
 	for _, key := range []string{"files_created", "files_modified"} {
@@ -191,7 +192,7 @@ func (w *teamWriter) claims(e *editor, k *taskStep) {
 	w.claim(e, "files_modified", known, left.Modified)
 }
 
-// claim adds names to a list, which a new checkpoint always has.
+// claim adds names to a list, which every new checkpoint has.
 func (w *teamWriter) claim(e *editor, key string, known map[string]bool, names []string) {
 	news := []string{}
 	for _, name := range names {
@@ -209,7 +210,7 @@ func (w *teamWriter) claim(e *editor, key string, known map[string]bool, names [
 	}
 }
 
-// leftBehind returns what was begun of a step that nobody works on now.
+// leftBehind returns the unfinished work of a step that is not running.
 func (w *teamWriter) leftBehind(k *taskStep) format.Partial {
 	if w.Partial == nil || k.taskStatus == complete || k.state.Attempts == 0 || len(w.live(k)) > 0 {
 		return format.Partial{}
@@ -220,8 +221,8 @@ func (w *teamWriter) leftBehind(k *taskStep) format.Partial {
 	return format.Partial{}
 }
 
-// criteria says which criteria are met that checks of the step stand for: those whose check passed, and by what that is
-// known. What an agent says of itself stays, and so does what nobody checked.
+// criteria marks the criteria as met whose check passed, with the evidence. The agent's own statements, and criteria without
+// a check, stay as they are.
 func (w *teamWriter) criteria(e *editor, k *taskStep) {
 	last := k.state.Retries.Last
 	ended := k.taskStatus == complete || k.state.Status == pawl.AwaitsReview
@@ -247,7 +248,7 @@ func (w *teamWriter) criteria(e *editor, k *taskStep) {
 	}
 }
 
-// proofs returns the criteria that the step's checks stand for. One check may stand for all that a checkpoint has.
+// proofs returns the criteria that the step's checks cover. One check can cover all criteria of a checkpoint.
 func (w *teamWriter) proofs(e *editor, k *taskStep) []string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(k.Accept)), func(name string) bool { return name == allSubtasks && w.asksUs(k, name) })
 	if !w.asksUs(k, format.AllCriteria) || len(names) > 1 {
@@ -262,14 +263,14 @@ func (w *teamWriter) proofs(e *editor, k *taskStep) []string {
 	return names
 }
 
-// asksUs reports whether a check asks what the task's own files say.
+// asksUs reports whether a check calls pawl verify on the task's own files.
 func (w *teamWriter) asksUs(k *taskStep, check string) bool {
 	return format.Asks(System, k.Accept[check])
 }
 
-// evidence says by what it is known that a criterion is met.
+// evidence returns the evidence that a criterion is met.
 func (w *teamWriter) evidence(k *taskStep, name string) string {
-	if (w.asksUs(k, name) || w.asksUs(k, format.AllCriteria)) && k.entry.attested(name) {
+	if (w.asksUs(k, name) || w.asksUs(k, format.AllCriteria)) && k.entry.selfReported(name) {
 		return "attested by @" + k.agent + ", and checked by nobody else"
 	}
 	return "checked by pawl at " + stamp(k.state.Ended) + ": passed"
@@ -289,7 +290,7 @@ func (w *teamWriter) reviews(e *editor, k *taskStep) {
 	}
 }
 
-// resumption says whether and how to go on. What the agent itself said of that, or did not, stays until the work has moved on.
+// resumption sets whether and how to resume. The agent's own statement stays until the work has progressed.
 func (w *teamWriter) resumption(e *editor, k *taskStep, moved bool, open []pawl.Blocker) {
 	may := k.taskStatus != complete && k.state.Status != pawl.Skipped
 	e.fill(may, may, "resumable")
@@ -302,7 +303,7 @@ func (w *teamWriter) resumption(e *editor, k *taskStep, moved bool, open []pawl.
 	}
 }
 
-// ourMark is what instructions begin with that pawl has written, so that it may change them.
+// ourMark begins instructions that pawl wrote and may change.
 const ourMark = "pawl: "
 
 func (w *teamWriter) goOn(e *editor, k *taskStep, open []pawl.Blocker) string {
@@ -326,7 +327,7 @@ func (w *teamWriter) goOn(e *editor, k *taskStep, open []pawl.Blocker) string {
 	return strings.Join(append(parts, next), "; ")
 }
 
-// heartbeat says when the work was last seen alive.
+// heartbeat sets the time of the last activity.
 func (w *teamWriter) heartbeat(e *editor, k *taskStep) {
 	live := w.live(k)
 	if len(live) == 0 {
@@ -347,7 +348,7 @@ func (w *teamWriter) heartbeat(e *editor, k *taskStep) {
 	e.set("alive", "heartbeat", "status")
 }
 
-// effort says what the work took beside what it was estimated at.
+// effort sets the actual time next to the estimate.
 func (w *teamWriter) effort(e *editor, k *taskStep) {
 	if k.state.Seconds <= 0 || len(w.live(k)) > 0 {
 		return
@@ -359,7 +360,8 @@ func (w *teamWriter) effort(e *editor, k *taskStep) {
 	e.set(k.state.Attempts, "effort", "attempts")
 }
 
-// estimated returns the hours that the registry or the plan estimates; 0 where nobody did: the plan's default is no estimate.
+// estimated returns the estimate of the registry or the plan in hours; 0 if there is none. The plan's default does not
+// count.
 func (k *taskStep) estimated() float64 {
 	if k.entry != nil && sizes[k.entry.estimate] > 0 {
 		return sizes[k.entry.estimate]
@@ -370,7 +372,7 @@ func (k *taskStep) estimated() float64 {
 	return hours(time.Duration(k.Estimate).Seconds())
 }
 
-// archive keeps a complete checkpoint. What was in the archive of an earlier completion is kept by its time.
+// archive copies a complete checkpoint to the archive. An older copy there is renamed by its time.
 func (w *teamWriter) archive(e *editor, name string) {
 	if old := edit(w.files.Data(name)); old != nil && old.says("completed_at") != e.says("completed_at") {
 		if at, _, _ := format.ParseTime(old.says("completed_at")); !at.IsZero() {

@@ -24,8 +24,8 @@ type request struct {
 // raisedBy is who raised an escalation that pawl may change.
 const raisedBy = "pawl"
 
-// escalate tells people what the run's tasks wait for: each thing is an escalation of its own, once, pending as long as it is
-// waited for and resolved then. Those of others stay, but for one that a person has cleared as a blocker of this run.
+// escalate writes an escalation for each request of the run's tasks, once: pending, and resolved when the task no longer
+// waits. It does not change other escalations, except one that a person cleared as a blocker of this run.
 func (w *teamWriter) escalate() {
 	name := w.message("human-escalations")
 	if f := w.files.File(name); f != nil {
@@ -69,14 +69,14 @@ func (w *teamWriter) escalate() {
 		w.files.Put(name, textedit.Apply(w.files.Data(name), edits))
 	}
 	if more.Len() > 0 {
-		w.below(name, "ACTIVE ESCALATIONS", "# Human Escalations\n", strings.TrimSuffix(more.String(), "\n"))
+		w.insertBelow(name, "ACTIVE ESCALATIONS", "# Human Escalations\n", strings.TrimSuffix(more.String(), "\n"))
 	}
 }
 
-// numbered is one escalation, or several: ESC-001/003.
+// numbered matches an escalation's number, or several: ESC-001/003.
 var numbered = lazyregexp.New(`\bESC-(\d{1,6}(?:/\d{1,6})*)`)
 
-// lastNumber returns the last number that any file of the team has for an escalation: agents write of some that stand in no list.
+// lastNumber returns the highest escalation number in any file of the team. Agents also mention numbers that are in no list.
 func (w *teamWriter) lastNumber() int {
 	last := 0
 	for _, f := range w.files.Files() {
@@ -93,7 +93,7 @@ func (w *teamWriter) lastNumber() int {
 	return last
 }
 
-// importedEscalation matches a blocker that was imported from somebody else's escalation.
+// importedEscalation matches a blocker that was imported from an escalation of the team.
 var importedEscalation = lazyregexp.New(`^ESC-\d+: `)
 
 // requests returns what a task of the run needs from a person.
@@ -108,7 +108,7 @@ func (w *teamWriter) requests(k *taskStep) []request {
 		}
 	}
 	if k.state.Attempts == 0 || k.state.Finished() {
-		return all // what was blocked before the run began stands as it was found
+		return all // blockers from before the run stay as they are
 	}
 	open, _ := w.blockers(k.ID)
 	for _, b := range open {
@@ -122,7 +122,7 @@ func (w *teamWriter) requests(k *taskStep) []request {
 	return all
 }
 
-// cleared reports whether all blockers that the run had of an escalation were cleared.
+// cleared reports whether all blockers of the run for an escalation were cleared.
 func (w *teamWriter) cleared(e escalation) bool {
 	known := false
 	for _, b := range w.State.Blockers {
@@ -135,14 +135,14 @@ func (w *teamWriter) cleared(e escalation) bool {
 	return known
 }
 
-// entry returns an escalation as the team's own look.
+// entry returns an escalation in the team's format.
 func (a request) entry(number int, task string) string {
 	return fmt.Sprintf("### ESC-%03d: %s\n\n| Field | Value |\n|-------|-------|\n| **Timestamp** | %s |\n| **Priority** | %s |\n"+
 		"| **Blocking Tasks** | %s |\n| **Raised By** | %s |\n| **Status** | PENDING |\n\n**Action Required**:\n1. %s\n\n---\n\n",
 		number, a.title, stamp(a.at), a.priority, inTable(task), raisedBy, a.action)
 }
 
-// resolve returns the edit by which an escalation is resolved.
+// resolve returns the edit that marks an escalation as resolved.
 func (e escalation) resolve() textedit.Edit {
 	if from, to, ok := cellAt(e.statusLine, 1); ok {
 		return textedit.Edit{From: from, To: to, Text: "RESOLVED"}

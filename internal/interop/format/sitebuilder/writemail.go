@@ -14,8 +14,8 @@ import (
 	"pawl/internal/textedit/markdown"
 )
 
-// postProgress posts in an agent's outbox how far its task is, and when it is complete or blocked a message, a copy of which goes to
-// who is to read it. Nothing is said twice.
+// postProgress posts the progress of a task in its agent's outbox, and a message when it is complete or blocked, with a copy
+// for the reader. It posts nothing twice.
 func (w *teamWriter) postProgress(k *taskStep) {
 	if !k.touched || k.imported || k.state.Attempts == 0 {
 		return
@@ -35,7 +35,7 @@ func (w *teamWriter) postProgress(k *taskStep) {
 	switch {
 	case k.taskStatus == complete:
 		w.post(k, letter{to: "orchestrator", kind: "notification", priority: "normal", at: k.state.Ended,
-			subject: "Task " + k.task + " Complete", body: cmp.Or(k.state.Summary, "Completed "+cmp.Or(k.Name, k.task)+".") + w.took(k)})
+			subject: "Task " + k.task + " Complete", body: cmp.Or(k.state.Summary, "Completed "+cmp.Or(k.Name, k.task)+".") + w.effortText(k)})
 	case len(open) > 0:
 		for _, b := range open {
 			w.post(k, letter{to: "supervisor", kind: "escalation", priority: "critical", at: b.Opened,
@@ -51,7 +51,7 @@ func blockedBy(b pawl.Blocker) string { return "BLOCKED: " + oneLine(b.Text) }
 
 func failedOf(k *taskStep) string { return "FAILED: " + k.task }
 
-// resolve marks the message about something that is over, in the outbox and in its reader's inbox.
+// resolve marks a message that no longer applies, in the outbox and in its reader's inbox.
 func (w *teamWriter) resolve(k *taskStep, key letterKey) {
 	id, posted := w.box("outbox-" + k.agent).posted[key]
 	if !posted {
@@ -72,8 +72,8 @@ func (w *teamWriter) resolve(k *taskStep, key letterKey) {
 	}
 }
 
-// took says what the work took beside what it was estimated at.
-func (w *teamWriter) took(k *taskStep) string {
+// effortText returns the actual time and the estimate.
+func (w *teamWriter) effortText(k *taskStep) string {
 	if k.state.Seconds <= 0 || k.Estimate == 0 {
 		return ""
 	}
@@ -89,16 +89,16 @@ func (w *teamWriter) progress(k *taskStep) {
 	}
 }
 
-// box is an inbox or an outbox: what is in it, and what is to be put into it.
+// box is an inbox or an outbox: its content, and what to add.
 type box struct {
 	title  string
-	said   map[string]string // task → the last progress that was said of it
+	said   map[string]string // the last progress of each task
 	ids    map[string]bool
-	posted map[letterKey]string // its id
+	posted map[letterKey]string // id of each message
 	more   []string
 }
 
-// letterKey is by what a message is known again.
+// letterKey identifies a message.
 type letterKey struct {
 	task, kind, subject string
 	at                  int64
@@ -125,8 +125,7 @@ func (w *teamWriter) box(name string) *box {
 	return b
 }
 
-// deliver puts into every box what is for it: into an inbox below the heading of messages that wait, into an outbox behind
-// all else.
+// deliver writes each box: an inbox below the heading of waiting messages, an outbox at the end.
 func (w *teamWriter) deliver() {
 	for _, inboxes := range []bool{false, true} {
 		for _, name := range slices.Sorted(maps.Keys(w.boxes)) {
@@ -135,7 +134,7 @@ func (w *teamWriter) deliver() {
 				continue
 			}
 			if inboxes {
-				w.below(w.message(name), "PENDING MESSAGES", b.title, strings.Join(b.more, "\n"))
+				w.insertBelow(w.message(name), "PENDING MESSAGES", b.title, strings.Join(b.more, "\n"))
 			} else {
 				w.add(w.message(name), b.title, strings.Join(b.more, ""))
 			}
@@ -143,7 +142,7 @@ func (w *teamWriter) deliver() {
 	}
 }
 
-// add puts text behind all else of a Markdown file, which is made where it is not there.
+// add appends text to a Markdown file, which it creates if missing.
 func (w *teamWriter) add(name, title, text string) {
 	data := w.files.Data(name)
 	if len(data) == 0 {
@@ -152,13 +151,13 @@ func (w *teamWriter) add(name, title, text string) {
 	w.files.Put(name, markdown.Added(data, text))
 }
 
-// letter is a message that is to be posted.
+// letter is a message to post.
 type letter struct {
 	to, kind, priority, subject, body, wanted string
 	at                                        time.Time
 }
 
-// post writes a message behind an agent's others, and into the inbox of who is to read it, once.
+// post appends a message to an agent's outbox, and adds it to the reader's inbox, once.
 func (w *teamWriter) post(k *taskStep, l letter) {
 	outbox, inbox := w.box("outbox-"+k.agent), w.box("inbox-"+l.to)
 	key := letterKey{k.task, l.kind, oneLine(l.subject), l.at.Unix()}
@@ -201,7 +200,7 @@ func (l letter) text(k *taskStep) string {
 	return b.String()
 }
 
-// plain returns a text none of whose lines is a heading, a rule or a field of a message.
+// plain returns a text without lines that would parse as a heading, a rule or a field of a message.
 func plain(text string) string {
 	lines := strings.Split(strings.ToValidUTF8(strings.TrimSpace(text), "\uFFFD"), "\n")
 	for i, line := range lines {
@@ -214,8 +213,8 @@ func plain(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// below puts what waits for somebody below its heading in a file, in place of the line that says that there is none.
-func (w *teamWriter) below(inbox, waiting, title, text string) {
+// insertBelow adds text below a heading, in place of the line that says that there is none.
+func (w *teamWriter) insertBelow(inbox, waiting, title, text string) {
 	data := w.files.Data(inbox)
 	for _, s := range markdown.Sections(textedit.Lines(data)) {
 		if !strings.EqualFold(s.Title, waiting) {

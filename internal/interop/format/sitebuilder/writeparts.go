@@ -12,29 +12,30 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// mostItems is how many subtasks a checkpoint lists. Of longer lists it has the counts.
-const mostItems = 1000
+// maxItems limits the subtasks in a checkpoint. For longer lists it only has the counts.
+const maxItems = 1000
 
-// listed is a subtask as pawl writes it.
+// listed is a subtask in pawl's format.
 type listed struct {
 	ID     string     `json:"id"`
 	Status taskStatus `json:"status"`
 	Output *string    `json:"output"`
 }
 
-// items returns a step's subtasks. What the checkpoint of an agent's own calls complete is, though the run was not told so.
+// items returns a step's subtasks. A subtask that the agent's own checkpoint calls complete is complete, even if the run
+// does not know.
 func (w *teamWriter) items(e *editor, k *taskStep) []format.Item {
 	if w.Items == nil {
 		return nil
 	}
 	items := slices.Clone(w.Items(k.ID))
-	called := calledIn(e, k)
+	called := completedIn(e, k)
 	for i := range items {
 		if called[pawl.ItemIDOf(items[i].ID)] {
 			items[i].Status = pawl.ItemIsDone
 		}
 		if name := items[i].Name; name != "" && string(pawl.ItemIDOf(name)) == items[i].ID {
-			items[i].ID = name // the value itself, whose hash is its id
+			items[i].ID = name // the value; the id is its hash
 		}
 		if items[i].Status == pawl.ItemIsDone && len(items[i].Outputs) == 0 {
 			items[i].Outputs = outputsOf(k.Step, items[i].ID)
@@ -43,8 +44,9 @@ func (w *teamWriter) items(e *editor, k *taskStep) []format.Item {
 	return items
 }
 
-// calledIn returns the subtasks that an agent's checkpoint calls complete; of a work list only the run knows.
-func calledIn(e *editor, k *taskStep) map[pawl.ItemID]bool {
+// completedIn returns the subtasks that an agent's checkpoint calls complete; nil for a foreach step, whose items only the
+// run knows.
+func completedIn(e *editor, k *taskStep) map[pawl.ItemID]bool {
 	called := map[pawl.ItemID]bool{}
 	if k.Foreach != nil {
 		return called
@@ -57,7 +59,7 @@ func calledIn(e *editor, k *taskStep) map[pawl.ItemID]bool {
 	return called
 }
 
-// outputsOf returns the files that a finished item of a work list has made, those that are named without a pattern.
+// outputsOf returns the files of a finished foreach item: its outputs without a pattern.
 func outputsOf(s *pawl.Step, value string) []string {
 	if s.Foreach == nil {
 		return nil
@@ -80,8 +82,8 @@ func (w *teamWriter) listed(item format.Item) listed {
 	return l
 }
 
-// subtasks brings counts and list up to date, and reports whether they have changed. A list may be a sample: then the
-// counts move by what has changed in it.
+// subtasks updates counts and list, and reports whether they changed. If the list is incomplete, the counts change by the
+// difference in the list.
 func (w *teamWriter) subtasks(e *editor, k *taskStep) bool {
 	items := w.items(e, k)
 	if len(items) == 0 && e.at("subtasks") == nil {
@@ -112,10 +114,10 @@ func entries(e *editor) []*jsonedit.Value {
 	return nil
 }
 
-// list writes all of a list that was not there, and returns how many of it are complete.
+// list writes a new list, and returns the number of complete subtasks.
 func (w *teamWriter) list(e *editor, k *taskStep, items []format.Item) (done int) {
 	all := []listed{}
-	for _, item := range items[:min(len(items), mostItems)] {
+	for _, item := range items[:min(len(items), maxItems)] {
 		all = append(all, w.listed(item))
 	}
 	if e.at("subtasks", "total") == nil {
@@ -132,7 +134,7 @@ func (w *teamWriter) list(e *editor, k *taskStep, items []format.Item) (done int
 	return done
 }
 
-// mark brings the entries of a list up to date, and returns by how many more of them are complete.
+// mark updates the entries of a list, and returns how many became complete.
 func (w *teamWriter) mark(e *editor, k *taskStep, items []format.Item) (more int) {
 	at := map[string]int{}
 	for i, entry := range entries(e) {
@@ -146,7 +148,7 @@ func (w *teamWriter) mark(e *editor, k *taskStep, items []format.Item) (more int
 		switch {
 		case known:
 			one = markOne(e, strconv.Itoa(i), item)
-		case len(entries(e)) < mostItems:
+		case len(entries(e)) < maxItems:
 			e.append(w.listed(item), "subtasks", "items")
 			at[item.ID] = len(entries(e)) - 1
 			if item.Status == pawl.ItemIsDone {
@@ -182,7 +184,7 @@ func markOne(e *editor, i string, item format.Item) (more int) {
 	return 0
 }
 
-// count brings the counts up to date: by the list where that is whole.
+// count updates the counts, from the list if that is complete.
 func (w *teamWriter) count(e *editor, k *taskStep, items []format.Item, whole bool, done int) {
 	if e.at("subtasks") == nil {
 		return
@@ -210,7 +212,7 @@ func (w *teamWriter) count(e *editor, k *taskStep, items []format.Item, whole bo
 	}
 }
 
-// context says what was done last and what comes next.
+// context sets the last and the next action.
 func (w *teamWriter) context(e *editor, k *taskStep) {
 	last, next := "", ""
 	for _, item := range w.items(e, k) {
@@ -234,15 +236,15 @@ func (w *teamWriter) context(e *editor, k *taskStep) {
 	}
 }
 
-// told is an error as pawl writes it.
-type told struct {
+// errorEntry is an error in pawl's format.
+type errorEntry struct {
 	Type      string `json:"type"`
 	Message   string `json:"message"`
 	Timestamp string `json:"timestamp"`
 	Blocking  bool   `json:"blocking"`
 }
 
-// The types of errors that pawl writes, and takes away again when they are over.
+// The types of errors that pawl writes, and removes when they no longer apply.
 const (
 	typeBlocker = "blocker"
 	typeAttempt = "attempt_ended"
@@ -250,8 +252,8 @@ const (
 	typeSkipped = "skipped"
 )
 
-// errors says what blocks the task, and how its last attempt ended. Errors that are over are taken out: of pawl's own
-// those that are not true any more, of others those whose blocker a person has cleared, and at the end all that block.
+// errors sets what blocks the task, and how its last attempt failed. It removes errors that no longer apply: pawl's own,
+// others whose blocker a person cleared, and for a complete task all blocking ones.
 func (w *teamWriter) errors(e *editor, k *taskStep, open, cleared []pawl.Blocker) {
 	wanted := w.faults(k, open)
 	over := map[string]bool{}
@@ -265,7 +267,7 @@ func (w *teamWriter) errors(e *editor, k *taskStep, open, cleared []pawl.Blocker
 		for i := len(list.Items) - 1; i >= 0; i-- {
 			at := strconv.Itoa(i)
 			kind, message := e.says("errors", at, "type"), e.says("errors", at, "message")
-			same := slices.IndexFunc(wanted, func(t told) bool { return t.Message == message && (t.Type == kind || t.Type == typeBlocker) })
+			same := slices.IndexFunc(wanted, func(t errorEntry) bool { return t.Message == message && (t.Type == kind || t.Type == typeBlocker) })
 			switch {
 			case same >= 0:
 				wanted = slices.Delete(wanted, same, same+1)
@@ -275,7 +277,7 @@ func (w *teamWriter) errors(e *editor, k *taskStep, open, cleared []pawl.Blocker
 		}
 	}
 	if e.made {
-		e.set(append([]told{}, wanted...), "errors")
+		e.set(append([]errorEntry{}, wanted...), "errors")
 		return
 	}
 	for _, t := range wanted {
@@ -293,11 +295,11 @@ func hasPawlError(e *editor) bool {
 	return list != nil && slices.ContainsFunc(list.Items, func(v *jsonedit.Value) bool { return isOurs(v.Get("type").Text()) })
 }
 
-// faults returns what is wrong with a step now.
-func (w *teamWriter) faults(k *taskStep, open []pawl.Blocker) []told {
-	var all []told
+// faults returns the current errors of a step.
+func (w *teamWriter) faults(k *taskStep, open []pawl.Blocker) []errorEntry {
+	var all []errorEntry
 	add := func(kind, message string, at time.Time, blocking bool) {
-		all = append(all, told{Type: kind, Message: oneLine(message), Timestamp: stamp(cmp.Or(at, w.State.Created)), Blocking: blocking})
+		all = append(all, errorEntry{Type: kind, Message: oneLine(message), Timestamp: stamp(cmp.Or(at, w.State.Created)), Blocking: blocking})
 	}
 	st := k.state
 	for _, b := range open {

@@ -15,7 +15,7 @@ import (
 	"pawl/internal/textedit/yamledit"
 )
 
-// registry brings the status of tasks and what they took up to date.
+// registry updates the status and the actual time of tasks in the registry.
 func (w *teamWriter) registry() {
 	name := w.teamDir.registry()
 	f := w.files.File(name)
@@ -31,7 +31,7 @@ func (w *teamWriter) registry() {
 		block := part.Bytes(f.Data)
 		y, err := yamledit.Read(block, textedit.Whole(block))
 		if err != nil {
-			continue // it is told when it is read
+			continue // reading reports it
 		}
 		if next, err := y.Merge(w.entry(k, y.Root)); err == nil && !bytes.Equal(next, block) {
 			edits = append(edits, textedit.Edit{From: part.From, To: part.To, Text: string(next)})
@@ -40,12 +40,12 @@ func (w *teamWriter) registry() {
 	w.files.Put(name, textedit.Apply(f.Data, edits))
 }
 
-// entry returns what the registry is to say of a task.
+// entry returns the values of a task in the registry.
 func (w *teamWriter) entry(k *taskStep, was *yamledit.Value) *yamledit.Value {
 	pairs := []yamledit.Pair{}
 	now := k.taskStatus
 	if k.state.Status == pawl.AwaitsReview {
-		now = inReview // which only the registry has a word for
+		now = inReview // only the registry has this status
 	}
 	if meaning(was.Get("status").Says()) != now {
 		pairs = append(pairs, yamledit.Pair{Key: "status", Value: yamledit.Word(string(now))})
@@ -59,13 +59,13 @@ func (w *teamWriter) entry(k *taskStep, was *yamledit.Value) *yamledit.Value {
 	return yamledit.MapOf(pairs...)
 }
 
-// status brings STATUS.md up to date: the rows of the run's agents, and of those that have none, and the table of checkpoints. When something in it has
-// changed so does the time that it was updated at; the rest is not pawl's.
+// status updates STATUS.md: the rows of the run's agents, the table of checkpoints and, if one of them changed, the time of
+// the update. It changes nothing else.
 func (w *teamWriter) status() {
 	if !slices.ContainsFunc(w.works, func(k *taskStep) bool { return k.touched }) {
 		return
 	}
-	w.all = w.everybody()
+	w.all = w.allSteps()
 	name := w.teamDir.status()
 	before := w.files.Data(name)
 	data := before
@@ -79,8 +79,8 @@ func (w *teamWriter) status() {
 	}
 }
 
-// everybody returns the works of the run, and beside them those of others that have a checkpoint, which says where they stand.
-func (w *teamWriter) everybody() []*taskStep {
+// allSteps returns the steps of the run, and other tasks with a checkpoint, which has their status.
+func (w *teamWriter) allSteps() []*taskStep {
 	all := slices.Clone(w.works)
 	known := map[[2]string]bool{}
 	for _, k := range w.works {
@@ -102,7 +102,7 @@ func (w *teamWriter) everybody() []*taskStep {
 	return all
 }
 
-// withField replaces the value of a line "**Key**: value" among the first ones, where it is as expected.
+// withField replaces the value of a line "**Key**: value" at the start of the file, if the old value has the expected form.
 func withField(data []byte, key, value string, expected func(string) bool) []byte {
 	for _, l := range textedit.Lines(data) {
 		if strings.HasPrefix(l.Text, "## ") {
@@ -115,8 +115,7 @@ func withField(data []byte, key, value string, expected func(string) bool) []byt
 	return data
 }
 
-// overall says how much of the run is done, where that stands in the form that the first real versions use, and of as many
-// tasks.
+// overall updates the overall progress, if it has the form of the first versions and the same number of tasks.
 func (w *teamWriter) overall(data []byte) []byte {
 	done := 0
 	for _, k := range w.works {
@@ -134,14 +133,14 @@ func (w *teamWriter) overall(data []byte) []byte {
 	})
 }
 
-// agentStanding is what a row says of an agent.
+// agentStanding is the content of an agent's row.
 type agentStanding struct {
 	status, task, last string
-	ours               bool // the run has worked for it
-	stream             bool // the task is all that the agent has, and its row may say which part of it
+	ours               bool // the run has worked on its tasks
+	stream             bool // the agent has a single task, and its row may name a part of it
 }
 
-// standings returns where the agents stand that the run has worked for, or that have a checkpoint, and their names in order.
+// standings returns the rows of the agents that the run has worked for or that have a checkpoint, and their sorted names.
 func (w *teamWriter) standings() (map[string]agentStanding, []string) {
 	by := map[string][]*taskStep{}
 	var order []string
@@ -193,7 +192,7 @@ func (w *teamWriter) agentStanding(works []*taskStep) agentStanding {
 	return s
 }
 
-// updated returns when a task's checkpoint was written last.
+// updated returns the time of a task's last checkpoint.
 func (w *teamWriter) updated(k *taskStep) string {
 	current, archived := w.fileOf(k.agent, k.task)
 	for _, name := range []string{current, archived} {
@@ -206,8 +205,7 @@ func (w *teamWriter) updated(k *taskStep) string {
 	return ""
 }
 
-// agentRows changes the rows of the run's agents that stand otherwise, and adds those of agents that have none: what others say
-// of theirs stays.
+// agentRows updates the rows of the run's agents, and adds missing ones. It does not change the rows of other agents.
 func (w *teamWriter) agentRows(data []byte) []byte {
 	standings, order := w.standings()
 	for _, s := range markdown.Sections(textedit.Lines(data)) {
@@ -234,12 +232,12 @@ func (w *teamWriter) agentRows(data []byte) []byte {
 				more.WriteString(column.row(len(rows[0].Cells), map[string]string{"agent": name, "status": now.status, "current task": now.task, "last checkpoint": now.last}))
 			}
 		}
-		return textedit.Apply(data, append(edits, behind(data, lastLine(s, rows), more.String())))
+		return textedit.Apply(data, append(edits, insertAfter(data, lastLine(s, rows), more.String())))
 	}
 	return data
 }
 
-// streamRows says of streams that the run has finished that they are complete.
+// streamRows marks streams as complete that the run has finished.
 func (w *teamWriter) streamRows(data []byte) []byte {
 	var edits []textedit.Edit
 	for _, s := range markdown.Sections(textedit.Lines(data)) {
@@ -268,7 +266,7 @@ func (w *teamWriter) finished(task string) bool {
 	return slices.ContainsFunc(w.works, func(k *taskStep) bool { return k.task == task && k.touched && !k.imported && k.taskStatus == complete })
 }
 
-// ownerOf returns which of the agents a row is of: that of its whole cell, else of its first word.
+// ownerOf returns the agent of a row: the one that its cell names, or the first word of it.
 func ownerOf(cell string, agents []string) string {
 	for _, agent := range agents {
 		if strings.EqualFold(strings.Trim(cell, "* "), inTable(agent)) {
@@ -278,7 +276,7 @@ func ownerOf(cell string, agents []string) string {
 	return agentRow{name: cell}.agent()
 }
 
-// hasTitles reports whether a table has these columns in front, and borders at its sides.
+// hasTitles reports whether a table begins with these columns, and has outer borders.
 func hasTitles(rows []markdown.Row, titles ...string) bool {
 	if len(rows) == 0 || !strings.HasPrefix(rows[0].Line.Text, "|") || len(rows[0].Cells) < len(titles) {
 		return false
@@ -291,7 +289,7 @@ func hasTitles(rows []markdown.Row, titles ...string) bool {
 	return true
 }
 
-// row returns a row of a table with so many columns; what is not known is a dash.
+// row returns a row with n cells; an unknown value is a dash.
 func (c columns) row(n int, values map[string]string) string {
 	cells := slices.Repeat([]string{"—"}, n)
 	for title, text := range values {
@@ -302,13 +300,13 @@ func (c columns) row(n int, values map[string]string) string {
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 
-// changeRow returns the edits of a row's cells. A status that means the same stays, and so does the task of one that is
-// idle or complete.
+// changeRow returns the edits of a row's cells. An equivalent status stays, and so does the task of an idle or complete
+// agent.
 func changeRow(row markdown.Row, column columns, now agentStanding) []textedit.Edit {
 	var edits []textedit.Edit
 	set := func(title, text string) { edits = append(edits, column.edit(row, title, text)...) }
 	was := column.cell(row, "status")
-	if meaning(was) != meaning(now.status) || strings.EqualFold(was, "Active") && now.status != "Active" { // nobody is at work
+	if meaning(was) != meaning(now.status) || strings.EqualFold(was, "Active") && now.status != "Active" { // no agent is working
 		set("status", now.status)
 	}
 	if now.task != "—" && (!now.stream || column.cell(row, "current task") == "") {
@@ -320,7 +318,7 @@ func changeRow(row markdown.Row, column columns, now agentStanding) []textedit.E
 	return edits
 }
 
-// edit returns the edit, if there is one, by which a row says something in a column.
+// edit returns the edit that sets a cell, if it differs.
 func (c columns) edit(row markdown.Row, title, text string) []textedit.Edit {
 	if i, ok := c[title]; ok && text != "" && i < len(row.Cells) && row.Cells[i] != text {
 		if from, to, ok := cellAt(row.Line, i); ok {
@@ -330,7 +328,7 @@ func (c columns) edit(row markdown.Row, title, text string) []textedit.Edit {
 	return nil
 }
 
-// cellAt returns where the text of a row's cell stands in the file.
+// cellAt returns the range of a cell's text in the file.
 func cellAt(l textedit.Line, cell int) (from, to int, ok bool) {
 	var borders []int
 	for i := 0; i < len(l.Text); i++ {
@@ -353,7 +351,7 @@ func cellAt(l textedit.Line, cell int) (from, to int, ok bool) {
 	return from, from + len(trimmed), true
 }
 
-// lastLine returns the last line of a table: of one without rows the rule below its titles.
+// lastLine returns the last line of a table, which is the rule below the titles if it has no rows.
 func lastLine(s markdown.Section, rows []markdown.Row) textedit.Line {
 	last := rows[len(rows)-1].Line
 	if len(rows) == 1 {
@@ -366,11 +364,11 @@ func lastLine(s markdown.Section, rows []markdown.Row) textedit.Line {
 	return last
 }
 
-// behind returns the edit that puts lines behind one.
-func behind(data []byte, l textedit.Line, text string) textedit.Edit {
+// insertAfter returns the edit that inserts lines after another one.
+func insertAfter(data []byte, l textedit.Line, text string) textedit.Edit {
 	eol := textedit.EOL(data)
 	text = strings.ReplaceAll(text, "\n", eol)
-	if text != "" && l.End == l.To { // the file ends without a line end
+	if text != "" && l.End == l.To { // the file does not end with a line break
 		text = eol + strings.TrimSuffix(text, eol)
 	}
 	return textedit.Edit{From: l.End, To: l.End, Text: text}
@@ -378,9 +376,8 @@ func behind(data []byte, l textedit.Line, text string) textedit.Edit {
 
 const checkpointHead = "| Agent | Task | Progress | Last Update | Status |\n|-------|------|----------|-------------|--------|\n"
 
-// checkpointTable brings the document's table "Active Checkpoints" up to date: a row for each task of the run, and for each that
-// has a checkpoint. Times are
-// absolute: "2 min ago" is wrong in a minute.
+// checkpointTable updates the document's table "Active Checkpoints": a row for each task of the run, and for each one with a
+// checkpoint. Times are absolute, since "2 min ago" is wrong a minute later.
 func (w *teamWriter) checkpointTable(data []byte) []byte {
 	for _, s := range markdown.Sections(textedit.Lines(data)) {
 		if !strings.EqualFold(s.Title, "Active Checkpoints") {
@@ -388,7 +385,7 @@ func (w *teamWriter) checkpointTable(data []byte) []byte {
 		}
 		rows := markdown.Table(s.Lead())
 		if len(rows) == 0 {
-			return textedit.Apply(data, []textedit.Edit{behind(data, s.Line, "\n"+checkpointHead+w.rows(nil))})
+			return textedit.Apply(data, []textedit.Edit{insertAfter(data, s.Line, "\n"+checkpointHead+w.rows(nil))})
 		}
 		if !hasTitles(rows, "agent", "task", "progress", "last update", "status") {
 			return data
@@ -406,12 +403,12 @@ func (w *teamWriter) checkpointTable(data []byte) []byte {
 				edits = append(edits, textedit.Edit{From: row.Line.From, To: row.Line.To, Text: text})
 			}
 		}
-		return textedit.Apply(data, append(edits, behind(data, lastLine(s, rows), w.rows(at))))
+		return textedit.Apply(data, append(edits, insertAfter(data, lastLine(s, rows), w.rows(at))))
 	}
 	return markdown.Added(data, "\n## Active Checkpoints\n\n"+checkpointHead+w.rows(nil))
 }
 
-// rows returns the rows of the tasks that a table does not have.
+// rows returns the rows of the tasks that are missing in a table.
 func (w *teamWriter) rows(there map[[2]string]markdown.Row) string {
 	var b strings.Builder
 	for _, k := range w.all {
@@ -442,7 +439,7 @@ func (w *teamWriter) row(k *taskStep) (text string, cells []string) {
 	return text + "|", cells
 }
 
-// pathOf returns the path of a task's checkpoint: of the archived one where there is no other.
+// pathOf returns the path of a task's checkpoint, or of the archived one if there is no other.
 func (w *teamWriter) pathOf(k *taskStep) string {
 	current, archived := w.fileOf(k.agent, k.task)
 	if w.files.File(current) == nil && w.files.File(archived) != nil {
@@ -451,5 +448,5 @@ func (w *teamWriter) pathOf(k *taskStep) string {
 	return current
 }
 
-// inTable returns a text that can stand in a cell.
+// inTable returns a text that is valid in a table cell.
 func inTable(text string) string { return strings.ReplaceAll(oneLine(text), "|", `\|`) }

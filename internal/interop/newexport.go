@@ -14,7 +14,7 @@ import (
 	"pawl/internal/supervise"
 )
 
-// anyAlive reports whether an attempt of a run is still at work.
+// anyAlive reports whether an attempt of a run is still running.
 func anyAlive(p *project.Project, s *pawl.State) bool {
 	return slices.ContainsFunc(s.Live(), func(live *pawl.AttemptState) bool {
 		status, err := supervise.Probe(p.AttemptDir(live.AttemptRef, s.Run))
@@ -22,28 +22,28 @@ func anyAlive(p *project.Project, s *pawl.State) bool {
 	})
 }
 
-// viewOf returns what a codec is told of a run. engine says whether one works on it.
-func viewOf(ctx context.Context, p *project.Project, r *runs.Run, codec format.Format, store *snapshot.Store, why format.Trigger, engine bool) format.Export {
-	begun := begunWork{project: p, run: r, store: store, own: slices.Concat(codec.Patterns, codec.Archived)}
-	v := format.Export{
-		Now: time.Now().UTC(), Root: p.Root, State: r.State, Plan: r.Plan, Status: r.State.StatusNow(engine), Checkpoint: r.State.LastSave, Trigger: why,
+// newExport returns what a format may know of a run. engine says whether an engine runs it.
+func newExport(ctx context.Context, p *project.Project, r *runs.Run, f format.Format, store *snapshot.Store, trigger format.Trigger, engine bool) format.Export {
+	partial := partialWork{project: p, run: r, store: store, ownPatterns: slices.Concat(f.Patterns, f.Archived)}
+	export := format.Export{
+		Now: time.Now().UTC(), Root: p.Root, State: r.State, Plan: r.Plan, Status: r.State.StatusNow(engine), Checkpoint: r.State.LastSave, Trigger: trigger,
 		Items:         func(id pawl.StepID) []format.Item { return itemsOf(r, id) },
-		Partial:       func(id pawl.StepID) *format.Partial { return begun.of(ctx, id) },
-		Existed:       begun.existed,
-		UnknownCommit: unknownIn(ctx, p.Root),
+		Partial:       func(id pawl.StepID) *format.Partial { return partial.partial(ctx, id) },
+		Existed:       partial.existed,
+		UnknownCommit: unknownCommits(ctx, p.Root),
 		Commits:       commitsBetween(ctx, p.Root),
 	}
-	remembered, err := p.Memories()
+	memories, err := p.Memories()
 	if err != nil {
-		return v // what was learned is not told: the file says itself what is wrong with it
+		return export // without memories; reading MEMORY.md elsewhere reports the error
 	}
-	for _, m := range remembered {
-		v.Memories = append(v.Memories, m.Memory)
+	for _, m := range memories {
+		export.Memories = append(export.Memories, m.Memory)
 	}
-	return v
+	return export
 }
 
-// itemsOf returns the items of a step, those of its work list and those that it named itself.
+// itemsOf returns the items of a step: those of its foreach list and those that it named itself.
 func itemsOf(r *runs.Run, id pawl.StepID) []format.Item {
 	st := r.State.Steps[id]
 	if st == nil {

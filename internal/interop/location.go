@@ -1,0 +1,39 @@
+package interop
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pawl/internal/interop/format"
+	"pawl/internal/project"
+)
+
+// location is where another system's files are: a folder or, for a format with tables, a single file.
+type location struct {
+	dir  string
+	file string // the name of a single file in dir; empty for all files in dir
+}
+
+// locate returns the location that a path names. The file or folder need not exist.
+func locate(path string, f format.Format) location {
+	if f.Tables != nil {
+		info, err := os.Stat(path)
+		if err == nil && info.Mode().IsRegular() || errors.Is(err, fs.ErrNotExist) && format.Wanted(f.Patterns, filepath.Base(path)) {
+			return location{dir: filepath.Dir(path), file: filepath.Base(path)}
+		}
+	}
+	return location{dir: path}
+}
+
+// projectDir returns the folder that paths in the files are relative to: the location itself or, for a single file, the
+// project that contains it.
+func (at location) projectDir() string {
+	for above := at.dir; at.file != "" && filepath.Dir(above) != above; above = filepath.Dir(above) {
+		if info, err := os.Stat(filepath.Join(above, project.Folder)); err == nil && info.IsDir() {
+			return above
+		}
+	}
+	return at.dir
+}

@@ -1,0 +1,127 @@
+package interop
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/interop/format"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+)
+
+// mirrorState is what pawl last read and wrote of a run's mirror. It is a cache in the run's folder, written before the
+// files are, so that after a crash pawl does not take its own writes for another's.
+type mirrorState struct {
+	Mirror   string              `json:"mirror"`           // SYSTEM or SYSTEM=PATH
+	Files    map[string][]string `json:"files"`            // by path, the SHA-256 in hex of each content that is not someone else's change
+	Failed   string              `json:"behind,omitempty"` // why the last write failed
+	modified time.Time           // when it was written
+}
+
+// saveState records what was read and what will be written. It does nothing if the mirror is not the run's own.
+func (m *Mirror) saveState(p *project.Project, run *pawl.State, read format.Files, written []format.File) error {
+	if run.Mirror == nil || *run.Mirror != m.Record(p) {
+		return nil
+	}
+	k := mirrorState{Mirror: run.Mirror.String(), Files: map[string][]string{}}
+	for _, f := range slices.Concat(read, written) {
+		if f.Data != nil && f.Was == nil {
+			k.Files[f.Path] = append(k.Files[f.Path], runs.SHA256Hex(f.Data))
+		}
+	}
+	data, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	return disk.Put(p.MirrorFile(run.Run), data)
+}
+
+// markFailed records that the last mirror write failed, until one succeeds.
+func (m *Mirror) markFailed(p *project.Project, run *pawl.State, why error) {
+	if run.Mirror == nil || *run.Mirror != m.Record(p) {
+		return
+	}
+	k := readState(p, run)
+	if k == nil {
+		k = &mirrorState{Mirror: run.Mirror.String()}
+	}
+	k.Failed = why.Error()
+	if data, err := json.Marshal(k); err == nil {
+		_ = disk.Put(p.MirrorFile(run.Run), data) // the caller reports why
+	}
+}
+
+// MirrorFailed reports whether the last write of a run's mirror failed.
+func MirrorFailed(p *project.Project, run *pawl.State) bool {
+	if run.Mirror == nil {
+		return false
+	}
+	k := readState(p, run)
+	return k != nil && k.Failed != ""
+}
+
+// readState returns the state of a run's mirror; nil if it is missing, unreadable, or of another mirror.
+func readState(p *project.Project, run *pawl.State) *mirrorState {
+	path := p.MirrorFile(run.Run)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	data, err := os.ReadFile(path)
+	k := mirrorState{modified: info.ModTime()}
+	if err != nil || json.Unmarshal(data, &k) != nil || k.Mirror != run.Mirror.String() {
+		return nil
+	}
+	return &k
+}
+
+// changedByOthers returns the first file modified by someone else since pawl last wrote the mirror, or "". An unreadable
+// file does not count, because the write keeps a copy. For a database, and if there is no mirrorState, the modification time
+// decides.
+func (m *Mirror) changedByOthers(p *project.Project, run *pawl.State, read format.Files, written []format.File) string {
+	k := readState(p, run)
+	if k == nil {
+		return m.ChangedSince(written, run.Updated)
+	}
+	for _, f := range written {
+		onDisk := read.Find(f.Path)
+		switch {
+		case onDisk == nil || onDisk.Data == nil || isReplaced(written, f.Path):
+		case onDisk.Was != nil:
+			if m.ChangedSince([]format.File{f}, k.modified) != "" {
+				return f.Path
+			}
+		case !slices.Contains(append(k.Files[f.Path], runs.SHA256Hex(f.Data)), runs.SHA256Hex(onDisk.Data)):
+			return f.Path
+		}
+	}
+	return ""
+}
+
+// isReplaced reports whether the written files include a copy of the unreadable file at path.
+func isReplaced(written []format.File, path string) bool {
+	return slices.ContainsFunc(written, func(f format.File) bool { return f.Broken == path && f.Data != nil })
+}
+
+// ownChangeWindow is how long after pawl's last write a change of a file may still be that write.
+const ownChangeWindow = time.Minute
+
+// ChangedSince returns the first of the files that was modified after pawl's last write, or "". A database counts as
+// modified if its write-ahead log was.
+func (m *Mirror) ChangedSince(files []format.File, last time.Time) string {
+	at := locate(m.Dir, m.Format)
+	for _, f := range files {
+		path := filepath.Join(at.dir, filepath.FromSlash(f.Path))
+		for _, name := range []string{path, path + "-wal"} {
+			if info, err := os.Lstat(name); err == nil && info.ModTime().After(last.Add(ownChangeWindow)) {
+				return f.Path
+			}
+		}
+	}
+	return ""
+}
