@@ -88,7 +88,7 @@ func (a *app) whole(ctx context.Context, t *traveller, name string, elsewhere bo
 	}
 	for {
 		if name == history.Latest && elsewhere && saved.Record != nil {
-			err = t.store.Whole(ctx, *saved.Record)
+			err = t.store.CheckReadable(ctx, *saved.Record)
 		}
 		if err == nil {
 			err = do(saved)

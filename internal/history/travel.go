@@ -357,7 +357,7 @@ func (r *Restore) SameHead(ctx context.Context) error {
 	if now != nil {
 		is = *now
 	}
-	if was.Commit == is.Commit && was.Doing == is.Doing {
+	if was.Commit == is.Commit && was.InProgress == is.InProgress {
 		return nil
 	}
 	return &pawl.Error{

@@ -283,9 +283,9 @@ func GitFacts(ctx context.Context, p *project.Project, record *snapshot.Record) 
 		return g
 	}
 	if now != nil {
-		g.Now, g.Is, g.Doing = now.Commit, now.Branch, now.Doing
+		g.Now, g.Is, g.Doing = now.Commit, now.Branch, now.InProgress
 	}
-	g.Then, g.Was, g.WasDoing = record.Head.Commit, record.Head.Branch, record.Head.Doing
+	g.Then, g.Was, g.WasDoing = record.Head.Commit, record.Head.Branch, record.Head.InProgress
 	if g.Then != "" && g.Then != g.Now {
 		_, err := Git(ctx, p.Root, "merge-base", "--is-ancestor", g.Then, "HEAD")
 		g.Rewritten = err != nil
