@@ -220,7 +220,7 @@ func (r *run) leave(ctx context.Context, cause error, busy int) error {
 
 // cache spares the next one who opens the run most of the fold.
 func (r *run) cache() error {
-	news, err := r.log.News()
+	news, err := r.log.NewEvents()
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error 
 	show.begin(r.State, r.Plan)
 	changed := r.Log.Watch(ctx)
 	for {
-		news, err := r.Log.News()
+		news, err := r.Log.NewEvents()
 		for _, e := range news {
 			r.State.Apply(e)
 			show.notify(e)

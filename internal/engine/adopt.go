@@ -85,7 +85,7 @@ const outdatedWhy = "its definition in the plan changed"
 
 // endWhole ends an attempt, and where its supervisor was lost, what that left running.
 func endWhole(ctx context.Context, dir string, abort pawl.Abort) error {
-	if err := supervise.End(dir, abort); err != nil {
+	if err := supervise.RequestAbort(dir, abort); err != nil {
 		return err
 	}
 	if err := supervise.Attach(dir).Wait(ctx); err != nil {

@@ -63,7 +63,7 @@ func (e *Engine) stopLive(why string) {
 func (e *Engine) end(ref pawl.AttemptRef, abort pawl.Abort) {
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	e.help(func() func() {
-		err := supervise.End(dir, abort)
+		err := supervise.RequestAbort(dir, abort)
 		return func() {
 			if err != nil {
 				e.say(pawl.WatchdogActed{AttemptRef: ref, Health: "unknown", Action: "end", Evidence: err.Error()})

@@ -445,7 +445,7 @@ func (e *Engine) flush(ctx context.Context) error {
 			return err
 		}
 	}
-	news, err := e.log.News()
+	news, err := e.log.NewEvents()
 	if err != nil {
 		return err
 	}

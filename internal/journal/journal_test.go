@@ -120,7 +120,7 @@ func (r *run) texts(tb testing.TB) []string {
 
 func (r *run) news(tb testing.TB) []string {
 	tb.Helper()
-	events, err := r.News()
+	events, err := r.NewEvents()
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -239,7 +239,7 @@ func TestJournalThatShrinks(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, "one", "two")
 	r.write(t, r.bytes(t)[:300])
-	if _, err := r.News(); pawl.KindOf(err) != pawl.KindDamaged || !strings.Contains(err.Error(), "byte 300") {
+	if _, err := r.NewEvents(); pawl.KindOf(err) != pawl.KindDamaged || !strings.Contains(err.Error(), "byte 300") {
 		t.Errorf("news: %v, want damage at byte 300", err)
 	}
 }

@@ -68,7 +68,7 @@ func (g *gatherer) damage() string {
 	switch {
 	case g.left.Damage != nil:
 		return g.left.Damage.Error()
-	case !g.left.There:
+	case !g.left.Exists:
 		return "there is no journal"
 	case len(g.left.Events) == 0:
 		return "the journal is empty"

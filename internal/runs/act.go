@@ -82,7 +82,7 @@ func (r *Run) fitted(after, last pawl.Seq) error {
 
 // Refresh folds what was journaled since.
 func (r *Run) Refresh() error {
-	news, err := r.Log.News()
+	news, err := r.Log.NewEvents()
 	for _, event := range news {
 		r.State.Apply(event)
 	}
@@ -287,7 +287,7 @@ func EndLive(p *project.Project, r *Run, why string) error {
 	var errs []error
 	for _, live := range r.State.Live() {
 		dir := p.AttemptDir(live.AttemptRef, r.State.Run)
-		errs = append(errs, supervise.End(dir, pawl.Abort{Reason: pawl.ReasonAbort, Why: why}))
+		errs = append(errs, supervise.RequestAbort(dir, pawl.Abort{Reason: pawl.ReasonAbort, Why: why}))
 	}
 	return errors.Join(errs...)
 }

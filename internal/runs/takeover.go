@@ -43,9 +43,9 @@ func killHolder(p *project.Project, holder project.Holder) error {
 	case holder.PID != holder.Process.PID || holder.PID == os.Getpid():
 		return errors.New("what it says of itself does not fit together")
 	}
-	err = process.KillSurely(holder.Process, func() error { return mustHave(p, holder) })
+	err = process.KillVerified(holder.Process, func() error { return mustHave(p, holder) })
 	switch {
-	case errors.Is(err, process.ErrElsewhere):
+	case errors.Is(err, process.ErrOtherNamespace):
 		return errors.New("it runs in another pid namespace, from which its process cannot be seen")
 	case errors.Is(err, process.ErrGone):
 		return fmt.Errorf("process %d is not the one that is named as the holder", holder.PID)

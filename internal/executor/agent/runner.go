@@ -27,7 +27,7 @@ type Runner struct {
 // Run does the attempt, and returns how it says that it ended. When ctx ends, so does the attempt: whoever ended it has
 // told the agent too.
 func (r Runner) Run(ctx context.Context) (pawl.ResultStatus, error) {
-	supervise.Adopt()
+	supervise.AdoptOrphans()
 	a, err := r.attempt()
 	if err != nil {
 		return "", err
@@ -192,7 +192,7 @@ func (a *attempt) resumed(c pawl.Conversation) headless.Turn {
 
 // next makes ready what a move asks for: nothing of the turn before is left then, and a limit is over.
 func (a *attempt) next(ctx context.Context, move headless.Move, session *pawl.Conversation) (start, error) {
-	supervise.EndBelow(terminateWait)
+	supervise.TerminateDescendants(terminateWait)
 	a.lines.progress(pawl.Progress{Text: move.Why, Usage: a.used})
 	a.screen.words("[pawl: " + move.Why + "]")
 	if err := a.wait(ctx, move.Until); err != nil {
