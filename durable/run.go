@@ -88,7 +88,7 @@ func (r *run) begin(ctx context.Context, p *project.Project) error {
 	if err != nil {
 		return err
 	}
-	if err := r.lock.Name(project.Holder{PID: os.Getpid(), Run: r.id, Since: time.Now().UTC()}); err != nil {
+	if err := r.lock.SetHolder(project.Holder{PID: os.Getpid(), Run: r.id, Since: time.Now().UTC()}); err != nil {
 		return err
 	}
 	return r.say(ctx, said...)

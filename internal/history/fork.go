@@ -146,7 +146,7 @@ func copyIfThere(from, to string) error {
 // make makes the run, under a name that is no run's until all of it is durable.
 func (f *Fork) make(ctx context.Context, home *project.Project, by pawl.Author) (pawl.RunID, error) {
 	run := pawl.NewRunID(f.past.state.Name, time.Now(), random.Hex(2))
-	if err := disk.RemoveTree(home.Making()); err != nil { // what a fork that was cut off left: nobody else makes one now
+	if err := disk.RemoveTree(home.Staging()); err != nil { // what a fork that was cut off left: nobody else makes one now
 		return "", fmt.Errorf("make run %s: %w", run, err)
 	}
 	events, err := f.past.inherited(run, home.ID, f.version)
@@ -160,7 +160,7 @@ func (f *Fork) make(ctx context.Context, home *project.Project, by pawl.Author) 
 	if events = append(events, ending...); f.past.misfits(events) {
 		return "", fmt.Errorf("make run %s: the events before checkpoint %s do not fit together in a new run", run, f.past.target.ID)
 	}
-	if err := f.past.write(ctx, home.Making(), run, events); err != nil {
+	if err := f.past.write(ctx, home.Staging(), run, events); err != nil {
 		return "", fmt.Errorf("make run %s: %w", run, err)
 	}
 	if err := f.past.linkArtifacts(home, run); err != nil {
@@ -169,10 +169,10 @@ func (f *Fork) make(ctx context.Context, home *project.Project, by pawl.Author) 
 	if err := disk.MakeFolders(home.Runs()); err != nil {
 		return "", err
 	}
-	if err := disk.Rename(filepath.Join(home.Making(), string(run)), home.RunDir(run)); err != nil {
+	if err := disk.Rename(filepath.Join(home.Staging(), string(run)), home.RunDir(run)); err != nil {
 		return "", fmt.Errorf("make run %s: %w", run, err)
 	}
-	return run, disk.SyncFolder(home.Making())
+	return run, disk.SyncFolder(home.Staging())
 }
 
 // ending returns what the new run says by itself: attempts that were live are the old run's, and what is not in the

@@ -36,10 +36,10 @@ func RequestCheckpoint(p *project.Project, w CheckpointRequest) (start bool, err
 	if err != nil {
 		return false, err
 	}
-	if err := disk.Put(p.Wanted(w.Kind), data); err != nil {
+	if err := disk.Put(p.CheckpointRequest(w.Kind), data); err != nil {
 		return false, fmt.Errorf("want a checkpoint: %w", err)
 	}
-	lock, err := p.LockKeeper()
+	lock, err := p.LockCheckpointer()
 	if err != nil {
 		return false, nil // somebody is at it, and will see it
 	}
@@ -56,7 +56,7 @@ const (
 // project; a second one returns at once. Between two checkpoints it rests, the longer the longer one takes.
 func SaveRequested(ctx context.Context, p *project.Project, cfg config.Snapshots) error {
 	for {
-		lock, err := p.LockKeeper()
+		lock, err := p.LockCheckpointer()
 		if err != nil {
 			return nil
 		}
@@ -100,7 +100,7 @@ func keep(ctx context.Context, p *project.Project, cfg config.Snapshots) error {
 
 func anyWanted(p *project.Project) bool {
 	return slices.ContainsFunc(wantedKinds, func(kind pawl.CheckpointKind) bool {
-		_, err := os.Lstat(p.Wanted(kind))
+		_, err := os.Lstat(p.CheckpointRequest(kind))
 		return err == nil
 	})
 }
@@ -108,12 +108,12 @@ func anyWanted(p *project.Project) bool {
 // takeWant returns what is wanted, nil where nothing is. From here on whoever wants something wants another checkpoint.
 func takeWant(p *project.Project) (first *CheckpointRequest, err error) {
 	for _, kind := range wantedKinds {
-		data, err := os.ReadFile(p.Wanted(kind))
+		data, err := os.ReadFile(p.CheckpointRequest(kind))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err == nil {
-			err = disk.Remove(p.Wanted(kind))
+			err = disk.Remove(p.CheckpointRequest(kind))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("take up a want: %w", err)

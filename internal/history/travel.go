@@ -85,7 +85,7 @@ func RunToTell(ctx context.Context, p *project.Project, version string) (pawl.Ru
 	if err != nil || run != "" {
 		return run, err
 	}
-	err = p.Editing(func() error {
+	err = p.WithEditLock(func() error {
 		if run, err = openRun(ctx, p); err == nil && run == "" { // another process may have been faster
 			run, err = createSession(ctx, p, version)
 		}

@@ -35,7 +35,7 @@ func Export(ctx context.Context, p *project.Project, r *runs.Run, m Mirror, cfg 
 			written, err = over(files)
 		}
 	} else {
-		err = p.Mirroring(func() error {
+		err = p.WithMirrorLock(func() error {
 			written, err = m.put(p, r.State, over)
 			return err
 		})

@@ -402,7 +402,7 @@ func replyTo(gate pawl.Gate, g format.Gate) pawl.GateAnswered {
 
 // write makes the run, under a name that is no run's until all of it is durable.
 func (m *importer) write(ctx context.Context) error {
-	making := m.project.Making()
+	making := m.project.Staging()
 	if err := disk.RemoveTree(making); err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func (m *MirrorWriter) view(ctx context.Context, state *pawl.State, plan *pawl.P
 }
 
 func (m *MirrorWriter) write(v format.Export) error {
-	return m.project.Mirroring(func() error {
+	return m.project.WithMirrorLock(func() error {
 		written, err := m.put(m.project, v.State, func(files format.Files) ([]format.File, error) {
 			m.beyond = beyond(m.Codec, files, v)
 			return m.Codec.Write(files, v), nil

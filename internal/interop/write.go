@@ -52,7 +52,7 @@ func mirroring(p *project.Project, write func() error) error {
 	if p == nil {
 		return write()
 	}
-	return p.Mirroring(write)
+	return p.WithMirrorLock(write)
 }
 
 // MadeAnew says of files that were written which could not be read before, and where they are kept now, one line each.
@@ -102,7 +102,7 @@ func writeForeign(path string, f format.File) error {
 		return err
 	}
 	if f.Was == nil {
-		return disk.ReplaceOthers(path, f.Data, 0o666)
+		return disk.ReplacePreserving(path, f.Data, 0o666)
 	}
 	if err := sqlite.Apply(path, f.Parts, f.Was, f.Data); err != nil {
 		return fmt.Errorf("write %s: %w", f.Path, err)

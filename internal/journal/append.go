@@ -21,9 +21,9 @@ var errUnsynced = errors.New("sync")
 
 // queue collects the appends that arrive while a batch is being synced, for the next batch.
 type queue struct {
-	mu      sync.Mutex // guards the fields below
-	waiting []*pendingAppend
-	hasLeader     bool // a goroutine writes, or is about to
+	mu        sync.Mutex // guards the fields below
+	waiting   []*pendingAppend
+	hasLeader bool // a goroutine writes, or is about to
 }
 
 // pendingAppend is one call of Append.

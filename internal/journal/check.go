@@ -30,15 +30,15 @@ func Check(home string) []pawl.Finding {
 
 // checker verifies a journal like a reader, but continues after a fault.
 type checker struct {
-	home, path string
-	file       *os.File
-	size       int64
-	number     int     // line number, from 1
-	chain      chain   // after the last line, according to that line
-	alternatives     []chain // after a fault: other chains that the next line may continue
-	unknownPredecessor       bool    // after an unreadable line: the next line's predecessor is unknown
-	decoder    decoder
-	findings   []pawl.Finding
+	home, path         string
+	file               *os.File
+	size               int64
+	number             int     // line number, from 1
+	chain              chain   // after the last line, according to that line
+	alternatives       []chain // after a fault: other chains that the next line may continue
+	unknownPredecessor bool    // after an unreadable line: the next line's predecessor is unknown
+	decoder            decoder
+	findings           []pawl.Finding
 }
 
 func (c *checker) report(level pawl.Level, where, format string, args ...any) {

@@ -18,7 +18,7 @@ type lines struct {
 	file    io.ReaderAt
 	at, end int64  // unread part of the file
 	buf     []byte // read, but not yet returned
-	storage    []byte // the allocation behind buf
+	storage []byte // the allocation behind buf
 }
 
 func newLines(file io.ReaderAt, from, to int64) *lines {

@@ -37,8 +37,8 @@ type Log struct {
 	cached    pawl.Seq     // last event in the cached state, as far as known
 	early     chan *cached // receives the cache, read while a long journal is verified; may be nil
 
-	closing sync.Once
-	quit    chan struct{}  // closed by Close
+	closing    sync.Once
+	quit       chan struct{}  // closed by Close
 	background sync.WaitGroup // goroutines that Close waits for
 }
 

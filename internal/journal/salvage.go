@@ -21,12 +21,12 @@ import (
 type Salvage struct {
 	Events []pawl.Event
 	Damage error // the damage after the events; nil if there is none, or only a torn tail
-	Exists  bool  // the journal exists, even if empty
+	Exists bool  // the journal exists, even if empty
 
-	run    pawl.RunID
-	folder string
-	end    int64  // offset after the events
-	content  []byte // content of the file
+	run     pawl.RunID
+	folder  string
+	end     int64  // offset after the events
+	content []byte // content of the file
 }
 
 // ReadSalvage reads the readable part of the journal of run in folder. It returns pawl.ErrNewer if a newer pawl wrote

@@ -39,9 +39,9 @@ func (s *verified) check(in *lines) (bad []byte, why, err error) {
 // minPart is the minimum number of bytes per goroutine in a parallel scan.
 const minPart = 4 << 20
 
-// inParts checks a long stretch in parts, side by side. A line's checksum builds on the text of the one before it,
-// so a part can begin behind any line, taking that line at its word; joining the parts makes the word good. At the
-// least trouble it reports false and has changed nothing: checking line by line finds the place.
+// scanParallel verifies a long range in parallel parts. A line's checksum depends on that of the previous line. So each
+// part starts after some line and assumes that line's own checksum; joining the parts verifies the assumption. If
+// anything does not match, scanParallel returns false and changes nothing; a sequential scan then finds the fault.
 func (l *Log) scanParallel() bool {
 	n := min(int64(runtime.GOMAXPROCS(0)), (l.size-l.chain.end)/minPart)
 	if n < 2 {

@@ -164,7 +164,7 @@ func (ev Evidence) Stats() *pawl.AttemptStats {
 
 // WorkedOn returns the declared outputs in which there is something. An empty file is no sign of work.
 func WorkedOn(root string, declared []string) []string {
-	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !outputs.Begun(root, path) })
+	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !outputs.HasContent(root, path) })
 }
 
 // existing returns the declared outputs that are there, whatever they hold.

@@ -241,7 +241,7 @@ func ItemOutputs(r *Run, items *pawl.ItemsState) (pawl.Outputs, error) {
 func CurrentContent(root string, recorded pawl.Outputs) pawl.Outputs {
 	now := make(pawl.Outputs, len(recorded))
 	for path := range recorded {
-		c, err := outputs.One(root, path)
+		c, err := outputs.HashOne(root, path)
 		if err != nil {
 			c = pawl.Content{}
 		}

@@ -80,7 +80,7 @@ func (pr *prover) is(name string, newest resume.Record) string {
 		return brief.NotChecked
 	}
 	pr.room -= recorded.Size
-	now, err := outputs.One(pr.root, name)
+	now, err := outputs.HashOne(pr.root, name)
 	switch {
 	case err != nil:
 		return brief.Gone

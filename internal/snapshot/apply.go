@@ -222,7 +222,7 @@ func (a *applier) withFolder(folder string, do func(fd int) error) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	if err := disk.Mode(fd, uint32(st.Mode)&0o7777|0o700); err != nil {
+	if err := disk.Chmod(fd, uint32(st.Mode)&0o7777|0o700); err != nil {
 		return fmt.Errorf("%s: %w", folder, err)
 	}
 	a.mu.Lock()
@@ -325,7 +325,7 @@ func (a *applier) make(fd int, name string, c Change, known map[string]stamp) er
 	}
 	err = a.fill(file, c, known)
 	if err == nil {
-		err = disk.Mode(int(file.Fd()), c.New.Mode)
+		err = disk.Chmod(int(file.Fd()), c.New.Mode)
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		_ = unix.Unlinkat(fd, name, 0) // a partial file would pass for a restored one
@@ -371,7 +371,7 @@ func (a *applier) setModes() error {
 			continue
 		}
 		if err == nil {
-			err = disk.Mode(fd, a.modes[folder])
+			err = disk.Chmod(fd, a.modes[folder])
 			unix.Close(fd)
 		}
 		if err != nil {

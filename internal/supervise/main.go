@@ -38,11 +38,11 @@ type supervisor struct {
 	job     pawl.Job
 	begun   pawl.Begun
 	tree    tree
-	sigterm   chan os.Signal // SIGTERM: check abort.json now
+	sigterm chan os.Signal // SIGTERM: check abort.json now
 	events  *tail
 	beatDue time.Time
 
-	begunFile   disk.File // begun.json
+	begunFile disk.File // begun.json
 	begunSize int64     // its size
 
 	started time.Time     // with the monotonic reading

@@ -128,7 +128,7 @@ func startSupervisor(lock *Lock, job pawl.Job) (*exec.Cmd, error) {
 		return nil, err
 	}
 	defer errors.Close()
-	if err := disk.Spawning(); err != nil {
+	if err := disk.BeforeSpawn(); err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(path)

@@ -71,7 +71,7 @@ func (t *tree) start(command []string, dir string, env []string, stdout, stderr 
 		return err
 	}
 	defer stdin.Close()
-	if err := disk.Spawning(); err != nil {
+	if err := disk.BeforeSpawn(); err != nil {
 		return fmt.Errorf("start %s: %w", path, err)
 	}
 	attr := &syscall.ProcAttr{
