@@ -142,7 +142,7 @@ func (d *decider) staleNeeds() {
 
 // givenElse reports whether what a finished step needs gives something else than when it started.
 func (d *decider) givenElse(step *pawl.Step, st *pawl.StepState) bool {
-	return st.Key.GivenElse(pawl.Key{Needs: runs.Digests(d.plan.Needs[step.ID], d.state)}.Compact())
+	return st.Key.NeedsDiffer(pawl.Key{Needs: runs.Digests(d.plan.Needs[step.ID], d.state)}.Compact())
 }
 
 func (d *decider) steps() {

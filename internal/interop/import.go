@@ -339,7 +339,7 @@ func (m *importer) step(s *format.Step) error {
 	needs := runs.Digests(m.plan.Needs[s.ID], m.state)
 	for need := range needs {
 		if !m.state.Steps[need].Finished() {
-			needs[need] = pawl.NotKnown
+			needs[need] = pawl.UnknownOutput
 		}
 	}
 	key, err := runs.CurrentKey(m.project.Root, m.plan.Plan, runs.Work{Step: planned, Index: -1}, needs)

@@ -201,7 +201,7 @@ const maxCommits = 5000
 
 // commits returns git's commits since the run was made, the newest first. Without git there are none.
 func (g *gatherer) commits(ctx context.Context) []Commit {
-	since := g.run.Made()
+	since := g.run.Created()
 	if g.fresh {
 		since = time.Time{}
 	}
