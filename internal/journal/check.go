@@ -117,7 +117,7 @@ func (c *checker) summary() {
 	case c.size == 0:
 		c.report(pawl.Warn, c.path, "%v", ErrEmpty)
 	case len(c.findings) == 0:
-		c.report(pawl.OK, c.path, "%d events verified", c.chain.seq)
+		c.report(pawl.OK, c.path, "all %d events are as they were written", c.chain.seq)
 	}
 }
 
