@@ -198,7 +198,7 @@ func TestPrune(t *testing.T) {
 	_, err = history.Prune(t.Context(), p.Project, store, 0, false)
 	p.Check(err)
 	pruned := enginetest.Payloads[pawl.CheckpointsPruned](p)
-	if len(pruned) != 1 || len(pruned[0].Checkpoints) != len(dry.Gone) || slices.Contains(pruned[0].Checkpoints, asked.ID) {
+	if len(pruned) != 1 || len(pruned[0].Checkpoints) != len(dry.Removed) || slices.Contains(pruned[0].Checkpoints, asked.ID) {
 		t.Errorf("pruned %+v, dry %+v", pruned, dry)
 	}
 	if c := find(p, store, string(asked.ID)); c.Record == nil {
@@ -280,7 +280,7 @@ func TestRequestedCheckpoints(t *testing.T) {
 	if len(saved) != 1 || saved[0].Checkpoint.Kind != pawl.CheckpointBeforeCompaction {
 		t.Errorf("checkpoints %+v", saved)
 	}
-	lock, err := p.LockKeeper()
+	lock, err := p.LockCheckpointer()
 	p.Check(err)
 	if start, err := history.RequestCheckpoint(p.Project, history.CheckpointRequest{Run: told, Kind: pawl.CheckpointTool}); start || err != nil {
 		t.Errorf("while a keeper is at it: start %v, %v", start, err)

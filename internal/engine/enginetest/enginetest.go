@@ -347,7 +347,7 @@ func (p *Project) finish() {
 
 // end ends an attempt.
 func (p *Project) end(ctx context.Context, dir string) {
-	if err := supervise.End(dir, pawl.Abort{Reason: pawl.ReasonAbort, Why: "the test is over"}); err != nil {
+	if err := supervise.RequestAbort(dir, pawl.Abort{Reason: pawl.ReasonAbort, Why: "the test is over"}); err != nil {
 		p.Error(err)
 	}
 	if err := supervise.Attach(dir).Wait(ctx); err != nil {
