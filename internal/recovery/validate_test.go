@@ -49,7 +49,7 @@ func TestValidate(t *testing.T) {
 		"a rebase":                 {func(f *Facts) { f.Git.InProgress = "rebase" }, pawl.Bad, "a rebase is in progress"},
 		"history rewritten":        {func(f *Facts) { f.Git.CommitNow, f.Git.Rewritten = "bbbb", true }, pawl.Warn, "HEAD was rewritten"},
 		"git cannot be read":       {func(f *Facts) { f.Git = Git{Unavailable: "no right"} }, pawl.Warn, "no right"},
-		"the plan file is missing":         {func(f *Facts) { f.Plan.Gone = true }, pawl.Warn, "plan file is missing"},
+		"the plan file is missing": {func(f *Facts) { f.Plan.Gone = true }, pawl.Warn, "plan file is missing"},
 		"the plan is unreadable":   {func(f *Facts) { f.Plan.Fault = "line 3" }, pawl.Bad, "line 3"},
 		"the plan re-runs":         {func(f *Facts) { f.Plan.Edited, f.Plan.Reruns = true, 2 }, pawl.Warn, "would rerun: 2"},
 		"a need that is not there": {func(f *Facts) { f.Stuck = []pawl.StepID{"z"} }, pawl.Bad, "not in the plan"},
