@@ -22,10 +22,10 @@ type PlanDiff struct {
 	OutputEdits []OutputEdit  `json:"outside,omitempty"` // finished steps whose outputs were edited; nothing reruns because of it
 
 	plan       *pawl.Plan
-	Data       []byte
-	From       string
-	NewItems   map[pawl.StepID][]string // new values in item lists
-	ListLength map[pawl.StepID]int      // lengths of these lists before
+	Data       []byte                   `json:"-"`
+	From       string                   `json:"-"`
+	NewItems   map[pawl.StepID][]string `json:"-"` // new values in item lists
+	ListLength map[pawl.StepID]int      `json:"-"` // lengths of these lists before
 }
 
 // Rerun is finished work that would rerun.
@@ -33,7 +33,7 @@ type Rerun struct {
 	Step  pawl.StepID   `json:"step"`
 	Items []pawl.ItemID `json:"items,omitempty"` // only these items; empty for the whole step
 	Why   []string      `json:"why"`
-	Index []int
+	Index []int         `json:"-"`
 }
 
 // OutputEdit lists outputs of a finished step that were edited since.
