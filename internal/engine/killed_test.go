@@ -34,13 +34,15 @@ func TestKilledAtEachEvent(t *testing.T) {
 	t.Parallel()
 	whole := enginetest.New(t)
 	whole.Check(whole.Do(mixedPlan))
-	n := len(whole.Events())
-	for at := range n {
+	n := len(whole.Events()) - len([]string{"run.created", "run.planned"}) // which are there before an engine is
+	for at := 1; at <= n; at++ {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			t.Parallel()
 			p := enginetest.New(t)
 			p.Create(mixedPlan)
-			p.KilledAt("", at)
+			if !p.KilledAt("", at) && at < n/2 { // near the end the order may differ, and there be fewer events
+				t.Error("the engine was not killed")
+			}
 			p.Check(p.GoOn())
 			wantLines(p, "flaky flaky make use x y") // the attempt that was under way is taken up again, too
 			p.WantStatus(pawl.Done, "make", "flaky", "each", "look", "use")
