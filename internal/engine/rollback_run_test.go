@@ -37,7 +37,7 @@ func saved(p *enginetest.Project, store *snapshot.Store, step pawl.StepID) histo
 	return history.SavedCheckpoint{}
 }
 
-// rollback thinks the way back to a step's checkpoint through.
+// rollback prepares a rollback to a step's checkpoint.
 func rollback(p *enginetest.Project, step pawl.StepID) *engine.Rollback {
 	p.Helper()
 	r, err := tryRollback(p, step)
