@@ -181,7 +181,7 @@ func TestReplyToWhatHasChanged(t *testing.T) {
 		before := p.Text(name)
 		p.Write(name, "changed")
 		g := p.Gate()
-		p.WantKind(p.Try(runs.Approve(g.ID, "")), pawl.KindUsage, "what it shows has changed: "+shown)
+		p.WantKind(p.Try(runs.Approve(g.ID, "")), pawl.KindUsage, "changed: "+shown)
 		if closed := p.State().Gate(g.ID); closed.Withdrawn == "" || closed.Answer != nil {
 			t.Errorf("the gate is %+v", closed)
 		}
