@@ -104,7 +104,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 		return usageError("pawl import "+system+" --project ID, with one of "+strings.Join(there, ", "),
 			"none of the %d projects is active; choose one with --project", len(there))
 	}
-	if afresh, err := a.archiveIfFresh(ctx, codec, dir, folder, o); err != nil || afresh {
+	if archived, err := a.archiveIfFresh(ctx, codec, dir, folder, o); err != nil || archived {
 		return err
 	}
 	if place != "" {
