@@ -101,6 +101,7 @@ var roomOf = map[string]string{
 	"pawl/internal/agents/agentstest":            "tests",
 	"pawl/internal/agents/headless/headlesstest": "tests",
 	"pawl/internal/interop/format/formattest":    "tests",
+	"pawl/internal/engine/enginetest":            "tests",
 	"pawl/internal/journal/journaltest":          "tests",
 	"pawl/test/torture":                          "tests",
 	"pawl/test/torture/scripted":                 "tests",

@@ -272,7 +272,7 @@ func TestAttachedAgent(t *testing.T) {
 	if out, err := hook.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	agent := f.connect("stdio", "2025-11-25", clientOf("claude-code", nil))
+	agent := f.program("2025-11-25", clientOf("claude-code", nil))
 	other := f.connect("http", "2025-11-25", clientOf("codex", nil))
 	use(t, agent, "learn", args{"text": "one"})
 	says(t, strings.Join(f.events("memory.learned"), ""), `"by":{"kind":"agent","name":"claude-code","session":"0f1e"}`)
