@@ -24,7 +24,7 @@ var (
 	// ErrNewer means that a newer pawl wrote here; this one reads on but must not write.
 	ErrNewer = &Error{Kind: KindDamaged, Err: errors.New("written by a newer pawl"), Hint: "install that version of pawl"}
 	// ErrNoProject means that no .pawl folder was found from here upwards.
-	ErrNoProject = &Error{Kind: KindNothing, Err: errors.New("no .pawl folder here or above"), Hint: "pawl init"}
+	ErrNoProject = &Error{Kind: KindNothing, Err: errors.New("not a pawl project (no .pawl in this or any parent folder)"), Hint: "pawl init"}
 	// ErrNoRun means that no run matches.
 	ErrNoRun = &Error{Kind: KindNothing, Err: errors.New("no such run"), Hint: "pawl runs"}
 )

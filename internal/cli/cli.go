@@ -180,6 +180,9 @@ func didYouMean(c *cobra.Command, name string) string {
 	if near := c.SuggestionsFor(name); len(near) > 0 {
 		return c.CommandPath() + " " + near[0]
 	}
+	if !c.HasParent() {
+		return "pawl help all"
+	}
 	return c.CommandPath() + " --help"
 }
 

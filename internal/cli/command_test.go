@@ -24,11 +24,18 @@ func TestHelp(t *testing.T) {
 	}
 	all := p.ok("help", "all")
 	for _, c := range commands {
-		if c != "hook" { // agents call it, people do not
-			p.wants(all, "\n  "+c+" ")
+		if listed := strings.Contains(all, "\n  "+c+" "); listed != (c != "hook") { // agents call hook, people do not
+			t.Errorf("pawl help all lists %s: %v", c, listed)
 		}
 	}
 	root := p.ok("--help")
+	_, everyday, _ := strings.Cut(root, "Everyday commands:\n")
+	everyday, _, _ = strings.Cut(everyday, "\n\n")
+	if lines := strings.Split(everyday, "\n"); len(lines) != 12 || !strings.HasPrefix(lines[0], "  run ") {
+		t.Errorf("everyday commands:\n%s", everyday)
+	}
+	p.wants(p.ok("help", "prune"), "Delete old snapshots", "pawl prune")
+	p.fails(pawl.KindUsage, "help", "nothing")
 	if p.ok() != root {
 		t.Error("without arguments it prints something else")
 	}
@@ -70,7 +77,7 @@ func TestWrongArguments(t *testing.T) {
 func TestSuggestion(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	for typed, want := range map[string]string{"resum": "pawl resume", "gate": "pawl gates", "zzzzzz": "pawl --help"} {
+	for typed, want := range map[string]string{"resum": "pawl resume", "gate": "pawl gates", "zzzzzz": "pawl help all"} {
 		if got := pawl.HintOf(p.pawl(typed).err); got != want {
 			t.Errorf("%s: hint %q, want %q", typed, got, want)
 		}

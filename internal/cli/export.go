@@ -36,7 +36,7 @@ func (a *app) exportCommand() *cobra.Command {
 }
 
 func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over bool) error {
-	codec, err := a.formatNamed(system)
+	fileFormat, err := a.formatNamed(system)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 			return err
 		}
 	}
-	m, err := (&interop.Mirror{Format: codec, Dir: dir}).ForRun(p, r.State)
+	m, err := (&interop.Mirror{Format: fileFormat, Dir: dir}).ForRun(p, r.State)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 		return err
 	}
 	if path != "" && !dry && len(written) > 0 {
-		a.noteMissingFiles(ctx, codec, dir, path)
+		a.noteMissingFiles(ctx, fileFormat, dir, path)
 	}
 	names := writtenNames(written)
 	if a.json {
@@ -87,14 +87,14 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 }
 
 // noteMissingFiles prints a note if exported files refer to files that were not copied, which the other system would reject.
-func (a *app) noteMissingFiles(ctx context.Context, codec format.Format, dir, path string) {
-	folder, err := a.openForeign(ctx, codec, dir)
+func (a *app) noteMissingFiles(ctx context.Context, fileFormat format.Format, dir, path string) {
+	folder, err := a.openForeign(ctx, fileFormat, dir)
 	if err != nil {
 		return // whoever reads the files gets the error
 	}
 	faults := slices.DeleteFunc(folder.Verify(), func(f pawl.Finding) bool { return f.Level != pawl.Bad })
 	if len(faults) > 0 {
-		a.printNotes([]string{fmt.Sprintf("files that the exported ones refer to were not copied; pawl verify --as %s %s reports %s", codec.Name, path, count(len(faults), "fault"))})
+		a.printNotes([]string{fmt.Sprintf("files that the exported ones refer to were not copied; pawl verify --as %s %s reports %s", fileFormat.Name, path, count(len(faults), "fault"))})
 	}
 }
 

@@ -14,9 +14,9 @@ import (
 
 // archiveIfFresh archives the other system's state instead of importing it, if --fresh or the user's answer to that system's
 // question says so, and reports whether it did. Without a terminal and with --yes it does not ask.
-func (a *app) archiveIfFresh(ctx context.Context, codec format.Format, dir string, folder *interop.Folder, o importOptions) (bool, error) {
+func (a *app) archiveIfFresh(ctx context.Context, fileFormat format.Format, dir string, folder *interop.Folder, o importOptions) (bool, error) {
 	if o.fresh {
-		return true, a.archiveForeign(ctx, codec, dir, folder)
+		return true, a.archiveForeign(ctx, fileFormat, dir, folder)
 	}
 	q := folder.ResumePrompt()
 	if q.Ask == "" || o.yes || a.json || !a.interactive() {
@@ -26,7 +26,7 @@ func (a *app) archiveIfFresh(ctx context.Context, codec format.Format, dir strin
 	if err != nil || !q.Afresh(yes) {
 		return false, err
 	}
-	return true, a.archiveForeign(ctx, codec, dir, folder)
+	return true, a.archiveForeign(ctx, fileFormat, dir, folder)
 }
 
 // askFormatQuestion prints what was found and its problems, and asks the other system's own question.
@@ -37,7 +37,7 @@ func (a *app) askFormatQuestion(folder *interop.Folder, q format.Question) (bool
 }
 
 // archiveForeign moves another system's state to that system's archive, and notes an unfinished run that covers the same work.
-func (a *app) archiveForeign(ctx context.Context, codec format.Format, dir string, folder *interop.Folder) error {
+func (a *app) archiveForeign(ctx context.Context, fileFormat format.Format, dir string, folder *interop.Folder) error {
 	run := pawl.RunID("")
 	p, err := a.project()
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *app) archiveForeign(ctx context.Context, codec format.Format, dir strin
 			return err
 		}
 	}
-	names, err := interop.Archive(p, codec, dir)
+	names, err := interop.Archive(p, fileFormat, dir)
 	if err != nil {
 		return err
 	}

@@ -187,3 +187,19 @@ func TestNotes(t *testing.T) {
 	}
 	p.fails(pawl.KindUsage, "progress", "1/2")
 }
+
+// TestMissingArguments calls commands without their arguments. Each error names the first missing one, and lists candidates.
+func TestMissingArguments(t *testing.T) {
+	t.Parallel()
+	p := atGate(t)
+	for line, want := range map[string]string{
+		"approve": "approve needs a GATE; open gates: " + string(p.gate()) + " (step look)", "retry": "retry needs a STEP; steps: draft, look, publish",
+		"restore": "restore needs a CHECKPOINT; newest checkpoints: ", "attach": "attach needs an AGENT; agents: claude, ",
+		"import": "import needs a SYSTEM; systems: grid, ", "answer look": "answer needs an OPTION", "reject look": "reject needs --message WHY",
+		"review draft": "review needs --by NAME and --score N",
+	} {
+		p.wants(p.fails(pawl.KindUsage, strings.Fields(line)...).err.Error(), want)
+	}
+	p.ok("approve", "look")
+	p.wants(p.fails(pawl.KindUsage, "approve").err.Error(), "no gate of run "+string(p.run())+" is open")
+}

@@ -71,7 +71,7 @@ type otherReport struct {
 }
 
 func (a *app) importFrom(ctx context.Context, system, path string, o importOptions) error {
-	codec, err := a.formatFor(system, o.project)
+	fileFormat, err := a.formatFor(system, o.project)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if err != nil {
 		return err
 	}
-	folder, place, err := a.foreignAt(ctx, codec, dir)
+	folder, place, err := a.foreignAt(ctx, fileFormat, dir)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 		return usageError("pawl import "+system+" --project ID, with one of "+strings.Join(there, ", "),
 			"none of the %d projects is active; choose one with --project", len(there))
 	}
-	if afresh, err := a.archiveIfFresh(ctx, codec, dir, folder, o); err != nil || afresh {
+	if archived, err := a.archiveIfFresh(ctx, fileFormat, dir, folder, o); err != nil || archived {
 		return err
 	}
 	if place != "" {
@@ -123,14 +123,14 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 
 // formatFor returns the format of a system, limited to one project if project is not empty.
 func (a *app) formatFor(system, project string) (format.Format, error) {
-	codec, err := a.formatNamed(system)
+	fileFormat, err := a.formatNamed(system)
 	if err != nil || project == "" {
-		return codec, err
+		return fileFormat, err
 	}
-	if codec.Select == nil {
-		return codec, usageError("", "--project: the files of %s contain only one project", system)
+	if fileFormat.Select == nil {
+		return fileFormat, usageError("", "--project: the files of %s contain only one project", system)
 	}
-	return codec.Select(project), nil
+	return fileFormat.Select(project), nil
 }
 
 // hasActiveWork reports whether what was read is being worked on, or was interrupted.
@@ -188,7 +188,7 @@ func (a *app) createImportedRun(ctx context.Context, reading format.Project, fin
 		return interop.Imported{}, err
 	}
 	a.register(p)
-	codec, err := a.formatNamed(reading.System)
+	fileFormat, err := a.formatNamed(reading.System)
 	if err != nil {
 		return interop.Imported{}, err
 	}
@@ -197,7 +197,7 @@ func (a *app) createImportedRun(ctx context.Context, reading format.Project, fin
 			Hint: "make sure that nobody is before pawl resume"})
 	}
 	made, err := interop.Import(ctx, p, currentUser(), interop.Source{
-		Project: reading, Path: pathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: codec.CheckCriterion != nil,
+		Project: reading, Path: pathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: fileFormat.CheckCriterion != nil,
 	})
 	if err != nil || a.json {
 		return made, err
@@ -258,14 +258,14 @@ func resolved(path string) (string, error) {
 
 // foreignAt opens the folder of a run's files. If dir is the place of one of several runs in the project, it opens the project
 // and returns that place; else it opens dir.
-func (a *app) foreignAt(ctx context.Context, codec format.Format, dir string) (*interop.Folder, string, error) {
+func (a *app) foreignAt(ctx context.Context, fileFormat format.Format, dir string) (*interop.Folder, string, error) {
 	root, err := a.foreignDir("")
 	if err != nil {
 		return nil, "", err
 	}
 	rel, err := filepath.Rel(root, dir)
-	if codec.Places != nil && err == nil && rel != "." && filepath.IsLocal(rel) {
-		folder, err := a.openForeign(ctx, codec, root)
+	if fileFormat.Places != nil && err == nil && rel != "." && filepath.IsLocal(rel) {
+		folder, err := a.openForeign(ctx, fileFormat, root)
 		if err != nil {
 			return nil, "", err
 		}
@@ -275,17 +275,17 @@ func (a *app) foreignAt(ctx context.Context, codec format.Format, dir string) (*
 			}
 		}
 	}
-	folder, err := a.openForeign(ctx, codec, dir)
+	folder, err := a.openForeign(ctx, fileFormat, dir)
 	return folder, "", err
 }
 
 // openForeign opens a folder with another system's files. The project's journals count only for files within the project.
-func (a *app) openForeign(ctx context.Context, codec format.Format, dir string) (*interop.Folder, error) {
+func (a *app) openForeign(ctx context.Context, fileFormat format.Format, dir string) (*interop.Folder, error) {
 	p, err := a.project()
 	if err != nil || !filepath.IsLocal(pathIn(p, dir)) {
 		p = nil
 	}
-	folder, err := interop.OpenFolder(ctx, p, codec, dir)
+	folder, err := interop.OpenFolder(ctx, p, fileFormat, dir)
 	if err != nil || p == nil {
 		return folder, err
 	}
@@ -399,6 +399,6 @@ func (a *app) printOthers(others []otherReport) error {
 	for _, o := range others {
 		rows = append(rows, []string{o.Place, o.Name, string(o.Status), fmt.Sprintf("%d%%", o.Percent), oneLine(o.Next)})
 	}
-	fmt.Fprintln(a.Out, "\nThere are others; import one by its PATH:")
+	fmt.Fprintln(a.Out, "\nOther runs (import one by its PATH):")
 	return table(a.Out, []string{"PATH", "NAME", "STATUS", "DONE", "NEXT"}, rows)
 }

@@ -13,7 +13,7 @@ func (a *app) pruneAs(ctx context.Context, system string, keep int, dry bool) er
 	if keep < 1 {
 		return usageError("pawl prune --as "+system+" --keep 5", "--keep must be at least 1")
 	}
-	codec, err := a.formatNamed(system)
+	fileFormat, err := a.formatNamed(system)
 	if err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ func (a *app) pruneAs(ctx context.Context, system string, keep int, dry bool) er
 	if err != nil {
 		return err
 	}
-	folder, err := a.openForeign(ctx, codec, dir)
+	folder, err := a.openForeign(ctx, fileFormat, dir)
 	if err != nil {
 		return err
 	}

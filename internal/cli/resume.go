@@ -291,10 +291,10 @@ func (a *app) printPlanDiff(c *resume.PlanDiff) {
 		fmt.Fprintf(a.Out, "  rerun    %s (%s); downstream steps rerun if its outputs change\n", what, strings.Join(x.Why, "; "))
 	}
 	for _, id := range c.Recheck {
-		fmt.Fprintf(a.Out, "  recheck  step %s (its acceptance checks changed)\n", id)
+		fmt.Fprintf(a.Out, "  recheck  step %s (acceptance checks changed)\n", id)
 	}
 	for _, id := range c.Reset {
-		fmt.Fprintf(a.Out, "  rerun    step %s (its definition changed)\n", id)
+		fmt.Fprintf(a.Out, "  rerun    step %s (definition changed)\n", id)
 	}
 	for _, o := range c.OutputEdits {
 		fmt.Fprintf(a.Out, "  note     %s (output of step %s) was edited since; no step reruns because of it\n", strings.Join(o.Paths, ", "), o.Step)

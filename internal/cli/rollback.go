@@ -117,7 +117,7 @@ func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.
 	soft, _, release := interrupts(ctx, func() {})
 	defer release()
 	if o.stop {
-		err = r.Stop(soft, "stopped by a person")
+		err = r.Stop(soft, "stopped by a user")
 	} else {
 		err = r.Do(soft)
 	}

@@ -19,7 +19,7 @@ func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
 	case o.step == "" && o.criterion != "":
 		return usageError("", "--criterion needs --step STEP")
 	}
-	codec, err := a.formatNamed(o.system)
+	fileFormat, err := a.formatNamed(o.system)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
 	if err != nil {
 		return err
 	}
-	folder, place, err := a.foreignAt(ctx, codec, dir)
+	folder, place, err := a.foreignAt(ctx, fileFormat, dir)
 	if err != nil {
 		return err
 	}

@@ -324,9 +324,9 @@ func TestFolders(t *testing.T) {
 			t.Parallel()
 			p := newMirrored(t, system.Name)
 			p.WantKind(p.Do(plan), pawl.KindRunFailed)
-			folder, err := interop.OpenForeign(t.Context(), p.Project, system, p.Root)
+			folder, err := interop.OpenFolder(t.Context(), p.Project, system, p.Root)
 			p.Check(err)
-			folder.Silence(time.Minute, time.Hour)
+			folder.SetLiveness(time.Minute, time.Hour)
 			for _, f := range folder.Verify() {
 				if f.Level == pawl.Bad {
 					t.Errorf("what pawl wrote is faulty: %+v", f)
@@ -341,16 +341,16 @@ func TestFolders(t *testing.T) {
 			if projects := folder.Projects(); (projects == nil) != (system.Projects == nil) {
 				t.Errorf("projects %v", projects)
 			}
-			if q := folder.Question(); q.Ask != "" && system.ResumePrompt == nil {
+			if q := folder.ResumePrompt(); q.Ask != "" && system.ResumePrompt == nil {
 				t.Errorf("it asks %+v", q)
 			}
 			if _, err := folder.Prune(1); (err != nil) != (system.Prune == nil) {
 				t.Errorf("prune: %v", err)
 			}
-			if _, _, err := folder.Meets(nil, "roof", "tiles"); (err != nil) != (system.CheckCriterion == nil) {
+			if _, _, err := folder.CheckCriterion(nil, "roof", "tiles"); (err != nil) != (system.CheckCriterion == nil) {
 				t.Errorf("meets: %v", err)
 			}
-			if _, is := folder.MadeAt(p.Project, p.State()); is {
+			if _, is := folder.ImportPlace(p.Project, p.State()); is {
 				t.Error("a run that was made of nothing was made of this")
 			}
 		})

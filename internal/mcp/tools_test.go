@@ -174,11 +174,11 @@ func TestNoProject(t *testing.T) {
 	}
 	agent := f.connect("stdio", "2026-07-28", clientOf("codex", nil))
 	got := use(t, agent, "status", nil)
-	says(t, got.text, "no .pawl folder here or above; hint: `pawl init`")
+	says(t, got.text, "not a pawl project (no .pawl in this or any parent folder); hint: `pawl init`")
 	if _, err := agent.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "pawl://state"}); err == nil {
 		t.Error("there is a state without a project")
 	} else {
-		says(t, err.Error(), "no .pawl folder")
+		says(t, err.Error(), "not a pawl project")
 	}
 	says(t, use(t, agent, "checkpoint", nil).text, "1 file")
 	says(t, use(t, agent, "status", nil).text, "session-.*: active")

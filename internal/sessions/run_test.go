@@ -171,7 +171,7 @@ func TestCommandThatStillRuns(t *testing.T) {
 	}
 	end()
 	p.Until("nothing of the command runs", func() bool {
-		found := sessions.Reconcile(t.Context(), p.Project, p.State().InDoubt(sessions.SessionGone))
+		found := sessions.Reconcile(t.Context(), p.Project, p.State().InDoubt(sessions.AgentGone))
 		return len(found) == 1 && !found[0].Runs
 	})
 }

@@ -105,11 +105,12 @@ func (c *trial) types(line string) (said string, code int) {
 	return out.String(), code
 }
 
-// complaint returns pawl's error message, in its first line.
+// complaint returns the first line of the message with which pawl stopped.
 func complaint(said string) string {
 	for line := range strings.Lines(said) {
-		if text, ok := strings.CutPrefix(line, "pawl: error: "); ok {
-			return strings.TrimSpace(text)
+		text, ok := strings.CutPrefix(line, "pawl: ")
+		if ok && !strings.HasPrefix(text, "hint: ") && !strings.HasPrefix(text, "note: ") {
+			return strings.TrimSpace(strings.TrimPrefix(text, "error: "))
 		}
 	}
 	return ""
@@ -146,7 +147,7 @@ func (c *trial) heeds(typed, said string, code int) string {
 	case strings.HasPrefix(hinted, "pawl recover") && strings.HasSuffix(hinted, "--accept"):
 		c.stop("recover", "", c.because, hinted)
 		return hinted + " --json"
-	case strings.Contains(said, "would rerun finished steps"):
+	case strings.Contains(said, "resuming would rerun finished steps"):
 		c.stop("rerun", "", complaint(said), typed+" --yes")
 		return typed + " --yes"
 	case strings.HasSuffix(hinted, "--yes"):
