@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// AttemptRef names one try of a step or of an item.
+// AttemptRef identifies one attempt at a step or an item.
 type AttemptRef struct {
 	Step    StepID `json:"step"`
 	Item    ItemID `json:"item,omitempty"`
-	Index   int    `json:"index,omitempty"` // of the item in the step's work list
+	Index   int    `json:"index,omitempty"` // of the item in the foreach list
 	Attempt int    `json:"attempt"`         // from 1
 	Token   Token  `json:"token"`
 }
@@ -25,19 +25,19 @@ func (r AttemptRef) Name() string {
 	return string(r.Step) + "/" + string(r.Item)
 }
 
-// Retries is the history of tries of one step or item that is not finished yet.
+// Retries is the history of attempts at one unfinished step or item.
 type Retries struct {
 	Attempt    int           `json:"attempt,omitempty"`  // number of the newest
-	Failures   int           `json:"failures,omitempty"` // tries used up since it was last reopened
+	Failures   int           `json:"failures,omitempty"` // failed attempts since it was last reopened
 	LostInARow int           `json:"losses,omitempty"`   // attempts lost in a row
-	Again      bool          `json:"again,omitempty"`    // a person asked for another attempt, whatever the verdict on the last one
+	Again      bool          `json:"again,omitempty"`    // a person asked for another attempt, regardless of the last verdict
 	Live       *AttemptState `json:"live,omitempty"`     // started and not ended
 	Last       *AttemptEnded `json:"last,omitempty"`
 
 	Conversation *Conversation `json:"conversation,omitempty"` // of the newest attempt that had one
 }
 
-// AttemptState is an attempt that has been started and not ended: running, or in doubt.
+// AttemptState is a live attempt: started and not ended. It is running, or its outcome is unknown.
 type AttemptState struct {
 	AttemptRef
 	Key      Key              `json:"key"`
@@ -45,11 +45,11 @@ type AttemptState struct {
 	Seq      Seq              `json:"seq"`
 	Beat     time.Time        `json:"beat,omitzero"`
 	Progress *Progress        `json:"progress,omitempty"`
-	Usage    Usage            `json:"usage,omitzero"` // so far, as it said last
+	Usage    Usage            `json:"usage,omitzero"` // so far, as last reported
 	Read     map[string]int64 `json:"read,omitempty"` // source file → offset up to which it is journaled
 }
 
-// Progress is the last thing that an attempt said of how far it was.
+// Progress is the last progress that an attempt reported.
 type Progress struct {
 	Text  string    `json:"text,omitempty"`
 	Done  *float64  `json:"done,omitempty"`
@@ -58,16 +58,16 @@ type Progress struct {
 	Usage Usage     `json:"usage,omitzero"` // of the attempt so far
 }
 
-// Conversation is an agent's own session, as far as it must be known to go on with it.
+// Conversation identifies an agent's session, so that a later attempt can resume it.
 type Conversation struct {
 	Agent AgentName `json:"agent"`
-	ID    string    `json:"id"`             // as the agent calls it
-	Usage Usage     `json:"usage,omitzero"` // of all of it, as the agent counts: some count from its beginning
+	ID    string    `json:"id"`             // the agent's own id or name
+	Usage Usage     `json:"usage,omitzero"` // of the whole session, as the agent counts; some agents count from its start
 
-	Definition string `json:"definition,omitempty"` // of the work that it is about, given by the fold
+	Definition string `json:"definition,omitempty"` // of the step; set by the fold
 }
 
-// Conversation returns the session of an agent that the newest attempt at a piece of work had, nil where none is known.
+// Conversation returns the agent session of the newest attempt at a step or item, nil where there is none.
 func (s *State) Conversation(ref AttemptRef) *Conversation {
 	if t := s.Steps[ref.Step].retries(ref); t != nil {
 		return t.Conversation
@@ -87,8 +87,8 @@ func (s *State) Live() []*AttemptState {
 	return live
 }
 
-// live returns the tries whose live attempt this is, or why it is none: a result is believed only with the token of
-// the newest attempt.
+// live returns the history whose live attempt this is, or the reason that it is not live. Only the token of the newest attempt
+// makes a result valid.
 func (s *State) live(ref AttemptRef) (*StepState, *Retries, error) {
 	st := s.Steps[ref.Step]
 	if st == nil {
@@ -96,12 +96,12 @@ func (s *State) live(ref AttemptRef) (*StepState, *Retries, error) {
 	}
 	t := st.retries(ref)
 	if t == nil || t.Live == nil || t.Live.Token != ref.Token {
-		return nil, nil, fmt.Errorf("attempt %d of %s is not the live one", ref.Attempt, ref.Name())
+		return nil, nil, fmt.Errorf("attempt %d of %s is not live", ref.Attempt, ref.Name())
 	}
 	return st, t, nil
 }
 
-// retries returns the history of tries that an attempt belongs to, nil where there is none.
+// retries returns the history that an attempt belongs to, nil where there is none.
 func (st *StepState) retries(ref AttemptRef) *Retries {
 	switch {
 	case st == nil:
@@ -114,7 +114,7 @@ func (st *StepState) retries(ref AttemptRef) *Retries {
 	return st.Items.Retries[ref.Index]
 }
 
-// mayStart returns why an attempt cannot be the step's next one.
+// mayStart returns the reason that an attempt cannot be the step's next one, nil where it can.
 func (st *StepState) mayStart(ref AttemptRef) error {
 	newest := 0
 	if t := st.retries(ref); t != nil {
@@ -122,7 +122,7 @@ func (st *StepState) mayStart(ref AttemptRef) error {
 	}
 	switch {
 	case st.concluded():
-		return fmt.Errorf("step %s is done already", ref.Step)
+		return fmt.Errorf("step %s is already done", ref.Step)
 	case st.Finished():
 		return fmt.Errorf("step %s is skipped", ref.Step)
 	case ref.Item != "" && (st == nil || !st.Items.unfinished(ref.Index)):
@@ -133,7 +133,7 @@ func (st *StepState) mayStart(ref AttemptRef) error {
 	return nil
 }
 
-// AttemptStarted is an intent: durable before anything is started.
+// AttemptStarted is an intent: it is durable before the supervisor starts.
 type AttemptStarted struct {
 	AttemptRef
 	Key Key `json:"key"`
@@ -169,14 +169,14 @@ func (p AttemptStarted) fold(s *State, e Event) error {
 	return nil
 }
 
-// AttemptEnded ends a try that did not finish its work.
+// AttemptEnded ends an attempt that did not finish its work.
 type AttemptEnded struct {
 	AttemptRef
 	Outcome  Outcome       `json:"outcome"`
-	Final    bool          `json:"final,omitempty"` // it is not tried again by itself
+	Final    bool          `json:"final,omitempty"` // there is no automatic retry
 	Reason   EndReason     `json:"reason,omitempty"`
 	Exit     *int          `json:"exit,omitempty"`
-	Why      string        `json:"why,omitempty"` // one line for people
+	Why      string        `json:"why,omitempty"` // one line of text
 	Summary  string        `json:"summary,omitempty"`
 	Blockers []string      `json:"blockers,omitempty"`
 	Unmet    []string      `json:"unmet,omitempty"` // names of the acceptance checks that failed
@@ -184,7 +184,7 @@ type AttemptEnded struct {
 	RetryAt  time.Time     `json:"retry_at,omitzero"`
 	Usage    Usage         `json:"usage,omitzero"`
 	Stats    *AttemptStats `json:"stats,omitempty"`
-	Verdict  *Verdict      `json:"verdict,omitempty"` // where it failed or was lost: what is to be done, and by which rule
+	Verdict  *Verdict      `json:"verdict,omitempty"` // where it failed or crashed: what to do, and by which rule
 }
 
 func (AttemptEnded) Event() EventType { return "attempt.ended" }
@@ -217,7 +217,7 @@ func (p AttemptEnded) fold(s *State, _ Event) error {
 	return nil
 }
 
-// CutShort reports whether the attempt did not end by itself: it was lost, ended by somebody, or by a limit.
+// CutShort reports whether the attempt was interrupted: it crashed, or a person or a limit ended it.
 func (e AttemptEnded) CutShort() bool {
 	switch e.Outcome {
 	case Aborted, Lost:
@@ -244,17 +244,17 @@ func (t *Retries) ended(p AttemptEnded) {
 	}
 }
 
-// Outcome is how a try ended that did not finish its work.
+// Outcome is how an attempt ended that did not finish its work.
 type Outcome string
 
 // The outcomes.
 const (
-	Failed     Outcome = "failed"      // it counts as a try
-	Blocked    Outcome = "blocked"     // it says that it cannot go on
-	WaitsFor   Outcome = "waiting"     // it opened a gate and stopped; costs no try
-	Aborted    Outcome = "aborted"     // ended by a person or a shutdown; costs no try
-	Lost       Outcome = "lost"        // its supervisor died; costs no try
-	NotStarted Outcome = "not_started" // lost before it began; costs no try
+	Failed     Outcome = "failed"      // it uses up a retry
+	Blocked    Outcome = "blocked"     // it reported that it cannot continue
+	WaitsFor   Outcome = "waiting"     // it opened a gate and stopped; uses up no retry
+	Aborted    Outcome = "aborted"     // ended by a person or a shutdown; uses up no retry
+	Lost       Outcome = "lost"        // its supervisor died; uses up no retry
+	NotStarted Outcome = "not_started" // its supervisor died before it started the child; uses up no retry
 )
 
 // EndReason is why a supervisor ended an attempt, as its exit record says.
@@ -268,17 +268,17 @@ const (
 	ReasonAbort    EndReason = "manual_abort"
 	ReasonBudget   EndReason = "budget"
 	ReasonError    EndReason = "error"
-	ReasonOutdated EndReason = "outdated" // a newer attempt has taken over
+	ReasonOutdated EndReason = "outdated" // a newer attempt replaced it
 )
 
-// AttemptStats is what an attempt cost, from its exit record.
+// AttemptStats is the resource usage of an attempt, from its exit record.
 type AttemptStats struct {
-	Seconds     float64 `json:"seconds"` // wall clock, without time asleep
+	Seconds     float64 `json:"seconds"` // wall clock, without suspended time
 	CPUSeconds  float64 `json:"cpu_seconds,omitempty"`
 	OutputBytes int64   `json:"output_bytes,omitempty"`
 }
 
-// Progressed is a sign of life with meaning: a CLI verb, a line of the events file, or a marker in the output.
+// Progressed is progress that a step reported: with a CLI command, a line of the events file, or a marker in its output.
 type Progressed struct {
 	AttemptRef
 	Text   string   `json:"text,omitempty"`
@@ -318,7 +318,7 @@ type Marker struct {
 	Valid      bool              `json:"valid"`      // its type is one of the known ones
 }
 
-// Conversed says with which session of its agent an attempt works, so that a later attempt can go on with it.
+// Conversed records the agent session of an attempt, so that a later attempt can resume it.
 type Conversed struct {
 	AttemptRef
 	Conversation
@@ -340,7 +340,7 @@ func (p Conversed) fold(s *State, _ Event) error {
 
 func (p Conversed) source() *Source { return p.Source }
 
-// Heartbeat is what the engine's watchdog saw of a live attempt, every five minutes by default.
+// Heartbeat is the watchdog's observation of a live attempt, every five minutes by default.
 type Heartbeat struct {
 	AttemptRef
 	Health      string  `json:"health"`
@@ -360,7 +360,7 @@ func (p Heartbeat) fold(s *State, e Event) error {
 	return nil
 }
 
-// WatchdogActed says what the watchdog did, and why.
+// WatchdogActed records an action of the watchdog and its reason.
 type WatchdogActed struct {
 	AttemptRef
 	Health   string `json:"health"`
@@ -370,5 +370,5 @@ type WatchdogActed struct {
 
 func (WatchdogActed) Event() EventType { return "watchdog.acted" }
 
-// fold changes nothing: what the watchdog's action leads to is an event of its own.
+// fold changes nothing: the effect of the action is an event of its own.
 func (WatchdogActed) fold(*State, Event) error { return nil }

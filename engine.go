@@ -2,7 +2,7 @@ package pawl
 
 import "fmt"
 
-// EngineStarted says that an engine has taken the run over; it raises the epoch.
+// EngineStarted records that an engine owns the run from now on. It raises the epoch.
 type EngineStarted struct {
 	Epoch Epoch  `json:"epoch"`
 	PID   int    `json:"pid"`
@@ -14,7 +14,7 @@ func (EngineStarted) Event() EventType { return "engine.started" }
 
 func (p EngineStarted) fold(s *State, _ Event) error {
 	if p.Epoch <= s.Epoch {
-		return fmt.Errorf("engine of epoch %d started in epoch %d", p.Epoch, s.Epoch)
+		return fmt.Errorf("engine started with epoch %d, not above the current epoch %d", p.Epoch, s.Epoch)
 	}
 	if s.Engine != nil {
 		s.Deaths++
@@ -24,7 +24,7 @@ func (p EngineStarted) fold(s *State, _ Event) error {
 	return nil
 }
 
-// EngineStopped says that the engine left the run in good order. Without it the run was interrupted.
+// EngineStopped records that the engine ended normally. Without it the run was interrupted.
 type EngineStopped struct {
 	Why string `json:"why"`
 }
@@ -36,12 +36,12 @@ func (EngineStopped) fold(s *State, _ Event) error {
 	return nil
 }
 
-// MachineSlept says how long the machine was asleep; that time counts against no limit.
+// MachineSlept records how long the machine was suspended. That time counts against no limit.
 type MachineSlept struct {
 	Seconds float64 `json:"seconds"`
 }
 
 func (MachineSlept) Event() EventType { return "machine.slept" }
 
-// fold changes nothing: supervisors and the engine subtract time asleep themselves.
+// fold changes nothing: limits exclude suspended time where they are measured.
 func (MachineSlept) fold(*State, Event) error { return nil }

@@ -10,32 +10,32 @@ import (
 	"time"
 )
 
-// Gate is a stop for a person.
+// Gate is a point where the run waits for a person.
 type Gate struct {
 	ID      GateID     `json:"id"`
 	Step    StepID     `json:"step,omitempty"` // the step that asks; empty: the run itself, or a person
 	Item    ItemID     `json:"item,omitempty"`
 	Type    GateType   `json:"type"`
-	Purpose Purpose    `json:"purpose,omitempty"` // why it is asked, where no gate step or attempt asks
+	Purpose Purpose    `json:"purpose,omitempty"` // why the engine opened it; empty: a step, an attempt or a person did
 	Budget  string     `json:"budget,omitempty"`  // time | usd | tokens, for ForBudget
 	Ask     string     `json:"ask"`
 	Options []string   `json:"options,omitempty"`
 	Default string     `json:"default,omitempty"`
 	Expect  string     `json:"expect,omitempty"`
-	Shown   Outputs    `json:"shown,omitempty"`  // what the person is to look at, by hash
-	Checks  []CheckRun `json:"checks,omitempty"` // acceptance checks of the gate, as they came out
+	Shown   Outputs    `json:"shown,omitempty"`  // the content to review, by hash
+	Checks  []CheckRun `json:"checks,omitempty"` // results of the gate's acceptance checks
 	Opened  time.Time  `json:"opened,omitzero"`
 	Expires time.Time  `json:"expires,omitzero"`
 	Source  *Source    `json:"source,omitempty"`
 }
 
-// Halts reports whether nothing may be started before a gate is approved.
+// Halts reports whether nothing may start before the gate is approved.
 func (g Gate) Halts() bool { return g.Purpose == ForBudget || g.Purpose == ForRebuilt }
 
 // Identify returns the gate's id: the hash over its step, question, options and what is shown.
 func (g Gate) Identify() GateID {
 	if len(g.Options) == 0 {
-		g.Options = nil // as it comes back from the journal
+		g.Options = nil // as the journal returns it
 	}
 	if len(g.Shown) == 0 {
 		g.Shown = nil
@@ -48,27 +48,27 @@ func (g Gate) Identify() GateID {
 	return GateID(hex.EncodeToString(sum[:4]))
 }
 
-// GateType is what a person is asked for.
+// GateType is the kind of answer that a gate needs.
 type GateType string
 
 // The types of gates.
 const (
-	HumanVerify GateType = "human_verify" // look at it and say whether it is right
+	HumanVerify GateType = "human_verify" // review and approve
 	DecisionFor GateType = "decision"     // choose one of the options
-	HumanAction GateType = "human_action" // do something, then say so
+	HumanAction GateType = "human_action" // do something, then confirm
 )
 
-// Purpose says why the engine itself asks.
+// Purpose is why the engine opened a gate.
 type Purpose string
 
 // The engine's own purposes.
 const (
-	ForBudget   Purpose = "budget"   // go on with as much again?
+	ForBudget   Purpose = "budget"   // extend the budget by the same amount?
 	ForStart    Purpose = "start"    // hands_on: start this step?
-	ForRepeat   Purpose = "repeat"   // a step that is not idempotent was lost: run it again?
-	ForImported Purpose = "imported" // another system asked it of its work: what is rejected is asked again once it is done again
-	ForRebuilt  Purpose = "rebuilt"  // what is imported was rebuilt, failed, or is in doubt as a whole: go on from there?
-	ForUndo     Purpose = "undo"     // finished work could not be undone, or nobody knows: retry, skip or stop?
+	ForRepeat   Purpose = "repeat"   // a step that is not idempotent crashed: run it again?
+	ForImported Purpose = "imported" // the gate comes from another system; a rejected one opens again after the rerun
+	ForRebuilt  Purpose = "rebuilt"  // the imported work was rebuilt, failed or is uncertain: continue from it?
+	ForUndo     Purpose = "undo"     // an undo command failed or its outcome is unknown: retry, skip or stop?
 )
 
 // Answer is how a gate was closed.
@@ -77,22 +77,22 @@ type Answer string
 // The answers.
 const (
 	Approved Answer = "approved" // human_verify, human_action
-	Rejected Answer = "rejected" // the steps that the gate needs are done again
+	Rejected Answer = "rejected" // the steps that the gate needs run again
 	Refused  Answer = "refused"  // rejected for good: the run fails
 	Chosen   Answer = "chosen"   // decision: see the option
 )
 
-// GateState is a gate and what became of it.
+// GateState is a gate and its outcome.
 type GateState struct {
 	Gate
 	Answer    *GateAnswered `json:"answer,omitempty"`
 	Expired   bool          `json:"expired,omitempty"`
 	Withdrawn string        `json:"withdrawn,omitempty"` // why
-	Settled   bool          `json:"settled,omitempty"`   // its step has gone on since
+	Settled   bool          `json:"settled,omitempty"`   // its step has continued since
 	Closed    time.Time     `json:"closed,omitzero"`
 }
 
-// Open reports whether the gate still waits for an answer.
+// Open reports whether the gate waits for an answer.
 func (g *GateState) Open() bool { return g.Answer == nil && !g.Expired && g.Withdrawn == "" }
 
 // Gate returns the newest gate with this id, nil where there is none.
@@ -116,12 +116,12 @@ func (s *State) OpenGates() []*GateState {
 	return open
 }
 
-// asks reports whether a gate is open that a step waits at.
+// asks reports whether the step waits at an open gate.
 func (s *State) asks(step StepID) bool {
 	return slices.ContainsFunc(s.Gates, func(g GateState) bool { return g.Step == step && g.Open() && g.Purpose != ForBudget })
 }
 
-// settleGates notes that a step has gone on from the answers it was given so far.
+// settleGates records that a step has used the answers it got so far.
 func (s *State) settleGates(id StepID) {
 	for i := range s.Gates {
 		if g := &s.Gates[i]; g.Step == id && !g.Open() {
@@ -130,14 +130,14 @@ func (s *State) settleGates(id StepID) {
 	}
 }
 
-// GateOpened asks a person. The gate's id is the hash of what is asked and shown.
+// GateOpened opens a gate. The gate's id is the hash of its question and the shown content.
 type GateOpened struct{ Gate }
 
 func (GateOpened) Event() EventType { return "gate.opened" }
 
 func (p GateOpened) fold(s *State, e Event) error {
 	if s.Gate(p.ID) != nil && s.Gate(p.ID).Open() {
-		return fmt.Errorf("gate %s is open already", p.ID)
+		return fmt.Errorf("gate %s is already open", p.ID)
 	}
 	p.Opened = e.Time
 	s.Gates = append(s.Gates, GateState{Gate: p.Gate})

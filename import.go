@@ -13,17 +13,17 @@ type ImportState struct {
 	Seq    Seq       `json:"seq,omitempty"`      // of the event
 }
 
-// RunImported says that the run was made of another system's files, and what was found in them. What it had finished
-// stands behind it, as far as it is proven.
+// RunImported records that the run was imported from another system's files, with the findings. Events for the finished work
+// that is proven follow it.
 type RunImported struct {
 	System   string            `json:"system"`
-	Path     string            `json:"path,omitempty"`  // of its files, relative to the project where they lie inside
-	Place    string            `json:"place,omitempty"` // below that, where there may be several: .grid, reports/tides
+	Path     string            `json:"path,omitempty"`  // of its files, relative to the project where they are inside
+	Place    string            `json:"place,omitempty"` // the folder below Path, where there may be several: .grid, reports/tides
 	Name     string            `json:"name,omitempty"`
-	ID       string            `json:"id,omitempty"`       // its own
-	Status   string            `json:"status,omitempty"`   // its own word
-	Next     string            `json:"next,omitempty"`     // where it says to go on
-	Active   time.Time         `json:"active_at,omitzero"` // when somebody last worked on it, as far as its files say
+	ID       string            `json:"id,omitempty"`       // in that system
+	Status   string            `json:"status,omitempty"`   // in that system's terms
+	Next     string            `json:"next,omitempty"`     // where that system says the work continues
+	Active   time.Time         `json:"active_at,omitzero"` // when somebody last worked on it, according to its files
 	Facts    map[string]string `json:"facts,omitempty"`
 	Findings []Finding         `json:"findings,omitempty"`
 }
@@ -35,10 +35,10 @@ func (p RunImported) fold(s *State, e Event) error {
 	return nil
 }
 
-// RunMirrored says that another system's files are kept up to date from here on; without a system, that they are not.
+// RunMirrored starts to keep another system's files up to date. Without a system, it stops that.
 type RunMirrored struct {
 	System string `json:"system,omitempty"`
-	Path   string `json:"path,omitempty"` // of the folder or the file that it lives in, relative to the project. Defaults to the project.
+	Path   string `json:"path,omitempty"` // of its folder or file, relative to the project. Defaults to the project.
 }
 
 func (RunMirrored) Event() EventType { return "run.mirrored" }

@@ -2,13 +2,13 @@ package pawl
 
 import "fmt"
 
-// ItemsState is the work list of a foreach step. Finished items are positions in the journal, not objects.
+// ItemsState is the state of a foreach step's items. A finished item is only a position in the journal.
 type ItemsState struct {
 	Total   int                  `json:"total"`
 	Lists   []Seq                `json:"lists,omitempty"`  // the step.listed events, in order
 	Done    Positions            `json:"done,omitempty"`   // index → seq of item.done, 0 where not finished
 	Count   int                  `json:"count,omitempty"`  // of finished items
-	Retries map[int]*Retries     `json:"tries,omitempty"`  // of unfinished items that were tried
+	Retries map[int]*Retries     `json:"tries,omitempty"`  // of unfinished items that were started
 	Failed  map[int]AttemptEnded `json:"failed,omitempty"` // items that failed for good
 }
 
@@ -37,10 +37,10 @@ func (it *ItemsState) fail(p AttemptEnded) {
 	it.Failed[p.Index] = p
 }
 
-// StepListed adds values to a step's work list. Long lists come as several events of one batch.
+// StepListed adds items to a foreach step. A long list is split into several events of one batch.
 type StepListed struct {
 	Step  StepID   `json:"step"`
-	Key   Key      `json:"key"`  // what all items share: their own keys add the value and inputs that name it
+	Key   Key      `json:"key"`  // the part of the key that all items share; an item's key adds its value and the inputs that name it
 	From  int      `json:"from"` // index of the first value
 	Items []string `json:"items"`
 }
@@ -56,7 +56,7 @@ func (p StepListed) fold(s *State, e Event) error {
 		return fmt.Errorf("step %s is skipped", p.Step)
 	}
 	if p.From != listed {
-		return fmt.Errorf("items from %d listed behind %d", p.From, listed)
+		return fmt.Errorf("list starts at item %d after %d items", p.From, listed)
 	}
 	st := s.step(p.Step)
 	if st.Items == nil {
@@ -72,10 +72,10 @@ func (p StepListed) fold(s *State, e Event) error {
 	return nil
 }
 
-// ItemStatus is where an item stands that a step named itself.
+// ItemStatus is the status of an item that a step reported.
 type ItemStatus string
 
-// The statuses of a named item.
+// The statuses of a reported item.
 const (
 	ItemPending ItemStatus = "pending"
 	ItemRunning ItemStatus = "running"
@@ -84,7 +84,7 @@ const (
 	ItemDropped ItemStatus = "dropped" // it is no longer on the list
 )
 
-// ItemNamed is an item that the step itself named while it worked.
+// ItemNamed is an item that a running step reported.
 type ItemNamed struct {
 	Step    StepID     `json:"step"`
 	Item    ItemID     `json:"item"`
@@ -108,7 +108,7 @@ func (p ItemNamed) fold(s *State, _ Event) error {
 
 func (p ItemNamed) source() *Source { return p.Source }
 
-// ItemDone says that an item is finished: its outputs are on disk, as named here.
+// ItemDone finishes an item. Its outputs are on disk, as recorded here.
 type ItemDone struct {
 	AttemptRef
 	Key     Key           `json:"key"`
@@ -118,14 +118,14 @@ type ItemDone struct {
 	Usage   Usage         `json:"usage,omitzero"`
 	Adopted string        `json:"adopted,omitempty"`
 	Stats   *AttemptStats `json:"stats,omitempty"`
-	Verdict *Verdict      `json:"verdict,omitempty"` // where no engine saw it end: why it is believed
+	Verdict *Verdict      `json:"verdict,omitempty"` // where no engine saw it end: why the result was accepted
 }
 
 func (ItemDone) Event() EventType { return "item.done" }
 
 func (p ItemDone) fold(s *State, e Event) error {
 	if p.Item == "" {
-		return fmt.Errorf("an item of step %s is done, but which?", p.Step)
+		return fmt.Errorf("step %s: item.done without an item", p.Step)
 	}
 	st, _, err := s.live(p.AttemptRef)
 	if err != nil {

@@ -16,13 +16,13 @@ const (
 	ErrFile    = "err.log"      // standard error
 )
 
-// Job is what a supervisor is told to do.
+// Job is the task of a supervisor.
 type Job struct {
 	AttemptRef
 	Run       RunID             `json:"run"`
 	Command   []string          `json:"command,omitempty"` // program and arguments; none: only the checks are run
-	Agent     *AgentAction      `json:"agent,omitempty"`   // what the command is to have an agent do
-	Goal      string            `json:"goal,omitempty"`    // what should be so when it is done, for an agent
+	Agent     *AgentAction      `json:"agent,omitempty"`   // the agent that the command starts
+	Goal      string            `json:"goal,omitempty"`    // the step's goal, for an agent
 	Dir       string            `json:"dir"`               // absolute
 	Env       []string          `json:"env"`               // KEY=VALUE, on top of the supervisor's own environment
 	Checks    map[string]string `json:"checks,omitempty"`  // name → command for /bin/sh -c, run after a good end
@@ -43,7 +43,7 @@ type Job struct {
 // DefaultOutputCap is how many bytes of each output file are kept: the first half and the last half of it.
 const DefaultOutputCap = 256 << 20
 
-// Begun says that a supervisor is about to start the child, and identifies both for whoever comes later.
+// Begun records that a supervisor is about to start the child. It identifies both processes.
 type Begun struct {
 	Token      Token     `json:"token"`
 	Supervisor Process   `json:"supervisor"`
@@ -61,7 +61,7 @@ type Process struct {
 	PIDNS  string `json:"pid_ns,omitempty"` // pid namespace, as in /proc/PID/ns/pid
 }
 
-// Beat is a supervisor's sign of life with what it last saw.
+// Beat is a supervisor's heartbeat with its last measurements.
 type Beat struct {
 	Token       Token     `json:"token"`
 	Time        time.Time `json:"time"`
@@ -73,7 +73,7 @@ type Beat struct {
 	Slept       float64   `json:"slept,omitempty"`   // seconds asleep so far
 }
 
-// Abort asks a supervisor to end its attempt.
+// Abort tells a supervisor to end its attempt.
 type Abort struct {
 	Reason EndReason `json:"reason"`
 	Why    string    `json:"why,omitempty"`
@@ -105,7 +105,7 @@ type Cut struct {
 	To   int64  `json:"to"`
 }
 
-// CheckRun is one acceptance check as it came out.
+// CheckRun is the result of one acceptance check.
 type CheckRun struct {
 	Name    string  `json:"name"`
 	Exit    int     `json:"exit"` // -1: it could not run, or had to be ended

@@ -19,7 +19,7 @@ func OperationIDOf(session SessionID, call string) OperationID {
 type Operation struct {
 	ID      OperationID   `json:"id,omitempty"` // empty: the agent does not name its calls; the fold gives it one
 	Session SessionID     `json:"session"`
-	Tool    string        `json:"tool"` // as the agent calls it
+	Tool    string        `json:"tool"` // the agent's own id or name
 	Kind    OperationKind `json:"kind"`
 	Summary string        `json:"summary,omitempty"` // the command or what else it is about, without secrets, at most MaxSummary bytes
 	Digest  string        `json:"digest"`            // SHA-256 of the tool's name and input as they were given
@@ -54,34 +54,34 @@ type Expected struct {
 	Open bool   `json:"open,omitempty"` // what it is to hold could not be computed
 }
 
-// OperationState is an operation whose outcome nobody has told.
+// OperationState is an operation without a reported outcome.
 type OperationState struct {
 	Operation
 	Began     time.Time        `json:"began"`
 	Seq       Seq              `json:"seq"`               // of its intent
-	Abandoned bool             `json:"left,omitempty"`    // its session went on or ended without a word on it
-	Until     time.Time        `json:"until,omitzero"`    // when, after it was judged, somebody first began another operation
-	Others    []string         `json:"others,omitempty"`  // paths that other operations have changed since, the first MaxOthers
-	Overlaps  bool             `json:"overlap,omitempty"` // a command or a step ran beside it that may have changed anything
+	Abandoned bool             `json:"left,omitempty"`    // its session continued or ended without reporting its outcome
+	Until     time.Time        `json:"until,omitzero"`    // when the first operation after its verdict began
+	Others    []string         `json:"others,omitempty"`  // the first MaxOthers paths that other operations changed since
+	Overlaps  bool             `json:"overlap,omitempty"` // a concurrent command or step may have changed anything
 	Judged    *OperationJudged `json:"judged,omitempty"`
 }
 
-// MaxOthers is how many paths of others an operation in doubt remembers.
+// MaxOthers is how many paths OperationState.Others keeps.
 const MaxOthers = 50
 
-// OperationVerdict says how far an operation in doubt came.
+// OperationVerdict is how far an operation without an outcome got.
 type OperationVerdict string
 
-// The verdicts on an operation in doubt.
+// The verdicts on an operation without an outcome.
 const (
-	OperationDone    OperationVerdict = "done"     // all that it was to do here is there
-	OperationNotDone OperationVerdict = "not done" // nothing of it is there
-	OperationPartly  OperationVerdict = "partly"   // something of it is there, and nothing proves that all of it is
-	OperationUnknown OperationVerdict = "unknown"  // nothing on this machine could tell
+	OperationDone    OperationVerdict = "done"     // all of its effects are present
+	OperationNotDone OperationVerdict = "not done" // none of its effects is present
+	OperationPartly  OperationVerdict = "partly"   // some of its effects are present, and nothing proves the rest
+	OperationUnknown OperationVerdict = "unknown"  // nothing on this machine can prove it
 )
 
-// InDoubt returns the operations without an outcome whose session went on, ended or is gone, the oldest first. gone tells
-// of a session whether its agent is no more.
+// InDoubt returns the operations without an outcome whose session continued, ended or has no live agent, oldest first. gone
+// reports whether a session's agent is dead.
 func (s *State) InDoubt(gone func(*SessionState) bool) []*OperationState {
 	var doubts []*OperationState
 	for _, o := range s.Operations {
@@ -135,7 +135,7 @@ type OperationEnded struct {
 	Error     string      `json:"error,omitempty"` // without secrets
 	Seconds   float64     `json:"seconds,omitempty"`
 	Answer    string      `json:"answer,omitempty"` // SHA-256 of what the tool answered
-	Bytes     int         `json:"bytes,omitempty"`  // of that
+	Bytes     int         `json:"bytes,omitempty"`  // size of the answer
 }
 
 func (OperationEnded) Event() EventType { return "operation.ended" }
@@ -190,7 +190,7 @@ func (s *State) oldest(session SessionID, digest string) OperationID {
 	return oldest.ID
 }
 
-// before reports whether an outcome is rather this operation's than the other's.
+// before reports whether an outcome more likely belongs to this operation than to the other.
 func (o *OperationState) before(other *OperationState) bool {
 	if o.Abandoned != other.Abandoned {
 		return other.Abandoned
@@ -198,7 +198,7 @@ func (o *OperationState) before(other *OperationState) bool {
 	return o.Seq < other.Seq
 }
 
-// recordConcurrent notes what another operation has done since this one was meant.
+// recordConcurrent records the changes of an operation that ended after this one began.
 func (o *OperationState) recordConcurrent(other *OperationState) {
 	if other.Kind == OperationReads {
 		return
@@ -216,14 +216,14 @@ func (o *OperationState) recordConcurrent(other *OperationState) {
 	}
 }
 
-// OperationJudged says how far an operation in doubt came, by what evidence, and which session was told so. Once that
-// session has ended a turn, the matter is closed.
+// OperationJudged records how far an operation without an outcome got, the evidence, and the session that was informed. The
+// operation is closed when that session ends a turn.
 type OperationJudged struct {
 	Operation OperationID      `json:"operation"`
 	Verdict   OperationVerdict `json:"verdict"`
 	Evidence  []string         `json:"evidence,omitempty"`
-	Runs      bool             `json:"runs,omitempty"`   // a process of it lived, or one that may be of it
-	Traces    OperationVerdict `json:"traces,omitempty"` // then: the verdict by what it had left alone
+	Runs      bool             `json:"runs,omitempty"`   // one of its processes was alive, or one that may be
+	Traces    OperationVerdict `json:"traces,omitempty"` // then: the verdict by its traces alone
 	Told      SessionID        `json:"told,omitempty"`
 }
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Result is what a step says of itself, in the file PAWL_RESULT.
+// Result is what a step reports in the file PAWL_RESULT.
 type Result struct {
 	Status   ResultStatus `json:"status"`
 	Summary  string       `json:"summary,omitempty"`
@@ -16,7 +16,7 @@ type Result struct {
 	Memory   []Memory     `json:"memory,omitempty"`
 }
 
-// ResultStatus is how a step says that it ended.
+// ResultStatus is the status that a step reports.
 type ResultStatus string
 
 // The statuses of a result.
@@ -27,7 +27,7 @@ const (
 	ResultWaiting ResultStatus = "waiting"
 )
 
-// ParseResult reads a result file. Unknown keys are kept out silently: a step may write more than we know.
+// ParseResult decodes a result file. It ignores unknown keys.
 func ParseResult(data []byte) (Result, error) {
 	var r Result
 	if err := json.Unmarshal(data, &r); err != nil {
@@ -40,7 +40,7 @@ func ParseResult(data []byte) (Result, error) {
 	return Result{}, errors.New(`status must be "done", "failed", "blocked" or "waiting"`)
 }
 
-// Usage is what an attempt cost.
+// Usage is the cost of an attempt.
 type Usage struct {
 	USD    float64 `json:"usd,omitempty"`
 	Tokens int64   `json:"tokens,omitempty"`
@@ -49,31 +49,31 @@ type Usage struct {
 // Add returns the sum of both.
 func (u Usage) Add(v Usage) Usage { return Usage{USD: u.USD + v.USD, Tokens: u.Tokens + v.Tokens} }
 
-// Outputs are recorded contents: path, relative to the project with '/', → what is there.
+// Outputs maps paths, relative to the project with '/', to their recorded content.
 type Outputs map[string]Content
 
-// Content is a file, or a folder with everything in it, by hash.
+// Content is the hash of a file, or of a folder with all its files.
 type Content struct {
 	SHA256 string `json:"sha256"`          // of the file; of the sorted listing for a folder
 	Size   int64  `json:"size"`            // bytes, of all files
 	Files  int    `json:"files,omitempty"` // for a folder: how many
 }
 
-// Resume is what a later attempt is told in PAWL_RESUME.
+// Resume is the content of PAWL_RESUME, for attempts after the first.
 type Resume struct {
 	Attempt   int         `json:"attempt"`
 	ItemsDone []ItemID    `json:"items_done,omitempty"`
 	Progress  *Progress   `json:"last_progress,omitempty"`
 	Ended     string      `json:"last_ended,omitempty"` // why the last attempt ended
-	Verdict   VerdictWord `json:"verdict,omitempty"`    // on the last attempt: go on from what is there, or begin again
-	Partial   []string    `json:"partial,omitempty"`    // declared outputs in which there is something; nobody vouches for it
+	Verdict   VerdictWord `json:"verdict,omitempty"`    // on the last attempt: continue from its partial work, or start again
+	Partial   []string    `json:"partial,omitempty"`    // declared outputs that exist and are not verified
 	Unmet     []string    `json:"unmet,omitempty"`      // acceptance checks that the last attempt failed
-	Rejected  string      `json:"rejected,omitempty"`   // why a person wants it done again
+	Rejected  string      `json:"rejected,omitempty"`   // why a person rejected the last result
 	Answers   []GateReply `json:"answers,omitempty"`
 
-	Prescribed string `json:"prescribed,omitempty"` // by the system whose files are kept up to date, before its work is gone on with
+	Prescribed string `json:"prescribed,omitempty"` // what the mirrored system requires before its work continues
 
-	Conversation *Conversation `json:"conversation,omitempty"` // an agent's, that can go on
+	Conversation *Conversation `json:"conversation,omitempty"` // an agent session to resume
 }
 
 // GateReply is the answer to a gate.

@@ -63,7 +63,7 @@ type UndoFailed struct {
 	Outcome Outcome       `json:"outcome"` // failed, lost or not_started
 	Reason  EndReason     `json:"reason,omitempty"`
 	Exit    *int          `json:"exit,omitempty"`
-	Why     string        `json:"why,omitempty"` // one line for people
+	Why     string        `json:"why,omitempty"` // one line of text
 	Stats   *AttemptStats `json:"stats,omitempty"`
 }
 

@@ -16,7 +16,7 @@ const (
 	SessionRun RunKind = "session" // an attached agent's mission, without a plan
 )
 
-// RunStatus is where a run stands as a whole.
+// RunStatus is the status of a run.
 type RunStatus string
 
 // The statuses of a run. Waiting and interrupted are derived by StatusNow, never recorded.
@@ -24,7 +24,7 @@ const (
 	StatusActive      RunStatus = "active"
 	StatusWaiting     RunStatus = "waiting" // for a person
 	StatusPaused      RunStatus = "paused"
-	StatusStopped     RunStatus = "stopped" // nothing new, and running attempts are ended; shown as paused
+	StatusStopped     RunStatus = "stopped" // no new attempts, and running ones are terminated; shown as paused
 	StatusInterrupted RunStatus = "interrupted"
 	StatusCompleted   RunStatus = "completed"
 	StatusFailed      RunStatus = "failed"
@@ -33,7 +33,7 @@ const (
 // Ended reports whether the run has completed or failed.
 func (s *State) Ended() bool { return s.Status == StatusCompleted || s.Status == StatusFailed }
 
-// Origin returns the run whose name the paths of artifacts bear: the run itself, or the one where its line of forks began.
+// Origin returns the run that artifact paths are named after: the run itself, or the first run of its chain of forks.
 func (s *State) Origin() RunID {
 	if s.Forked != nil && s.Forked.Origin != "" {
 		return s.Forked.Origin
@@ -58,27 +58,27 @@ func (RunCreated) Event() EventType { return "run.created" }
 
 func (p RunCreated) fold(s *State, e Event) error {
 	if s.Run != "" {
-		return fmt.Errorf("run %s was created already", s.Run)
+		return fmt.Errorf("run %s already exists", s.Run)
 	}
 	s.Format, s.Run, s.Project, s.Kind, s.Name = p.Format, p.Run, p.Project, p.Kind, p.Name
 	s.Goal, s.Mode, s.Created, s.Forked = p.Goal, p.Mode, e.Time, p.Forked
 	return nil
 }
 
-// Fork is where a run comes from that was made of another one's checkpoint.
+// Fork is the origin of a run that was forked from a checkpoint.
 type Fork struct {
 	Run        RunID        `json:"run"`
 	Checkpoint CheckpointID `json:"checkpoint"`
-	Seq        Seq          `json:"seq"`    // up to which event of the other run this one has it
-	Origin     RunID        `json:"origin"` // where a line of forks began: the paths of artifacts bear its name
+	Seq        Seq          `json:"seq"`    // the last event of the other run that this run contains
+	Origin     RunID        `json:"origin"` // the first run of the chain of forks; artifact paths use its name
 }
 
-// RunPlanned names the plan revision that the run follows from here on: a file beside the journal.
+// RunPlanned sets the run's plan revision, a file in the journal's folder.
 type RunPlanned struct {
 	Revision int    `json:"revision"` // from 1
 	File     string `json:"file"`     // plan.yaml, plan.2.yaml, …
 	SHA256   string `json:"sha256"`
-	Source   string `json:"source,omitempty"` // where the user keeps it, relative to the project where it lies inside
+	Source   string `json:"source,omitempty"` // the user's file, relative to the project where it is inside
 	Steps    int    `json:"steps"`
 	Goal     string `json:"goal,omitempty"`
 	Mode     Mode   `json:"mode,omitempty"`
@@ -91,7 +91,7 @@ func (p RunPlanned) fold(s *State, _ Event) error {
 	return nil
 }
 
-// RunPaused says that nothing new is to be started.
+// RunPaused stops new attempts from starting; running attempts finish.
 type RunPaused struct {
 	Why string `json:"why,omitempty"`
 }
@@ -100,14 +100,14 @@ func (RunPaused) Event() EventType { return "run.paused" }
 
 func (p RunPaused) fold(s *State, _ Event) error { return s.setStatus(StatusPaused, p.Why) }
 
-// RunContinued takes RunPaused or RunStopped back.
+// RunContinued reverts RunPaused or RunStopped.
 type RunContinued struct{}
 
 func (RunContinued) Event() EventType { return "run.continued" }
 
 func (RunContinued) fold(s *State, _ Event) error { return s.setStatus(StatusActive, "") }
 
-// RunStopped says that nothing new is to be started and that running attempts are to be ended.
+// RunStopped stops new attempts from starting and terminates running ones.
 type RunStopped struct {
 	Why string `json:"why,omitempty"`
 }
@@ -119,13 +119,13 @@ func (p RunStopped) fold(s *State, _ Event) error { return s.setStatus(StatusSto
 // setStatus changes the status of a run that has not ended.
 func (s *State) setStatus(status RunStatus, why string) error {
 	if s.Ended() {
-		return fmt.Errorf("run has %s already", s.Status)
+		return fmt.Errorf("run has already %s", s.Status)
 	}
 	s.Status, s.Why = status, why
 	return nil
 }
 
-// RunEnded is the run's last word: completed or failed.
+// RunEnded completes or fails the run.
 type RunEnded struct {
 	Status RunStatus `json:"status"`
 	Why    string    `json:"why,omitempty"`
@@ -135,13 +135,13 @@ func (RunEnded) Event() EventType { return "run.ended" }
 
 func (p RunEnded) fold(s *State, _ Event) error {
 	if p.Status != StatusCompleted && p.Status != StatusFailed {
-		return fmt.Errorf("run cannot end %q", p.Status)
+		return fmt.Errorf("a run cannot end with status %q", p.Status)
 	}
 	s.Status, s.Why = p.Status, p.Why
 	return nil
 }
 
-// RunReopened makes an ended run active again: a plan was edited, a step retried.
+// RunReopened makes an ended run active again, such as after a plan edit or a retry.
 type RunReopened struct {
 	Why string `json:"why,omitempty"`
 }
@@ -153,7 +153,7 @@ func (p RunReopened) fold(s *State, _ Event) error {
 	return nil
 }
 
-// RunExamined says what was found before the run was resumed.
+// RunExamined records the findings of the check before a resume.
 type RunExamined struct {
 	Findings []Finding `json:"findings"`
 }
@@ -163,8 +163,8 @@ func (RunExamined) Event() EventType { return "run.examined" }
 // fold changes nothing: the findings are for readers of the journal.
 func (RunExamined) fold(*State, Event) error { return nil }
 
-// RunRecovered says that the journal was damaged or lost behind event Kept, and that a person has accepted what stands
-// behind this event in its place. Long lists of parts come as several events of one batch.
+// RunRecovered records that the journal was damaged or lost after event Kept, and that a person accepted the rebuilt events
+// that follow this one. A long list of parts is split into several events of one batch.
 type RunRecovered struct {
 	Why      []string        `json:"why"`                // what was wrong with the journal
 	Kept     Seq             `json:"kept"`               // 0: nothing of it
@@ -177,7 +177,7 @@ func (RunRecovered) Event() EventType { return "run.recovered" }
 // fold changes nothing: the rebuilt events follow in the journal and have their own effect.
 func (RunRecovered) fold(*State, Event) error { return nil }
 
-// RecoveredPart is one thing that was rebuilt, or was not, and on which evidence.
+// RecoveredPart is one part of a rebuilt journal, with its evidence.
 type RecoveredPart struct {
 	What       string   `json:"what"`
 	Step       StepID   `json:"step,omitempty"`

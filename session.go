@@ -230,7 +230,7 @@ func (p SessionEnded) fold(s *State, e Event) error {
 // not recorded.
 func (s *State) touchSession(e Event, id SessionID) (*SessionState, error) {
 	if id == "" {
-		return nil, fmt.Errorf("%s of no session", e.Type)
+		return nil, fmt.Errorf("%s without a session", e.Type)
 	}
 	if s.Sessions == nil {
 		s.Sessions = map[SessionID]*SessionState{}

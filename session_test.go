@@ -156,7 +156,7 @@ func TestSubagents(t *testing.T) {
 	}
 }
 
-func TestSessionMisfits(t *testing.T) {
+func TestRejectedSessionEvents(t *testing.T) {
 	t.Parallel()
 	base := fold(t, op("a:1", "x", pawl.OperationCommand), pawl.OperationJudged{Operation: "a:1#x", Verdict: pawl.OperationDone})
 	for _, p := range []pawl.Payload{

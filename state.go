@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// State is where a run stands: the fold of its journal. Engine, recovery, views, web and CLI all read this one.
+// State is the state of a run: the fold of its journal. The engine, recovery, the views and the CLI read it.
 type State struct {
 	Format   int                    `json:"format"`
 	Run      RunID                  `json:"run"`
@@ -23,9 +23,9 @@ type State struct {
 	Updated  time.Time              `json:"updated"`
 	Seq      Seq                    `json:"seq"` // of the last event
 	Epoch    Epoch                  `json:"epoch"`
-	Engine   *EngineStarted         `json:"engine,omitempty"` // the one that has not said that it stopped
+	Engine   *EngineStarted         `json:"engine,omitempty"` // the engine that has not reported its end
 	Engines  int                    `json:"engines,omitempty"`
-	Deaths   int                    `json:"deaths,omitempty"` // engines that did not say that they stopped
+	Deaths   int                    `json:"deaths,omitempty"` // engines that ended without reporting it
 	Steps    map[StepID]*StepState  `json:"steps,omitempty"`
 	Gates    []GateState            `json:"gates,omitempty"`
 	Blockers []Blocker              `json:"blockers,omitempty"`
@@ -33,19 +33,19 @@ type State struct {
 	Learned  int                    `json:"learned,omitempty"` // bullets added to MEMORY.md
 	Saved    map[CheckpointKind]int `json:"saved,omitempty"`   // checkpoints by kind
 	LastSave *Checkpoint            `json:"last_checkpoint,omitempty"`
-	LastGood *Checkpoint            `json:"last_good,omitempty"` // the last that is no emergency one
-	Pruned   int                    `json:"pruned,omitempty"`    // checkpoints whose snapshots were let go
+	LastGood *Checkpoint            `json:"last_good,omitempty"` // the last one that is not an emergency checkpoint
+	Pruned   int                    `json:"pruned,omitempty"`    // checkpoints whose snapshots were pruned
 	Forked   *Fork                  `json:"forked,omitempty"`
 	Import   ImportState            `json:"import,omitzero"`    // where the run was imported from; zero: it was not imported
-	Mirror   *RunMirrored           `json:"mirror,omitempty"`   // whose files are kept up to date
-	Rollback *RollbackState         `json:"rollback,omitempty"` // one that has not ended: until then nothing is started
+	Mirror   *RunMirrored           `json:"mirror,omitempty"`   // the system whose files pawl keeps up to date
+	Rollback *RollbackState         `json:"rollback,omitempty"` // the rollback in progress; until it ends, nothing else starts
 	Spent    Spending               `json:"spent,omitzero"`
 
 	Sessions   map[SessionID]*SessionState     `json:"sessions,omitempty"`
 	Operations map[OperationID]*OperationState `json:"operations,omitempty"` // those without an outcome
 
 	UnknownTypes   []EventType     `json:"newer,omitempty"`   // unknown event types: a newer pawl wrote here
-	RejectedEvents []RejectedEvent `json:"misfits,omitempty"` // the last MaxMisfits of them
+	RejectedEvents []RejectedEvent `json:"misfits,omitempty"` // the last MaxRejectedEvents
 	RejectedCount  int             `json:"misfit_count,omitempty"`
 }
 
@@ -54,8 +54,8 @@ func NewState() *State {
 	return &State{Status: StatusActive, Steps: map[StepID]*StepState{}}
 }
 
-// Apply folds the next event into the state. It is total: an event that does not fit is kept as a Misfit and changes
-// nothing else; an event of an unknown type is remembered in Newer.
+// Apply folds the next event into the state. It never fails: an event that does not fit goes to RejectedEvents and changes
+// nothing else; the type of an unknown event goes to UnknownTypes.
 func (s *State) Apply(e Event) {
 	s.Seq, s.Updated = e.Seq, e.Time
 	if !e.Type.Known() {
@@ -79,16 +79,16 @@ func (s *State) Apply(e Event) {
 	}
 }
 
-// RejectedEvent is an event that did not fit the state when it came. It is kept and reported, never fatal.
+// RejectedEvent is an event that did not fit the state when it was folded. pawl reports it and continues.
 type RejectedEvent struct {
 	Seq Seq    `json:"seq"`
 	Why string `json:"why"`
 }
 
-// MaxRejectedEvents is how many misfits a state keeps in full.
+// MaxRejectedEvents is how many rejected events a state keeps.
 const MaxRejectedEvents = 100
 
-// Clone returns a state of its own that says the same.
+// Clone returns a deep copy.
 func (s *State) Clone() *State {
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -101,7 +101,8 @@ func (s *State) Clone() *State {
 	return c
 }
 
-// LastActive returns when something last happened to the run: in the system that it was made of, if nothing has since.
+// LastActive returns the time of the run's last event. A run without events since its import was last active when the
+// imported work was.
 func (s *State) LastActive() time.Time {
 	if s.Import.System != "" && s.Seq == s.Import.Seq && !s.Import.Active.IsZero() {
 		return s.Import.Active
@@ -109,11 +110,11 @@ func (s *State) LastActive() time.Time {
 	return s.Updated
 }
 
-// Spending is what a run has used, and how much more of each budget a person has granted.
+// Spending is what a run has used, and the budget extensions that a person has granted.
 type Spending struct {
 	Seconds float64        `json:"seconds,omitempty"` // sum of the attempts' running times
 	Usage   Usage          `json:"usage,omitzero"`
-	Granted map[string]int `json:"granted,omitempty"` // budget → how many times it was granted again
+	Granted map[string]int `json:"granted,omitempty"` // budget → number of extensions
 }
 
 func (s *State) spend(st *StepState, stats *AttemptStats, usage Usage) {
@@ -127,10 +128,10 @@ func (s *State) spend(st *StepState, stats *AttemptStats, usage Usage) {
 	}
 }
 
-// finite keeps a sum within what JSON can hold: a step may say any number.
+// finite limits a sum to what JSON can encode: a step may report any number.
 func finite(v float64) float64 { return min(max(v, -math.MaxFloat64), math.MaxFloat64) }
 
-// markRead notes up to where a live attempt's files are journaled.
+// markRead records up to which offset a live attempt's files are journaled.
 func (s *State) markRead(source *Source) {
 	if source == nil {
 		return
@@ -145,9 +146,9 @@ func (s *State) markRead(source *Source) {
 	t.Live.Read[source.File] = max(t.Live.Read[source.File], source.Offset)
 }
 
-// Source is where in an attempt's files an event was read, so that reading twice does no harm.
+// Source is the place in an attempt's files that an event was read from. It makes reading idempotent.
 type Source struct {
 	AttemptRef
 	File   string `json:"file"`   // its name in the attempt's folder
-	Offset int64  `json:"offset"` // of the byte behind the line
+	Offset int64  `json:"offset"` // of the first byte after the line
 }

@@ -457,8 +457,8 @@ func TestReadOffsets(t *testing.T) {
 	}
 }
 
-// TestMisfits: an event that does not fit says why and changes nothing else.
-func TestMisfits(t *testing.T) {
+// TestRejectedEvents: a rejected event is recorded with its reason and changes nothing else.
+func TestRejectedEvents(t *testing.T) {
 	t.Parallel()
 	type payloads = []pawl.Payload
 	running := payloads{started(ref("a", 1))}
@@ -472,16 +472,16 @@ func TestMisfits(t *testing.T) {
 		event  pawl.Payload
 		why    string
 	}{
-		{payloads{pawl.RunCreated{Run: "r"}}, pawl.RunCreated{Run: "other"}, "run r was created already"},
-		{payloads{pawl.EngineStarted{Epoch: 3}}, pawl.EngineStarted{Epoch: 3}, "engine of epoch 3 started in epoch 3"},
-		{nil, pawl.EngineStarted{}, "engine of epoch 0 started in epoch 0"},
-		{payloads{pawl.RunEnded{Status: pawl.StatusFailed}}, pawl.RunPaused{}, "run has failed already"},
-		{nil, pawl.RunEnded{Status: "gone"}, `run cannot end "gone"`},
+		{payloads{pawl.RunCreated{Run: "r"}}, pawl.RunCreated{Run: "other"}, "run r already exists"},
+		{payloads{pawl.EngineStarted{Epoch: 3}}, pawl.EngineStarted{Epoch: 3}, "engine started with epoch 3, not above the current epoch 3"},
+		{nil, pawl.EngineStarted{}, "engine started with epoch 0, not above the current epoch 0"},
+		{payloads{pawl.RunEnded{Status: pawl.StatusFailed}}, pawl.RunPaused{}, "run has already failed"},
+		{nil, pawl.RunEnded{Status: "gone"}, `a run cannot end with status "gone"`},
 
 		{running, started(ref("a", 1)), "attempt 1 of a follows attempt 1"},
 		{nil, started(ref("a", 0)), "attempt 0 of a follows attempt 0"},
-		{done, started(ref("a", 2)), "step a is done already"},
-		{inReview, started(ref("a", 2)), "step a is done already"},
+		{done, started(ref("a", 2)), "step a is already done"},
+		{inReview, started(ref("a", 2)), "step a is already done"},
 		{payloads{pawl.StepSkipped{Step: "a"}}, started(ref("a", 1)), "step a is skipped"},
 		{nil, started(itemRef("f", 0, 1)), "f/i0 is finished or not listed"},
 		{running, started(itemRef("a", 0, 1)), "a/i0 is finished or not listed"},
@@ -490,36 +490,36 @@ func TestMisfits(t *testing.T) {
 		{itemIsDone, started(itemRef("f", 0, 2)), "f/i0 is finished or not listed"},
 
 		{nil, failed(ref("a", 1)), "step a was never started"},
-		{running, failed(ref("a", 2)), "attempt 2 of a is not the live one"},
-		{done, failed(ref("a", 1)), "attempt 1 of a is not the live one"},
-		{items, failed(itemRef("f", 1, 1)), "attempt 1 of f/i1 is not the live one"},
-		{items, failed(itemRef("f", 9, 1)), "attempt 1 of f/i9 is not the live one"},
+		{running, failed(ref("a", 2)), "attempt 2 of a is not live"},
+		{done, failed(ref("a", 1)), "attempt 1 of a is not live"},
+		{items, failed(itemRef("f", 1, 1)), "attempt 1 of f/i1 is not live"},
+		{items, failed(itemRef("f", 9, 1)), "attempt 1 of f/i9 is not live"},
 		{nil, pawl.Heartbeat{AttemptRef: ref("a", 1)}, "step a was never started"},
-		{items, pawl.Heartbeat{AttemptRef: itemRef("f", 1, 1)}, "not the live one"},
+		{items, pawl.Heartbeat{AttemptRef: itemRef("f", 1, 1)}, "not live"},
 		{nil, pawl.Progressed{AttemptRef: ref("a", 1)}, "step a was never started"},
-		{done, pawl.Progressed{AttemptRef: ref("a", 1)}, "not the live one"},
+		{done, pawl.Progressed{AttemptRef: ref("a", 1)}, "not live"},
 		{nil, pawl.Conversed{AttemptRef: ref("a", 1)}, "step a was never started"},
-		{done, pawl.Conversed{AttemptRef: ref("a", 1)}, "not the live one"},
+		{done, pawl.Conversed{AttemptRef: ref("a", 1)}, "not live"},
 
-		{items, itemDone(itemRef("f", 1, 1)), "attempt 1 of f/i1 is not the live one"},
-		{itemIsDone, itemDone(itemRef("f", 0, 1)), "attempt 1 of f/i0 is not the live one"},
-		{running, itemDone(ref("a", 1)), "an item of step a is done, but which?"},
+		{items, itemDone(itemRef("f", 1, 1)), "attempt 1 of f/i1 is not live"},
+		{itemIsDone, itemDone(itemRef("f", 0, 1)), "attempt 1 of f/i0 is not live"},
+		{running, itemDone(ref("a", 1)), "step a: item.done without an item"},
 
-		{done, stepDone(ref("a", 1)), "step a is done already"},
-		{done, pawl.StepDone{Step: "a"}, "step a is done already"},
-		{inReview, pawl.StepDone{Step: "a"}, "step a is done already"},
+		{done, stepDone(ref("a", 1)), "step a is already done"},
+		{done, pawl.StepDone{Step: "a"}, "step a is already done"},
+		{inReview, pawl.StepDone{Step: "a"}, "step a is already done"},
 		{nil, stepDone(ref("a", 1)), "step a was never started"},
-		{running, stepDone(ref("a", 2)), "attempt 2 of a is not the live one"},
-		{done, pawl.StepFailed{Step: "a"}, "step a is done already"},
-		{done, pawl.StepSkipped{Step: "a"}, "step a is done already"},
+		{running, stepDone(ref("a", 2)), "attempt 2 of a is not live"},
+		{done, pawl.StepFailed{Step: "a"}, "step a is already done"},
+		{done, pawl.StepSkipped{Step: "a"}, "step a is already done"},
 		{running, pawl.StepReopened{Step: "a"}, "step a is running"},
 		{items, pawl.StepReopened{Step: "f", Items: []int{1}}, "step f is running"},
-		{nil, listed("f", 1, 1), "items from 1 listed behind 0"},
-		{items, listed("f", 0, 2), "items from 0 listed behind 2"},
+		{nil, listed("f", 1, 1), "list starts at item 1 after 0 items"},
+		{items, listed("f", 0, 2), "list starts at item 0 after 2 items"},
 		{nil, pawl.StepReviewed{Step: "a"}, "step a has nothing to review"},
 		{running, pawl.StepReviewed{Step: "a"}, "step a has nothing to review"},
 
-		{asked, opened("g", "b"), "gate g is open already"},
+		{asked, opened("g", "b"), "gate g is already open"},
 		{nil, answered("g", pawl.Approved), "gate g is not open"},
 		{append(asked[:1:1], answered("g", pawl.Approved)), answered("g", pawl.Rejected), "gate g is not open"},
 		{append(asked[:1:1], pawl.GateExpired{Gate: "g"}), answered("g", pawl.Approved), "gate g is not open"},
@@ -541,12 +541,12 @@ func TestMisfits(t *testing.T) {
 	}
 }
 
-// changed returns what differs between two states beside what any event changes, misfit or not.
+// changed returns what differs between two states except for what any event changes, rejected or not.
 func changed(before, after *pawl.State) string {
 	return cmp.Diff(before, after, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(pawl.State{}, "Seq", "Updated", "RejectedEvents", "RejectedCount"))
 }
 
-func TestMisfitsAreCountedAndKeptUpToALimit(t *testing.T) {
+func TestRejectedEventsAreCountedAndKeptUpToALimit(t *testing.T) {
 	t.Parallel()
 	s := pawl.NewState()
 	for range pawl.MaxRejectedEvents + 5 {
@@ -573,7 +573,7 @@ func TestUnknownEvents(t *testing.T) {
 	}
 }
 
-func TestUnreadablePayloadIsAMisfit(t *testing.T) {
+func TestUnreadablePayloadIsRejected(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{``, `{`, `[]`, `"x"`, `{"step":5}`} {
 		s := pawl.NewState()
@@ -1047,7 +1047,7 @@ var deepStory = []pawl.Payload{
 // exactly as the one that was encoded.
 func TestStateSurvivesJSONAtAnyPrefix(t *testing.T) {
 	t.Parallel()
-	set := map[string]bool{"State.UnknownTypes": true, "State.RejectedEvents": true, "State.RejectedCount": true} // see TestUnknownEvents, TestMisfits
+	set := map[string]bool{"State.UnknownTypes": true, "State.RejectedEvents": true, "State.RejectedCount": true} // see TestUnknownEvents, TestRejectedEvents
 	for n := range len(deepStory) + 1 {
 		s := fold(t, deepStory[:n]...)
 		fieldsSet(set, reflect.ValueOf(s))
@@ -1174,7 +1174,7 @@ func TestEveryEventTypeIsFolded(t *testing.T) {
 	}
 }
 
-// FuzzApply folds lines of the form "type payload", whatever they are. Nothing may panic, misfits leave no trace, and
+// FuzzApply folds lines of the form "type payload", whatever they are. Nothing may panic, rejected events leave no trace, and
 // the state is the same after JSON.
 func FuzzApply(f *testing.F) {
 	f.Add("attempt.started {\"step\":\"a\",\"attempt\":1,\"token\":\"t\"}\nitem.done {\"step\":\"a\",\"token\":\"t\"}")

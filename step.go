@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// StepStatus is where a step stands.
+// StepStatus is the status of a step.
 type StepStatus string
 
 // The statuses of a step.
@@ -16,18 +16,18 @@ const (
 	Pending       StepStatus = "pending"
 	Running       StepStatus = "running"
 	AwaitsGate    StepStatus = "waiting"   // for a gate
-	AwaitsReview  StepStatus = "in_review" // done but for its reviews
+	AwaitsReview  StepStatus = "in_review" // done except for its reviews
 	Done          StepStatus = "done"
 	FailedForGood StepStatus = "failed"
 	Skipped       StepStatus = "skipped"
 )
 
-// StepState is where a step stands.
+// StepState is the state of a step.
 type StepState struct {
 	Status      StepStatus              `json:"status"`
 	Retries     Retries                 `json:"try,omitzero"`    // of the step itself
 	Items       *ItemsState             `json:"items,omitempty"` // of a foreach step
-	Named       map[ItemID]ItemNamed    `json:"named,omitempty"` // items that the step itself named
+	Named       map[ItemID]ItemNamed    `json:"named,omitempty"` // items that the step reported
 	Key         Key                     `json:"key,omitzero"`    // of the finished work
 	Outputs     Outputs                 `json:"outputs,omitempty"`
 	Digest      string                  `json:"digest,omitempty"` // of all items' outputs
@@ -35,25 +35,25 @@ type StepState struct {
 	Summary     string                  `json:"summary,omitempty"`
 	Undo        string                  `json:"undo,omitempty"`
 	Adopted     string                  `json:"adopted,omitempty"`
-	Unsaved     string                  `json:"unsaved,omitempty"`  // why there is no snapshot of the workspace as the step left it
+	Unsaved     string                  `json:"unsaved,omitempty"`  // why there is no snapshot of the workspace after the step
 	Why         string                  `json:"why,omitempty"`      // why it failed, was skipped or reopened
 	Rejected    string                  `json:"rejected,omitempty"` // the last rejection, for PAWL_RESUME
 	Reviews     map[string]StepReviewed `json:"reviews,omitempty"`
-	Minimum     map[string]int          `json:"minimum,omitempty"` // scores without which it is not done
+	Minimum     map[string]int          `json:"minimum,omitempty"` // minimum scores; the step is not done below them
 	Progress    *Progress               `json:"progress,omitempty"`
 	Usage       Usage                   `json:"usage,omitzero"`
 	Seconds     float64                 `json:"seconds,omitempty"`      // running time of all its attempts
 	BaseAttempt int                     `json:"floor,omitempty"`        // attempts of items are numbered above it
 	Attempts    int                     `json:"attempts,omitempty"`     // of the step and of all its items
-	Lost        float64                 `json:"lost_seconds,omitempty"` // running time of attempts that came to nothing
-	CutShort    int                     `json:"cut_short,omitempty"`    // attempts, of the step or its items, that did not end by themselves
+	Lost        float64                 `json:"lost_seconds,omitempty"` // running time of attempts without a result
+	CutShort    int                     `json:"cut_short,omitempty"`    // attempts, of the step or its items, that were interrupted
 	Started     time.Time               `json:"started,omitzero"`
 	Ended       time.Time               `json:"ended,omitzero"`
-	Done        Seq                     `json:"done,omitempty"`    // the event that says so
-	Changed     []string                `json:"changed,omitempty"` // outputs changed from outside since
+	Done        Seq                     `json:"done,omitempty"`    // the step.done event
+	Changed     []string                `json:"changed,omitempty"` // outputs that were changed from outside since
 }
 
-// step returns the state of a step, making it where none is yet.
+// step returns the state of a step. It creates a missing one.
 func (s *State) step(id StepID) *StepState {
 	st := s.Steps[id]
 	if st == nil {
@@ -66,12 +66,12 @@ func (s *State) step(id StepID) *StepState {
 	return st
 }
 
-// concluded reports whether the step's work is done, be it reviewed or not: it is not done again unless it is reopened.
+// concluded reports whether the step's work is done, reviewed or not. Only StepReopened makes it run again.
 func (st *StepState) concluded() bool {
 	return st != nil && (st.Status == Done || st.Status == AwaitsReview)
 }
 
-// Finished reports whether a step needs no more work: done or skipped.
+// Finished reports whether a step is done or skipped.
 func (st *StepState) Finished() bool { return st != nil && (st.Status == Done || st.Status == Skipped) }
 
 // Live returns the step's live attempts, its own or its items', by index.
@@ -105,8 +105,8 @@ func (st *StepState) Unreviewed() []string {
 	return names
 }
 
-// Gives returns the hash of what a finished step gives to those that need it: of its recorded outputs, or where it
-// declares none, of its key.
+// Gives returns the hash that dependent steps see of a finished step: of its recorded outputs, or of its key where it declares
+// none.
 func (st *StepState) Gives() string {
 	switch {
 	case st == nil || st.Status == Skipped:
@@ -119,7 +119,7 @@ func (st *StepState) Gives() string {
 	return st.Key.Hash()
 }
 
-// StepDone says that a step is finished: its outputs and its result are on disk, as named here.
+// StepDone finishes a step. Its outputs and its result are on disk, as recorded here.
 type StepDone struct {
 	Step    StepID          `json:"step"`
 	Attempt int             `json:"attempt,omitempty"` // 0: a foreach step, whose items have the attempts
@@ -133,19 +133,19 @@ type StepDone struct {
 	Blob    string          `json:"blob,omitempty"`   // instead of Result: SHA-256 of the file that holds it
 	Usage   Usage           `json:"usage,omitzero"`
 	Undo    string          `json:"undo,omitempty"`    // the compensating command, for a rollback
-	Adopted string          `json:"adopted,omitempty"` // why it was believed, where no engine saw it end
-	Started time.Time       `json:"started,omitzero"`  // only where no attempt.started stands before it
-	Review  map[string]int  `json:"review,omitempty"`  // minimum scores without which it is not done yet
+	Adopted string          `json:"adopted,omitempty"` // why the result was accepted, where no engine saw it end
+	Started time.Time       `json:"started,omitzero"`  // only where there is no attempt.started
+	Review  map[string]int  `json:"review,omitempty"`  // minimum scores; the step is not done below them
 	Stats   *AttemptStats   `json:"stats,omitempty"`
-	Verdict *Verdict        `json:"verdict,omitempty"`    // where no engine saw it end: why it is believed
-	Save    *Checkpoint     `json:"checkpoint,omitempty"` // with the snapshot of the files, or why there is none
+	Verdict *Verdict        `json:"verdict,omitempty"`    // where no engine saw it end: why the result was accepted
+	Save    *Checkpoint     `json:"checkpoint,omitempty"` // with the snapshot of the files, or the reason that there is none
 }
 
 func (StepDone) Event() EventType { return "step.done" }
 
 func (p StepDone) fold(s *State, e Event) error {
 	if s.Steps[p.Step].concluded() {
-		return fmt.Errorf("step %s is done already", p.Step)
+		return fmt.Errorf("step %s is already done", p.Step)
 	}
 	if p.Token != "" {
 		if _, _, err := s.live(AttemptRef{Step: p.Step, Attempt: p.Attempt, Token: p.Token}); err != nil {
@@ -176,7 +176,7 @@ func (p StepDone) fold(s *State, e Event) error {
 	return nil
 }
 
-// StepFailed says that a step has failed for good: no tries are left, or none would help.
+// StepFailed fails a step for good: no retries are left, or no retry would help.
 type StepFailed struct {
 	Step StepID `json:"step"`
 	Why  string `json:"why"`
@@ -186,7 +186,7 @@ func (StepFailed) Event() EventType { return "step.failed" }
 
 func (p StepFailed) fold(s *State, e Event) error { return s.endStep(e, p.Step, FailedForGood, p.Why) }
 
-// StepSkipped says that a person decided to go on without the step.
+// StepSkipped records that a person skipped the step.
 type StepSkipped struct {
 	Step StepID `json:"step"`
 	Why  string `json:"why,omitempty"`
@@ -199,7 +199,7 @@ func (p StepSkipped) fold(s *State, e Event) error { return s.endStep(e, p.Step,
 // endStep ends a step that is not done.
 func (s *State) endStep(e Event, id StepID, status StepStatus, why string) error {
 	if st := s.Steps[id]; st != nil && st.Status == Done {
-		return fmt.Errorf("step %s is done already", id)
+		return fmt.Errorf("step %s is already done", id)
 	}
 	st := s.step(id)
 	st.Status, st.Why, st.Ended = status, why, e.Time
@@ -207,13 +207,13 @@ func (s *State) endStep(e Event, id StepID, status StepStatus, why string) error
 	return nil
 }
 
-// StepReopened makes a step pending again, with the reason that its next attempt is told.
+// StepReopened makes a step pending again. Its next attempt gets the reason.
 type StepReopened struct {
 	Step  StepID `json:"step"`
 	Why   string `json:"why"`
-	Asked bool   `json:"asked,omitempty"` // by a person, who need not be asked whether it may be repeated
+	Asked bool   `json:"asked,omitempty"` // by a person; pawl then opens no gate before the rerun
 	Keep  bool   `json:"keep,omitempty"`  // finished items stay finished
-	Items []int  `json:"items,omitempty"` // only these items run again, by index; none: all of the step
+	Items []int  `json:"items,omitempty"` // only these items run again, by index; empty: the whole step
 }
 
 func (StepReopened) Event() EventType { return "step.reopened" }
@@ -242,7 +242,7 @@ func (p StepReopened) fold(s *State, _ Event) error {
 	return nil
 }
 
-// StepChecked says that a finished step passed its changed acceptance checks, so it need not run again.
+// StepChecked records that a finished step passed its changed acceptance checks and need not run again.
 type StepChecked struct {
 	Step   StepID `json:"step"`
 	Accept string `json:"accept"`
@@ -280,7 +280,7 @@ func (p StepReviewed) fold(s *State, _ Event) error {
 	return nil
 }
 
-// OutputsChanged reports that a finished step's outputs were changed from outside. It re-runs nothing.
+// OutputsChanged records that a finished step's outputs were changed from outside. It causes no rerun.
 type OutputsChanged struct {
 	Step  StepID   `json:"step"`
 	Paths []string `json:"paths"`

@@ -8,7 +8,6 @@ package agents
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"pawl"
@@ -93,16 +92,6 @@ func Find(name string) (*Dialect, error) {
 		names = append(names, d.Name)
 	}
 	return nil, fmt.Errorf("no agent %q: use %s", name, strings.Join(names, ", "))
-}
-
-// Events returns the names of the agent's events that are of interest, sorted.
-func (d *Dialect) Events() []string {
-	var names []string
-	for name := range d.events {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Hides reports whether the agent keeps variables that look secret from its hooks, so that these do not know what to redact.

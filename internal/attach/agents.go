@@ -13,7 +13,7 @@ import (
 	"pawl"
 )
 
-// agent is a coding agent, and where and how it takes what is ours.
+// agent is a coding agent, with the files that pawl edits.
 type agent struct {
 	name    string
 	command string // what its user types
@@ -21,16 +21,16 @@ type agent struct {
 	next    func(s Scope) []string
 }
 
-// agents are those that can be attached.
+// agents are the supported agents.
 var agents = []agent{
 	{"claude", "claude", claude, func(s Scope) []string {
 		if s == Project {
-			return []string{"Claude Code asks once whether it may use the MCP server of .mcp.json: say yes"}
+			return []string{"Claude Code asks once whether to use the MCP server of .mcp.json: answer yes"}
 		}
 		return nil
 	}},
 	{"codex", "codex", codex, func(s Scope) []string {
-		next := []string{"Codex runs no hook before you trust it: start `codex`, type /hooks, and trust those of pawl"}
+		next := []string{"Codex runs no hook until you trust it: run `codex`, type /hooks and trust those of pawl"}
 		if s == Project {
 			next = append(next, "Codex reads .codex/ only in a folder that you trust: it asks at its first start there")
 		}
@@ -65,7 +65,7 @@ func find(name string) (agent, error) {
 	if i < 0 {
 		return agent{}, &pawl.Error{
 			Kind: pawl.KindUsage,
-			Err:  fmt.Errorf("%q is no agent that can be attached: want one of %s; others are served by `pawl run -- COMMAND…` and by `pawl mcp`", name, strings.Join(Names(), ", ")),
+			Err:  fmt.Errorf("unknown agent %q; supported: %s; for others use `pawl run -- COMMAND…` or `pawl mcp`", name, strings.Join(Names(), ", ")),
 			Hint: "pawl attach --help",
 		}
 	}
@@ -93,7 +93,7 @@ type server struct {
 	Args    []string `json:"args"`
 }
 
-// mcpServers is the MCP server in a file of the form that Claude Code began.
+// mcpServers is the MCP server in a file of Claude Code's format.
 func mcpServers(p Place) jsonServer {
 	return jsonServer{in: "mcpServers", value: server{p.Pawl, mcpArgs}, must: map[string]any{"command": p.Pawl, "args": mcpArgs}}
 }
@@ -160,10 +160,10 @@ func gemini(p Place, s Scope) []target {
 	}
 }
 
-// geminiName is what our hooks are called there.
+// geminiName is the name of pawl's hooks there.
 const geminiName = "pawl"
 
-// opencode has no hooks that are commands: a plugin pipes what happens to pawl.
+// opencode has no command hooks: a plugin sends events to pawl.
 func opencode(p Place, s Scope) []target {
 	folder, configs := filepath.Join(p.Root, ".opencode"), []string{p.Root, filepath.Join(p.Root, ".opencode")}
 	if s == User {
@@ -183,7 +183,7 @@ func opencode(p Place, s Scope) []target {
 	}
 }
 
-// opencodeConfig returns the settings file that is there, or the one to make.
+// opencodeConfig returns the existing settings file, or the one to create.
 func opencodeConfig(folders []string) string {
 	for _, folder := range folders {
 		for _, name := range []string{"opencode.jsonc", "opencode.json"} {
@@ -195,7 +195,7 @@ func opencodeConfig(folders []string) string {
 	return filepath.Join(folders[0], "opencode.json")
 }
 
-// copilot takes a hook that fails for a no, and so would refuse every tool where pawl is gone: hence the || true.
+// copilot treats a failing hook as a denial. Without || true it would deny every tool call if pawl is missing.
 func copilot(p Place, s Scope) []target {
 	hook := func(event string) handler {
 		return handler{Type: "command", Bash: word(p.hookProgram()) + " hook copilot " + orElse, TimeoutSec: seconds(event)}
@@ -213,7 +213,7 @@ func copilot(p Place, s Scope) []target {
 	}
 }
 
-// home returns the folder that a variable names, or the usual one in the user's home.
+// home returns the folder that a variable names, or the default in the user's home.
 func (p Place) home(variable, usual string) string {
 	if folder := p.Env(variable); filepath.IsAbs(folder) {
 		return filepath.Clean(folder)
@@ -228,7 +228,7 @@ func isThere(path string) bool {
 	return err == nil
 }
 
-// What agents are told, with {{pawl}} for the program and {{arguments}} for what the user typed behind the command.
+// Instructions for agents, with {{pawl}} for the program and {{arguments}} for the user's arguments.
 var (
 	//go:embed files/instructions.md
 	instructions string
@@ -247,7 +247,7 @@ func (p Place) skill(folder, arguments string) target {
 	return p.file(filepath.Join(folder, "pawl", "SKILL.md"), skillHead, arguments)
 }
 
-// file is a file that is ours as a whole.
+// file is a file that pawl writes as a whole.
 func (p Place) file(path, text, arguments string) target {
 	if arguments != "" {
 		arguments = "\n\nAsked for: " + arguments
@@ -264,7 +264,7 @@ func (p Place) file(path, text, arguments string) target {
 // hookProgram returns the program that hooks start.
 func (p Place) hookProgram() string { return cmp.Or(p.Hook, p.Pawl) }
 
-// word is a program as one types it.
+// word quotes a program for a shell if necessary.
 func word(program string) string {
 	if strings.Trim(program, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/") == "" {
 		return program

@@ -1,10 +1,9 @@
-// Package attach puts pawl into the settings of coding agents and takes it out again: hooks that tell pawl what happens,
+// Package attach installs pawl in the settings of coding agents and removes it again: hooks that report events to pawl,
 // the MCP server, and a skill or command.
 //
-// Files of the user are spliced, never written anew: other entries, comments, order, indentation and line ends stay as
-// they are, to the byte. What stood there is recorded durably before the first file changes, so that detaching gives
-// exactly that back, or where somebody has edited since, takes out no more than what is ours. Every deed can be killed
-// anywhere and done again.
+// It edits the user's files in place: other entries, comments, order, indentation and line ends keep every byte. It records
+// the original content durably before the first file changes. Detach restores exactly that content; in a file that was
+// edited since, it removes only pawl's entries. Each operation can be killed at any point and run again.
 package attach
 
 import (
@@ -21,9 +20,10 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/textedit"
 )
 
-// Scope is for what an agent is attached.
+// Scope selects the projects in which an agent is attached.
 type Scope string
 
 // The scopes.
@@ -32,41 +32,41 @@ const (
 	User    Scope = "user"    // all projects of this user
 )
 
-// Place is where agents are attached, and what they are to start.
+// Place is where agents are attached, and the program that they start.
 type Place struct {
-	Root  string              // the project's folder, links followed; empty where there is none
+	Root  string              // the project's folder, links resolved; empty if there is none
 	Home  string              // the user's home folder
 	State string              // pawl's own folder for this user
-	Pawl  string              // the program that agents are to start, absolute
-	Hook  string              // the program that their hooks are to start, absolute. Defaults to Pawl.
-	Env   func(string) string // the environment, which may say where agents keep their settings
+	Pawl  string              // the program that agents start, absolute
+	Hook  string              // the program that agents' hooks start, absolute. Defaults to Pawl.
+	Env   func(string) string // the environment; it may name the folders of settings
 }
 
-// Deed is what attaching or detaching does to files. Until Do nothing is changed.
+// Deed is a prepared change of files that attaches or detaches an agent. Do carries it out.
 type Deed struct {
 	Agent   string
 	Scope   Scope
 	Changes []Change
-	Notes   []string // what a person should know before
-	Next    []string // what is left to a person to do
+	Notes   []string // what the user should know before
+	Next    []string // what the user has to do afterwards
 
 	place  Place
-	record record // as it is to be; without files it is to go
-	before []byte // the record's bytes as they are, nil where there is none
+	record record // the new record; it is removed if it has no files
+	before []byte // the bytes of the current record, nil if there is none
 	aside  []aside
-	folded []string // folders to remove where they are empty, the deepest first
-	litter []string // files that a deed left that was cut off
+	folded []string // folders to remove if they are empty, the deepest first
+	litter []string // temporary files of an interrupted deed
 }
 
-// Change is what happens to one file.
+// Change is the change of one file.
 type Change struct {
-	Path     string // as people know it
+	Path     string // for display
 	Old, New []byte // nil: no file
 
 	file settings
 }
 
-// Word says in one word what happens to the file.
+// Word returns the kind of change in one word.
 func (c Change) Word() string {
 	switch {
 	case c.Old == nil:
@@ -77,13 +77,13 @@ func (c Change) Word() string {
 	return "changed"
 }
 
-// aside is a file of ours that somebody has edited: it is moved here, for nothing in it can be told to be ours.
+// aside is a file that pawl wrote and the user edited. It is moved to path, because the edits cannot be told apart.
 type aside struct {
 	path string
 	data []byte
 }
 
-// Attach prepares to attach an agent. Where all is there already, the deed has no changes.
+// Attach prepares to attach an agent. If it is attached already, the deed has no changes.
 func Attach(name string, scope Scope, place Place) (*Deed, error) {
 	a, err := find(name)
 	if err != nil {
@@ -103,7 +103,7 @@ func Attach(name string, scope Scope, place Place) (*Deed, error) {
 			d.record.Files = append(d.record.Files, *kept)
 		}
 	}
-	for _, kept := range old.Files { // also where an older pawl, or other variables, had put it
+	for _, kept := range old.Files { // files of an older version or of other environment variables
 		if d.record.find(kept.Path) == nil {
 			d.record.Files = append(d.record.Files, kept)
 		}
@@ -115,7 +115,7 @@ func Attach(name string, scope Scope, place Place) (*Deed, error) {
 	return d, d.refuseTwice(a)
 }
 
-// Detach prepares to detach an agent. Where nothing of ours is there, the deed has no changes.
+// Detach prepares to detach an agent. If it is not attached, the deed has no changes.
 func Detach(name string, scope Scope, place Place) (*Deed, error) {
 	a, err := find(name)
 	if err != nil {
@@ -142,7 +142,7 @@ func Detach(name string, scope Scope, place Place) (*Deed, error) {
 	return d, nil
 }
 
-// begin reads what earlier deeds recorded.
+// begin reads the record of earlier deeds.
 func begin(a agent, scope Scope, place Place) (*Deed, record, error) {
 	d := &Deed{Agent: a.name, Scope: scope, place: place}
 	old, data, err := readRecord(d.recordFile())
@@ -150,7 +150,7 @@ func begin(a agent, scope Scope, place Place) (*Deed, record, error) {
 	return d, old, err
 }
 
-// add has the deed put what is ours into a file, and returns what is to be recorded of it.
+// add plans to add pawl's entries to a file, and returns what to record of it.
 func (d *Deed) add(t target, old *kept) (*kept, error) {
 	file, err := d.read(t)
 	if err != nil {
@@ -182,7 +182,7 @@ func (d *Deed) add(t target, old *kept) (*kept, error) {
 	return &this, nil
 }
 
-// take has the deed bring a file back to what it was, or take out what is ours.
+// take plans to restore a file, or to remove pawl's entries from it.
 func (d *Deed) take(t target, old *kept) error {
 	file, err := d.read(t)
 	if err != nil {
@@ -193,11 +193,11 @@ func (d *Deed) take(t target, old *kept) error {
 	case old.made(file.data):
 		now = old.Was
 	case old != nil && len(t.edits) == 0:
-		d.Notes = append(d.Notes, fmt.Sprintf("%s was edited since, and this pawl does not know what of it is ours: it stays", d.shown(t.path)))
+		d.Notes = append(d.Notes, fmt.Sprintf("%s was edited since, and this version of pawl does not know which part it wrote: unchanged", d.shown(t.path)))
 	case t.editedWhole(file.data):
 		path := filepath.Join(d.folder(), "edited", d.Agent+"-"+hash(file.data)[:8]+"-"+filepath.Base(t.path))
 		d.aside, now = append(d.aside, aside{path, file.data}), nil
-		d.Notes = append(d.Notes, fmt.Sprintf("%s was edited since it was made: what it says now is kept in %s", d.shown(t.path), d.shown(path)))
+		d.Notes = append(d.Notes, fmt.Sprintf("%s was edited since pawl wrote it: saved as %s", d.shown(t.path), d.shown(path)))
 	default:
 		if now, err = t.without(file.data, old.was()); err != nil {
 			return d.broken(t, err)
@@ -215,14 +215,14 @@ func (d *Deed) take(t target, old *kept) error {
 	return nil
 }
 
-// change notes a change of a file, if it is one.
+// change plans a change of a file, if its content differs.
 func (d *Deed) change(t target, file settings, now []byte) {
 	if (now == nil) != (file.data == nil) || !bytes.Equal(now, file.data) {
 		d.Changes = append(d.Changes, Change{Path: d.shown(t.path), Old: file.data, New: now, file: file})
 	}
 }
 
-// read reads a target's file, and says so where a link leads elsewhere.
+// read reads the file of a target, and notes if it is a link.
 func (d *Deed) read(t target) (settings, error) {
 	file, err := readSettings(t.path)
 	if err != nil {
@@ -232,18 +232,26 @@ func (d *Deed) read(t target) (settings, error) {
 		d.litter = append(d.litter, left)
 	}
 	if file.path != t.path {
-		d.Notes = append(d.Notes, fmt.Sprintf("%s leads by a link to %s: the change is made there", d.shown(t.path), file.path))
+		d.Notes = append(d.Notes, fmt.Sprintf("%s is a link to %s: pawl changes the target", d.shown(t.path), file.path))
 	}
 	return file, nil
 }
 
-// broken tells of a file that cannot be read, or not be added to.
+// broken returns the error for a file that cannot be parsed or edited.
 func (d *Deed) broken(t target, err error) error {
 	return &pawl.Error{
 		Kind: pawl.KindUsage,
-		Err:  fmt.Errorf("%s:%w\nnothing was changed", d.shown(t.path), err),
-		Hint: fmt.Sprintf("mend %s, then say it again", d.shown(t.path)),
+		Err:  fmt.Errorf("%w\nnothing was changed", located(d.shown(t.path), err)),
+		Hint: fmt.Sprintf("fix %s, then run the command again", d.shown(t.path)),
 	}
+}
+
+// located returns an error about a file as file:line:column: reason.
+func located(file string, err error) error {
+	if syntax, ok := errors.AsType[*textedit.SyntaxError](err); ok {
+		return fmt.Errorf("%s:%d:%d: %s", file, syntax.Line, syntax.Column, syntax.Why)
+	}
+	return fmt.Errorf("%s: %w", file, err)
 }
 
 // refuseTwice refuses to attach an agent in both scopes: its hooks would run twice.
@@ -255,12 +263,12 @@ func (d *Deed) refuseTwice(a agent) error {
 	for _, t := range a.targets(d.place, other) {
 		file, err := readSettings(t.path)
 		if err != nil {
-			continue // it is not ours to mend now
+			continue // reported when that scope is attached or detached
 		}
 		if seen, err := t.look(file.data); err == nil && len(seen.programs) > 0 && !slices.ContainsFunc(d.Changes, func(c Change) bool { return c.file.path == file.path }) {
 			return &pawl.Error{
 				Kind: pawl.KindUsage,
-				Err:  fmt.Errorf("%s is attached already, with scope %s, in %s: every hook would run twice", a.name, other, d.shown(t.path)),
+				Err:  fmt.Errorf("%s is already attached with scope %s, in %s: every hook would run twice", a.name, other, d.shown(t.path)),
 				Hint: fmt.Sprintf("pawl detach %s --scope %s", a.name, other),
 			}
 		}
@@ -268,7 +276,7 @@ func (d *Deed) refuseTwice(a agent) error {
 	return nil
 }
 
-// Do carries the deed out. What it did when it was cut off is taken up by the next one.
+// Do carries the deed out. After an interruption the same deed completes it.
 func (d *Deed) Do() error {
 	if len(d.Changes) == 0 && len(d.litter) == 0 && (d.before == nil || d.Attaches()) {
 		return nil
@@ -279,12 +287,12 @@ func (d *Deed) Do() error {
 		}
 	}
 	if !isThere(d.folder()) {
-		return d.steps() // nothing was ever attached here by us, so there is nothing to lock either
+		return d.steps() // pawl never attached anything here, so there is nothing to lock
 	}
 	return locked(filepath.Join(d.folder(), "lock"), d.steps)
 }
 
-// steps does the deed, step by step.
+// steps carries the deed out step by step.
 func (d *Deed) steps() error {
 	if err := d.unchanged(); err != nil {
 		return err
@@ -295,16 +303,16 @@ func (d *Deed) steps() error {
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
-			return fmt.Errorf("%w; say it again to go on from here", err)
+			return fmt.Errorf("%w; run the command again to continue", err)
 		}
 	}
 	return nil
 }
 
-// Attaches reports whether the deed attaches, and not the other way round.
+// Attaches reports whether the deed attaches; otherwise it detaches.
 func (d *Deed) Attaches() bool { return d.record.Format > 0 }
 
-// clear removes what a deed left that was cut off.
+// clear removes temporary files of an interrupted deed.
 func (d *Deed) clear() error {
 	for _, path := range d.litter {
 		if err := disk.Remove(path); err != nil {
@@ -314,7 +322,7 @@ func (d *Deed) clear() error {
 	return nil
 }
 
-// unchanged refuses to go on where somebody was faster.
+// unchanged returns an error if a file has changed since the deed was prepared.
 func (d *Deed) unchanged() error {
 	_, data, err := readRecord(d.recordFile())
 	if err != nil {
@@ -329,12 +337,12 @@ func (d *Deed) unchanged() error {
 		same = same && bytes.Equal(now.data, c.Old) && now.path == c.file.path
 	}
 	if !same {
-		return &pawl.Error{Kind: pawl.KindHeld, Err: errors.New("somebody else changed the files meanwhile; nothing was done"), Hint: "say it again"}
+		return &pawl.Error{Kind: pawl.KindHeld, Err: errors.New("another program changed the files at the same time; nothing was changed"), Hint: "run the command again"}
 	}
 	return nil
 }
 
-// write brings the files to what they are to be.
+// write writes the new contents.
 func (d *Deed) write() error {
 	mode := map[Scope]fs.FileMode{Project: 0o755, User: 0o700}[d.Scope]
 	for _, c := range d.Changes {
@@ -355,7 +363,7 @@ func (d *Deed) write() error {
 	return nil
 }
 
-// setAside keeps what people made of our files.
+// setAside saves files of pawl that the user has edited.
 func (d *Deed) setAside() error {
 	for _, a := range d.aside {
 		if err := disk.MakeFolders(filepath.Dir(a.path)); err != nil {
@@ -368,7 +376,7 @@ func (d *Deed) setAside() error {
 	return nil
 }
 
-// forget removes the folders that were made, where nothing else is in them, and then the record.
+// forget removes the folders that pawl made, if they are empty, and then the record.
 func (d *Deed) forget() error {
 	for _, folder := range d.folded {
 		entries, err := os.ReadDir(folder)
@@ -385,7 +393,7 @@ func (d *Deed) forget() error {
 	return errors.Join(disk.Remove(d.recordFile()), disk.SyncFolder(d.folder()))
 }
 
-// shown is a path as people know it: from the project, or from their home.
+// shown returns a path for display: relative to the project or to the home folder.
 func (d *Deed) shown(path string) string { return d.place.shown(path) }
 
 func (p Place) shown(path string) string {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"pawl"
-	"pawl/internal/textedit/jsonc"
+	"pawl/internal/textedit/jsonedit"
 )
 
 // Whatever stood there: attaching adds to it, attaching again changes nothing, and detaching gives back every byte.
@@ -180,16 +180,16 @@ func TestAnotherProgram(t *testing.T) {
 func TestBrokenFiles(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ agent, path, text, want string }{
-		{"claude", ".claude/settings.local.json", "{\n  \"a\": 1\n  \"b\": 2\n}", ".claude/settings.local.json:3:3: expected , or } here"},
-		{"claude", ".claude/settings.local.json", "{\n  \"hooks\": []\n}", ".claude/settings.local.json:2:12: hooks are an object"},
-		{"claude", ".claude/settings.local.json", "{\n  \"hooks\": {\"Stop\": {}}\n}", ".claude/settings.local.json:2:21: what runs at Stop is a list"},
-		{"claude", ".mcp.json", "[]", ".mcp.json:1:1: settings are an object"},
-		{"claude", ".mcp.json", "{\"mcpServers\": null}", ".mcp.json:1:16: mcpServers is an object"},
-		{"codex", ".codex/config.toml", "model = \"x\n", ".codex/config.toml:1:9: this text does not end"},
-		{"codex", ".codex/config.toml", "mcp_servers = {}\n", ".codex/config.toml:1:1: mcp_servers is written in one line"},
-		{"gemini", ".gemini/settings.json", "{ // never ends", ".gemini/settings.json:1:16: the file ends"},
-		{"opencode", "opencode.json", "{\"mcp\": {\"a\"}}", "opencode.json:1:13: expected :"},
-		{"copilot", ".github/hooks/pawl.json", "{", ".github/hooks/pawl.json:1:2: the file ends"},
+		{"claude", ".claude/settings.local.json", "{\n  \"a\": 1\n  \"b\": 2\n}", ".claude/settings.local.json:3:3: expected , or } after the member"},
+		{"claude", ".claude/settings.local.json", "{\n  \"hooks\": []\n}", ".claude/settings.local.json:2:12: expected an object { … } of events"},
+		{"claude", ".claude/settings.local.json", "{\n  \"hooks\": {\"Stop\": {}}\n}", ".claude/settings.local.json:2:21: expected a list [ … ] of hooks for Stop"},
+		{"claude", ".mcp.json", "[]", ".mcp.json:1:1: expected an object { … } of settings"},
+		{"claude", ".mcp.json", "{\"mcpServers\": null}", ".mcp.json:1:16: mcpServers: expected an object { … }"},
+		{"codex", ".codex/config.toml", "model = \"x\n", ".codex/config.toml:1:9: unclosed string"},
+		{"codex", ".codex/config.toml", "mcp_servers = {}\n", ".codex/config.toml:1:1: mcp_servers is an inline table"},
+		{"gemini", ".gemini/settings.json", "{ // never ends", ".gemini/settings.json:1:16: unexpected end"},
+		{"opencode", "opencode.json", "{\"mcp\": {\"a\"}}", "opencode.json:1:13: expected : after the key"},
+		{"copilot", ".github/hooks/pawl.json", "{", ".github/hooks/pawl.json:1:2: unexpected end"},
 	} {
 		w := newWorld(t)
 		w.write(filepath.Join(w.Root, c.path), c.text)
@@ -221,7 +221,7 @@ func TestLinks(t *testing.T) {
 	before := w.tree()
 	deed := w.attach("claude", User)
 	if !slices.ContainsFunc(deed.Notes, func(note string) bool {
-		return strings.Contains(note, "~/.claude/settings.json leads by a link to "+dotfiles+"/claude/settings.json")
+		return strings.Contains(note, "~/.claude/settings.json is a link to "+dotfiles+"/claude/settings.json")
 	}) {
 		t.Errorf("the link is not told of: %q", deed.Notes)
 	}
@@ -241,7 +241,7 @@ func TestLinks(t *testing.T) {
 	if err := os.Symlink("nowhere", filepath.Join(w.Root, ".mcp.json")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Attach("claude", Project, w.Place); err == nil || !strings.Contains(err.Error(), "is a link to nowhere, which is not there") {
+	if _, err := Attach("claude", Project, w.Place); err == nil || !strings.Contains(err.Error(), "is a link to nowhere, which does not exist") {
 		t.Error(err)
 	}
 }
@@ -347,7 +347,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 	w.write(filepath.Join(w.Root, ".mcp.json"), "{\"faster\": true}")
 	before := w.tree()
-	if err := deed.Do(); err == nil || !strings.Contains(err.Error(), "meanwhile") {
+	if err := deed.Do(); err == nil || !strings.Contains(err.Error(), "at the same time") {
 		t.Error(err)
 	}
 	w.same(before)
@@ -395,7 +395,7 @@ func FuzzEdits(f *testing.F) {
 		if seen, err := target.look(attached); err != nil || !seen.complete {
 			t.Fatalf("%q became %q: %+v, %v", text, attached, seen, err)
 		}
-		if _, err := jsonc.Read(attached); err != nil {
+		if _, err := jsonedit.ReadJSONC(attached); err != nil {
 			t.Fatalf("%q became %q: %v", text, attached, err)
 		}
 		back, err := target.without(attached, text)

@@ -15,7 +15,7 @@ import (
 	"pawl/internal/textedit/tomledit"
 )
 
-// trust is a hook that Codex runs only once its user has said so.
+// trust is a hook that Codex runs only after its user has trusted it.
 type trust struct {
 	event        string
 	group, index int
@@ -23,7 +23,7 @@ type trust struct {
 	handler      any
 }
 
-// key is what Codex calls the hook in its config.toml.
+// key is the name of the hook in Codex's config.toml.
 func (t trust) key(file string) string {
 	return fmt.Sprintf("%s:%s:%d:%d", file, snake(t.event), t.group, t.index)
 }
@@ -45,7 +45,7 @@ var codexShort = []string{"SessionEnd", "Interrupt"}
 
 const codexShortSeconds = 3
 
-// hash is what Codex 0.169 remembers of a hook that is trusted: the SHA-256 of the event, matcher and command in JSON with
+// hash is what Codex 0.169 records of a trusted hook: the SHA-256 of the event, matcher and command in JSON with
 // sorted keys.
 func (t trust) hash() string {
 	given, _ := t.handler.(map[string]any)
@@ -68,7 +68,7 @@ func (t trust) hash() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// codexSettings reads the user's config.toml, empty where it cannot be read.
+// codexSettings reads the user's config.toml; it is empty if it cannot be read.
 func (p Place) codexSettings() (tomledit.Doc, string) {
 	path := filepath.Join(p.home("CODEX_HOME", ".codex"), "config.toml")
 	data, err := os.ReadFile(path)
@@ -82,8 +82,7 @@ func (p Place) codexSettings() (tomledit.Doc, string) {
 	return doc, path
 }
 
-// untrusted counts the hooks in a file that Codex does not run: those that its user never trusted, those that are not
-// what was trusted, and those that were switched off.
+// untrusted counts the hooks in a file that Codex does not run: never trusted, changed since, and disabled.
 func untrusted(config tomledit.Doc, file string, trusts []trust) (never, other, off int) {
 	for _, t := range trusts {
 		state, _ := config.Get("hooks", "state", t.key(file)).(map[string]any)

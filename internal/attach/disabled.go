@@ -8,17 +8,17 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/textedit/jsonc"
+	"pawl/internal/textedit/jsonedit"
 )
 
-// disabled tells of settings that keep hooks from running.
+// disabled reports settings that disable hooks.
 func (e *examination) disabled() {
 	switch e.agent.name {
 	case "claude":
 		e.claudeOff()
 	case "codex":
 		if config, path := e.place.codexSettings(); config.Get("features", "hooks") == false {
-			e.say(pawl.Bad, path, "remove hooks = false from [features] there", "hooks are switched off (features.hooks is false)")
+			e.say(pawl.Bad, path, "remove hooks = false from [features] there", "hooks are disabled (features.hooks is false)")
 		}
 	case "gemini":
 		e.geminiOff()
@@ -40,26 +40,26 @@ func (e *examination) claudeOff() {
 	}
 }
 
-// geminiOff looks where hooks can be switched off, all of them or ours by their name; older versions said hooks.enabled.
+// geminiOff checks the settings that disable hooks, all or by name; older versions used hooks.enabled.
 func (e *examination) geminiOff() {
 	for _, path := range []string{filepath.Join(e.place.geminiHome(), "settings.json"), e.inProject(".gemini/settings.json"), "/etc/gemini-cli/settings.json"} {
 		e.offWhere(path, false, "hooksConfig", "enabled")
 		e.offWhere(path, false, "hooks", "enabled")
 		names, _ := setting(path, "hooksConfig", "disabled").([]any)
 		if slices.Contains(names, any(geminiName)) {
-			e.say(pawl.Bad, path, "gemini, then /hooks enable "+geminiName, "the hooks named %s are switched off (hooksConfig.disabled)", geminiName)
+			e.say(pawl.Bad, path, "run gemini, type /hooks enable "+geminiName, "the hooks named %s are disabled (hooksConfig.disabled)", geminiName)
 		}
 	}
 }
 
-// offWhere tells of a setting that says to run no hooks.
+// offWhere reports a setting that disables hooks.
 func (e *examination) offWhere(path string, off bool, keys ...string) {
 	if path != "" && setting(path, keys...) == any(off) {
 		name := keys[0]
 		for _, key := range keys[1:] {
 			name += "." + key
 		}
-		e.say(pawl.Bad, path, "take "+name+" out there", "hooks are switched off (%s is %v)", name, off)
+		e.say(pawl.Bad, path, "remove "+name+" there", "hooks are disabled (%s is %v)", name, off)
 	}
 }
 
@@ -71,7 +71,7 @@ func (e *examination) inProject(path string) string {
 	return filepath.Join(e.place.Root, path)
 }
 
-// setting returns what a settings file says under keys, nil where it says nothing or cannot be read.
+// setting returns a value of a settings file, nil if it is missing or the file cannot be read.
 func setting(path string, keys ...string) any {
 	if path == "" {
 		return nil
@@ -80,18 +80,18 @@ func setting(path string, keys ...string) any {
 	if err != nil || len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}
-	doc, err := jsonc.Read(data)
+	doc, err := jsonedit.ReadJSONC(data)
 	if err != nil {
 		return nil
 	}
-	v := doc.At(keys...)
+	v := doc.Root.Get(keys...)
 	if v == nil {
 		return nil
 	}
-	return doc.Decode(*v)
+	return v.Decode()
 }
 
-// trusted tells of hooks and folders that a person has yet to trust.
+// trusted reports hooks and folders that the user has not trusted yet.
 func (e *examination) trusted() {
 	switch {
 	case e.agent.name == "codex":
@@ -105,22 +105,22 @@ func (e *examination) trusted() {
 func (e *examination) codexTrust() {
 	config, path := e.place.codexSettings()
 	never, other, off := untrusted(config, e.hooksIn, e.trusts)
-	const hint = "codex, then /hooks, and trust those of pawl"
+	const hint = "run codex, type /hooks and trust those of pawl"
 	if never > 0 {
 		e.say(pawl.Warn, path, hint, "%d of %d hooks do not run: they are not trusted yet", never, len(e.trusts))
 	}
 	if other > 0 {
-		e.say(pawl.Warn, path, hint, "%d of %d hooks do not run: they are not those that were trusted", other, len(e.trusts))
+		e.say(pawl.Warn, path, hint, "%d of %d hooks do not run: they have changed since they were trusted", other, len(e.trusts))
 	}
 	if off > 0 {
-		e.say(pawl.Warn, path, "codex, then /hooks, and switch those of pawl on", "%d of %d hooks are switched off", off, len(e.trusts))
+		e.say(pawl.Warn, path, "run codex, type /hooks and enable those of pawl", "%d of %d hooks are disabled", off, len(e.trusts))
 	}
 	if e.scope == Project && config.Get("projects", e.place.Root, "trust_level") != "trusted" {
-		e.say(pawl.Warn, path, "codex, in the project, and trust the folder", "this folder is not trusted, so its .codex/ is not read")
+		e.say(pawl.Warn, path, "run codex in the project and trust the folder", "this folder is not trusted, so Codex does not read its .codex/")
 	}
 }
 
-// geminiTrust looks whether Gemini CLI trusts the folder. Where trust is switched off it trusts all.
+// geminiTrust checks whether Gemini CLI trusts the folder. It trusts all folders if the check is disabled.
 func (e *examination) geminiTrust() {
 	home := e.place.geminiHome()
 	if setting(filepath.Join(home, "settings.json"), "security", "folderTrust", "enabled") == false {
@@ -129,11 +129,11 @@ func (e *examination) geminiTrust() {
 	path := filepath.Join(home, "trustedFolders.json")
 	rules, _ := setting(path).(map[string]any)
 	if !geminiTrusts(rules, e.place.Root) {
-		e.say(pawl.Warn, path, "gemini, in the project, and trust the folder", "this folder is not trusted, so none of its hooks runs")
+		e.say(pawl.Warn, path, "run gemini in the project and trust the folder", "this folder is not trusted, so Gemini CLI runs none of its hooks")
 	}
 }
 
-// geminiTrusts reports what the longest rule says that a folder lies in.
+// geminiTrusts applies the rule with the longest path that contains the folder.
 func geminiTrusts(rules map[string]any, root string) bool {
 	longest, trusts := -1, false
 	for path, said := range rules {

@@ -15,7 +15,7 @@ import (
 	"pawl/internal/version"
 )
 
-// Examine says of each agent that is attached here, or seems to be, whether its hooks will run. Nothing is changed.
+// Examine reports for each agent that is attached here, or seems to be, whether its hooks will run. It changes nothing.
 func Examine(place Place, now time.Time) []pawl.Finding {
 	var findings []pawl.Finding
 	for _, a := range agents {
@@ -33,7 +33,7 @@ func Examine(place Place, now time.Time) []pawl.Finding {
 		if len(scopes) > 1 {
 			findings = append(findings, pawl.Finding{
 				Level: pawl.Warn,
-				What:  a.name + " is attached with both scopes: each hook runs twice",
+				What:  a.name + " is attached with both scopes: every hook runs twice",
 				Hint:  "pawl detach " + a.name + " --scope user",
 			})
 		}
@@ -41,7 +41,7 @@ func Examine(place Place, now time.Time) []pawl.Finding {
 	return append(findings, hookLog(place, now)...)
 }
 
-// examination is a look at one agent in one scope.
+// examination is the check of one agent in one scope.
 type examination struct {
 	agent    agent
 	scope    Scope
@@ -66,7 +66,7 @@ func (e *examination) again() string {
 	return fmt.Sprintf("pawl attach %s --scope %s", e.agent.name, e.scope)
 }
 
-// look examines the agent, and reports whether there is any trace of an attachment.
+// look checks the agent, and reports whether there is any trace of pawl.
 func (e *examination) look() bool {
 	_, recorded, err := readRecord(filepath.Join(e.place.folder(e.scope), e.agent.name+".json"))
 	if err != nil {
@@ -90,7 +90,7 @@ func (e *examination) look() bool {
 	return true
 }
 
-// file looks at one of the agent's files, and reports whether something of ours is in it.
+// file checks one of the agent's files, and reports whether it has entries of pawl.
 func (e *examination) file(t target) bool {
 	file, err := readSettings(t.path)
 	var seen sight
@@ -101,15 +101,15 @@ func (e *examination) file(t target) bool {
 	case err != nil && pawl.KindOf(err) == pawl.KindUsage:
 		e.say(pawl.Bad, "", e.again(), "%v", err)
 	case err != nil:
-		e.say(pawl.Bad, "", fmt.Sprintf("mend %s, then: %s", e.place.shown(t.path), e.again()), "%s:%v", e.place.shown(t.path), err)
+		e.say(pawl.Bad, "", fmt.Sprintf("fix %s, then: %s", e.place.shown(t.path), e.again()), "%v", located(e.place.shown(t.path), err))
 	case file.data == nil:
-		e.say(pawl.Bad, t.path, e.again(), "the file is gone: what was in it of pawl is not there")
+		e.say(pawl.Bad, t.path, e.again(), "the file is missing")
 	case !seen.any:
-		e.say(pawl.Bad, t.path, e.again(), "nothing of pawl is in it")
+		e.say(pawl.Bad, t.path, e.again(), "it has no entry of pawl")
 	case len(seen.missing) > 0:
-		e.say(pawl.Bad, t.path, e.again(), "not there: %s", strings.Join(seen.missing, ", "))
+		e.say(pawl.Bad, t.path, e.again(), "missing: %s", strings.Join(seen.missing, ", "))
 	case !seen.complete && !slices.ContainsFunc(seen.programs, func(program string) bool { return program != e.place.hookProgram() }):
-		e.say(pawl.Warn, t.path, e.again(), "it is not what this pawl would write")
+		e.say(pawl.Warn, t.path, e.again(), "its entries differ from those that this version of pawl writes")
 	}
 	if len(seen.programs) > 0 {
 		e.hooksIn = file.path
@@ -123,17 +123,17 @@ func (e *examination) file(t target) bool {
 	return seen.any
 }
 
-// program looks at what the hooks start.
+// program checks the programs that the hooks start.
 func (e *examination) program() {
 	for _, path := range e.programs {
 		info, err := os.Stat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			e.say(pawl.Bad, e.hooksIn, e.again(), "its hooks start %s, which is not there", path)
+			e.say(pawl.Bad, e.hooksIn, e.again(), "its hooks start %s, which does not exist", path)
 		case err != nil:
 			e.say(pawl.Bad, e.hooksIn, e.again(), "its hooks start %s: %v", path, err)
 		case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-			e.say(pawl.Bad, e.hooksIn, e.again(), "its hooks start %s, which is no program", path)
+			e.say(pawl.Bad, e.hooksIn, e.again(), "its hooks start %s, which is not executable", path)
 		case !e.isUs(info):
 			e.say(pawl.Warn, e.hooksIn, e.again(), "its hooks start %s, %s than this one, %s", path, compared(path), e.place.Pawl)
 		}
@@ -149,7 +149,7 @@ func (e *examination) isUs(info fs.FileInfo) bool {
 	return false
 }
 
-// compared says how another pawl differs from this one, as far as the programs say when they were made.
+// compared describes another pawl by its build time, if both programs have one.
 func compared(path string) string {
 	other, err := version.ReadFile(path)
 	us, ok := debug.ReadBuildInfo()
@@ -176,10 +176,10 @@ func builtFrom(info *debug.BuildInfo) string {
 	return ""
 }
 
-// fresh is for how long a line in the hooks' log is news.
+// fresh is the age up to which errors in the hooks' log are reported.
 const fresh = 7 * 24 * time.Hour
 
-// hookLog tells of what went wrong in hooks lately.
+// hookLog reports recent errors of hooks.
 func hookLog(place Place, now time.Time) []pawl.Finding {
 	if place.Root == "" {
 		return nil
@@ -191,7 +191,7 @@ func hookLog(place Place, now time.Time) []pawl.Finding {
 	}
 	return []pawl.Finding{{
 		Level:    pawl.Warn,
-		What:     "hooks had trouble, last " + now.Sub(info.ModTime()).Round(time.Second).String() + " ago",
+		What:     "hooks reported errors, last " + now.Sub(info.ModTime()).Round(time.Second).String() + " ago",
 		Where:    place.shown(path),
 		Evidence: lastLine(path, info.Size()),
 		Hint:     "tail '" + path + "'",

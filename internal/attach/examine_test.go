@@ -55,39 +55,39 @@ func TestExamine(t *testing.T) {
 		want, hint  string
 	}{
 		{"all is well", "claude", Project, func(*world) {}, pawl.OK, "claude is attached, scope project", ""},
-		{"file gone", "claude", Project, remove(".claude/settings.local.json"), pawl.Bad, "the file is gone", "pawl attach claude --scope project"},
-		{"plugin gone", "opencode", Project, remove(".opencode/plugin/pawl.js"), pawl.Bad, "the file is gone", "pawl attach opencode --scope project"},
-		{"broken", "gemini", Project, put(".gemini/settings.json", "{\n"), pawl.Bad, ".gemini/settings.json:2:1: the file ends", "mend .gemini/settings.json"},
-		{"hooks missing", "claude", User, put("~/.claude/settings.json", `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "pawl hook claude"}]}]}}`), pawl.Bad, "not there: SessionStart, SessionEnd", "pawl attach claude --scope user"},
-		{"hooks gone", "claude", User, put("~/.claude/settings.json", "{}\n"), pawl.Bad, "nothing of pawl is in it", "pawl attach claude --scope user"},
-		{"server gone", "codex", User, put("~/.codex/config.toml", ""), pawl.Bad, "nothing of pawl is in it", "pawl attach codex --scope user"},
+		{"file gone", "claude", Project, remove(".claude/settings.local.json"), pawl.Bad, "the file is missing", "pawl attach claude --scope project"},
+		{"plugin gone", "opencode", Project, remove(".opencode/plugin/pawl.js"), pawl.Bad, "the file is missing", "pawl attach opencode --scope project"},
+		{"broken", "gemini", Project, put(".gemini/settings.json", "{\n"), pawl.Bad, ".gemini/settings.json:2:1: unexpected end", "fix .gemini/settings.json"},
+		{"hooks missing", "claude", User, put("~/.claude/settings.json", `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "pawl hook claude"}]}]}}`), pawl.Bad, "missing: SessionStart, SessionEnd", "pawl attach claude --scope user"},
+		{"hooks gone", "claude", User, put("~/.claude/settings.json", "{}\n"), pawl.Bad, "it has no entry of pawl", "pawl attach claude --scope user"},
+		{"server gone", "codex", User, put("~/.codex/config.toml", ""), pawl.Bad, "it has no entry of pawl", "pawl attach codex --scope user"},
 		{"server missing", "gemini", User, func(w *world) {
 			path := w.at("~/.gemini/settings.json")
 			w.write(path, strings.Replace(w.read(path), `"pawl": {`, `"paul": {`, 1))
-		}, pawl.Bad, "not there: the MCP server", "pawl attach gemini --scope user"},
-		{"skill of an older pawl", "claude", Project, put(".claude/skills/pawl/SKILL.md", marker), pawl.Warn, "not what this pawl would write", "pawl attach claude --scope project"},
-		{"program gone", "claude", Project, remove("~/../bin/pawl"), pawl.Bad, "which is not there", "pawl attach claude --scope project"},
-		{"program gone, plugin", "opencode", Project, remove("~/../bin/pawl"), pawl.Bad, "which is not there", "pawl attach opencode --scope project"},
-		{"no program", "copilot", Project, func(w *world) { w.check(os.Chmod(w.Pawl, 0o644)) }, pawl.Bad, "which is no program", "pawl attach copilot --scope project"},
+		}, pawl.Bad, "missing: the MCP server", "pawl attach gemini --scope user"},
+		{"skill of an older pawl", "claude", Project, put(".claude/skills/pawl/SKILL.md", marker), pawl.Warn, "differ from those that this version", "pawl attach claude --scope project"},
+		{"program gone", "claude", Project, remove("~/../bin/pawl"), pawl.Bad, "which does not exist", "pawl attach claude --scope project"},
+		{"program gone, plugin", "opencode", Project, remove("~/../bin/pawl"), pawl.Bad, "which does not exist", "pawl attach opencode --scope project"},
+		{"no program", "copilot", Project, func(w *world) { w.check(os.Chmod(w.Pawl, 0o644)) }, pawl.Bad, "which is not executable", "pawl attach copilot --scope project"},
 		{"another program", "gemini", User, func(w *world) {
 			w.write(filepath.Join(w.Root, "bin", "pawl"), "")
 			w.Pawl = filepath.Join(w.Root, "bin", "pawl")
 		}, pawl.Warn, "than this one", "pawl attach gemini --scope user"},
-		{"all hooks off", "claude", Project, put("~/.claude/settings.json", `{"disableAllHooks": true}`), pawl.Bad, "disableAllHooks is true", "take disableAllHooks out"},
-		{"all hooks off, local", "claude", User, put(".claude/settings.local.json", `{"disableAllHooks": true}`), pawl.Bad, "disableAllHooks is true", "take disableAllHooks out"},
+		{"all hooks off", "claude", Project, put("~/.claude/settings.json", `{"disableAllHooks": true}`), pawl.Bad, "disableAllHooks is true", "remove disableAllHooks"},
+		{"all hooks off, local", "claude", User, put(".claude/settings.local.json", `{"disableAllHooks": true}`), pawl.Bad, "disableAllHooks is true", "remove disableAllHooks"},
 		{"managed only", "claude", Project, put(".claude/settings.json", `{"allowManagedHooksOnly": true}`), pawl.Bad, "allowManagedHooksOnly is true", ""},
 		{"gemini off", "gemini", Project, put("~/.gemini/settings.json", "{\"hooksConfig\": {\"enabled\": false}} // mine"), pawl.Bad, "hooksConfig.enabled is false", ""},
-		{"gemini ours off", "gemini", Project, put("~/.gemini/settings.json", `{"hooksConfig": {"disabled": ["other", "pawl"]}}`), pawl.Bad, "hooksConfig.disabled", "gemini, then /hooks enable pawl"},
-		{"gemini folder", "gemini", Project, func(*world) {}, pawl.Warn, "this folder is not trusted", "gemini, in the project"},
+		{"gemini ours off", "gemini", Project, put("~/.gemini/settings.json", `{"hooksConfig": {"disabled": ["other", "pawl"]}}`), pawl.Bad, "hooksConfig.disabled", "run gemini, type /hooks enable pawl"},
+		{"gemini folder", "gemini", Project, func(*world) {}, pawl.Warn, "this folder is not trusted", "run gemini in the project"},
 		{"codex off", "codex", User, add("~/.codex/config.toml", "\n[features]\nhooks = false\n"), pawl.Bad, "features.hooks is false", ""},
-		{"codex not trusted", "codex", User, func(*world) {}, pawl.Warn, "11 of 11 hooks do not run: they are not trusted yet", "codex, then /hooks"},
-		{"codex other", "codex", User, trustCodex("sha256:00", ""), pawl.Warn, "11 of 11 hooks do not run: they are not those that were trusted", "codex, then /hooks"},
-		{"codex switched off", "codex", User, trustCodex("", "enabled = false"), pawl.Warn, "11 of 11 hooks are switched off", "codex, then /hooks"},
+		{"codex not trusted", "codex", User, func(*world) {}, pawl.Warn, "11 of 11 hooks do not run: they are not trusted yet", "run codex, type /hooks"},
+		{"codex other", "codex", User, trustCodex("sha256:00", ""), pawl.Warn, "11 of 11 hooks do not run: they have changed since they were trusted", "run codex, type /hooks"},
+		{"codex switched off", "codex", User, trustCodex("", "enabled = false"), pawl.Warn, "11 of 11 hooks are disabled", "run codex, type /hooks"},
 		{"codex trusted", "codex", User, trustCodex("", ""), pawl.OK, "codex is attached, scope user", ""},
-		{"codex folder", "codex", Project, trustCodex("", ""), pawl.Warn, "this folder is not trusted", "codex, in the project"},
+		{"codex folder", "codex", Project, trustCodex("", ""), pawl.Warn, "this folder is not trusted", "run codex in the project"},
 		{"copilot off", "copilot", Project, put(".github/copilot/settings.json", `{"disableAllHooks": true}`), pawl.Bad, "disableAllHooks is true", ""},
-		{"record damaged", "claude", Project, put(".pawl/attach/claude.json", "{"), pawl.Bad, "read what stood", "mv "},
-		{"trouble", "claude", Project, put(".pawl/hook.log", "a\n2026-11-21 SessionStart: disk full\n"), pawl.Warn, "hooks had trouble", "tail"},
+		{"record damaged", "claude", Project, put(".pawl/attach/claude.json", "{"), pawl.Bad, "read the record", "mv "},
+		{"trouble", "claude", Project, put(".pawl/hook.log", "a\n2026-11-21 SessionStart: disk full\n"), pawl.Warn, "hooks reported errors", "tail"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -127,7 +127,7 @@ func TestExamineBothScopes(t *testing.T) {
 	w.attach("opencode", Project)
 	w.write(filepath.Join(w.Home, ".config", "opencode", "plugin", "pawl.js"), w.read(filepath.Join(w.Root, ".opencode", "plugin", "pawl.js")))
 	for _, f := range Examine(w.Place, time.Now()) {
-		if strings.Contains(f.What, "each hook runs twice") {
+		if strings.Contains(f.What, "every hook runs twice") {
 			return
 		}
 	}

@@ -5,34 +5,34 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/textedit/jsonc"
+	"pawl/internal/textedit/jsonedit"
 )
 
-// hooks are those that tell pawl of an agent's events, in a JSON file of the form that Claude Code began.
+// hooks are the hooks that report an agent's events to pawl, in a JSON file of Claude Code's format.
 type hooks struct {
 	agent  string
 	events []string
-	flat   bool // handlers stand under their event, without groups between
+	flat   bool // handlers are directly below their event, without groups
 	hook   func(event string) handler
 }
 
-// handler is one hook, in the words of all agents.
+// handler is one hook, with the fields of all agents.
 type handler struct {
 	Type       string   `json:"type"`
 	Name       string   `json:"name,omitempty"`
 	Command    string   `json:"command,omitempty"`
-	Args       []string `json:"args,omitempty"` // without them the command is a shell's
+	Args       []string `json:"args,omitempty"` // without them a shell runs the command
 	Bash       string   `json:"bash,omitempty"`
 	Timeout    int      `json:"timeout,omitempty"`
 	TimeoutSec int      `json:"timeoutSec,omitempty"`
 }
 
-// group is what hooks stand in.
+// group is a group of handlers.
 type group struct {
 	Hooks []handler `json:"hooks"`
 }
 
-// entry is what is to stand under an event.
+// entry returns the entry of pawl for an event.
 func (h hooks) entry(event string) any {
 	if h.flat {
 		return h.hook(event)
@@ -45,18 +45,18 @@ func (h hooks) add(text []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := jsonc.Read(text)
-	if err == nil && doc.At("hooks") == nil {
+	doc, err := jsonedit.ReadJSONC(text)
+	if err == nil && doc.Root.Get("hooks") == nil {
 		doc, err = doc.Add(doc.Root, "hooks", struct{}{})
 	}
 	for _, event := range h.events {
 		if err != nil {
 			return nil, err
 		}
-		if list := doc.At("hooks", event); list == nil {
-			doc, err = doc.Add(*doc.At("hooks"), event, jsonc.Line{Value: []any{h.entry(event)}})
+		if list := doc.Root.Get("hooks", event); list == nil {
+			doc, err = doc.Add(doc.Root.Get("hooks"), event, jsonedit.OneLine{Value: []any{h.entry(event)}})
 		} else {
-			doc, err = doc.Add(*list, "", jsonc.Line{Value: h.entry(event)})
+			doc, err = doc.Add(list, "", jsonedit.OneLine{Value: h.entry(event)})
 		}
 	}
 	return doc.Text, err
@@ -67,13 +67,13 @@ func (h hooks) remove(text, before []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	was := earlier(before)
+	was := readOriginal(before)
 	for {
 		found, ok := h.first(doc)
 		if !ok {
 			return doc.Text, nil
 		}
-		if doc, err = doc.Drop(found.in, found.at, was.empty("hooks", found.event)); err != nil {
+		if doc, err = doc.Remove(found.in, found.at, was.empty("hooks", found.event)); err != nil {
 			return nil, err
 		}
 		if doc, err = was.prune(doc, "hooks", found.event); err != nil {
@@ -97,64 +97,64 @@ func (h hooks) look(text []byte) (sight, error) {
 	}
 	for _, p := range places {
 		seen.any = true
-		if program := h.program(doc.Decode(p.handler)); !slices.Contains(seen.programs, program) {
+		if program := h.program(p.handler.Decode()); !slices.Contains(seen.programs, program) {
 			seen.programs = append(seen.programs, program)
 		}
-		seen.trusts = append(seen.trusts, trust{event: p.event, group: p.group, index: p.index, handler: doc.Decode(p.handler), matcher: p.matcher})
+		seen.trusts = append(seen.trusts, trust{event: p.event, group: p.group, index: p.index, handler: p.handler.Decode(), matcher: p.matcher})
 	}
 	return seen, nil
 }
 
-// exactly counts the entries under an event that are what they should be.
-func (h hooks) exactly(doc jsonc.Doc, event string) int {
-	list, n := doc.At("hooks", event), 0
+// exactly counts the entries of an event that equal pawl's.
+func (h hooks) exactly(doc jsonedit.Doc, event string) int {
+	list, n := doc.Root.Get("hooks", event), 0
 	if list == nil {
 		return 0
 	}
-	for _, m := range list.Members {
-		if doc.Same(m.Value, h.entry(event)) {
+	for _, item := range list.Items {
+		if item.Holds(h.entry(event)) {
 			n++
 		}
 	}
 	return n
 }
 
-// read reads a file of hooks, and refuses one in which hooks have no place.
-func (h hooks) read(text []byte) (jsonc.Doc, error) {
-	doc, err := jsonc.Read(text)
+// read parses a file of hooks, and rejects one whose structure does not allow hooks.
+func (h hooks) read(text []byte) (jsonedit.Doc, error) {
+	doc, err := jsonedit.ReadJSONC(text)
 	if err != nil {
 		return doc, err
 	}
-	if doc.Root.Kind != jsonc.Object {
-		return doc, doc.Wrong(doc.Root, "settings are an object: write { … }")
+	if doc.Root.Kind != jsonedit.Object {
+		return doc, doc.Root.Errorf("expected an object { … } of settings")
 	}
-	all := doc.At("hooks")
+	all := doc.Root.Get("hooks")
 	if all == nil {
 		return doc, nil
 	}
-	if all.Kind != jsonc.Object {
-		return doc, doc.Wrong(*all, "hooks are an object of events: write { … }")
+	if all.Kind != jsonedit.Object {
+		return doc, all.Errorf("expected an object { … } of events")
 	}
 	for _, m := range all.Members {
-		if slices.Contains(h.events, m.Key) && m.Value.Kind != jsonc.Array {
-			return doc, doc.Wrong(m.Value, "what runs at %s is a list: write [ … ]", m.Key)
+		if slices.Contains(h.events, m.Key) && m.Value.Kind != jsonedit.Array {
+			return doc, m.Value.Errorf("expected a list [ … ] of hooks for %s", m.Key)
 		}
 	}
 	return doc, nil
 }
 
-// place is where a handler of ours stands.
+// place is the position of one of pawl's handlers.
 type place struct {
 	event        string
-	group, index int // which of the event, and which of the group
+	group, index int // index in the event, and in the group
 	matcher      any
-	handler      jsonc.Value
-	in           jsonc.Value // what it is to be dropped from, or its group with it
+	handler      *jsonedit.Value
+	in           *jsonedit.Value // the list to remove it from, or its whole group
 	at           int
 }
 
-// first returns the first handler of ours.
-func (h hooks) first(doc jsonc.Doc) (place, bool) {
+// first returns the first of pawl's handlers.
+func (h hooks) first(doc jsonedit.Doc) (place, bool) {
 	all := h.all(doc)
 	if len(all) == 0 {
 		return place{}, false
@@ -162,55 +162,54 @@ func (h hooks) first(doc jsonc.Doc) (place, bool) {
 	return all[0], true
 }
 
-// all returns the handlers of ours, of all events.
-func (h hooks) all(doc jsonc.Doc) []place {
+// all returns pawl's handlers of all events.
+func (h hooks) all(doc jsonedit.Doc) []place {
 	var found []place
-	events := doc.At("hooks")
+	events := doc.Root.Get("hooks")
 	if events == nil {
 		return nil
 	}
 	for _, event := range events.Members {
-		for i, m := range event.Value.Members {
+		for i, item := range event.Value.Items {
 			if h.flat {
-				found = h.append(found, doc, place{event: event.Key, group: i, handler: m.Value, in: event.Value, at: i})
+				found = h.append(found, place{event: event.Key, group: i, handler: item, in: event.Value, at: i})
 				continue
 			}
-			found = h.inGroup(found, doc, place{event: event.Key, group: i, in: event.Value, at: i}, m.Value)
+			found = h.inGroup(found, place{event: event.Key, group: i, in: event.Value, at: i}, item)
 		}
 	}
 	return found
 }
 
-// inGroup adds the handlers of ours in a group. The group goes with them where there are no others in it.
-func (h hooks) inGroup(found []place, doc jsonc.Doc, p place, g jsonc.Value) []place {
-	i := g.Find("hooks")
-	if i < 0 {
+// inGroup appends pawl's handlers in a group. A group without other handlers is removed as a whole.
+func (h hooks) inGroup(found []place, p place, g *jsonedit.Value) []place {
+	list := g.Get("hooks")
+	if !list.Is(jsonedit.Array) {
 		return found
 	}
-	list := g.Members[i].Value
-	alone := len(list.Members) == 1
-	if i := g.Find("matcher"); i >= 0 {
-		p.matcher = doc.Decode(g.Members[i].Value)
+	alone := len(list.Items) == 1
+	if matcher := g.Get("matcher"); matcher != nil {
+		p.matcher = matcher.Decode()
 	}
-	for j, m := range list.Members {
+	for j, item := range list.Items {
 		this := p
-		this.index, this.handler = j, m.Value
+		this.index, this.handler = j, item
 		if !alone {
 			this.in, this.at = list, j
 		}
-		found = h.append(found, doc, this)
+		found = h.append(found, this)
 	}
 	return found
 }
 
-func (h hooks) append(found []place, doc jsonc.Doc, p place) []place {
-	if h.program(doc.Decode(p.handler)) == "" {
+func (h hooks) append(found []place, p place) []place {
+	if h.program(p.handler.Decode()) == "" {
 		return found
 	}
 	return append(found, p)
 }
 
-// program returns the program that a handler starts, empty where the handler is not ours: where it is not `… hook AGENT`.
+// program returns the program that a handler of pawl starts (`PROGRAM hook AGENT`), empty for other handlers.
 func (h hooks) program(v any) string {
 	fields, _ := v.(map[string]any)
 	command, _ := fields["command"].(string)
@@ -230,15 +229,15 @@ func (h hooks) program(v any) string {
 	return ""
 }
 
-// orElse has a shell succeed where the command before does not: some agents take a failing hook for a no.
+// orElse makes the shell succeed even if pawl fails: some agents treat a failing hook as a denial.
 const orElse = "|| true"
 
-// quoted is a path as a shell takes it for one word.
+// quoted returns a path quoted for a shell.
 func quoted(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// unquoted is the path that was quoted.
+// unquoted reverses quoted.
 func unquoted(word string) string {
 	if len(word) > 1 && word[0] == '\'' && word[len(word)-1] == '\'' {
 		return strings.ReplaceAll(word[1:len(word)-1], `'\''`, "'")
@@ -246,42 +245,42 @@ func unquoted(word string) string {
 	return word
 }
 
-// past is what a text was before.
-type past struct {
-	jsonc.Doc
+// original is the text from before the agent was attached.
+type original struct {
+	jsonedit.Doc
 	known bool
 }
 
-// earlier reads what a text was before. What cannot be read tells nothing.
-func earlier(text []byte) past {
-	doc, err := jsonc.Read(text)
-	return past{doc, err == nil && text != nil}
+// readOriginal parses the original text. If it cannot be parsed, it is unknown.
+func readOriginal(text []byte) original {
+	doc, err := jsonedit.ReadJSONC(text)
+	return original{doc, err == nil && text != nil}
 }
 
-// empty returns what stood between the brackets of something that was empty, nil where it was not.
-func (p past) empty(keys ...string) []byte {
-	if !p.known {
+// empty returns the text between the brackets of a container that was empty, nil for others.
+func (o original) empty(keys ...string) []byte {
+	if !o.known {
 		return nil
 	}
-	v := p.At(keys...)
-	if v == nil || v.Kind == jsonc.Scalar || len(v.Members) > 0 {
+	v := o.Root.Get(keys...)
+	if v == nil || v.Len() > 0 {
 		return nil
 	}
-	return slices.Clip(append([]byte{}, p.Inner(*v)...))
+	return v.Inner()
 }
 
-// prune takes out what is empty now and was not there before, from the innermost outwards.
-func (p past) prune(doc jsonc.Doc, keys ...string) (jsonc.Doc, error) {
+// prune removes containers that are empty now and did not exist before, from the innermost outwards.
+func (o original) prune(doc jsonedit.Doc, keys ...string) (jsonedit.Doc, error) {
 	for ; len(keys) > 0; keys = keys[:len(keys)-1] {
-		v := doc.At(keys...)
-		if v == nil || len(v.Members) > 0 || p.known && p.At(keys...) != nil {
+		v := doc.Root.Get(keys...)
+		if v == nil || v.Len() > 0 || o.known && o.Root.Get(keys...) != nil {
 			return doc, nil
 		}
 		above := keys[:len(keys)-1]
-		in := doc.At(above...)
+		in := doc.Root.Get(above...)
 		var err error
-		if doc, err = doc.Drop(*in, in.Find(keys[len(keys)-1]), p.empty(above...)); err != nil {
-			return doc, fmt.Errorf("take out %s: %w", strings.Join(keys, "."), err)
+		if doc, err = doc.Remove(in, in.Index(keys[len(keys)-1]), o.empty(above...)); err != nil {
+			return doc, fmt.Errorf("remove %s: %w", strings.Join(keys, "."), err)
 		}
 	}
 	return doc, nil

@@ -19,24 +19,24 @@ import (
 // format is the version of the records that this pawl writes, and the newest that it reads.
 const format = 1
 
-// record is what stood in an agent's files before it was attached. It is written before they change.
+// record is the original content of an agent's files. It is written before they change.
 type record struct {
 	Format int    `json:"format"`
 	Agent  string `json:"agent"`
 	Scope  Scope  `json:"scope"`
-	Pawl   string `json:"pawl"` // the program that the agent was told to start
+	Pawl   string `json:"pawl"` // the program in the agent's settings
 	Files  []kept `json:"files"`
 }
 
-// kept is what is recorded of one file.
+// kept is the record of one file.
 type kept struct {
 	Path    string   `json:"path"`              // from the project's folder, or absolute
-	Was     []byte   `json:"was"`               // null: there was none
-	Made    []string `json:"made"`              // SHA-256 of what attaching made of it: the last, and the one before
-	Folders []string `json:"folders,omitempty"` // that were made for it
+	Was     []byte   `json:"was"`               // the original content; null if there was no file
+	Made    []string `json:"made"`              // SHA-256 of the contents that pawl wrote: the latest and the one before
+	Folders []string `json:"folders,omitempty"` // folders that pawl made for it
 }
 
-// made reports whether attaching made this content, so that nobody has edited it since.
+// made reports whether pawl wrote this content, so that nobody has edited it since.
 func (k *kept) made(data []byte) bool {
 	return k != nil && data != nil && slices.Contains(k.Made, hash(data))
 }
@@ -57,7 +57,7 @@ func (r record) find(path string) *kept {
 	return &r.Files[i]
 }
 
-// readRecord reads a record and returns its bytes too; without one it is empty, and they are nil.
+// readRecord returns a record and its bytes; if there is none, the record is empty and the bytes are nil.
 func readRecord(path string) (record, []byte, error) {
 	var r record
 	data, err := os.ReadFile(path)
@@ -71,8 +71,8 @@ func readRecord(path string) (record, []byte, error) {
 	case err != nil:
 		return record{}, nil, &pawl.Error{
 			Kind: pawl.KindDamaged,
-			Err:  fmt.Errorf("read what stood in the agent's files before: %s: %w", path, err),
-			Hint: fmt.Sprintf("mv '%s' '%s.damaged', then say it again: what is ours is taken out by what it looks like", path, path),
+			Err:  fmt.Errorf("read the record of the original settings: %s: %w", path, err),
+			Hint: fmt.Sprintf("mv '%s' '%s.damaged', then run the command again: pawl recognises its own entries without the record", path, path),
 		}
 	case r.Format > format:
 		return record{}, nil, fmt.Errorf("%s: %w", path, pawl.ErrNewer)
@@ -89,7 +89,7 @@ func (d *Deed) keep() error {
 	return disk.Replace(d.recordFile(), append(data, '\n'))
 }
 
-// folder is where records of this scope lie.
+// folder returns the folder of records of this scope.
 func (d *Deed) folder() string { return d.place.folder(d.Scope) }
 
 func (p Place) folder(scope Scope) string {
@@ -101,7 +101,7 @@ func (p Place) folder(scope Scope) string {
 
 func (d *Deed) recordFile() string { return filepath.Join(d.folder(), d.Agent+".json") }
 
-// key is a path as it is recorded: a project can move, and its files with it.
+// key returns a path as it is recorded: relative to the project, because a project can move.
 func (d *Deed) key(path string) string {
 	if rest, ok := strings.CutPrefix(path, d.place.Root+"/"); ok && d.Scope == Project {
 		return rest
@@ -109,7 +109,7 @@ func (d *Deed) key(path string) string {
 	return path
 }
 
-// path is the path that a key stands for.
+// path returns the path of a key.
 func (d *Deed) path(key string) string {
 	if filepath.IsAbs(key) {
 		return key
@@ -117,7 +117,7 @@ func (d *Deed) path(key string) string {
 	return filepath.Join(d.place.Root, key)
 }
 
-// locked does something while no other process attaches or detaches there.
+// locked calls do under the lock that attaching and detaching take.
 func locked(path string, do func() error) error {
 	file, err := disk.Create(path)
 	if err != nil {

@@ -3,18 +3,18 @@ package attach
 import (
 	"fmt"
 
-	"pawl/internal/textedit/jsonc"
+	"pawl/internal/textedit/jsonedit"
 	"pawl/internal/textedit/tomledit"
 )
 
-// serverName is what the MCP server is called.
+// serverName is the name of the MCP server.
 const serverName = "pawl"
 
 // jsonServer is the MCP server in a JSON file, under the key in.
 type jsonServer struct {
 	in    string
 	value any
-	must  map[string]any // what the value must say; the rest is the user's to change
+	must  map[string]any // the required fields; the user may change others
 }
 
 func (s jsonServer) add(text []byte) ([]byte, error) {
@@ -22,15 +22,15 @@ func (s jsonServer) add(text []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if doc.At(s.in) == nil {
+	if doc.Root.Get(s.in) == nil {
 		if doc, err = doc.Add(doc.Root, s.in, struct{}{}); err != nil {
 			return nil, err
 		}
 	}
-	if there := doc.At(s.in, serverName); there == nil {
-		doc, err = doc.Add(*doc.At(s.in), serverName, s.value)
-	} else if !s.complete(doc, *there) {
-		doc, err = doc.Set(*there, s.value)
+	if there := doc.Root.Get(s.in, serverName); there == nil {
+		doc, err = doc.Add(doc.Root.Get(s.in), serverName, s.value)
+	} else if !s.complete(there) {
+		doc, err = doc.Set(there, s.value)
 	}
 	return doc.Text, err
 }
@@ -40,13 +40,13 @@ func (s jsonServer) remove(text, before []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	was := earlier(before)
+	was := readOriginal(before)
 	for {
-		in := doc.At(s.in)
-		if in == nil || in.Find(serverName) < 0 {
+		in := doc.Root.Get(s.in)
+		if in == nil || in.Index(serverName) < 0 {
 			return doc.Text, nil
 		}
-		if doc, err = doc.Drop(*in, in.Find(serverName), was.empty(s.in)); err != nil {
+		if doc, err = doc.Remove(in, in.Index(serverName), was.empty(s.in)); err != nil {
 			return nil, err
 		}
 		if doc, err = was.prune(doc, s.in); err != nil {
@@ -60,33 +60,33 @@ func (s jsonServer) look(text []byte) (sight, error) {
 	if err != nil {
 		return sight{}, err
 	}
-	there := doc.At(s.in, serverName)
+	there := doc.Root.Get(s.in, serverName)
 	if there == nil {
 		return sight{missing: []string{"the MCP server"}}, nil
 	}
-	return sight{any: true, complete: s.complete(doc, *there)}, nil
+	return sight{any: true, complete: s.complete(there)}, nil
 }
 
-// complete reports whether the server that is there is the one that should be.
-func (s jsonServer) complete(doc jsonc.Doc, there jsonc.Value) bool {
+// complete reports whether an entry has all required fields.
+func (s jsonServer) complete(there *jsonedit.Value) bool {
 	for key, want := range s.must {
-		if i := there.Find(key); i < 0 || !doc.Same(there.Members[i].Value, want) {
+		if v := there.Get(key); v == nil || !v.Holds(want) {
 			return false
 		}
 	}
 	return true
 }
 
-func (s jsonServer) read(text []byte) (jsonc.Doc, error) {
-	doc, err := jsonc.Read(text)
+func (s jsonServer) read(text []byte) (jsonedit.Doc, error) {
+	doc, err := jsonedit.ReadJSONC(text)
 	if err != nil {
 		return doc, err
 	}
-	if doc.Root.Kind != jsonc.Object {
-		return doc, doc.Wrong(doc.Root, "settings are an object: write { … }")
+	if doc.Root.Kind != jsonedit.Object {
+		return doc, doc.Root.Errorf("expected an object { … } of settings")
 	}
-	if in := doc.At(s.in); in != nil && in.Kind != jsonc.Object {
-		return doc, doc.Wrong(*in, "%s is an object of servers: write { … }", s.in)
+	if in := doc.Root.Get(s.in); in != nil && in.Kind != jsonedit.Object {
+		return doc, in.Errorf("%s: expected an object { … } of servers", s.in)
 	}
 	return doc, nil
 }
@@ -117,7 +117,7 @@ func (s tomlServer) remove(text, _ []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err = doc.Drop(tomlPath)
+	doc, err = doc.Remove(tomlPath)
 	return doc.Text, err
 }
 

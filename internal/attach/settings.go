@@ -12,19 +12,18 @@ import (
 	"pawl/internal/disk"
 )
 
-// largest is the size of the largest file that is read.
+// largest limits the size of settings files.
 const largest = 64 << 20
 
-// settings is a file of the user's as it was read.
+// settings is a settings file of the user.
 type settings struct {
-	named   string   // where it was looked for
-	path    string   // where it is, links followed
-	data    []byte   // nil: there is none
-	missing []string // folders above it that are not there, as named from those that are
+	named   string   // its path before links are resolved
+	path    string   // its path with links resolved
+	data    []byte   // nil if there is no file
+	missing []string // parent folders that do not exist, the deepest first
 }
 
-// readSettings reads a file that need not be there. Links are followed; one that leads nowhere is refused, and so is
-// what is no file.
+// readSettings reads a file that need not exist. It follows links, and rejects broken links and what is not a regular file.
 func readSettings(path string) (settings, error) {
 	s := settings{named: path, path: path}
 	target, err := filepath.EvalSymlinks(path)
@@ -50,12 +49,12 @@ func readSettings(path string) (settings, error) {
 	return s, nil
 }
 
-// absent says where the file would be, and which folders it needs.
+// absent sets the path of a missing file and its missing folders.
 func (s settings) absent() (settings, error) {
 	if target, err := os.Readlink(s.named); err == nil {
 		return s, &pawl.Error{
 			Kind: pawl.KindUsage,
-			Err:  fmt.Errorf("%s is a link to %s, which is not there", s.named, target),
+			Err:  fmt.Errorf("%s is a link to %s, which does not exist", s.named, target),
 			Hint: fmt.Sprintf("rm '%s'", s.named),
 		}
 	}

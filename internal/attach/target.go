@@ -4,42 +4,42 @@ import (
 	"bytes"
 	"reflect"
 
-	"pawl/internal/textedit/jsonc"
+	"pawl/internal/textedit/jsonedit"
 )
 
-// target is a file in which something of ours is to stand.
+// target is a file that gets entries of pawl.
 type target struct {
 	path  string // absolute
-	seed  string // what the file is made of where there is none
+	seed  string // the content of a new file
 	edits []edit
 }
 
-// edit is one thing that is to stand in a file. It works on contents and knows no files.
+// edit is one entry in a file. It works on contents, not on files.
 type edit interface {
-	// add returns the text with it. What of ours is there already, but otherwise, is replaced.
+	// add returns the text with the entry. It replaces a different entry of pawl.
 	add(text []byte) ([]byte, error)
-	// remove returns the text without it; the same bytes where it is not there. Before, if not nil, is what the text was
-	// before it came in: what was empty then may be so again.
+	// remove returns the text without the entry, or the same bytes if it has none. before, if not nil, is the text from
+	// before the entry was added; containers that were empty then are restored.
 	remove(text, before []byte) ([]byte, error)
-	// look says what of it is there.
+	// look returns what of the entry is present.
 	look(text []byte) (sight, error)
 }
 
-// sight is what of ours was seen in a file.
+// sight is what a file has of pawl.
 type sight struct {
-	complete bool     // all is there, as it should be, and nothing else of ours
-	any      bool     // something is there
-	missing  []string // what is not, in words
-	programs []string // that hooks of ours start
-	trusts   []trust  // what Codex asks its user to trust
+	complete bool     // all entries are present and equal, and there are no others of pawl
+	any      bool     // an entry of pawl is present
+	missing  []string // the missing entries, for display
+	programs []string // programs that pawl's hooks start
+	trusts   []trust  // the hooks that Codex asks its user to trust
 }
 
-// isBlank reports whether a text says nothing.
+// isBlank reports whether a text has only white space.
 func isBlank(text []byte) bool {
 	return len(bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff")))) == 0
 }
 
-// with returns what the file is to say, from what it says, nil where there is none.
+// with returns the content with pawl's entries; text is nil if there is no file.
 func (t target) with(text []byte) ([]byte, error) {
 	if isBlank(text) && t.seed != "" {
 		text = []byte(t.seed)
@@ -53,7 +53,7 @@ func (t target) with(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// without returns what the file says without us, nil where nothing is left of it.
+// without returns the content without pawl's entries, nil if the file is to be removed.
 func (t target) without(text, before []byte) ([]byte, error) {
 	if isBlank(text) {
 		return text, nil
@@ -67,7 +67,7 @@ func (t target) without(text, before []byte) ([]byte, error) {
 	return text, nil
 }
 
-// look says what of ours is in the file.
+// look returns what the file has of pawl.
 func (t target) look(text []byte) (sight, error) {
 	all := sight{complete: true}
 	for _, e := range t.edits {
@@ -87,7 +87,7 @@ func (t target) look(text []byte) (sight, error) {
 	return all, nil
 }
 
-// editedWhole reports whether the file is one that is ours as a whole, but says something else than it should.
+// editedWhole reports whether pawl wrote the whole file and the user edited it.
 func (t target) editedWhole(text []byte) bool {
 	if len(t.edits) != 1 {
 		return false
@@ -96,15 +96,15 @@ func (t target) editedWhole(text []byte) bool {
 	return ok && w.ours(text) && !bytes.Equal(text, w.content)
 }
 
-// isSeed reports whether a file says no more than one that is just made.
+// isSeed reports whether a file has no more content than a new one.
 func (t target) isSeed(text []byte) bool {
 	if isBlank(text) {
 		return true
 	}
-	doc, err := jsonc.Read(text)
+	doc, err := jsonedit.ReadJSONC(text)
 	if err != nil {
 		return false
 	}
-	seed, err := jsonc.Read([]byte(t.seed))
-	return err == nil && bytes.IndexByte(text, '/') < 0 && reflect.DeepEqual(doc.Decode(doc.Root), seed.Decode(seed.Root))
+	seed, err := jsonedit.ReadJSONC([]byte(t.seed))
+	return err == nil && bytes.IndexByte(text, '/') < 0 && reflect.DeepEqual(doc.Root.Decode(), seed.Root.Decode())
 }

@@ -7,10 +7,10 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// marker stands in every file that is ours as a whole.
+// marker is in every file that pawl wrote as a whole.
 const marker = "Written by `pawl attach"
 
-// whole is a file that is ours as a whole.
+// whole is a file that pawl wrote as a whole.
 type whole struct{ content []byte }
 
 func (w whole) add([]byte) ([]byte, error) { return w.content, nil }
@@ -33,7 +33,7 @@ func (w whole) look(text []byte) (sight, error) {
 	return seen, nil
 }
 
-// started is where a plugin says which program it starts.
+// started matches the program that a plugin starts.
 var started = lazyregexp.New(`(?m)^const pawl = (".*")\r?$`)
 
 func (w whole) ours(text []byte) bool { return bytes.Contains(text, []byte(marker)) }

@@ -163,7 +163,7 @@ func situations() map[string]situation {
 			f.Git, f.GitWas = "3f2a91c0aa11 (main)", "00112233aabb (main)"
 			f.Findings = []pawl.Finding{
 				{Level: pawl.OK, What: "the journal is whole"},
-				{Level: pawl.Warn, What: "HEAD moved, and no longer contains where it was", Hint: "git reflog"},
+				{Level: pawl.Warn, What: "HEAD moved to a commit that does not contain the earlier one", Hint: "git reflog"},
 			}
 			f.Since = &brief.Since{Checkpoint: *f.State.LastGood, Files: 2, Changes: []brief.Change{
 				{Path: "out/bufio.md", What: "added", Is: 120}, {Path: "notes.txt", What: "changed", Was: 10, Is: 1},
@@ -236,7 +236,7 @@ func withDoubts(f *brief.Facts) {
 	}
 	f.Operations = []brief.Operation{{
 		OperationState: *f.State.Operations["claude:0f1e#b"], Verdict: pawl.OperationPartly,
-		Evidence: []string{"it still runs: process 29600 runs since 12s: `make all`; writes to the disk", "`two.txt` was changed at 14:30:09 UTC", "git's HEAD is where it was"},
+		Evidence: []string{"still running: process 29600 runs since 12s: `make all`; writes to the disk", "`two.txt` changed at 14:30:09 UTC", "HEAD unchanged"},
 	}}
 }
 
@@ -319,7 +319,7 @@ func TestWatchdogIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"watchdog", "killed"} {
 		text := brief.Make(situations()[name].facts(t), brief.Options{For: brief.Claude}).Text
-		if !strings.Contains(text, "was ended by pawl's watchdog") || !strings.Contains(text, "nobody refused anything") {
+		if !strings.Contains(text, "was terminated by pawl's watchdog") || !strings.Contains(text, "nobody denied it") {
 			t.Errorf("%s: %s", name, text)
 		}
 	}

@@ -26,7 +26,7 @@ func sound(b brief.Brief, limit int) string {
 		return "does not begin with where things stand"
 	case b.For != brief.Human && !strings.HasSuffix(b.Text, "end of brief\n"):
 		return "does not say where it ends"
-	case b.Cut != strings.Contains(b.Text, "- cut: this brief was cut"):
+	case b.Cut != strings.Contains(b.Text, "- cut: this brief was shortened"):
 		return "does not say truly whether it was cut"
 	case strings.Contains(b.Text, "</"):
 		return "could end the frame that it is put into"
@@ -43,11 +43,11 @@ func sound(b brief.Brief, limit int) string {
 	return ""
 }
 
-// labelled is how each line begins: with a word for what it tells, so that it is true without those around it.
-var labelled = regexp.MustCompile(`^- (now|begin|goal|position|last event|last checkpoint|git|so far|wrong|warning|in doubt|not begun|` +
-	`ended meanwhile|still running|cut off|blocked|failed|not checked|next|failed step|unfinished step|then step|your step|sent back|` +
-	`its item|compared with|added|changed|removed|mode|type|gate|review|blocker \d+|decided|answered|learned \([^)]*\)|skipped|done|` +
-	`done but for its review|artifact|not shown|cut|more|files): `)
+// labelled matches the label that each line begins with, so that it is true without the lines around it.
+var labelled = regexp.MustCompile(`^- (now|begin|goal|position|last event|last checkpoint|git|so far|wrong|warning|in doubt|not started|` +
+	`ended meanwhile|still running|interrupted|blocked|failed|not checked|next|failed step|unfinished step|then step|your step|rejected|` +
+	`item|compared with|added|changed|removed|mode|type|gate|review|blocker \d+|decided|answered|learned \([^)]*\)|skipped|done|` +
+	`done, awaiting review|marked done by its agent, not checked|artifact|not shown|cut|more|files): `)
 
 // FuzzBudget gives each audience briefs of any budget, of words that nobody would choose.
 func FuzzBudget(f *testing.F) {

@@ -18,7 +18,6 @@ import (
 	"pawl/internal/cli"
 	"pawl/internal/config"
 	"pawl/internal/engine"
-	"pawl/internal/executor/shell"
 	"pawl/internal/faststart"
 	"pawl/internal/interop"
 	"pawl/internal/interop/format/dotagent"
@@ -73,8 +72,8 @@ func withHome(m *testing.M) int {
 func parts() cli.Parts {
 	codecs := interop.Codecs{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
 	return cli.Parts{
-		Executors: []engine.Executor{shell.Executor{}},
-		Adviser:   func(config.Evaluator, string) engine.Adviser { return nil },
+		Executors: []engine.Executor{engine.Shell{}},
+		Adviser:   func(config.Evaluator, string) engine.Evaluator { return nil },
 		Agents: func(ctx context.Context, how cli.Serving) error {
 			s, err := mcp.New(mcp.Config{Codecs: codecs, Folder: how.Folder, Version: how.Version, Environ: os.Environ(), Log: how.Err})
 			if err != nil {
@@ -204,7 +203,7 @@ func (p *place) project() *project.Project {
 // run returns the id of the only run.
 func (p *place) run() pawl.RunID {
 	p.Helper()
-	ids, err := runs.Runs(p.project())
+	ids, err := runs.List(p.project())
 	if err != nil || len(ids) != 1 {
 		p.Fatalf("runs: %v %v", ids, err)
 	}

@@ -251,7 +251,7 @@ func (p *place) endWith(name string) {
 		p.until("no attempt is left", func() bool {
 			left := false
 			err := filepath.WalkDir(p.path(".pawl/runs"), func(path string, d os.DirEntry, err error) error {
-				left = left || err == nil && d.Name() == pawl.LockFile && runs.AttemptLives(filepath.Dir(path))
+				left = left || err == nil && d.Name() == pawl.LockFile && runs.AttemptAlive(filepath.Dir(path))
 				return nil
 			})
 			return err == nil && !left

@@ -20,29 +20,29 @@ import (
 // them is reopened too.
 func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
 	if c.Edited {
-		n := runs.New{Plan: c.Plan(), Data: c.Data, Source: c.From}
+		n := runs.CreateOptions{Plan: c.Plan(), Data: c.Data, Source: c.From}
 		revision := e.state.Plan.Revision + 1
 		if err := disk.Replace(e.cfg.Project.PlanFile(e.run, revision), c.Data); err != nil {
 			return err
 		}
-		e.say(runs.PlanEvent(e.cfg.Project, revision, n))
-		e.plan = runs.OutlineOf(c.Plan())
+		e.emit(runs.PlanEvent(e.cfg.Project, revision, n))
+		e.plan = runs.NewOutline(c.Plan())
 	}
 	if err := e.endOutdated(ctx, c); err != nil {
 		return err
 	}
 	e.withdrawEdited()
-	for _, a := range c.Again {
-		e.say(pawl.StepReopened{Step: a.Step, Why: runs.ClipText(strings.Join(a.Why, "; ")), Items: a.Index})
+	for _, a := range c.Rerun {
+		e.emit(pawl.StepReopened{Step: a.Step, Why: runs.ClipText(strings.Join(a.Why, "; ")), Items: a.Index})
 	}
-	for _, id := range c.Anew {
-		e.say(pawl.StepReopened{Step: id, Why: "its definition in the plan changed"})
+	for _, id := range c.Reset {
+		e.emit(pawl.StepReopened{Step: id, Why: "its definition in the plan changed"})
 	}
-	for _, o := range c.Outside {
-		e.say(pawl.OutputsChanged{Step: o.Step, Paths: o.Paths[:min(len(o.Paths), runs.MaxShown)]})
+	for _, o := range c.OutputEdits {
+		e.emit(pawl.OutputsChanged{Step: o.Step, Paths: o.Paths[:min(len(o.Paths), runs.MaxShown)]})
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.More)) {
-		e.sayList(id, e.state.Steps[id].Key, c.At[id], c.More[id])
+	for _, id := range slices.Sorted(maps.Keys(c.NewItems)) {
+		e.emitList(id, e.state.Steps[id].Key, c.ListLength[id], c.NewItems[id])
 	}
 	for _, id := range c.Recheck {
 		if err := e.recheck(ctx, c.Plan().Step(id)); err != nil {
@@ -50,7 +50,7 @@ func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
 		}
 	}
 	if e.state.Ended() && c.Reopens() {
-		e.say(pawl.RunReopened{Why: "the plan or its inputs changed"})
+		e.emit(pawl.RunReopened{Why: "the plan or its inputs changed"})
 	}
 	return e.flush(ctx)
 }
@@ -59,9 +59,9 @@ func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
 // One that must not be repeated is left to run to its end.
 func (e *Engine) endOutdated(ctx context.Context, c *resume.PlanDiff) error {
 	for _, live := range e.state.Live() {
-		again := slices.Contains(c.Anew, live.Step) ||
-			slices.ContainsFunc(c.Again, func(a resume.Rerun) bool { return a.Step == live.Step && len(a.Items) == 0 })
-		if !again && resume.AsPlanned(c.Plan(), live, e.listed) {
+		again := slices.Contains(c.Reset, live.Step) ||
+			slices.ContainsFunc(c.Rerun, func(a resume.Rerun) bool { return a.Step == live.Step && len(a.Items) == 0 })
+		if !again && resume.SameDefinition(c.Plan(), live, e.listed) {
 			continue
 		}
 		dir := e.cfg.Project.AttemptDir(live.AttemptRef, e.run)
@@ -73,18 +73,18 @@ func (e *Engine) endOutdated(ctx context.Context, c *resume.PlanDiff) error {
 			e.note("%s runs on by its old definition: it must not be repeated", live.Name())
 			continue
 		}
-		if err := endWhole(ctx, dir, pawl.Abort{Reason: pawl.ReasonOutdated, Why: outdatedWhy}); err != nil {
+		if err := endAndSweep(ctx, dir, pawl.Abort{Reason: pawl.ReasonOutdated, Why: definitionChanged}); err != nil {
 			return err
 		}
-		e.say(pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Aborted, Reason: pawl.ReasonOutdated, Why: outdatedWhy, Verdict: &verdict})
+		e.emit(pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Aborted, Reason: pawl.ReasonOutdated, Why: definitionChanged, Verdict: &verdict})
 	}
 	return nil
 }
 
-const outdatedWhy = "its definition in the plan changed"
+const definitionChanged = "its definition in the plan changed"
 
-// endWhole ends an attempt, and where its supervisor was lost, what that left running.
-func endWhole(ctx context.Context, dir string, abort pawl.Abort) error {
+// endAndSweep ends an attempt, and where its supervisor was lost, what that left running.
+func endAndSweep(ctx context.Context, dir string, abort pawl.Abort) error {
 	if err := supervise.End(dir, abort); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func outdated(dir string, step *pawl.Step) (pawl.Verdict, error) {
 	if err != nil {
 		return pawl.Verdict{}, err
 	}
-	c := resume.Evidence{Begun: status.Begun != nil, Exit: status.Exit}.CaseOf(&pawl.Step{})
+	c := resume.Evidence{Begun: status.Begun != nil, Exit: status.Exit}.Case(&pawl.Step{})
 	if status.State == supervise.Live {
 		c.Attempt = recovery.Live
 	}
@@ -120,15 +120,15 @@ func (e *Engine) withdrawEdited() {
 		}
 		step := e.plan.ByID[g.Step]
 		if step == nil {
-			e.say(pawl.GateWithdrawn{Gate: g.ID, Why: "its step is no longer in the plan"})
-		} else if step.Gate != nil && !asks(step, g.Gate) {
-			e.say(pawl.GateWithdrawn{Gate: g.ID, Why: "its step was edited"})
+			e.emit(pawl.GateWithdrawn{Gate: g.ID, Why: "its step is no longer in the plan"})
+		} else if step.Gate != nil && !asksSame(step, g.Gate) {
+			e.emit(pawl.GateWithdrawn{Gate: g.ID, Why: "its step was edited"})
 		}
 	}
 }
 
-// asks reports whether a gate asks what its step asks.
-func asks(step *pawl.Step, g pawl.Gate) bool {
+// asksSame reports whether a gate asks what its step asks.
+func asksSame(step *pawl.Step, g pawl.Gate) bool {
 	now := step.Gate.Gate(step.ID, g.Item, g.Opened)
 	now.Shown = g.Shown
 	return now.Identify() == g.ID
@@ -158,11 +158,11 @@ func (e *Engine) recheck(ctx context.Context, step *pawl.Step) error {
 	}
 	switch {
 	case len(failed) == 0:
-		e.say(pawl.StepChecked{Step: step.ID, Accept: pawl.AcceptOf(step)})
+		e.emit(pawl.StepChecked{Step: step.ID, Accept: pawl.AcceptOf(step)})
 	case st.Items == nil || len(failed) > resume.MaxReruns:
-		e.say(pawl.StepReopened{Step: step.ID, Why: runs.ClipText(why)})
+		e.emit(pawl.StepReopened{Step: step.ID, Why: runs.ClipText(why)})
 	default:
-		e.say(pawl.StepReopened{Step: step.ID, Why: runs.ClipText(why), Items: failed})
+		e.emit(pawl.StepReopened{Step: step.ID, Why: runs.ClipText(why), Items: failed})
 	}
 	return nil
 }

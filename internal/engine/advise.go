@@ -12,21 +12,21 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
 
-// An Adviser chooses among the verdicts that the rules leave open.
-type Adviser interface {
+// An Evaluator chooses among the verdicts that the rules leave open.
+type Evaluator interface {
 	// Advise takes what is known and returns one of the words that are allowed, or human_review. It never fails: what goes
 	// wrong is a doubt, and then the word is human_review.
-	Advise(ctx context.Context, e doubt.Evidence) Advice
+	Evaluate(ctx context.Context, e evidence.Evidence) Evaluation
 }
 
-// Advice is what an adviser says.
-type Advice struct {
+// Evaluation is what an adviser says.
+type Evaluation struct {
 	Word    pawl.VerdictWord
 	Reasons []string
 	By      string
@@ -34,43 +34,43 @@ type Advice struct {
 	Cost    pawl.Usage
 }
 
-// advise asks the adviser where the rules leave something open.
-func (e *Engine) advise(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence) *pawl.Verdict {
+// evaluate asks the adviser where the rules leave something open.
+func (e *Engine) evaluate(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence) *pawl.Verdict {
 	v := ev.Judge(w.Step)
-	if len(v.Open) == 0 || e.cfg.Adviser == nil {
+	if len(v.Open) == 0 || e.cfg.Evaluator == nil {
 		return nil
 	}
-	told := e.askFor(ctx, w, ref, ev)
+	told := e.evidenceFor(ctx, w, ref, ev)
 	told.Allowed = v.Open
-	a := e.cfg.Adviser.Advise(ctx, told)
+	a := e.cfg.Evaluator.Evaluate(ctx, told)
 	v.Word, v.By, v.Doubt, v.Cost, v.Judged = a.Word, a.By, runs.ClipText(a.Doubt), a.Cost, time.Now().UTC()
 	v.Reasons = append(v.Reasons, a.Reasons...)
 	return &v
 }
 
-// askFor gathers what an adviser is told.
-func (e *Engine) askFor(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence) doubt.Evidence {
-	c := ev.CaseOf(w.Step)
+// evidenceFor gathers what an adviser is told.
+func (e *Engine) evidenceFor(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence) evidence.Evidence {
+	c := ev.Case(w.Step)
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
-	told := doubt.Evidence{
+	told := evidence.Evidence{
 		Time: ev.Now, Goal: e.plan.Goal, Plan: e.plan.Name, Run: e.run,
-		Step: doubt.Step{
+		Step: evidence.Step{
 			ID: w.Step.ID, Item: ref.Item, Name: w.Step.Name, Goal: w.Step.Goal, Action: actionOf(w.Step),
 			Outputs: w.Paths(w.Step.Outputs), Accept: maps.Clone(w.Step.Accept),
 		},
-		Outcome: doubt.Outcome{
+		Outcome: evidence.Outcome{
 			Attempt: string(c.Attempt), Result: string(c.Result), Outputs: string(c.Outputs), Checks: ev.Checks,
-			Printed: endOfFile(filepath.Join(dir, pawl.OutFile)), Attempts: ref.Attempt,
+			Printed: tailOf(filepath.Join(dir, pawl.OutFile)), Attempts: ref.Attempt,
 		},
 	}
-	e.ask(ctx, func() { e.tell(&told, ref) })
+	e.callEngine(ctx, func() { e.addState(&told, ref) })
 	for _, path := range told.Step.Outputs {
-		if len(resume.WorkedOn(e.cfg.Project.Root, []string{path})) == 0 {
+		if len(resume.NonEmptyOutputs(e.cfg.Project.Root, []string{path})) == 0 {
 			told.Outcome.Missing = append(told.Outcome.Missing, path)
 		}
 	}
 	told.Changed = e.changedSince(ctx)
-	told.Files = doubt.CountFiles(ctx, e.cfg.Project.Root, told.Files.Since)
+	told.Files = evidence.CountFiles(ctx, e.cfg.Project.Root, told.Files.Since)
 	return told
 }
 
@@ -82,8 +82,8 @@ func actionOf(step *pawl.Step) string {
 	return step.Run
 }
 
-// tell adds what the state knows. Only the engine's own goroutine calls it.
-func (e *Engine) tell(told *doubt.Evidence, ref pawl.AttemptRef) {
+// addState adds what the state knows. Only the engine's own goroutine calls it.
+func (e *Engine) addState(told *evidence.Evidence, ref pawl.AttemptRef) {
 	for _, step := range e.plan.Steps() {
 		told.Steps++
 		if e.state.Steps[step.ID].Finished() {
@@ -104,14 +104,14 @@ func (e *Engine) tell(told *doubt.Evidence, ref pawl.AttemptRef) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(st.Named)) {
 		if item := st.Named[id]; item.Status == pawl.ItemIsDone {
-			told.Done = append(told.Done, doubt.Task{ID: id, Title: item.Title})
+			told.Done = append(told.Done, evidence.Task{ID: id, Title: item.Title})
 		}
 	}
 	told.DoneTotal = len(told.Done)
 }
 
-// endOfFile returns the end of what an attempt printed.
-func endOfFile(path string) string {
+// tailOf returns the end of what an attempt printed.
+func tailOf(path string) string {
 	const most = 4 << 10
 	f, err := os.Open(path)
 	if err != nil {
@@ -132,13 +132,13 @@ func endOfFile(path string) string {
 
 // changedSince lists the files that changed since the newest snapshot of this run. It is evidence, not proof: where it
 // cannot be had there is none.
-func (e *Engine) changedSince(ctx context.Context) doubt.Changes {
-	if e.keeper.Store == nil {
-		return doubt.Changes{}
+func (e *Engine) changedSince(ctx context.Context) evidence.Changes {
+	if e.saver.Store == nil {
+		return evidence.Changes{}
 	}
-	records, err := e.keeper.Store.Records()
+	records, err := e.saver.Store.Records()
 	if err != nil {
-		return doubt.Changes{}
+		return evidence.Changes{}
 	}
 	at := -1
 	for i, r := range records {
@@ -147,24 +147,24 @@ func (e *Engine) changedSince(ctx context.Context) doubt.Changes {
 		}
 	}
 	if at < 0 {
-		return doubt.Changes{}
+		return evidence.Changes{}
 	}
-	compared, err := e.keeper.Store.Compare(ctx, records[at], nil, nil)
+	compared, err := e.saver.Store.Compare(ctx, records[at], nil, nil)
 	if err != nil {
-		return doubt.Changes{}
+		return evidence.Changes{}
 	}
-	var files []doubt.Change
+	var files []evidence.Change
 	for _, c := range compared.Changes {
 		if c.New != nil && c.New.Kind == snapshot.Folder || c.Old != nil && c.Old.Kind == snapshot.Folder {
 			continue
 		}
-		files = append(files, doubt.Change{Path: c.Path, How: map[string]string{"added": "created", "removed": "deleted"}[c.What()]})
+		files = append(files, evidence.Change{Path: c.Path, How: map[string]string{"added": "created", "removed": "deleted"}[c.What()]})
 		if last := &files[len(files)-1]; last.How == "" {
 			last.How = "modified"
 		}
 	}
 	if err := compared.Close(); err != nil {
-		return doubt.Changes{}
+		return evidence.Changes{}
 	}
-	return doubt.NewChanges(files)
+	return evidence.NewChanges(files)
 }

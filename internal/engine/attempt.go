@@ -66,15 +66,15 @@ func (e *Engine) start(ctx context.Context, a action) error {
 	}
 	if len(w.Step.Inputs) == 0 && w.Step.Agent == nil {
 		key, err := e.keyOf(w)
-		return e.intend(ctx, w, preparation{key: key, err: err})
+		return e.prepareAttempt(ctx, w, preparation{key: key, err: err})
 	}
 	if read, ok := e.prepared[w.Name()]; ok {
 		delete(e.prepared, w.Name())
-		return e.intend(ctx, w, read)
+		return e.prepareAttempt(ctx, w, read)
 	}
 	e.preparing[w.Name()] = true
-	needs, plan, at, attempt := e.needsOf(w), e.plan.Plan, e.standing(), e.nextAttempt(w)
-	e.help(func() func() {
+	needs, plan, at, attempt := e.needsOf(w), e.plan.Plan, e.position(), e.nextAttempt(w)
+	e.spawn(func() func() {
 		var p preparation
 		p.key, p.err = runs.CurrentKey(e.cfg.Project.Root, plan, w, needs)
 		p.key = p.key.Compact()
@@ -93,21 +93,21 @@ func (e *Engine) start(ctx context.Context, a action) error {
 type preparation struct {
 	key   pawl.Key
 	err   error
-	saved *history.Taken
+	saved *history.PendingCheckpoint
 }
 
 // saveBefore takes a checkpoint of what an agent is about to work on. It is none of the step itself: by a step's name
 // people mean what it left, and recovery takes a step's checkpoint for a sign that it was done.
-func (e *Engine) saveBefore(ctx context.Context, w runs.Work, attempt int, at history.Position) *history.Taken {
-	s := e.keeper.Save(ctx, pawl.CheckpointStep, pawl.AttemptRef{}, fmt.Sprintf("before attempt %d of %s", attempt, w.Name()), at)
+func (e *Engine) saveBefore(ctx context.Context, w runs.Work, attempt int, at history.Position) *history.PendingCheckpoint {
+	s := e.saver.Save(ctx, pawl.CheckpointStep, pawl.AttemptRef{}, fmt.Sprintf("before attempt %d of %s", attempt, w.Name()), at)
 	return &s
 }
 
-// intend takes the attempt's lock and says that it is about to start; the supervisor is started when that is durable.
+// prepareAttempt takes the attempt's lock and says that it is about to start; the supervisor is started when that is durable.
 // Inputs that are not there fail the step.
-func (e *Engine) intend(ctx context.Context, w runs.Work, p preparation) error {
+func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation) error {
 	if p.err != nil {
-		e.say(pawl.StepFailed{Step: w.Step.ID, Why: "inputs: " + p.err.Error()})
+		e.emit(pawl.StepFailed{Step: w.Step.ID, Why: "inputs: " + p.err.Error()})
 		return nil
 	}
 	key := p.key
@@ -115,7 +115,7 @@ func (e *Engine) intend(ctx context.Context, w runs.Work, p preparation) error {
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	job, err := e.job(ctx, w, ref, key)
 	if err != nil {
-		e.say(pawl.StepFailed{Step: w.Step.ID, Why: err.Error()})
+		e.emit(pawl.StepFailed{Step: w.Step.ID, Why: err.Error()})
 		return nil
 	}
 	lock, err := supervise.Prepare(dir)
@@ -123,11 +123,11 @@ func (e *Engine) intend(ctx context.Context, w runs.Work, p preparation) error {
 		return fmt.Errorf("prepare attempt %d of %s: %w", ref.Attempt, ref.Name(), err)
 	}
 	if p.saved != nil {
-		e.say(pawl.CheckpointSaved{Checkpoint: p.saved.Checkpoint})
-		e.noteFull(*p.saved)
+		e.emit(pawl.CheckpointSaved{Checkpoint: p.saved.Checkpoint})
+		e.noteQuota(*p.saved)
 	}
-	e.say(pawl.AttemptStarted{AttemptRef: ref, Key: key})
-	e.effects = append(e.effects, func() error {
+	e.emit(pawl.AttemptStarted{AttemptRef: ref, Key: key})
+	e.afterFlush = append(e.afterFlush, func() error {
 		if e.liveAttempt(ref) == nil { // it was skipped just before: the intent does not fit
 			return lock.Release()
 		}
@@ -205,11 +205,11 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 			offsets[file] = offset
 		}
 	}
-	before := e.tryOf(w)
+	before := e.retriesOf(w)
 	tail := &follower{engine: e, dir: e.cfg.Project.AttemptDir(ref, e.run), ref: ref, offsets: offsets}
 	job, jobErr := e.job(ctx, w, ref, key)
-	e.help(func() func() {
-		err := tail.until(ctx, ended)
+	e.spawn(func() func() {
+		err := tail.run(ctx, ended)
 		if ctx.Err() != nil {
 			return func() {} // the engine leaves; the attempt lives on
 		}
@@ -245,13 +245,13 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, j
 	if err != nil {
 		return resume.Evidence{}, err
 	}
-	ev := resume.Evidence{Now: time.Now().UTC(), Failures: before.Failures, Losses: before.LostInARow}
-	ev.Probed(status, ref.Token)
+	ev := resume.Evidence{Now: time.Now().UTC(), Failures: before.Failures, LostInARow: before.LostInARow}
+	ev.AddStatus(status, ref.Token)
 	if ev.Exit == nil && ev.Begun {
-		if !ev.Vague {
+		if !ev.BootUnknown {
 			ev.Lasted = resume.LastWrite(dir).Sub(status.Begun.Started)
 		}
-		if ev.Swept, ev.Left, err = supervise.Sweep(dir); err != nil {
+		if ev.Swept, ev.Unkillable, err = supervise.Sweep(dir); err != nil {
 			return resume.Evidence{}, err
 		}
 	}
@@ -260,7 +260,7 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, j
 		ev.Outputs, ev.OutputsErr = durableOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs))
 	}
 	if !ev.LooksDone() || ev.OutputsErr != nil {
-		ev.Present = resume.HowMuch(w.Step.Outputs, resume.WorkedOn(e.cfg.Project.Root, w.Paths(w.Step.Outputs)))
+		ev.Present = resume.CompareOutputs(w.Step.Outputs, resume.NonEmptyOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs)))
 	}
 	if ev.NeedsChecks(w.Step) {
 		job.Command = nil
@@ -269,16 +269,16 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, j
 			return resume.Evidence{}, err
 		}
 	}
-	ev.Verdict = e.advise(ctx, w, ref, ev)
+	ev.Verdict = e.evaluate(ctx, w, ref, ev)
 	if kind, why := checkpointOf(w, ev); kind != "" {
-		s := e.keeper.Save(ctx, kind, ref, why, e.standingNow(ctx))
-		ev.Saved = &s
+		s := e.saver.Save(ctx, kind, ref, why, e.positionFromWorker(ctx))
+		ev.Checkpoint = &s
 	}
 	return ev, nil
 }
 
-// tryOf returns the tries of a step or item so far.
-func (e *Engine) tryOf(w runs.Work) pawl.Retries {
+// retriesOf returns the tries of a step or item so far.
+func (e *Engine) retriesOf(w runs.Work) pawl.Retries {
 	st := e.state.Steps[w.Step.ID]
 	switch {
 	case st == nil:

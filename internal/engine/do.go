@@ -15,7 +15,7 @@ import (
 
 // do carries out one action: it says the events that stand for it, and what is to be done once they are durable.
 func (e *Engine) do(ctx context.Context, a action) error {
-	switch a.do {
+	switch a.kind {
 	case start:
 		return e.start(ctx, a)
 	case list:
@@ -23,25 +23,25 @@ func (e *Engine) do(ctx context.Context, a action) error {
 	case finish:
 		return e.finish(ctx, a)
 	case giveUp:
-		e.say(pawl.StepFailed{Step: a.step.ID, Why: a.why})
+		e.emit(pawl.StepFailed{Step: a.step.ID, Why: a.why})
 		e.withdrawGates(a.step.ID)
 	case open:
 		return e.openGate(ctx, a)
 	case answer:
 		e.answerGate(a)
 	case expire:
-		e.say(pawl.GateExpired{Gate: a.gate.ID})
+		e.emit(pawl.GateExpired{Gate: a.gate.ID})
 	case reopen:
 		for _, id := range a.steps {
-			e.say(pawl.StepReopened{Step: id, Why: a.why})
+			e.emit(pawl.StepReopened{Step: id, Why: a.why})
 		}
 	case spend:
 		a.gate.ID = a.gate.Identify()
-		e.say(pawl.BudgetSpent{Budget: a.gate.Budget, Used: a.why, Limit: a.gate.Ask}, pawl.GateOpened{Gate: a.gate})
+		e.emit(pawl.BudgetSpent{Budget: a.gate.Budget, Used: a.why, Limit: a.gate.Ask}, pawl.GateOpened{Gate: a.gate})
 	case complete:
-		e.say(pawl.RunEnded{Status: pawl.StatusCompleted})
+		e.emit(pawl.RunEnded{Status: pawl.StatusCompleted})
 	case fail:
-		e.say(pawl.RunEnded{Status: pawl.StatusFailed, Why: a.why})
+		e.emit(pawl.RunEnded{Status: pawl.StatusFailed, Why: a.why})
 	case stopLive:
 		e.stopLive(a.why)
 	}
@@ -55,18 +55,18 @@ func (e *Engine) stopLive(why string) {
 			continue
 		}
 		e.stopping[live.Token] = true
-		e.end(live.AttemptRef, pawl.Abort{Reason: pawl.ReasonAbort, Why: why})
+		e.endAttempt(live.AttemptRef, pawl.Abort{Reason: pawl.ReasonAbort, Why: why})
 	}
 }
 
-// end asks an attempt's supervisor to end it. That may fail only because there is none: then there is nothing to end.
-func (e *Engine) end(ref pawl.AttemptRef, abort pawl.Abort) {
+// endAttempt asks an attempt's supervisor to end it. That may fail only because there is none: then there is nothing to end.
+func (e *Engine) endAttempt(ref pawl.AttemptRef, abort pawl.Abort) {
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
-	e.help(func() func() {
+	e.spawn(func() func() {
 		err := supervise.End(dir, abort)
 		return func() {
 			if err != nil {
-				e.say(pawl.WatchdogActed{AttemptRef: ref, Health: "unknown", Action: "end", Evidence: err.Error()})
+				e.emit(pawl.WatchdogActed{AttemptRef: ref, Health: "unknown", Action: "end", Evidence: err.Error()})
 			}
 		}
 	})
@@ -82,28 +82,28 @@ func (e *Engine) list(step *pawl.Step) error {
 	if err != nil {
 		return e.unlistable(step, err)
 	}
-	e.sayList(step.ID, key, 0, values)
+	e.emitList(step.ID, key, 0, values)
 	return nil
 }
 
 // unlistable fails a step whose list or inputs are not to be had.
 func (e *Engine) unlistable(step *pawl.Step, err error) error {
-	e.say(pawl.StepFailed{Step: step.ID, Why: err.Error()})
+	e.emit(pawl.StepFailed{Step: step.ID, Why: err.Error()})
 	return nil
 }
 
 // maxListed is how many bytes of values one step.listed event carries at most, well below a journal line.
 const maxListed = 32 << 10
 
-// sayList says values in as many events as they need; an empty list is one event too.
-func (e *Engine) sayList(id pawl.StepID, key pawl.Key, from int, values []string) {
+// emitList says values in as many events as they need; an empty list is one event too.
+func (e *Engine) emitList(id pawl.StepID, key pawl.Key, from int, values []string) {
 	for {
 		n, size := 0, 0
 		for n < len(values) && size < maxListed {
 			size += runs.EncodedSize(values[n]) + 1
 			n++
 		}
-		e.say(pawl.StepListed{Step: id, Key: key, From: from, Items: values[:n]})
+		e.emit(pawl.StepListed{Step: id, Key: key, From: from, Items: values[:n]})
 		from, values = from+n, values[n:]
 		if len(values) == 0 {
 			return
@@ -123,25 +123,25 @@ func (e *Engine) finish(ctx context.Context, a action) error {
 	if e.preparing[name] {
 		return nil
 	}
-	if s, ok := e.kept[name]; ok {
-		delete(e.kept, name)
-		return e.sayFinished(a, s)
+	if s, ok := e.saved[name]; ok {
+		delete(e.saved, name)
+		return e.emitFinished(a, s)
 	}
 	e.preparing[name] = true
-	at := e.standing()
-	e.help(func() func() {
-		s := e.keeper.Save(ctx, pawl.CheckpointStep, pawl.AttemptRef{Step: a.step.ID}, "", at)
+	at := e.position()
+	e.spawn(func() func() {
+		s := e.saver.Save(ctx, pawl.CheckpointStep, pawl.AttemptRef{Step: a.step.ID}, "", at)
 		return func() {
 			delete(e.preparing, name)
-			e.kept[name] = s
+			e.saved[name] = s
 		}
 	})
 	return nil
 }
 
-// sayFinished says that such a step is done.
-func (e *Engine) sayFinished(a action, s history.Taken) error {
-	e.noteFull(s)
+// emitFinished says that such a step is done.
+func (e *Engine) emitFinished(a action, s history.PendingCheckpoint) error {
+	e.noteQuota(s)
 	done := pawl.StepDone{Step: a.step.ID, Accept: pawl.AcceptOf(a.step), Undo: a.step.Undo, Review: a.step.Review, Save: &s.Checkpoint}
 	if a.step.Gate != nil {
 		key, err := e.stepKey(a.step)
@@ -149,7 +149,7 @@ func (e *Engine) sayFinished(a action, s history.Taken) error {
 			return e.unlistable(a.step, err)
 		}
 		done.Key, done.Summary = key, gateSummary(e.state.Gate(a.gate.ID))
-		e.say(done)
+		e.emit(done)
 		return nil
 	}
 	st := e.state.Steps[a.step.ID]
@@ -159,7 +159,7 @@ func (e *Engine) sayFinished(a action, s history.Taken) error {
 	}
 	done.Key, done.Digest = st.Key, digest
 	done.Summary = fmt.Sprintf("%d items", st.Items.Total)
-	e.say(done)
+	e.emit(done)
 	return nil
 }
 
@@ -174,7 +174,7 @@ func gateSummary(g *pawl.GateState) string {
 func (e *Engine) itemsDigest(items *pawl.ItemsState) (string, error) {
 	all := pawl.Outputs{}
 	for index := range items.Total {
-		done, err := runs.ItemDone(e.log, items, index)
+		done, err := runs.ReadItemDone(e.log, items, index)
 		if err != nil {
 			return "", err
 		}
@@ -186,18 +186,18 @@ func (e *Engine) itemsDigest(items *pawl.ItemsState) (string, error) {
 // openGate opens a gate step's gate, or the one of the engine's own that the action brings.
 func (e *Engine) openGate(ctx context.Context, a action) error {
 	if a.gate.Ask != "" {
-		e.sayGate(ctx, a.gate)
+		e.emitGate(ctx, a.gate)
 		return nil
 	}
 	gate, err := e.gateOf(a.step, nil)
 	if err == nil {
-		e.sayGate(ctx, gate)
+		e.emitGate(ctx, gate)
 	}
 	return err
 }
 
-// briefly returns check results with the last line of what each said.
-func briefly(checks []pawl.CheckRun) []pawl.CheckRun {
+// lastLines returns check results with the last line of what each said.
+func lastLines(checks []pawl.CheckRun) []pawl.CheckRun {
 	brief := slices.Clone(checks)
 	for i := range brief {
 		lines := strings.Split(strings.TrimSpace(brief[i].Output), "\n")
@@ -206,30 +206,30 @@ func briefly(checks []pawl.CheckRun) []pawl.CheckRun {
 	return brief
 }
 
-// sayGate says that a gate is open, and takes a checkpoint of what it is about.
-func (e *Engine) sayGate(ctx context.Context, gate pawl.Gate) {
+// emitGate says that a gate is open, and takes a checkpoint of what it is about.
+func (e *Engine) emitGate(ctx context.Context, gate pawl.Gate) {
 	gate.ID = gate.Identify()
-	e.say(pawl.GateOpened{Gate: gate})
-	e.saveLater(ctx, pawl.CheckpointGate, pawl.AttemptRef{Step: gate.Step, Item: gate.Item}, gate.Ask, func() {})
+	e.emit(pawl.GateOpened{Gate: gate})
+	e.saveAsync(ctx, pawl.CheckpointGate, pawl.AttemptRef{Step: gate.Step, Item: gate.Item}, gate.Ask, func() {})
 }
 
 // gateOf returns the gate that a gate step opens now.
 func (e *Engine) gateOf(step *pawl.Step, checks []pawl.CheckRun) (pawl.Gate, error) {
 	gate := step.Gate.Gate(step.ID, "", time.Now())
-	shown, err := runs.ShownNow(e.cfg.Project.Root, &runs.Run{Log: e.log, State: e.state, Plan: e.plan.Plan}, step)
+	shown, err := runs.GateContent(e.cfg.Project.Root, &runs.Run{Log: e.log, State: e.state, Plan: e.plan.Plan}, step)
 	if err != nil {
 		return pawl.Gate{}, err
 	}
-	gate.Shown, gate.Checks = runs.LimitShown(shown), briefly(checks)
+	gate.Shown, gate.Checks = runs.LimitShown(shown), lastLines(checks)
 	gate.ID = gate.Identify()
 	return gate, nil
 }
 
 func (e *Engine) answerGate(a action) {
 	a.reply.Gate, a.reply.Step = a.gate.ID, a.gate.Step
-	e.say(a.reply)
+	e.emit(a.reply)
 	if a.reply.Answer == pawl.Chosen {
-		e.say(pawl.DecisionMade{Decision: pawl.Decision{
+		e.emit(pawl.DecisionMade{Decision: pawl.Decision{
 			Question: a.gate.Ask, Options: a.gate.Options, Choice: a.reply.Option, Why: a.reply.Why, By: "pawl", Step: a.gate.Step,
 		}})
 	}
@@ -237,13 +237,13 @@ func (e *Engine) answerGate(a action) {
 
 // withdrawGates closes the gates of a step that has no more use for their answers.
 func (e *Engine) withdrawGates(id pawl.StepID) {
-	e.say(runs.WithdrawGates(e.state, id, "ended")...)
+	e.emit(runs.WithdrawGates(e.state, id, "ended")...)
 }
 
 // heartbeat journals what the watchdog sees of each live attempt, and acts on what is stalled or stuck.
 func (e *Engine) heartbeat(clock *sleepClock) {
 	if slept := clock.slept(); slept > time.Second {
-		e.say(pawl.MachineSlept{Seconds: slept.Seconds()})
+		e.emit(pawl.MachineSlept{Seconds: slept.Seconds()})
 	}
 	for _, live := range e.state.Live() {
 		e.observe(live)

@@ -20,10 +20,10 @@ import (
 	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/history"
-	"pawl/internal/interop"
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/internal/snapshot"
 )
 
 // An Executor turns a step of its kind into the command that a supervisor runs.
@@ -45,9 +45,10 @@ type Config struct {
 
 	PIDNamespace bool // attempts run in PID namespaces of their own.
 	Snapshots    config.Snapshots
-	Adviser      Adviser // asked where the rules of recovery leave something open. Defaults to nobody.
+	Evaluator    Evaluator // asked where the rules of recovery leave something open. Defaults to nobody.
 
-	MirrorOf func(*pawl.State) *interop.Mirror // which other system's files are kept up to date for a run. Defaults to none.
+	// Mirror returns the mirror of a run, or nil. Defaults to none.
+	Mirror func(*pawl.State, *journal.Log, *snapshot.Store) Mirror
 }
 
 // Watchdog says how often attempts are looked at and when silence is a fault.
@@ -61,8 +62,8 @@ func (c Config) withDefaults() Config {
 	if c.Notify == nil {
 		c.Notify = func(pawl.Event) {}
 	}
-	if c.MirrorOf == nil {
-		c.MirrorOf = func(*pawl.State) *interop.Mirror { return nil }
+	if c.Mirror == nil {
+		c.Mirror = func(*pawl.State, *journal.Log, *snapshot.Store) Mirror { return nil }
 	}
 	if c.Watchdog.Heartbeat == 0 {
 		c.Watchdog.Heartbeat = 5 * time.Minute
@@ -86,25 +87,26 @@ type Engine struct {
 	plan  *runs.Outline
 	epoch pawl.Epoch
 
-	posted    chan func()            // from helpers, to be called by Run's goroutine
-	helpers   sync.WaitGroup         // every goroutine that posts
-	watching  map[pawl.Token]bool    // attempts that a helper watches
-	preparing map[string]bool        // steps and items whose inputs a helper is hashing
-	prepared  map[string]preparation // what it found, for the next decision only
-	said      []pawl.Event           // to be journaled as the next batch
-	effects   []func() error         // to be done once that batch is durable
-	stopping  map[pawl.Token]bool    // attempts that were asked to end
-	bin       string                 // the folder with our own program, first in a step's PATH
-	keeper    *history.Saver
-	kept      map[string]history.Taken // checkpoints of steps that are about to be finished, for the next decision only
-	saving    int                      // checkpoints that a helper is taking
-	items     itemSaves
-	views     *runs.ViewWriter
-	mirror    *interop.MirrorWriter
-	cached    pawl.Seq                 // up to which event the journal's cached state went when we last wrote it
-	lists     map[pawl.StepID]workList // work lists, as journaled
-	notes     []string                 // see Notes
-	fatal     error                    // what a helper found that the engine cannot go on with
+	results    chan func()            // from helpers, to be called by Run's goroutine
+	workers    sync.WaitGroup         // every goroutine that posts
+	watching   map[pawl.Token]bool    // attempts that a helper watches
+	preparing  map[string]bool        // steps and items whose inputs a helper is hashing
+	prepared   map[string]preparation // what it found, for the next decision only
+	pending    []pawl.Event           // to be journaled as the next batch
+	afterFlush []func() error         // to be done once that batch is durable
+	stopping   map[pawl.Token]bool    // attempts that were asked to end
+	bin        string                 // the folder with our own program, first in a step's PATH
+	saver      *history.Saver
+	saved      map[string]history.PendingCheckpoint // checkpoints of steps that are about to be finished, for the next decision only
+	saving     int                                  // checkpoints that a helper is taking
+	items      itemSaves
+	views      *runs.ViewWriter
+	mirror     Mirror
+	mirrorDue  <-chan time.Time         // when mirror wants to be called again
+	cached     pawl.Seq                 // up to which event the journal's cached state went when we last wrote it
+	lists      map[pawl.StepID]workList // work lists, as journaled
+	notes      []string                 // see Notes
+	fatal      error                    // what a helper found that the engine cannot go on with
 }
 
 // Open takes the project's engine lock and opens the run. Another live engine gives an error of KindHeld.
@@ -113,14 +115,14 @@ func Open(ctx context.Context, cfg Config, run pawl.RunID) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := runs.NoRollback(e.state); err != nil {
+	if err := runs.RequireNoRollback(e.state); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
 
 // OpenNew is Open for a run that it makes first, so that none is made where another engine is at work.
-func OpenNew(ctx context.Context, cfg Config, n runs.New) (*Engine, error) {
+func OpenNew(ctx context.Context, cfg Config, n runs.CreateOptions) (*Engine, error) {
 	return openWith(ctx, cfg, func() (pawl.RunID, error) { return runs.Create(ctx, cfg.Project, n) })
 }
 
@@ -132,8 +134,8 @@ func openWith(ctx context.Context, cfg Config, choose func() (pawl.RunID, error)
 	}
 	e := &Engine{
 		cfg: cfg.withDefaults(), lock: lock,
-		posted:   make(chan func()),
-		watching: map[pawl.Token]bool{}, preparing: map[string]bool{}, prepared: map[string]preparation{}, kept: map[string]history.Taken{}, stopping: map[pawl.Token]bool{},
+		results:  make(chan func()),
+		watching: map[pawl.Token]bool{}, preparing: map[string]bool{}, prepared: map[string]preparation{}, saved: map[string]history.PendingCheckpoint{}, stopping: map[pawl.Token]bool{},
 		lists: map[pawl.StepID]workList{},
 	}
 	if e.run, err = choose(); err == nil {
@@ -151,23 +153,25 @@ func (e *Engine) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.log, e.state, e.plan = r.Log, r.State, runs.OutlineOf(r.Plan)
-	if err := r.MendPlan(e.cfg.Project); err != nil {
+	e.log, e.state, e.plan = r.Log, r.State, runs.NewOutline(r.Plan)
+	if err := r.RestorePlan(e.cfg.Project); err != nil {
 		return err
 	}
 	if e.state.Kind != pawl.PlanRun && e.state.Kind != pawl.CommandRun {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("run %s is a %s run: it is carried on by the program that made it", e.run, e.state.Kind)}
 	}
-	e.keeper = history.OpenSaver(ctx, e.cfg.Project, e.run, e.cfg.Snapshots)
+	e.saver = history.OpenSaver(ctx, e.cfg.Project, e.run, e.cfg.Snapshots)
 	e.views = runs.NewViewWriter(e.cfg.Project, e.run)
-	e.mirror = interop.NewMirrorWriter(e.cfg.MirrorOf(e.state), e.cfg.Project, e.log, e.keeper.Store)
+	if e.mirror = e.cfg.Mirror(e.state, e.log, e.saver.Store); e.mirror == nil {
+		e.mirror = noMirror{}
+	}
 	e.bin, err = e.cfg.Project.LinkSelf()
 	return err
 }
 
 // Close gives the run back. Attempts that still run are left to their supervisors.
 func (e *Engine) Close() error {
-	return errors.Join(e.keeper.Close(), e.log.Close(), e.lock.Unlock())
+	return errors.Join(e.saver.Close(), e.log.Close(), e.lock.Unlock())
 }
 
 // State returns the state as it is. It may be used before Run and after it, not meanwhile.
@@ -203,16 +207,13 @@ func (e *Engine) Run(ctx, hard context.Context, why string) error {
 func (e *Engine) work(ctx context.Context, do func(helpers context.Context) error) error {
 	helpers, quit := context.WithCancel(context.WithoutCancel(ctx))
 	err := do(helpers)
-	err = e.leave(helpers, err)
+	err = e.shutdown(helpers, err)
 	quit()
 	e.drain()
 	if viewErr := e.views.Close(e.state, e.plan.Plan); viewErr != nil {
 		e.note("views: %v", viewErr)
 	}
-	if mirrorErr := e.mirror.Close(context.WithoutCancel(ctx), e.state, e.plan.Plan); mirrorErr != nil {
-		system := e.mirror.Codec.Name
-		e.note("the files of %s are not as they should be: %v; once that is mended, pawl export %s writes them", system, mirrorErr, system)
-	}
+	e.mirror.Close(context.WithoutCancel(ctx), e.state, e.plan.Plan)
 	e.notes = append(e.notes, e.mirror.Notes()...)
 	return err
 }
@@ -229,24 +230,24 @@ func (e *Engine) note(format string, args ...any) {
 func (e *Engine) announce(why string) {
 	e.epoch = e.state.Epoch + 1
 	host, _ := os.Hostname() // only for people to read
-	e.say(pawl.EngineStarted{Epoch: e.epoch, PID: os.Getpid(), Host: host, Why: why})
-	if said := e.mirror.Recorded(); said != nil && (e.state.Mirror == nil || *said != *e.state.Mirror) {
-		e.say(*said)
-	}
+	e.emit(pawl.EngineStarted{Epoch: e.epoch, PID: os.Getpid(), Host: host, Why: why})
 }
 
 // begin announces the engine and takes up what an older one left.
 func (e *Engine) begin(helpers context.Context, why string) error {
-	e.mirror.Begin(helpers, e.state, e.plan.Plan)
+	mirrored := e.startMirror(helpers)
 	e.announce(why)
+	if mirrored != nil {
+		e.emit(*mirrored)
+	}
 	switch e.state.Status {
 	case pawl.StatusPaused, pawl.StatusStopped:
-		e.say(pawl.RunContinued{})
+		e.emit(pawl.RunContinued{})
 	}
 	if err := e.flush(helpers); err != nil {
 		return err
 	}
-	e.takeUp(helpers)
+	e.reattach(helpers)
 	return nil
 }
 
@@ -265,18 +266,18 @@ func (e *Engine) loop(ctx, hard, helpers context.Context) error {
 			return err
 		}
 		var alarm <-chan time.Time
-		if wake.do == wait {
+		if wake.kind == wait {
 			alarm = time.After(time.Until(wake.until))
 		}
 		select {
-		case f := <-e.posted:
+		case f := <-e.results:
 			f()
 		case <-foreign:
 		case <-alarm:
 		case <-beat.C:
 			e.heartbeat(clock)
-		case <-e.mirror.Due():
-			e.mirror.CatchUp(helpers, e.state, e.plan.Plan)
+		case <-e.mirrorDue:
+			e.mirrorDue = e.mirror.Changed(helpers, e.state, e.plan.Plan, nil)
 		case <-soft:
 			return e.interrupted(helpers, hard)
 		}
@@ -295,7 +296,7 @@ func (e *Engine) over(wake action) (bool, error) {
 		return false, nil
 	case s.Status == pawl.StatusPaused || s.Status == pawl.StatusStopped:
 		return true, &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("run paused"), Hint: "pawl resume"}
-	case wake.do == wait && !wake.forPeople:
+	case wake.kind == wait && !wake.needsPerson:
 		return false, nil
 	}
 	return true, e.waitsFor()
@@ -321,33 +322,33 @@ func (e *Engine) waitsFor() *pawl.Error {
 	return stopped("pawl status", "nothing can be started")
 }
 
-// maxRefused is how many batches in a row may be said of which nothing fits the state.
-const maxRefused = 10
+// maxRejectedBatches is how many batches in a row may be said of which nothing fits the state.
+const maxRejectedBatches = 10
 
 // advance journals what is pending and starts what is next, until nothing more is to be done now.
 // It returns what to wait for by the clock, the zero action for nothing.
 func (e *Engine) advance(helpers context.Context) (wake action, err error) {
 	defer clear(e.prepared)
-	defer clear(e.kept)
+	defer clear(e.saved)
 	for refused := 0; ; {
-		said, misfit := len(e.said), e.state.RejectedCount
+		said, misfit := len(e.pending), e.state.RejectedCount
 		if err := errors.Join(e.flush(helpers), e.fatal); err != nil {
 			return action{}, err
 		}
 		if e.state.RejectedCount-misfit < said {
 			refused = 0
-		} else if refused++; refused > maxRefused {
+		} else if refused++; refused > maxRejectedBatches {
 			return action{}, errors.New("the same is said again and again, and does not fit; see pawl verify")
 		}
 		wake = action{}
 		for _, a := range next(e.plan, e.state, time.Now(), e.slots()) {
-			if a.do == wait {
+			if a.kind == wait {
 				wake = a
 			} else if err := e.do(helpers, a); err != nil {
 				return action{}, err
 			}
 		}
-		if len(e.said) == 0 {
+		if len(e.pending) == 0 {
 			return wake, nil
 		}
 	}
@@ -361,12 +362,12 @@ func (e *Engine) interrupted(ctx, hard context.Context) error {
 	again := hard.Done()
 	for len(e.state.Live()) > 0 {
 		select {
-		case f := <-e.posted:
+		case f := <-e.results:
 			f()
 		case <-again:
 			again = nil
 			patience.Stop()
-			e.say(pawl.RunStopped{Why: "interrupted twice"})
+			e.emit(pawl.RunStopped{Why: "interrupted twice"})
 			e.stopLive("interrupted twice")
 		case <-patience.C:
 			why := fmt.Errorf("interrupted; attempts left running under their supervisors: %d", len(e.state.Live()))
@@ -382,14 +383,14 @@ func (e *Engine) interrupted(ctx, hard context.Context) error {
 // secondInterrupt is how long a second Ctrl-C is waited for while attempts run.
 const secondInterrupt = 3 * time.Second
 
-// leave says that the engine goes in good order, where the journal still takes it.
-func (e *Engine) leave(ctx context.Context, cause error) error {
+// shutdown says that the engine goes in good order, where the journal still takes it.
+func (e *Engine) shutdown(ctx context.Context, cause error) error {
 	why := "completed"
 	if cause != nil {
 		why = cause.Error()
 	}
-	e.said, e.effects = nil, nil
-	e.say(pawl.EngineStopped{Why: why})
+	e.pending, e.afterFlush = nil, nil
+	e.emit(pawl.EngineStopped{Why: why})
 	if err := e.flush(ctx); err != nil {
 		return errors.Join(cause, err)
 	}
@@ -402,33 +403,33 @@ func (e *Engine) leave(ctx context.Context, cause error) error {
 // drain waits for the helpers, whose context has ended, and drops what they still post.
 func (e *Engine) drain() {
 	done := make(chan struct{})
-	go func() { e.helpers.Wait(); close(done) }()
+	go func() { e.workers.Wait(); close(done) }()
 	for {
 		select {
-		case <-e.posted:
+		case <-e.results:
 		case <-done:
 			return
 		}
 	}
 }
 
-// help runs work in a goroutine and has Run's goroutine call what it returns.
-func (e *Engine) help(work func() func()) {
-	e.helpers.Add(1)
+// spawn runs work in a goroutine and has Run's goroutine call what it returns.
+func (e *Engine) spawn(work func() func()) {
+	e.workers.Add(1)
 	go func() {
-		defer e.helpers.Done()
-		e.posted <- work()
+		defer e.workers.Done()
+		e.results <- work()
 	}()
 }
 
-// say adds an event to the next batch.
-func (e *Engine) say(payloads ...pawl.Payload) {
+// emit adds an event to the next batch.
+func (e *Engine) emit(payloads ...pawl.Payload) {
 	for _, p := range payloads {
 		event, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, p)
 		if err != nil {
 			panic("payloads are plain data: " + err.Error())
 		}
-		e.said = append(e.said, event)
+		e.pending = append(e.pending, event)
 	}
 }
 
@@ -437,8 +438,8 @@ const cacheEvery = 2000
 
 // flush makes the batch durable, folds it with what others wrote before it, and does what waited for that.
 func (e *Engine) flush(ctx context.Context) error {
-	batch, effects := e.said, e.effects
-	e.said, e.effects = nil, nil
+	batch, effects := e.pending, e.afterFlush
+	e.pending, e.afterFlush = nil, nil
 	if len(batch) > 0 {
 		if _, err := e.log.Append(ctx, e.epoch, batch...); err != nil {
 			return err
@@ -453,8 +454,8 @@ func (e *Engine) flush(ctx context.Context) error {
 		e.cfg.Notify(event)
 	}
 	if len(news) > 0 {
-		e.views.Changed(e.state, e.plan.Plan)
-		e.mirror.Changed(ctx, e.state, e.plan.Plan, news)
+		e.views.Update(e.state, e.plan.Plan)
+		e.mirrorDue = e.mirror.Changed(ctx, e.state, e.plan.Plan, news)
 	}
 	if e.state.Seq >= e.cached+cacheEvery {
 		e.cached = e.state.Seq

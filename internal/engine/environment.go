@@ -78,7 +78,7 @@ func (e *Engine) resume(ctx context.Context, w runs.Work, ref pawl.AttemptRef, k
 	}
 	told := pawl.Resume{Attempt: ref.Attempt, Rejected: st.Rejected}
 	if w.Step.Agent != nil { // who else is told anything was tried before
-		told.Prescribed = e.mirror.Prescribed(ctx, e.state, e.plan.Plan, w.Step.ID)
+		told.Prescribed = e.mirror.Advice(ctx, e.state, e.plan.Plan, w.Step.ID)
 	}
 	var t *pawl.Retries
 	if w.Index < 0 {
@@ -91,7 +91,7 @@ func (e *Engine) resume(ctx context.Context, w runs.Work, ref pawl.AttemptRef, k
 		if v := t.Last.Verdict; v != nil {
 			told.Verdict = v.Word
 		}
-		told.Partial = resume.WorkedOn(e.cfg.Project.Root, w.Paths(w.Step.Outputs))
+		told.Partial = resume.NonEmptyOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs))
 	}
 	if t != nil && t.Conversation != nil && t.Conversation.Definition == key.Definition {
 		told.Conversation = t.Conversation
@@ -113,7 +113,7 @@ func itemsDone(ctx context.Context, root string, named map[pawl.ItemID]pawl.Item
 	var ids []pawl.ItemID
 	for _, id := range slices.Sorted(maps.Keys(named)) {
 		item := named[id]
-		if item.Status == pawl.ItemIsDone && (item.Commit == "" || resume.GitHas(ctx, root, item.Commit)) {
+		if item.Status == pawl.ItemIsDone && (item.Commit == "" || resume.CommitReachable(ctx, root, item.Commit)) {
 			ids = append(ids, id)
 		}
 	}

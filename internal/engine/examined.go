@@ -15,6 +15,6 @@ func (e *Engine) Examined(x *resume.Examination) {
 	found := slices.DeleteFunc(slices.Clone(x.Findings), func(f pawl.Finding) bool { return f.Level == pawl.OK })
 	said := pawl.RunExamined{Findings: found[:min(len(found), maxFindings)]}
 	if len(found) > 0 && runs.CheckSize(said) == nil {
-		e.say(said)
+		e.emit(said)
 	}
 }

@@ -23,14 +23,14 @@ type follower struct {
 	offsets map[string]int64 // file → up to where it was read
 }
 
-// followEvery is how often an attempt's files are looked at.
-const followEvery = 200 * time.Millisecond
+// followInterval is how often an attempt's files are looked at.
+const followInterval = 200 * time.Millisecond
 
-// until follows the attempt until wait returns, and then to the end of its files. It returns wait's error.
-func (f *follower) until(ctx context.Context, wait func(context.Context) error) error {
+// run follows the attempt until wait returns, and then to the end of its files. It returns wait's error.
+func (f *follower) run(ctx context.Context, wait func(context.Context) error) error {
 	gone := make(chan error, 1)
 	go func() { gone <- wait(ctx) }()
-	tick := time.NewTicker(followEvery)
+	tick := time.NewTicker(followInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -55,7 +55,7 @@ func (f *follower) read(ctx context.Context, last bool) error {
 		if name == pawl.EventsFile {
 			parse = f.line
 		}
-		more, err := f.file(name, last, parse)
+		more, err := f.readFile(name, last, parse)
 		if err != nil {
 			return err
 		}
@@ -64,34 +64,34 @@ func (f *follower) read(ctx context.Context, last bool) error {
 	if len(news) == 0 {
 		return nil
 	}
-	news = f.save(ctx, news)
+	news = f.saveCheckpoints(ctx, news)
 	select {
-	case f.engine.posted <- func() { f.engine.heard(news) }:
+	case f.engine.results <- func() { f.engine.emitReported(news) }:
 	case <-ctx.Done():
 	}
 	return nil
 }
 
-// save takes the snapshots of the checkpoints that the attempt asked for, before anything behind them is taken up.
-func (f *follower) save(ctx context.Context, news []pawl.Payload) []pawl.Payload {
+// saveCheckpoints takes the snapshots of the checkpoints that the attempt asked for, before anything behind them is taken up.
+func (f *follower) saveCheckpoints(ctx context.Context, news []pawl.Payload) []pawl.Payload {
 	e := f.engine
 	for i, p := range news {
 		asked, ok := p.(pawl.CheckpointSaved)
 		if !ok {
 			continue
 		}
-		s := e.keeper.Save(ctx, pawl.CheckpointManual, f.ref, asked.Why, e.standingNow(ctx))
+		s := e.saver.Save(ctx, pawl.CheckpointManual, f.ref, asked.Why, e.positionFromWorker(ctx))
 		s.Source = asked.Source
 		news[i] = pawl.CheckpointSaved{Checkpoint: s.Checkpoint}
 	}
 	return news
 }
 
-// maxFollowed is how many bytes of a file are taken at a time.
-const maxFollowed = 1 << 20
+// readChunk is how many bytes of a file are taken at a time.
+const readChunk = 1 << 20
 
-// file returns what the complete lines behind the offset stand for, and with last also what follows them.
-func (f *follower) file(name string, last bool, parse func([]byte, pawl.Source) pawl.Payload) ([]pawl.Payload, error) {
+// readFile returns what the complete lines behind the offset stand for, and with last also what follows them.
+func (f *follower) readFile(name string, last bool, parse func([]byte, pawl.Source) pawl.Payload) ([]pawl.Payload, error) {
 	file, err := disk.OpenRegular(filepath.Join(f.dir, name))
 	if err != nil {
 		return nil, nil // not there, or the step made it unreadable: then nothing was said
@@ -109,14 +109,14 @@ func (f *follower) file(name string, last bool, parse func([]byte, pawl.Source) 
 		return nil, nil
 	}
 	var news []pawl.Payload
-	buffer := make([]byte, min(maxFollowed, unread))
+	buffer := make([]byte, min(readChunk, unread))
 	for {
 		n, err := file.ReadAt(buffer, f.offsets[name])
 		if err != nil && err != io.EOF {
 			return nil, err
 		}
 		whole := bytes.LastIndexByte(buffer[:n], '\n') + 1
-		if whole == 0 && (last || n == maxFollowed) {
+		if whole == 0 && (last || n == readChunk) {
 			whole = n // a line longer than the buffer says nothing to us
 		}
 		if whole == 0 {
@@ -138,16 +138,16 @@ func (f *follower) line(data []byte, source pawl.Source) pawl.Payload {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}
-	said, err := f.said(data, source)
+	said, err := f.parseLine(data, source)
 	if err != nil {
 		return pawl.Progressed{AttemptRef: f.ref, Text: "unreadable line in " + pawl.EventsFile + ": " + err.Error(), Source: &source}
 	}
 	return said
 }
 
-func (f *follower) said(data []byte, source pawl.Source) (pawl.Payload, error) {
-	if len(data) > runs.MaxLineTaken {
-		return nil, fmt.Errorf("%d bytes; at most %d are taken", len(data), runs.MaxLineTaken)
+func (f *follower) parseLine(data []byte, source pawl.Source) (pawl.Payload, error) {
+	if len(data) > runs.MaxEventLine {
+		return nil, fmt.Errorf("%d bytes; at most %d are taken", len(data), runs.MaxEventLine)
 	}
 	line, err := pawl.ParseLine(data)
 	if err != nil {
@@ -159,7 +159,7 @@ func (f *follower) said(data []byte, source pawl.Source) (pawl.Payload, error) {
 
 func (f *follower) marker(data []byte, source pawl.Source) pawl.Payload {
 	m, ok := markers.Parse(string(data), 0)
-	if !ok || !m.Valid || len(data) > runs.MaxLineTaken {
+	if !ok || !m.Valid || len(data) > runs.MaxEventLine {
 		return nil
 	}
 	said := pawl.Progressed{AttemptRef: f.ref, Text: m.Content, Marker: &m, Source: &source}
@@ -169,14 +169,14 @@ func (f *follower) marker(data []byte, source pawl.Source) pawl.Payload {
 	return said
 }
 
-// heard says what a follower read. What is to be learned goes into MEMORY.md too.
-func (e *Engine) heard(news []pawl.Payload) {
+// emitReported says what a follower read. What is to be learned goes into MEMORY.md too.
+func (e *Engine) emitReported(news []pawl.Payload) {
 	for _, p := range news {
 		switch p := p.(type) {
 		case pawl.MemoryLearned:
 			e.learn(p.Memory, p.Source)
 		default:
-			e.say(p)
+			e.emit(p)
 		}
 	}
 }
@@ -189,5 +189,5 @@ func (e *Engine) learn(m pawl.Memory, source *pawl.Source) {
 		learned.Unwritten = err.Error()
 		e.note("MEMORY.md: %v", err)
 	}
-	e.say(learned)
+	e.emit(learned)
 }

@@ -12,28 +12,28 @@ import (
 	"pawl/internal/runs"
 )
 
-// deed is a sort of action.
-type deed string
+// actionKind is a sort of action.
+type actionKind string
 
 const (
-	start    deed = "start"     // begin an attempt of a step or of one of its items
-	list     deed = "list"      // take up a foreach step's work list
-	finish   deed = "finish"    // a foreach step whose items are all done; a gate step whose gate was answered
-	giveUp   deed = "give-up"   // a step that cannot be finished any more
-	open     deed = "open"      // a gate
-	answer   deed = "answer"    // a gate, by the mode or by its default
-	expire   deed = "expire"    // a gate without a default
-	reopen   deed = "reopen"    // steps that a person wants done again
-	complete deed = "complete"  // the run
-	fail     deed = "fail"      // the run
-	spend    deed = "spend"     // a budget is used up: ask for more
-	wait     deed = "wait"      // until a time
-	stopLive deed = "stop-live" // end the running attempts
+	start    actionKind = "start"     // begin an attempt of a step or of one of its items
+	list     actionKind = "list"      // take up a foreach step's work list
+	finish   actionKind = "finish"    // a foreach step whose items are all done; a gate step whose gate was answered
+	giveUp   actionKind = "give-up"   // a step that cannot be finished any more
+	open     actionKind = "open"      // a gate
+	answer   actionKind = "answer"    // a gate, by the mode or by its default
+	expire   actionKind = "expire"    // a gate without a default
+	reopen   actionKind = "reopen"    // steps that a person wants done again
+	complete actionKind = "complete"  // the run
+	fail     actionKind = "fail"      // the run
+	spend    actionKind = "spend"     // a budget is used up: ask for more
+	wait     actionKind = "wait"      // until a time
+	stopLive actionKind = "stop-live" // end the running attempts
 )
 
 // action is one thing to do next.
 type action struct {
-	do    deed
+	kind  actionKind
 	step  *pawl.Step
 	index int // of the item; -1: the step itself
 	steps []pawl.StepID
@@ -42,7 +42,7 @@ type action struct {
 	until time.Time
 	why   string
 
-	forPeople bool // wait: nothing but an answer, or its expiry, can make the run go on
+	needsPerson bool // wait: nothing but an answer, or its expiry, can make the run go on
 }
 
 // next decides what is to be done, from the plan and the state alone. slots is how many attempts may be live at a time.
@@ -64,7 +64,7 @@ func next(plan *runs.Outline, s *pawl.State, now time.Time, slots int) []action 
 		}
 	}
 	if wake := earlier(d.retry, d.expiry); !wake.IsZero() {
-		d.add(action{do: wait, until: wake, forPeople: d.retry.IsZero()})
+		d.add(action{kind: wait, until: wake, needsPerson: d.retry.IsZero()})
 	}
 	return d.actions
 }
@@ -115,7 +115,7 @@ func (d *decider) stopLive() []action {
 	if len(d.state.Live()) == 0 {
 		return nil
 	}
-	return []action{{do: stopLive, why: d.state.Why}}
+	return []action{{kind: stopLive, why: d.state.Why}}
 }
 
 // finished reports whether a step needs no more work, and no person is asked about what was done of it.
@@ -132,17 +132,17 @@ func (d *decider) staleNeeds() {
 		}
 		for _, need := range d.plan.Needs[step.ID] {
 			n := d.state.Steps[need]
-			if n != nil && n.Status == pawl.Done && n.Done > st.Done && d.givenElse(step, st) {
-				d.add(action{do: reopen, steps: []pawl.StepID{step.ID}, why: "what step " + string(need) + " gives changed"})
+			if n != nil && n.Status == pawl.Done && n.Done > st.Done && d.needsChanged(step, st) {
+				d.add(action{kind: reopen, steps: []pawl.StepID{step.ID}, why: "what step " + string(need) + " gives changed"})
 				return
 			}
 		}
 	}
 }
 
-// givenElse reports whether what a finished step needs gives something else than when it started.
-func (d *decider) givenElse(step *pawl.Step, st *pawl.StepState) bool {
-	return st.Key.GivenElse(pawl.Key{Needs: runs.Digests(d.plan.Needs[step.ID], d.state)}.Compact())
+// needsChanged reports whether what a finished step needs gives something else than when it started.
+func (d *decider) needsChanged(step *pawl.Step, st *pawl.StepState) bool {
+	return st.Key.GivenElse(pawl.Key{Needs: runs.OutputDigests(d.plan.Needs[step.ID], d.state)}.Compact())
 }
 
 func (d *decider) steps() {
@@ -166,16 +166,16 @@ func (d *decider) steps() {
 }
 
 func (d *decider) ready(step *pawl.Step) bool {
-	return !d.blocked[step.ID] && d.settled(d.plan.Needs[step.ID])
+	return !d.blocked[step.ID] && d.allSettled(d.plan.Needs[step.ID])
 }
 
-// settled reports whether steps are finished, and all before them: one that was skipped, or was finished when the run was made
+// allSettled reports whether steps are finished, and all before them: one that was skipped, or was finished when the run was made
 // of another system's files, may stand behind one that is open.
-func (d *decider) settled(steps []pawl.StepID) bool {
+func (d *decider) allSettled(steps []pawl.StepID) bool {
 	for _, id := range steps {
 		is, known := d.behind[id]
 		if !known {
-			is = d.finished(id) && d.settled(d.plan.Needs[id])
+			is = d.finished(id) && d.allSettled(d.plan.Needs[id])
 			d.behind[id] = is
 		}
 		if !is {
@@ -195,12 +195,12 @@ func (d *decider) step(step *pawl.Step, st *pawl.StepState) {
 	case st.Status == pawl.AwaitsGate || d.waitsForStart(step, st):
 	case step.Foreach != nil && st.Items == nil:
 		if d.free > 0 {
-			d.add(action{do: list, step: step, index: -1})
+			d.add(action{kind: list, step: step, index: -1})
 		}
 	case step.Foreach != nil:
 		d.items(step, st)
 	case step.Gate != nil && len(step.Accept) == 0:
-		d.add(action{do: open, step: step, index: -1})
+		d.add(action{kind: open, step: step, index: -1})
 	default:
 		d.try(step, -1, &st.Retries)
 	}
@@ -216,7 +216,7 @@ func (d *decider) waitsForStart(step *pawl.Step, st *pawl.StepState) bool {
 			return false
 		}
 	}
-	d.add(action{do: open, step: step, index: -1, gate: pawl.Gate{
+	d.add(action{kind: open, step: step, index: -1, gate: pawl.Gate{
 		Step: step.ID, Type: pawl.HumanVerify, Purpose: pawl.ForStart, Ask: "Start step " + string(step.ID) + "?", Expect: step.Goal,
 	}})
 	return true
@@ -231,7 +231,7 @@ func (d *decider) review(step *pawl.Step, st *pawl.StepState) {
 			if r.Comment != "" {
 				why += ": " + r.Comment
 			}
-			d.add(action{do: reopen, steps: []pawl.StepID{step.ID}, why: why})
+			d.add(action{kind: reopen, steps: []pawl.StepID{step.ID}, why: why})
 			return
 		}
 	}
@@ -266,13 +266,13 @@ func (d *decider) items(step *pawl.Step, st *pawl.StepState) {
 
 func (d *decider) settleItems(step *pawl.Step, it *pawl.ItemsState) {
 	if len(it.Failed) == 0 {
-		d.add(action{do: finish, step: step, index: -1})
+		d.add(action{kind: finish, step: step, index: -1})
 		return
 	}
 	first := slices.Min(slices.Collect(maps.Keys(it.Failed)))
 	f := it.Failed[first]
 	why := fmt.Sprintf("%d of %d items failed; first %s: %s", len(it.Failed), it.Total, f.Item, f.Why)
-	d.add(action{do: giveUp, step: step, index: -1, why: why})
+	d.add(action{kind: giveUp, step: step, index: -1, why: why})
 }
 
 // try starts another attempt where one is due, and reports whether it did.
@@ -288,19 +288,19 @@ func (d *decider) try(step *pawl.Step, index int, t *pawl.Retries) bool {
 			d.retry = earlier(d.retry, last.RetryAt)
 			return false
 		}
-		if forPeople(step, t) && !d.mayRepeat(step, t, last) {
+		if needsApproval(step, t) && !d.approved(step, t, last) {
 			return false
 		}
 	}
 	d.free--
-	d.add(action{do: start, step: step, index: index})
+	d.add(action{kind: start, step: step, index: index})
 	return true
 }
 
-// forPeople reports whether a person is to say if work is done again: by the verdict on its last attempt, unless that had
+// needsApproval reports whether a person is to say if work is done again: by the verdict on its last attempt, unless that had
 // used up the step's tries and the step, which may be repeated, was taken up anew; or where none was journaled, because it
 // was lost and must not be repeated, or was lost too often.
-func forPeople(step *pawl.Step, t *pawl.Retries) bool {
+func needsApproval(step *pawl.Step, t *pawl.Retries) bool {
 	if t.Again {
 		return false // a person has said
 	}
@@ -310,8 +310,8 @@ func forPeople(step *pawl.Step, t *pawl.Retries) bool {
 	return t.Last.Outcome == pawl.Lost && !step.MayRepeat() || t.LostInARow >= resume.MaxLosses
 }
 
-// mayRepeat asks before work is run again that was lost: after it began, where the step is not idempotent, or too often.
-func (d *decider) mayRepeat(step *pawl.Step, t *pawl.Retries, last *pawl.AttemptEnded) bool {
+// approved asks before work is run again that was lost: after it began, where the step is not idempotent, or too often.
+func (d *decider) approved(step *pawl.Step, t *pawl.Retries, last *pawl.AttemptEnded) bool {
 	ask := fmt.Sprintf("Attempt %d of %s was lost after it began, and the step is not idempotent. Run it again?", last.Attempt, last.Name())
 	switch {
 	case last.Outcome != pawl.Lost:
@@ -322,7 +322,7 @@ func (d *decider) mayRepeat(step *pawl.Step, t *pawl.Retries, last *pawl.Attempt
 	gate := pawl.Gate{Step: step.ID, Item: last.Item, Type: pawl.HumanVerify, Purpose: pawl.ForRepeat, Ask: ask, Expect: reasonsOf(last)}
 	g := d.state.Gate(gate.Identify())
 	if g == nil || g.Settled { // settled: the step was given up, and is to be done after all
-		d.add(action{do: open, step: step, index: -1, gate: gate})
+		d.add(action{kind: open, step: step, index: -1, gate: gate})
 		return false
 	}
 	return g.Answer != nil && g.Answer.Answer == pawl.Approved
@@ -345,7 +345,7 @@ func (d *decider) end() {
 	for _, step := range d.plan.InOrder {
 		st := d.state.Steps[step.ID]
 		if st != nil && st.Status == pawl.FailedForGood {
-			d.add(action{do: fail, why: fmt.Sprintf("step %s failed: %s", step.ID, st.Why)})
+			d.add(action{kind: fail, why: fmt.Sprintf("step %s failed: %s", step.ID, st.Why)})
 			return
 		}
 		if !d.finished(step.ID) {
@@ -359,13 +359,13 @@ func (d *decider) end() {
 			if g.Purpose == pawl.ForRebuilt {
 				why = strings.TrimSuffix("a person says that it is not to be gone on with: "+g.Answer.Why, ": ")
 			}
-			d.add(action{do: fail, why: why})
+			d.add(action{kind: fail, why: why})
 			return
 		case g.Purpose == pawl.ForRebuilt && g.Open():
 			return
 		}
 	}
 	if left == 0 {
-		d.add(action{do: complete})
+		d.add(action{kind: complete})
 	}
 }

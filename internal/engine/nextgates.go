@@ -25,7 +25,7 @@ func (d *decider) gates() {
 
 func (d *decider) openGate(g *pawl.GateState) {
 	if reply, ok := d.automatic(g); ok {
-		d.add(action{do: answer, gate: g.Gate, reply: reply})
+		d.add(action{kind: answer, gate: g.Gate, reply: reply})
 		return
 	}
 	if g.Expires.IsZero() {
@@ -36,10 +36,10 @@ func (d *decider) openGate(g *pawl.GateState) {
 		return
 	}
 	if g.Default != "" {
-		d.add(action{do: answer, gate: g.Gate, reply: pawl.GateAnswered{Answer: pawl.Chosen, Option: g.Default, Why: "expired", Auto: true}})
+		d.add(action{kind: answer, gate: g.Gate, reply: pawl.GateAnswered{Answer: pawl.Chosen, Option: g.Default, Why: "expired", Auto: true}})
 		return
 	}
-	d.add(action{do: expire, gate: g.Gate})
+	d.add(action{kind: expire, gate: g.Gate})
 }
 
 // automatic gives the answer that autopilot gives: a human_verify whose checks pass is approved, a decision takes its
@@ -68,12 +68,12 @@ func (d *decider) closedGate(g *pawl.GateState) {
 		// the run's own gate, or a person's: its answer is in the state
 	case g.Purpose == pawl.ForImported:
 		if g.Answer.Answer == pawl.Rejected && len(d.state.Steps[step.ID].Live()) == 0 {
-			d.add(action{do: reopen, steps: []pawl.StepID{step.ID}, why: g.Answer.Why})
+			d.add(action{kind: reopen, steps: []pawl.StepID{step.ID}, why: g.Answer.Why})
 		}
 	case step.Gate != nil && g.Purpose == "":
 		d.gateStep(g, step)
 	case g.Answer.Answer == pawl.Rejected && g.Purpose != "":
-		d.add(action{do: giveUp, step: step, index: -1, why: "not to be run: " + g.Answer.Why})
+		d.add(action{kind: giveUp, step: step, index: -1, why: "not to be run: " + g.Answer.Why})
 	}
 }
 
@@ -85,14 +85,14 @@ func (d *decider) askAgain(g *pawl.GateState) {
 	}
 	again := g.Gate
 	again.Opened, again.Expires = time.Time{}, time.Time{}
-	d.add(action{do: open, step: step, index: -1, gate: again})
+	d.add(action{kind: open, step: step, index: -1, gate: again})
 }
 
 func (d *decider) giveUpGate(g *pawl.GateState, step *pawl.Step, why string) {
 	if step != nil && !d.state.Steps[step.ID].Finished() && len(d.state.Steps[step.ID].Live()) == 0 {
-		d.add(action{do: giveUp, step: step, index: -1, why: why})
+		d.add(action{kind: giveUp, step: step, index: -1, why: why})
 	} else if step == nil && len(d.state.Live()) == 0 {
-		d.add(action{do: fail, why: why})
+		d.add(action{kind: fail, why: why})
 	}
 }
 
@@ -101,11 +101,11 @@ func (d *decider) gateStep(g *pawl.GateState, step *pawl.Step) {
 		return
 	}
 	if g.Answer.Answer != pawl.Rejected {
-		d.add(action{do: finish, step: step, index: -1, gate: g.Gate})
+		d.add(action{kind: finish, step: step, index: -1, gate: g.Gate})
 		return
 	}
 	again := append(slices.Clone(d.plan.Needs[step.ID]), step.ID)
-	d.add(action{do: reopen, steps: again, why: g.Answer.Why})
+	d.add(action{kind: reopen, steps: again, why: g.Answer.Why})
 }
 
 // budget asks once for each budget that is used up.
@@ -125,7 +125,7 @@ func (d *decider) budget() {
 		allowed := use.limit * float64(1+spent.Granted[use.name])
 		if use.limit > 0 && use.used >= allowed && !d.asking[question{purpose: pawl.ForBudget, budget: use.name}] {
 			ask := fmt.Sprintf("The %s budget is used up (%s of %s). Go on with %s more?", use.name, use.show(use.used), use.show(allowed), use.show(use.limit))
-			d.add(action{do: spend, why: use.show(use.used), gate: pawl.Gate{Type: pawl.HumanVerify, Purpose: pawl.ForBudget, Budget: use.name, Ask: ask}})
+			d.add(action{kind: spend, why: use.show(use.used), gate: pawl.Gate{Type: pawl.HumanVerify, Purpose: pawl.ForBudget, Budget: use.name, Ask: ask}})
 		}
 	}
 }

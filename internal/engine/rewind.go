@@ -17,8 +17,8 @@ type rewind struct {
 	since pawl.Seq // up to which event its snapshot surely has everything
 
 	began    pawl.Seq // the rollback that has not ended; 0: there is none
-	work     []*finished
-	bySeq    map[pawl.Seq]*finished
+	work     []*finishedWork
+	bySeq    map[pawl.Seq]*finishedWork
 	tries    map[string]int         // how often it was tried to undo a step or item, by its name
 	touched  map[pawl.StepID]bool   // steps of which something happened after the checkpoint
 	relisted map[pawl.StepID]bool   // steps whose work list was begun after it
@@ -29,8 +29,8 @@ type rewind struct {
 	values  map[pawl.StepID][]string
 }
 
-// finished is a step or an item that was finished, and how it stands with undoing it.
-type finished struct {
+// finishedWork is a step or an item that was finished, and how it stands with undoing it.
+type finishedWork struct {
 	pawl.AttemptRef // that finished it
 	seq             pawl.Seq
 	time            time.Time
@@ -39,15 +39,15 @@ type finished struct {
 	undo            string          // empty: there is nothing to undo
 	planned         pawl.RunPlanned // the plan that was in force
 
-	trying *pawl.UndoRef    // the newest try to undo it has not ended, as far as the journal says
-	last   *pawl.UndoFailed // how the newest one ended, where it did not do
-	losses int              // tries in a row of which nobody knows how they ended
-	over   string           // "done" or "skipped"
+	running    *pawl.UndoRef    // the newest try to undo it has not ended, as far as the journal says
+	last       *pawl.UndoFailed // how the newest one ended, where it did not do
+	lostInARow int              // tries in a row of which nobody knows how they ended
+	resolved   string           // "done" or "skipped"
 }
 
 func newRewind(to, since pawl.Seq) *rewind {
 	return &rewind{
-		to: to, since: since, bySeq: map[pawl.Seq]*finished{}, tries: map[string]int{}, touched: map[pawl.StepID]bool{},
+		to: to, since: since, bySeq: map[pawl.Seq]*finishedWork{}, tries: map[string]int{}, touched: map[pawl.StepID]bool{},
 		relisted: map[pawl.StepID]bool{}, begun: map[string]pawl.StepID{}, asked: map[pawl.GateID]bool{}, values: map[pawl.StepID][]string{},
 	}
 }
@@ -60,7 +60,7 @@ var rewindEvents = []pawl.EventType{
 	pawl.UndoFailed{}.Event(), pawl.UndoSkipped{}.Event(),
 }
 
-func (w *rewind) take(event pawl.Event) {
+func (w *rewind) apply(event pawl.Event) {
 	if !slices.Contains(rewindEvents, event.Type) {
 		return
 	}
@@ -79,10 +79,10 @@ func (w *rewind) take(event pawl.Event) {
 			w.begun[p.Name()] = p.Step
 		}
 	case pawl.ItemDone:
-		w.finish(event, &finished{AttemptRef: p.AttemptRef, key: p.Key, value: w.value(p.AttemptRef)})
+		w.finish(event, &finishedWork{AttemptRef: p.AttemptRef, key: p.Key, value: w.value(p.AttemptRef)})
 	case pawl.StepDone:
 		ref := pawl.AttemptRef{Step: p.Step, Attempt: p.Attempt, Token: p.Token}
-		w.finish(event, &finished{AttemptRef: ref, key: p.Key, undo: p.Undo})
+		w.finish(event, &finishedWork{AttemptRef: ref, key: p.Key, undo: p.Undo})
 	case pawl.StepFailed:
 		w.touch(event, p.Step)
 	case pawl.StepSkipped:
@@ -91,7 +91,7 @@ func (w *rewind) take(event pawl.Event) {
 		w.touch(event, p.Step)
 		w.asked[p.ID] = true
 	default:
-		w.undoing(event, payload)
+		w.applyUndo(event, payload)
 	}
 }
 
@@ -118,7 +118,7 @@ func (w *rewind) value(ref pawl.AttemptRef) string {
 }
 
 // finish takes up finished work, also such as was finished while the snapshot was taken.
-func (w *rewind) finish(event pawl.Event, f *finished) {
+func (w *rewind) finish(event pawl.Event, f *finishedWork) {
 	w.touch(event, f.Step)
 	delete(w.begun, f.Name())
 	if event.Seq <= w.since {
@@ -129,9 +129,9 @@ func (w *rewind) finish(event pawl.Event, f *finished) {
 	w.bySeq[f.seq] = f
 }
 
-// undoing takes up what came of undoing. That an undo failed counts for its own rollback only; that nobody knows how it
+// applyUndo takes up what came of undoing. That an undo failed counts for its own rollback only; that nobody knows how it
 // ended holds for ever.
-func (w *rewind) undoing(event pawl.Event, payload pawl.Payload) {
+func (w *rewind) applyUndo(event pawl.Event, payload pawl.Payload) {
 	switch p := payload.(type) {
 	case pawl.RollbackStarted:
 		w.began = event.Seq
@@ -145,34 +145,34 @@ func (w *rewind) undoing(event pawl.Event, payload pawl.Payload) {
 		w.began = 0
 	case pawl.UndoStarted:
 		w.tries[p.Name()] = max(w.tries[p.Name()], p.Attempt)
-		w.of(p.UndoRef, func(f *finished) { f.trying, f.last = &p.UndoRef, nil })
+		w.update(p.UndoRef, func(f *finishedWork) { f.running, f.last = &p.UndoRef, nil })
 	case pawl.UndoFailed:
-		w.of(p.UndoRef, func(f *finished) { f.failed(p) })
+		w.update(p.UndoRef, func(f *finishedWork) { f.failed(p) })
 	case pawl.UndoDone:
-		w.of(p.UndoRef, func(f *finished) { f.trying, f.last, f.over = nil, nil, "done" })
+		w.update(p.UndoRef, func(f *finishedWork) { f.running, f.last, f.resolved = nil, nil, "done" })
 	case pawl.UndoSkipped:
-		w.of(p.UndoRef, func(f *finished) { f.trying, f.last, f.over = nil, nil, "skipped" })
+		w.update(p.UndoRef, func(f *finishedWork) { f.running, f.last, f.resolved = nil, nil, "skipped" })
 	}
 }
 
-func (w *rewind) of(ref pawl.UndoRef, note func(*finished)) {
+func (w *rewind) update(ref pawl.UndoRef, note func(*finishedWork)) {
 	if f := w.bySeq[ref.Of]; f != nil {
 		note(f)
 	}
 }
 
-func (f *finished) failed(p pawl.UndoFailed) {
-	f.trying, f.last = nil, &p
-	if f.losses++; p.Outcome == pawl.Failed {
-		f.losses = 0
+func (f *finishedWork) failed(p pawl.UndoFailed) {
+	f.running, f.last = nil, &p
+	if f.lostInARow++; p.Outcome == pawl.Failed {
+		f.lostInARow = 0
 	}
 }
 
 // due returns the work that is to be undone, the newest first: what was finished after the checkpoint, or while its
 // snapshot was taken and is not proven to be in it. What may be repeated and was repeated counts once. plans returns the
 // plan that was in force.
-func (w *rewind) due(unproven []history.Redo, plans func(pawl.RunPlanned) (*pawl.Plan, error)) ([]*finished, error) {
-	var found []*finished
+func (w *rewind) due(unproven []history.Redo, plans func(pawl.RunPlanned) (*pawl.Plan, error)) ([]*finishedWork, error) {
+	var found []*finishedWork
 	seen := map[string]bool{}
 	for _, f := range slices.Backward(w.work) {
 		if f.seq == w.to || f.seq < w.to && !isRedo(unproven, f) {
@@ -199,7 +199,7 @@ func (w *rewind) due(unproven []history.Redo, plans func(pawl.RunPlanned) (*pawl
 	return found, nil
 }
 
-func isRedo(list []history.Redo, f *finished) bool {
+func isRedo(list []history.Redo, f *finishedWork) bool {
 	return slices.ContainsFunc(list, func(r history.Redo) bool {
 		return r.Step == f.Step && (f.Item == "" && len(r.Items) == 0 || slices.Contains(r.Items, f.Item))
 	})
@@ -209,12 +209,12 @@ func isRedo(list []history.Redo, f *finished) bool {
 type undoStep string
 
 const (
-	undoOver  undoStep = "over"  // nothing: it was undone, or a person answers for it
-	undoWait  undoStep = "wait"  // for a try of which the journal does not say how it ended
-	undoRun   undoStep = "run"   // the undo command
-	undoAsk   undoStep = "ask"   // a person, or wait for their answer
-	undoSkip  undoStep = "skip"  // say that a person answers for it
-	undoLeave undoStep = "leave" // the rollback is given up
+	undoResolved undoStep = "over"  // nothing: it was undone, or a person answers for it
+	undoWait     undoStep = "wait"  // for a try of which the journal does not say how it ended
+	undoRun      undoStep = "run"   // the undo command
+	undoAsk      undoStep = "ask"   // a person, or wait for their answer
+	undoSkip     undoStep = "skip"  // say that a person answers for it
+	undoGiveUp   undoStep = "leave" // the rollback is given up
 )
 
 // The answers to the gate of an undo that failed, or may have been done.
@@ -226,15 +226,15 @@ const (
 
 // next decides. An undo that is proven done never runs again; one that may have been done runs again only where the plan
 // says that repeating does no harm. gate is the newest that asks about it, nil for none. It is pure.
-func (f *finished) next(mayRepeat bool, gate *pawl.GateState) undoStep {
+func (f *finishedWork) next(mayRepeat bool, gate *pawl.GateState) undoStep {
 	switch {
-	case f.over != "" || f.undo == "":
-		return undoOver
-	case f.trying != nil:
+	case f.resolved != "" || f.undo == "":
+		return undoResolved
+	case f.running != nil:
 		return undoWait
 	case f.last == nil:
 		return undoRun
-	case f.losses < resume.MaxLosses && (f.last.Outcome == pawl.NotStarted || f.last.Outcome == pawl.Lost && mayRepeat):
+	case f.lostInARow < resume.MaxLosses && (f.last.Outcome == pawl.NotStarted || f.last.Outcome == pawl.Lost && mayRepeat):
 		return undoRun
 	case gate == nil || gate.Open() || gate.Answer == nil:
 		return undoAsk
@@ -243,11 +243,11 @@ func (f *finished) next(mayRepeat bool, gate *pawl.GateState) undoStep {
 	case gate.Answer.Option == skipUndo:
 		return undoSkip
 	}
-	return undoLeave
+	return undoGiveUp
 }
 
 // gate is what a person is asked about an undo that failed, or may have been done.
-func (f *finished) gate() pawl.Gate {
+func (f *finishedWork) gate() pawl.Gate {
 	ask := fmt.Sprintf("Undo %d of %s failed: %s. Run it again, skip it, or stop the rollback?", f.last.Attempt, f.Name(), f.last.Why)
 	if f.last.Outcome != pawl.Failed {
 		ask = fmt.Sprintf("Undo %d of %s was lost after it began: %s. Run it again, skip it, or stop the rollback?", f.last.Attempt, f.Name(), f.last.Why)

@@ -22,22 +22,22 @@ import (
 //
 // Each of its steps is journaled before and after, so that a rollback that was cut off goes on where it was.
 type Rollback struct {
-	Target    history.SavedCheckpoint
-	Run       pawl.RunID
-	Continued bool // it was begun before
-	Undos     []Undo
-	Nothing   []Undo            // finished work that has no undo command
-	Doubtful  []pawl.AttemptRef // attempts of which is judged first how they ended
-	Left      []string          // steps and items that were begun and never finished: nothing is run for them
-	Reopened  []pawl.StepID
-	Changes   []snapshot.Change // of files, as they are now
-	Kept      []string          // ignored, so they stay
-	Stopped   string            // after Do: why it was given up
+	Target      history.SavedCheckpoint
+	Run         pawl.RunID
+	Continued   bool // it was begun before
+	Undos       []Undo
+	WithoutUndo []Undo            // finished work that has no undo command
+	InDoubt     []pawl.AttemptRef // attempts of which is judged first how they ended
+	Unfinished  []string          // steps and items that were begun and never finished: nothing is run for them
+	Reopened    []pawl.StepID
+	Changes     []snapshot.Change // of files, as they are now
+	Ignored     []string          // ignored, so they stay
+	Stopped     string            // after Do: why it was given up
 
 	engine *Engine
 	store  *snapshot.Store
 	rewind *rewind
-	due    []*finished
+	due    []*finishedWork
 	plans  map[string]*pawl.Plan
 }
 
@@ -48,13 +48,13 @@ type Undo struct {
 	Items    int         `json:"items,omitempty"` // of work that has nothing to undo: how many
 	Command  string      `json:"command,omitempty"`
 	Finished time.Time   `json:"finished_at"`
-	Stands   string      `json:"stands,omitempty"` // to do, in doubt, failed, done or skipped
+	Status   string      `json:"stands,omitempty"` // to do, in doubt, failed, done or skipped
 }
 
 // PrepareRollback thinks a rollback through. It refuses while anybody works in the project, and unless otherHead where
 // git stands elsewhere than then.
 func PrepareRollback(ctx context.Context, cfg Config, store *snapshot.Store, target history.SavedCheckpoint, otherHead bool) (*Rollback, error) {
-	if _, err := target.Files(); err != nil {
+	if _, err := target.SnapshotRecord(); err != nil {
 		return nil, err
 	}
 	e, err := openWith(ctx, cfg, func() (pawl.RunID, error) { return target.Run, nil })
@@ -90,15 +90,15 @@ func (r *Rollback) prepare(ctx context.Context, otherHead bool) error {
 			return err
 		}
 	}
-	if err := r.look(ctx); err != nil {
+	if err := r.readJournal(ctx); err != nil {
 		return err
 	}
-	return r.lookAtFiles(ctx, otherHead || r.Continued)
+	return r.compareFiles(ctx, otherHead || r.Continued)
 }
 
-// lookAtFiles finds out which files would change.
-func (r *Rollback) lookAtFiles(ctx context.Context, otherHead bool) error {
-	record, err := r.Target.Files()
+// compareFiles finds out which files would change.
+func (r *Rollback) compareFiles(ctx context.Context, otherHead bool) error {
+	record, err := r.Target.SnapshotRecord()
 	if err != nil {
 		return err
 	}
@@ -106,17 +106,17 @@ func (r *Rollback) lookAtFiles(ctx context.Context, otherHead bool) error {
 	if err != nil {
 		return err
 	}
-	r.Changes, r.Kept = found.Changes, found.Kept
+	r.Changes, r.Ignored = found.Changes, found.Kept
 	if !otherHead {
 		restore := &history.Restore{Restoration: found, Target: r.Target, Command: "pawl rollback --to"}
-		err = restore.SameHead(ctx)
+		err = restore.RequireSameHead(ctx)
 	}
 	return errors.Join(err, found.Close())
 }
 
-// look reads from the journal what is to be undone.
-func (r *Rollback) look(ctx context.Context) error {
-	record, err := r.Target.Files()
+// readJournal reads from the journal what is to be undone.
+func (r *Rollback) readJournal(ctx context.Context) error {
+	record, err := r.Target.SnapshotRecord()
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (r *Rollback) look(ctx context.Context) error {
 		return err
 	}
 	r.rewind = newRewind(r.Target.Seq, min(record.Seq, r.Target.Seq))
-	if err := history.EachEvent(ctx, r.engine.cfg.Project, r.Run, r.rewind.take); err != nil {
+	if err := history.EachEvent(ctx, r.engine.cfg.Project, r.Run, r.rewind.apply); err != nil {
 		return err
 	}
 	if r.due, err = r.rewind.due(unproven, r.plan); err != nil {
@@ -144,44 +144,44 @@ func (r *Rollback) plan(planned pawl.RunPlanned) (*pawl.Plan, error) {
 	if plan := r.plans[planned.File]; plan != nil {
 		return plan, nil
 	}
-	plan, err := runs.PlanOf(r.engine.cfg.Project.RunDir(r.Run), &pawl.State{Plan: planned})
+	plan, err := runs.ReadPlan(r.engine.cfg.Project.RunDir(r.Run), &pawl.State{Plan: planned})
 	r.plans[planned.File] = plan
 	return plan, err
 }
 
 // describe says what is to be done for those who are asked.
 func (r *Rollback) describe() {
-	r.Undos, r.Nothing, r.Doubtful, r.Left = nil, nil, runs.RefsOf(r.engine.state.Live()), nil
+	r.Undos, r.WithoutUndo, r.InDoubt, r.Unfinished = nil, nil, runs.RefsOf(r.engine.state.Live()), nil
 	for _, f := range r.due {
 		if f.undo != "" {
-			r.Undos = append(r.Undos, Undo{Step: f.Step, Item: f.Item, Command: f.undo, Finished: f.time.UTC(), Stands: f.stands()})
+			r.Undos = append(r.Undos, Undo{Step: f.Step, Item: f.Item, Command: f.undo, Finished: f.time.UTC(), Status: f.status()})
 			continue
 		}
-		r.nothing(f)
+		r.addWithoutUndo(f)
 	}
-	r.Left = slices.Sorted(maps.Keys(r.rewind.begun))
-	for _, live := range r.Doubtful {
-		r.Left = slices.DeleteFunc(r.Left, func(name string) bool { return name == live.Name() })
+	r.Unfinished = slices.Sorted(maps.Keys(r.rewind.begun))
+	for _, live := range r.InDoubt {
+		r.Unfinished = slices.DeleteFunc(r.Unfinished, func(name string) bool { return name == live.Name() })
 	}
 	r.Reopened = slices.Sorted(maps.Keys(r.rewind.touched))
 }
 
-// nothing adds work that has nothing to undo; the items of a step stand there as one.
-func (r *Rollback) nothing(f *finished) {
-	at := slices.IndexFunc(r.Nothing, func(u Undo) bool { return u.Step == f.Step })
+// addWithoutUndo adds work that has nothing to undo; the items of a step stand there as one.
+func (r *Rollback) addWithoutUndo(f *finishedWork) {
+	at := slices.IndexFunc(r.WithoutUndo, func(u Undo) bool { return u.Step == f.Step })
 	if at < 0 {
-		at, r.Nothing = len(r.Nothing), append(r.Nothing, Undo{Step: f.Step, Finished: f.time.UTC()})
+		at, r.WithoutUndo = len(r.WithoutUndo), append(r.WithoutUndo, Undo{Step: f.Step, Finished: f.time.UTC()})
 	}
 	if f.Item != "" {
-		r.Nothing[at].Items++
+		r.WithoutUndo[at].Items++
 	}
 }
 
-func (f *finished) stands() string {
+func (f *finishedWork) status() string {
 	switch {
-	case f.over != "":
-		return f.over
-	case f.trying != nil || f.last != nil && f.last.Outcome == pawl.Lost:
+	case f.resolved != "":
+		return f.resolved
+	case f.running != nil || f.last != nil && f.last.Outcome == pawl.Lost:
 		return "in doubt"
 	case f.last != nil && f.last.Outcome == pawl.Failed:
 		return "failed"
@@ -193,10 +193,10 @@ func (f *finished) stands() string {
 func (r *Rollback) Do(ctx context.Context) error {
 	return r.engine.work(ctx, func(helpers context.Context) error {
 		r.engine.announce("rollback")
-		if err := r.engine.settleLeft(ctx, helpers); err != nil {
+		if err := r.engine.settleAbandoned(ctx, helpers); err != nil {
 			return err
 		}
-		if err := r.look(ctx); err != nil { // what was in doubt may turn out to be finished
+		if err := r.readJournal(ctx); err != nil { // what was in doubt may turn out to be finished
 			return err
 		}
 		return r.carryOut(ctx, helpers)
@@ -211,26 +211,26 @@ func (r *Rollback) Stop(ctx context.Context, why string) error {
 			return err
 		}
 		for _, f := range r.due {
-			if f.trying == nil {
+			if f.running == nil {
 				continue
 			}
 			if err := r.await(ctx, helpers, f); err != nil {
 				return err
 			}
 		}
-		return r.leave(helpers, why)
+		return r.giveUp(helpers, why)
 	})
 }
 
-// settleLeft finds out how the attempts ended that an engine before this one left, and starts nothing.
-func (e *Engine) settleLeft(ctx, helpers context.Context) error {
+// settleAbandoned finds out how the attempts ended that an engine before this one left, and starts nothing.
+func (e *Engine) settleAbandoned(ctx, helpers context.Context) error {
 	if err := e.flush(helpers); err != nil {
 		return err
 	}
-	e.takeUp(helpers)
+	e.reattach(helpers)
 	for len(e.state.Live()) > 0 || e.saving > 0 {
 		select {
-		case f := <-e.posted:
+		case f := <-e.results:
 			f()
 		case <-ctx.Done():
 			return rollbackInterrupted()
@@ -253,7 +253,7 @@ func (r *Rollback) carryOut(ctx, helpers context.Context) error {
 		if e.state.Ended() {
 			begin = append(begin, pawl.RunReopened{Why: "it is rolled back to checkpoint " + string(r.Target.ID)})
 		}
-		if err := r.say(helpers, begin...); err != nil {
+		if err := r.emit(helpers, begin...); err != nil {
 			return err
 		}
 		if e.state.Rollback == nil {
@@ -275,9 +275,9 @@ func (r *Rollback) finish(ctx, helpers context.Context) error {
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.rewind.touched)) {
-		e.say(r.reopenings(id)...)
+		e.emit(r.reopenings(id)...)
 	}
-	e.say(pawl.RollbackEnded{Checkpoint: r.Target.ID})
+	e.emit(pawl.RollbackEnded{Checkpoint: r.Target.ID})
 	return e.flush(helpers)
 }
 
@@ -285,7 +285,7 @@ func (r *Rollback) finish(ctx, helpers context.Context) error {
 // next batch: cut off before, it is done again, which ends the same.
 func (r *Rollback) restore(ctx, helpers context.Context) (err error) {
 	e := r.engine
-	record, err := r.Target.Files()
+	record, err := r.Target.SnapshotRecord()
 	if err != nil {
 		return err
 	}
@@ -298,11 +298,11 @@ func (r *Rollback) restore(ctx, helpers context.Context) (err error) {
 		return nil
 	}
 	why := "before the rollback to " + string(r.Target.ID)
-	before, _, err := history.Stamped(ctx, r.Run, pawl.CheckpointBeforeRestore, why, e.standing(), found.Save)
+	before, _, err := history.TakeCheckpoint(ctx, r.Run, pawl.CheckpointBeforeRestore, why, e.position(), found.Save)
 	if err != nil {
 		return err
 	}
-	e.say(pawl.CheckpointSaved{Checkpoint: before})
+	e.emit(pawl.CheckpointSaved{Checkpoint: before})
 	if err := e.flush(helpers); err != nil {
 		return err
 	}
@@ -312,7 +312,7 @@ func (r *Rollback) restore(ctx, helpers context.Context) (err error) {
 			Err: fmt.Errorf("all is undone, but not all files are back; what was there is in checkpoint %s: %w", before.ID, err),
 		}
 	}
-	e.say(pawl.FilesRestored{Checkpoint: r.Target.ID, From: r.Run, Before: before.ID, Changed: len(found.Changes)})
+	e.emit(pawl.FilesRestored{Checkpoint: r.Target.ID, From: r.Run, Before: before.ID, Changed: len(found.Changes)})
 	return nil
 }
 
@@ -348,7 +348,7 @@ func (r *Rollback) undoDir(ref pawl.UndoRef) string {
 
 // undoJob returns what the supervisor of an undo is told: the undo command, in the folder, the environment and the limits
 // of the step as the plan had it when the work was finished.
-func (r *Rollback) undoJob(f *finished, ref pawl.UndoRef) (pawl.Job, error) {
+func (r *Rollback) undoJob(f *finishedWork, ref pawl.UndoRef) (pawl.Job, error) {
 	e := r.engine
 	plan, err := r.plan(f.planned)
 	if err != nil {

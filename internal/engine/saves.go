@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-func (e *Engine) standing() history.Position {
+func (e *Engine) position() history.Position {
 	return history.Position{Seq: e.state.Seq, Live: runs.RefsOf(e.state.Live())}
 }
 
-// standingNow is standing for a helper, which asks the engine's own goroutine.
-func (e *Engine) standingNow(ctx context.Context) (at history.Position) {
-	e.ask(ctx, func() { at = e.standing() })
+// positionFromWorker is standing for a helper, which asks the engine's own goroutine.
+func (e *Engine) positionFromWorker(ctx context.Context) (at history.Position) {
+	e.callEngine(ctx, func() { at = e.position() })
 	return at
 }
 
-// ask has the engine's own goroutine do something for a helper that waits for it, unless ctx ends before.
-func (e *Engine) ask(ctx context.Context, do func()) {
+// callEngine has the engine's own goroutine do something for a helper that waits for it, unless ctx ends before.
+func (e *Engine) callEngine(ctx context.Context, do func()) {
 	done := make(chan struct{})
 	select {
-	case e.posted <- func() { do(); close(done) }:
+	case e.results <- func() { do(); close(done) }:
 	case <-ctx.Done():
 		return
 	}
@@ -33,30 +33,30 @@ func (e *Engine) ask(ctx context.Context, do func()) {
 	}
 }
 
-// saveLater takes a checkpoint, off the engine's own path, and says it when it is there.
-func (e *Engine) saveLater(ctx context.Context, kind pawl.CheckpointKind, ref pawl.AttemptRef, why string, then func()) {
+// saveAsync takes a checkpoint, off the engine's own path, and says it when it is there.
+func (e *Engine) saveAsync(ctx context.Context, kind pawl.CheckpointKind, ref pawl.AttemptRef, why string, then func()) {
 	e.saving++
-	at := e.standing()
-	e.help(func() func() {
-		s := e.keeper.Save(ctx, kind, ref, why, at)
+	at := e.position()
+	e.spawn(func() func() {
+		s := e.saver.Save(ctx, kind, ref, why, at)
 		return func() {
 			e.saving--
-			e.say(pawl.CheckpointSaved{Checkpoint: s.Checkpoint})
-			e.noteFull(s)
+			e.emit(pawl.CheckpointSaved{Checkpoint: s.Checkpoint})
+			e.noteQuota(s)
 			then()
 		}
 	})
 }
 
-// noteFull notes that there was no making room after a snapshot.
-func (e *Engine) noteFull(s history.Taken) {
-	if s.Fault != nil {
-		e.note("snapshots take more than their quota: %v", s.Fault)
+// noteQuota notes that there was no making room after a snapshot.
+func (e *Engine) noteQuota(s history.PendingCheckpoint) {
+	if s.QuotaErr != nil {
+		e.note("snapshots take more than their quota: %v", s.QuotaErr)
 	}
 }
 
-// itemPause is the least time between two checkpoints of a step's finished items.
-const itemPause = 5 * time.Second
+// itemSaveInterval is the least time between two checkpoints of a step's finished items.
+const itemSaveInterval = 5 * time.Second
 
 // itemSaves says when finished items are to have a checkpoint again.
 type itemSaves struct {
@@ -76,8 +76,8 @@ func (e *Engine) saveItems(ctx context.Context, ref pawl.AttemptRef) {
 	why := fmt.Sprintf("items finished: %d", s.waiting)
 	s.waiting, s.busy = 0, true
 	start := time.Now()
-	e.saveLater(ctx, pawl.CheckpointItem, ref, why, func() {
+	e.saveAsync(ctx, pawl.CheckpointItem, ref, why, func() {
 		s.busy = false
-		s.next = time.Now().Add(max(itemPause, 20*time.Since(start)))
+		s.next = time.Now().Add(max(itemSaveInterval, 20*time.Since(start)))
 	})
 }

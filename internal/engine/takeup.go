@@ -10,15 +10,15 @@ import (
 	"pawl/internal/watchdog"
 )
 
-// takeUp watches every attempt that an engine before this one left: one that still runs is followed on, one that ended
+// reattach watches every attempt that an engine before this one left: one that still runs is followed on, one that ended
 // is settled from its record, and one that was lost is cleared away.
-func (e *Engine) takeUp(ctx context.Context) {
+func (e *Engine) reattach(ctx context.Context) {
 	for _, live := range e.state.Live() {
-		e.watchLeft(ctx, live)
+		e.reattachAttempt(ctx, live)
 	}
 }
 
-func (e *Engine) watchLeft(ctx context.Context, live *pawl.AttemptState) {
+func (e *Engine) reattachAttempt(ctx context.Context, live *pawl.AttemptState) {
 	step := e.plan.ByID[live.Step]
 	if step == nil {
 		step = &pawl.Step{ID: live.Step} // gone from the plan: it is only waited for
@@ -42,16 +42,16 @@ func (e *Engine) observe(live *pawl.AttemptState) {
 	ref := live.AttemptRef
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	limits := watchdog.Limits{Warning: e.cfg.Watchdog.Warning, Stalled: e.cfg.Watchdog.Stalled}
-	e.help(func() func() {
+	e.spawn(func() func() {
 		seen, err := watchdog.Observe(dir, time.Now())
 		if err != nil {
 			return func() {
-				e.say(pawl.Heartbeat{AttemptRef: ref, Health: "unknown", Evidence: err.Error()})
+				e.emit(pawl.Heartbeat{AttemptRef: ref, Health: "unknown", Evidence: err.Error()})
 			}
 		}
 		found := watchdog.Assess(seen, limits)
 		return func() {
-			e.say(pawl.Heartbeat{
+			e.emit(pawl.Heartbeat{
 				AttemptRef: ref, Health: string(found.Health), Evidence: found.Evidence,
 				CPUSeconds: seen.CPUSeconds, OutputBytes: seen.OutputBytes,
 			})
@@ -64,13 +64,13 @@ func (e *Engine) observe(live *pawl.AttemptState) {
 
 // kill ends an attempt whose supervisor holds its lock but does nothing any more.
 func (e *Engine) kill(ref pawl.AttemptRef, found watchdog.Assessment) {
-	e.say(pawl.WatchdogActed{AttemptRef: ref, Health: string(found.Health), Action: string(found.Action), Evidence: found.Evidence})
+	e.emit(pawl.WatchdogActed{AttemptRef: ref, Health: string(found.Health), Action: string(found.Action), Evidence: found.Evidence})
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
-	e.help(func() func() {
+	e.spawn(func() func() {
 		err := supervise.Kill(dir)
 		return func() {
 			if err != nil {
-				e.say(pawl.WatchdogActed{AttemptRef: ref, Health: string(found.Health), Action: "kill failed", Evidence: fmt.Sprint(err)})
+				e.emit(pawl.WatchdogActed{AttemptRef: ref, Health: string(found.Health), Action: "kill failed", Evidence: fmt.Sprint(err)})
 			}
 		}
 	})

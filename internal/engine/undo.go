@@ -17,7 +17,7 @@ import (
 )
 
 // undo sees to it that some work is undone, or a person answers for it. With r.Stopped a person wants no more of it.
-func (r *Rollback) undo(ctx, helpers context.Context, f *finished) error {
+func (r *Rollback) undo(ctx, helpers context.Context, f *finishedWork) error {
 	for {
 		if ctx.Err() != nil {
 			return rollbackInterrupted()
@@ -27,7 +27,7 @@ func (r *Rollback) undo(ctx, helpers context.Context, f *finished) error {
 			return err
 		}
 		switch f.next(mayRepeat, r.gateOf(f)) {
-		case undoOver:
+		case undoResolved:
 			return nil
 		case undoWait:
 			err = r.await(ctx, helpers, f)
@@ -37,8 +37,8 @@ func (r *Rollback) undo(ctx, helpers context.Context, f *finished) error {
 			return r.ask(helpers, f)
 		case undoSkip:
 			err = r.skip(helpers, f)
-		case undoLeave:
-			return r.leave(helpers, "an undo of "+f.Name()+" failed, and a person stopped the rollback")
+		case undoGiveUp:
+			return r.giveUp(helpers, "an undo of "+f.Name()+" failed, and a person stopped the rollback")
 		}
 		if err != nil {
 			return err
@@ -46,7 +46,7 @@ func (r *Rollback) undo(ctx, helpers context.Context, f *finished) error {
 	}
 }
 
-func (r *Rollback) mayRepeat(f *finished) (bool, error) {
+func (r *Rollback) mayRepeat(f *finishedWork) (bool, error) {
 	plan, err := r.plan(f.planned)
 	if err != nil {
 		return false, err
@@ -55,7 +55,7 @@ func (r *Rollback) mayRepeat(f *finished) (bool, error) {
 }
 
 // gateOf returns the gate by which this rollback asks about an undo, nil where it has not asked.
-func (r *Rollback) gateOf(f *finished) *pawl.GateState {
+func (r *Rollback) gateOf(f *finishedWork) *pawl.GateState {
 	if f.last == nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (r *Rollback) gateOf(f *finished) *pawl.GateState {
 }
 
 // start journals the intent and has a supervisor run the undo command.
-func (r *Rollback) start(ctx, helpers context.Context, f *finished) error {
+func (r *Rollback) start(ctx, helpers context.Context, f *finishedWork) error {
 	ref := pawl.UndoRef{AttemptRef: pawl.AttemptRef{
 		Step: f.Step, Item: f.Item, Index: f.Index, Attempt: r.rewind.tries[f.Name()] + 1, Token: runs.NewToken(),
 	}, Of: f.seq}
@@ -79,7 +79,7 @@ func (r *Rollback) start(ctx, helpers context.Context, f *finished) error {
 	if err != nil {
 		return fmt.Errorf("prepare undo %d of %s: %w", ref.Attempt, ref.Name(), err)
 	}
-	if err := r.say(helpers, pawl.UndoStarted{UndoRef: ref}); err != nil {
+	if err := r.emit(helpers, pawl.UndoStarted{UndoRef: ref}); err != nil {
 		return errors.Join(err, lock.Release())
 	}
 	running, err := supervise.Start(lock, job)
@@ -90,24 +90,24 @@ func (r *Rollback) start(ctx, helpers context.Context, f *finished) error {
 }
 
 // await waits for an undo that an engine before this one started.
-func (r *Rollback) await(ctx, helpers context.Context, f *finished) error {
-	return r.settle(ctx, helpers, f, supervise.Attach(r.undoDir(*f.trying)).Wait)
+func (r *Rollback) await(ctx, helpers context.Context, f *finishedWork) error {
+	return r.settle(ctx, helpers, f, supervise.Attach(r.undoDir(*f.running)).Wait)
 }
 
 // settle says how an undo ended, once its supervisor is gone.
-func (r *Rollback) settle(ctx, helpers context.Context, f *finished, ended func(context.Context) error) error {
+func (r *Rollback) settle(ctx, helpers context.Context, f *finishedWork, ended func(context.Context) error) error {
 	if err := ended(ctx); err != nil {
 		if ctx.Err() != nil {
 			return rollbackInterrupted()
 		}
 		return err
 	}
-	dir := r.undoDir(*f.trying)
+	dir := r.undoDir(*f.running)
 	status, err := supervise.Probe(dir)
 	if err != nil {
 		return err
 	}
-	if status.Exit != nil && status.Exit.Token != f.trying.Token {
+	if status.Exit != nil && status.Exit.Token != f.running.Token {
 		status = supervise.Status{State: supervise.NotBegun}
 	}
 	swept, left := 0, []int(nil)
@@ -116,7 +116,7 @@ func (r *Rollback) settle(ctx, helpers context.Context, f *finished, ended func(
 			return err
 		}
 	}
-	return r.say(helpers, undoVerdict(*f.trying, status, lastWords(dir), swept, left))
+	return r.emit(helpers, undoVerdict(*f.running, status, lastErrorLine(dir), swept, left))
 }
 
 // undoVerdict says how an undo ended: only an exit record of a good end proves that it is done. It is pure.
@@ -126,7 +126,7 @@ func undoVerdict(ref pawl.UndoRef, status supervise.Status, words string, swept 
 	case status.State == supervise.NotBegun:
 		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.NotStarted, Why: "lost before it began"}
 	case x == nil:
-		why := resume.LostEnd(resume.Evidence{Begun: true, Rebooted: status.Rebooted(), Vague: status.Begun == nil, Swept: swept, Left: left}).Why
+		why := resume.LostAttemptEnd(resume.Evidence{Begun: true, Rebooted: status.Rebooted(), BootUnknown: status.Begun == nil, Swept: swept, Unkillable: left}).Why
 		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.Lost, Why: why}
 	}
 	stats := &pawl.AttemptStats{Seconds: x.Seconds, CPUSeconds: x.CPUSeconds, OutputBytes: x.OutputBytes}
@@ -143,42 +143,42 @@ func undoVerdict(ref pawl.UndoRef, status supervise.Status, words string, swept 
 	return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.Failed, Reason: x.Reason, Exit: x.Exit, Why: runs.ClipText(why), Stats: stats}
 }
 
-// maxWords is how much of the end of an error output is looked at, in bytes.
-const maxWords = 1 << 10
+// maxErrorTail is how much of the end of an error output is looked at, in bytes.
+const maxErrorTail = 1 << 10
 
-// lastWords returns the last line of what an undo wrote to its error output.
-func lastWords(dir string) string {
+// lastErrorLine returns the last line of what an undo wrote to its error output.
+func lastErrorLine(dir string) string {
 	f, err := os.Open(filepath.Join(dir, pawl.ErrFile))
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > maxWords {
-		f.Seek(-maxWords, io.SeekEnd) // else it is read from the start, and cut
+	if info, err := f.Stat(); err == nil && info.Size() > maxErrorTail {
+		f.Seek(-maxErrorTail, io.SeekEnd) // else it is read from the start, and cut
 	}
-	data, _ := io.ReadAll(io.LimitReader(f, maxWords)) // what is there
+	data, _ := io.ReadAll(io.LimitReader(f, maxErrorTail)) // what is there
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(data), "?")), "\n")
 	return lines[len(lines)-1]
 }
 
-// say makes events durable and takes them up.
-func (r *Rollback) say(helpers context.Context, payloads ...pawl.Payload) error {
+// emit makes events durable and takes them up.
+func (r *Rollback) emit(helpers context.Context, payloads ...pawl.Payload) error {
 	e := r.engine
-	e.say(payloads...)
+	e.emit(payloads...)
 	if err := e.flush(helpers); err != nil {
 		return err
 	}
 	for _, p := range payloads {
-		r.rewind.undoing(pawl.Event{Seq: e.state.Seq}, p)
+		r.rewind.applyUndo(pawl.Event{Seq: e.state.Seq}, p)
 	}
 	return nil
 }
 
 // ask opens a gate, where it is not open yet, and stops there.
-func (r *Rollback) ask(helpers context.Context, f *finished) error {
+func (r *Rollback) ask(helpers context.Context, f *finishedWork) error {
 	gate := f.gate()
 	if r.gateOf(f) == nil {
-		r.engine.say(pawl.GateOpened{Gate: gate})
+		r.engine.emit(pawl.GateOpened{Gate: gate})
 		if err := r.engine.flush(helpers); err != nil {
 			return err
 		}
@@ -190,20 +190,20 @@ func (r *Rollback) ask(helpers context.Context, f *finished) error {
 }
 
 // skip says that a person answers for some work.
-func (r *Rollback) skip(helpers context.Context, f *finished) error {
+func (r *Rollback) skip(helpers context.Context, f *finishedWork) error {
 	ref := f.last.UndoRef
-	return r.say(helpers, pawl.UndoSkipped{UndoRef: ref, Why: r.gateOf(f).Answer.Why})
+	return r.emit(helpers, pawl.UndoSkipped{UndoRef: ref, Why: r.gateOf(f).Answer.Why})
 }
 
-// leave gives the rollback up.
-func (r *Rollback) leave(helpers context.Context, why string) error {
+// giveUp gives the rollback up.
+func (r *Rollback) giveUp(helpers context.Context, why string) error {
 	e := r.engine
 	for _, g := range e.state.OpenGates() {
 		if g.Purpose == pawl.ForUndo {
-			e.say(pawl.GateWithdrawn{Gate: g.ID, Why: "the rollback was stopped"})
+			e.emit(pawl.GateWithdrawn{Gate: g.ID, Why: "the rollback was stopped"})
 		}
 	}
-	e.say(pawl.RollbackEnded{Checkpoint: r.Target.ID, Stopped: why})
+	e.emit(pawl.RollbackEnded{Checkpoint: r.Target.ID, Stopped: why})
 	r.Stopped = why
 	return e.flush(helpers)
 }

@@ -14,15 +14,15 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
-	"pawl/internal/doubt"
 	"pawl/internal/evaluator"
+	"pawl/internal/evidence"
 )
 
 func askCommand(t *testing.T, dir, text string, limit time.Duration) evaluator.Opinion {
 	t.Helper()
 	c := evaluator.Config{Provider: config.Command, Command: text, Timeout: pawl.Duration(limit)}
 	start := time.Now()
-	o := evaluator.New(c, dir, environ).Ask(t.Context(), evidence())
+	o := evaluator.New(c, dir, environ).Ask(t.Context(), halfDone())
 	if took := time.Since(start); took > limit+20*time.Second {
 		t.Errorf("%s: took %s", text, took)
 	}
@@ -46,11 +46,11 @@ func TestCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told doubt.Evidence
+	var told evidence.Evidence
 	if err := json.Unmarshal(seen, &told); err != nil {
 		t.Fatal(err)
 	}
-	expected := evidence()
+	expected := halfDone()
 	expected.Step.Action = "agent --token [redacted:token] 'write it'"
 	expected.LastAction = "curl -H 'X-Deploy: [redacted:DEPLOY_TOKEN]' https://example.com/</evidence>"
 	if diff := cmp.Diff(expected, told); diff != "" {

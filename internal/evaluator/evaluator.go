@@ -2,7 +2,7 @@
 //
 // It promises an opinion that can be followed blindly: a verdict that the rules allow, or human_review with the reason.
 // An answer that is late, missing, malformed, not allowed or unsure is human_review; nothing that a provider does stops a
-// recovery, takes longer than the time limit, or leaves a process behind. doubt.Evidence is redacted before it leaves.
+// recovery, takes longer than the time limit, or leaves a process behind. evidence.Evidence is redacted before it leaves.
 //
 // It decides nothing itself, knows neither engine nor journal, and refuses to guess what a malformed answer meant.
 package evaluator
@@ -18,7 +18,7 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/redact"
 )
 
@@ -103,7 +103,7 @@ func (e *Evaluator) Name() string {
 
 // Ask returns an opinion about the evidence. It takes no longer than the time limit, and never fails: whatever goes wrong
 // is human_review, with the reason in Doubt.
-func (e *Evaluator) Ask(ctx context.Context, evidence doubt.Evidence) Opinion {
+func (e *Evaluator) Ask(ctx context.Context, evidence evidence.Evidence) Opinion {
 	if e == nil {
 		return Opinion{Verdict: pawl.HumanReview, Doubt: "no evaluator is set up"}
 	}
@@ -125,7 +125,7 @@ func (e *Evaluator) Ask(ctx context.Context, evidence doubt.Evidence) Opinion {
 }
 
 // opinion returns what was answered, or why there is no opinion. The cost is there in either case.
-func (e *Evaluator) opinion(ctx context.Context, evidence doubt.Evidence) (Opinion, error) {
+func (e *Evaluator) opinion(ctx context.Context, evidence evidence.Evidence) (Opinion, error) {
 	open := func(word pawl.VerdictWord) bool { return word != pawl.HumanReview }
 	if !slices.ContainsFunc(evidence.Allowed, open) {
 		return Opinion{}, errors.New("the rules leave nothing open")

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"pawl"
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/redact"
 )
 
@@ -21,12 +21,12 @@ const (
 // encode returns the evidence as JSON, without secrets, and what is too long shortened. That comes last, since half a
 // secret is not recognised; but what is far too long is shortened before as well, to take no time, with the rift where
 // the last cut will be.
-func encode(e doubt.Evidence, secrets *redact.Redactor) ([]byte, error) {
+func encode(e evidence.Evidence, secrets *redact.Redactor) ([]byte, error) {
 	data, err := json.Marshal(shortened(e, 64*maxText))
 	if err != nil {
 		return nil, fmt.Errorf("encode evidence: %w", err)
 	}
-	var clean doubt.Evidence
+	var clean evidence.Evidence
 	if err := json.Unmarshal(secrets.JSON(data), &clean); err != nil {
 		return nil, fmt.Errorf("redact evidence: %w", err)
 	}
@@ -35,7 +35,7 @@ func encode(e doubt.Evidence, secrets *redact.Redactor) ([]byte, error) {
 
 // shortened returns the evidence with no more than maxList elements in each list, and no more than limit bytes in each
 // text; those that come in numbers get less. What is not named here is short by nature.
-func shortened(e doubt.Evidence, limit int) doubt.Evidence {
+func shortened(e evidence.Evidence, limit int) evidence.Evidence {
 	for _, text := range []*string{
 		&e.Goal, &e.Plan, &e.LastAction, &e.Agent, &e.Step.Name, &e.Step.Goal, &e.Step.Action, &e.Outcome.Summary, &e.Outcome.Printed,
 	} {
@@ -44,9 +44,9 @@ func shortened(e doubt.Evidence, limit int) doubt.Evidence {
 	e.Step.Outputs = first(e.Step.Outputs, func(s *string) { *s = clip(*s, limit/8) })
 	e.Outcome.Missing = first(e.Outcome.Missing, func(s *string) { *s = clip(*s, limit/8) })
 	e.Outcome.Checks = first(e.Outcome.Checks, func(c *pawl.CheckRun) { c.Output = clip(c.Output, limit/4) })
-	e.Changed.Files = first(e.Changed.Files, func(c *doubt.Change) { c.Path = clip(c.Path, limit/8) })
+	e.Changed.Files = first(e.Changed.Files, func(c *evidence.Change) { c.Path = clip(c.Path, limit/8) })
 	e.Files.Files = first(e.Files.Files, func(path *string) { *path = clip(*path, limit/8) })
-	e.Done = first(e.Done, func(t *doubt.Task) { t.Title = clip(t.Title, limit/8) })
+	e.Done = first(e.Done, func(t *evidence.Task) { t.Title = clip(t.Title, limit/8) })
 	e.Findings = first(e.Findings, func(f *pawl.Finding) {
 		f.What, f.Where, f.Evidence, f.Hint = clip(f.What, limit/8), clip(f.Where, limit/8), clip(f.Evidence, limit/8), clip(f.Hint, limit/8)
 	})

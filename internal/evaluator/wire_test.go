@@ -15,8 +15,8 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
-	"pawl/internal/doubt"
 	"pawl/internal/evaluator"
+	"pawl/internal/evidence"
 )
 
 // wire is one of the protocols that models are asked by.
@@ -205,7 +205,7 @@ func each(t *testing.T, do func(t *testing.T, w *wire)) {
 func TestModelIsAsked(t *testing.T) {
 	each(t, func(t *testing.T, w *wire) {
 		s := newServer(t, w)
-		got := s.evaluator(func(c *evaluator.Config) { c.Price = config.Price{Input: 10, Output: 50} }).Ask(t.Context(), evidence())
+		got := s.evaluator(func(c *evaluator.Config) { c.Price = config.Price{Input: 10, Output: 50} }).Ask(t.Context(), halfDone())
 		want := evaluator.Opinion{Verdict: pawl.Continue, Confidence: 0.9, Reasons: []string{"parse.go is there"},
 			By: string(w.provider) + " m", Cost: pawl.Usage{Tokens: 1300, USD: 0.017}}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -228,7 +228,7 @@ func TestModelIsAsked(t *testing.T) {
 func TestModelAnswers(t *testing.T) {
 	each(t, func(t *testing.T, w *wire) {
 		ask := func(answer, finish string) evaluator.Opinion {
-			o := newServer(t, w, sends(http.StatusOK, w.reply(answer, finish))).evaluator(nil).Ask(t.Context(), evidence())
+			o := newServer(t, w, sends(http.StatusOK, w.reply(answer, finish))).evaluator(nil).Ask(t.Context(), halfDone())
 			if o.Cost.Tokens != 1300 {
 				t.Errorf("%q: the cost is %+v", answer, o.Cost)
 			}
@@ -290,7 +290,7 @@ func TestServerInTrouble(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				s := newServer(t, w, c.handlers...)
-				asks(t, name, s.evaluator(nil).Ask(t.Context(), evidence()), c.verdict, c.doubt)
+				asks(t, name, s.evaluator(nil).Ask(t.Context(), halfDone()), c.verdict, c.doubt)
 				if s.calls() != c.calls {
 					t.Errorf("asked %d times, want %d", s.calls(), c.calls)
 				}
@@ -320,14 +320,14 @@ func TestServerStalls(t *testing.T) {
 			s := newServer(t, w, stalls(half))
 			e := s.evaluator(func(c *evaluator.Config) { c.Timeout = pawl.Duration(300 * time.Millisecond) })
 			start := time.Now()
-			asks(t, half, e.Ask(t.Context(), evidence()), pawl.HumanReview, "no answer within 300ms")
+			asks(t, half, e.Ask(t.Context(), halfDone()), pawl.HumanReview, "no answer within 300ms")
 			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("took %s", took)
 			}
 		}
 		s := newServer(t, w, sends(500, ""), stalls(""))
 		e := s.evaluator(func(c *evaluator.Config) { c.Timeout = pawl.Duration(700 * time.Millisecond) })
-		asks(t, "stalls the second time", e.Ask(t.Context(), evidence()), pawl.HumanReview, "no answer within 700ms")
+		asks(t, "stalls the second time", e.Ask(t.Context(), halfDone()), pawl.HumanReview, "no answer within 700ms")
 	})
 }
 
@@ -335,20 +335,20 @@ func TestNobodyListens(t *testing.T) {
 	each(t, func(t *testing.T, w *wire) {
 		s := httptest.NewServer(http.NotFoundHandler())
 		s.Close()
-		asks(t, "closed", evaluator.New(w.config(s.URL), "", environ).Ask(t.Context(), evidence()), pawl.HumanReview, "no answer: dial tcp")
-		asks(t, "no URL", evaluator.New(w.config("http://a b"), "", environ).Ask(t.Context(), evidence()), pawl.HumanReview, "invalid")
+		asks(t, "closed", evaluator.New(w.config(s.URL), "", environ).Ask(t.Context(), halfDone()), pawl.HumanReview, "no answer: dial tcp")
+		asks(t, "no URL", evaluator.New(w.config("http://a b"), "", environ).Ask(t.Context(), halfDone()), pawl.HumanReview, "invalid")
 	})
 }
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, messagesAPI)
-	asks(t, "anthropic", evaluator.New(messagesAPI.config(s.URL), "", nil).Ask(t.Context(), evidence()), pawl.HumanReview, "ANTHROPIC_API_KEY is not set")
+	asks(t, "anthropic", evaluator.New(messagesAPI.config(s.URL), "", nil).Ask(t.Context(), halfDone()), pawl.HumanReview, "ANTHROPIC_API_KEY is not set")
 	if s.calls() != 0 {
 		t.Error("asked without a key")
 	}
 	s = newServer(t, chatCompletions)
-	o := evaluator.New(chatCompletions.config(s.URL), "", nil).Ask(t.Context(), doubt.Evidence{Allowed: []pawl.VerdictWord{pawl.Continue}})
+	o := evaluator.New(chatCompletions.config(s.URL), "", nil).Ask(t.Context(), evidence.Evidence{Allowed: []pawl.VerdictWord{pawl.Continue}})
 	asks(t, "a server without keys", o, pawl.Continue, "")
 	if got := s.head[0]["Authorization"]; got != nil {
 		t.Errorf("authorised by %q", got)
@@ -361,17 +361,17 @@ func TestChatCompletionsOfOthers(t *testing.T) {
 	w := chatCompletions
 	priced := strings.Replace(w.reply(goodAnswer, ""), `"usage":{`, `"usage":{"cost":0.125,`, 1)
 	s := newServer(t, w, sends(200, priced))
-	o := s.evaluator(func(c *evaluator.Config) { c.Price = config.Price{Input: 10, Output: 50} }).Ask(t.Context(), evidence())
+	o := s.evaluator(func(c *evaluator.Config) { c.Price = config.Price{Input: 10, Output: 50} }).Ask(t.Context(), halfDone())
 	if o.Verdict != pawl.Continue || o.Cost != (pawl.Usage{Tokens: 1300, USD: 0.125}) {
 		t.Errorf("%+v", o)
 	}
 
 	s = newServer(t, w, sends(400, `{"error":"'response_format.type' must be 'json_schema' or 'text'"}`), w.answers(goodAnswer))
-	asks(t, "no format", s.evaluator(nil).Ask(t.Context(), evidence()), pawl.Continue, "")
+	asks(t, "no format", s.evaluator(nil).Ask(t.Context(), halfDone()), pawl.Continue, "")
 	if !strings.Contains(s.seen[0], `"response_format":{"type":"json_object"}`) || strings.Contains(s.seen[1], "response_format") {
 		t.Errorf("asked %q", s.seen)
 	}
 
 	refuses := strings.Replace(w.reply("", ""), `"refusal":null`, `"refusal":"I would rather not"`, 1)
-	asks(t, "refuses", newServer(t, w, sends(200, refuses)).evaluator(nil).Ask(t.Context(), evidence()), pawl.HumanReview, "the model refuses: I would rather not")
+	asks(t, "refuses", newServer(t, w, sends(200, refuses)).evaluator(nil).Ask(t.Context(), halfDone()), pawl.HumanReview, "the model refuses: I would rather not")
 }

@@ -14,7 +14,6 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
-	"pawl/internal/random"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
@@ -23,9 +22,9 @@ import (
 // nobody else works in the project until Close.
 type Fork struct {
 	*Restore        // of the files, in place; nil for a fork into another folder
-	Again    []Redo // finished work that the new run does again, because it is not in the snapshot
+	Redo     []Redo // finished work that the new run does again, because it is not in the snapshot
 
-	past    *replay
+	source  *replay
 	project *project.Project // whose run is forked
 	store   *snapshot.Store
 	to      string // the other folder, empty in place
@@ -39,28 +38,28 @@ type Redo struct {
 	index []int
 }
 
-// ForkInto says where a fork is to be.
-type ForkInto struct {
+// ForkOptions says where a fork is to be.
+type ForkOptions struct {
 	Folder    string // empty or not there. Defaults to the project itself.
 	OtherHead bool   // in place: also where git stands elsewhere than then
 	Version   string // of this program
 }
 
 // PrepareFork thinks a fork through.
-func PrepareFork(ctx context.Context, p *project.Project, store *snapshot.Store, target SavedCheckpoint, into ForkInto) (*Fork, error) {
-	record, err := target.Files()
+func PrepareFork(ctx context.Context, p *project.Project, store *snapshot.Store, target SavedCheckpoint, into ForkOptions) (*Fork, error) {
+	record, err := target.SnapshotRecord()
 	if err != nil {
 		return nil, err
 	}
 	f := &Fork{project: p, store: store, to: into.Folder, version: into.Version}
-	if f.past, err = OpenReplay(ctx, p, target); err != nil {
+	if f.source, err = OpenReplay(ctx, p, target); err != nil {
 		return nil, err
 	}
-	if f.Again, err = f.past.Unproven(store, record); err != nil {
+	if f.Redo, err = f.source.Unproven(store, record); err != nil {
 		return nil, err
 	}
 	if into.Folder != "" {
-		return f, MustBeEmpty(into.Folder)
+		return f, RequireEmpty(into.Folder)
 	}
 	f.Restore = &Restore{project: p, Target: target, version: into.Version, Command: "pawl fork"}
 	if err := f.prepare(ctx, store, into.OtherHead); err != nil {
@@ -69,8 +68,8 @@ func PrepareFork(ctx context.Context, p *project.Project, store *snapshot.Store,
 	return f, nil
 }
 
-// MustBeEmpty refuses a folder in which something is.
-func MustBeEmpty(folder string) error {
+// RequireEmpty refuses a folder in which something is.
+func RequireEmpty(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
 		return nil
@@ -96,13 +95,13 @@ type Forked struct {
 
 // Do brings the files to what they were, and then makes the run: cut off before that, there is none.
 func (f *Fork) Do(ctx context.Context, by pawl.Author) (Forked, error) {
-	done := Forked{Kind: f.past.state.Kind}
+	done := Forked{Kind: f.source.state.Kind}
 	home, err := f.files(ctx, by, &done)
 	if err != nil {
 		return done, err
 	}
 	done.Root = home.Root
-	done.Run, err = f.make(ctx, home, by)
+	done.Run, err = f.createRun(ctx, home, by)
 	return done, err
 }
 
@@ -114,7 +113,7 @@ func (f *Fork) files(ctx context.Context, by pawl.Author, done *Forked) (home *p
 		}
 		return f.project, err
 	}
-	record, err := f.past.target.Files()
+	record, err := f.source.target.SnapshotRecord()
 	if err != nil {
 		return nil, err
 	}
@@ -143,27 +142,27 @@ func copyIfThere(from, to string) error {
 	return disk.Replace(to, data)
 }
 
-// make makes the run, under a name that is no run's until all of it is durable.
-func (f *Fork) make(ctx context.Context, home *project.Project, by pawl.Author) (pawl.RunID, error) {
-	run := pawl.NewRunID(f.past.state.Name, time.Now(), random.Hex(2))
+// createRun makes the run, under a name that is no run's until all of it is durable.
+func (f *Fork) createRun(ctx context.Context, home *project.Project, by pawl.Author) (pawl.RunID, error) {
+	run := pawl.NewRunID(f.source.state.Name, time.Now(), disk.RandomHex(2))
 	if err := disk.RemoveTree(home.Making()); err != nil { // what a fork that was cut off left: nobody else makes one now
 		return "", fmt.Errorf("make run %s: %w", run, err)
 	}
-	events, err := f.past.inherited(run, home.ID, f.version)
+	events, err := f.source.inherited(run, home.ID, f.version)
 	if err != nil {
 		return "", err
 	}
-	ending, err := f.ending(by)
+	ending, err := f.closingEvents(by)
 	if err != nil {
 		return "", err
 	}
-	if events = append(events, ending...); f.past.misfits(events) {
-		return "", fmt.Errorf("make run %s: the events before checkpoint %s do not fit together in a new run", run, f.past.target.ID)
+	if events = append(events, ending...); f.source.rejectsMore(events) {
+		return "", fmt.Errorf("make run %s: the events before checkpoint %s do not fit together in a new run", run, f.source.target.ID)
 	}
-	if err := f.past.write(ctx, home.Making(), run, events); err != nil {
+	if err := f.source.writeRun(ctx, home.Making(), run, events); err != nil {
 		return "", fmt.Errorf("make run %s: %w", run, err)
 	}
-	if err := f.past.linkArtifacts(home, run); err != nil {
+	if err := f.source.linkArtifacts(home, run); err != nil {
 		return "", fmt.Errorf("make run %s: %w", run, err)
 	}
 	if err := disk.MakeFolders(home.Runs()); err != nil {
@@ -175,21 +174,21 @@ func (f *Fork) make(ctx context.Context, home *project.Project, by pawl.Author) 
 	return run, disk.SyncFolder(home.Making())
 }
 
-// ending returns what the new run says by itself: attempts that were live are the old run's, and what is not in the
+// closingEvents returns what the new run says by itself: attempts that were live are the old run's, and what is not in the
 // snapshot is done again.
-func (f *Fork) ending(by pawl.Author) ([]pawl.Event, error) {
+func (f *Fork) closingEvents(by pawl.Author) ([]pawl.Event, error) {
 	var said []pawl.Payload
-	for _, live := range f.past.state.Live() {
-		said = append(said, f.past.left(f.project, live))
+	for _, live := range f.source.state.Live() {
+		said = append(said, f.source.abandonedEnd(f.project, live))
 	}
-	for _, again := range f.Again {
-		why := fmt.Sprintf("it was finished while checkpoint %s was taken, and is not in it", f.past.target.ID)
+	for _, again := range f.Redo {
+		why := fmt.Sprintf("it was finished while checkpoint %s was taken, and is not in it", f.source.target.ID)
 		said = append(said, pawl.StepReopened{Step: again.Step, Why: why, Items: again.index})
 	}
-	if back := f.past.state.Rollback; back != nil {
-		said = append(said, pawl.RollbackEnded{Checkpoint: back.Checkpoint, Stopped: "it is the rollback of run " + string(f.past.target.Run)})
+	if back := f.source.state.Rollback; back != nil {
+		said = append(said, pawl.RollbackEnded{Checkpoint: back.Checkpoint, Stopped: "it is the rollback of run " + string(f.source.target.Run)})
 	}
-	said = append(said, pawl.EngineStopped{Why: "forked from run " + string(f.past.target.Run)})
+	said = append(said, pawl.EngineStopped{Why: "forked from run " + string(f.source.target.Run)})
 	events := make([]pawl.Event, len(said))
 	for i, payload := range said {
 		var err error
@@ -212,8 +211,8 @@ func addRedo(list []Redo, step pawl.StepID, item pawl.ItemID, index int) []Redo 
 	return list
 }
 
-// write writes a run whole: its plans, its blobs, and its journal in one batch.
-func (h *replay) write(ctx context.Context, folder string, run pawl.RunID, events []pawl.Event) (err error) {
+// writeRun writes a run whole: its plans, its blobs, and its journal in one batch.
+func (h *replay) writeRun(ctx context.Context, folder string, run pawl.RunID, events []pawl.Event) (err error) {
 	log, err := journal.Create(folder, run)
 	if err != nil {
 		return err

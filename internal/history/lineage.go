@@ -13,14 +13,14 @@ import (
 
 // Node is a point in the history of a project's runs: a checkpoint, a restore, or the beginning of a forked run.
 type Node struct {
-	ID     string // the checkpoint's; of others, what tells them from all
-	Parent string // what came before it in its run, or what the run was forked from; empty for a beginning
-	Run    pawl.RunID
-	Time   time.Time
-	Seq    pawl.Seq
-	Saved  *SavedCheckpoint    // nil: it is another kind of node
-	Back   *pawl.FilesRestored // nil: it is no restore
-	Forked *pawl.Fork          // nil: it is no beginning of a forked run
+	ID       string // the checkpoint's; of others, what tells them from all
+	Parent   string // what came before it in its run, or what the run was forked from; empty for a beginning
+	Run      pawl.RunID
+	Time     time.Time
+	Seq      pawl.Seq
+	Saved    *SavedCheckpoint    // nil: it is another kind of node
+	Restored *pawl.FilesRestored // nil: it is no restore
+	Forked   *pawl.Fork          // nil: it is no beginning of a forked run
 }
 
 // Lineage returns the history of the runs, the newest first and no node before those that came from it. No runs are all.
@@ -29,12 +29,12 @@ func Lineage(ctx context.Context, p *project.Project, store *snapshot.Store, run
 	if err != nil {
 		return nil, err
 	}
-	b := books{project: p}
+	b := checkpointIndex{project: p}
 	if err := b.read(ctx); err != nil {
 		return nil, err
 	}
 	if len(runs) > 0 {
-		all = b.family(runs)
+		all = b.relatives(runs)
 	}
 	saved, err := Checkpoints(ctx, p, store, all...)
 	if err != nil {
@@ -45,7 +45,7 @@ func Lineage(ctx context.Context, p *project.Project, store *snapshot.Store, run
 		byID[saved[i].ID] = &saved[i]
 	}
 	var nodes []Node
-	for _, said := range b.said {
+	for _, said := range b.logs {
 		if slices.Contains(all, said.run) {
 			nodes = append(nodes, said.nodes(byID)...)
 		}
@@ -53,22 +53,22 @@ func Lineage(ctx context.Context, p *project.Project, store *snapshot.Store, run
 	return newestFirst(nodes), nil
 }
 
-// family returns the runs that the given ones were forked from, or that were forked from them, directly or through others.
-func (b *books) family(runs []pawl.RunID) []pawl.RunID {
+// relatives returns the runs that the given ones were forked from, or that were forked from them, directly or through others.
+func (b *checkpointIndex) relatives(runs []pawl.RunID) []pawl.RunID {
 	in := map[pawl.RunID]bool{}
 	for _, run := range runs {
 		in[run] = true
 	}
 	for grown := true; grown; {
 		grown = false
-		for _, said := range b.said {
+		for _, said := range b.logs {
 			if said.forked != nil && in[said.run] != in[said.forked.Run] {
 				in[said.run], in[said.forked.Run], grown = true, true, true
 			}
 		}
 	}
 	var family []pawl.RunID
-	for _, said := range b.said {
+	for _, said := range b.logs {
 		if in[said.run] {
 			family = append(family, said.run)
 		}
@@ -77,14 +77,14 @@ func (b *books) family(runs []pawl.RunID) []pawl.RunID {
 }
 
 // nodes returns a run's own part of the history, the oldest first, each node the parent of the next.
-func (s *saidOf) nodes(byID map[pawl.CheckpointID]*SavedCheckpoint) []Node {
+func (s *checkpointLog) nodes(byID map[pawl.CheckpointID]*SavedCheckpoint) []Node {
 	var nodes []Node
 	for _, c := range s.saved {
 		nodes = append(nodes, Node{ID: string(c.ID), Run: s.run, Time: c.Time, Seq: c.Seq, Saved: byID[c.ID]})
 	}
 	for _, r := range s.restored {
 		id := "restored " + string(s.run) + " " + string(r.Before)
-		nodes = append(nodes, Node{ID: id, Run: s.run, Time: r.event.Time, Seq: r.event.Seq, Back: &r.FilesRestored})
+		nodes = append(nodes, Node{ID: id, Run: s.run, Time: r.event.Time, Seq: r.event.Seq, Restored: &r.FilesRestored})
 	}
 	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Seq, b.Seq) })
 	if s.forked != nil {

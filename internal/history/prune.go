@@ -16,8 +16,8 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// makeRoom prunes the snapshots when they take more than their quota.
-func makeRoom(ctx context.Context, p *project.Project, store *snapshot.Store) error {
+// pruneOverQuota prunes the snapshots when they take more than their quota.
+func pruneOverQuota(ctx context.Context, p *project.Project, store *snapshot.Store) error {
 	full, err := store.Full()
 	if err != nil || !full {
 		return err
@@ -43,7 +43,7 @@ func prune(ctx context.Context, p *project.Project, store *snapshot.Store, why s
 		return snapshot.Pruned{}, err
 	}
 	how.Gone = func(r snapshot.Record) bool {
-		_, err := os.Stat(filepath.Join(folderOf(p, r.Run), string(r.Run)))
+		_, err := os.Stat(filepath.Join(runDir(p, r.Run), string(r.Run)))
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	how.Now = time.Now()
@@ -53,28 +53,28 @@ func prune(ctx context.Context, p *project.Project, store *snapshot.Store, why s
 		for _, r := range going {
 			gone[r.Run] = append(gone[r.Run], r.Checkpoint)
 		}
-		return tellPruned(ctx, p, gone, why)
+		return journalPruned(ctx, p, gone, why)
 	}
 	return store.Prune(ctx, how)
 }
 
-// mostPruned is how many checkpoints one event names: a line of the journal holds no more.
-const mostPruned = 2000
+// maxPruned is how many checkpoints one event names: a line of the journal holds no more.
+const maxPruned = 2000
 
-// tellPruned journals which checkpoints lose their snapshots, each in its own run, be it set aside. A run that is gone
+// journalPruned journals which checkpoints lose their snapshots, each in its own run, be it set aside. A run that is gone
 // is not told.
-func tellPruned(ctx context.Context, p *project.Project, gone map[pawl.RunID][]pawl.CheckpointID, why string) error {
+func journalPruned(ctx context.Context, p *project.Project, gone map[pawl.RunID][]pawl.CheckpointID, why string) error {
 	for run, ids := range gone {
 		var events []pawl.Event
 		for len(ids) > 0 {
-			n := min(len(ids), mostPruned)
+			n := min(len(ids), maxPruned)
 			event, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, pawl.CheckpointsPruned{Checkpoints: ids[:n], Why: why})
 			if err != nil {
 				return err
 			}
 			events, ids = append(events, event), ids[n:]
 		}
-		log, err := journal.Open(folderOf(p, run), run)
+		log, err := journal.Open(runDir(p, run), run)
 		if errors.Is(err, pawl.ErrNoRun) {
 			continue
 		}
@@ -101,7 +101,7 @@ func namedCheckpoints(ctx context.Context, p *project.Project) (map[pawl.Checkpo
 	}
 	names := map[pawl.CheckpointID]bool{}
 	for _, run := range ids {
-		said, err := saidBy(ctx, p, run)
+		said, err := readCheckpointLog(ctx, p, run)
 		if err != nil {
 			return nil, err
 		}

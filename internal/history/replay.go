@@ -32,11 +32,11 @@ type replay struct {
 // OpenReplay reads a run up to the event that names the checkpoint.
 func OpenReplay(ctx context.Context, p *project.Project, target SavedCheckpoint) (*replay, error) {
 	h := &replay{target: target, state: pawl.NewState(), plans: map[string][]byte{}, plan: &pawl.Plan{}}
-	folder := folderOf(p, target.Run)
+	folder := runDir(p, target.Run)
 	dir := &journal.Dir{Path: folder}
 	err := h.read(ctx, dir)
 	if err == nil {
-		err = h.open(folder)
+		err = h.readFiles(folder)
 	}
 	return h, errors.Join(err, dir.Close())
 }
@@ -64,8 +64,8 @@ func (h *replay) read(ctx context.Context, dir *journal.Dir) error {
 	return nil
 }
 
-// open reads the files that the events name: plans and blobs.
-func (h *replay) open(folder string) error {
+// readFiles reads the files that the events name: plans and blobs.
+func (h *replay) readFiles(folder string) error {
 	home := filepath.Join(folder, string(h.target.Run))
 	for _, event := range h.events {
 		switch event.Type {
@@ -79,9 +79,9 @@ func (h *replay) open(folder string) error {
 		}
 		switch p := payload.(type) {
 		case pawl.RunPlanned:
-			err = h.openPlan(home, p)
+			err = h.readPlan(home, p)
 		case pawl.StepDone:
-			err = h.openBlob(folder, p.Blob)
+			err = h.readBlob(folder, p.Blob)
 		}
 		if err != nil {
 			return err
@@ -96,11 +96,11 @@ func (h *replay) open(folder string) error {
 	return err
 }
 
-func (h *replay) openPlan(home string, planned pawl.RunPlanned) error {
+func (h *replay) readPlan(home string, planned pawl.RunPlanned) error {
 	name := filepath.Base(planned.File)
 	path := filepath.Join(home, name)
 	data, err := os.ReadFile(path)
-	if err == nil && runs.HashOf(data) != planned.SHA256 {
+	if err == nil && runs.SHA256Hex(data) != planned.SHA256 {
 		err = fmt.Errorf("%s is not the plan that the journal names", path)
 	}
 	if err != nil {
@@ -110,7 +110,7 @@ func (h *replay) openPlan(home string, planned pawl.RunPlanned) error {
 	return nil
 }
 
-func (h *replay) openBlob(folder, name string) error {
+func (h *replay) readBlob(folder, name string) error {
 	if name == "" {
 		return nil
 	}
@@ -138,8 +138,8 @@ func (h *replay) inherited(run pawl.RunID, projectID, version string) ([]pawl.Ev
 	return append([]pawl.Event{first}, h.events[1:]...), nil
 }
 
-// misfits reports whether more of the events does not fit than did not in the old run.
-func (h *replay) misfits(events []pawl.Event) bool {
+// rejectsMore reports whether more of the events does not fit than did not in the old run.
+func (h *replay) rejectsMore(events []pawl.Event) bool {
 	s := pawl.NewState()
 	for i, event := range events {
 		event.Seq = pawl.Seq(i + 1)
@@ -148,10 +148,10 @@ func (h *replay) misfits(events []pawl.Event) bool {
 	return s.RejectedCount > h.state.RejectedCount || len(s.Live()) > 0
 }
 
-// left says how a live attempt of the old run ends in the new one.
-func (h *replay) left(p *project.Project, live *pawl.AttemptState) pawl.AttemptEnded {
+// abandonedEnd says how a live attempt of the old run ends in the new one.
+func (h *replay) abandonedEnd(p *project.Project, live *pawl.AttemptState) pawl.AttemptEnded {
 	e := pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Lost, Why: "it belongs to run " + string(h.target.Run) + ", which this one was forked from"}
-	dir := filepath.Join(folderOf(p, h.target.Run), string(h.target.Run), "steps", string(live.Step), string(live.Item), fmt.Sprint(live.Attempt))
+	dir := filepath.Join(runDir(p, h.target.Run), string(h.target.Run), "steps", string(live.Step), string(live.Item), fmt.Sprint(live.Attempt))
 	if status, err := supervise.Probe(dir); err == nil && (status.Begun == nil || status.Begun.Started.After(h.target.Time)) {
 		e.Outcome = pawl.NotStarted
 	}

@@ -42,34 +42,34 @@ func (k *Saver) Close() error {
 }
 
 // Save takes a snapshot. It returns the checkpoint that names it.
-func (k *Saver) Save(ctx context.Context, kind pawl.CheckpointKind, ref pawl.AttemptRef, why string, at Position) Taken {
+func (k *Saver) Save(ctx context.Context, kind pawl.CheckpointKind, ref pawl.AttemptRef, why string, at Position) PendingCheckpoint {
 	c := pawl.Checkpoint{
-		ID: runs.NewCheckpointID(), Kind: kind, Step: ref.Step, Item: ref.Item, Why: runs.ClipText(why), Live: at.besides(kind, ref),
+		ID: runs.NewCheckpointID(), Kind: kind, Step: ref.Step, Item: ref.Item, Why: runs.ClipText(why), Live: at.otherLive(kind, ref),
 		Snapshot: &pawl.Snapshot{None: k.why},
 	}
 	if k.Store == nil {
-		return Taken{Checkpoint: c}
+		return PendingCheckpoint{Checkpoint: c}
 	}
 	record, err := k.Store.Take(ctx, snapshot.Stamp{
 		Checkpoint: c.ID, Kind: kind, Run: k.run, Step: ref.Step, Item: ref.Item, Attempt: ref.Attempt, Token: ref.Token,
 		Why: c.Why, Seq: at.Seq, Live: c.Live,
 	})
 	if err != nil {
-		c.Snapshot.None = noneFor(err)
-		return Taken{Checkpoint: c}
+		c.Snapshot.None = noSnapshotReason(err)
+		return PendingCheckpoint{Checkpoint: c}
 	}
 	c.Snapshot = record.Snapshot()
-	return Taken{Checkpoint: c, Fault: makeRoom(ctx, k.project, k.Store)}
+	return PendingCheckpoint{Checkpoint: c, QuotaErr: pruneOverQuota(ctx, k.project, k.Store)}
 }
 
-// Taken is a checkpoint that was taken and is not journaled yet.
-type Taken struct {
+// PendingCheckpoint is a checkpoint that was taken and is not journaled yet.
+type PendingCheckpoint struct {
 	pawl.Checkpoint
-	Fault error // why the store could not be brought back within its quota
+	QuotaErr error // why the store could not be brought back within its quota
 }
 
-// noneFor says in a few words why there is no snapshot.
-func noneFor(err error) string {
+// noSnapshotReason says in a few words why there is no snapshot.
+func noSnapshotReason(err error) string {
 	if errors.Is(err, snapshot.ErrQuota) {
 		return "quota"
 	}
@@ -82,8 +82,8 @@ type Position struct {
 	Live []pawl.AttemptRef
 }
 
-// besides returns the live attempts but for the one whose end the checkpoint is of.
-func (at Position) besides(kind pawl.CheckpointKind, ref pawl.AttemptRef) []pawl.AttemptRef {
+// otherLive returns the live attempts but for the one whose end the checkpoint is of.
+func (at Position) otherLive(kind pawl.CheckpointKind, ref pawl.AttemptRef) []pawl.AttemptRef {
 	if kind != pawl.CheckpointStep && kind != pawl.CheckpointEmergency {
 		return at.Live
 	}

@@ -12,9 +12,9 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
-	"pawl/internal/random"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 	"pawl/internal/snapshot/pack"
@@ -27,9 +27,9 @@ type SavedCheckpoint struct {
 	Record *snapshot.Record // nil: it had no snapshot, or that was pruned
 }
 
-// CheckpointNow takes a checkpoint that somebody asks for, and journals it. A checkpoint without a snapshot is an error
+// SaveNow takes a checkpoint that somebody asks for, and journals it. A checkpoint without a snapshot is an error
 // here.
-func CheckpointNow(ctx context.Context, p *project.Project, run pawl.RunID, cfg config.Snapshots, by pawl.Author, why string) (SavedCheckpoint, error) {
+func SaveNow(ctx context.Context, p *project.Project, run pawl.RunID, cfg config.Snapshots, by pawl.Author, why string) (SavedCheckpoint, error) {
 	store, err := runs.OpenSnapshots(ctx, p, cfg)
 	if err != nil {
 		return SavedCheckpoint{}, err
@@ -37,17 +37,17 @@ func CheckpointNow(ctx context.Context, p *project.Project, run pawl.RunID, cfg 
 	defer store.Close()
 	saved := SavedCheckpoint{Run: run}
 	return saved, journalCheckpoint(ctx, p, run, by, func(at Position) (pawl.Checkpoint, error) {
-		c, record, err := Stamped(ctx, run, pawl.CheckpointManual, why, at, store.Take)
+		c, record, err := TakeCheckpoint(ctx, run, pawl.CheckpointManual, why, at, store.Take)
 		if err != nil {
 			return c, err
 		}
 		saved.Checkpoint, saved.Record = c, &record
-		return c, makeRoom(ctx, p, store)
+		return c, pruneOverQuota(ctx, p, store)
 	})
 }
 
-// Stamped takes a snapshot by take, and returns the checkpoint that names it.
-func Stamped(
+// TakeCheckpoint takes a snapshot by take, and returns the checkpoint that names it.
+func TakeCheckpoint(
 	ctx context.Context, run pawl.RunID, kind pawl.CheckpointKind, why string, at Position,
 	take func(context.Context, snapshot.Stamp) (snapshot.Record, error),
 ) (pawl.Checkpoint, snapshot.Record, error) {
@@ -78,15 +78,15 @@ func journalCheckpoint(
 	return r.Log.Close()
 }
 
-// RunToTell returns the run to which belongs what people and agents do or say outside every attempt: the current one if it
+// EnsureRun returns the run to which belongs what people and agents do or say outside every attempt: the current one if it
 // is unfinished, else the newest session run, else a new one. Many who come at once get the same.
-func RunToTell(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
-	run, err := openRun(ctx, p)
+func EnsureRun(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
+	run, err := existingRun(ctx, p)
 	if err != nil || run != "" {
 		return run, err
 	}
 	err = p.Editing(func() error {
-		if run, err = openRun(ctx, p); err == nil && run == "" { // another process may have been faster
+		if run, err = existingRun(ctx, p); err == nil && run == "" { // another process may have been faster
 			run, err = createSession(ctx, p, version)
 		}
 		return err
@@ -94,9 +94,9 @@ func RunToTell(ctx context.Context, p *project.Project, version string) (pawl.Ru
 	return run, err
 }
 
-// openRun returns the run that RunToTell does not have to make, empty where there is none.
-func openRun(ctx context.Context, p *project.Project) (pawl.RunID, error) {
-	ids, err := runs.Runs(p)
+// existingRun returns the run that RunToTell does not have to make, empty where there is none.
+func existingRun(ctx context.Context, p *project.Project) (pawl.RunID, error) {
+	ids, err := runs.List(p)
 	if err != nil {
 		return "", err
 	}
@@ -119,7 +119,7 @@ func openRun(ctx context.Context, p *project.Project) (pawl.RunID, error) {
 // createSession makes a run without a plan.
 func createSession(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
 	const name = "session"
-	run := pawl.NewRunID(name, time.Now(), random.Hex(2))
+	run := pawl.NewRunID(name, time.Now(), disk.RandomHex(2))
 	log, err := journal.Create(p.Runs(), run)
 	if err != nil {
 		return "", err
@@ -146,7 +146,7 @@ func Checkpoints(ctx context.Context, p *project.Project, store *snapshot.Store,
 	}
 	var all []SavedCheckpoint
 	for _, run := range runs {
-		said, err := saidBy(ctx, p, run)
+		said, err := readCheckpointLog(ctx, p, run)
 		if err != nil && pawl.KindOf(err) != pawl.KindDamaged {
 			return nil, err
 		}
@@ -185,17 +185,17 @@ func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Sto
 	found := slices.DeleteFunc(slices.Clone(all), func(c SavedCheckpoint) bool { return !strings.HasPrefix(string(c.ID), name) })
 	switch {
 	case name == Latest:
-		found = newest(all, func(c SavedCheckpoint) bool { return c.Record != nil })
+		found = newestGood(all, func(c SavedCheckpoint) bool { return c.Record != nil })
 	case len(found) == 0:
 		run, err := runs.FindRun(ctx, p, "")
 		if err != nil && !errors.Is(err, pawl.ErrNoRun) {
 			return SavedCheckpoint{}, err
 		}
-		if found, err = ofStep(ctx, p, all, run, name); err != nil {
+		if found, err = newestOfStep(ctx, p, all, run, name); err != nil {
 			return SavedCheckpoint{}, err
 		}
 		if len(found) == 0 {
-			found = newest(all, func(c SavedCheckpoint) bool { return string(c.Step) == name })
+			found = newestGood(all, func(c SavedCheckpoint) bool { return string(c.Step) == name })
 		}
 	}
 	switch {
@@ -207,16 +207,16 @@ func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Sto
 	return found[0], nil
 }
 
-// ofStep returns the newest checkpoint that a run has of a step: its own, or one that it has from the run that it was
+// newestOfStep returns the newest checkpoint that a run has of a step: its own, or one that it has from the run that it was
 // forked from.
-func ofStep(ctx context.Context, p *project.Project, all []SavedCheckpoint, run pawl.RunID, step string) ([]SavedCheckpoint, error) {
+func newestOfStep(ctx context.Context, p *project.Project, all []SavedCheckpoint, run pawl.RunID, step string) ([]SavedCheckpoint, error) {
 	upTo := pawl.Seq(math.MaxInt64)
 	for run != "" {
-		found := newest(all, func(c SavedCheckpoint) bool { return c.Run == run && string(c.Step) == step && c.Seq <= upTo })
+		found := newestGood(all, func(c SavedCheckpoint) bool { return c.Run == run && string(c.Step) == step && c.Seq <= upTo })
 		if len(found) > 0 {
 			return found, nil
 		}
-		said, err := saidBy(ctx, p, run)
+		said, err := readCheckpointLog(ctx, p, run)
 		if err != nil && !errors.Is(err, pawl.ErrNoRun) {
 			return nil, err
 		}
@@ -227,8 +227,8 @@ func ofStep(ctx context.Context, p *project.Project, all []SavedCheckpoint, run 
 	return nil, nil
 }
 
-// newest returns the newest checkpoint that fits: a good one, and where there is none an emergency one.
-func newest(all []SavedCheckpoint, fits func(SavedCheckpoint) bool) []SavedCheckpoint {
+// newestGood returns the newest checkpoint that fits: a good one, and where there is none an emergency one.
+func newestGood(all []SavedCheckpoint, fits func(SavedCheckpoint) bool) []SavedCheckpoint {
 	var emergency []SavedCheckpoint
 	for _, c := range slices.Backward(all) {
 		switch {
@@ -257,15 +257,15 @@ func GoodBefore(ctx context.Context, p *project.Project, store *snapshot.Store, 
 	return SavedCheckpoint{}, nil
 }
 
-// NotWhole reports whether an error says that a snapshot cannot be read whole, and that nothing was done for that reason.
-func NotWhole(err error) bool {
+// IsIncomplete reports whether an error says that a snapshot cannot be read whole, and that nothing was done for that reason.
+func IsIncomplete(err error) bool {
 	_, damaged := errors.AsType[*pack.DamagedError](err)
 	_, missing := errors.AsType[*pack.MissingError](err)
 	return (damaged || missing) && pawl.KindOf(err) == pawl.KindDamaged
 }
 
-// Files returns the checkpoint's snapshot, or why there is none.
-func (c SavedCheckpoint) Files() (snapshot.Record, error) {
+// SnapshotRecord returns the checkpoint's snapshot, or why there is none.
+func (c SavedCheckpoint) SnapshotRecord() (snapshot.Record, error) {
 	if c.Record != nil {
 		return *c.Record, nil
 	}
@@ -304,7 +304,7 @@ func PrepareRestore(
 }
 
 func (r *Restore) prepare(ctx context.Context, store *snapshot.Store, otherHead bool) error {
-	record, err := r.Target.Files()
+	record, err := r.Target.SnapshotRecord()
 	if err != nil {
 		return err
 	}
@@ -316,7 +316,7 @@ func (r *Restore) prepare(ctx context.Context, store *snapshot.Store, otherHead 
 		r.Restoration, err = store.Prepare(ctx, record, r.paths)
 	}
 	if err == nil && !otherHead {
-		err = r.SameHead(ctx)
+		err = r.RequireSameHead(ctx)
 	}
 	if err != nil {
 		return errors.Join(err, r.Close())
@@ -326,7 +326,7 @@ func (r *Restore) prepare(ctx context.Context, store *snapshot.Store, otherHead 
 
 // RequireIdle refuses where an attempt of any run, but for some, still runs: it would see its files change under it.
 func RequireIdle(ctx context.Context, p *project.Project, but ...pawl.RunID) error {
-	ids, err := runs.Runs(p)
+	ids, err := runs.List(p)
 	if err != nil {
 		return err
 	}
@@ -338,14 +338,14 @@ func RequireIdle(ctx context.Context, p *project.Project, but ...pawl.RunID) err
 		if err != nil {
 			continue // a run that cannot be read is no reason not to bring files back
 		}
-		if err := runs.LivingOf(p, s); err != nil {
+		if err := runs.RequireNoLiveAttempt(p, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Restore) SameHead(ctx context.Context) error {
+func (r *Restore) RequireSameHead(ctx context.Context) error {
 	then, now, err := r.Head(ctx)
 	if err != nil {
 		return err
@@ -368,12 +368,12 @@ func (r *Restore) SameHead(ctx context.Context) error {
 
 // Do keeps what is there as a checkpoint of its own, and then makes the changes. It returns that checkpoint.
 func (r *Restore) Do(ctx context.Context, by pawl.Author) (before pawl.CheckpointID, err error) {
-	if r.run, err = RunToTell(ctx, r.project, r.version); err != nil {
+	if r.run, err = EnsureRun(ctx, r.project, r.version); err != nil {
 		return "", err
 	}
 	err = journalCheckpoint(ctx, r.project, r.run, by, func(at Position) (pawl.Checkpoint, error) {
 		why := "before the restore of " + string(r.Target.ID)
-		c, _, err := Stamped(ctx, r.run, pawl.CheckpointBeforeRestore, why, at, r.Save)
+		c, _, err := TakeCheckpoint(ctx, r.run, pawl.CheckpointBeforeRestore, why, at, r.Save)
 		before = c.ID
 		return c, err
 	})

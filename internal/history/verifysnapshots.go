@@ -24,7 +24,7 @@ func VerifySnapshots(ctx context.Context, p *project.Project) ([]pawl.Finding, e
 	if _, err := os.Stat(p.Snapshots()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	b := books{project: p}
+	b := checkpointIndex{project: p}
 	if err := b.read(ctx); err != nil { // before the store: a checkpoint is journaled after its snapshot is there
 		return nil, err
 	}
@@ -45,29 +45,29 @@ func VerifySnapshots(ctx context.Context, p *project.Project) ([]pawl.Finding, e
 
 const repairHint = "pawl verify --repair"
 
-// books are what the journals say of checkpoints.
-type books struct {
+// checkpointIndex are what the journals say of checkpoints.
+type checkpointIndex struct {
 	project *project.Project
-	said    []*saidOf
+	logs    []*checkpointLog
 }
 
 // read reads all journals; of a damaged one what stands before the damage, which is another check's to report.
-func (b *books) read(ctx context.Context) error {
+func (b *checkpointIndex) read(ctx context.Context) error {
 	runs, err := AllRuns(b.project)
 	if err != nil {
 		return err
 	}
 	for _, run := range runs {
-		said, err := saidBy(ctx, b.project, run)
+		said, err := readCheckpointLog(ctx, b.project, run)
 		if err != nil && pawl.KindOf(err) != pawl.KindDamaged {
 			return err
 		}
-		b.said = append(b.said, said)
+		b.logs = append(b.logs, said)
 	}
 	return nil
 }
 
-func (b *books) verify(ctx context.Context, store *snapshot.Store) ([]pawl.Finding, error) {
+func (b *checkpointIndex) verify(ctx context.Context, store *snapshot.Store) ([]pawl.Finding, error) {
 	faults, err := store.Verify(ctx)
 	if err != nil {
 		return nil, err
@@ -81,13 +81,13 @@ func (b *books) verify(ctx context.Context, store *snapshot.Store) ([]pawl.Findi
 		return append(findings, pawl.Finding{Level: pawl.Bad, Where: b.project.Snapshots(), What: err.Error(), Hint: repairHint}), nil
 	}
 	missing := b.missing(records)
-	for _, said := range b.said {
+	for _, said := range b.logs {
 		if ids := missing[said.run]; len(ids) > 0 {
-			what := "checkpoints whose snapshots are not in the store: " + few(ids)
+			what := "checkpoints whose snapshots are not in the store: " + listFew(ids)
 			findings = append(findings, pawl.Finding{Level: pawl.Bad, Where: string(said.run), What: what, Hint: repairHint})
 		}
 	}
-	findings = append(findings, b.unnamed(records)...)
+	findings = append(findings, b.unreferenced(records)...)
 	if len(faults) == 0 && len(missing) == 0 {
 		size, err := store.Size()
 		if err != nil {
@@ -103,17 +103,17 @@ func (b *books) verify(ctx context.Context, store *snapshot.Store) ([]pawl.Findi
 func faultFinding(f snapshot.Fault) pawl.Finding {
 	found := pawl.Finding{Level: pawl.Bad, Where: f.Where, What: f.What, Hint: repairHint}
 	if len(f.Checkpoints) > 0 {
-		found.Evidence = "concerns checkpoints " + few(f.Checkpoints)
+		found.Evidence = "concerns checkpoints " + listFew(f.Checkpoints)
 	}
 	return found
 }
 
-// fewest is how many names a finding lists.
-const fewest = 20
+// maxFew is how many names a finding lists.
+const maxFew = 20
 
-// few lists names, and says how many more there are.
-func few[T ~string](names []T) string {
-	listed := make([]string, min(len(names), fewest))
+// listFew lists names, and says how many more there are.
+func listFew[T ~string](names []T) string {
+	listed := make([]string, min(len(names), maxFew))
 	for i := range listed {
 		listed[i] = string(names[i])
 	}
@@ -125,13 +125,13 @@ func few[T ~string](names []T) string {
 }
 
 // missing returns the checkpoints whose snapshots should be in the store and are not, by run.
-func (b *books) missing(records []snapshot.Record) map[pawl.RunID][]pawl.CheckpointID {
+func (b *checkpointIndex) missing(records []snapshot.Record) map[pawl.RunID][]pawl.CheckpointID {
 	there := map[string]bool{}
 	for _, r := range records {
 		there[r.ID.String()] = true
 	}
 	missing := map[pawl.RunID][]pawl.CheckpointID{}
-	for _, said := range b.said {
+	for _, said := range b.logs {
 		for _, c := range said.saved {
 			if c.Snapshot != nil && c.Snapshot.Record != "" && !there[c.Snapshot.Record] && !said.pruned[c.ID] {
 				missing[said.run] = append(missing[said.run], c.ID)
@@ -141,10 +141,10 @@ func (b *books) missing(records []snapshot.Record) map[pawl.RunID][]pawl.Checkpo
 	return missing
 }
 
-// unnamed finds the snapshots that no journal names. A young one may be about to be named.
-func (b *books) unnamed(records []snapshot.Record) []pawl.Finding {
+// unreferenced finds the snapshots that no journal names. A young one may be about to be named.
+func (b *checkpointIndex) unreferenced(records []snapshot.Record) []pawl.Finding {
 	named := map[pawl.CheckpointID]bool{}
-	for _, said := range b.said {
+	for _, said := range b.logs {
 		for _, c := range said.saved {
 			named[c.ID] = true
 		}
@@ -187,19 +187,19 @@ func repair(ctx context.Context, p *project.Project, store *snapshot.Store) ([]p
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: path, What: "set aside: it is not as it was written"})
 	}
 	if len(done.Checkpoints) > 0 {
-		what := "checkpoints that cannot be restored whole: " + few(done.Checkpoints)
+		what := "checkpoints that cannot be restored whole: " + listFew(done.Checkpoints)
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: p.Snapshots(), What: what})
 	}
 	lost, err := journalLost(ctx, p, store)
 	for run, ids := range lost {
-		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: string(run), What: "checkpoints whose snapshots are lost: " + few(ids)})
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: string(run), What: "checkpoints whose snapshots are lost: " + listFew(ids)})
 	}
 	return findings, err
 }
 
 // journalLost journals which checkpoints have lost their snapshots for good.
 func journalLost(ctx context.Context, p *project.Project, store *snapshot.Store) (map[pawl.RunID][]pawl.CheckpointID, error) {
-	b := books{project: p}
+	b := checkpointIndex{project: p}
 	if err := b.read(ctx); err != nil {
 		return nil, err
 	}
@@ -208,5 +208,5 @@ func journalLost(ctx context.Context, p *project.Project, store *snapshot.Store)
 		return nil, err
 	}
 	lost := b.missing(records)
-	return lost, tellPruned(ctx, p, lost, "lost")
+	return lost, journalPruned(ctx, p, lost, "lost")
 }

@@ -282,7 +282,7 @@ func (y *yard) inStep(accept string) []string {
 	if err != nil {
 		y.Fatal(err)
 	}
-	run, err := runs.Create(y.Context(), y.Project, runs.New{Kind: pawl.PlanRun, Plan: plan, Data: data, Version: "test"})
+	run, err := runs.Create(y.Context(), y.Project, runs.CreateOptions{Kind: pawl.PlanRun, Plan: plan, Data: data, Version: "test"})
 	if err != nil {
 		y.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"pawl/internal/runs"
 )
 
-// hear journals the answers that people wrote into the files to what is asked, as given there. Of one that cannot be taken
+// readAnswers journals the answers that people wrote into the files to what is asked, as given there. Of one that cannot be taken
 // it notes why, and tries it no more.
-func (m *MirrorWriter) hear(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
+func (m *MirrorWriter) readAnswers(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
 	if len(state.OpenGates()) == 0 || m.Codec.Answers == nil {
 		return
 	}
@@ -47,10 +47,11 @@ func unlessClosed(reply pawl.GateAnswered) runs.Act {
 	}
 }
 
-// Notes returns what people should know: of answers that were not taken, and of files that were set aside.
+// Notes implements engine.Mirror: a failed last write, answers that were not taken, archived files, and unknown tasks.
 func (m *MirrorWriter) Notes() []string {
-	if m == nil {
-		return nil
+	var notes []string
+	if m.failed != "" {
+		notes = append(notes, m.failed)
 	}
-	return slices.Concat(slices.Sorted(maps.Values(m.refused)), m.aside, m.beyond)
+	return slices.Concat(notes, slices.Sorted(maps.Values(m.refused)), m.aside, m.beyond)
 }

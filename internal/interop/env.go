@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/interop/format"
 	"pawl/internal/resume"
 	"pawl/internal/snapshot"
@@ -43,7 +43,7 @@ func unknownIn(ctx context.Context, dir string) func(string) bool {
 		return worldOf(ctx, dir, commits).HasCommit
 	})
 	return func(hash string) bool {
-		return known() != nil && !known()(hash) && !resume.GitHas(ctx, dir, hash) && ctx.Err() == nil
+		return known() != nil && !known()(hash) && !resume.CommitReachable(ctx, dir, hash) && ctx.Err() == nil
 	}
 }
 
@@ -60,7 +60,9 @@ func worldOf(ctx context.Context, dir string, commits []format.Commit) format.En
 			return err == nil
 		},
 		Hash: hashedOnce(dir),
-		Scan: func(since time.Time, but ...string) doubt.Census { return doubt.CountFiles(ctx, dir, since, but...) },
+		Scan: func(since time.Time, but ...string) evidence.Census {
+			return evidence.CountFiles(ctx, dir, since, but...)
+		},
 	}
 	if commits != nil {
 		w.HasCommit = func(hash string) bool {

@@ -8,6 +8,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -122,12 +123,12 @@ func (f *ForeignFolder) Unread() []pawl.Finding {
 
 // Verify is the system's own validation, with what cannot be read.
 func (f *ForeignFolder) Verify() []pawl.Finding {
-	var all format.Findings
+	var all report.Report
 	_, findings := f.Read("")
-	all.Find(findings...)
-	all.Find(f.codec.Verify(f.files, f.world)...)
-	all.Find(examineLocks(f.codec, f.files)...)
-	return all.Found()
+	all.Add(findings...)
+	all.Add(f.codec.Verify(f.files, f.world)...)
+	all.Add(examineLocks(f.codec, f.files)...)
+	return all.Findings()
 }
 
 // Meets says whether a step in the folder meets a criterion of its own, and by what that is known. by is the
@@ -141,7 +142,9 @@ func (f *ForeignFolder) Meets(by *runs.StepClient, step pawl.StepID, criterion s
 		if s, _ := world.Run(string(by.Run)); s != nil && s.Steps[step] != nil {
 			world.Items = namedItems(s.Steps[step])
 		}
-		world.Items = append(world.Items, by.Items()...)
+		for _, item := range by.Items() {
+			world.Items = append(world.Items, format.Item{ID: string(item.Item), Status: item.Status})
+		}
 	}
 	met, why := f.codec.CheckCriterion(f.files, world, step, criterion)
 	return met, why, nil

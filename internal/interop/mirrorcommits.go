@@ -31,7 +31,7 @@ func commitsBetween(ctx context.Context, dir string) func(from, until time.Time)
 
 // filesOf returns the files that a commit changed, as a folder sees them.
 func filesOf(ctx context.Context, dir, commit string) []string {
-	out, err := resume.Git(ctx, dir, "diff-tree", "--root", "--no-commit-id", "--name-only", "--relative", "-r", "-z", commit)
+	out, err := resume.RunGit(ctx, dir, "diff-tree", "--root", "--no-commit-id", "--name-only", "--relative", "-r", "-z", commit)
 	if err != nil {
 		return nil
 	}

@@ -34,84 +34,64 @@ type MirrorWriter struct {
 	why     format.Trigger               // the weightiest since; empty: it is written
 	ended   []pawl.StepID                // steps that ended since
 	again   <-chan time.Time             // when what was put off is to be written; nil: nothing was
-	begun   bool                         // by Run: before that, and without it, it is written at the end only
+	started bool
+	failed  string // why Close could not write the files, and what to do
 }
 
 // mirrorEvery is how often a mirror is written at most while a run goes on.
 const mirrorEvery = 500 * time.Millisecond
 
+// NewMirrorWriter returns a writer for the run of a journal. store is nil if the project has no snapshots.
 func NewMirrorWriter(m *Mirror, p *project.Project, log *journal.Log, store *snapshot.Store) *MirrorWriter {
-	if m == nil {
-		return nil
-	}
 	return &MirrorWriter{Mirror: *m, project: p, log: log, store: store, refused: map[pawl.GateAnswered]string{}}
 }
 
-// Recorded returns what the journal records of the mirror, nil if the run has none.
-func (m *MirrorWriter) Recorded() *pawl.RunMirrored {
-	if m == nil {
-		return nil
-	}
-	said := m.Mirror.Said(m.project)
-	return &said
+// Start implements engine.Mirror. Before Start, and without it, the files are written by Close only: an engine that adopts a
+// changed plan, or a rollback, does not mirror what it does.
+func (m *MirrorWriter) Start(ctx context.Context, state *pawl.State, plan *pawl.Plan) pawl.RunMirrored {
+	m.readAnswers(ctx, state, plan)
+	m.started = true
+	return m.Said(m.project)
 }
 
-// Changed has the files written, or puts that off where it was just done: see due.
-func (m *MirrorWriter) Changed(ctx context.Context, state *pawl.State, plan *pawl.Plan, events []pawl.Event) {
-	if m == nil {
-		return
+// Changed implements engine.Mirror. It writes the files in the background, or returns when to do so if they were just written.
+func (m *MirrorWriter) Changed(ctx context.Context, state *pawl.State, plan *pawl.Plan, events []pawl.Event) <-chan time.Time {
+	if len(events) == 0 {
+		m.again = nil // it has fired
 	}
 	for _, event := range events {
 		m.note(event)
 	}
-	if m.why == "" || m.again != nil || !m.begun {
-		return
+	if m.why == "" || m.again != nil || !m.started {
+		return m.again
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if left := m.pause() - time.Since(m.when); m.busy || left > 0 {
 		m.again = time.After(max(left, mirrorEvery/10))
-		return
+		return m.again
 	}
 	m.busy, m.when = true, time.Now()
-	now, why := state.Clone(), m.moment(state, plan)
-	ctx = context.WithoutCancel(ctx) // half of what is known would be told as all; the end waits for it
+	m.writeInBackground(context.WithoutCancel(ctx), state.Clone(), plan, m.moment(state, plan)) // a cancelled write would be half of the state
+	return nil
+}
+
+// writeInBackground reads the answers in the files and then writes them. Close waits for it. A failure is retried by the next
+// write, and reported by Close.
+func (m *MirrorWriter) writeInBackground(ctx context.Context, state *pawl.State, plan *pawl.Plan, why format.Trigger) {
 	m.idle.Go(func() {
 		start := time.Now()
-		m.hear(ctx, now, plan)
-		_ = m.write(m.view(ctx, now, plan, why, true)) // it is tried again when more happens, and told at the end
+		m.readAnswers(ctx, state, plan)
+		_ = m.write(m.view(ctx, state, plan, why, true))
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.busy, m.took = false, time.Since(start)
 	})
 }
 
-// Begin takes up what people wrote into the files, and has them written from here on. What takes a change over or brings files
-// back before, or instead, meets no mirror at work.
-func (m *MirrorWriter) Begin(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
-	if m != nil {
-		m.hear(ctx, state, plan)
-		m.begun = true
-	}
-}
-
 // pause is how long after one writing the next one may begin: where looking at the files takes long, that is not all that
 // is done. mu is held.
 func (m *MirrorWriter) pause() time.Duration { return max(mirrorEvery, 10*m.took) }
-
-// Due says when what was put off is to be written; never, where nothing was.
-func (m *MirrorWriter) Due() <-chan time.Time {
-	if m == nil {
-		return nil
-	}
-	return m.again
-}
-
-// CatchUp has written what was put off.
-func (m *MirrorWriter) CatchUp(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
-	m.again = nil
-	m.Changed(ctx, state, plan, nil)
-}
 
 // note takes in what an event is to a mirror.
 func (m *MirrorWriter) note(event pawl.Event) {
@@ -163,13 +143,12 @@ var moments = map[pawl.EventType]format.Trigger{
 	(pawl.RunEnded{}).Event(): format.RunEnded, (pawl.EngineStopped{}).Event(): format.Interrupted,
 }
 
-// Close writes the files as they are to be at the end. What could not be written is no fault of the run.
-func (m *MirrorWriter) Close(ctx context.Context, state *pawl.State, plan *pawl.Plan) error {
-	if m == nil {
-		return nil
-	}
+// Close implements engine.Mirror.
+func (m *MirrorWriter) Close(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
 	m.idle.Wait()
-	return m.write(m.view(ctx, state, plan, lastMoment(state), anyAlive(m.project, state)))
+	if err := m.write(m.view(ctx, state, plan, lastMoment(state), anyAlive(m.project, state))); err != nil {
+		m.failed = fmt.Sprintf("the files of %s are out of date: %v; fix that, then run pawl export %s", m.Codec.Name, err, m.Codec.Name)
+	}
 }
 
 // lastMoment returns the moment at which a mirror is written when an engine ends, or afterwards.
@@ -195,9 +174,9 @@ func (m *MirrorWriter) write(v format.Export) error {
 	})
 }
 
-// prescribed is what the other system prescribes before a step is carried out; empty: nothing.
-func (m *MirrorWriter) Prescribed(ctx context.Context, state *pawl.State, plan *pawl.Plan, step pawl.StepID) string {
-	if m == nil || m.Codec.Preconditions == nil {
+// Advice implements engine.Mirror.
+func (m *MirrorWriter) Advice(ctx context.Context, state *pawl.State, plan *pawl.Plan, step pawl.StepID) string {
+	if m.Codec.Preconditions == nil {
 		return ""
 	}
 	return m.Codec.Preconditions(state, plan, worldOf(ctx, m.project.Root, nil), step)

@@ -31,7 +31,7 @@ func (m *Mirror) remember(p *project.Project, run *pawl.State, read format.Files
 	k := known{Mirror: run.Mirror.String(), Files: map[string][]string{}}
 	for _, f := range slices.Concat(read, written) {
 		if f.Data != nil && f.Was == nil {
-			k.Files[f.Path] = append(k.Files[f.Path], runs.HashOf(f.Data))
+			k.Files[f.Path] = append(k.Files[f.Path], runs.SHA256Hex(f.Data))
 		}
 	}
 	data, err := json.Marshal(k)
@@ -96,7 +96,7 @@ func (m *Mirror) theirs(p *project.Project, run *pawl.State, read format.Files, 
 			if m.ChangedSince([]format.File{f}, k.at) != "" {
 				return f.Path
 			}
-		case !slices.Contains(append(k.Files[f.Path], runs.HashOf(f.Data)), runs.HashOf(there.Data)):
+		case !slices.Contains(append(k.Files[f.Path], runs.SHA256Hex(f.Data)), runs.SHA256Hex(there.Data)):
 			return f.Path
 		}
 	}

@@ -108,14 +108,14 @@ func TestRefusedToListen(t *testing.T) {
 	}
 	f.write("short", "secret\n")
 	for want, words := range map[string]string{
-		"0.0.0.0:0 is no address of this machine alone": "--http 0.0.0.0:0", ":0 is no address": "--http :0", "7295 is no address": "--http 7295",
-		"example.org:80 is no address":    "--http example.org:80",
-		"an address or a token goes with": "127.0.0.1:0",
-		"exclude each other":              "--http --no-token --token-file short",
-		"others can read open":            "--http --token-file open",
-		"short has no token":              "--http --token-file short",
-		"nothing: no such file":           "--http --token-file nothing",
-		"address already in use":          "--http " + strings.TrimSuffix(strings.TrimPrefix(f.listen(mcp.HTTP{}).url, "http://"), "/mcp"),
+		"0.0.0.0:0 is not a loopback address": "--http 0.0.0.0:0", ":0 is not a loopback address": "--http :0", "7295 is not a loopback address": "--http 7295",
+		"example.org:80 is not a loopback address": "--http example.org:80",
+		"an address or a token goes with":          "127.0.0.1:0",
+		"exclude each other":                       "--http --no-token --token-file short",
+		"other users can read open":                "--http --token-file open",
+		"short contains no token":                  "--http --token-file short",
+		"nothing: no such file":                    "--http --token-file nothing",
+		"address already in use":                   "--http " + strings.TrimSuffix(strings.TrimPrefix(f.listen(mcp.HTTP{}).url, "http://"), "/mcp"),
 	} {
 		out, err := f.command(append([]string{"mcp"}, strings.Fields(words)...)...).CombinedOutput()
 		if err == nil {

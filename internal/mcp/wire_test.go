@@ -125,7 +125,7 @@ func TestEachRevision(t *testing.T) {
 			if tools := h.answer("2").Result["tools"].([]any); len(tools) != 9 {
 				t.Errorf("%d tools", len(tools))
 			}
-			says(t, fmt.Sprint(h.answer("7").Result), "learned; recorded in run")
+			says(t, fmt.Sprint(h.answer("7").Result), "note recorded in run")
 		})
 	}
 	t.Run("2026-07-28", func(t *testing.T) {
@@ -134,10 +134,10 @@ func TestEachRevision(t *testing.T) {
 		h.send(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{` + meta + `}}`)
 		m := h.answer("1")
 		says(t, fmt.Sprint(m.Result["supportedVersions"]), "2026-07-28 2025-11-25 2025-06-18")
-		says(t, fmt.Sprint(m.Result["instructions"]), "^pawl keeps")
+		says(t, fmt.Sprint(m.Result["instructions"]), "^pawl prevents")
 		h.send(strings.Replace(learnSomething, `"params":{`, `"params":{`+meta+`,`, 1))
 		m = h.answer("7")
-		says(t, fmt.Sprint(m.Result), "resultType:complete", "learned; recorded in run")
+		says(t, fmt.Sprint(m.Result), "resultType:complete", "note recorded in run")
 		says(t, strings.Join(h.events("memory.learned"), ""), `"name":"claude-code"`)
 	})
 }
@@ -151,7 +151,7 @@ func TestProbeThenInitialize(t *testing.T) {
 	h.answer("0")
 	h.begin("2025-11-25", `{"roots":{},"elicitation":{"form":{},"url":{}}}`)
 	h.send(learnSomething)
-	says(t, fmt.Sprint(h.answer("7").Result), "learned")
+	says(t, fmt.Sprint(h.answer("7").Result), "note recorded")
 	says(t, strings.Join(h.events("memory.learned"), ""), `"name":"codex-mcp-client"`)
 }
 
@@ -202,7 +202,7 @@ func TestBrokenLines(t *testing.T) {
 		}
 	}
 	h.send(`{"jsonrpc":"2.0","id":12,"result":{}}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}`, learnSomething)
-	says(t, fmt.Sprint(h.answer("7").Result), "learned")
+	says(t, fmt.Sprint(h.answer("7").Result), "note recorded")
 }
 
 // TestLastWord closes the input behind the last call, without the end of its line. It is answered all the same.
@@ -265,7 +265,7 @@ func TestCancelledCall(t *testing.T) {
 	}
 	h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3,"reason":"too long"}}`)
 	h.send(learnSomething)
-	says(t, fmt.Sprint(h.answer("7").Result), "learned")
+	says(t, fmt.Sprint(h.answer("7").Result), "note recorded")
 	says(t, h.pawl("gates"), "Is anybody there")
 	h.in.Close()
 	if err := h.wait(); err != nil {

@@ -8,70 +8,70 @@ import (
 	"pawl"
 )
 
-// came says how far a command of a script came.
-type came int
+// effect says how much of a command's effect is visible.
+type effect int
 
 const (
-	unseen came = iota // it cannot be told from its files
-	none               // nothing of it is there
-	begun              // something of it is
-	asIs               // all that it is to bring about is so, and may have been before
-	full               // all of it is there, and was not before it was meant
+	unknown     effect = iota // its files do not show it
+	none                      // none of it is visible
+	partial                   // some of it is visible
+	alreadyTrue               // the effect holds now, and may have held before the call
+	done                      // all of it is visible, and was made after the call was announced
 )
 
-// part is a command of a script that leaves traces.
+// part is a command of a script that has an effect.
 type part struct {
-	came  came
-	gates bool // what follows runs only if this went well, and so on to the last
-	names names
+	effect effect
+	gates  bool // what follows runs only if this went well, and so on to the last
+	names  names
 }
 
-// command judges a shell command by the traces that its parts leave. Where a shell runs its commands one behind the other,
-// and what the last of them leaves is there, all before have ended.
+// command judges a shell command by the effects of its parts. A shell runs them in order, so if the effect of the last part
+// is visible, all parts before it have ended.
 func (j *judging) command() pawl.OperationVerdict {
 	s := readScript(j.Summary)
 	s.unclear = s.unclear || cutOff(j.Summary) || hidden(j.Dir)
 	parts, elsewhere := j.parts(s)
-	any := func(of ...came) bool {
-		return slices.ContainsFunc(parts, func(p part) bool { return slices.Contains(of, p.came) })
+	any := func(of ...effect) bool {
+		return slices.ContainsFunc(parts, func(p part) bool { return slices.Contains(of, p.effect) })
 	}
 	switch {
 	case len(parts) == 0:
-		j.changes()
-		j.say("as far as can be told it only reads: doing it again does no harm")
+		j.noteChanges()
+		j.note("it seems to only read: repeating it is safe")
 		return pawl.OperationUnknown
 	case s.unclear:
 		return j.byChanges(elsewhere)
-	case !any(unseen, none, begun), parts[len(parts)-1].came == full && wentWell(parts):
-		j.say("all that it was to leave here is there")
+	case !any(unknown, none, partial), parts[len(parts)-1].effect == done && allSucceeded(parts):
+		j.note("all expected changes are present")
 		return pawl.OperationDone
-	case !any(unseen, begun, full):
-		j.say("nothing that it was to leave here is there")
+	case !any(unknown, partial, done):
+		j.note("none of the expected changes is present")
 		return pawl.OperationNotDone
-	case any(full, begun):
-		j.changes()
+	case any(done, partial):
+		j.noteChanges()
 		return pawl.OperationPartly
 	}
 	return j.byChanges(elsewhere)
 }
 
-// parts returns how far each command of a script came that leaves traces, and whether one of them leaves any elsewhere.
+// parts returns the parts of a script that have an effect, and whether one of them may have an effect outside its files.
 func (j *judging) parts(s script) (parts []part, elsewhere bool) {
 	in := place{j.Root, j.Dir}
 	j.before = names{}
 	for i, c := range s.commands {
-		if goes, to := c.goes(in); goes {
+		if is, to := c.chdir(in); is {
 			in = to
 			continue
 		}
-		e := effectOf(c)
-		if e == noEffect {
+		e := footprintOf(c)
+		if e == noFootprint {
 			continue
 		}
-		elsewhere = elsewhere || e == anywhere
+		elsewhere = elsewhere || e == anyFootprint
 		p := part{gates: !slices.ContainsFunc(s.commands[i:len(s.commands)-1], func(c command) bool { return !c.gates })}
-		if !s.unclear && e == local {
-			p.came = j.state(c, in)
+		if !s.unclear && e == localFootprint {
+			p.effect = j.state(c, in)
 		}
 		for _, word := range append(slices.Clone(c.words), targets(c)...) {
 			p.names.add(in, word, nil)
@@ -84,39 +84,39 @@ func (j *judging) parts(s script) (parts []part, elsewhere bool) {
 
 // wentWell reports whether the parts before the last one did what they were to do: their traces are there, or their failure
 // would have kept the last from running, or they worked for one that follows.
-func wentWell(parts []part) bool {
+func allSucceeded(parts []part) bool {
 	for i, p := range parts[:len(parts)-1] {
 		used := slices.ContainsFunc(parts[i+1:], func(later part) bool {
 			return slices.ContainsFunc(later.names.paths, func(path string) bool { return slices.Contains(p.names.paths, path) })
 		})
-		if p.came != asIs && p.came != full && !p.gates && !used {
+		if p.effect != alreadyTrue && p.effect != done && !p.gates && !used {
 			return false
 		}
 	}
 	return true
 }
 
-// byChanges judges by what was changed since, whatever it was.
+// byChanges judges a command by any change since the call was announced.
 func (j *judging) byChanges(elsewhere bool) pawl.OperationVerdict {
-	inGit := (j.mine.more || j.mine.git) && (j.moved() || mentions(j.Summary, "git") && j.gitChanged())
-	j.crowded = j.crowded || inGit && j.gitShared()
-	if j.crowded {
-		j.say("others were at work beside it: only what it alone names is held to be its own")
+	inGit := (j.own.unbounded || j.own.git) && (j.moved() || mentions(j.Summary, "git") && j.gitChanged())
+	j.ambiguous = j.ambiguous || inGit && j.gitUsedByOthers()
+	if j.ambiguous {
+		j.note("other tool calls ran at the same time: only paths that no other call names count as its changes")
 	}
-	switch changed := j.changes(); {
-	case changed, inGit && !j.gitShared():
+	switch changed := j.noteChanges(); {
+	case changed, inGit && !j.gitUsedByOthers():
 		return pawl.OperationPartly
-	case j.Blind != "" || j.crowded:
+	case j.Blind != "" || j.ambiguous:
 		return pawl.OperationUnknown
 	case elsewhere:
-		j.say("what it does elsewhere cannot be seen from here")
+		j.note("effects outside this machine's files cannot be checked")
 		return pawl.OperationUnknown
 	}
 	return pawl.OperationNotDone
 }
 
 // goes reports whether a command changes the folder for those behind it, and to which.
-func (c command) goes(in place) (bool, place) {
+func (c command) chdir(in place) (bool, place) {
 	if len(c.words) != 2 || c.words[0] != "cd" {
 		return false, in
 	}
@@ -142,14 +142,14 @@ func (p place) at(name string) string {
 	return name
 }
 
-// state says how far one command came, by what it leaves.
-func (j *judging) state(c command, in place) came {
-	words := bare(c.words)
+// state returns the visible effect of one command.
+func (j *judging) state(c command, in place) effect {
+	words := unwrapped(c.words)
 	if len(c.redirects) > 0 {
 		return j.written(c, words, in)
 	}
 	if len(words) < 2 {
-		return unseen
+		return unknown
 	}
 	name, args := path.Base(words[0]), words[1:]
 	var paths []string
@@ -179,128 +179,131 @@ func (j *judging) state(c command, in place) came {
 	case (name == "sed" || name == "chmod" || name == "chown") && len(paths) > 1:
 		return j.each(paths[1:], j.made)
 	}
-	return unseen
+	return unknown
 }
 
-// each says how far a command came that does the same with several paths.
-func (j *judging) each(paths []string, one func(string) came) came {
-	var all []came
+// each combines the effects of a command that treats several paths alike.
+func (j *judging) each(paths []string, one func(string) effect) effect {
+	var all []effect
 	for _, p := range paths {
 		all = append(all, one(p))
 	}
 	switch {
-	case len(all) == 0, slices.Contains(all, unseen) && slices.Max(all) == none:
-		return unseen
+	case len(all) == 0, slices.Contains(all, unknown) && slices.Max(all) == none:
+		return unknown
 	case slices.Min(all) == slices.Max(all):
 		return all[0]
-	case slices.Min(all) >= asIs:
-		return full
-	case slices.Max(all) == asIs:
+	case slices.Min(all) >= alreadyTrue:
+		return done
+	case slices.Max(all) == alreadyTrue:
 		return none
 	}
-	return begun
+	return partial
 }
 
 // unless returns how far a command came by what is at a path, unless others may have covered what it left there, or left it
 // themselves.
-func (j *judging) unless(p string, c came) came {
-	if c == none && j.covered(p) || c > none && j.theirs(p) {
-		j.crowded = true
-		return unseen
+func (j *judging) unlessOthers(p string, c effect) effect {
+	if c == none && j.mayBeOverwritten(p) || c > none && j.claimedByOthers(p) {
+		j.ambiguous = true
+		return unknown
 	}
 	return c
 }
 
 // covered reports whether others may have changed what is at a path, or taken it away, since this operation left it.
-func (j *judging) covered(p string) bool { return (j.Overlaps || j.theirs(p)) && j.since(j.Look(p)) }
+func (j *judging) mayBeOverwritten(p string) bool {
+	return (j.Overlaps || j.claimedByOthers(p)) && j.changedSince(j.Look(p))
+}
 
-// made says whether a file was made or touched. Where a command before it names the same file, that may have done it.
-func (j *judging) made(p string) came {
+// made returns the effect of creating or touching a file. If an earlier command names the same file, that one may have
+// done it.
+func (j *judging) made(p string) effect {
 	l := j.Look(p)
 	switch {
-	case !l.There || !j.since(l):
-		return j.unless(p, none)
+	case !l.There || !j.changedSince(l):
+		return j.unlessOthers(p, none)
 	case slices.Contains(j.before.paths, p):
-		return j.unless(p, begun)
+		return j.unlessOthers(p, partial)
 	}
-	return j.unless(p, full)
+	return j.unlessOthers(p, done)
 }
 
-func (j *judging) folder(p string) came {
+func (j *judging) folder(p string) effect {
 	switch l := j.Look(p); {
 	case !l.There || !l.Folder:
-		return j.unless(p, none)
-	case j.since(l):
-		return j.unless(p, full)
+		return j.unlessOthers(p, none)
+	case j.changedSince(l):
+		return j.unlessOthers(p, done)
 	}
-	return asIs
+	return alreadyTrue
 }
 
-func (j *judging) removed(p string) came {
+func (j *judging) removed(p string) effect {
 	switch l := j.Look(p); {
-	case l.There && l.Folder && j.since(l):
-		return j.unless(p, begun)
+	case l.There && l.Folder && j.changedSince(l):
+		return j.unlessOthers(p, partial)
 	case l.There:
-		return j.unless(p, none)
+		return j.unlessOthers(p, none)
 	case slices.Contains(j.Gone, p):
-		return full
+		return done
 	}
-	return asIs
+	return alreadyTrue
 }
 
-func (j *judging) movedFile(from, to string) came {
+func (j *judging) movedFile(from, to string) effect {
 	old, now := j.Look(from), j.Look(to)
 	if now.Folder {
 		to = path.Join(to, path.Base(from))
 		now = j.Look(to)
 	}
 	switch {
-	case !now.There, old.There && !j.since(now):
-		return j.unless(to, none)
-	case !old.There && (slices.Contains(j.Gone, from) || j.since(now)):
-		return full
+	case !now.There, old.There && !j.changedSince(now):
+		return j.unlessOthers(to, none)
+	case !old.There && (slices.Contains(j.Gone, from) || j.changedSince(now)):
+		return done
 	}
-	return unseen
+	return unknown
 }
 
-func (j *judging) copied(from, to string) came {
+func (j *judging) copied(from, to string) effect {
 	old, now := j.Look(from), j.Look(to)
 	if now.Folder {
 		to = path.Join(to, path.Base(from))
 		now = j.Look(to)
 	}
-	if !now.There || !j.since(now) {
-		return j.unless(to, none)
+	if !now.There || !j.changedSince(now) {
+		return j.unlessOthers(to, none)
 	}
 	a, errA := contentOf(old)
 	b, errB := contentOf(now)
 	if errA == nil && errB == nil && old.There && a == b {
-		return full
+		return done
 	}
-	return j.unless(to, begun)
+	return j.unlessOthers(to, partial)
 }
 
-// git says how far a command of git came, by its index and refs. A commit moves HEAD, and does so last.
-func (j *judging) git(args []string) came {
+// git returns the visible effect of a git command, by its index and refs. A commit moves HEAD as its last act.
+func (j *judging) git(args []string) effect {
 	moved, commits := j.moved(), args[0] == "commit"
 	switch {
 	case j.Git.IsZero() && j.Operation.Head == "" && j.World.Head == "", j.Clock.IsZero() && !commits:
-		return unseen
+		return unknown
 	case !moved && (commits || j.Git.Before(j.Clock)):
 		return none
-	case j.gitShared():
-		j.crowded = true
-		return unseen
+	case j.gitUsedByOthers():
+		j.ambiguous = true
+		return unknown
 	case commits:
-		return full
+		return done
 	}
 	j.gitChanged()
-	return begun
+	return partial
 }
 
 // gitShared reports whether others may have changed what git keeps.
-func (j *judging) gitShared() bool {
-	return j.company || slices.ContainsFunc(j.others, func(n names) bool { return n.git })
+func (j *judging) gitUsedByOthers() bool {
+	return j.unboundedOthers || slices.ContainsFunc(j.others, func(n names) bool { return n.git })
 }
 
 // gitChanged reports whether git's index or refs were changed since, and says so.
@@ -308,32 +311,33 @@ func (j *judging) gitChanged() bool {
 	if j.Git.IsZero() || j.Clock.IsZero() || j.Git.Before(j.Clock) {
 		return false
 	}
-	j.say("git's index or refs were changed %s", j.after(j.Git))
+	j.note("git's index or refs changed %s", j.after(j.Git))
 	return true
 }
 
-// written says how far a command came whose output goes to a file. What the simplest of them write is known.
-func (j *judging) written(c command, words []string, in place) came {
+// written returns the visible effect of a command that redirects its output to a file. For simple commands the content is
+// known.
+func (j *judging) written(c command, words []string, in place) effect {
 	if len(c.redirects) > 1 {
-		return unseen
+		return unknown
 	}
 	r := c.redirects[0]
 	p := in.at(r.path)
 	l := j.Look(p)
-	if !l.There || !j.since(l) {
-		return j.unless(p, none)
+	if !l.There || !j.changedSince(l) {
+		return j.unlessOthers(p, none)
 	}
 	text, known := printed(words)
 	if c.here != nil && len(words) == 1 && words[0] == "cat" {
 		text, known = *c.here, true
 	}
 	if known && !c.piped && holds(l, text, r.added) {
-		return full
+		return done
 	}
-	return j.unless(p, begun)
+	return j.unlessOthers(p, partial)
 }
 
-// holds reports whether a file holds a text, or ends with it.
+// holds reports whether the content of a file is a text, or ends with it.
 func holds(l Look, text string, atEnd bool) bool {
 	if atEnd {
 		tail, err := l.Tail(len(text))
@@ -343,7 +347,7 @@ func holds(l Look, text string, atEnd bool) bool {
 	return err == nil && now == sum([]byte(text))
 }
 
-// printed returns what echo and printf print, where that does not depend on the shell.
+// printed returns the output of echo and printf, if it does not depend on the shell.
 func printed(words []string) (string, bool) {
 	if len(words) == 0 {
 		return "", true // > file
@@ -371,7 +375,7 @@ func printed(words []string) (string, bool) {
 	return "", false
 }
 
-// format returns what printf makes of a format without values.
+// format returns the output of printf for a format without arguments.
 func format(text string) (string, bool) {
 	plain := strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(text)
 	return plain, !strings.ContainsAny(plain, `%\`)

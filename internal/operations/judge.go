@@ -9,17 +9,17 @@ import (
 	"pawl"
 )
 
-// World is what was found of an operation in doubt.
+// World is the state found after an operation whose outcome is unknown.
 type World struct {
 	Root      string                 // absolute; the project's
 	Look      func(path string) Look // at a path, relative to the project or absolute
-	Changed   []Change               // what was changed since it was meant; the first of them
-	More      int                    // changes that are not named
-	Blind     string                 // why it could not be found out what was changed; empty: it was
-	Head      string                 // the commit that git stands at
+	Changed   []Change               // the first of the changes since the call was announced
+	More      int                    // how many more changes there are
+	Blind     string                 // why changes could not be determined; empty if they were
+	Head      string                 // the commit of HEAD
 	Git       time.Time              // when git's index, HEAD or refs were last changed
 	Processes []Process              // that it may have left running
-	Beside    []*pawl.OperationState // others in doubt, which may have changed something since it was meant
+	Beside    []*pawl.OperationState // other operations with unknown outcome that may have changed something since
 }
 
 // Look is what is at a path.
@@ -52,29 +52,29 @@ type Process struct {
 func (p Process) said() string {
 	switch {
 	case p.Sure:
-		return "it still runs: " + p.Text
+		return "still running: " + p.Text
 	case p.Shared:
-		return "it still runs, or another with the same command does: " + p.Text
+		return "still running, or another call with the same command: " + p.Text
 	}
-	return "perhaps of it: " + p.Text
+	return "possibly started by it: " + p.Text
 }
 
-// Judgement is how far an operation came.
+// Judgement is the verdict on an operation.
 type Judgement struct {
 	Verdict  pawl.OperationVerdict
 	Traces   pawl.OperationVerdict // the same by what it has left alone, where a process of it lives
 	Evidence []string              // one line each
 }
 
-// Judge says how far an operation came, and by what evidence.
+// Judge decides how far an operation came, and returns the evidence.
 func Judge(o *pawl.OperationState, w World) Judgement {
 	j := &judging{OperationState: o, World: w}
 	alive, maybe := false, false
 	for _, p := range w.Processes {
-		j.say("%s", p.said())
+		j.note("%s", p.said())
 		alive, maybe = alive || p.Sure, maybe || p.Shared
 	}
-	j.own()
+	j.attribute()
 	v := Judgement{Verdict: j.verdict()}
 	v.Traces = v.Verdict
 	switch {
@@ -83,34 +83,34 @@ func Judge(o *pawl.OperationState, w World) Judgement {
 	case maybe && v.Verdict == pawl.OperationNotDone:
 		v.Verdict = pawl.OperationUnknown
 	}
-	j.head()
+	j.noteHead()
 	v.Evidence = j.evidence
 	return v
 }
 
-// judging is an operation being judged.
+// judging is the state of judging one operation.
 type judging struct {
 	*pawl.OperationState
 	World
-	mine     names   // what it changes
-	others   []names // what others are about that may have changed something
-	company  bool    // of commands that may have changed anything
-	crowded  bool    // what may be its own cannot be told from what others did
-	before   names   // of the commands before the one that is looked at
-	evidence []string
+	own             names   // what it changes
+	others          []names // what others are about that may have changed something
+	unboundedOthers bool    // of commands that may have changed anything
+	ambiguous       bool    // what may be its own cannot be told from what others did
+	before          names   // of the commands before the one that is looked at
+	evidence        []string
 }
 
-func (j *judging) say(format string, args ...any) {
+func (j *judging) note(format string, args ...any) {
 	j.evidence = append(j.evidence, fmt.Sprintf(format, args...))
 }
 
 func (j *judging) verdict() pawl.OperationVerdict {
 	switch {
 	case j.Kind == pawl.OperationReads:
-		j.say("it only reads: doing it again does no harm")
+		j.note("it only reads: repeating it is safe")
 		return pawl.OperationUnknown
 	case j.Kind == pawl.OperationFiles && slices.ContainsFunc(j.Paths, hidden):
-		j.say("the name of a file that it was to change was taken for a secret, and was not kept")
+		j.note("a file name was redacted as a secret, so the file cannot be checked")
 		return pawl.OperationUnknown
 	case j.Kind == pawl.OperationFiles && len(j.Expect) > 0:
 		return j.files()
@@ -119,22 +119,22 @@ func (j *judging) verdict() pawl.OperationVerdict {
 	case j.Kind == pawl.OperationCommand:
 		return j.command()
 	}
-	j.changes()
-	j.say("what it does elsewhere cannot be seen from here")
+	j.noteChanges()
+	j.note("effects outside this machine's files cannot be checked")
 	return pawl.OperationUnknown
 }
 
 // hidden reports whether something of a text was left out as a secret.
 func hidden(text string) bool { return strings.Contains(text, "[redacted:") }
 
-// head says whether git has moved.
-func (j *judging) head() {
+// noteHead notes whether git's HEAD has moved.
+func (j *judging) noteHead() {
 	switch {
 	case j.Operation.Head == "" && j.World.Head == "":
 	case !j.moved():
-		j.say("git's HEAD is where it was")
+		j.note("HEAD unchanged")
 	default:
-		j.say("git's HEAD has moved from %s to %s since", short(j.Operation.Head), short(j.World.Head))
+		j.note("HEAD moved from %s to %s", short(j.Operation.Head), short(j.World.Head))
 	}
 }
 
@@ -147,42 +147,42 @@ func short(commit string) string {
 	return commit[:min(12, len(commit))]
 }
 
-// files compares what files hold with what they were to hold.
+// files compares the content of files with the expected content.
 func (j *judging) files() pawl.OperationVerdict {
-	found := map[came]int{}
+	found := map[effect]int{}
 	for _, e := range j.Expect {
 		found[j.expected(e)]++
 	}
 	switch len(j.Expect) {
-	case found[full] + found[asIs]:
+	case found[done] + found[alreadyTrue]:
 		return pawl.OperationDone
-	case found[none] + found[asIs]:
+	case found[none] + found[alreadyTrue]:
 		return pawl.OperationNotDone
-	case found[none] + found[asIs] + found[unseen]:
+	case found[none] + found[alreadyTrue] + found[unknown]:
 		return pawl.OperationUnknown
 	}
 	return pawl.OperationPartly
 }
 
-// expected says how far an operation came with one file, and why.
-func (j *judging) expected(e pawl.Expected) came {
-	found, why := begun, "holds neither what was there before nor what it was to hold"
+// expected returns the effect on one file, and notes the reason.
+func (j *judging) expected(e pawl.Expected) effect {
+	found, why := partial, "has neither the old nor the expected content"
 	switch now, err := contentOf(j.Look(e.Path)); {
 	case err != nil:
 		why = "cannot be read: " + err.Error()
 	case now == e.Was && now == e.Will && !e.Open:
-		found, why = asIs, "is as it was to be, and was so before"
+		found, why = alreadyTrue, "has the expected content, and had it before"
 	case now == e.Will && !e.Open:
-		found, why = full, map[bool]string{true: "is gone, as it was to be", false: "holds what it was to hold"}[e.Will == ""]
+		found, why = done, map[bool]string{true: "is removed, as expected", false: "has the expected content"}[e.Will == ""]
 	case now == e.Was:
-		found, why = none, map[bool]string{true: "is not there", false: "is as it was before"}[e.Was == ""]
+		found, why = none, map[bool]string{true: "does not exist", false: "has the old content"}[e.Was == ""]
 	case e.Open:
-		why = "is not as it was before, and what it was to hold is not known"
+		why = "has changed; the expected content is not known"
 	}
-	if found == none && j.covered(e.Path) || found == begun && j.theirs(e.Path) {
-		found, why = unseen, why+", which may be others' doing since"
+	if found == none && j.mayBeOverwritten(e.Path) || found == partial && j.claimedByOthers(e.Path) {
+		found, why = unknown, why+", possibly changed by another call since"
 	}
-	j.say("`%s` %s", e.Path, why)
+	j.note("`%s` %s", e.Path, why)
 	return found
 }
 
@@ -197,50 +197,50 @@ func contentOf(l Look) (string, error) {
 	return l.Content()
 }
 
-// named looks whether the paths that an operation names were changed since.
+// named checks whether the paths that an operation names have changed.
 func (j *judging) named() pawl.OperationVerdict {
 	verdict := pawl.OperationNotDone
 	for _, path := range j.Paths {
 		l := j.Look(path)
-		if j.since(l) {
+		if j.changedSince(l) {
 			verdict = pawl.OperationPartly
-			j.say("`%s` was changed %s", path, j.after(l.Changed))
+			j.note("`%s` changed %s", path, j.after(l.Changed))
 		} else {
-			j.say("`%s` was not changed since", path)
+			j.note("`%s` unchanged", path)
 		}
 	}
 	return verdict
 }
 
-// since reports whether something was changed since the operation was meant.
-func (j *judging) since(l Look) bool { return !l.Changed.Before(j.Clock) && !j.Clock.IsZero() }
+// changedSince reports whether a path changed after the call was announced.
+func (j *judging) changedSince(l Look) bool { return !l.Changed.Before(j.Clock) && !j.Clock.IsZero() }
 
-// after says when something happened.
+// after returns when something happened, relative to the call.
 func (j *judging) after(t time.Time) string {
 	text := "at " + t.UTC().Format("15:04:05 UTC")
 	if d := t.Sub(j.Began); d > 0 {
-		text += ", " + d.Round(10*time.Millisecond).String() + " after it was meant"
+		text += ", " + d.Round(10*time.Millisecond).String() + " after the call was announced"
 	}
 	return text
 }
 
-// manyChanges is how many changed paths are named as evidence.
+// manyChanges is the limit of changed paths named as evidence.
 const manyChanges = 8
 
-// changes tells what was changed since, and reports whether anything was.
-func (j *judging) changes() bool {
+// noteChanges notes what has changed since, and reports whether anything has.
+func (j *judging) noteChanges() bool {
 	if j.Blind != "" {
-		j.say("what was changed since could not be found out: %s", j.Blind)
+		j.note("changes since could not be determined: %s", j.Blind)
 		return false
 	}
 	for _, c := range j.Changed[:min(len(j.Changed), manyChanges)] {
-		j.say("`%s` was %s %s", c.Path, c.What, j.after(c.At))
+		j.note("`%s` %s %s", c.Path, c.What, j.after(c.At))
 	}
 	if more := len(j.Changed) + j.More - manyChanges; more > 0 {
-		j.say("%d more paths were changed since", more)
+		j.note("%d more paths changed", more)
 	}
 	if len(j.Changed) == 0 {
-		j.say("no file here was changed since")
+		j.note("no file has changed since")
 	}
 	return len(j.Changed) > 0
 }

@@ -38,7 +38,7 @@ func editPlan(in input, c Call) []planned {
 	}
 	p := planned{path: path}
 	content, err := c.Read(c.absolute(path))
-	if err != nil && !notThere(err) {
+	if err != nil && !isMissing(err) {
 		p.unsure = true
 		return []planned{p}
 	}

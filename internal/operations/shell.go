@@ -2,30 +2,30 @@ package operations
 
 import "strings"
 
-// script is a shell command as far as it can be read without running it.
+// script is a shell command, analysed without running it.
 type script struct {
 	commands []command
-	loops    []command // what its loops go through
-	unclear  bool      // it holds what only a shell can tell: loops, substitutions, variables, patterns
+	loops    []command // the words of its for loops
+	unclear  bool      // it has loops, substitutions, variables or patterns that only a shell can evaluate
 }
 
 // command is one simple command of a script.
 type command struct {
 	words     []string
 	redirects []redirect
-	piped     bool    // it reads what the one before it writes
-	here      *string // it reads this here document
-	gates     bool    // what follows runs only if this went well
-	each      string  // it is no command, but what a loop goes through: the variable's name, and the words
+	piped     bool    // it reads the output of the previous command
+	here      *string // the here document on its input
+	gates     bool    // followed by &&
+	loopVar   string  // the variable of a for loop; words are its values
 }
 
-// redirect is a file that a command's output goes to.
+// redirect is a file that receives the output of a command.
 type redirect struct {
 	path  string
 	added bool // to its end
 }
 
-// readScript takes a shell command apart.
+// readScript splits a shell command into simple commands. It reads any input in linear time and without recursion.
 func readScript(text string) script {
 	l := lexer{rest: text}
 	for l.next() {
@@ -33,7 +33,7 @@ func readScript(text string) script {
 	l.end(false)
 	s := script{unclear: l.unclear}
 	for _, c := range l.commands {
-		if c.each != "" {
+		if c.loopVar != "" {
 			s.loops = append(s.loops, c)
 		} else {
 			s.commands = append(s.commands, c)
@@ -42,22 +42,22 @@ func readScript(text string) script {
 	return s
 }
 
-// lexer reads along a shell command.
+// lexer scans a shell command.
 type lexer struct {
 	rest     string
 	word     strings.Builder
-	begun    bool // a word is being read, perhaps an empty one in quotes
-	quoted   bool // a part of it stood in quotes
+	begun    bool // inside a word, which may be an empty one in quotes
+	quoted   bool // a part of the word was quoted
 	target   *redirect
-	dropped  bool // the next word is where something goes that is no file of interest
-	heredoc  bool // the next word is where a here document ends
+	dropped  bool // ignore the next word, the target of an input redirect or a descriptor
+	heredoc  bool // the next word is the delimiter of a here document
 	waiting  *hereDoc
 	now      command
 	commands []command
 	unclear  bool
 }
 
-// next reads one thing. It is false at the end.
+// next scans one token. It returns false at the end.
 func (l *lexer) next() bool {
 	if l.rest == "" {
 		return false
@@ -139,7 +139,7 @@ func (l *lexer) escape() {
 	l.letter(1)
 }
 
-// redirect reads >, >>, >|, 2>, &> and <. Descriptors and /dev/null are no files.
+// redirect scans >, >>, >|, 2>, &> and <. It ignores descriptors and files below /dev.
 func (l *lexer) redirect() {
 	if l.begun && strings.Trim(l.word.String(), "0123456789") == "" {
 		l.word.Reset() // the number of a descriptor
@@ -195,21 +195,21 @@ func (l *lexer) endWord() {
 	}
 }
 
-// assigns reports whether a word sets a variable.
+// assigns reports whether a word is a variable assignment.
 func assigns(word string) bool {
 	name, _, is := strings.Cut(word, "=")
 	return is && name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
 
-// hereDoc is a text that a command reads, and that stands on the lines below it.
+// hereDoc is a here document.
 type hereDoc struct {
 	end   string // the line that ends it
-	tabs  bool   // at its lines' beginnings are left out
-	plain bool   // a shell changes nothing in it
-	of    int    // the number of the command
+	tabs  bool   // strip leading tabs (<<-)
+	plain bool   // without expansions
+	of    int    // the index of its command
 }
 
-// readHere reads the here document that begins on the next line.
+// readHere scans the here document that begins on the next line.
 func (l *lexer) readHere() {
 	h := l.waiting
 	l.waiting = nil
@@ -236,7 +236,7 @@ func (l *lexer) readHere() {
 	}
 }
 
-// connect reads what stands between two commands.
+// connect scans the operator between two commands.
 func (l *lexer) connect() {
 	l.endWord()
 	if l.waiting != nil && strings.HasPrefix(l.rest, "\n") {
@@ -246,14 +246,14 @@ func (l *lexer) connect() {
 	}
 	pipe := strings.HasPrefix(l.rest, "|") && !strings.HasPrefix(l.rest, "||")
 	if strings.HasPrefix(l.rest, "||") || strings.HasPrefix(l.rest, "&") && !strings.HasPrefix(l.rest, "&&") {
-		l.unclear = true // one of the two may not run, or goes on when the rest has ended
+		l.unclear = true // the second may not run, or the first runs in the background
 	}
 	l.now.gates = strings.HasPrefix(l.rest, "&&")
 	l.end(pipe)
 	l.rest = strings.TrimLeft(l.rest, ";\n|&")
 }
 
-// end closes the command that is being read.
+// end finishes the current command.
 func (l *lexer) end(pipe bool) {
 	l.endWord()
 	l.shellWords()
@@ -263,7 +263,7 @@ func (l *lexer) end(pipe bool) {
 	l.now = command{piped: pipe}
 }
 
-// shellWords takes off a command the words that only a shell understands. What follows some of them is no command.
+// shellWords removes reserved words from the start of a command. Some of them begin a list of words, not a command.
 func (l *lexer) shellWords() {
 	for len(l.now.words) > 0 && reserved[l.now.words[0]] {
 		l.unclear = true
@@ -275,16 +275,16 @@ func (l *lexer) shellWords() {
 	}
 }
 
-// loop keeps of the head of a loop what it goes through.
+// loop records the variable and the words of a for loop.
 func (l *lexer) loop() {
 	words := l.now.words
 	l.now.words = nil
 	if len(words) > 3 && words[0] == "for" && words[2] == "in" {
-		l.commands = append(l.commands, command{each: words[1], words: words[3:]})
+		l.commands = append(l.commands, command{loopVar: words[1], words: words[3:]})
 	}
 }
 
-// reserved are words that only a shell understands, and headers those of them that a list of words follows.
+// reserved are the shell's reserved words, and headers those of them that a list of words follows.
 var (
 	reserved = wordSet("if then else elif fi for while until do done case esac function select ! time eval exec source . { }")
 	headers  = wordSet("for case function select")

@@ -135,6 +135,6 @@ func (t tool) paths(in input, plan []planned) []string {
 }
 
 // notThere reports whether an error means that nothing is at a path.
-func notThere(err error) bool {
+func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -23,16 +23,16 @@ import (
 type gatherer struct {
 	project *project.Project
 	run     pawl.RunID
-	records *runs.SavedRecords
+	records *runs.SnapshotRecords
 	fresh   bool // there was no such run
 
 	left  *journal.Salvage
 	state *pawl.State // of what is left of the journal
 	plan  foundPlan
-	tried map[pawl.StepID]map[pawl.ItemID][]Record // by item; "" is the step itself
+	tried map[pawl.StepID]map[pawl.ItemID][]AttemptRecord // by item; "" is the step itself
 }
 
-func (g *gatherer) gather(ctx context.Context, r *Recovery, o Recovering) (Evidence, error) {
+func (g *gatherer) gather(ctx context.Context, r *Recovery, o Options) (Evidence, error) {
 	e := Evidence{Run: g.run, Project: g.project.ID, Version: o.Version, Person: o.Person, ListFaults: map[pawl.StepID]string{}}
 	var err error
 	if g.left, err = journal.ReadSalvage(g.project.Runs(), g.run); err != nil {
@@ -47,7 +47,7 @@ func (g *gatherer) gather(ctx context.Context, r *Recovery, o Recovering) (Evide
 	if g.plan, err = r.findPlan(g.run, g.state, o.Plan); err != nil {
 		return e, err
 	}
-	e.Plan, e.Planned, e.PlanFrom, e.PlanSure = g.plan.Plan, g.plan.planned, g.plan.from, g.plan.sure
+	e.Plan, e.Planned, e.PlanFrom, e.PlanConfidence = g.plan.Plan, g.plan.planned, g.plan.from, g.plan.confidence
 	if err := g.attempts(); err != nil {
 		return e, err
 	}
@@ -80,7 +80,7 @@ func (g *gatherer) damage() string {
 
 // attempts reads the folders of all attempts. One that cannot be read says nothing.
 func (g *gatherer) attempts() error {
-	g.tried = map[pawl.StepID]map[pawl.ItemID][]Record{}
+	g.tried = map[pawl.StepID]map[pawl.ItemID][]AttemptRecord{}
 	steps := filepath.Join(g.project.RunDir(g.run), "steps")
 	for _, step := range runs.Subfolders(steps) {
 		for _, below := range runs.Subfolders(filepath.Join(steps, step)) {
@@ -109,7 +109,7 @@ func (g *gatherer) attempt(step pawl.StepID, item pawl.ItemID, name string) erro
 			return nil
 		}
 	}
-	rec := Record{Attempt: number}
+	rec := AttemptRecord{Attempt: number}
 	status, err := supervise.Probe(dir)
 	if err == nil {
 		rec.Begun, rec.Exit, rec.Live = status.Begun, status.Exit, status.State == supervise.Live
@@ -120,7 +120,7 @@ func (g *gatherer) attempt(step pawl.StepID, item pawl.ItemID, name string) erro
 		rec.ResultErr = err.Error()
 	}
 	if g.tried[step] == nil {
-		g.tried[step] = map[pawl.ItemID][]Record{}
+		g.tried[step] = map[pawl.ItemID][]AttemptRecord{}
 	}
 	g.tried[step][item] = append(g.tried[step][item], rec)
 	return nil
@@ -284,16 +284,16 @@ func (g *gatherer) unit(w runs.Work) Unit {
 	}
 	w.Vars = runs.PathVars(origin, w)
 	u := Unit{Step: w.Step, Index: w.Index, Item: w.Item(), Value: w.Value, Records: g.tried[w.Step.ID][w.Item()]}
-	u.Inputs = g.there(w.Paths(runs.KeyInputs(w)), &u.Missing)
+	u.Inputs = g.currentOutputs(w.Paths(runs.KeyInputs(w)), &u.Missing)
 	if w.Step.Foreach == nil || w.Index >= 0 {
-		u.Outputs = g.there(w.Paths(w.Step.Outputs), &u.Missing)
-		u.Kept = g.kept(u)
+		u.Outputs = g.currentOutputs(w.Paths(w.Step.Outputs), &u.Missing)
+		u.SnapshotOutputs = g.snapshotOutputs(u)
 	}
 	return u
 }
 
-// there returns what is at declared paths, and adds those at which nothing is.
-func (g *gatherer) there(declared []string, missing *[]string) pawl.Outputs {
+// currentOutputs returns what is at declared paths, and adds those at which nothing is.
+func (g *gatherer) currentOutputs(declared []string, missing *[]string) pawl.Outputs {
 	var all pawl.Outputs
 	for _, path := range declared {
 		found, err := outputs.Hash(g.project.Root, []string{path})
@@ -311,9 +311,9 @@ func (g *gatherer) there(declared []string, missing *[]string) pawl.Outputs {
 	return all
 }
 
-// kept returns the unit's outputs as the newest snapshot has them that was taken after the work was done. Of folders and
+// snapshotOutputs returns the unit's outputs as the newest snapshot has them that was taken after the work was done. Of folders and
 // of large files a snapshot does not have the hash.
-func (g *gatherer) kept(u Unit) pawl.Outputs {
+func (g *gatherer) snapshotOutputs(u Unit) pawl.Outputs {
 	record := g.recordAfter(u)
 	if record == nil {
 		return nil

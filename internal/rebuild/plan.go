@@ -16,16 +16,16 @@ import (
 // foundPlan is the plan of a run that is recovered.
 type foundPlan struct {
 	*pawl.Plan
-	data    []byte
-	source  string           // where the user keeps it; empty: not known
-	planned *pawl.RunPlanned // what the journal is to say; nil: it says so already
-	write   bool             // it is to be written beside the journal
-	from    string           // where it was found, in words
-	sure    Confidence
+	data       []byte
+	source     string           // where the user keeps it; empty: not known
+	planned    *pawl.RunPlanned // what the journal is to say; nil: it says so already
+	write      bool             // it is to be written beside the journal
+	from       string           // where it was found, in words
+	confidence Confidence
 }
 
-// keep writes the plan beside the journal, where it is not there.
-func (f foundPlan) keep(p *project.Project, run pawl.RunID) error {
+// save writes the plan beside the journal, where it is not there.
+func (f foundPlan) save(p *project.Project, run pawl.RunID) error {
 	if !f.write {
 		return nil
 	}
@@ -66,15 +66,15 @@ func (r *Recovery) findPlan(run pawl.RunID, state *pawl.State, named string) (fo
 	if err != nil {
 		return foundPlan{}, err
 	}
-	found := foundPlan{Plan: plan, data: data, source: file, write: true, from: why, sure: Likely}
+	found := foundPlan{Plan: plan, data: data, source: file, write: true, from: why, confidence: Likely}
 	if named != "" {
-		found.sure = Certain
+		found.confidence = Certain
 	}
-	if runs.HashOf(data) == before.SHA256 { // it was the copy beside the journal that was lost
-		found.planned, found.sure = &before, Certain
+	if runs.SHA256Hex(data) == before.SHA256 { // it was the copy beside the journal that was lost
+		found.planned, found.confidence = &before, Certain
 		return found, nil
 	}
-	planned := runs.PlanEvent(r.project, before.Revision+1, runs.New{Plan: plan, Data: data, Source: file})
+	planned := runs.PlanEvent(r.project, before.Revision+1, runs.CreateOptions{Plan: plan, Data: data, Source: file})
 	found.planned = &planned
 	return found, nil
 }
@@ -91,8 +91,8 @@ func (r *Recovery) planBeside(run pawl.RunID, before pawl.RunPlanned) (foundPlan
 		if err != nil {
 			continue // half a plan is none
 		}
-		found := foundPlan{Plan: plan, data: data, from: fmt.Sprintf("%s lies beside the journal", filepath.Base(path)), sure: Certain}
-		if runs.HashOf(data) == before.SHA256 && revision == before.Revision {
+		found := foundPlan{Plan: plan, data: data, from: fmt.Sprintf("%s lies beside the journal", filepath.Base(path)), confidence: Certain}
+		if runs.SHA256Hex(data) == before.SHA256 && revision == before.Revision {
 			return found, nil
 		}
 		if revision == before.Revision { // it is not the one that the journal names
@@ -102,7 +102,7 @@ func (r *Recovery) planBeside(run pawl.RunID, before pawl.RunPlanned) (foundPlan
 		if source := r.sameFile(data); found.source == "" {
 			found.source = source
 		}
-		planned := runs.PlanEvent(r.project, revision, runs.New{Plan: plan, Data: data, Source: r.absolute(found.source)})
+		planned := runs.PlanEvent(r.project, revision, runs.CreateOptions{Plan: plan, Data: data, Source: r.absolute(found.source)})
 		found.planned = &planned
 		return found, nil
 	}

@@ -20,10 +20,10 @@ type Evidence struct {
 	Damage    string       // what is wrong behind it; empty: nothing that the journal itself can tell
 	CachedSeq pawl.Seq     // up to which event the cached state goes, whatever else is in it
 
-	Plan     *pawl.Plan       // nil: none was found, or the run has none
-	Planned  *pawl.RunPlanned // what the journal is to say of it; nil: it says so already
-	PlanFrom string           // where it was found
-	PlanSure Confidence       // that it is the plan of this run
+	Plan           *pawl.Plan       // nil: none was found, or the run has none
+	Planned        *pawl.RunPlanned // what the journal is to say of it; nil: it says so already
+	PlanFrom       string           // where it was found
+	PlanConfidence Confidence       // that it is the plan of this run
 
 	ListFaults map[pawl.StepID]string // why a step's work list cannot be known
 	Units      []Unit                 // every step of the plan, and behind a foreach step its items
@@ -42,15 +42,15 @@ type Unit struct {
 	Item  pawl.ItemID
 	Value string
 
-	Records []Record     // one for each attempt, by number
-	Inputs  pawl.Outputs // as they are now
-	Outputs pawl.Outputs // as they are now
-	Missing []string     // declared inputs and outputs at which nothing is
-	Kept    pawl.Outputs // outputs as the newest snapshot has them that was taken after the work
+	Records         []AttemptRecord // one for each attempt, by number
+	Inputs          pawl.Outputs    // as they are now
+	Outputs         pawl.Outputs    // as they are now
+	Missing         []string        // declared inputs and outputs at which nothing is
+	SnapshotOutputs pawl.Outputs    // outputs as the newest snapshot has them that was taken after the work
 }
 
-// Record is what one attempt left in its folder.
-type Record struct {
+// AttemptRecord is what one attempt left in its folder.
+type AttemptRecord struct {
 	Attempt   int
 	Job       *pawl.Job
 	Begun     *pawl.Begun
@@ -141,29 +141,29 @@ func Rebuild(e Evidence, trust Confidence, now time.Time) Proposal {
 // rebuilder goes through the evidence and says, event by event, what stands behind what is left of the journal.
 type rebuilder struct {
 	Evidence
-	trust  Confidence
-	now    time.Time
-	state  *pawl.State
-	before int                 // misfits of the journal itself
-	known  map[pawl.Token]bool // attempts that the journal knows
-	saved  map[pawl.CheckpointID]bool
-	order  map[pawl.StepID][]pawl.StepID
-	units  map[pawl.StepID][]Unit // the step itself, then its items
-	gives  map[pawl.StepID]string // what each step gives to those that need it, finished or not
-	unsure map[pawl.StepID]bool   // of which that is not known
-	events []pawl.Event
-	parts  []Part
+	trust        Confidence
+	now          time.Time
+	state        *pawl.State
+	before       int                 // misfits of the journal itself
+	known        map[pawl.Token]bool // attempts that the journal knows
+	saved        map[pawl.CheckpointID]bool
+	order        map[pawl.StepID][]pawl.StepID
+	units        map[pawl.StepID][]Unit // the step itself, then its items
+	outputDigest map[pawl.StepID]string // what each step gives to those that need it, finished or not
+	unsure       map[pawl.StepID]bool   // of which that is not known
+	events       []pawl.Event
+	parts        []Part
 }
 
 func newRebuilder(e Evidence, trust Confidence, now time.Time) *rebuilder {
 	r := &rebuilder{
 		Evidence: e, trust: trust, now: now, state: pawl.NewState(),
 		known: map[pawl.Token]bool{}, saved: map[pawl.CheckpointID]bool{},
-		units: map[pawl.StepID][]Unit{}, gives: map[pawl.StepID]string{}, unsure: map[pawl.StepID]bool{},
+		units: map[pawl.StepID][]Unit{}, outputDigest: map[pawl.StepID]string{}, unsure: map[pawl.StepID]bool{},
 	}
 	for _, event := range e.Journal {
 		r.state.Apply(event)
-		r.remember(event)
+		r.index(event)
 	}
 	r.before = r.state.RejectedCount
 	if e.Plan != nil {
@@ -175,8 +175,8 @@ func newRebuilder(e Evidence, trust Confidence, now time.Time) *rebuilder {
 	return r
 }
 
-// remember notes the attempts and checkpoints that an event of the journal names.
-func (r *rebuilder) remember(event pawl.Event) {
+// index notes the attempts and checkpoints that an event of the journal names.
+func (r *rebuilder) index(event pawl.Event) {
 	payload, err := event.Payload()
 	if err != nil {
 		return // the fold has it as a misfit
@@ -204,12 +204,12 @@ func (r *rebuilder) reasons() []string {
 		why = append(why, "the plan that the journal names does not lie beside it")
 	}
 	if last := r.state.Seq; last > 0 {
-		why = append(why, r.beyond(last)...)
+		why = append(why, r.laterEvents(last)...)
 	}
 	return why
 }
 
-func (r *rebuilder) beyond(last pawl.Seq) []string {
+func (r *rebuilder) laterEvents(last pawl.Seq) []string {
 	var why []string
 	more := func(who string, seq pawl.Seq) {
 		if seq > last {
@@ -242,8 +242,8 @@ func (r *rebuilder) beyond(last pawl.Seq) []string {
 // By is who says what is rebuilt: a person who accepted it.
 func By() pawl.Author { return pawl.Author{Kind: pawl.ByPerson, Name: "recover"} }
 
-// say adds an event, as of a time; the zero time means now.
-func (r *rebuilder) say(at time.Time, payload pawl.Payload) {
+// emit adds an event, as of a time; the zero time means now.
+func (r *rebuilder) emit(at time.Time, payload pawl.Payload) {
 	event, err := pawl.NewEvent(By(), payload)
 	if err != nil {
 		panic("payloads are plain data: " + err.Error())
@@ -259,8 +259,10 @@ func (r *rebuilder) say(at time.Time, payload pawl.Payload) {
 
 func (r *rebuilder) part(p Part) { r.parts = append(r.parts, p) }
 
-// takes reports whether what is this sure is to be believed.
-func (r *rebuilder) takes(c Confidence) bool { return c == Certain || c == Likely && r.trust == Likely }
+// believes reports whether what is this sure is to be believed.
+func (r *rebuilder) believes(c Confidence) bool {
+	return c == Certain || c == Likely && r.trust == Likely
+}
 
 func (r *rebuilder) run() {
 	if r.state.Run != "" {
@@ -277,7 +279,7 @@ func (r *rebuilder) run() {
 	if r.Plan == nil {
 		kind = pawl.SessionRun
 	}
-	r.say(r.Run.Made(), pawl.RunCreated{
+	r.emit(r.Run.Made(), pawl.RunCreated{
 		Format: pawl.Format, Run: r.Run, Project: r.Project, Kind: kind, Name: name, Pawl: r.Version,
 	})
 	r.part(Part{What: "run", Status: PartRebuilt, Confidence: Certain, Evidence: []string{"its name says when it was made"}})
@@ -289,8 +291,8 @@ func (r *rebuilder) plan() {
 	case r.Planned == nil:
 		r.part(Part{What: "plan", Status: PartKept, Confidence: Certain, Evidence: []string{r.PlanFrom}})
 	default:
-		r.say(time.Time{}, *r.Planned)
-		r.part(Part{What: "plan", Status: PartRebuilt, Confidence: r.PlanSure, Evidence: []string{r.PlanFrom}})
+		r.emit(time.Time{}, *r.Planned)
+		r.part(Part{What: "plan", Status: PartRebuilt, Confidence: r.PlanConfidence, Evidence: []string{r.PlanFrom}})
 	}
 }
 
@@ -302,7 +304,7 @@ func (r *rebuilder) checkpoints() {
 			continue
 		}
 		n++
-		r.say(s.Time, pawl.CheckpointSaved{Checkpoint: s.Checkpoint})
+		r.emit(s.Time, pawl.CheckpointSaved{Checkpoint: s.Checkpoint})
 	}
 	if n > 0 {
 		r.part(Part{What: "checkpoints", Status: PartRebuilt, Confidence: Certain, Text: fmt.Sprint(n), Evidence: []string{"their commit records are in the store"}})
@@ -338,10 +340,10 @@ func (r *rebuilder) inOrder() []pawl.StepID {
 func (r *rebuilder) notes() {
 	for _, d := range r.Decisions[min(len(r.state.Made), len(r.Decisions)):] {
 		status := PartLeftOut
-		if r.takes(Likely) {
+		if r.believes(Likely) {
 			status = PartRebuilt
 			d.Why = strings.TrimSpace(d.Why + " (rebuilt from DECISIONS.md)")
-			r.say(d.Time, pawl.DecisionMade{Decision: d})
+			r.emit(d.Time, pawl.DecisionMade{Decision: d})
 		}
 		r.part(Part{What: "decision", Step: d.Step, Status: status, Confidence: Likely, Text: d.Choice, Evidence: []string{"DECISIONS.md says so"}})
 	}
@@ -349,7 +351,7 @@ func (r *rebuilder) notes() {
 		if slices.ContainsFunc(r.state.Blockers, func(old pawl.Blocker) bool { return old.Text == b.Text && old.Step == b.Step }) {
 			continue
 		}
-		r.say(b.Opened, pawl.BlockerOpened{Blocker: pawl.Blocker{Text: b.Text, Step: b.Step, Needs: b.Needs}})
+		r.emit(b.Opened, pawl.BlockerOpened{Blocker: pawl.Blocker{Text: b.Text, Step: b.Step, Needs: b.Needs}})
 		r.part(Part{What: "blocker", Step: b.Step, Status: PartRebuilt, Confidence: Likely, Text: b.Text, Evidence: []string{"BLOCKERS.md says that it is open"}})
 	}
 }
@@ -358,12 +360,12 @@ func (r *rebuilder) notes() {
 func (r *rebuilder) reopenRun() {
 	unfinished := func(id pawl.StepID) bool { return !r.state.Steps[id].Finished() }
 	if r.state.Ended() && slices.ContainsFunc(r.inOrder(), unfinished) {
-		r.say(time.Time{}, pawl.RunReopened{Why: "what stood behind its end is lost"})
+		r.emit(time.Time{}, pawl.RunReopened{Why: "what stood behind its end is lost"})
 	}
 }
 
-// mostParts is how many parts one run.recovered event names: a line of the journal holds no more.
-const mostParts = 16
+// maxParts is how many parts one run.recovered event names: a line of the journal holds no more.
+const maxParts = 16
 
 // finish puts in front of the events what was rebuilt on which evidence.
 func (r *rebuilder) finish(why []string) []pawl.Event {
@@ -377,8 +379,8 @@ func (r *rebuilder) finish(why []string) []pawl.Event {
 		said = said[1:]
 	}
 	kept := pawl.Seq(len(r.Journal))
-	for parts := range slices.Chunk(briefed(r.parts), mostParts) {
-		r.say(time.Time{}, pawl.RunRecovered{Why: clipAll(why), Kept: kept, Accepted: r.Person, Parts: parts})
+	for parts := range slices.Chunk(journalParts(r.parts), maxParts) {
+		r.emit(time.Time{}, pawl.RunRecovered{Why: clipAll(why), Kept: kept, Accepted: r.Person, Parts: parts})
 	}
 	r.replay(said)
 	return r.events
@@ -393,8 +395,8 @@ func (r *rebuilder) replay(events []pawl.Event) {
 	}
 }
 
-// briefed returns the parts as the journal has them. Items that are certain have their evidence in their own events.
-func briefed(parts []Part) []pawl.RecoveredPart {
+// journalParts returns the parts as the journal has them. Items that are certain have their evidence in their own events.
+func journalParts(parts []Part) []pawl.RecoveredPart {
 	var brief []pawl.RecoveredPart
 	for _, p := range parts {
 		if p.What == "item" && p.Confidence == Certain {
@@ -424,8 +426,8 @@ func clip(text string, most int) string {
 	return text
 }
 
-// Misfits returns how many of the rebuilt events do not fit: none, unless there is a fault in here.
-func (p Proposal) Misfits(journal []pawl.Event) int {
+// RejectedCount returns how many of the rebuilt events do not fit: none, unless there is a fault in here.
+func (p Proposal) RejectedCount(journal []pawl.Event) int {
 	s := pawl.NewState()
 	for _, event := range journal {
 		s.Apply(event)

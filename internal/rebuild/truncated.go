@@ -12,9 +12,9 @@ import (
 	"pawl/internal/runs"
 )
 
-// CutShort returns an error of KindDamaged where others know of more events than a run's journal has. Cut at the end of a
+// CheckTruncated returns an error of KindDamaged where others know of more events than a run's journal has. Cut at the end of a
 // line it looks whole, and to go on from it would be to do finished work again.
-func CutShort(p *project.Project, r *runs.Run) error {
+func CheckTruncated(p *project.Project, r *runs.Run) error {
 	run := r.State.Run
 	if last, err := r.Log.Event(r.State.Seq); err != nil || last.By == By() {
 		return errors.Join(err, runs.RewriteViews(p, r)) // it was rebuilt, and who did so died before that
@@ -37,7 +37,7 @@ func CutShort(p *project.Project, r *runs.Run) error {
 			}
 		}
 	}
-	ref, ok, err := stray(p, r)
+	ref, ok, err := orphanAttempt(p, r)
 	if err != nil || !ok {
 		return err
 	}

@@ -17,21 +17,21 @@ import (
 func (u Unit) name() string { return pawl.AttemptRef{Step: u.Step.ID, Item: u.Item}.Name() }
 
 // newest returns the record of the newest attempt, nil where none left any.
-func (u Unit) newest() *Record {
+func (u Unit) newest() *AttemptRecord {
 	if len(u.Records) == 0 {
 		return nil
 	}
-	newest := slices.MaxFunc(u.Records, func(a, b Record) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	newest := slices.MaxFunc(u.Records, func(a, b AttemptRecord) int { return cmp.Compare(a.Attempt, b.Attempt) })
 	return &newest
 }
 
 // ref names the record's attempt as the work list has it now.
-func (u Unit) ref(rec *Record) pawl.AttemptRef {
+func (u Unit) ref(rec *AttemptRecord) pawl.AttemptRef {
 	return pawl.AttemptRef{Step: u.Step.ID, Item: u.Item, Index: max(u.Index, 0), Attempt: rec.Attempt, Token: rec.token()}
 }
 
 // token returns the attempt's token, as its job, its beginning or its end names it.
-func (rec *Record) token() pawl.Token {
+func (rec *AttemptRecord) token() pawl.Token {
 	switch {
 	case rec.Job != nil:
 		return rec.Job.Token
@@ -44,14 +44,14 @@ func (rec *Record) token() pawl.Token {
 }
 
 // endedWell reports whether the record says that the attempt did its work.
-func (rec *Record) endedWell() bool {
+func (rec *AttemptRecord) endedWell() bool {
 	x := rec.Exit
 	return x != nil && x.Token == rec.token() && x.Reason == pawl.ReasonExited && x.Exit != nil && *x.Exit == 0 &&
 		pawl.Passed(x.Checks) && (rec.Result == nil || rec.Result.Status == pawl.ResultDone)
 }
 
 // ending says how the record's attempt ended, in words.
-func (rec *Record) ending() string {
+func (rec *AttemptRecord) ending() string {
 	x := rec.Exit
 	switch {
 	case rec.Live:
@@ -78,40 +78,40 @@ func (rec *Record) ending() string {
 
 // finding is what was found out about a unit.
 type finding struct {
-	status   PartStatus // done, skipped, not done, running, in doubt
-	claim    PartStatus // of what is in doubt: done or skipped
-	sure     Confidence
-	evidence []string
-	kept     bool    // the journal says it, and nothing is to be said again
-	rec      *Record // of the attempt that it is about; nil: nothing is left of any
+	status     PartStatus // done, skipped, not done, running, in doubt
+	claim      PartStatus // of what is in doubt: done or skipped
+	confidence Confidence
+	evidence   []string
+	kept       bool           // the journal says it, and nothing is to be said again
+	rec        *AttemptRecord // of the attempt that it is about; nil: nothing is left of any
 }
 
 func (f *finding) add(format string, args ...any) {
 	f.evidence = append(f.evidence, fmt.Sprintf(format, args...))
 }
 
-// doubt lowers the confidence, and says why.
-func (f *finding) doubt(to Confidence, format string, args ...any) {
-	if f.sure == Certain || to == Guess {
-		f.sure = to
+// lower lowers the confidence, and says why.
+func (f *finding) lower(to Confidence, format string, args ...any) {
+	if f.confidence == Certain || to == Guess {
+		f.confidence = to
 	}
 	f.add(format, args...)
 }
 
-// look finds out how a unit stands.
-func (r *rebuilder) look(u Unit, key keys) finding {
+// assess finds out how a unit stands.
+func (r *rebuilder) assess(u Unit, key unitKey) finding {
 	rec := u.newest()
 	switch {
-	case r.saysFinished(u) && !r.unknownAttempt(u):
+	case r.journaledFinished(u) && !r.unknownAttempt(u):
 		return r.journaled(u)
 	case u.Step.Gate != nil || rec == nil: // a gate's attempts only run its checks: a person finishes it
-		return r.hearsay(u)
+		return r.indirectEvidence(u)
 	case rec.Job != nil && rec.Job.Run != r.Run:
-		f := finding{status: PartInDoubt, claim: PartDone, sure: Guess}
+		f := finding{status: PartInDoubt, claim: PartDone, confidence: Guess}
 		f.add("the records in its folder are of run %s", rec.Job.Run)
 		return f
 	case !r.known[rec.token()] && rec.Attempt <= r.lastAttempt(u):
-		f := finding{status: PartInDoubt, claim: PartDone, sure: Guess}
+		f := finding{status: PartInDoubt, claim: PartDone, confidence: Guess}
 		f.add("the records in its folder are of another attempt %d than the journal's", rec.Attempt)
 		return f
 	case r.known[rec.token()] && r.liveAttempt(u) == nil:
@@ -121,7 +121,7 @@ func (r *rebuilder) look(u Unit, key keys) finding {
 	case rec.Exit != nil || rec.Begun != nil || rec.Job != nil || rec.Live:
 		return r.endedOtherwise(u, rec)
 	}
-	return r.hearsay(u)
+	return r.indirectEvidence(u)
 }
 
 // lastAttempt returns the number of the unit's last attempt that the journal knows of, 0 where it knows of none.
@@ -148,16 +148,16 @@ func (r *rebuilder) unknownAttempt(u Unit) bool {
 
 // journaledEnd believes the journal that the newest attempt came to nothing, unless others know of a later one.
 func (r *rebuilder) journaledEnd(u Unit) finding {
-	if heard := r.hearsay(u); heard.status == PartInDoubt {
+	if heard := r.indirectEvidence(u); heard.status == PartInDoubt {
 		return heard
 	}
-	f := finding{status: PartNotDone, sure: Certain, kept: true}
+	f := finding{status: PartNotDone, confidence: Certain, kept: true}
 	f.add("the journal says how attempt %d ended", u.newest().Attempt)
 	return f
 }
 
-// saysFinished reports whether what is left of the journal says that the unit is finished.
-func (r *rebuilder) saysFinished(u Unit) bool {
+// journaledFinished reports whether what is left of the journal says that the unit is finished.
+func (r *rebuilder) journaledFinished(u Unit) bool {
 	st := r.state.Steps[u.Step.ID]
 	if u.Index >= 0 {
 		return st != nil && st.Items != nil && st.Items.Done.At(u.Index) != 0
@@ -167,7 +167,7 @@ func (r *rebuilder) saysFinished(u Unit) bool {
 
 // journaled believes the journal, unless a view that is newer says that the work was to be done again.
 func (r *rebuilder) journaled(u Unit) finding {
-	f := finding{status: PartDone, sure: Certain, kept: true}
+	f := finding{status: PartDone, confidence: Certain, kept: true}
 	st := r.state.Steps[u.Step.ID]
 	if st.Status == pawl.Skipped {
 		f.status = PartSkipped
@@ -175,7 +175,7 @@ func (r *rebuilder) journaled(u Unit) finding {
 	f.add("the journal says so")
 	if why := r.reopenedBy(u, -1); why != "" && u.Index < 0 && r.State.Seq > pawl.Seq(len(r.Journal)) {
 		f.status, f.claim, f.kept = PartInDoubt, f.status, false
-		f.doubt(Guess, "%s", why)
+		f.lower(Guess, "%s", why)
 	}
 	return f
 }
@@ -202,28 +202,28 @@ func (r *rebuilder) reopenedBy(u Unit, attempt int) string {
 }
 
 // endedWell looks for what speaks against an attempt that ended well.
-func (r *rebuilder) endedWell(u Unit, rec *Record, key keys) finding {
-	f := finding{status: PartDone, sure: Certain, rec: rec}
+func (r *rebuilder) endedWell(u Unit, rec *AttemptRecord, key unitKey) finding {
+	f := finding{status: PartDone, confidence: Certain, rec: rec}
 	f.add("attempt %d: %s", rec.Attempt, rec.ending())
 	if rec.Job == nil {
-		f.doubt(Likely, "its job is gone, so what it ran cannot be compared")
+		f.lower(Likely, "its job is gone, so what it ran cannot be compared")
 	} else if !key.proven {
-		f.doubt(Likely, "what it depends on is not provably what it was then")
+		f.lower(Likely, "what it depends on is not provably what it was then")
 	}
 	if rec.ResultErr != "" {
-		f.doubt(Likely, "its result cannot be read: %s", rec.ResultErr)
+		f.lower(Likely, "its result cannot be read: %s", rec.ResultErr)
 	}
 	r.compareOutputs(u, &f)
 	if n := r.newerElsewhere(u); n > rec.Attempt {
-		f.doubt(Guess, "there was an attempt %d, of which nothing is left here", n)
+		f.lower(Guess, "there was an attempt %d, of which nothing is left here", n)
 	}
 	if why := r.reopenedBy(u, rec.Attempt); why != "" {
-		f.doubt(Guess, "%s", why)
+		f.lower(Guess, "%s", why)
 	}
-	if need := r.unsureNeed(u); need != "" && f.sure != Certain {
-		f.doubt(Guess, "what step %s gave it is not known", need)
+	if need := r.unsureNeed(u); need != "" && f.confidence != Certain {
+		f.lower(Guess, "what step %s gave it is not known", need)
 	}
-	if f.sure != Certain {
+	if f.confidence != Certain {
 		f.status, f.claim = PartInDoubt, PartDone
 	}
 	return f
@@ -246,10 +246,10 @@ func (r *rebuilder) compareOutputs(u Unit, f *finding) {
 		return
 	}
 	if len(u.Missing) > 0 {
-		f.doubt(Guess, "not there: %s", listed(u.Missing))
+		f.lower(Guess, "not there: %s", firstNames(u.Missing))
 		return
 	}
-	recorded, from := u.Kept, "the newest snapshot has them"
+	recorded, from := u.SnapshotOutputs, "the newest snapshot has them"
 	if len(recorded) == 0 && u.Index < 0 {
 		recorded, from = r.Summaries[u.Step.ID].Outputs, "its summary has them"
 	}
@@ -267,7 +267,7 @@ func (r *rebuilder) compareOutputs(u Unit, f *finding) {
 	}
 	switch {
 	case len(changed) > 0:
-		f.doubt(Likely, "changed since: %s", listed(changed))
+		f.lower(Likely, "changed since: %s", firstNames(changed))
 	case compared == len(u.Outputs):
 		f.add("its outputs are there, as %s", from)
 	default:
@@ -276,8 +276,8 @@ func (r *rebuilder) compareOutputs(u Unit, f *finding) {
 }
 
 // endedOtherwise leaves to resume what an attempt's folder tells that ended badly or not at all.
-func (r *rebuilder) endedOtherwise(u Unit, rec *Record) finding {
-	f := finding{status: PartNotDone, sure: Certain, rec: rec}
+func (r *rebuilder) endedOtherwise(u Unit, rec *AttemptRecord) finding {
+	f := finding{status: PartNotDone, confidence: Certain, rec: rec}
 	switch {
 	case rec.Live:
 		f.status = PartRunning
@@ -288,42 +288,42 @@ func (r *rebuilder) endedOtherwise(u Unit, rec *Record) finding {
 	return f
 }
 
-// hearsay weighs what views, snapshots and commits say of a unit that left no records.
-func (r *rebuilder) hearsay(u Unit) finding {
+// indirectEvidence weighs what views, snapshots and commits say of a unit that left no records.
+func (r *rebuilder) indirectEvidence(u Unit) finding {
 	f := finding{status: PartNotDone, claim: PartDone}
-	r.viewsSay(u, &f)
+	r.addViews(u, &f)
 	for _, s := range slices.Backward(r.Snapshots) {
 		if s.Kind == pawl.CheckpointStep && s.Step == u.Step.ID && s.Item == u.Item {
 			f.add("snapshot %s was taken when it was finished", s.ID)
 			break
 		}
 	}
-	undone := r.commitsSay(u, &f)
+	undone := r.addCommits(u, &f)
 	if by := r.startedAfter(u); by != "" {
 		f.add("step %s, which needs it, was started", by)
 	}
 	if len(f.evidence) == 0 && r.mayHaveBegun(u) {
-		f.status, f.sure = PartInDoubt, Guess
+		f.status, f.confidence = PartInDoubt, Guess
 		f.add("it must not be repeated, and nothing that is left tells whether it was begun")
 		return f
 	}
 	if len(f.evidence) == 0 {
-		f.sure, f.claim = Likely, ""
+		f.confidence, f.claim = Likely, ""
 		f.add("%s", cmp.Or(undone, "nothing says that it was finished"))
 		return f
 	}
-	f.status, f.sure = PartInDoubt, Likely
+	f.status, f.confidence = PartInDoubt, Likely
 	if len(u.Missing) > 0 {
-		f.doubt(Guess, "not there: %s", listed(u.Missing))
+		f.lower(Guess, "not there: %s", firstNames(u.Missing))
 	}
 	if undone != "" {
-		f.doubt(Guess, "%s", undone)
+		f.lower(Guess, "%s", undone)
 	}
 	if why := r.reopenedBy(u, 0); why != "" {
-		f.doubt(Guess, "%s", why)
+		f.lower(Guess, "%s", why)
 	}
 	if need := r.unsureNeed(u); need != "" {
-		f.doubt(Guess, "what step %s gave it is not known", need)
+		f.lower(Guess, "what step %s gave it is not known", need)
 	}
 	return f
 }
@@ -345,8 +345,8 @@ func (r *rebuilder) mayHaveBegun(u Unit) bool {
 	return slices.ContainsFunc(r.Snapshots, lived) || ran && !slices.ContainsFunc(r.Units, tried)
 }
 
-// viewsSay adds what the views say of a step as finished. Items they only count.
-func (r *rebuilder) viewsSay(u Unit, f *finding) {
+// addViews adds what the views say of a step as finished. Items they only count.
+func (r *rebuilder) addViews(u Unit, f *finding) {
 	say := func(who string, status pawl.StepStatus) {
 		switch status {
 		case pawl.Skipped:
@@ -366,8 +366,8 @@ func (r *rebuilder) viewsSay(u Unit, f *finding) {
 	}
 }
 
-// commitsSay adds the newest commit that names the unit, and returns what takes it back, or why it says too little.
-func (r *rebuilder) commitsSay(u Unit, f *finding) (undone string) {
+// addCommits adds the newest commit that names the unit, and returns what takes it back, or why it says too little.
+func (r *rebuilder) addCommits(u Unit, f *finding) (undone string) {
 	for _, c := range r.Commits {
 		step, item := c.names(r.Plan, u)
 		switch {
@@ -398,8 +398,8 @@ func (r *rebuilder) startedAfter(u Unit) pawl.StepID {
 	return ""
 }
 
-// listed returns names in one line, the first few of many.
-func listed(names []string) string {
+// firstNames returns names in one line, the first few of many.
+func firstNames(names []string) string {
 	const most = 4
 	if len(names) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
@@ -414,7 +414,7 @@ func rebuiltToken(run pawl.RunID, u Unit, attempt int) pawl.Token {
 }
 
 // times returns when a unit's work began and ended, as far as anything says so.
-func (r *rebuilder) times(u Unit, rec *Record) (began, ended time.Time) {
+func (r *rebuilder) times(u Unit, rec *AttemptRecord) (began, ended time.Time) {
 	switch {
 	case rec != nil && rec.Exit != nil:
 		return rec.Exit.Started, rec.Exit.Ended

@@ -14,35 +14,35 @@ import (
 
 // Evidence is what is known of an attempt that is over.
 type Evidence struct {
-	Now        time.Time
-	Begun      bool       // its supervisor said that it was about to start the child
-	Rebooted   bool       // the system was restarted since: what nobody synced may be anything
-	Vague      bool       // the record of its beginning is gone: whether the system was restarted nobody knows
-	Exit       *pawl.Exit // nil: the supervisor was lost
-	Result     *pawl.Result
-	ResultErr  error
-	Outputs    pawl.Outputs
-	OutputsErr error
-	Checks     []pawl.CheckRun // run by us, because the supervisor could not
-	Lasted     time.Duration   // of a lost attempt: at least how long it ran
-	Present    recovery.Outputs
-	Failures   int            // tries used up before
-	Losses     int            // attempts lost in a row before
-	Verdict    *pawl.Verdict  // an evaluator's, where it was asked
-	Saved      *history.Taken // the checkpoint that was taken of what the attempt left
-	Swept      int            // processes of a lost attempt that were ended
-	Left       []int          // and those that could not be
+	Now         time.Time
+	Begun       bool       // its supervisor said that it was about to start the child
+	Rebooted    bool       // the system was restarted since: what nobody synced may be anything
+	BootUnknown bool       // the record of its beginning is gone: whether the system was restarted nobody knows
+	Exit        *pawl.Exit // nil: the supervisor was lost
+	Result      *pawl.Result
+	ResultErr   error
+	Outputs     pawl.Outputs
+	OutputsErr  error
+	Checks      []pawl.CheckRun // run by us, because the supervisor could not
+	Lasted      time.Duration   // of a lost attempt: at least how long it ran
+	Present     recovery.Outputs
+	Failures    int                        // tries used up before
+	LostInARow  int                        // attempts lost in a row before
+	Verdict     *pawl.Verdict              // an evaluator's, where it was asked
+	Checkpoint  *history.PendingCheckpoint // the checkpoint that was taken of what the attempt left
+	Swept       int                        // processes of a lost attempt that were ended
+	Unkillable  []int                      // and those that could not be
 }
 
 // unsynced reports whether what nobody synced may be anything.
-func (ev Evidence) unsynced() bool { return ev.Rebooted || ev.Vague }
+func (ev Evidence) unsynced() bool { return ev.Rebooted || ev.BootUnknown }
 
-// Probed adds what the attempt's folder says.
-func (ev *Evidence) Probed(status supervise.Status, token pawl.Token) {
+// AddStatus adds what the attempt's folder says.
+func (ev *Evidence) AddStatus(status supervise.Status, token pawl.Token) {
 	if status.Exit != nil && status.Exit.Token == token {
 		ev.Exit = status.Exit
 	}
-	ev.Begun, ev.Rebooted, ev.Vague = status.HasBegun(), status.Rebooted(), status.HasBegun() && status.Begun == nil
+	ev.Begun, ev.Rebooted, ev.BootUnknown = status.HasBegun(), status.Rebooted(), status.HasBegun() && status.Begun == nil
 }
 
 // LooksDone reports whether the attempt says of itself that it did its work.
@@ -67,14 +67,14 @@ func (ev Evidence) Judge(step *pawl.Step) pawl.Verdict {
 	if ev.Verdict != nil {
 		return *ev.Verdict
 	}
-	return recovery.Judge(ev.CaseOf(step))
+	return recovery.Judge(ev.Case(step))
 }
 
-// CaseOf is the evidence as the rules know it. Here place and definition are the same: an engine is at work where the
+// Case is the evidence as the rules know it. Here place and definition are the same: an engine is at work where the
 // attempt ran, and has ended those that the plan does not have any more.
-func (ev Evidence) CaseOf(step *pawl.Step) recovery.Case {
+func (ev Evidence) Case(step *pawl.Step) recovery.Case {
 	return recovery.Case{
-		Attempt: ev.attempt(), Result: ev.resultSaid(), Outputs: ev.outputsThere(step), Checks: ev.checked(),
+		Attempt: ev.attempt(), Result: ev.result(), Outputs: ev.outputs(step), Checks: ev.checks(),
 		Idempotent: step.MayRepeat(), SamePlace: true, SameStep: true, TriesLeft: ev.triesLeft(step),
 	}
 }
@@ -91,8 +91,8 @@ func (ev Evidence) attempt() recovery.Attempt {
 	return recovery.ExitOther
 }
 
-// resultSaid is what the attempt said of itself. What a restart of the system may have left of that is no word.
-func (ev Evidence) resultSaid() recovery.Result {
+// result is what the attempt said of itself. What a restart of the system may have left of that is no word.
+func (ev Evidence) result() recovery.Result {
 	switch {
 	case ev.ResultErr != nil:
 		return recovery.Unreadable
@@ -104,8 +104,8 @@ func (ev Evidence) resultSaid() recovery.Result {
 	return recovery.SaysOther
 }
 
-// outputsThere is what there is of the declared outputs. What was not synced before a restart of the system may be half.
-func (ev Evidence) outputsThere(step *pawl.Step) recovery.Outputs {
+// outputs is what there is of the declared outputs. What was not synced before a restart of the system may be half.
+func (ev Evidence) outputs(step *pawl.Step) recovery.Outputs {
 	switch {
 	case len(step.Outputs) == 0:
 		return recovery.Undeclared
@@ -119,7 +119,7 @@ func (ev Evidence) outputsThere(step *pawl.Step) recovery.Outputs {
 	return ev.Present
 }
 
-func (ev Evidence) checked() recovery.Checks {
+func (ev Evidence) checks() recovery.Checks {
 	switch runs := ev.CheckRuns(); {
 	case !pawl.Passed(runs):
 		return recovery.ChecksFail
@@ -150,7 +150,7 @@ func (ev Evidence) Unmet() []string {
 // triesLeft reports whether it may be tried again: a loss costs no try, but a person is asked after too many.
 func (ev Evidence) triesLeft(step *pawl.Step) bool {
 	if ev.Exit == nil {
-		return ev.Losses+1 < MaxLosses
+		return ev.LostInARow+1 < MaxLosses
 	}
 	return ev.Failures+1 < step.Retry.Attempts
 }
@@ -162,18 +162,18 @@ func (ev Evidence) Stats() *pawl.AttemptStats {
 	return &pawl.AttemptStats{Seconds: ev.Exit.Seconds, CPUSeconds: ev.Exit.CPUSeconds, OutputBytes: ev.Exit.OutputBytes}
 }
 
-// WorkedOn returns the declared outputs in which there is something. An empty file is no sign of work.
-func WorkedOn(root string, declared []string) []string {
+// NonEmptyOutputs returns the declared outputs in which there is something. An empty file is no sign of work.
+func NonEmptyOutputs(root string, declared []string) []string {
 	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !outputs.Begun(root, path) })
 }
 
-// existing returns the declared outputs that are there, whatever they hold.
-func existing(root string, declared []string) []string {
+// existingOutputs returns the declared outputs that are there, whatever they hold.
+func existingOutputs(root string, declared []string) []string {
 	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !outputs.Exists(root, path) })
 }
 
-// HowMuch says how much of what is declared is there.
-func HowMuch(declared, there []string) recovery.Outputs {
+// CompareOutputs says how much of what is declared is there.
+func CompareOutputs(declared, there []string) recovery.Outputs {
 	switch {
 	case len(declared) == 0:
 		return recovery.Undeclared

@@ -53,7 +53,7 @@ func Examine(ctx context.Context, p *project.Project, r *runs.Run, change *PlanD
 	if err != nil {
 		return nil, err
 	}
-	facts.Place = notices
+	facts.Location = notices
 	x := &Examination{Findings: recovery.Validate(facts), Verdicts: []Judged{}}
 	for _, a := range facts.Attempts {
 		x.Verdicts = append(x.Verdicts, Judged{Step: a.Step, Item: a.Item, Attempt: a.Attempt, Case: a.Case, Verdict: recovery.Judge(a.Case)})
@@ -65,8 +65,8 @@ func Examine(ctx context.Context, p *project.Project, r *runs.Run, change *PlanD
 func gatherFacts(ctx context.Context, p *project.Project, r *runs.Run, change *PlanDiff, cfg config.Snapshots) (recovery.Facts, error) {
 	s := r.State
 	f := recovery.Facts{
-		Now: time.Now().UTC(), Run: s.Run, Last: s.LastActive(), Events: int(s.Seq), Misfits: s.RejectedEvents,
-		Gates: len(s.OpenGates()), Blocked: len(s.OpenBlockers()), Saved: s.LastGood, Plan: planFact(change),
+		Now: time.Now().UTC(), Run: s.Run, Last: s.LastActive(), Events: int(s.Seq), Rejected: s.RejectedEvents,
+		Gates: len(s.OpenGates()), Blocked: len(s.OpenBlockers()), Checkpoint: s.LastGood, Plan: planFact(change),
 	}
 	if holder, alive := p.EngineHolder(); alive {
 		f.Holder = holder.String()
@@ -78,7 +78,7 @@ func gatherFacts(ctx context.Context, p *project.Project, r *runs.Run, change *P
 	f.Claims = claimsOf(p, r, change)
 	f.Commits = CommitClaims(ctx, p, s)
 	var record *snapshot.Record
-	record, f.Lost, f.Instead = LastRecord(ctx, p, s, cfg)
+	record, f.SnapshotLost, f.Fallback = NewestSnapshot(ctx, p, s, cfg)
 	f.Git = GitFacts(ctx, p, record)
 	f.Disk = DiskFact(p.Root)
 	if f.Leftover, err = runs.Leftovers(p, s.Run, s); err != nil {
@@ -96,7 +96,7 @@ func DiskFact(root string) recovery.DiskFact {
 }
 
 func planFact(c *PlanDiff) recovery.PlanFact {
-	f := recovery.PlanFact{Path: c.From, Edited: c.Edited, Reruns: len(c.Again)}
+	f := recovery.PlanFact{Path: c.From, Edited: c.Edited, Reruns: len(c.Rerun)}
 	if c.From != "" && !c.Edited {
 		_, err := os.Stat(c.From)
 		f.Gone = errors.Is(err, os.ErrNotExist)
@@ -112,15 +112,15 @@ func attemptFacts(p *project.Project, r *runs.Run, plan *pawl.Plan) ([]recovery.
 		if step == nil {
 			step = &pawl.Step{ID: live.Step}
 		}
-		ev, alive, err := Probe(p, r, step, live)
+		ev, alive, err := ProbeAttempt(p, r, step, live)
 		if err != nil {
 			return nil, err
 		}
-		c := ev.CaseOf(step)
+		c := ev.Case(step)
 		if alive {
 			c.Attempt = recovery.Live
 		}
-		c.SameStep = AsPlanned(plan, live, func(id pawl.StepID) ([]string, error) { return runs.ListedValues(r.Log, r.State.Steps[id].Items) })
+		c.SameStep = SameDefinition(plan, live, func(id pawl.StepID) ([]string, error) { return runs.ListedValues(r.Log, r.State.Steps[id].Items) })
 		if now := plan.Step(live.Step); now != nil {
 			c.Idempotent = now.MayRepeat()
 		}
@@ -129,15 +129,15 @@ func attemptFacts(p *project.Project, r *runs.Run, plan *pawl.Plan) ([]recovery.
 	return facts, nil
 }
 
-// Probe gathers the evidence of an attempt without touching anything.
-func Probe(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.AttemptState) (ev Evidence, alive bool, err error) {
+// ProbeAttempt gathers the evidence of an attempt without touching anything.
+func ProbeAttempt(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.AttemptState) (ev Evidence, alive bool, err error) {
 	dir := p.AttemptDir(live.AttemptRef, r.State.Run)
 	status, err := supervise.Probe(dir)
 	if err != nil {
 		return ev, false, err
 	}
 	ev = Evidence{Now: time.Now()}
-	ev.Probed(status, live.Token)
+	ev.AddStatus(status, live.Token)
 	ev.Result, ev.ResultErr = runs.ReadResult(dir)
 	w := runs.Work{Step: step, Index: -1}
 	if st := r.State.Steps[live.Step]; live.Item != "" && st.Items != nil {
@@ -145,15 +145,15 @@ func Probe(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.AttemptS
 			w.Index, w.Value = live.Index, values[live.Index]
 		}
 		if t := st.Items.Retries[live.Index]; t != nil {
-			ev.Failures, ev.Losses = t.Failures, t.LostInARow
+			ev.Failures, ev.LostInARow = t.Failures, t.LostInARow
 		}
 	} else if st != nil {
-		ev.Failures, ev.Losses = st.Retries.Failures, st.Retries.LostInARow
+		ev.Failures, ev.LostInARow = st.Retries.Failures, st.Retries.LostInARow
 	}
 	w.Vars = runs.PathVars(r.State.Origin(), w)
 	declared := w.Paths(step.Outputs)
-	ev.Present = HowMuch(declared, WorkedOn(p.Root, declared))
-	if len(existing(p.Root, declared)) < len(declared) {
+	ev.Present = CompareOutputs(declared, NonEmptyOutputs(p.Root, declared))
+	if len(existingOutputs(p.Root, declared)) < len(declared) {
 		ev.OutputsErr = errors.New("not all there")
 	}
 	return ev, status.State == supervise.Live, nil
@@ -175,7 +175,7 @@ func attemptWhy(c recovery.Case, live *pawl.AttemptState, now time.Time) string 
 // claimsOf compares what finished steps say they made with what is there, as the comparison of the plan found it.
 func claimsOf(p *project.Project, r *runs.Run, change *PlanDiff) []recovery.Claim {
 	differs := map[string]bool{}
-	for _, o := range change.Outside {
+	for _, o := range change.OutputEdits {
 		for _, path := range o.Paths {
 			differs[string(o.Step)+"\x00"+path] = true
 		}
@@ -207,7 +207,7 @@ func CommitClaims(ctx context.Context, p *project.Project, s *pawl.State) []reco
 	for id, st := range s.Steps {
 		for _, item := range st.Named {
 			if item.Commit != "" {
-				claims = append(claims, recovery.CommitClaim{Step: id, Commit: item.Commit, There: GitHas(ctx, p.Root, item.Commit)})
+				claims = append(claims, recovery.CommitClaim{Step: id, Commit: item.Commit, Reachable: CommitReachable(ctx, p.Root, item.Commit)})
 			}
 		}
 	}
@@ -219,28 +219,28 @@ func CommitClaims(ctx context.Context, p *project.Project, s *pawl.State) []reco
 
 var isCommit = lazyregexp.New("^[0-9a-fA-F]{4,64}$")
 
-// GitHas reports whether a commit is in what is checked out or in any branch or tag: one that was reset away is gone.
-func GitHas(ctx context.Context, root, commit string) bool {
+// CommitReachable reports whether a commit is in what is checked out or in any branch or tag: one that was reset away is gone.
+func CommitReachable(ctx context.Context, root, commit string) bool {
 	if !isCommit.MatchString(commit) {
 		return false
 	}
-	if _, err := Git(ctx, root, "merge-base", "--is-ancestor", commit, "HEAD"); err == nil {
+	if _, err := RunGit(ctx, root, "merge-base", "--is-ancestor", commit, "HEAD"); err == nil {
 		return true
 	}
-	out, err := Git(ctx, root, "for-each-ref", "--count=1", "--contains", commit)
+	out, err := RunGit(ctx, root, "for-each-ref", "--count=1", "--contains", commit)
 	return err == nil && out != ""
 }
 
-// Git runs git without its optional locks.
-func Git(ctx context.Context, root string, args ...string) (string, error) {
+// RunGit runs git without its optional locks.
+func RunGit(ctx context.Context, root string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", root}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
 	out, err := cmd.Output()
 	return string(out), err
 }
 
-// LastRecord finds the newest good checkpoint's snapshot. Where it is lost, it says why, and finds the one before.
-func LastRecord(ctx context.Context, p *project.Project, s *pawl.State, cfg config.Snapshots) (record *snapshot.Record, lost string, instead *pawl.Checkpoint) {
+// NewestSnapshot finds the newest good checkpoint's snapshot. Where it is lost, it says why, and finds the one before.
+func NewestSnapshot(ctx context.Context, p *project.Project, s *pawl.State, cfg config.Snapshots) (record *snapshot.Record, lost string, instead *pawl.Checkpoint) {
 	if s.LastGood == nil {
 		return nil, "", nil
 	}
@@ -283,11 +283,11 @@ func GitFacts(ctx context.Context, p *project.Project, record *snapshot.Record) 
 		return g
 	}
 	if now != nil {
-		g.Now, g.Is, g.Doing = now.Commit, now.Branch, now.Doing
+		g.CommitNow, g.BranchNow, g.InProgress = now.Commit, now.Branch, now.Doing
 	}
-	g.Then, g.Was, g.WasDoing = record.Head.Commit, record.Head.Branch, record.Head.Doing
-	if g.Then != "" && g.Then != g.Now {
-		_, err := Git(ctx, p.Root, "merge-base", "--is-ancestor", g.Then, "HEAD")
+	g.CommitThen, g.BranchThen, g.InProgressThen = record.Head.Commit, record.Head.Branch, record.Head.Doing
+	if g.CommitThen != "" && g.CommitThen != g.CommitNow {
+		_, err := RunGit(ctx, p.Root, "merge-base", "--is-ancestor", g.CommitThen, "HEAD")
 		g.Rewritten = err != nil
 	}
 	return g

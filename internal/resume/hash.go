@@ -11,12 +11,12 @@ import (
 	"os"
 )
 
-// ErrNoFile means that at a path is neither a file nor a link to one.
-var ErrNoFile = errors.New("it is no file")
+// ErrNotFile means that at a path is neither a file nor a link to one.
+var ErrNotFile = errors.New("it is no file")
 
 func ContentHash(path string, info fs.FileInfo) (string, error) {
 	if !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0 {
-		return "", ErrNoFile
+		return "", ErrNotFile
 	}
 	file, err := os.Open(path)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// VerdictOn says what an attempt came to: done, with why it is believed where no supervisor saw its end; or how it
+// Conclude says what an attempt came to: done, with why it is believed where no supervisor saw its end; or how it
 // ended otherwise. It is pure.
-func VerdictOn(step *pawl.Step, ev Evidence) (done bool, adopted string, end pawl.AttemptEnded) {
+func Conclude(step *pawl.Step, ev Evidence) (done bool, adopted string, end pawl.AttemptEnded) {
 	v := ev.Judge(step)
 	if v.Word == pawl.Next {
 		if ev.Exit == nil {
@@ -18,7 +18,7 @@ func VerdictOn(step *pawl.Step, ev Evidence) (done bool, adopted string, end paw
 		}
 		return true, adopted, end
 	}
-	end = endOf(ev)
+	end = unfinishedEnd(ev)
 	switch end.Outcome {
 	case pawl.Failed, pawl.Lost, pawl.NotStarted:
 		end.Verdict = &v
@@ -26,11 +26,11 @@ func VerdictOn(step *pawl.Step, ev Evidence) (done bool, adopted string, end paw
 	return false, "", end
 }
 
-// endOf says how an attempt ended that did not finish its work.
-func endOf(ev Evidence) pawl.AttemptEnded {
+// unfinishedEnd says how an attempt ended that did not finish its work.
+func unfinishedEnd(ev Evidence) pawl.AttemptEnded {
 	switch {
 	case ev.Exit == nil:
-		return LostEnd(ev)
+		return LostAttemptEnd(ev)
 	case ev.Exit.Reason == pawl.ReasonAbort || ev.Exit.Reason == pawl.ReasonOutdated:
 		return ended(pawl.Aborted, ev.Exit.Reason, cmp.Or(ev.Exit.Why, "ended on request"))
 	case ev.Exit.Reason != pawl.ReasonExited:
@@ -38,7 +38,7 @@ func endOf(ev Evidence) pawl.AttemptEnded {
 	case ev.ResultErr != nil:
 		return ended(pawl.Failed, pawl.ReasonError, ev.ResultErr.Error())
 	case ev.Result != nil && ev.Result.Status != pawl.ResultDone:
-		return resultVerdict(ev.Result)
+		return resultEnd(ev.Result)
 	case ev.Exit.Exit == nil || *ev.Exit.Exit != 0:
 		return ended(pawl.Failed, pawl.ReasonExited, ExitText(ev.Exit))
 	case ev.OutputsErr != nil:
@@ -47,8 +47,8 @@ func endOf(ev Evidence) pawl.AttemptEnded {
 	return ended(pawl.Failed, pawl.ReasonExited, CheckText(ev.Exit.Checks))
 }
 
-// LostEnd says how an attempt ended whose supervisor died.
-func LostEnd(ev Evidence) pawl.AttemptEnded {
+// LostAttemptEnd says how an attempt ended whose supervisor died.
+func LostAttemptEnd(ev Evidence) pawl.AttemptEnded {
 	if !ev.Begun {
 		return ended(pawl.NotStarted, "", "lost before it began")
 	}
@@ -56,19 +56,19 @@ func LostEnd(ev Evidence) pawl.AttemptEnded {
 	if ev.Rebooted {
 		why += " when the system was restarted"
 	}
-	if ev.Vague {
+	if ev.BootUnknown {
 		why += ", and so was the record of its beginning"
 	}
 	if ev.Swept > 0 {
 		why += fmt.Sprintf("; %d processes of it were ended", ev.Swept)
 	}
-	if len(ev.Left) > 0 {
-		why += fmt.Sprintf("; these could not be: %v", ev.Left)
+	if len(ev.Unkillable) > 0 {
+		why += fmt.Sprintf("; these could not be: %v", ev.Unkillable)
 	}
 	return ended(pawl.Lost, "", why)
 }
 
-func resultVerdict(r *pawl.Result) pawl.AttemptEnded {
+func resultEnd(r *pawl.Result) pawl.AttemptEnded {
 	outcome := map[pawl.ResultStatus]pawl.Outcome{
 		pawl.ResultFailed: pawl.Failed, pawl.ResultBlocked: pawl.Blocked, pawl.ResultWaiting: pawl.WaitsFor,
 	}[r.Status]
@@ -105,8 +105,8 @@ func CheckText(checks []pawl.CheckRun) string {
 	return runs.ClipText(strings.Join(failed, "; "))
 }
 
-// OrBlockers returns what blocks an attempt, its summary where it names nothing.
-func OrBlockers(end pawl.AttemptEnded) []string {
+// BlockersOf returns what blocks an attempt, its summary where it names nothing.
+func BlockersOf(end pawl.AttemptEnded) []string {
 	if len(end.Blockers) > 0 {
 		return end.Blockers
 	}

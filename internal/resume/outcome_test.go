@@ -50,11 +50,11 @@ func TestVerdictOn(t *testing.T) {
 		{"lost, done, checks fail", checked, Evidence{Begun: true, Result: says(pawl.ResultDone), Checks: fail}, false, false, pawl.Lost, "its supervisor was lost"},
 		{"lost, done, nothing proves it", bare, Evidence{Begun: true, Result: says(pawl.ResultDone)}, false, false, pawl.Lost, "its supervisor was lost"},
 		{"lost, failed", proved, Evidence{Begun: true, Result: says(pawl.ResultFailed)}, false, false, pawl.Lost, "its supervisor was lost"},
-		{"lost, swept", bare, Evidence{Begun: true, Swept: 2, Left: []int{7}}, false, false, pawl.Lost, "its supervisor was lost; 2 processes of it were ended; these could not be: [7]"},
+		{"lost, swept", bare, Evidence{Begun: true, Swept: 2, Unkillable: []int{7}}, false, false, pawl.Lost, "its supervisor was lost; 2 processes of it were ended; these could not be: [7]"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			done, adopted, end := VerdictOn(tt.step, tt.ev)
+			done, adopted, end := Conclude(tt.step, tt.ev)
 			if done != tt.done || (adopted != "") != tt.adopted || end.Outcome != tt.outcome || end.Why != tt.why {
 				t.Errorf("done %v, adopted %q, outcome %q: %q; want done %v, adopted %v, outcome %q: %q",
 					done, adopted, end.Outcome, end.Why, tt.done, tt.adopted, tt.outcome, tt.why)

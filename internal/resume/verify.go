@@ -20,7 +20,7 @@ import (
 // hash, and that nothing of an ended attempt still runs; of runs set aside the journals. It lists every fault and changes
 // nothing.
 func Verify(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
-	ids, err := runs.Runs(p)
+	ids, err := runs.List(p)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func Verify(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
 	for _, run := range lost {
 		findings = append(findings, journal.Check(p.RunDir(run))...)
 	}
-	aside, err := runs.Archived(p)
+	aside, err := runs.ArchivedRuns(p)
 	for _, run := range aside {
 		findings = append(findings, journal.Check(filepath.Join(p.Archive(), string(run)))...)
 	}
@@ -99,7 +99,7 @@ func (v *verifier) state() {
 // run may have changed them. A later step of the same run speaks for a path that an earlier one wrote too.
 func (v *verifier) outputs() {
 	all := pawl.Outputs{}
-	for path, newest := range RecordedBy(v.run.State) {
+	for path, newest := range NewestRecords(v.run.State) {
 		all[path] = newest.Content
 	}
 	for id, st := range v.run.State.Steps {
@@ -116,7 +116,7 @@ func (v *verifier) outputs() {
 			}
 		}
 	}
-	now := runs.CurrentContent(v.project.Root, all)
+	now := runs.CurrentOutputs(v.project.Root, all)
 	bad := 0
 	for path, recorded := range all {
 		if !v.seen[path] && now[path] != recorded {

@@ -49,7 +49,7 @@ func (r *Run) Perform(ctx context.Context, p *project.Project, by pawl.Author, a
 			err = r.Refresh()
 		}
 		if err == nil {
-			err = r.fitted(last-pawl.Seq(len(events)), last)
+			err = r.rejectedBetween(last-pawl.Seq(len(events)), last)
 		}
 		if err != nil {
 			return errors.Join(actErr, err)
@@ -70,8 +70,8 @@ func (r *Run) Perform(ctx context.Context, p *project.Project, by pawl.Author, a
 // actsPerCache is after how many events the state is cached of a run in which no engine does it, as in a session run.
 const actsPerCache = 64
 
-// fitted says why one of the events after a number, up to another, did not fit when it came: somebody was quicker.
-func (r *Run) fitted(after, last pawl.Seq) error {
+// rejectedBetween says why one of the events after a number, up to another, did not fit when it came: somebody was quicker.
+func (r *Run) rejectedBetween(after, last pawl.Seq) error {
 	for _, m := range r.State.RejectedEvents {
 		if m.Seq > after && m.Seq <= last {
 			return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("it came too late: %s", m.Why), Hint: "pawl status"}
@@ -108,15 +108,15 @@ func Choose(id pawl.GateID, option, why string) Act {
 	return Reply(pawl.GateAnswered{Gate: id, Answer: pawl.Chosen, Option: option, Why: why})
 }
 
-// answers says why a reply is no answer to a gate. A decision that names no options takes any.
-func answers(reply pawl.GateAnswered, g *pawl.GateState) error {
+// checkReply says why a reply is no answer to a gate. A decision that names no options takes any.
+func checkReply(reply pawl.GateAnswered, g *pawl.GateState) error {
 	switch decision := g.Type == pawl.DecisionFor; {
 	case reply.Answer == pawl.Approved && decision:
-		return UsageError(Answers(g)[0], "gate %s asks for a decision: %s", g.ID, cmp.Or(strings.Join(g.Options, ", "), g.Ask))
+		return UsageError(AnswerCommands(g)[0], "gate %s asks for a decision: %s", g.ID, cmp.Or(strings.Join(g.Options, ", "), g.Ask))
 	case reply.Answer == pawl.Chosen && !decision:
 		return UsageError("pawl approve "+string(g.ID), "gate %s is a %s: it is approved or rejected", g.ID, g.Type)
 	case reply.Answer == pawl.Chosen && reply.Option == "", reply.Answer == pawl.Chosen && len(g.Options) > 0 && !slices.Contains(g.Options, reply.Option):
-		return UsageError(Answers(g)[0], "gate %s has no option %q; it has: %s", g.ID, reply.Option, strings.Join(g.Options, ", "))
+		return UsageError(AnswerCommands(g)[0], "gate %s has no option %q; it has: %s", g.ID, reply.Option, strings.Join(g.Options, ", "))
 	}
 	return nil
 }
@@ -128,10 +128,10 @@ func Reply(reply pawl.GateAnswered) Act {
 		if err != nil {
 			return nil, err
 		}
-		if err := answers(reply, g); err != nil {
+		if err := checkReply(reply, g); err != nil {
 			return nil, err
 		}
-		changed, err := ChangedSince(p, r, g)
+		changed, err := GateChanges(p, r, g)
 		if err != nil {
 			return nil, err
 		}
@@ -151,8 +151,8 @@ func Reply(reply pawl.GateAnswered) Act {
 	}
 }
 
-// Answers returns the commands by which a person closes a gate.
-func Answers(g *pawl.GateState) []string {
+// AnswerCommands returns the commands by which a person closes a gate.
+func AnswerCommands(g *pawl.GateState) []string {
 	if g.Type != pawl.DecisionFor {
 		return []string{"pawl approve " + string(g.ID), fmt.Sprintf("pawl reject %s -m WHY", g.ID)}
 	}
@@ -179,13 +179,13 @@ func openGateOf(s *pawl.State, id pawl.GateID) (*pawl.GateState, error) {
 	return g, nil
 }
 
-// ChangedSince returns what a gate shows that is not any more as it was when it was opened.
-func ChangedSince(p *project.Project, r *Run, g *pawl.GateState) ([]string, error) {
+// GateChanges returns what a gate shows that is not any more as it was when it was opened.
+func GateChanges(p *project.Project, r *Run, g *pawl.GateState) ([]string, error) {
 	step := r.Plan.Step(g.Step)
 	if step == nil || step.Gate == nil || g.Purpose != "" {
 		return nil, nil
 	}
-	now, err := ShownNow(p.Root, r, step)
+	now, err := GateContent(p.Root, r, step)
 	if err != nil {
 		return nil, err
 	}
@@ -199,16 +199,16 @@ func ChangedSince(p *project.Project, r *Run, g *pawl.GateState) ([]string, erro
 	return changed, nil
 }
 
-// ShownNow returns what a gate step shows at this moment: the outputs, as they are on disk, of the steps that it needs.
+// GateContent returns what a gate step shows at this moment: the outputs, as they are on disk, of the steps that it needs.
 // A foreach step's are shown as one.
-func ShownNow(root string, r *Run, step *pawl.Step) (pawl.Outputs, error) {
+func GateContent(root string, r *Run, step *pawl.Step) (pawl.Outputs, error) {
 	all := pawl.Outputs{}
 	for _, need := range r.Plan.Needs(step.ID) {
 		st := r.State.Steps[need]
 		if st == nil {
 			continue
 		}
-		maps.Copy(all, CurrentContent(root, st.Outputs))
+		maps.Copy(all, CurrentOutputs(root, st.Outputs))
 		if st.Items == nil || st.Status == pawl.Skipped {
 			continue
 		}
@@ -216,7 +216,7 @@ func ShownNow(root string, r *Run, step *pawl.Step) (pawl.Outputs, error) {
 		if err != nil {
 			return nil, err
 		}
-		all[string(need)+"/*"] = pawl.Content{SHA256: CurrentContent(root, items).Hash(), Files: len(items)}
+		all[string(need)+"/*"] = pawl.Content{SHA256: CurrentOutputs(root, items).Hash(), Files: len(items)}
 	}
 	return all, nil
 }
@@ -228,7 +228,7 @@ func ItemOutputs(r *Run, items *pawl.ItemsState) (pawl.Outputs, error) {
 		if items.Done.At(index) == 0 {
 			continue
 		}
-		done, err := ItemDone(r.Log, items, index)
+		done, err := ReadItemDone(r.Log, items, index)
 		if err != nil {
 			return nil, err
 		}
@@ -237,8 +237,8 @@ func ItemOutputs(r *Run, items *pawl.ItemsState) (pawl.Outputs, error) {
 	return all, nil
 }
 
-// CurrentContent returns what is at the recorded paths now; nothing is the zero content.
-func CurrentContent(root string, recorded pawl.Outputs) pawl.Outputs {
+// CurrentOutputs returns what is at the recorded paths now; nothing is the zero content.
+func CurrentOutputs(root string, recorded pawl.Outputs) pawl.Outputs {
 	now := make(pawl.Outputs, len(recorded))
 	for path := range recorded {
 		c, err := outputs.One(root, path)
@@ -295,7 +295,7 @@ func EndLive(p *project.Project, r *Run, why string) error {
 // Retry has a step done again. What is finished of an unfinished work list stays finished.
 func Retry(id pawl.StepID, why string) Act {
 	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
-		st, err := touchable(r, id)
+		st, err := idleStep(r, id)
 		if err != nil {
 			return nil, err
 		}
@@ -308,7 +308,7 @@ func Retry(id pawl.StepID, why string) Act {
 // Skip has the run go on without a step.
 func Skip(id pawl.StepID, why string) Act {
 	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
-		if _, err := touchable(r, id); err != nil {
+		if _, err := idleStep(r, id); err != nil {
 			return nil, err
 		}
 		if r.State.Steps[id].Finished() {
@@ -337,8 +337,8 @@ func reopening(s *pawl.State, payload pawl.Payload, why string) []pawl.Payload {
 	return []pawl.Payload{payload}
 }
 
-// touchable returns the state of a step that nothing is working on; nil where it was never started.
-func touchable(r *Run, id pawl.StepID) (*pawl.StepState, error) {
+// idleStep returns the state of a step that nothing is working on; nil where it was never started.
+func idleStep(r *Run, id pawl.StepID) (*pawl.StepState, error) {
 	if r.Plan.Step(id) == nil {
 		return nil, UsageError("pawl status", "no step %s in this run's plan", id)
 	}
@@ -391,8 +391,8 @@ func Block(b pawl.Blocker) Act {
 	}
 }
 
-// Name says where an item stands that an agent names that works on no step of the plan.
-func Name(item pawl.ItemNamed) Act {
+// NameItem says where an item stands that an agent names that works on no step of the plan.
+func NameItem(item pawl.ItemNamed) Act {
 	return func(*project.Project, *Run) ([]pawl.Payload, error) {
 		item.Step = pawl.TasksStep
 		return []pawl.Payload{item}, nil

@@ -21,15 +21,15 @@ import (
 // DefaultArchives is how many runs stay in the archive before the oldest are due to go.
 const DefaultArchives = 5
 
-// Archiving says which runs are set aside, and what becomes of older ones.
-type Archiving struct {
+// ArchiveOptions says which runs are set aside, and what becomes of older ones.
+type ArchiveOptions struct {
 	Runs   []pawl.RunID // Defaults to all that have ended, but the newest run.
 	Keep   int          // archives that stay
 	Delete bool         // the others are deleted; else they are only named
 }
 
-// Archive is what an archiving did.
-type Archive struct {
+// ArchiveResult is what an archiving did.
+type ArchiveResult struct {
 	Moved   []pawl.RunID `json:"archived"`
 	Due     []pawl.RunID `json:"due"` // more than are kept, and still there
 	Deleted []pawl.RunID `json:"deleted"`
@@ -37,7 +37,7 @@ type Archive struct {
 
 // ArchiveRuns moves whole runs to the archive. It refuses one of which anything still runs, and all while an engine works.
 // A run is moved in one move: it is always whole, in one place or in the other. What was just moved is never deleted.
-func ArchiveRuns(ctx context.Context, p *project.Project, a Archiving) (done Archive, err error) {
+func ArchiveRuns(ctx context.Context, p *project.Project, a ArchiveOptions) (done ArchiveResult, err error) {
 	lock, err := p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC(), Command: "pawl archive"})
 	if err != nil {
 		return done, err
@@ -50,22 +50,22 @@ func ArchiveRuns(ctx context.Context, p *project.Project, a Archiving) (done Arc
 		}
 	}
 	for _, run := range runs {
-		if err := liveIn(ctx, p, run); err != nil {
+		if err := requireIdleRun(ctx, p, run); err != nil {
 			return done, err
 		}
 	}
 	for _, run := range runs {
-		if err := moveAside(p, run); err != nil {
+		if err := moveToArchive(p, run); err != nil {
 			return done, err
 		}
 		done.Moved = append(done.Moved, run)
 	}
-	return done, clearArchive(p, a, &done)
+	return done, trimArchive(p, a, &done)
 }
 
 // endedRuns returns the runs that have ended, but the newest of all: people still look at that one.
 func endedRuns(ctx context.Context, p *project.Project) ([]pawl.RunID, error) {
-	runs, err := Runs(p)
+	runs, err := List(p)
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}
@@ -78,12 +78,12 @@ func endedRuns(ctx context.Context, p *project.Project) ([]pawl.RunID, error) {
 	return found, nil
 }
 
-// liveIn refuses a run of which an attempt still runs. Of one that cannot be read, every attempt is asked.
-func liveIn(ctx context.Context, p *project.Project, run pawl.RunID) error {
+// requireIdleRun refuses a run of which an attempt still runs. Of one that cannot be read, every attempt is asked.
+func requireIdleRun(ctx context.Context, p *project.Project, run pawl.RunID) error {
 	s, err := LoadState(ctx, p, run)
 	switch {
 	case err == nil:
-		return LivingOf(p, s)
+		return RequireNoLiveAttempt(p, s)
 	case pawl.KindOf(err) != pawl.KindDamaged:
 		return err
 	}
@@ -93,27 +93,27 @@ func liveIn(ctx context.Context, p *project.Project, run pawl.RunID) error {
 			return nil
 		case err != nil:
 			return err
-		case d.Name() == pawl.LockFile && AttemptLives(filepath.Dir(path)):
+		case d.Name() == pawl.LockFile && AttemptAlive(filepath.Dir(path)):
 			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("an attempt still runs: %s", filepath.Dir(path))}
 		}
 		return nil
 	})
 }
 
-// LivingOf refuses a run of which an attempt still runs.
-func LivingOf(p *project.Project, s *pawl.State) error {
+// RequireNoLiveAttempt refuses a run of which an attempt still runs.
+func RequireNoLiveAttempt(p *project.Project, s *pawl.State) error {
 	for _, live := range s.Live() {
-		if AttemptLives(p.AttemptDir(live.AttemptRef, s.Run)) {
+		if AttemptAlive(p.AttemptDir(live.AttemptRef, s.Run)) {
 			return &pawl.Error{
 				Kind: pawl.KindHeld, Hint: "pawl stop " + string(s.Run),
 				Err: fmt.Errorf("attempt %d of %s still runs, in run %s", live.Attempt, live.Name(), s.Run),
 			}
 		}
 	}
-	return undoingOf(p, s)
+	return requireNoUndo(p, s)
 }
 
-func moveAside(p *project.Project, run pawl.RunID) error {
+func moveToArchive(p *project.Project, run pawl.RunID) error {
 	if err := disk.MakeFolders(p.Archive()); err != nil {
 		return fmt.Errorf("archive run %s: %w", run, err)
 	}
@@ -123,12 +123,12 @@ func moveAside(p *project.Project, run pawl.RunID) error {
 	return disk.SyncFolder(p.Runs())
 }
 
-// going begins the names of archived runs that are being deleted. It makes them no runs.
-const going = ".gone-"
+// deletingPrefix begins the names of archived runs that are being deleted. It makes them no runs.
+const deletingPrefix = ".gone-"
 
-// clearArchive finds the archives that are more than are kept, and deletes them where it is to.
-func clearArchive(p *project.Project, a Archiving, done *Archive) error {
-	aside, err := Archived(p)
+// trimArchive finds the archives that are more than are kept, and deletes them where it is to.
+func trimArchive(p *project.Project, a ArchiveOptions, done *ArchiveResult) error {
+	aside, err := ArchivedRuns(p)
 	if err != nil {
 		return err
 	}
@@ -138,17 +138,17 @@ func clearArchive(p *project.Project, a Archiving, done *Archive) error {
 			continue
 		}
 		from := filepath.Join(p.Archive(), string(run))
-		if err := disk.Rename(from, filepath.Join(p.Archive(), going+string(run))); err != nil {
+		if err := disk.Rename(from, filepath.Join(p.Archive(), deletingPrefix+string(run))); err != nil {
 			return fmt.Errorf("delete archived run %s: %w", run, err)
 		}
 		done.Deleted = append(done.Deleted, run)
 	}
-	return removeGone(p)
+	return removeDeleted(p)
 }
 
-// removeGone removes what is no archive any more, also what one that was cut off has left.
-func removeGone(p *project.Project) error {
-	left, err := filepath.Glob(filepath.Join(p.Archive(), going+"*"))
+// removeDeleted removes what is no archive any more, also what one that was cut off has left.
+func removeDeleted(p *project.Project) error {
+	left, err := filepath.Glob(filepath.Join(p.Archive(), deletingPrefix+"*"))
 	if err != nil {
 		return err
 	}
@@ -160,8 +160,8 @@ func removeGone(p *project.Project) error {
 	return nil
 }
 
-// Archived returns the runs set aside, newest first.
-func Archived(p *project.Project) ([]pawl.RunID, error) {
+// ArchivedRuns returns the runs set aside, newest first.
+func ArchivedRuns(p *project.Project) ([]pawl.RunID, error) {
 	runs, err := journal.Runs(p.Archive())
 	slices.SortFunc(runs, byAge)
 	return runs, err
@@ -177,8 +177,8 @@ func LoadArchived(ctx context.Context, p *project.Project, run pawl.RunID) (*Run
 	return loadFrom(ctx, p, p.Archive(), run)
 }
 
-// NoRollback refuses a run that is half rolled back.
-func NoRollback(s *pawl.State) error {
+// RequireNoRollback refuses a run that is half rolled back.
+func RequireNoRollback(s *pawl.State) error {
 	if s.Rollback == nil {
 		return nil
 	}
@@ -188,9 +188,9 @@ func NoRollback(s *pawl.State) error {
 	}
 }
 
-// HalfRolledBack returns the checkpoint of the rollback that has not ended, empty where there is none.
-func HalfRolledBack(ctx context.Context, p *project.Project) (pawl.CheckpointID, error) {
-	runs, err := Runs(p)
+// UnfinishedRollback returns the checkpoint of the rollback that has not ended, empty where there is none.
+func UnfinishedRollback(ctx context.Context, p *project.Project) (pawl.CheckpointID, error) {
+	runs, err := List(p)
 	if err != nil {
 		return "", err
 	}
@@ -203,9 +203,9 @@ func HalfRolledBack(ctx context.Context, p *project.Project) (pawl.CheckpointID,
 	return "", nil
 }
 
-// undoingOf refuses a run of which an undo command still runs.
-func undoingOf(p *project.Project, s *pawl.State) error {
-	if s.Rollback == nil || s.Rollback.Undoing == nil || !AttemptLives(p.UndoDir(*s.Rollback.Undoing, s.Run)) {
+// requireNoUndo refuses a run of which an undo command still runs.
+func requireNoUndo(p *project.Project, s *pawl.State) error {
+	if s.Rollback == nil || s.Rollback.Undoing == nil || !AttemptAlive(p.UndoDir(*s.Rollback.Undoing, s.Run)) {
 		return nil
 	}
 	return &pawl.Error{
@@ -214,8 +214,8 @@ func undoingOf(p *project.Project, s *pawl.State) error {
 	}
 }
 
-// AttemptLives reports whether a supervisor works in an attempt's folder.
-func AttemptLives(dir string) bool {
+// AttemptAlive reports whether a supervisor works in an attempt's folder.
+func AttemptAlive(dir string) bool {
 	status, err := supervise.Probe(dir)
 	return err == nil && status.State == supervise.Live
 }

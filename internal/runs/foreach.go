@@ -52,8 +52,8 @@ func rawValues(root string, f *pawl.Foreach) ([]string, error) {
 	return values, nil
 }
 
-// ItemDone returns the event that finished an item.
-func ItemDone(log *journal.Log, items *pawl.ItemsState, index int) (pawl.ItemDone, error) {
+// ReadItemDone returns the event that finished an item.
+func ReadItemDone(log *journal.Log, items *pawl.ItemsState, index int) (pawl.ItemDone, error) {
 	event, err := log.Event(items.Done.At(index))
 	if err != nil {
 		return pawl.ItemDone{}, err

@@ -8,8 +8,8 @@ import (
 	"pawl/internal/outputs"
 )
 
-// Digests returns, for each of the steps, the hash of what it gives.
-func Digests(steps []pawl.StepID, state *pawl.State) map[pawl.StepID]string {
+// OutputDigests returns, for each of the steps, the hash of what it gives.
+func OutputDigests(steps []pawl.StepID, state *pawl.State) map[pawl.StepID]string {
 	hashes := make(map[pawl.StepID]string, len(steps))
 	for _, id := range steps {
 		hashes[id] = state.Steps[id].Gives()

@@ -17,7 +17,6 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
-	"pawl/internal/random"
 )
 
 // Run is a run as it stands: its journal, folded, and its plan.
@@ -40,51 +39,51 @@ func loadFrom(ctx context.Context, p *project.Project, folder string, run pawl.R
 	if err != nil {
 		return nil, err
 	}
-	state, err := stateOf(ctx, log)
+	state, err := fold(ctx, log)
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
 	r := &Run{Log: log, State: state}
-	if err := r.readPlan(filepath.Join(folder, string(run)), SourceOf(p, state)); err != nil {
+	if err := r.readPlan(filepath.Join(folder, string(run)), PlanSource(p, state)); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
 	return r, nil
 }
 
-// HashOf returns the SHA-256 of some bytes, in hex.
-func HashOf(data []byte) string {
+// SHA256Hex returns the SHA-256 of some bytes, in hex.
+func SHA256Hex(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// New is a run to be made.
-type New struct {
-	Kind    pawl.RunKind
-	Plan    *pawl.Plan
-	Data    []byte     // the plan's bytes
-	Source  string     // where the user keeps the plan, empty where nowhere
-	Version string     // of this program
-	Instead pawl.RunID // an unfinished run that is set aside for it. Defaults to none.
+// CreateOptions is a run to be made.
+type CreateOptions struct {
+	Kind     pawl.RunKind
+	Plan     *pawl.Plan
+	Data     []byte     // the plan's bytes
+	Source   string     // where the user keeps the plan, empty where nowhere
+	Version  string     // of this program
+	Replaces pawl.RunID // an unfinished run that is set aside for it. Defaults to none.
 }
 
 // Create makes a run: its folder, the plan as it will be run, and a journal whose first batch says so.
 // It dies well: a folder without a journal is no run. A run that it is made instead of is set aside when it is there.
-func Create(ctx context.Context, p *project.Project, n New) (pawl.RunID, error) {
-	if n.Instead == "" {
+func Create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunID, error) {
+	if n.Replaces == "" {
 		return create(ctx, p, n)
 	}
-	if err := liveIn(ctx, p, n.Instead); err != nil {
+	if err := requireIdleRun(ctx, p, n.Replaces); err != nil {
 		return "", err
 	}
 	run, err := create(ctx, p, n)
 	if err != nil {
 		return "", err
 	}
-	return run, moveAside(p, n.Instead)
+	return run, moveToArchive(p, n.Replaces)
 }
 
-func create(ctx context.Context, p *project.Project, n New) (pawl.RunID, error) {
-	run := pawl.NewRunID(n.Plan.Name, time.Now(), random.Hex(2))
+func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunID, error) {
+	run := pawl.NewRunID(n.Plan.Name, time.Now(), disk.RandomHex(2))
 	if err := disk.MakeFolders(p.RunDir(run)); err != nil {
 		return "", err
 	}
@@ -110,25 +109,25 @@ func create(ctx context.Context, p *project.Project, n New) (pawl.RunID, error) 
 	return run, errors.Join(err, log.Close())
 }
 
-func PlanEvent(p *project.Project, revision int, n New) pawl.RunPlanned {
+func PlanEvent(p *project.Project, revision int, n CreateOptions) pawl.RunPlanned {
 	source := n.Source
 	if rel, err := filepath.Rel(p.Root, source); source != "" && err == nil && filepath.IsLocal(rel) {
 		source = filepath.ToSlash(rel)
 	}
 	return pawl.RunPlanned{
-		Revision: revision, File: filepath.Base(p.PlanFile("", revision)), SHA256: HashOf(n.Data), Source: source,
+		Revision: revision, File: filepath.Base(p.PlanFile("", revision)), SHA256: SHA256Hex(n.Data), Source: source,
 		Steps: len(n.Plan.Steps()), Goal: n.Plan.Goal, Mode: n.Plan.Mode,
 	}
 }
 
-// Runs returns the project's runs, newest first.
-func Runs(p *project.Project) ([]pawl.RunID, error) {
+// List returns the project's runs, newest first.
+func List(p *project.Project) ([]pawl.RunID, error) {
 	runs, err := journal.Runs(p.Runs())
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(runs, func(a, b pawl.RunID) int {
-		return cmp.Or(strings.Compare(RunStamp(b), RunStamp(a)), made(p, b).Compare(made(p, a)), strings.Compare(string(b), string(a)))
+		return cmp.Or(strings.Compare(RunStamp(b), RunStamp(a)), createdAt(p, b).Compare(createdAt(p, a)), strings.Compare(string(b), string(a)))
 	})
 	return runs, nil
 }
@@ -142,8 +141,8 @@ func RunStamp(run pawl.RunID) string {
 	return string(run[len(run)-width-random : len(run)-random])
 }
 
-// made returns when a run was made, to order those of one second: when its first plan was written, which never is again.
-func made(p *project.Project, run pawl.RunID) time.Time {
+// createdAt returns when a run was made, to order those of one second: when its first plan was written, which never is again.
+func createdAt(p *project.Project, run pawl.RunID) time.Time {
 	info, err := os.Stat(p.PlanFile(run, 1))
 	if err != nil {
 		return time.Time{}
@@ -154,7 +153,7 @@ func made(p *project.Project, run pawl.RunID) time.Time {
 // FindRun returns the run that a name stands for: an id, a unique prefix of one, "latest", or, empty, the current run:
 // the one that an engine works on, else the newest unfinished one that is no session, else the newest.
 func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
-	runs, err := Runs(p)
+	runs, err := List(p)
 	if err != nil {
 		return "", err
 	}
@@ -192,9 +191,9 @@ func current(ctx context.Context, p *project.Project, runs []pawl.RunID) (pawl.R
 	return pawl.RunID(cmp.Or(string(unfinished), string(runs[0]))), err
 }
 
-// Unfinished returns the newest unfinished run of the plan that the user keeps at source, empty where there is none.
-func Unfinished(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
-	runs, err := Runs(p)
+// FindUnfinished returns the newest unfinished run of the plan that the user keeps at source, empty where there is none.
+func FindUnfinished(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
+	runs, err := List(p)
 	if err != nil {
 		return "", err
 	}
@@ -230,13 +229,13 @@ func LoadState(ctx context.Context, p *project.Project, run pawl.RunID) (*pawl.S
 	if err != nil {
 		return nil, err
 	}
-	state, err := stateOf(ctx, log)
+	state, err := fold(ctx, log)
 	return state, errors.Join(err, log.Close())
 }
 
-// stateOf folds a journal. Of a first batch that was torn only the beginning may be there: a run that lacks the plan
+// fold folds a journal. Of a first batch that was torn only the beginning may be there: a run that lacks the plan
 // which it was made for was never acknowledged, like one without any event.
-func stateOf(ctx context.Context, log *journal.Log) (*pawl.State, error) {
+func fold(ctx context.Context, log *journal.Log) (*pawl.State, error) {
 	state, err := log.State(ctx)
 	if err != nil {
 		return nil, err
@@ -249,6 +248,6 @@ func stateOf(ctx context.Context, log *journal.Log) (*pawl.State, error) {
 
 func IsPlanRun(s *pawl.State) bool { return s.Kind != pawl.SessionRun }
 
-func NewToken() pawl.Token { return pawl.Token(random.Hex(8)) }
+func NewToken() pawl.Token { return pawl.Token(disk.RandomHex(8)) }
 
-func NewCheckpointID() pawl.CheckpointID { return pawl.CheckpointID(random.Hex(4)) }
+func NewCheckpointID() pawl.CheckpointID { return pawl.CheckpointID(disk.RandomHex(4)) }

@@ -45,20 +45,20 @@ func ExplainMissing(ctx context.Context, p *project.Project, name string, err er
 	if err == nil {
 		return nil
 	}
-	run, listErr := onlySaved(ctx, p, name)
+	run, listErr := newestWithSnapshots(ctx, p, name)
 	if listErr != nil || run == "" {
 		return errors.Join(err, listErr)
 	}
 	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("%w; but there are snapshots of run %s", err, run), Hint: "pawl recover " + string(run)}
 }
 
-// onlySaved returns the newest run that the name may stand for of which snapshots are all that is left.
-func onlySaved(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
-	aside, err := Archived(p)
+// newestWithSnapshots returns the newest run that the name may stand for of which snapshots are all that is left.
+func newestWithSnapshots(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
+	aside, err := ArchivedRuns(p)
 	if err != nil {
 		return "", err
 	}
-	records, err := RecordsOf(ctx, p, config.Snapshots{})
+	records, err := OpenSnapshotRecords(ctx, p, config.Snapshots{})
 	if err != nil {
 		return "", err
 	}
@@ -71,22 +71,22 @@ func onlySaved(ctx context.Context, p *project.Project, name string) (pawl.RunID
 	return "", nil
 }
 
-// SavedRecords are the snapshots' commit records, with the store to look into them.
-type SavedRecords struct {
+// SnapshotRecords are the snapshots' commit records, with the store to look into them.
+type SnapshotRecords struct {
 	Store *snapshot.Store // nil: there is none, or it cannot be read
 	All   []snapshot.Record
 }
 
-// RecordsOf opens the snapshots, if there are any. A store that cannot be read is no evidence, and no reason to stop.
-func RecordsOf(ctx context.Context, p *project.Project, cfg config.Snapshots) (*SavedRecords, error) {
+// OpenSnapshotRecords opens the snapshots, if there are any. A store that cannot be read is no evidence, and no reason to stop.
+func OpenSnapshotRecords(ctx context.Context, p *project.Project, cfg config.Snapshots) (*SnapshotRecords, error) {
 	if _, err := os.Stat(p.Snapshots()); err != nil {
-		return &SavedRecords{}, nil
+		return &SnapshotRecords{}, nil
 	}
 	store, err := OpenSnapshots(ctx, p, cfg)
 	if err != nil {
-		return &SavedRecords{}, ctx.Err()
+		return &SnapshotRecords{}, ctx.Err()
 	}
-	s := &SavedRecords{Store: store}
+	s := &SnapshotRecords{Store: store}
 	if s.All, err = store.Records(); err != nil {
 		s.All = nil
 	}
@@ -94,7 +94,7 @@ func RecordsOf(ctx context.Context, p *project.Project, cfg config.Snapshots) (*
 }
 
 // Runs returns the runs that snapshots were taken of.
-func (s *SavedRecords) Runs() []pawl.RunID {
+func (s *SnapshotRecords) Runs() []pawl.RunID {
 	var runs []pawl.RunID
 	for _, record := range s.All {
 		if run, err := pawl.ParseRunID(string(record.Run)); err == nil {
@@ -104,22 +104,22 @@ func (s *SavedRecords) Runs() []pawl.RunID {
 	return NewestRuns(runs)
 }
 
-func (s *SavedRecords) Close() {
+func (s *SnapshotRecords) Close() {
 	if s.Store != nil {
 		s.Store.Close() // it was only read
 	}
 }
 
-// secrets are patterns of files that are made to hold secrets. They are in no snapshot unless a .pawlignore brings them
+// secretPatterns are patterns of files that are made to hold secrets. They are in no snapshot unless a .pawlignore brings them
 // back, or git has them anyway.
-var secrets = []string{
+var secretPatterns = []string{
 	".env", ".env.local", ".env.*.local", ".env.dev", ".env.development", ".env.prod", ".env.production", ".env.staging", ".env.test",
 	".envrc", ".netrc", ".pgpass", ".git-credentials",
 }
 
 // OpenSnapshots opens the project's snapshots.
 func OpenSnapshots(ctx context.Context, p *project.Project, cfg config.Snapshots) (*snapshot.Store, error) {
-	return snapshot.Open(ctx, snapshot.Config{Root: p.Root, Dir: p.Snapshots(), Patterns: cfg.Ignore, Defaults: secrets, Quota: int64(cfg.Quota)})
+	return snapshot.Open(ctx, snapshot.Config{Root: p.Root, Dir: p.Snapshots(), Patterns: cfg.Ignore, Defaults: secretPatterns, Quota: int64(cfg.Quota)})
 }
 
 func NewestRuns(runs []pawl.RunID) []pawl.RunID {

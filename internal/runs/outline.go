@@ -10,8 +10,8 @@ type Outline struct {
 	Needs   map[pawl.StepID][]pawl.StepID // explicit and implied; see pawl.Plan.Order
 }
 
-// OutlineOf computes the indexes of a plan.
-func OutlineOf(plan *pawl.Plan) *Outline {
+// NewOutline computes the indexes of a plan.
+func NewOutline(plan *pawl.Plan) *Outline {
 	o := &Outline{Plan: plan, InOrder: plan.Steps(), Needs: plan.Order()}
 	o.ByID = make(map[pawl.StepID]*pawl.Step, len(o.InOrder))
 	for _, s := range o.InOrder {

@@ -14,8 +14,8 @@ import (
 	"pawl/internal/project"
 )
 
-// SourceOf returns where the user keeps the plan of a run; empty where nowhere.
-func SourceOf(p *project.Project, s *pawl.State) string {
+// PlanSource returns where the user keeps the plan of a run; empty where nowhere.
+func PlanSource(p *project.Project, s *pawl.State) string {
 	path := filepath.FromSlash(s.Plan.Source)
 	if path == "" || filepath.IsAbs(path) {
 		return path
@@ -26,13 +26,13 @@ func SourceOf(p *project.Project, s *pawl.State) string {
 // readPlan reads the plan that a run follows from its folder. Where the copy there is gone, or not the one recorded, the
 // user's own file will do if it is: the journal has its hash.
 func (r *Run) readPlan(home, source string) error {
-	plan, err := PlanOf(home, r.State)
+	plan, err := ReadPlan(home, r.State)
 	if pawl.KindOf(err) != pawl.KindDamaged || source == "" {
 		r.Plan = plan
 		return err
 	}
 	data, readErr := os.ReadFile(source)
-	if readErr != nil || HashOf(data) != r.State.Plan.SHA256 {
+	if readErr != nil || SHA256Hex(data) != r.State.Plan.SHA256 {
 		return err
 	}
 	r.LostPlan = data
@@ -40,8 +40,8 @@ func (r *Run) readPlan(home, source string) error {
 	return err
 }
 
-// PlanOf reads the copy of the plan that a run follows, and refuses one that is not the one recorded.
-func PlanOf(home string, state *pawl.State) (*pawl.Plan, error) {
+// ReadPlan reads the copy of the plan that a run follows, and refuses one that is not the one recorded.
+func ReadPlan(home string, state *pawl.State) (*pawl.Plan, error) {
 	if state.Plan.Revision == 0 {
 		return &pawl.Plan{Name: state.Name}, nil
 	}
@@ -54,7 +54,7 @@ func PlanOf(home string, state *pawl.State) (*pawl.Plan, error) {
 	if err != nil {
 		return nil, damaged("the plan as it was run: %w", err)
 	}
-	if sum := HashOf(data); sum != state.Plan.SHA256 {
+	if sum := SHA256Hex(data); sum != state.Plan.SHA256 {
 		if state.Plan.Source == "" {
 			hint += " --plan FILE --accept, with the changed plan as a FILE of your own: what you change there later is taken over too"
 		}
@@ -63,8 +63,8 @@ func PlanOf(home string, state *pawl.State) (*pawl.Plan, error) {
 	return planfile.Read(path, data)
 }
 
-// MendPlan writes the copy of the plan anew where it was lost. What lies there instead is set aside.
-func (r *Run) MendPlan(p *project.Project) error {
+// RestorePlan writes the copy of the plan anew where it was lost. What lies there instead is set aside.
+func (r *Run) RestorePlan(p *project.Project) error {
 	if r.LostPlan == nil {
 		return nil
 	}

@@ -46,19 +46,19 @@ func (p Process) String() string {
 	if p.Proof == "" {
 		text = strings.Replace(text, " of ", ", perhaps of ", 1)
 	}
-	return text + p.doing()
+	return text + p.activity()
 }
 
 // BareString says the same without whose it is.
 func (p Process) BareString() string {
-	return fmt.Sprintf("process %d runs since %s: `%s`", p.PID, p.age(), p.Command) + p.doing()
+	return fmt.Sprintf("process %d runs since %s: `%s`", p.PID, p.age(), p.Command) + p.activity()
 }
 
 func (p Process) age() time.Duration {
 	return time.Duration(p.Seconds * float64(time.Second)).Round(time.Second)
 }
 
-func (p Process) doing() string {
+func (p Process) activity() string {
 	text := ""
 	if len(p.Listens) > 0 {
 		text += "; listens at " + strings.Join(p.Listens, ", ")
@@ -101,7 +101,7 @@ func begunDirs(p *project.Project, run pawl.RunID) ([]string, error) {
 // nobody knows yet how they ended, and those that were lost.
 func Leftovers(p *project.Project, run pawl.RunID, s *pawl.State) ([]string, error) {
 	var dirs []string
-	for _, ref := range doubtful(s) {
+	for _, ref := range inDoubt(s) {
 		dirs = append(dirs, p.AttemptDir(ref, run))
 	}
 	if s.Rollback != nil && s.Rollback.Undoing != nil {
@@ -120,8 +120,8 @@ func Leftovers(p *project.Project, run pawl.RunID, s *pawl.State) ([]string, err
 	return lines, nil
 }
 
-// doubtful returns the attempts that are live as far as the state says, and those that were lost and not made up for.
-func doubtful(s *pawl.State) []pawl.AttemptRef {
+// inDoubt returns the attempts that are live as far as the state says, and those that were lost and not made up for.
+func inDoubt(s *pawl.State) []pawl.AttemptRef {
 	found := RefsOf(s.Live())
 	lost := func(t *pawl.Retries) {
 		if t.Last != nil && t.Last.Outcome == pawl.Lost {
@@ -140,8 +140,8 @@ func doubtful(s *pawl.State) []pawl.AttemptRef {
 	return found
 }
 
-// moment is how long a process is watched to see whether it writes.
-const moment = 100 * time.Millisecond
+// writeWindow is how long a process is watched to see whether it writes.
+const writeWindow = 100 * time.Millisecond
 
 func processesOf(p *project.Project, dirs []string) ([]Process, error) {
 	table, err := process.Table()
@@ -150,7 +150,7 @@ func processesOf(p *project.Project, dirs []string) ([]Process, error) {
 	}
 	found := []Process{}
 	for _, dir := range dirs {
-		more, err := left(dir, table)
+		more, err := orphansOf(dir, table)
 		if err != nil {
 			return nil, err
 		}
@@ -167,10 +167,10 @@ func processesOf(p *project.Project, dirs []string) ([]Process, error) {
 // ObserveProcesses finds out what processes do, and whether they write meanwhile.
 func ObserveProcesses(p *project.Project, found []Process) {
 	for i := range found {
-		found[i].look(p)
+		found[i].inspect(p)
 	}
 	if len(found) > 0 {
-		time.Sleep(moment)
+		time.Sleep(writeWindow)
 	}
 	for i := range found {
 		now, err := process.Written(found[i].PID)
@@ -178,9 +178,9 @@ func ObserveProcesses(p *project.Project, found []Process) {
 	}
 }
 
-// left returns what the attempt in a folder has left running. One whose supervisor saw the end of everything is not
+// orphansOf returns what the attempt in a folder has left running. One whose supervisor saw the end of everything is not
 // looked at.
-func left(dir string, table []process.Stat) ([]Process, error) {
+func orphansOf(dir string, table []process.Stat) ([]Process, error) {
 	status, err := supervise.Probe(dir)
 	if err != nil || status.Exit != nil && len(status.Exit.Unkilled) == 0 {
 		return nil, err
@@ -207,8 +207,8 @@ func left(dir string, table []process.Stat) ([]Process, error) {
 	return found, nil
 }
 
-// look finds out what a process does. What cannot be found out is named.
-func (x *Process) look(p *project.Project) {
+// inspect finds out what a process does. What cannot be found out is named.
+func (x *Process) inspect(p *project.Project) {
 	var err error
 	note := func(what string) {
 		if err != nil && !errors.Is(err, process.ErrGone) {

@@ -33,7 +33,7 @@ func ReadResult(dir string) (*pawl.Result, error) {
 	r, err := pawl.ParseResult(data)
 	if err == nil {
 		shorten(&r)
-		err = partsFit(&r)
+		err = checkParts(&r)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", pawl.ResultFile, err)
@@ -75,8 +75,8 @@ func ClipText(text string) string {
 	return strings.ToValidUTF8(text[:maxText], "") + " […]"
 }
 
-// partsFit refuses a result of which a part is too big for the journal.
-func partsFit(r *pawl.Result) error {
+// checkParts refuses a result of which a part is too big for the journal.
+func checkParts(r *pawl.Result) error {
 	if err := CheckSize(r.Gate); err != nil {
 		return fmt.Errorf("gate: %w", err)
 	}
@@ -93,13 +93,13 @@ func partsFit(r *pawl.Result) error {
 	return nil
 }
 
-// maxSaid is how many bytes one thing that is said may take in an event, well below a line of the journal.
-const maxSaid = 32 << 10
+// maxPayload is how many bytes one thing that is said may take in an event, well below a line of the journal.
+const maxPayload = 32 << 10
 
 // CheckSize refuses what is too big for an event.
 func CheckSize(said any) error {
-	if n := EncodedSize(said); n > maxSaid {
-		return fmt.Errorf("%d bytes in the journal; at most %d are taken", n, maxSaid)
+	if n := EncodedSize(said); n > maxPayload {
+		return fmt.Errorf("%d bytes in the journal; at most %d are taken", n, maxPayload)
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
-	"pawl/internal/interop/format"
 )
 
 // StepClient is an attempt as the processes know it that belong to it: by their environment.
@@ -36,41 +35,41 @@ func StepClientOf(getenv func(string) string) *StepClient {
 	}
 }
 
-// Tell appends a line to the attempt's events file. The engine journals it, now or when it is back.
-func (i *StepClient) Tell(line pawl.Line) error {
+// Report appends a line to the attempt's events file. The engine journals it, now or when it is back.
+func (i *StepClient) Report(line pawl.Line) error {
 	data, err := json.Marshal(line)
 	if err != nil {
 		return err
 	}
-	if len(data) > MaxLineTaken {
-		return UsageError("", "that is %d bytes; at most %d are taken: put what is long into a file, and name it", len(data), MaxLineTaken)
+	if len(data) > MaxEventLine {
+		return UsageError("", "that is %d bytes; at most %d are taken: put what is long into a file, and name it", len(data), MaxEventLine)
 	}
 	return disk.AppendLine(i.events, data)
 }
 
-// Items returns the items that the attempt has told of, which the engine may not have journaled yet.
-func (i *StepClient) Items() []format.Item {
+// Items returns the items that the attempt has reported. The engine may not have journaled all of them yet.
+func (i *StepClient) Items() []pawl.ItemNamed {
 	data, err := os.ReadFile(i.events)
 	if err != nil {
 		return nil // nothing was told
 	}
-	var items []format.Item
+	var items []pawl.ItemNamed
 	for text := range bytes.Lines(data) {
 		if line, err := pawl.ParseLine(text); err == nil && line.Item != nil {
-			items = append(items, format.Item{ID: string(line.Item.Item), Status: line.Item.Status})
+			items = append(items, *line.Item)
 		}
 	}
 	return items
 }
 
-// Ask opens a gate for the step, or for its item, and returns the gate.
-func (i *StepClient) Ask(action pawl.GateAction) (pawl.Gate, error) {
-	return action.Gate(i.Attempt.Step, i.Attempt.Item, time.Now()), i.Tell(pawl.Line{Ask: &action})
+// OpenGate opens a gate for the step, or for its item, and returns the gate.
+func (i *StepClient) OpenGate(action pawl.GateAction) (pawl.Gate, error) {
+	return action.Gate(i.Attempt.Step, i.Attempt.Item, time.Now()), i.Report(pawl.Line{Ask: &action})
 }
 
-// Wait notes in the attempt's result that it ends to wait for an answer. The work goes on in a new attempt.
-func (i *StepClient) Wait(action pawl.GateAction) error {
-	data, err := waiting(action)
+// MarkWaiting notes in the attempt's result that it ends to wait for an answer. The work goes on in a new attempt.
+func (i *StepClient) MarkWaiting(action pawl.GateAction) error {
+	data, err := waitingResult(action)
 	if err != nil {
 		return err
 	}
@@ -80,9 +79,9 @@ func (i *StepClient) Wait(action pawl.GateAction) error {
 	return disk.Replace(i.result, data)
 }
 
-// GoOn takes Wait back, where that is what the result still says: the answer is there.
-func (i *StepClient) GoOn(action pawl.GateAction) error {
-	data, err := waiting(action)
+// ClearWaiting takes Wait back, where that is what the result still says: the answer is there.
+func (i *StepClient) ClearWaiting(action pawl.GateAction) error {
+	data, err := waitingResult(action)
 	if err != nil {
 		return err
 	}
@@ -92,10 +91,10 @@ func (i *StepClient) GoOn(action pawl.GateAction) error {
 	return disk.Remove(i.result)
 }
 
-// waiting is the result of an attempt that waits for an answer.
-func waiting(action pawl.GateAction) ([]byte, error) {
+// waitingResult is the result of an attempt that waits for an answer.
+func waitingResult(action pawl.GateAction) ([]byte, error) {
 	return json.Marshal(pawl.Result{Status: pawl.ResultWaiting, Gate: &action, Summary: "waits for: " + action.Ask})
 }
 
-// MaxLineTaken is how long a line of the events file may be.
-const MaxLineTaken = 16 << 10
+// MaxEventLine is how long a line of the events file may be.
+const MaxEventLine = 16 << 10

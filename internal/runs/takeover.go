@@ -26,7 +26,7 @@ func TakeOver(ctx context.Context, p *project.Project) (project.Holder, error) {
 			Err: fmt.Errorf("this project is worked on by another pawl (%s), which is not ended: %w", holder, err),
 		}
 	}
-	return holder, lockFree(ctx, p, holder)
+	return holder, waitForLock(ctx, p, holder)
 }
 
 func killHolder(p *project.Project, holder project.Holder) error {
@@ -43,7 +43,7 @@ func killHolder(p *project.Project, holder project.Holder) error {
 	case holder.PID != holder.Process.PID || holder.PID == os.Getpid():
 		return errors.New("what it says of itself does not fit together")
 	}
-	err = process.KillSurely(holder.Process, func() error { return mustHave(p, holder) })
+	err = process.KillSurely(holder.Process, func() error { return requireLockHolder(p, holder) })
 	switch {
 	case errors.Is(err, process.ErrElsewhere):
 		return errors.New("it runs in another pid namespace, from which its process cannot be seen")
@@ -53,9 +53,9 @@ func killHolder(p *project.Project, holder project.Holder) error {
 	return err
 }
 
-// mustHave refuses a process that does not hold the lock itself: the file may still name the holder before the present
+// requireLockHolder refuses a process that does not hold the lock itself: the file may still name the holder before the present
 // one.
-func mustHave(p *project.Project, holder project.Holder) error {
+func requireLockHolder(p *project.Project, holder project.Holder) error {
 	has, err := process.HasLock(holder.PID, p.EngineLock())
 	switch {
 	case err != nil:
@@ -66,12 +66,12 @@ func mustHave(p *project.Project, holder project.Holder) error {
 	return nil
 }
 
-// lastBreath is how long a killed process may take to be gone: what it waits for in the kernel ends first.
-const lastBreath = 10 * time.Second
+// killTimeout is how long a killed process may take to be gone: what it waits for in the kernel ends first.
+const killTimeout = 10 * time.Second
 
-// lockFree waits until the killed holder's lock is free. Somebody else may have it then.
-func lockFree(ctx context.Context, p *project.Project, killed project.Holder) error {
-	for end := time.Now().Add(lastBreath); ; {
+// waitForLock waits until the killed holder's lock is free. Somebody else may have it then.
+func waitForLock(ctx context.Context, p *project.Project, killed project.Holder) error {
+	for end := time.Now().Add(killTimeout); ; {
 		now, alive := p.EngineHolder()
 		if !alive || now != killed {
 			return nil

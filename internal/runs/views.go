@@ -18,26 +18,26 @@ import (
 
 // ViewWriter writes a run's views off the critical path: only the newest of each is written, whatever came meanwhile.
 type ViewWriter struct {
-	dir  string
-	mu   sync.Mutex // guards next, busy and err
-	next map[string][]byte
-	busy bool
-	idle sync.WaitGroup
-	err  error
-	last map[string]string // what was written last, by name; of whoever is busy
-	when time.Time         // when they were rendered last; Run's goroutine only
+	dir      string
+	mu       sync.Mutex // guards next, busy and err
+	next     map[string][]byte
+	busy     bool
+	idle     sync.WaitGroup
+	err      error
+	written  map[string]string // what was written last, by name; of whoever is busy
+	rendered time.Time         // when they were rendered last; Run's goroutine only
 }
 
 // viewEvery is how often views are rendered at most while a run goes on.
 const viewEvery = 250 * time.Millisecond
 
 func NewViewWriter(p *project.Project, run pawl.RunID) *ViewWriter {
-	return &ViewWriter{dir: p.RunDir(run), last: map[string]string{}}
+	return &ViewWriter{dir: p.RunDir(run), written: map[string]string{}}
 }
 
-// Changed renders the views of the state, and has those written that differ from before.
-func (v *ViewWriter) Changed(state *pawl.State, plan *pawl.Plan) {
-	if time.Since(v.when) < viewEvery {
+// Update renders the views of the state, and has those written that differ from before.
+func (v *ViewWriter) Update(state *pawl.State, plan *pawl.Plan) {
+	if time.Since(v.rendered) < viewEvery {
 		return // close renders the last state in any case
 	}
 	v.mu.Lock()
@@ -45,7 +45,7 @@ func (v *ViewWriter) Changed(state *pawl.State, plan *pawl.Plan) {
 	if v.busy {
 		return
 	}
-	v.next, v.busy, v.when = view.Render(state, plan), true, time.Now()
+	v.next, v.busy, v.rendered = view.Render(state, plan), true, time.Now()
 	v.idle.Go(v.write)
 }
 
@@ -53,24 +53,24 @@ func (v *ViewWriter) write() {
 	v.mu.Lock()
 	files := v.next
 	v.mu.Unlock()
-	err := v.put(files)
+	err := v.writeAll(files)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.busy, v.err = false, errors.Join(v.err, err)
 }
 
-// put writes each view that changed, and removes one without content. It gives up at the first that it cannot write:
+// writeAll writes each view that changed, and removes one without content. It gives up at the first that it cannot write:
 // the others fare no better.
-func (v *ViewWriter) put(files map[string][]byte) error {
+func (v *ViewWriter) writeAll(files map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		path, data := filepath.Join(v.dir, name), files[name]
-		if v.holds(name, path, data) {
+		if v.unchanged(name, path, data) {
 			continue
 		}
 		if err := putOrRemove(path, data); err != nil {
 			return err
 		}
-		v.last[name] = string(data)
+		v.written[name] = string(data)
 	}
 	return nil
 }
@@ -85,9 +85,9 @@ func putOrRemove(path string, data []byte) error {
 	return disk.Remove(path)
 }
 
-// holds reports whether a view says just that already, as was written last or, before anything was, as it stands on disk.
-func (v *ViewWriter) holds(name, path string, data []byte) bool {
-	if old, known := v.last[name]; known {
+// unchanged reports whether a view says just that already, as was written last or, before anything was, as it stands on disk.
+func (v *ViewWriter) unchanged(name, path string, data []byte) bool {
+	if old, known := v.written[name]; known {
 		return old == string(data)
 	}
 	old, err := os.ReadFile(path)
@@ -97,7 +97,7 @@ func (v *ViewWriter) holds(name, path string, data []byte) bool {
 // Close writes the views of the last state. A view that could not be written is no fault of the run.
 func (v *ViewWriter) Close(state *pawl.State, plan *pawl.Plan) error {
 	v.idle.Wait()
-	return errors.Join(v.err, v.put(view.Render(state, plan)))
+	return errors.Join(v.err, v.writeAll(view.Render(state, plan)))
 }
 
 // WriteViews writes the views of a run that no engine works on: one that has not said that it stopped is dead.

@@ -25,29 +25,29 @@ import (
 type Briefing struct {
 	brief.Options
 	Since     string           // the checkpoint that the reader knows. Defaults to the run's last good one.
-	Inside    *pawl.AttemptRef // the attempt that asks. Defaults to none.
+	Attempt   *pawl.AttemptRef // the attempt that asks. Defaults to none.
 	Snapshots config.Snapshots
-	Patience  time.Duration // for looking at files, and for hashing them. Defaults to 2s each.
+	Timeout   time.Duration // for looking at files, and for hashing them. Defaults to 2s each.
 
 	Findings []pawl.Finding              // what somebody else has found out
 	Verdicts map[pawl.Token]pawl.Verdict // what somebody else has judged; attempts that are missing are judged here
 
-	Session    pawl.SessionID      // the agent's session that reads it. Defaults to none.
-	News       pawl.Seq            // tell only what came after this event. Defaults to telling all.
-	Operations []DoubtfulOperation // what somebody else has found of operations in doubt. Defaults to finding it out.
+	Session    pawl.SessionID        // the agent's session that reads it. Defaults to none.
+	After      pawl.Seq              // tell only what came after this event. Defaults to telling all.
+	Operations []ReconciledOperation // what somebody else has found of operations in doubt. Defaults to finding it out.
 }
 
 // Brief checks everything that is to be told of a run, and writes it down. No run: nothing has been run here. It changes
 // nothing, and a run that is being worked on is not disturbed.
 func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) (brief.Brief, error) {
-	if b.Patience == 0 {
-		b.Patience = 2 * time.Second
+	if b.Timeout == 0 {
+		b.Timeout = 2 * time.Second
 	}
 	if b.Redact == nil {
 		b.Redact = redact.New(os.Environ()).Text
 	}
 	g := &briefer{project: p, Briefing: b}
-	g.facts = brief.Facts{Now: time.Now().UTC(), Inside: b.Inside, Findings: b.Findings}
+	g.facts = brief.Facts{Now: time.Now().UTC(), Inside: b.Attempt, Findings: b.Findings}
 	g.memories()
 	if run == "" {
 		return brief.Make(g.facts, b.Options), nil
@@ -83,8 +83,8 @@ func (g *briefer) gather(ctx context.Context) error {
 	if err := g.files(ctx); err != nil {
 		return err
 	}
-	g.doubts()
-	g.killed()
+	g.attempts()
+	g.watchdogKills()
 	g.sessions(ctx)
 	return ctx.Err()
 }
@@ -94,18 +94,18 @@ func (g *briefer) sessions(ctx context.Context) {
 	g.facts.Sessions = sessionsOf(g.run.State, g.Session)
 	doubts := g.Operations
 	if doubts == nil {
-		others, err := doubtsElsewhere(ctx, g.project, g.run.State.Run)
+		others, err := otherRunsInDoubt(ctx, g.project, g.run.State.Run)
 		if err != nil {
 			g.unchecked("what is in doubt in other runs: %v", err)
 		}
-		g.facts.Findings = append(g.facts.Findings, unread(others)...)
-		doubts = Reconcile(ctx, g.project, allDoubts(g.run.State, others))
+		g.facts.Findings = append(g.facts.Findings, unreadableFindings(others)...)
+		doubts = Reconcile(ctx, g.project, allInDoubt(g.run.State, others))
 	}
 	for _, d := range doubts {
 		g.facts.Operations = append(g.facts.Operations, brief.Operation(d))
 	}
-	if g.News > 0 {
-		g.facts.News = g.newsSince(g.News)
+	if g.After > 0 {
+		g.facts.News = g.recentEvents(g.After)
 	}
 }
 
@@ -132,11 +132,11 @@ func (g *briefer) memories() {
 func (g *briefer) validate(ctx context.Context) {
 	s := g.run.State
 	f := recovery.Facts{
-		Now: g.facts.Now, Run: s.Run, Last: s.Updated, Events: int(s.Seq), Misfits: s.RejectedEvents, Saved: s.LastGood,
+		Now: g.facts.Now, Run: s.Run, Last: s.Updated, Events: int(s.Seq), Rejected: s.RejectedEvents, Checkpoint: s.LastGood,
 		Commits: resume.CommitClaims(ctx, g.project, s), Disk: resume.DiskFact(g.project.Root),
 	}
 	var record *snapshot.Record
-	record, f.Lost, f.Instead = resume.LastRecord(ctx, g.project, s, g.Snapshots)
+	record, f.SnapshotLost, f.Fallback = resume.NewestSnapshot(ctx, g.project, s, g.Snapshots)
 	f.Git = resume.GitFacts(ctx, g.project, record)
 	for _, found := range recovery.Validate(f) {
 		if found.Level != pawl.OK {
@@ -151,20 +151,20 @@ func (g *briefer) validate(ctx context.Context) {
 // plan compares the plan that the run follows with the one that the user keeps.
 func (g *briefer) plan() {
 	s := g.run.State
-	path, data, err := resume.Source(g.project, s)
+	path, data, err := resume.UserPlan(g.project, s)
 	switch {
 	case err != nil:
 		g.unchecked("whether the plan was edited: %v", err)
 	case path == "" || s.Ended():
 	case data == nil:
 		g.warn(s.Plan.Source, "", "the plan is gone; the run follows its own copy")
-	case runs.HashOf(data) != s.Plan.SHA256:
+	case runs.SHA256Hex(data) != s.Plan.SHA256:
 		g.warn(s.Plan.Source, "pawl why", "the plan was edited since; what is told here is the plan as it was run")
 	}
 }
 
-// manyLeft is how many items that are left are named.
-const manyLeft = 10
+// maxLeft is how many items that are left are named.
+const maxLeft = 10
 
 // left says what of each work list that was taken up is not done.
 func (g *briefer) left() {
@@ -180,7 +180,7 @@ func (g *briefer) left() {
 		}
 		left := brief.Left{Count: st.Items.Total - st.Items.Count - len(st.Items.Failed)}
 		for index, value := range values {
-			if _, failed := st.Items.Failed[index]; !failed && st.Items.Done.At(index) == 0 && len(left.First) < manyLeft {
+			if _, failed := st.Items.Failed[index]; !failed && st.Items.Done.At(index) == 0 && len(left.First) < maxLeft {
 				left.First = append(left.First, value)
 			}
 		}
@@ -190,7 +190,7 @@ func (g *briefer) left() {
 
 // files compares the workspace with the last good checkpoint, and with that the outputs of finished work.
 func (g *briefer) files(ctx context.Context) error {
-	pr := &prover{root: g.project.Root, run: g.run, byPath: resume.RecordedBy(g.run.State), room: resume.MaxHashed}
+	pr := &prover{root: g.project.Root, run: g.run, byPath: resume.NewestRecords(g.run.State), budget: resume.MaxHashed}
 	if _, err := os.Stat(g.project.Snapshots()); errors.Is(err, fs.ErrNotExist) {
 		g.unchecked("which files changed: no snapshot was ever taken here")
 	} else {
@@ -205,7 +205,7 @@ func (g *briefer) files(ctx context.Context) error {
 		}
 	}
 	g.git(ctx)
-	pr.until = time.Now().Add(g.Patience)
+	pr.until = time.Now().Add(g.Timeout)
 	g.prove(pr)
 	g.gates(pr)
 	return nil
@@ -234,7 +234,7 @@ func (g *briefer) compare(ctx context.Context, store *snapshot.Store, pr *prover
 		if err != nil {
 			return err
 		}
-		record, err := known.Files()
+		record, err := known.SnapshotRecord()
 		if err != nil {
 			return err
 		}
@@ -248,7 +248,7 @@ func (g *briefer) compare(ctx context.Context, store *snapshot.Store, pr *prover
 	if !ok {
 		return nil
 	}
-	pr.compared(store, *base, changes)
+	pr.useSnapshot(store, *base, changes)
 	if g.Since == "" {
 		g.facts.Since = sinceOf(g.checkpointOf(*base), changes)
 	}
@@ -281,7 +281,7 @@ func (g *briefer) since(ctx context.Context, store *snapshot.Store, record snaps
 
 // changes compares a snapshot with the workspace, as long as there is patience.
 func (g *briefer) changes(ctx context.Context, store *snapshot.Store, from snapshot.Record) ([]snapshot.Change, bool) {
-	patient, cancel := context.WithTimeout(ctx, g.Patience)
+	patient, cancel := context.WithTimeout(ctx, g.Timeout)
 	defer cancel()
 	compared, err := store.Compare(patient, from, nil, nil)
 	if err == nil {
@@ -289,7 +289,7 @@ func (g *briefer) changes(ctx context.Context, store *snapshot.Store, from snaps
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		g.unchecked("which files changed: looking at them takes longer than %s", g.Patience)
+		g.unchecked("which files changed: looking at them takes longer than %s", g.Timeout)
 		return nil, false
 	case err != nil:
 		g.unchecked("which files changed: %v", err)
@@ -298,8 +298,8 @@ func (g *briefer) changes(ctx context.Context, store *snapshot.Store, from snaps
 	return compared.Changes, true
 }
 
-// manyChanges is how many changed paths are named.
-const manyChanges = 400
+// maxChanges is how many changed paths are named.
+const maxChanges = 400
 
 // sinceOf leaves out folders that hold what is named anyway.
 func sinceOf(c pawl.Checkpoint, changes []snapshot.Change) *brief.Since {
@@ -313,7 +313,7 @@ func sinceOf(c pawl.Checkpoint, changes []snapshot.Change) *brief.Since {
 		if e.Kind == snapshot.Folder && leads {
 			continue
 		}
-		if s.Files++; len(s.Changes) < manyChanges {
+		if s.Files++; len(s.Changes) < maxChanges {
 			s.Changes = append(s.Changes, briefChange(change))
 		}
 	}

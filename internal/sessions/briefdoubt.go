@@ -14,15 +14,15 @@ import (
 	"pawl/internal/supervise"
 )
 
-// doubts looks at each attempt whose end the journal does not have.
-func (g *briefer) doubts() {
+// attempts looks at each attempt whose end the journal does not have.
+func (g *briefer) attempts() {
 	for _, live := range g.run.State.Live() {
-		g.facts.Doubts = append(g.facts.Doubts, g.doubt(live))
+		g.facts.Doubts = append(g.facts.Doubts, g.attempt(live))
 	}
 }
 
-// doubt looks at one attempt: at its lock, its records, its result and its outputs.
-func (g *briefer) doubt(live *pawl.AttemptState) brief.Doubt {
+// attempt looks at one attempt: at its lock, its records, its result and its outputs.
+func (g *briefer) attempt(live *pawl.AttemptState) brief.Doubt {
 	dir := g.project.AttemptDir(live.AttemptRef, g.run.State.Run)
 	d := brief.Doubt{AttemptRef: live.AttemptRef, Started: live.Started, Folder: dir}
 	if rel, err := filepath.Rel(g.project.Root, dir); err == nil {
@@ -35,7 +35,7 @@ func (g *briefer) doubt(live *pawl.AttemptState) brief.Doubt {
 	}
 	switch status.State {
 	case supervise.Live:
-		g.living(&d, status, dir)
+		g.addLive(&d, status, dir)
 		return d
 	case supervise.NotBegun:
 		d.Found = brief.NotBegun
@@ -48,8 +48,8 @@ func (g *briefer) doubt(live *pawl.AttemptState) brief.Doubt {
 	return d
 }
 
-// living says of an attempt that runs where it was last seen to do something.
-func (g *briefer) living(d *brief.Doubt, status supervise.Status, dir string) {
+// addLive says of an attempt that runs where it was last seen to do something.
+func (g *briefer) addLive(d *brief.Doubt, status supervise.Status, dir string) {
 	d.Found = brief.Live
 	if status.Begun != nil {
 		d.PID = status.Begun.Supervisor.PID
@@ -66,7 +66,7 @@ func (g *briefer) judge(d *brief.Doubt, live *pawl.AttemptState, dir string) {
 	if !planned {
 		step = &pawl.Step{ID: live.Step}
 	}
-	ev, _, err := resume.Probe(g.project, g.run, step, live)
+	ev, _, err := resume.ProbeAttempt(g.project, g.run, step, live)
 	if err != nil {
 		d.Evidence = append(d.Evidence, err.Error())
 		return
@@ -74,7 +74,7 @@ func (g *briefer) judge(d *brief.Doubt, live *pawl.AttemptState, dir string) {
 	if d.Found != brief.NotBegun {
 		d.Evidence = append(d.Evidence, signsOf(ev, step, dir)...)
 	}
-	c := ev.CaseOf(step)
+	c := ev.Case(step)
 	c.SameStep = planned
 	v, judged := g.Verdicts[live.Token]
 	if !judged {
@@ -136,11 +136,11 @@ func resultText(r *pawl.Result, err error) string {
 	return fmt.Sprintf("it said that it is %s (%q)", r.Status, r.Summary)
 }
 
-// lookedBack is how many events are searched for what the watchdog did.
-const lookedBack = 5000
+// maxLookback is how many events are searched for what the watchdog did.
+const maxLookback = 5000
 
-// killed finds the attempts that count as lost because the watchdog killed their supervisors.
-func (g *briefer) killed() {
+// watchdogKills finds the attempts that count as lost because the watchdog killed their supervisors.
+func (g *briefer) watchdogKills() {
 	lost := map[pawl.Token]bool{}
 	for _, st := range g.run.State.Steps {
 		for _, t := range triesOf(st) {
@@ -153,7 +153,7 @@ func (g *briefer) killed() {
 		return
 	}
 	g.facts.Killed = map[pawl.Token]string{}
-	for event, err := range g.run.Log.Events(max(0, g.run.State.Seq-lookedBack)) {
+	for event, err := range g.run.Log.Events(max(0, g.run.State.Seq-maxLookback)) {
 		if err != nil {
 			g.unchecked("whether the watchdog ended what was lost: %v", errors.Unwrap(err))
 			return

@@ -17,10 +17,10 @@ import (
 	"pawl/internal/runs"
 )
 
-// Unmet runs the acceptance checks of a step as they are now, and returns those that fail, a text each, with the last of
+// FailingChecks runs the acceptance checks of a step as they are now, and returns those that fail, a text each, with the last of
 // their output. It is for an agent that is about to say that the step is done; that it is done, only the checks say that
 // the step's supervisor runs.
-func Unmet(ctx context.Context, p *project.Project, run pawl.RunID, id pawl.StepID, environ []string) ([]string, error) {
+func FailingChecks(ctx context.Context, p *project.Project, run pawl.RunID, id pawl.StepID, environ []string) ([]string, error) {
 	r, err := runs.Load(ctx, p, run)
 	if err != nil {
 		return nil, err

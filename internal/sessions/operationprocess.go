@@ -14,9 +14,9 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// leftByAgents returns the processes that operations in doubt may have left running: those that are proven to be of one, and
+// orphanedProcesses returns the processes that operations in doubt may have left running: those that are proven to be of one, and
 // without a proof those that were started since in the project, and whose parent is gone.
-func leftByAgents(p *project.Project, doubts []*pawl.OperationState) map[pawl.OperationID][]operations.Process {
+func orphanedProcesses(p *project.Project, doubts []*pawl.OperationState) map[pawl.OperationID][]operations.Process {
 	table, err := process.Table()
 	if err != nil {
 		return nil
@@ -34,7 +34,7 @@ func leftByAgents(p *project.Project, doubts []*pawl.OperationState) map[pawl.Op
 			owned := len(owners[s.PID]) > 0
 			switch {
 			case owned && slices.Contains(owners[s.PID], o.ID):
-			case owned || possible >= mostPossible || !recent(s) || !orphan(table, s) || !worksIn(s.PID, p.Root):
+			case owned || possible >= maxPossible || !recent(s) || !orphan(table, s) || !hasWorkingDir(s.PID, p.Root):
 				continue
 			default:
 				possible++
@@ -87,7 +87,7 @@ func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationSt
 		switch {
 		case commandMatches(s.PID, command, wanted, p.Root):
 			claim = len(wanted)
-		case slices.ContainsFunc(parts, func(part string) bool { return isOf(command, part) }) && orphan(table, s) && worksIn(s.PID, p.Root):
+		case slices.ContainsFunc(parts, func(part string) bool { return matchesPart(command, part) }) && orphan(table, s) && hasWorkingDir(s.PID, p.Root):
 			claim = 1
 		default:
 			continue
@@ -105,8 +105,8 @@ func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationSt
 // counts in hundredths of a second.
 const startSlack = 20 * time.Millisecond
 
-// mostPossible is how many processes are named that may be an operation's.
-const mostPossible = 4
+// maxPossible is how many processes are named that may be an operation's.
+const maxPossible = 4
 
 // startedWithin reports whether a process was started since an operation was meant, and before another session went to work.
 func startedWithin(o *pawl.OperationState, not map[int]bool) func(process.Stat) bool {
@@ -117,20 +117,20 @@ func startedWithin(o *pawl.OperationState, not map[int]bool) func(process.Stat) 
 	}
 }
 
-// telling is how long a command is, without spaces and quotes, that is not to be found on other command lines by chance.
-const telling = 12
+// distinctiveLength is how long a command is, without spaces and quotes, that is not to be found on other command lines by chance.
+const distinctiveLength = 12
 
 // commandMatches reports whether a process has a wanted command on its own line. A short one must also work in the project.
 func commandMatches(pid int, command, wanted, root string) bool {
 	if len(wanted) < 4 || !strings.Contains(plainCommand(command), wanted) {
 		return false
 	}
-	return len(wanted) >= telling || worksIn(pid, root)
+	return len(wanted) >= distinctiveLength || hasWorkingDir(pid, root)
 }
 
-// isOf reports whether a process's command line is a part of a script: the same words, its program perhaps by its whole
+// matchesPart reports whether a process's command line is a part of a script: the same words, its program perhaps by its whole
 // path, and behind what interprets it.
-func isOf(line, part string) bool {
+func matchesPart(line, part string) bool {
 	before, is := strings.CutSuffix(line, part)
 	return is && len(part) >= 4 && (before == "" || strings.HasSuffix(before, "/") || strings.HasSuffix(before, " "))
 }
@@ -162,8 +162,8 @@ func orphan(table []process.Stat, s process.Stat) bool {
 	return true
 }
 
-// worksIn reports whether a process works in a folder.
-func worksIn(pid int, root string) bool {
+// hasWorkingDir reports whether a process works in a folder.
+func hasWorkingDir(pid int, root string) bool {
 	dir := process.Dir(pid)
 	rel, err := filepath.Rel(root, dir)
 	return dir != "" && err == nil && filepath.IsLocal(rel)

@@ -19,8 +19,8 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// DoubtfulOperation is an operation in doubt, as it was found just now.
-type DoubtfulOperation struct {
+// ReconciledOperation is an operation in doubt, as it was found just now.
+type ReconciledOperation struct {
 	pawl.OperationState
 	Verdict  pawl.OperationVerdict `json:"verdict"`
 	Evidence []string              `json:"evidence"`
@@ -28,37 +28,37 @@ type DoubtfulOperation struct {
 	Traces   pawl.OperationVerdict `json:"traces,omitempty"` // then: the verdict by what it has left alone
 }
 
-// lookPatience is for how long changed files are looked for.
-const lookPatience = 3 * time.Second
+// scanTimeout is for how long changed files are looked for.
+const scanTimeout = 3 * time.Second
 
 // Reconcile finds out how far operations in doubt came. It changes nothing.
-func Reconcile(ctx context.Context, p *project.Project, doubts []*pawl.OperationState) []DoubtfulOperation {
+func Reconcile(ctx context.Context, p *project.Project, doubts []*pawl.OperationState) []ReconciledOperation {
 	if len(doubts) == 0 {
 		return nil
 	}
-	left := leftByAgents(p, doubts) // first: what runs no more then has left all that it will
-	head := headNow(ctx, p)
+	left := orphanedProcesses(p, doubts) // first: what runs no more then has left all that it will
+	head := currentHead(ctx, p)
 	git, _ := snapshot.GitChanged(p.Root) // what cannot be read tells nothing
 	changed, blind := changedSinceClock(ctx, p, oldestClock(doubts))
-	found := make([]DoubtfulOperation, 0, len(doubts))
+	found := make([]ReconciledOperation, 0, len(doubts))
 	for _, o := range doubts {
-		w := operations.World{Root: p.Root, Look: lookIn(p.Root), Blind: blind, Head: head, Git: git, Processes: left[o.ID], Beside: beside(o, doubts)}
-		w.Changed, w.More = ofOperation(changed, o)
-		d := DoubtfulOperation{OperationState: *o, Runs: len(w.Processes) > 0}
+		w := operations.World{Root: p.Root, Look: pathInspector(p.Root), Blind: blind, Head: head, Git: git, Processes: left[o.ID], Beside: concurrentWith(o, doubts)}
+		w.Changed, w.More = changesOf(changed, o)
+		d := ReconciledOperation{OperationState: *o, Runs: len(w.Processes) > 0}
 		v := operations.Judge(o, w)
 		d.Verdict, d.Evidence = v.Verdict, v.Evidence
 		if d.Runs {
 			d.Traces = v.Traces
 		}
-		d.uphold()
+		d.keepVerdict()
 		found = append(found, d)
 	}
 	return found
 }
 
-// beside returns the other operations in doubt that may have changed something since this one was meant. One that was
+// concurrentWith returns the other operations in doubt that may have changed something since this one was meant. One that was
 // judged before, when nothing of it ran any more, cannot.
-func beside(o *pawl.OperationState, doubts []*pawl.OperationState) []*pawl.OperationState {
+func concurrentWith(o *pawl.OperationState, doubts []*pawl.OperationState) []*pawl.OperationState {
 	var others []*pawl.OperationState
 	for _, other := range doubts {
 		over := other.Judged != nil && !other.Judged.Runs && !other.Until.IsZero() && !other.Until.After(o.Began)
@@ -69,20 +69,20 @@ func beside(o *pawl.OperationState, doubts []*pawl.OperationState) []*pawl.Opera
 	return others
 }
 
-// uphold keeps an earlier verdict where others have gone to work since, and may have covered its traces: nothing that ran no
+// keepVerdict keeps an earlier verdict where others have gone to work since, and may have covered its traces: nothing that ran no
 // more can come further, and what was there once was there.
-func (d *DoubtfulOperation) uphold() {
+func (d *ReconciledOperation) keepVerdict() {
 	was := d.Judged
 	if was == nil || d.Until.IsZero() {
 		return
 	}
-	if d.Runs && was.Runs && rank[d.Traces] < rank[was.Traces] {
+	if d.Runs && was.Runs && verdictRank[d.Traces] < verdictRank[was.Traces] {
 		d.Traces = was.Traces
 	}
 	switch {
 	case !was.Runs:
 		d.Verdict, d.Evidence, d.Runs, d.Traces = was.Verdict, slices.Clone(was.Evidence), false, "" // what runs now is another's
-	case rank[d.Verdict] < rank[was.Traces]:
+	case verdictRank[d.Verdict] < verdictRank[was.Traces]:
 		d.Verdict = was.Traces
 	default:
 		return
@@ -90,14 +90,14 @@ func (d *DoubtfulOperation) uphold() {
 	d.Evidence = append(d.Evidence, "it was found to be "+string(d.Verdict)+" before others went to work here")
 }
 
-// rank says which of two verdicts says more of what is there.
-var rank = map[pawl.OperationVerdict]int{pawl.OperationPartly: 1, pawl.OperationDone: 2}
+// verdictRank says which of two verdicts says more of what is there.
+var verdictRank = map[pawl.OperationVerdict]int{pawl.OperationPartly: 1, pawl.OperationDone: 2}
 
 func oldestClock(doubts []*pawl.OperationState) time.Time {
 	return slices.MinFunc(doubts, func(a, b *pawl.OperationState) int { return a.Clock.Compare(b.Clock) }).Clock
 }
 
-func headNow(ctx context.Context, p *project.Project) string {
+func currentHead(ctx context.Context, p *project.Project) string {
 	head, err := snapshot.HeadOf(ctx, p.Root)
 	if err != nil || head == nil {
 		return ""
@@ -121,7 +121,7 @@ func changedSinceClock(ctx context.Context, p *project.Project, clock time.Time)
 	if clock.IsZero() {
 		return nil, "when it was meant is not known"
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
 	err := filepath.WalkDir(p.Root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -139,7 +139,7 @@ func changedSinceClock(ctx context.Context, p *project.Project, clock time.Time)
 		return nil
 	})
 	if err != nil {
-		return nil, "looking at all files takes longer than " + lookPatience.String()
+		return nil, "looking at all files takes longer than " + scanTimeout.String()
 	}
 	return withFolders(found), ""
 }
@@ -168,15 +168,15 @@ func changeTime(path string) (time.Time, bool) {
 	return time.Unix(st.Ctim.Unix()), true
 }
 
-// manyChanged is how many changed paths are given as evidence.
-const manyChanged = 50
+// maxChanged is how many changed paths are given as evidence.
+const maxChanged = 50
 
-// ofOperation returns the changes that an operation may have made: since it was meant, and before others went to work.
-func ofOperation(changed []changedPath, o *pawl.OperationState) (its []operations.Change, more int) {
+// changesOf returns the changes that an operation may have made: since it was meant, and before others went to work.
+func changesOf(changed []changedPath, o *pawl.OperationState) (its []operations.Change, more int) {
 	for _, c := range changed {
 		switch {
 		case c.at.Before(o.Clock), !o.Until.IsZero() && c.at.After(o.Until):
-		case len(its) == manyChanged:
+		case len(its) == maxChanged:
 			more++
 		default:
 			its = append(its, operations.Change{Path: c.path, What: c.what, At: c.at, Folder: c.folder, Busy: c.busy})
@@ -185,8 +185,8 @@ func ofOperation(changed []changedPath, o *pawl.OperationState) (its []operation
 	return its, more
 }
 
-// lookIn looks at paths for the ledger, relative to root or absolute.
-func lookIn(root string) func(string) operations.Look {
+// pathInspector looks at paths for the ledger, relative to root or absolute.
+func pathInspector(root string) func(string) operations.Look {
 	return func(path string) operations.Look {
 		path = filepath.FromSlash(path)
 		if !filepath.IsAbs(path) {
@@ -217,7 +217,7 @@ func changeAbove(path string) time.Time {
 
 func tailOf(path string, info fs.FileInfo, n int) ([]byte, error) {
 	if !info.Mode().IsRegular() {
-		return nil, resume.ErrNoFile
+		return nil, resume.ErrNotFile
 	}
 	file, err := os.Open(path)
 	if err != nil {

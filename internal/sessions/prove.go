@@ -24,9 +24,9 @@ import (
 type prover struct {
 	root   string
 	run    *runs.Run
-	byPath map[string]resume.Record // the newest record of each path
+	byPath map[string]resume.OutputRecord // the newest record of each path
 	until  time.Time
-	room   int64 // bytes that may still be hashed
+	budget int64 // bytes that may still be hashed
 
 	store   *snapshot.Store  // nil: there is nothing to compare with
 	base    snapshot.Record  //
@@ -42,12 +42,12 @@ type prover struct {
 type names map[string]snapshot.Entry
 
 const (
-	manyHashed = 20_000 // files of a folder that is hashed
-	manyProofs = 100    // paths of a step that are named
+	maxHashedFiles = 20_000 // files of a folder that is hashed
+	maxProofs      = 100    // paths of a step that are named
 )
 
-// compared tells the prover what changed since a snapshot.
-func (pr *prover) compared(store *snapshot.Store, base snapshot.Record, changes []snapshot.Change) {
+// useSnapshot tells the prover what changed since a snapshot.
+func (pr *prover) useSnapshot(store *snapshot.Store, base snapshot.Record, changes []snapshot.Change) {
 	missing, err := store.LeftOutOf(base)
 	if err != nil {
 		return // all is hashed
@@ -64,9 +64,9 @@ func (pr *prover) compared(store *snapshot.Store, base snapshot.Record, changes 
 	}
 }
 
-// is says what is at a path.
-func (pr *prover) is(name string, newest resume.Record) string {
-	if pr.kept(name, newest) {
+// status says what is at a path.
+func (pr *prover) status(name string, newest resume.OutputRecord) string {
+	if pr.inSnapshot(name, newest) {
 		return brief.Same
 	}
 	recorded := newest.Content
@@ -76,10 +76,10 @@ func (pr *prover) is(name string, newest resume.Record) string {
 		return brief.Gone
 	case err == nil && info.Mode().IsRegular() && recorded.Files == 0 && info.Size() != recorded.Size:
 		return brief.Differs
-	case recorded.Size > pr.room || recorded.Files > manyHashed || time.Now().After(pr.until):
+	case recorded.Size > pr.budget || recorded.Files > maxHashedFiles || time.Now().After(pr.until):
 		return brief.NotChecked
 	}
-	pr.room -= recorded.Size
+	pr.budget -= recorded.Size
 	now, err := outputs.One(pr.root, name)
 	switch {
 	case err != nil:
@@ -90,9 +90,9 @@ func (pr *prover) is(name string, newest resume.Record) string {
 	return brief.Differs
 }
 
-// kept reports whether the snapshot proves a path: nothing there changed since, and it has what was recorded, or it was
+// inSnapshot reports whether the snapshot proves a path: nothing there changed since, and it has what was recorded, or it was
 // taken after the work was finished, so that whatever it has there is what this run left.
-func (pr *prover) kept(name string, newest resume.Record) bool {
+func (pr *prover) inSnapshot(name string, newest resume.OutputRecord) bool {
 	if pr.store == nil || pr.touched[name] || pr.incomplete(name) {
 		return false
 	}
@@ -167,7 +167,7 @@ func (g *briefer) prove(pr *prover) {
 		g.facts.Proofs[id] = proof
 	}
 	if unchecked > 0 {
-		g.unchecked("%d outputs of finished work: hashing them takes longer than %s, or is more than %d MiB", unchecked, g.Patience, resume.MaxHashed>>20)
+		g.unchecked("%d outputs of finished work: hashing them takes longer than %s, or is more than %d MiB", unchecked, g.Timeout, resume.MaxHashed>>20)
 	}
 }
 
@@ -216,13 +216,13 @@ func (pr *prover) item(id pawl.StepID, items *pawl.ItemsState, index int, seq pa
 	if time.Now().After(pr.until) {
 		return false
 	}
-	done, err := runs.ItemDone(pr.run.Log, items, index)
+	done, err := runs.ReadItemDone(pr.run.Log, items, index)
 	if err != nil {
 		return false
 	}
 	for name, c := range done.Outputs {
 		if seq > pr.byPath[name].Done {
-			pr.byPath[name] = resume.Record{Step: id, Done: seq, Content: c}
+			pr.byPath[name] = resume.OutputRecord{Step: id, Done: seq, Content: c}
 		}
 		pr.items[id] = append(pr.items[id], name)
 	}
@@ -238,8 +238,8 @@ func (pr *prover) step(id pawl.StepID, st *pawl.StepState) brief.Proof {
 	return proof
 }
 
-func (pr *prover) add(proof *brief.Proof, name string, newest resume.Record) {
-	is := pr.is(name, newest)
+func (pr *prover) add(proof *brief.Proof, name string, newest resume.OutputRecord) {
+	is := pr.status(name, newest)
 	switch is {
 	case brief.Same:
 		proof.Same++
@@ -248,7 +248,7 @@ func (pr *prover) add(proof *brief.Proof, name string, newest resume.Record) {
 	default:
 		proof.Differ = append(proof.Differ, name)
 	}
-	if len(proof.Paths) < manyProofs {
+	if len(proof.Paths) < maxProofs {
 		proof.Paths = append(proof.Paths, brief.Path{Name: name, Content: newest.Content, Is: is})
 	}
 }
@@ -264,12 +264,12 @@ func (g *briefer) gates(pr *prover) {
 		for _, c := range gate.Shown {
 			size, files = size+c.Size, files+c.Files
 		}
-		if size > pr.room || files > manyHashed || time.Now().After(pr.until) {
+		if size > pr.budget || files > maxHashedFiles || time.Now().After(pr.until) {
 			g.unchecked("whether what gate %s shows is still so", gate.ID)
 			continue
 		}
-		pr.room -= size
-		changed, err := runs.ChangedSince(g.project, g.run, gate)
+		pr.budget -= size
+		changed, err := runs.GateChanges(g.project, g.run, gate)
 		switch {
 		case err != nil:
 			g.unchecked("whether what gate %s shows is still so: %v", gate.ID, err)

@@ -7,11 +7,11 @@ import (
 	"pawl/internal/brief"
 )
 
-// manyNews is how many lines of news are told.
-const manyNews = 40
+// maxNews is how many lines of news are told.
+const maxNews = 40
 
-// newsSince says what happened since an event, one line each, but for what the reader did itself.
-func (g *briefer) newsSince(after pawl.Seq) *brief.News {
+// recentEvents says what happened since an event, one line each, but for what the reader did itself.
+func (g *briefer) recentEvents(after pawl.Seq) *brief.News {
 	news := &brief.News{}
 	for event, err := range g.run.Log.Events(after) {
 		if err != nil {
@@ -25,18 +25,18 @@ func (g *briefer) newsSince(after pawl.Seq) *brief.News {
 		if err != nil {
 			continue
 		}
-		if line := newsOf(payload); line != "" {
+		if line := describeEvent(payload); line != "" {
 			news.Lines = append(news.Lines, event.Time.UTC().Format("15:04:05 UTC")+": "+line)
 		}
 	}
-	if more := len(news.Lines) - manyNews; more > 0 {
+	if more := len(news.Lines) - maxNews; more > 0 {
 		news.Lines, news.More = news.Lines[more:], more
 	}
 	return news
 }
 
-// newsOf says an event in a line, where it is worth telling.
-func newsOf(payload pawl.Payload) string {
+// describeEvent says an event in a line, where it is worth telling.
+func describeEvent(payload pawl.Payload) string {
 	switch p := payload.(type) {
 	case pawl.StepDone:
 		return fmt.Sprintf("step %s is done%s", p.Step, orNothing(": ", p.Summary))

@@ -72,8 +72,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// recent is how young the last progress must be for a step to be granted its grace.
-const recent = 30 * time.Second
+// graceProgress is how young the last progress must be for a step to be granted its grace.
+const graceProgress = 30 * time.Second
 
 // An Assessment is what the watchdog makes of an observation.
 type Assessment struct {
@@ -101,9 +101,9 @@ func Assess(seen Observation, limits Limits) Assessment {
 		return Assessment{Stalled, Interrupt, pawl.ReasonStalled,
 			fmt.Sprintf("no progress, no output and no processor time for %s (limit %s)", round(seen.idle()), limits.Stall)}
 	case seen.Silence >= limits.Stalled:
-		return Assessment{Stalled, Kill, pawl.ReasonError, seen.silent()}
+		return Assessment{Stalled, Kill, pawl.ReasonError, seen.silenceText()}
 	case seen.Silence >= limits.Warning:
-		return Assessment{Warning, Report, "", seen.silent()}
+		return Assessment{Warning, Report, "", seen.silenceText()}
 	case seen.Slept > 0:
 		return Assessment{Slept, None, "", fmt.Sprintf("the machine was asleep for %s", round(seen.Slept))}
 	}
@@ -114,7 +114,7 @@ func overdue(seen Observation, limits Limits) bool {
 	if limits.Timeout == 0 || seen.Now < limits.Timeout {
 		return false
 	}
-	progressing := seen.Progress > 0 && seen.Now-seen.Progress < recent
+	progressing := seen.Progress > 0 && seen.Now-seen.Progress < graceProgress
 	return !progressing || seen.Now >= limits.Timeout+limits.Grace
 }
 
@@ -129,7 +129,7 @@ func overdueEvidence(seen Observation, limits Limits) string {
 // idle returns how long the step has done nothing.
 func (o Observation) idle() time.Duration { return o.Now - max(o.Progress, o.Output, o.Busy) }
 
-func (o Observation) silent() string {
+func (o Observation) silenceText() string {
 	what := "does not beat"
 	if o.Stopped {
 		what = "is stopped by a signal"

@@ -191,7 +191,7 @@ func (y *yard) left(command string) string {
 	}
 	dying.Wait() // it was killed
 	told := y.hook("claude", "SessionStart", y.payloads("claude", "last")[0].Payload, nil).Context
-	if !strings.Contains(told, "it still runs: process") {
+	if !strings.Contains(told, "still running: process") {
 		y.Errorf("told:\n%s", told)
 	}
 	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {

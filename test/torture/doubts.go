@@ -377,7 +377,7 @@ func (c *drama) named(r report, k *known, before, after *witness, when string) e
 	}
 	for n, pids := range after.alive {
 		for _, pid := range pids {
-			if n != k.N && strings.Contains(evidence, fmt.Sprintf("it still runs: process %d ", pid)) {
+			if n != k.N && strings.Contains(evidence, fmt.Sprintf("still running: process %d ", pid)) {
 				return c.wrong("%s: process %d is of call %d, and is said to be of call %d: %s", when, pid, n, k.N, r)
 			}
 		}

@@ -7,12 +7,12 @@ import (
 	"pawl"
 )
 
-// Ordered returns phases in which every need stands before the step that has it, and their steps in that order. A need of
-// what is no step, of a step of a later phase, or of one that itself needs this one, is left out: that is a finding.
+// Ordered sorts the steps of each phase topologically. A need of an unknown step, of a step of a later phase, or of one that
+// completes a cycle, is left out with a finding.
 func Ordered(phases []Phase) ([]Phase, []pawl.Finding) {
 	ordered := slices.Clone(phases)
 	var findings []pawl.Finding
-	behind := map[pawl.StepID]bool{} // steps that have their place
+	behind := map[pawl.StepID]bool{} // steps placed so far
 	for i, phase := range phases {
 		here := map[pawl.StepID]Step{}
 		for _, s := range phase.Steps {
@@ -42,7 +42,7 @@ func Ordered(phases []Phase) ([]Phase, []pawl.Finding) {
 	return ordered, findings
 }
 
-// withNeeds returns a step with those of its needs that are there, and a finding for each other one.
+// withNeeds returns a step with those of its needs that were placed, and a finding for each other one.
 func withNeeds(s Step, there map[pawl.StepID]bool) (Step, []pawl.Finding) {
 	if s.Needs == nil {
 		return s, nil
@@ -56,8 +56,8 @@ func withNeeds(s Step, there map[pawl.StepID]bool) (Step, []pawl.Finding) {
 			}
 			continue
 		}
-		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: s.Where, Hint: "look whether its plan says what is meant",
-			What: fmt.Sprintf("step %s is to need %s, which is no step, comes in a later phase or needs it itself: that is left out", s.ID, id)})
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: s.Where, Hint: "check its plan",
+			What: fmt.Sprintf("step %s: dependency %s ignored (unknown step, later phase, or circular)", s.ID, id)})
 	}
 	s.Needs = needs
 	return s, findings

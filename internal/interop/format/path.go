@@ -10,22 +10,22 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of the paths that are looked for, in bytes.
+// Limits of paths, in bytes.
 const (
 	maxPath = 4096
 	maxName = 255
 )
 
-// Inside returns a path that was read from a file as it may be looked for: relative to the project's root, with slashes
-// and cleaned. What leads out of the project, or could on some system, is an error that says why: it is absolute, climbs
-// with "..", begins with "~" or a drive, holds NUL or other control characters, or names a device.
+// Inside validates a path that was read from a file, and returns it cleaned, relative to the project's root. A path that leads out
+// of the project, or could on some system, is an error: an absolute one, one with "..", one that begins with "~" or a drive, one
+// with NUL or other control characters, and one that names a device.
 func Inside(name string) (string, error) {
 	clean := path.Clean(name)
 	if why := cmp.Or(unsafe(name), unsafe(clean)); why != "" {
-		return "", fmt.Errorf("%q is not looked for: %s", short(name), why)
+		return "", fmt.Errorf("%q is rejected: %s", short(name), why)
 	}
 	if clean == "." {
-		return "", errors.New("an empty path is not looked for")
+		return "", errors.New("an empty path is rejected")
 	}
 	return clean, nil
 }
@@ -54,7 +54,7 @@ func unsafe(name string) string {
 	return ""
 }
 
-// isDevice reports whether some system takes a name for a device, whatever follows its first dot.
+// isDevice reports whether a name is a device on some system, whatever follows its first dot.
 func isDevice(name string) bool {
 	first, _, _ := strings.Cut(strings.ToUpper(name), ".")
 	switch first = strings.TrimRight(first, " "); first {

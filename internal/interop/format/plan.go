@@ -11,8 +11,8 @@ import (
 	"pawl"
 )
 
-// PlanOf returns the plan that carries on what was read: each step is an agent's, told what the other system says of it.
-// Steps of one wave may run side by side.
+// PlanOf returns the plan that continues a project: each step is an agent step whose prompt has what the files say of it. Steps
+// of one wave may run concurrently.
 func PlanOf(r Project, agent pawl.AgentName) *pawl.Plan {
 	plan := &pawl.Plan{Version: 1, Name: PlanName(r), Goal: Plain(r.Goal), Mode: r.Mode, Budget: r.Budget}
 	if plan.Mode == "" {
@@ -29,7 +29,7 @@ func PlanOf(r Project, agent pawl.AgentName) *pawl.Plan {
 			step := stepOf(s, waves, agent, dense)
 			step.Dir = r.Dir
 			if n := len(p.Steps); n > 0 && len(step.Needs) == 1 && step.Needs[0] == p.Steps[n-1].ID {
-				step.Needs = nil // as every step does that says nothing
+				step.Needs = nil // the default
 			}
 			p.Steps = append(p.Steps, step)
 		}
@@ -40,14 +40,14 @@ func PlanOf(r Project, agent pawl.AgentName) *pawl.Plan {
 	return plan
 }
 
-// PlanName returns what the plan is called.
+// PlanName returns the name of the plan.
 func PlanName(r Project) string { return cmp.Or(Plain(r.Name), r.System) }
 
-// denseFrom is up to how many steps prompts are set out at length. The file of a plan has a limit: with more of them a
-// list has one line, what only helps is left out, and a step has one check.
+// denseFrom is the number of steps above which the plan is shortened, since its file has a size limit: lists are put on one line,
+// facts are left out, and a step has a single check.
 const denseFrom = 2000
 
-// Dense reports whether there are so many steps that a plan of them is set out in short.
+// Dense reports whether the plan is shortened.
 func (r Project) Dense() bool { return r.Count() > denseFrom }
 
 func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName, dense bool) pawl.Step {
@@ -69,11 +69,11 @@ func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName, dense boo
 	return step
 }
 
-// AllCriteria is the check that stands for all criteria of a step, where each has none of its own.
+// AllCriteria is the name of the single check for all criteria of a step.
 const AllCriteria = "criteria"
 
-// Checks returns a check for each criterion of a step that is not finished, or one for all: pawl asks its system, by
-// command, whether it is met. place is where the system's files are, seen from where the step works; empty: the project.
+// Checks returns the check commands of an unfinished step: one for each criterion or, if one is true, a single one. Each runs pawl
+// verify, which calls CheckCriterion. place is the folder of the system's files, relative to the step's; empty: the project.
 func (s Step) Checks(system, place string, one bool) map[string]string {
 	if s.finished() || len(s.Criteria) == 0 {
 		return nil
@@ -94,17 +94,17 @@ func (s Step) Checks(system, place string, one bool) map[string]string {
 	return checks
 }
 
-// Asks reports whether a check is one of Checks: it asks what the system's own files say of the step, and proves no more.
+// Asks reports whether a check is one of Checks: it only proves what the system's own files say of the step.
 func Asks(system, command string) bool {
 	return strings.HasPrefix(command, "pawl verify --as "+system+" --step ")
 }
 
-// quoted returns a text as one word for a shell.
+// quoted quotes a text as one word of a shell command.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func (s Step) finished() bool { return s.Status == pawl.Done || s.Status == pawl.Skipped }
 
-// before returns the wave before one; 0 where there is none.
+// before returns the previous wave; 0 if there is none.
 func before(waves map[int][]pawl.StepID, wave int) int {
 	last := 0
 	for _, w := range slices.Sorted(maps.Keys(waves)) {
@@ -115,7 +115,7 @@ func before(waves map[int][]pawl.StepID, wave int) int {
 	return last
 }
 
-// Plain leaves out of a text what no plan may hold.
+// Plain removes the characters that a plan must not contain.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\ufeff' || r == '\ufffe' || r == '\uffff' {
@@ -125,7 +125,7 @@ func Plain(text string) string {
 	}, strings.ToValidUTF8(text, ""))
 }
 
-// promptOf says to an agent what a step is about, as far as the other system says it; of one that is finished only that.
+// promptOf returns the prompt of a step, from what the files say of it; of a finished step only the goal.
 func promptOf(s Step, dense bool) string {
 	var b strings.Builder
 	list := list
@@ -170,7 +170,7 @@ func unmet(criteria map[string]bool) []string {
 	return names
 }
 
-// Limits of the facts that an agent is told of a step.
+// Limits of the facts in a prompt.
 const (
 	manyFacts = 30
 	longFact  = 300 // bytes
@@ -190,7 +190,7 @@ func factsOf(facts map[string]string) []string {
 	return lines
 }
 
-// line is a list in one line.
+// line writes a list on one line.
 func line(b *strings.Builder, title string, lines []string) {
 	if len(lines) > 0 {
 		fmt.Fprintf(b, "%s: %s\n", title, strings.Join(lines, "; "))

@@ -8,32 +8,32 @@ import (
 	"pawl"
 )
 
-// Reading is what was read of a project of another system, in pawl's words. Native words stay beside them.
+// Project is a project of another system as it was read, in pawl's words. The system's own words are in the fields Native.
 type Project struct {
 	System      string            `json:"system"`
 	Name        string            `json:"name"` // of the run
 	ID          string            `json:"id,omitempty"`
 	Goal        string            `json:"goal,omitempty"`
-	Dir         string            `json:"dir,omitempty"` // that its work is done in, relative to the project's root
+	Dir         string            `json:"dir,omitempty"` // in which its work is done, relative to the project's root
 	Status      pawl.RunStatus    `json:"status"`
 	Native      string            `json:"native_status,omitempty"`
-	Resume      string            `json:"resume,omitempty"` // by the system's own rule: may it be resumed, or why not
+	Resume      string            `json:"resume,omitempty"` // whether it may be resumed by the system's own rule, and why not
 	Mode        pawl.Mode         `json:"mode,omitempty"`
 	Budget      pawl.Budget       `json:"budget,omitzero"`
 	Created     time.Time         `json:"created_at,omitzero"`
 	Updated     time.Time         `json:"updated_at,omitzero"` // the last activity
 	Position    pawl.Position     `json:"position"`
 	Percent     int               `json:"progress_percent"`
-	Next        string            `json:"next,omitempty"`     // the resume point, in words
-	Prompt      string            `json:"prompt,omitempty"`   // the system's own continuation prompt, where it has one
-	Snapshot    any               `json:"snapshot,omitempty"` // what the system's own planner is told, in its words, where it has one
+	Next        string            `json:"next,omitempty"`     // the resume point, as text
+	Prompt      string            `json:"prompt,omitempty"`   // the system's own continuation prompt, if it has one
+	Snapshot    any               `json:"snapshot,omitempty"` // the input of the system's own planner, if it has one
 	Phases      []Phase           `json:"phases"`
 	Gates       []Gate            `json:"gates,omitempty"`
 	Memories    []pawl.Memory     `json:"memories,omitempty"`
 	Decisions   []pawl.Decision   `json:"decisions,omitempty"`
-	Blockers    []pawl.Blocker    `json:"blockers,omitempty"` // also those that are cleared
+	Blockers    []pawl.Blocker    `json:"blockers,omitempty"` // open and cleared ones
 	Checkpoints []Checkpoint      `json:"checkpoints,omitempty"`
-	Facts       map[string]string `json:"facts,omitempty"` // what else it says, as evidence: energy, last action, agent …
+	Facts       map[string]string `json:"facts,omitempty"` // everything else in the files, as evidence: energy, last action, agent …
 }
 
 // Count returns how many steps there are.
@@ -45,8 +45,8 @@ func (r Project) Count() int {
 	return n
 }
 
-// In returns the reading of files that lie in a folder of the project, as the project sees it: the work is done in that
-// folder, and what is claimed is found below it.
+// In returns the project with all its paths below a folder: it was read from files in that folder, whose paths are relative to
+// it.
 func (r Project) In(folder string) Project {
 	r.Dir = path.Join(folder, r.Dir)
 	within := func(claims []Claim) []Claim {
@@ -86,8 +86,8 @@ type Phase struct {
 type Step struct {
 	ID       pawl.StepID       `json:"id"`
 	Name     string            `json:"name,omitempty"`
-	Goal     string            `json:"goal,omitempty"` // or the prompt that it is done by
-	Gate     *pawl.GateAction  `json:"gate,omitempty"` // a person is asked, and nothing else is done
+	Goal     string            `json:"goal,omitempty"` // or its prompt
+	Gate     *pawl.GateAction  `json:"gate,omitempty"` // not nil: the step only opens this gate
 	Needs    []pawl.StepID     `json:"needs,omitempty"`
 	Wave     int               `json:"wave,omitempty"`
 	Status   pawl.StepStatus   `json:"status"`
@@ -96,24 +96,24 @@ type Step struct {
 	Started  time.Time         `json:"started_at,omitzero"`
 	Ended    time.Time         `json:"ended_at,omitzero"`
 	Summary  string            `json:"summary,omitempty"`
-	Why      string            `json:"why,omitempty"` // it failed, is blocked or was cut off
+	Why      string            `json:"why,omitempty"` // the reason why it failed, is blocked or was interrupted
 	Attempts int               `json:"attempts,omitempty"`
-	Claims   []Claim           `json:"claims,omitempty"`  // files that it says it made
-	Missing  []string          `json:"missing,omitempty"` // of these: it was said to be done, and is not before they are there
+	Claims   []Claim           `json:"claims,omitempty"`  // files that it claims to have made
+	Missing  []string          `json:"missing,omitempty"` // claimed files that do not exist: the step is not done until they do
 	Commits  []Commit          `json:"commits,omitempty"`
 	Items    []Item            `json:"items,omitempty"`
-	Total    int               `json:"items_total,omitempty"` // where not all items are named
+	Total    int               `json:"items_total,omitempty"` // if not all items are listed
 	Done     int               `json:"items_done,omitempty"`
-	Criteria map[string]bool   `json:"criteria,omitempty"` // that it is to meet, and whether it is said to; see Prover
-	Minimum  map[string]int    `json:"minimum,omitempty"`  // scores of reviewers without which it is not done
+	Criteria map[string]bool   `json:"criteria,omitempty"` // its acceptance criteria, and whether the files say that each is met; see Format.CheckCriterion
+	Minimum  map[string]int    `json:"minimum,omitempty"`  // minimum scores by reviewer
 	Reviews  map[string]int    `json:"reviews,omitempty"`
 	Partial  *Partial          `json:"partial,omitempty"`
-	Resume   string            `json:"resume,omitempty"` // what it says about going on
-	Where    string            `json:"where,omitempty"`  // file and line that it was read from
-	Facts    map[string]string `json:"facts,omitempty"`  // what else it says of it
+	Resume   string            `json:"resume,omitempty"` // its own resume instructions
+	Where    string            `json:"where,omitempty"`  // file and line
+	Facts    map[string]string `json:"facts,omitempty"`  // everything else in the files
 }
 
-// Claim is a file that something says it made. It is to be checked, never believed.
+// Claim is a file that a step claims to have made. It must be verified.
 type Claim struct {
 	Path   string `json:"path"` // relative to the project's root
 	SHA256 string `json:"sha256,omitempty"`
@@ -121,7 +121,7 @@ type Claim struct {
 	Lines  int    `json:"lines,omitempty"`
 }
 
-// Commit is a commit of git that something says it made.
+// Commit is a git commit, as git knows it or as a step claims it.
 type Commit struct {
 	Hash    string    `json:"hash"`
 	Message string    `json:"message,omitempty"` // its first line
@@ -139,7 +139,7 @@ type Item struct {
 	Outputs []string        `json:"outputs,omitempty"`
 }
 
-// Partial is what was begun and not finished.
+// Partial is the work of an unfinished step.
 type Partial struct {
 	Created  []string `json:"created,omitempty"`
 	Modified []string `json:"modified,omitempty"`
@@ -147,15 +147,15 @@ type Partial struct {
 	Last     string   `json:"last_action,omitempty"`
 }
 
-// Gate is a question to a person, perhaps answered.
+// Gate is a gate, open or answered.
 type Gate struct {
 	pawl.Gate
 	Native string             `json:"native_type,omitempty"`
-	Answer string             `json:"answer,omitempty"` // as it was given; empty: it is open
-	Means  *pawl.GateAnswered `json:"means,omitempty"`  // what an answer means. Defaults to approved or, of a decision, chosen.
+	Answer string             `json:"answer,omitempty"` // as it was given; empty: the gate is open
+	Means  *pawl.GateAnswered `json:"means,omitempty"`  // the meaning of the answer. Defaults to approved or, for a decision, to chosen.
 }
 
-// Checkpoint is one that the system took.
+// Checkpoint is a checkpoint that the system made.
 type Checkpoint struct {
 	ID     string              `json:"id"`
 	Kind   pawl.CheckpointKind `json:"kind"`
@@ -163,7 +163,7 @@ type Checkpoint struct {
 	Native string              `json:"native_kind,omitempty"`
 	Time   time.Time           `json:"time,omitzero"`
 	Reason string              `json:"reason,omitempty"`
-	Valid  bool                `json:"valid"` // it holds what it says, as far as the files tell
+	Valid  bool                `json:"valid"` // its content matches its claims, as far as the files show
 	Claims []Claim             `json:"claims,omitempty"`
 	Where  string              `json:"where,omitempty"`
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"pawl/internal/textedit"
 )
 
-// Set returns text with value at a path of keys, and of indexes in arrays. What stands there is replaced, unless it
-// says the same; what is missing is put behind the last member, in the text's own style. All other bytes stay as they are.
+// Set returns text with value at a path of keys and array indexes. It replaces a different value, and appends a missing
+// member in the style of the text. It keeps all other bytes.
 func Set(text []byte, value any, path ...string) ([]byte, error) {
 	root, next, err := readBoth(text, value)
 	if err != nil {
@@ -26,7 +28,7 @@ func Set(text []byte, value any, path ...string) ([]byte, error) {
 		parent, rest = parent.child(rest[0]), rest[1:]
 	}
 	if parent.Kind != Object {
-		return nil, fmt.Errorf("set %s: what it would be in is no object", strings.Join(path, "."))
+		return nil, fmt.Errorf("set %s: the parent is not an object", strings.Join(path, "."))
 	}
 	for _, key := range slices.Backward(rest[1:]) {
 		next = &Value{Kind: Object, Members: []Member{{Key: key, Value: next}}}
@@ -34,7 +36,7 @@ func Set(text []byte, value any, path ...string) ([]byte, error) {
 	return styleOf(root).insert(text, parent, appendQuoted(nil, rest[0]), next), nil
 }
 
-// Append returns text with one more element behind the last one of the array at path, in the text's own style.
+// Append returns text with an element appended to the array at path, in the style of the text.
 func Append(text []byte, value any, path ...string) ([]byte, error) {
 	root, next, err := readBoth(text, value)
 	if err != nil {
@@ -42,13 +44,13 @@ func Append(text []byte, value any, path ...string) ([]byte, error) {
 	}
 	array := root.Get(path...)
 	if !array.Is(Array) {
-		return nil, fmt.Errorf("append to %s: it is no array", strings.Join(path, "."))
+		return nil, fmt.Errorf("append to %s: not an array", strings.Join(path, "."))
 	}
 	return styleOf(root).insert(text, array, nil, next), nil
 }
 
-// Remove returns text without the member or the element at path, and without the comma that it needed. Where there is
-// none, text stays as it is.
+// Remove returns text without the member or the element at path, and without its comma. It returns text unchanged if there
+// is none.
 func Remove(text []byte, path ...string) ([]byte, error) {
 	root, err := Read(text)
 	if err != nil {
@@ -58,19 +60,19 @@ func Remove(text []byte, path ...string) ([]byte, error) {
 	if v == nil || v == root {
 		return text, nil
 	}
-	spans := root.Get(path[:len(path)-1]...).spans()
-	i := slices.IndexFunc(spans, func(s span) bool { return s.to == v.To })
+	parent := root.Get(path[:len(path)-1]...)
+	elements := parent.elements()
+	i := slices.IndexFunc(elements, func(m Member) bool { return m.Value == v })
 	switch {
 	case i > 0:
-		return replaced(text, spans[i-1].to, spans[i].to, nil), nil
-	case len(spans) > 1:
-		return replaced(text, spans[0].from, spans[1].from, nil), nil
+		return replaced(text, elements[i-1].Value.To, v.To, nil), nil
+	case len(elements) > 1:
+		return replaced(text, elements[0].From, elements[1].From, nil), nil
 	}
-	parent := root.Get(path[:len(path)-1]...)
 	return replaced(text, parent.From+1, parent.To-1, nil), nil
 }
 
-// Same reports whether two values say the same: numbers by their value, objects whatever the order of their keys.
+// Same reports whether two values are equal: numbers by value, objects in any order of keys.
 func (v *Value) Same(w *Value) bool {
 	if v == nil || w == nil || v.Kind != w.Kind {
 		return v == w
@@ -103,61 +105,59 @@ func sameMembers(a, b []Member) bool {
 	return !slices.ContainsFunc(a, func(m Member) bool { return others[m.Key] == nil || !m.Value.Same(others[m.Key]) })
 }
 
-// readBoth reads the text, and the value as it is to stand in it.
+// Holds reports whether the value is equal to a Go value, encoded as JSON.
+func (v *Value) Holds(value any) bool {
+	other, err := encode(value)
+	return err == nil && v.Same(other)
+}
+
+// readBoth reads the text, and the value to put into it.
 func readBoth(text []byte, value any) (root, next *Value, err error) {
 	if root, err = Read(text); err != nil {
 		return nil, nil, err
 	}
+	next, err = encode(value)
+	return root, next, err
+}
+
+// encode returns a Go value as a JSON value.
+func encode(value any) (*Value, error) {
 	encoded, err := json.Marshal(value)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	next, err = Read(encoded)
-	return root, next, err
+	return Read(encoded)
 }
 
 func replaced(text []byte, from, to int, by []byte) []byte {
 	return slices.Concat(text[:from], by, text[to:])
 }
 
-// span is where an element of an object or an array stands, with its key.
-type span struct{ from, to int }
-
-func (v *Value) spans() []span {
-	var spans []span
-	for _, m := range v.Members {
-		spans = append(spans, span{m.From, m.Value.To})
-	}
-	for _, item := range v.Items {
-		spans = append(spans, span{item.From, item.To})
-	}
-	return spans
-}
-
-// layout is how a text sets out its values.
+// layout is the formatting of a text.
 type layout struct {
 	inline     bool   // all on one line
 	unit       string // of indentation
 	newline    string
-	colon      string // with the space behind it
-	comma      string // with the space behind it where all is on one line
+	colon      string // with the space after it
+	comma      string // with the space after it if all is on one line
 	javascript bool   // keys and numbers as JavaScript writes them
 }
 
-// styleOf returns how a text is set out, by its first element; JSON.stringify's way with two spaces where there is none.
+// styleOf returns the formatting of a text, by its first element. For an empty text it is that of JSON.stringify with two
+// spaces.
 func styleOf(root *Value) layout {
 	l := layout{unit: "  ", newline: "\n", colon: ": ", comma: ","}
-	text, spans := root.text, root.spans()
+	text, elements := root.text, root.elements()
 	if bytes.Contains(text, []byte("\r\n")) {
 		l.newline = "\r\n"
 	}
-	if len(spans) == 0 {
+	if len(elements) == 0 {
 		return l
 	}
-	gap := text[root.From+1 : spans[0].from]
+	gap := text[root.From+1 : elements[0].From]
 	l.inline = !bytes.ContainsRune(gap, '\n')
 	if !l.inline {
-		l.unit = string(gap[bytes.LastIndexByte(gap, '\n')+1:])
+		l.unit = indentAt(text, elements[0].From)
 	}
 	if root.Kind == Object {
 		m := root.Members[0]
@@ -165,26 +165,26 @@ func styleOf(root *Value) layout {
 		l.colon = string(between[bytes.LastIndexByte(between, ':'):])
 	}
 	switch {
-	case l.inline && len(spans) > 1:
-		l.comma = string(text[spans[0].to:spans[1].from])
+	case l.inline && len(elements) > 1:
+		l.comma = string(text[elements[0].Value.To:elements[1].From])
 	case l.inline && strings.HasSuffix(l.colon, " "):
 		l.comma = ", "
 	}
 	return l
 }
 
-// insert puts an element, with its key in an object, behind the last one of a container.
+// insert appends an element to a container, with its key if that is an object.
 func (l layout) insert(text []byte, in *Value, key []byte, v *Value) []byte {
-	spans := in.spans()
-	if len(spans) == 0 {
+	elements := in.elements()
+	if len(elements) == 0 {
 		whole := &Value{Kind: in.Kind, Items: []*Value{v}}
 		if in.Kind == Object {
 			whole.Items, whole.Members = nil, []Member{{Key: unquote(key), Value: v}}
 		}
 		return replaced(text, in.From, in.To, l.append(nil, whole, indentAt(text, in.From)))
 	}
-	last := spans[len(spans)-1]
-	out := l.between(in, spans)
+	last := elements[len(elements)-1].Value
+	out := l.between(in, elements)
 	if l.inline = !bytes.ContainsRune(out, '\n'); l.inline && strings.HasSuffix(l.colon, " ") {
 		l.comma = ", "
 	}
@@ -192,17 +192,16 @@ func (l layout) insert(text []byte, in *Value, key []byte, v *Value) []byte {
 	if in.Kind == Object {
 		out = append(append(out, key...), l.colon...)
 	}
-	return replaced(text, last.to, last.to, l.append(out, v, base))
+	return replaced(text, last.To, last.To, l.append(out, v, base))
 }
 
-// between returns what stands between two elements of a container, comma and all: between its last two, or as its only
-// one is set out.
-func (l layout) between(in *Value, spans []span) []byte {
-	n := len(spans)
+// between returns the separator of two elements of a container: that of its last two, or one that suits its only element.
+func (l layout) between(in *Value, elements []Member) []byte {
+	n := len(elements)
 	if n > 1 {
-		return slices.Clone(in.text[spans[n-2].to:spans[n-1].from])
+		return slices.Clone(in.text[elements[n-2].Value.To:elements[n-1].From])
 	}
-	gap := in.text[in.From+1 : spans[0].from]
+	gap := in.text[in.From+1 : elements[0].From]
 	switch {
 	case bytes.ContainsRune(gap, '\n'):
 		return append([]byte(","), gap...)
@@ -212,13 +211,13 @@ func (l layout) between(in *Value, spans []span) []byte {
 	return []byte(", ")
 }
 
-// indentAt returns the white space that the line begins with in which a byte stands.
+// indentAt returns the indentation of the line of a byte.
 func indentAt(text []byte, at int) string {
-	line := text[bytes.LastIndexByte(text[:at], '\n')+1 : at]
+	line := text[max(bytes.LastIndexByte(text[:at], '\n')+1, textedit.Whole(text).From):at]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// append appends a value as it is set out; base is the indentation of the line that it begins in.
+// append appends a formatted value; base is the indentation of its line.
 func (l layout) append(out []byte, v *Value, base string) []byte {
 	switch {
 	case v.Kind == Object && len(v.Members) > 0:

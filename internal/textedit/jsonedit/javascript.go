@@ -52,10 +52,10 @@ func inJavaScriptOrder(members []Member) []Member {
 	return kept
 }
 
-// few is how many members are looked through for twins faster than by a table.
+// few is the number of members up to which a linear search for duplicates is faster than a map.
 const few = 16
 
-// areOrdinary reports whether of an object's few members none looks like an index and no two have the same key.
+// areOrdinary reports whether an object has few members, no index keys and no duplicate keys.
 func areOrdinary(members []Member) bool {
 	if len(members) > few {
 		return false
@@ -68,7 +68,7 @@ func areOrdinary(members []Member) bool {
 	return true
 }
 
-// index returns the index of an array that a key looks like: 0 to 2³²-2, without leading zeros.
+// index returns the array index that a key is in JavaScript: 0 to 2³²-2, without leading zeros.
 func index(key string) (uint32, bool) {
 	if key == "" || key[0] < '0' || key[0] > '9' {
 		return 0, false

@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// scanner reads one text.
+// scanner parses one text.
 type scanner struct {
 	text   []byte
+	jsonc  bool // accept comments, and a comma after the last element
 	at     int
-	wrong  string // the first thing that is
-	failed int    // where
+	wrong  string // the first error
+	failed int    // its offset
 }
 
-// deepest is how deep values may be nested.
+// deepest is the limit of nesting.
 const deepest = 10_000
 
 func (s *scanner) fail(format string, args ...any) {
@@ -23,9 +24,22 @@ func (s *scanner) fail(format string, args ...any) {
 	}
 }
 
+// space skips white space, and comments where they are allowed.
 func (s *scanner) space() {
-	for s.at < len(s.text) && strings.IndexByte(" \t\r\n", s.text[s.at]) >= 0 {
-		s.at++
+	for s.at < len(s.text) {
+		switch c := s.text[s.at]; {
+		case strings.IndexByte(" \t\r\n", c) >= 0:
+			s.at++
+		case c == '/' && s.jsonc:
+			end := endOfComment(s.text, s.at)
+			if end < 0 {
+				s.fail("unclosed comment, or a / that begins no comment")
+				return
+			}
+			s.at = end
+		default:
+			return
+		}
 	}
 }
 
@@ -37,7 +51,7 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// take goes over the next byte if it is c.
+// take skips the next byte if it is c.
 func (s *scanner) take(c byte) bool {
 	if s.wrong != "" || s.peek() != c || s.at >= len(s.text) {
 		return false
@@ -50,9 +64,9 @@ func (s *scanner) value(depth int) *Value {
 	v := &Value{From: s.at, text: s.text}
 	switch c := s.peek(); {
 	case depth > deepest:
-		s.fail("values are nested more than %d deep", deepest)
+		s.fail("values are nested more than %d levels deep", deepest)
 	case s.at >= len(s.text):
-		s.fail("it ends where a value was expected")
+		s.fail("unexpected end, expected a value")
 	case c == '{':
 		s.object(v, depth)
 	case c == '[':
@@ -77,9 +91,10 @@ func (s *scanner) object(v *Value, depth int) {
 	if s.take('}') {
 		return
 	}
-	for s.wrong == "" {
-		v.Members = append(v.Members, s.member(depth))
-		if !s.another('}', "member") {
+	for !s.unclosed(v) {
+		m := s.member(depth)
+		v.Members = append(v.Members, m)
+		if !s.another(v, '}', "member", m.Value) {
 			return
 		}
 	}
@@ -88,7 +103,7 @@ func (s *scanner) object(v *Value, depth int) {
 func (s *scanner) member(depth int) Member {
 	m := Member{From: s.at}
 	if s.peek() != '"' {
-		s.fail("a key in quotes was expected")
+		s.fail("expected a key in double quotes")
 		return m
 	}
 	s.str()
@@ -98,7 +113,7 @@ func (s *scanner) member(depth int) Member {
 	m.Key = unquote(s.text[m.From:s.at])
 	s.space()
 	if !s.take(':') {
-		s.fail("a colon was expected behind the key")
+		s.fail("expected : after the key")
 		return m
 	}
 	s.space()
@@ -113,29 +128,36 @@ func (s *scanner) array(v *Value, depth int) {
 	if s.take(']') {
 		return
 	}
-	for s.wrong == "" {
-		v.Items = append(v.Items, s.value(depth+1))
-		if !s.another(']', "element") {
+	for !s.unclosed(v) {
+		item := s.value(depth + 1)
+		v.Items = append(v.Items, item)
+		if !s.another(v, ']', "element", item) {
 			return
 		}
 	}
 }
 
-// another goes over the comma in front of another element, or over the end, and reports which.
-func (s *scanner) another(end byte, what string) bool {
-	if s.wrong != "" {
-		return false
+// unclosed fails at the end of the text, in the middle of a container. It reports whether the scan has failed.
+func (s *scanner) unclosed(in *Value) bool {
+	if s.wrong == "" && s.at >= len(s.text) {
+		s.fail("unexpected end, the %c of line %d is not closed", s.text[in.From], in.Line())
 	}
+	return s.wrong != ""
+}
+
+// another skips the comma after an element, or the end of the container, and reports whether another element follows.
+func (s *scanner) another(in *Value, end byte, what string, element *Value) bool {
 	s.space()
-	if s.take(end) {
+	if s.unclosed(in) || s.take(end) {
 		return false
 	}
 	if !s.take(',') {
-		s.fail("a comma or %c was expected behind the %s", end, what)
+		s.fail("expected , or %c after the %s", end, what)
 		return false
 	}
+	element.comma = s.at - 1
 	s.space()
-	return true
+	return !s.jsonc || !s.take(end)
 }
 
 func (s *scanner) word(v *Value) {
@@ -149,10 +171,10 @@ func (s *scanner) word(v *Value) {
 			return
 		}
 	}
-	s.fail("a value was expected here")
+	s.fail("expected a value")
 }
 
-// str goes over a string.
+// str scans a string.
 func (s *scanner) str() {
 	for s.at++; s.at < len(s.text); s.at++ {
 		switch c := s.text[s.at]; {
@@ -160,7 +182,7 @@ func (s *scanner) str() {
 			s.at++
 			return
 		case c < ' ':
-			s.fail("a control character stands in a string without an escape")
+			s.fail("unescaped control character or line end in a string")
 			return
 		case c == '\\':
 			if s.at++; !s.escape() {
@@ -168,22 +190,22 @@ func (s *scanner) str() {
 			}
 		}
 	}
-	s.fail("a string is not closed")
+	s.fail("unclosed string")
 }
 
-// escape goes to the last byte of what follows a backslash.
+// escape scans an escape after its backslash, up to its last byte.
 func (s *scanner) escape() bool {
 	if s.peek() == 'u' {
 		for range 4 {
 			if s.at++; !isHex(s.peek()) {
-				s.fail("four hexadecimal digits were expected behind \\u")
+				s.fail("expected four hexadecimal digits after \\u")
 				return false
 			}
 		}
 		return true
 	}
 	if s.at >= len(s.text) || strings.IndexByte(`"\/bfnrt`, s.text[s.at]) < 0 {
-		s.fail("there is no such escape")
+		s.fail("unknown escape")
 		return false
 	}
 	return true
@@ -193,7 +215,7 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// number goes over a number: -, digits without a leading 0, fraction, exponent.
+// number scans a number: sign, digits without a leading 0, fraction, exponent.
 func (s *scanner) number() {
 	s.take('-')
 	if !s.take('0') {
@@ -216,6 +238,6 @@ func (s *scanner) digits() {
 		s.at++
 	}
 	if s.at == from {
-		s.fail("a digit was expected here")
+		s.fail("expected a digit")
 	}
 }

@@ -2,11 +2,11 @@ package jsonedit
 
 import "slices"
 
-// Torn returns what is whole of a text that is no JSON, closed so that it is some, and the rest of it: of a text that was
-// cut off all members and elements but the one that was being written. Without anything whole the first is empty.
+// Torn splits a truncated text: whole is its longest prefix of complete members and elements, closed to valid JSON; rest is
+// the remaining text. whole is empty if nothing is complete.
 func Torn(text []byte) (whole, rest []byte) {
-	end, depth := 0, 0 // where the last whole thing ends, and how many are open there
-	open := []byte{}   // what closes them
+	end, depth := 0, 0 // end of the last complete element, and how many containers are open there
+	open := []byte{}   // the brackets that close them
 	quoted, wrong := false, wrongIn(text)
 	for i := 0; i < wrong; i++ {
 		switch c := text[i]; {
@@ -31,7 +31,7 @@ func Torn(text []byte) (whole, rest []byte) {
 	return slices.Concat(text[:end], closing), text[end:]
 }
 
-// wrongIn returns where a text stops being JSON.
+// wrongIn returns the offset of the first syntax error.
 func wrongIn(text []byte) int {
 	s := &scanner{text: text}
 	s.all()

@@ -1,4 +1,10 @@
-// Package jsonedit reads JSON with positions and changes it in place. It also writes JSON as JavaScript's JSON.stringify does.
+// Package jsonedit reads JSON with positions and edits it in place: an edit keeps every other byte of the text. It also
+// writes JSON as JavaScript's JSON.stringify does.
+//
+// Read accepts strict JSON. ReadJSONC also accepts comments and a comma after the last element. Both return the same
+// values. They have separate edits, because the edits promise different things:
+//   - Set, Append and Remove address a value by its path in strict JSON, and copy the separators of its neighbours.
+//   - Doc.Add, Doc.Set and Doc.Remove work around comments, and Remove restores the exact bytes from before Add.
 package jsonedit
 
 import (
@@ -8,26 +14,29 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"pawl/internal/textedit"
 )
 
-// Value is a value of a JSON text, with where it stands in it.
+// Value is a JSON value and its position in the text.
 type Value struct {
 	Kind     Kind
-	From, To int      // the bytes of the text that it takes up
-	Members  []Member // of an object, as they stand there; of a key that comes twice the last one counts
+	From, To int      // its bytes are [From, To)
+	Members  []Member // of an object, in the order of the text; of duplicate keys the last one counts
 	Items    []*Value // of an array
 
-	text []byte // the whole
+	text  []byte // the whole text
+	comma int    // offset of the comma after the value, 0 if there is none
 }
 
-// Member is a key of an object, with its value.
+// Member is a key of an object and its value.
 type Member struct {
 	Key   string
 	From  int // where the key begins
 	Value *Value
 }
 
-// Kind is what a value of JSON is.
+// Kind is the type of a JSON value.
 type Kind byte
 
 // The kinds of values.
@@ -40,50 +49,36 @@ const (
 	Object
 )
 
-// jsonBOM is the byte order mark that some editors put in front.
-var jsonBOM = []byte("\xef\xbb\xbf")
+// SyntaxError reports where and why a text is not valid JSON.
+type SyntaxError = textedit.SyntaxError
 
-// SyntaxError says where a text is no JSON: line and column count from 1, the column in bytes.
-type SyntaxError struct {
-	Line, Column int
-	Why          string
-}
+// Read parses a text. It accepts exactly the JSON of RFC 8259, and skips a byte order mark at the start. The error is a
+// *SyntaxError.
+func Read(text []byte) (*Value, error) { return read(&scanner{text: text}) }
 
-// Error names line and column.
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Why)
-}
-
-// Read returns the value that text is, with all that is in it. It takes exactly what RFC 8259 calls JSON, but for a
-// byte order mark in front; an error is a *JSONError.
-func Read(text []byte) (*Value, error) {
-	s := &scanner{text: text}
+func read(s *scanner) (*Value, error) {
 	v := s.all()
 	if s.wrong != "" {
-		line, column := place(text, s.failed)
-		return nil, &SyntaxError{Line: line, Column: column, Why: s.wrong}
+		return nil, textedit.ErrorAt(s.text, s.failed, s.wrong)
 	}
 	return v, nil
 }
 
-// all goes over the whole text.
+// Errorf returns a *SyntaxError at the position of the value.
+func (v *Value) Errorf(format string, args ...any) error {
+	return textedit.ErrorAt(v.text, v.From, fmt.Sprintf(format, args...))
+}
+
+// all scans the whole text.
 func (s *scanner) all() *Value {
-	if bytes.HasPrefix(s.text, jsonBOM) {
-		s.at = len(jsonBOM)
-	}
+	s.at = textedit.Whole(s.text).From
 	s.space()
 	v := s.value(0)
 	s.space()
 	if s.wrong == "" && s.at < len(s.text) {
-		s.fail("nothing more was expected here")
+		s.fail("unexpected text after the value")
 	}
 	return v
-}
-
-// place returns the line and the column of a byte of text, both from 1, the column in bytes.
-func place(text []byte, offset int) (line, column int) {
-	before := text[:min(offset, len(text))]
-	return bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')
 }
 
 // Line returns the line in which the value begins, from 1; 0 for none.
@@ -91,11 +86,10 @@ func (v *Value) Line() int {
 	if v == nil {
 		return 0
 	}
-	line, _ := place(v.text, v.From)
-	return line
+	return textedit.ErrorAt(v.text, v.From, "").Line
 }
 
-// Get returns the value at a path of keys, and of indexes in arrays; nil where there is none.
+// Get returns the value at a path of keys and array indexes, nil if there is none.
 func (v *Value) Get(path ...string) *Value {
 	for _, name := range path {
 		if v = v.child(name); v == nil {
@@ -109,10 +103,8 @@ func (v *Value) child(name string) *Value {
 	switch {
 	case v == nil:
 	case v.Kind == Object:
-		for i := len(v.Members) - 1; i >= 0; i-- {
-			if v.Members[i].Key == name {
-				return v.Members[i].Value
-			}
+		if i := v.Index(name); i >= 0 {
+			return v.Members[i].Value
 		}
 	case v.Kind == Array:
 		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(v.Items) {
@@ -122,7 +114,32 @@ func (v *Value) child(name string) *Value {
 	return nil
 }
 
-// Twins returns the members, of an object and of all that is in it, whose key comes before in the same object: it is they that count.
+// Index returns the index of the last member with a key, -1 if there is none.
+func (v *Value) Index(key string) int {
+	for i := len(v.Members) - 1; i >= 0; i-- {
+		if v.Members[i].Key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// Len returns how many members an object or elements an array has.
+func (v *Value) Len() int { return len(v.Members) + len(v.Items) }
+
+// elements returns the members of an object, or the elements of an array as members without a key.
+func (v *Value) elements() []Member {
+	if v.Kind == Object {
+		return v.Members
+	}
+	elements := make([]Member, len(v.Items))
+	for i, item := range v.Items {
+		elements[i] = Member{From: item.From, Value: item}
+	}
+	return elements
+}
+
+// Twins returns all members, also of nested objects, that repeat an earlier key of the same object.
 func (v *Value) Twins() []Member {
 	var twins []Member
 	seen := map[string]bool{}
@@ -139,10 +156,10 @@ func (v *Value) Twins() []Member {
 	return twins
 }
 
-// Is reports whether there is a value, and of this kind.
+// Is reports whether the value exists and has this kind.
 func (v *Value) Is(kind Kind) bool { return v != nil && v.Kind == kind }
 
-// Raw returns the value as it stands in the text.
+// Raw returns the bytes of the value.
 func (v *Value) Raw() []byte {
 	if v == nil {
 		return nil
@@ -150,8 +167,34 @@ func (v *Value) Raw() []byte {
 	return v.text[v.From:v.To]
 }
 
-// Text returns what a string says, and "" for anything else. A half of a surrogate pair that stands alone, which only an
-// escape can be, is encoded as if it were a character, so that nothing is lost.
+// Decode returns the value as encoding/json decodes it into an any.
+func (v *Value) Decode() any {
+	switch v.Kind {
+	case Object:
+		m := make(map[string]any, len(v.Members))
+		for _, member := range v.Members {
+			m[member.Key] = member.Value.Decode()
+		}
+		return m
+	case Array:
+		list := make([]any, len(v.Items))
+		for i, item := range v.Items {
+			list[i] = item.Decode()
+		}
+		return list
+	case String:
+		return v.Text()
+	case Number:
+		f, _ := v.Float()
+		return f
+	case Bool:
+		return v.True()
+	}
+	return nil
+}
+
+// Text returns the value of a string, and "" for other kinds. It encodes an unpaired surrogate, which only an escape can be,
+// as if it were a character, so that nothing is lost.
 func (v *Value) Text() string {
 	if !v.Is(String) {
 		return ""
@@ -159,8 +202,7 @@ func (v *Value) Text() string {
 	return unquote(v.text[v.From:v.To])
 }
 
-// Float returns a number as JavaScript and most others take it, and whether it is one. Beyond what a float64 holds it is
-// infinite.
+// Float returns a number as a float64, and whether the value is a number. It is infinite beyond the range of a float64.
 func (v *Value) Float() (float64, bool) {
 	if !v.Is(Number) {
 		return 0, false
@@ -169,7 +211,7 @@ func (v *Value) Float() (float64, bool) {
 	return f, true
 }
 
-// Int returns a number that is whole and fits, and whether it is one: 3, 3.0 and 3e0 are.
+// Int returns an integer, and whether the value is one that fits: 3, 3.0 and 3e0 are.
 func (v *Value) Int() (int64, bool) {
 	f, ok := v.Float()
 	if !ok || f != float64(int64(f)) || f >= 1<<63 || f < -(1<<63) {
@@ -181,7 +223,7 @@ func (v *Value) Int() (int64, bool) {
 // True reports whether the value is true.
 func (v *Value) True() bool { return v.Is(Bool) && v.text[v.From] == 't' }
 
-// unquote returns what a well-formed string literal says.
+// unquote returns the value of a valid string literal.
 func unquote(literal []byte) string {
 	body := literal[1 : len(literal)-1]
 	if bytes.IndexByte(body, '\\') < 0 {
@@ -227,7 +269,7 @@ func surrogateBehind(text []byte) rune {
 func hex4(digits []byte) rune {
 	n, err := strconv.ParseUint(string(digits[:4]), 16, 16)
 	if err != nil {
-		return utf8.RuneError // cannot be: they were looked at
+		return utf8.RuneError // impossible: the scanner has checked them
 	}
 	return rune(n)
 }

@@ -46,7 +46,7 @@ func TestReadJSON(t *testing.T) {
 	}
 }
 
-func TestReadJSONTakesTheLastOfTwo(t *testing.T) {
+func TestLastDuplicateKeyCounts(t *testing.T) {
 	t.Parallel()
 	v := readJSON(t, `{"a":1,"b":2,"a":3}`)
 	if n, _ := v.Get("a").Int(); n != 3 || len(v.Members) != 3 {
@@ -54,23 +54,26 @@ func TestReadJSONTakesTheLastOfTwo(t *testing.T) {
 	}
 }
 
-func TestReadJSONSaysWhereItIsWrong(t *testing.T) {
+func TestSyntaxErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"":                       "line 1, column 1: it ends where a value was expected",
-		"{\n  \"a\": 1,\n}":      "line 3, column 1: a key in quotes was expected",
-		"{\"a\"=1}":              "line 1, column 5: a colon was expected behind the key",
-		"[1 2]":                  "line 1, column 4: a comma or ] was expected behind the element",
-		"{\"a\":1 \"b\"":         "line 1, column 8: a comma or } was expected behind the member",
-		"{} x":                   "line 1, column 4: nothing more was expected here",
-		"[\"a\nb\"]":             "line 1, column 4: a control character stands in a string without an escape",
-		`["\x"]`:                 "line 1, column 4: there is no such escape",
-		`["\u12g4"]`:             "line 1, column 7: four hexadecimal digits were expected behind \\u",
-		`["a`:                    "line 1, column 4: a string is not closed",
-		"[01]":                   "line 1, column 3: a comma or ] was expected behind the element",
-		"[1.]":                   "line 1, column 4: a digit was expected here",
-		"NaN":                    "line 1, column 1: a value was expected here",
-		strings.Repeat("[", 2e4): "line 1, column 10002: values are nested more than 10000 deep",
+		"":                       "line 1, column 1: unexpected end, expected a value",
+		"{\n  \"a\": 1,\n}":      "line 3, column 1: expected a key in double quotes",
+		"{\"a\"=1}":              "line 1, column 5: expected : after the key",
+		"[1 2]":                  "line 1, column 4: expected , or ] after the element",
+		"{\"ä\":1 \"b\"":         "line 1, column 8: expected , or } after the member",
+		"{\n\"a\": [1,":          "line 2, column 9: unexpected end, the [ of line 2 is not closed",
+		"{":                      "line 1, column 2: unexpected end, the { of line 1 is not closed",
+		"[1":                     "line 1, column 3: unexpected end, the [ of line 1 is not closed",
+		"{} x":                   "line 1, column 4: unexpected text after the value",
+		"[\"a\nb\"]":             "line 1, column 4: unescaped control character or line end in a string",
+		`["\x"]`:                 "line 1, column 4: unknown escape",
+		`["\u12g4"]`:             "line 1, column 7: expected four hexadecimal digits after \\u",
+		`["a`:                    "line 1, column 4: unclosed string",
+		"[01]":                   "line 1, column 3: expected , or ] after the element",
+		"[1.]":                   "line 1, column 4: expected a digit",
+		"NaN":                    "line 1, column 1: expected a value",
+		strings.Repeat("[", 2e4): "line 1, column 10002: values are nested more than 10000 levels deep",
 	} {
 		_, err := jsonedit.Read([]byte(text))
 		var wrong *jsonedit.SyntaxError
@@ -104,7 +107,7 @@ func TestStringify(t *testing.T) {
 	}
 }
 
-func TestSetJSONChangesOnlyThat(t *testing.T) {
+func TestSetJSON(t *testing.T) {
 	t.Parallel()
 	type m = map[string]any
 	cases := []struct {

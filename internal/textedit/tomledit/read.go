@@ -9,30 +9,26 @@ import (
 	"unicode/utf8"
 
 	"pawl/internal/lazyregexp"
+	"pawl/internal/textedit"
 )
-
-// byteOrder marks a text as UTF-8. Some editors write it.
-var byteOrder = []byte("\ufeff")
 
 // bare is a key that needs no quotes.
 var bare = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
-// deepest is how deep values may stand in each other.
+// deepest is the limit of nesting.
 const deepest = 200
 
-// reader reads a text from its start. After an error it reads nothing more.
+// reader parses a text. It stops at the first error.
 type reader struct {
 	text []byte
 	at   int
-	err  *SyntaxError
+	err  *textedit.SyntaxError
 }
 
-// Read reads a text. The error is a *SyntaxError.
+// Read parses a text. The error is a *textedit.SyntaxError.
 func Read(text []byte) (Doc, error) {
-	r := &reader{text: text}
-	if bytes.HasPrefix(text, byteOrder) {
-		r.at = len(byteOrder)
-	}
+	first := textedit.Whole(text).From
+	r := &reader{text: text, at: first}
 	doc := Doc{Text: text, Values: map[string]any{}}
 	var table []string
 	for r.space(true); r.at < len(text); r.space(true) {
@@ -52,7 +48,7 @@ func Read(text []byte) (Doc, error) {
 			return Doc{}, r.err
 		}
 		set(doc.Values, path, value)
-		lineStart := max(bytes.LastIndexByte(text[:start], '\n')+1, firstByte(text))
+		lineStart := max(bytes.LastIndexByte(text[:start], '\n')+1, first)
 		doc.statements = append(doc.statements, statement{start: min(lineStart, start), end: r.at, path: path, header: header, inline: inline})
 	}
 	if r.err != nil {
@@ -61,15 +57,7 @@ func Read(text []byte) (Doc, error) {
 	return doc, nil
 }
 
-// firstByte is where a text begins behind its mark.
-func firstByte(text []byte) int {
-	if bytes.HasPrefix(text, byteOrder) {
-		return len(byteOrder)
-	}
-	return 0
-}
-
-// set puts a value at its place. Tables that are there stay.
+// set stores a value at a path. It keeps existing tables.
 func set(table map[string]any, path []string, value any) {
 	for _, key := range path[:len(path)-1] {
 		below, ok := table[key].(map[string]any)
@@ -90,7 +78,7 @@ func set(table map[string]any, path []string, value any) {
 
 func (r *reader) fail(at int, what string) {
 	if r.err == nil {
-		r.err = wrong(r.text, at, what)
+		r.err = textedit.ErrorAt(r.text, at, what)
 	}
 	r.at = len(r.text)
 }
@@ -142,7 +130,7 @@ func (r *reader) end() {
 	case r.text[r.at] == '\n':
 		r.at++
 	default:
-		r.fail(r.at, "expected the end of the line here")
+		r.fail(r.at, "expected the end of the line")
 	}
 }
 
@@ -169,7 +157,7 @@ func (r *reader) keys(closing string) []string {
 		r.at++
 	}
 	if r.err == nil && !bytes.HasPrefix(r.text[r.at:], []byte(closing)) {
-		r.fail(r.at, fmt.Sprintf("expected %s behind %s", closing, dotted(path)))
+		r.fail(r.at, fmt.Sprintf("expected %s after %s", closing, dotted(path)))
 	}
 	r.at += min(len(closing), len(r.text)-r.at)
 	return path
@@ -186,7 +174,7 @@ func (r *reader) key() string {
 		}
 	}
 	if r.at == start {
-		r.fail(start, "expected a key or a [table] here; keys with other characters than letters, digits, _ and - need quotes")
+		r.fail(start, "expected a key or a [table]; a key with characters other than letters, digits, _ and - needs quotes")
 	}
 	return string(r.text[start:r.at])
 }
@@ -196,7 +184,7 @@ func (r *reader) value(depth int) any {
 	start := r.at
 	switch c := r.peek(); {
 	case depth > deepest:
-		r.fail(start, "values stand too deep in each other")
+		r.fail(start, "values are nested too deep")
 	case c == '[':
 		return r.array(depth)
 	case c == '{':
@@ -223,7 +211,7 @@ func (r *reader) scalar(start int) any {
 	case word == "true", word == "false":
 		return word == "true"
 	case word == "", word[0] >= 'A' && !slices.Contains([]string{"inf", "nan"}, word):
-		r.fail(start, "expected a value here; texts stand in quotes")
+		r.fail(start, "expected a value; strings need quotes")
 	}
 	return word
 }
@@ -242,7 +230,7 @@ func (r *reader) array(depth int) any {
 		if r.peek() == ',' {
 			r.at++
 		} else if r.peek() != ']' {
-			r.fail(open, "this list does not end: add ], or a comma between its values")
+			r.fail(open, "unclosed array, or a missing comma")
 		}
 	}
 	return list
@@ -266,13 +254,13 @@ func (r *reader) inline(depth int) any {
 		if r.peek() == ',' {
 			r.at++
 		} else if r.peek() != '}' {
-			r.fail(open, "this inline table does not end: add }, or a comma between its values")
+			r.fail(open, "unclosed inline table, or a missing comma")
 		}
 	}
 	return table
 }
 
-// quoted reads a text between quotes of any of the four sorts, and returns what it says.
+// quoted reads a string with any of the four kinds of quotes, and returns its value.
 func (r *reader) quoted(quote string) string {
 	start, long, raw := r.at, len(quote) == 3, quote[0] == '\''
 	r.at += len(quote)
@@ -280,7 +268,7 @@ func (r *reader) quoted(quote string) string {
 	for ; ; r.at++ {
 		switch {
 		case r.at >= len(r.text), !long && r.text[r.at] == '\n':
-			r.fail(start, "this text does not end: add "+quote)
+			r.fail(start, "unclosed string, expected "+quote)
 			return ""
 		case !raw && r.text[r.at] == '\\':
 			r.at++
@@ -297,7 +285,7 @@ func (r *reader) quoted(quote string) string {
 
 var escapes = lazyregexp.New(`\\(?:[ \t]*\r?\n\s*|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|(?s:.)|$)`)
 
-// unescaped returns what a text says that stands between quotes.
+// unescaped returns the value of the text between quotes.
 func (r *reader) unescaped(start int, said string, long, raw bool) string {
 	if long {
 		said = strings.TrimPrefix(strings.TrimPrefix(said, "\r"), "\n")
@@ -314,7 +302,7 @@ func (r *reader) unescaped(start int, said string, long, raw bool) string {
 		}
 		n, err := strconv.ParseUint(escape[min(2, len(escape)):], 16, 32)
 		if err != nil || !utf8.ValidRune(rune(n)) {
-			r.fail(start, "this text holds "+strconv.Quote(escape)+", which TOML does not know; write \\\\ for a backslash")
+			r.fail(start, "unknown escape "+strconv.Quote(escape)+"; write \\\\ for a backslash")
 			return ""
 		}
 		return string(rune(n))

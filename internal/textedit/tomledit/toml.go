@@ -1,6 +1,6 @@
-// Package tomledit changes TOML in place: a table is added at the end or taken out, and every other byte stays.
+// Package tomledit edits TOML in place: it adds a table at the end or removes one, and keeps every other byte.
 //
-// It reads what stands where, and what values say, but is laxer than TOML: it does not mind keys that are given twice.
+// It accepts more than TOML: it allows duplicate keys.
 package tomledit
 
 import (
@@ -8,18 +8,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"unicode/utf8"
+
+	"pawl/internal/textedit"
 )
 
-// Doc is a text that has been read.
+// Doc is a parsed text.
 type Doc struct {
 	Text   []byte
-	Values map[string]any // tables are maps; of an array of tables the last; dates and numbers are texts
+	Values map[string]any // tables are maps, of an array of tables the last one; dates and numbers are strings
 
 	statements []statement
 }
 
-// statement is a line, or the lines, of a key with its value or of a table's header.
+// statement is a key with its value or the header of a table.
 type statement struct {
 	start, end int      // bytes [start, end), from the start of its first line to that of the next one
 	path       []string // from the root
@@ -27,16 +28,7 @@ type statement struct {
 	inline     bool // its value is an inline table
 }
 
-// SyntaxError says what is wrong with a text, and where.
-type SyntaxError struct {
-	Line, Column int // from 1, the column in characters
-	Text         string
-}
-
-// Error returns line:column: what is wrong.
-func (e *SyntaxError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Text) }
-
-// Get returns the value that the keys lead to, nil where there is none.
+// Get returns the value at a path of keys, nil if there is none.
 func (d Doc) Get(keys ...string) any {
 	var v any = d.Values
 	for _, key := range keys {
@@ -49,22 +41,21 @@ func (d Doc) Get(keys ...string) any {
 	return v
 }
 
-// Pair is a key with a value, a text or a list of texts.
+// Pair is a key with its value, a string or a list of strings.
 type Pair struct {
 	Key   string
 	Value any
 }
 
-// Add puts a table behind everything else. The error, a *SyntaxError, says that a table above it is written in a way that
-// leaves no room for it.
+// Add adds a table at the end. It returns a *textedit.SyntaxError if a parent is an inline table, which cannot be extended.
 func (d Doc) Add(path []string, pairs ...Pair) (Doc, error) {
 	for _, s := range d.statements {
 		if s.inline && len(s.path) < len(path) && slices.Equal(s.path, path[:len(s.path)]) {
-			return Doc{}, wrong(d.Text, s.start, fmt.Sprintf("%s is written in one line, to which no table can be added: write it as tables, [%s]",
+			return Doc{}, textedit.ErrorAt(d.Text, s.start, fmt.Sprintf("%s is an inline table, which cannot be extended; write it as [%s]",
 				dotted(s.path), dotted(append(slices.Clone(s.path), "NAME"))))
 		}
 	}
-	nl := d.newline()
+	nl := textedit.EOL(d.Text)
 	lines := [][]byte{[]byte("[" + dotted(path) + "]")}
 	for _, p := range pairs {
 		value, err := marshal(p.Value)
@@ -85,9 +76,9 @@ func (d Doc) Add(path []string, pairs ...Pair) (Doc, error) {
 	return Read(slices.Concat(d.Text, table))
 }
 
-// Drop takes out all that stands below a path: what Add put there goes without a trace. The error, a *SyntaxError, says
-// that it is written within another value.
-func (d Doc) Drop(path []string) (Doc, error) {
+// Remove removes the table at a path with all that is below it. It removes all that Add wrote. It returns a
+// *textedit.SyntaxError if the table is part of another value.
+func (d Doc) Remove(path []string) (Doc, error) {
 	text := slices.Clone(d.Text)
 	for i := len(d.statements) - 1; i >= 0; i-- {
 		last := i
@@ -102,18 +93,18 @@ func (d Doc) Drop(path []string) (Doc, error) {
 	}
 	after, err := Read(text)
 	if err == nil && after.Get(path...) != nil {
-		err = wrong(text, 0, dotted(path)+" is written within another value: take it out by hand")
+		err = textedit.ErrorAt(text, 0, dotted(path)+" is part of another value; remove it manually")
 	}
 	return after, err
 }
 
-// below reports whether a statement says something of what stands at a path or below it.
+// below reports whether a statement belongs to a path or to a table below it.
 func (s statement) below(path []string) bool {
 	return len(s.path) >= len(path) && slices.Equal(s.path[:len(path)], path)
 }
 
-// span returns what statements that follow each other take up: with the empty line before a header, and at the end of a
-// text without a newline with the newline before them.
+// span returns the bytes of consecutive statements, including the empty line before a header. At the end of a text without
+// a final newline it includes the newline before them.
 func (d Doc) span(s []statement) (start, end int) {
 	start, end = s[0].start, s[len(s)-1].end
 	if s[0].header {
@@ -125,7 +116,7 @@ func (d Doc) span(s []statement) (start, end int) {
 	return start, end
 }
 
-// beforeBlank returns the start of the line before a line where that one is empty, and else the place itself.
+// beforeBlank returns the start of the previous line if that is empty, otherwise start.
 func beforeBlank(text []byte, start int) int {
 	before := beforeNewline(text, start)
 	if before < start && (before == 0 || text[before-1] == '\n') {
@@ -134,7 +125,7 @@ func beforeBlank(text []byte, start int) int {
 	return start
 }
 
-// beforeNewline returns the place before the end of a line that ends at start.
+// beforeNewline returns the place before the line end that ends at start.
 func beforeNewline(text []byte, start int) int {
 	if start > 0 && text[start-1] == '\n' {
 		if start--; start > 0 && text[start-1] == '\r' {
@@ -144,15 +135,7 @@ func beforeNewline(text []byte, start int) int {
 	return start
 }
 
-// newline is how lines end here.
-func (d Doc) newline() string {
-	if i := bytes.IndexByte(d.Text, '\n'); i > 0 && d.Text[i-1] == '\r' {
-		return "\r\n"
-	}
-	return "\n"
-}
-
-// marshal writes a value; what JSON writes of texts and their lists is TOML too.
+// marshal encodes a value. JSON strings and lists of strings are valid TOML.
 func marshal(v any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -161,7 +144,7 @@ func marshal(v any) (string, error) {
 	return string(bytes.TrimSpace(b.Bytes())), err
 }
 
-// dotted writes a path as keys joined by dots.
+// dotted returns a path as a dotted key.
 func dotted(path []string) string {
 	var b bytes.Buffer
 	for i, key := range path {
@@ -179,10 +162,4 @@ func dotted(path []string) string {
 		b.WriteString(quoted)
 	}
 	return b.String()
-}
-
-func wrong(text []byte, at int, what string) *SyntaxError {
-	before := bytes.TrimPrefix(text[:at], byteOrder)
-	start := bytes.LastIndexByte(before, '\n') + 1
-	return &SyntaxError{Line: bytes.Count(before, []byte{'\n'}) + 1, Column: utf8.RuneCount(before[start:]) + 1, Text: what}
 }

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"pawl/internal/textedit"
 )
 
 // texts are of the shapes that people and programs write.
@@ -43,7 +45,7 @@ func TestAddAndDrop(t *testing.T) {
 			if got := after.Get(path...); !reflect.DeepEqual(got, want) {
 				t.Errorf("%s\nsays %v, want %v", after.Text, got, want)
 			}
-			back, err := after.Drop(path)
+			back, err := after.Remove(path)
 			if err != nil || string(back.Text) != text {
 				t.Errorf("%q\nbecame %q\nand then %q, %v", text, after.Text, back.Text, err)
 			}
@@ -97,7 +99,7 @@ func TestDropAmongOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := doc.Drop(path); err != nil || string(got.Text) != c.want {
+		if got, err := doc.Remove(path); err != nil || string(got.Text) != c.want {
 			t.Errorf("%q\nbecame %q, %v\nwant   %q", c.text, got.Text, err, c.want)
 		}
 	}
@@ -110,10 +112,10 @@ func TestNoRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := doc.Add(path); err == nil || err.Error() != "2:1: mcp_servers is written in one line, to which no table can be added: write it as tables, [mcp_servers.NAME]" {
+	if _, err := doc.Add(path); err == nil || err.Error() != "line 2, column 1: mcp_servers is an inline table, which cannot be extended; write it as [mcp_servers.NAME]" {
 		t.Error(err)
 	}
-	if _, err := doc.Drop(path); err == nil || !strings.Contains(err.Error(), "take it out by hand") {
+	if _, err := doc.Remove(path); err == nil || !strings.Contains(err.Error(), "remove it manually") {
 		t.Error(err)
 	}
 }
@@ -122,24 +124,24 @@ func TestNoRoom(t *testing.T) {
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"a = \n":                          "1:5: expected a value here",
-		"a = yes\n":                       "1:5: expected a value here; texts stand in quotes",
-		"b = 1\na 1\n":                    "2:3: expected = behind a",
-		"[a\n":                            "1:3: expected ] behind a",
-		"[[a]\n":                          "1:4: expected ]] behind a",
-		"[a] b\n":                         "1:5: expected the end of the line",
-		"a = \"b\n":                       "1:5: this text does not end: add \"",
-		"a = \"\"\"b\n":                   "1:5: this text does not end: add \"\"\"",
-		"a = [1, 2\nb = 3\n":              "1:5: this list does not end",
-		"a = { b = 1\n":                   "1:5: this inline table does not end",
-		"ä = 1\n":                         "1:1: expected a key",
-		"a = \"\\q\"\n":                   "1:5: this text holds \"\\\\q\"",
-		"a = 1 2 3\n":                     "1:7: expected the end",
-		"a = \"\"\r":                      "1:7: expected the end",
-		"a = " + strings.Repeat("[", 1e4): "stand too deep",
+		"a = \n":                          "line 1, column 5: expected a value",
+		"a = yes\n":                       "line 1, column 5: expected a value; strings need quotes",
+		"b = 1\na 1\n":                    "line 2, column 3: expected = after a",
+		"[a\n":                            "line 1, column 3: expected ] after a",
+		"[[a]\n":                          "line 1, column 4: expected ]] after a",
+		"[a] b\n":                         "line 1, column 5: expected the end of the line",
+		"a = \"b\n":                       "line 1, column 5: unclosed string, expected \"",
+		"a = \"\"\"b\n":                   "line 1, column 5: unclosed string, expected \"\"\"",
+		"a = [1, 2\nb = 3\n":              "line 1, column 5: unclosed array",
+		"a = { b = 1\n":                   "line 1, column 5: unclosed inline table",
+		"ä = 1\n":                         "line 1, column 1: expected a key",
+		"a = \"\\q\"\n":                   "line 1, column 5: unknown escape \"\\\\q\"",
+		"a = 1 2 3\n":                     "line 1, column 7: expected the end",
+		"a = \"\"\r":                      "line 1, column 7: expected the end",
+		"a = " + strings.Repeat("[", 1e4): "are nested too deep",
 	} {
 		_, err := Read([]byte(text))
-		var syntax *SyntaxError
+		var syntax *textedit.SyntaxError
 		if !errors.As(err, &syntax) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %s", text, err, want)
 		}
@@ -161,7 +163,7 @@ func FuzzSplice(f *testing.F) {
 		if err != nil {
 			t.Skip() // an inline table stands in the way
 		}
-		back, err := after.Drop(path)
+		back, err := after.Remove(path)
 		if err != nil || !bytes.Equal(back.Text, text) {
 			t.Fatalf("%q became %q and then %q: %v", text, after.Text, back.Text, err)
 		}
@@ -172,7 +174,7 @@ func FuzzSplice(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back, err = edited.Drop(path); err != nil || string(back.Text) != string(text)+"[zz]\n" {
+		if back, err = edited.Remove(path); err != nil || string(back.Text) != string(text)+"[zz]\n" {
 			t.Fatalf("%q, edited, became %q: %v", text, back.Text, err)
 		}
 	})

@@ -9,15 +9,14 @@ import (
 	"pawl/internal/textedit"
 )
 
-// mostAside is how many lines are set aside at most.
+// mostAside limits the lines that are replaced by comments.
 const mostAside = 20
 
-// aside is a line that is not read: a comment stands in its place meanwhile.
+// aside is a line that cannot be parsed. A comment, mark, replaces it temporarily.
 type aside struct{ line, mark string }
 
-// MergeAround is Merge for a part of a file that would be a map in YAML but for some lines. These stay as they are, where they
-// are; one is taken out only where want has its key, which is then another line. The error is ErrKnotted where so few lines do
-// not explain what is wrong.
+// MergeAround is Merge for a part of a file that is a YAML mapping except for some lines. It keeps these lines in place, and
+// removes one only if want has its key. The error is ErrKnotted if more lines are invalid.
 func MergeAround(file []byte, part textedit.Part, want *Value) ([]byte, error) {
 	var away []aside
 	y, err := Read(file, part)
@@ -45,7 +44,7 @@ func MergeAround(file []byte, part textedit.Part, want *Value) ([]byte, error) {
 	return out, nil
 }
 
-// without sets the line aside, or the one before it, without which the part can be read beyond it; nil where neither helps.
+// without replaces the line, or the one before it, if the part can then be parsed beyond it. It returns nil if neither helps.
 func without(file []byte, part textedit.Part, line, n int) ([]byte, textedit.Part, *aside) {
 	lines := textedit.Lines(file)
 	for _, at := range []int{line, line - 1} {
@@ -68,7 +67,7 @@ func without(file []byte, part textedit.Part, line, n int) ([]byte, textedit.Par
 	return nil, part, nil
 }
 
-// back puts a line where its mark is, or takes the mark out where what is wanted has the line's key.
+// back restores a line at its mark, or removes the mark if want has the line's key.
 func (a aside) back(file []byte, want *Value) []byte {
 	at := bytes.Index(file, []byte(a.mark))
 	e := textedit.Edit{From: at, To: at + len(a.mark), Text: a.line}
@@ -81,7 +80,7 @@ func (a aside) back(file []byte, want *Value) []byte {
 	return textedit.Apply(file, []textedit.Edit{e})
 }
 
-// names reports whether a map has a key or, deep, a map in it has.
+// names reports whether a map, or with deep a map inside it, has a key.
 func (v *Value) names(key string, deep bool) bool {
 	if !deep {
 		return v.pair(key) != nil

@@ -7,14 +7,13 @@ import (
 	"pawl/internal/textedit"
 )
 
-// ErrKnotted means that a file's YAML cannot be changed in place: values in it are used in several places.
-var ErrKnotted = errors.New("this YAML cannot be changed in place")
+// ErrKnotted means that the YAML cannot be edited in place, for example because of aliases.
+var ErrKnotted = errors.New("this YAML cannot be edited in place")
 
-// Merge returns the file with the values of want, a map; a key whose value is nil is taken out. Keys that want does not
-// name stay, and so does every byte that need not change: a value that says the same already, however it is written, and all comments but those inside of a
-// list that is replaced. A list that only grows is appended to.
+// Merge returns the file with the values of want, a map. A key with a nil value is removed. Merge keeps other keys, values
+// that are already equal, and all comments except those inside a replaced list. It appends to a list that only grows.
 //
-// What it returns has been read again and compared. Where that fails, the error is ErrKnotted.
+// It parses its result and compares it with the expected value. If that fails, the error is ErrKnotted.
 func (y *Doc) Merge(want *Value) ([]byte, error) {
 	expected := merged(y.Root, want)
 	if Same(y.Root, expected) {
@@ -31,7 +30,7 @@ func (y *Doc) Merge(want *Value) ([]byte, error) {
 	return nil, ErrKnotted
 }
 
-// merged returns what a value says once another's is in it.
+// merged returns a value with another merged into it.
 func merged(old, want *Value) *Value {
 	switch {
 	case old == nil || old.Kind != want.Kind:

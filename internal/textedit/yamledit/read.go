@@ -1,4 +1,8 @@
-// Package yamledit reads YAML with positions and merges values into it in place. Text that is not YAML is scanned line by line.
+// Package yamledit reads YAML with positions and merges values into it in place. Text that is not YAML is scanned line by
+// line.
+//
+// Package gyoshu has an editor of its own for front matter. Gyoshu does not parse YAML: it reads lines, and accepts values
+// that YAML rejects, such as "a: b" without quotes. Its rules of quoting differ too.
 package yamledit
 
 import (
@@ -22,25 +26,20 @@ const (
 	maxDepth = 100
 )
 
-// Doc is a map in YAML in a file: all of the file, or its front matter.
+// Doc is a YAML mapping in a file: the whole file or its front matter.
 type Doc struct {
 	Root *Value // a map
 
 	file  []byte
 	part  textedit.Part
-	lines []int // where they begin, as YAML counts them
+	lines []int // offsets of the lines, as YAML counts them
 }
 
-// SyntaxError says where YAML cannot be read.
-type SyntaxError struct {
-	Line int // of the file
-	Why  string
-}
+// SyntaxError reports where and why a text is not valid YAML. Its line is that of the file.
+type SyntaxError = textedit.SyntaxError
 
-func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Why) }
-
-// Read reads a part of a file. The error is a *SyntaxError where it is not one map in YAML; see Scan for what can be
-// read of it all the same. An empty part is a map without keys.
+// Read parses a part of a file. The error is a *SyntaxError if the part is not one YAML mapping; Scan can still read some of
+// it. An empty part is an empty mapping.
 func Read(file []byte, part textedit.Part) (*Doc, error) {
 	y := &Doc{file: file, part: part, Root: MapOf()}
 	data := part.Bytes(file)
@@ -58,10 +57,10 @@ func Read(file []byte, part textedit.Part) (*Doc, error) {
 	y.lines = yamlLines(data)
 	left := maxNodes
 	if y.Root = y.value(root, &left, 0); left <= 0 {
-		return nil, &SyntaxError{Line: part.Line, Why: "it stands for too many values"}
+		return nil, &SyntaxError{Line: part.Line, Why: "its aliases expand to too many values"}
 	}
 	if y.Root.Kind != Map {
-		return nil, &SyntaxError{Line: y.Root.Line, Why: "there are no keys with values"}
+		return nil, &SyntaxError{Line: y.Root.Line, Why: "not a mapping"}
 	}
 	return y, nil
 }
@@ -85,7 +84,7 @@ func unreadable(data []byte) string {
 	return ""
 }
 
-// load returns the one document in data, nil where it says nothing.
+// load returns the only document in data, nil if it is empty.
 func load(data []byte) (*yaml.Node, error) {
 	loader, err := yaml.NewLoader(bytes.NewReader(data))
 	if err != nil {
@@ -99,7 +98,7 @@ func load(data []byte) (*yaml.Node, error) {
 	}
 	switch err := loader.Load(&second); {
 	case err == nil:
-		return nil, errors.New("there is a second document in it")
+		return nil, errors.New("more than one document")
 	case !errors.Is(err, io.EOF):
 		return nil, err
 	}
@@ -117,7 +116,7 @@ func (y *Doc) syntax(err error) error {
 	return &SyntaxError{Line: where, Why: why}
 }
 
-// yamlLines returns where the lines begin. YAML ends lines at more characters than we do.
+// yamlLines returns the offsets of the lines. YAML has more line ends than \n.
 func yamlLines(data []byte) []int {
 	begins := []int{0}
 	for i := 0; i < len(data); {
@@ -150,10 +149,10 @@ func (y *Doc) offset(n *yaml.Node) int {
 	return at
 }
 
-// line returns the line of the file, as we count them, that a byte stands in.
+// line returns the line of a node in the file.
 func (y *Doc) line(n *yaml.Node) int { return y.part.Line + n.Line - 1 }
 
-// value returns what a node says. left is how many more nodes may be read.
+// value returns the value of a node. left is the number of nodes that may still be read.
 func (y *Doc) value(n *yaml.Node, left *int, depth int) *Value {
 	if *left--; *left <= 0 || depth > maxDepth {
 		*left = 0
@@ -204,7 +203,7 @@ func (y *Doc) scalar(v *Value, n *yaml.Node) {
 	}
 }
 
-// endOfDouble returns the byte behind a text in double quotes at the beginning of data, 0 where it has no end.
+// endOfDouble returns the end of the double-quoted string at the start of data, 0 if it is not closed.
 func endOfDouble(data []byte) int {
 	if len(data) == 0 || data[0] != '"' {
 		return 0

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Scan reads what can be read of a part of a file that is not quite YAML, line by line: keys, lists, nesting by
-// indentation, blocks of text. What it cannot place is left out. It is for reading only: nothing of it can be changed.
+// Scan reads a part of a file that is not valid YAML, line by line: keys, lists, nesting by indentation, block scalars. It
+// skips other lines. Its values cannot be edited.
 func Scan(file []byte, part textedit.Part) *Value {
 	s := &scanner{}
 	for _, l := range textedit.Lines(part.Bytes(file)) {

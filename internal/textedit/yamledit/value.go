@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kind is what a value is.
+// Kind is the type of a value.
 type Kind int
 
 // The kinds of values.
@@ -15,20 +15,20 @@ const (
 	List
 )
 
-// Value is a YAML value as it is written: no text is taken for a number, a date or a truth. The zero value is an empty
-// text; nil is a value that is not there, and can be asked all the same.
+// Value is a YAML value as it is written: no scalar is converted to a number, a date or a boolean. The zero value is an
+// empty string. A nil *Value is a missing value; its methods may be called.
 type Value struct {
 	Kind   Kind
 	Text   string // of a scalar
-	Null   bool   // a scalar that says nothing: empty, null or ~
-	Quoted bool   // a scalar in quotes or a block of text: surely a text
-	Pairs  []Pair // of a map, in order; a key may be there twice
+	Null   bool   // a null scalar: empty, null or ~
+	Quoted bool   // a scalar in quotes or a block scalar, so it is a string
+	Pairs  []Pair // of a map, in order; keys may be duplicate
 	Items  []*Value
-	Line   int  // of the file, from 1; of what was made by hand 0
-	Inline bool // in brackets or braces, or to be written so
+	Line   int  // of the file, from 1; 0 for a value that was not read
+	Inline bool // flow style
 
-	bare     bool // no text: written without quotes even where it looks like a number or a truth
-	from, to int  // bytes of the file; to is 0 where the end is not known
+	bare     bool // written without quotes even if it looks like a number or a boolean
+	from, to int  // bytes of the file; to is 0 if the end is not known
 	column   int  // of its first character, from 1
 	style    style
 }
@@ -52,10 +52,10 @@ const (
 	block // | or >
 )
 
-// Word returns a scalar that is written without quotes where it can be.
+// Word returns a scalar that is written without quotes if possible.
 func Word(text string) *Value { return &Value{Text: strings.ToValidUTF8(text, "\uFFFD")} }
 
-// Text returns a scalar that is written in quotes, or as a block where it has several lines.
+// Text returns a scalar that is written in quotes, or as a block if it has several lines.
 func Text(text string) *Value {
 	return &Value{Text: strings.ToValidUTF8(text, "\uFFFD"), Quoted: true}
 }

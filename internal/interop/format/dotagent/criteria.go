@@ -14,15 +14,15 @@ import (
 // checkCriterion looks whether the agent of a step has left what it was to leave, by the rule by which a step is read as done: the
 // report of its phase is there, can be read, is of this workflow and says no failure; the output of a task says itself that
 // it is done. What lay there before the run was made does not count.
-func checkCriterion(files format.Files, w format.Env, id pawl.StepID, name string) (bool, string) {
-	r := read(files, w)
+func checkCriterion(files format.Files, env format.Env, id pawl.StepID, name string) (bool, string) {
+	r := readWorkflow(files, env)
 	what, since := sinceIn(name)
 	if i := slices.IndexFunc(r.tasks, func(t *task) bool { return t.step == id }); i >= 0 {
 		t := r.tasks[i]
 		t.out = cmp.Or(strings.TrimSuffix(what, saysDone), t.out)
 		return r.meetsTask(t, since)
 	}
-	for p := requirements; p < beyond; p++ {
+	for p := requirements; p < phaseEnd; p++ {
 		if slices.Contains(stepsOf(p), id) {
 			return r.meetsPhase(p, id, since)
 		}
@@ -39,7 +39,7 @@ func stepsOf(p phase) []pawl.StepID {
 }
 
 // meetsTask says whether the output of a task says that it is done.
-func (r *reader) meetsTask(t *task, since time.Time) (bool, string) {
+func (r *workflowReader) meetsTask(t *task, since time.Time) (bool, string) {
 	t.output, t.doubt = nil, ""
 	r.readOutput(t)
 	f := r.outputFile(t)
@@ -55,14 +55,14 @@ func (r *reader) meetsTask(t *task, since time.Time) (bool, string) {
 	}
 	for _, c := range t.output.claims {
 		if there, known := r.there(c.Path); !there && known {
-			return false, t.out + " names " + c.Path + ", which is not there"
+			return false, t.out + " names " + c.Path + ", which is missing"
 		}
 	}
 	return true, t.out + " says so"
 }
 
 // meetsPhase says whether what a phase is to leave is there. The phases before it do not matter.
-func (r *reader) meetsPhase(p phase, id pawl.StepID, since time.Time) (bool, string) {
+func (r *workflowReader) meetsPhase(p phase, id pawl.StepID, since time.Time) (bool, string) {
 	if id == stepImplementation && len(r.tasks) > 0 {
 		return r.meetsTasks()
 	}
@@ -76,7 +76,7 @@ func (r *reader) meetsPhase(p phase, id pawl.StepID, since time.Time) (bool, str
 			return true, "it is"
 		}
 	}
-	for _, f := range slices.Backward(r.Found()) {
+	for _, f := range slices.Backward(r.Findings()) {
 		if file, _, _ := strings.Cut(f.Where, ":"); file == p.report() || file == phasePath && strings.Contains(f.What, p.String()) {
 			return false, f.Where + ": " + f.What
 		}
@@ -85,7 +85,7 @@ func (r *reader) meetsPhase(p phase, id pawl.StepID, since time.Time) (bool, str
 }
 
 // meetsTasks says whether all tasks are done that the agent of the implementation has named.
-func (r *reader) meetsTasks() (bool, string) {
+func (r *workflowReader) meetsTasks() (bool, string) {
 	for _, t := range r.tasks {
 		if met, why := r.meetsTask(t, time.Time{}); !met {
 			return false, "task " + t.id + ": " + why
@@ -95,7 +95,7 @@ func (r *reader) meetsTasks() (bool, string) {
 }
 
 // criteria returns what a step is to leave that is not done.
-func (r *reader) criteria(s format.Step) map[string]bool {
+func (r *workflowReader) criteria(s format.Step) map[string]bool {
 	if s.Gate != nil || s.Status == pawl.Done || s.Status == pawl.Skipped {
 		return nil
 	}
@@ -107,7 +107,7 @@ const saysDone = " says that it is done"
 
 // criterion returns what a step is to leave. Of a file that is there already, and did not count, it says when it was written:
 // it is to be a newer one.
-func (r *reader) criterion(s format.Step) string {
+func (r *workflowReader) criterion(s format.Step) string {
 	if i := slices.IndexFunc(r.tasks, func(t *task) bool { return t.step == s.ID }); i >= 0 {
 		out := r.tasks[i].out
 		return out + saysDone + r.newerThan(out)
@@ -130,7 +130,7 @@ func (r *reader) criterion(s format.Step) string {
 // behind comes between a criterion and the time after which a file is to have been written.
 const behind = ", written after "
 
-func (r *reader) newerThan(name string) string {
+func (r *workflowReader) newerThan(name string) string {
 	f := r.file(name)
 	if f == nil || f.Changed.IsZero() {
 		return ""

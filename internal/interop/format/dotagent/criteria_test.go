@@ -51,7 +51,7 @@ func TestAStepIsDoneWhenItsFilesSaySo(t *testing.T) {
 			Data: []byte(`{"status":"pre_complete","files_modified":[{"path":"a.go"}]}`)}}},
 	} {
 		before := slices.Concat(state, test.before)
-		r, _ := dotagent.Format().Read(before, worldOf(before))
+		r, _ := dotagent.Format().Read(before, testEnv(before))
 		criteria := slices.Collect(maps.Keys(formattest.Step(t, r, test.step).Criteria))
 		if len(criteria) != 1 {
 			t.Errorf("%s: criteria %v", name, criteria)
@@ -66,7 +66,7 @@ func TestAStepIsDoneWhenItsFilesSaySo(t *testing.T) {
 				after[i].Changed = now
 			}
 		}
-		if met, why := dotagent.Format().CheckCriterion(after, worldOf(after), test.step, criteria[0]); met != test.met || why == "" {
+		if met, why := dotagent.Format().CheckCriterion(after, testEnv(after), test.step, criteria[0]); met != test.met || why == "" {
 			t.Errorf("%s: %q: %v, %s", name, criteria[0], met, why)
 		}
 	}
@@ -85,7 +85,7 @@ func TestWhatIsDoneHasNoCriterion(t *testing.T) {
 	}
 }
 
-func worldOf(files format.Files) format.Env {
+func testEnv(files format.Files) format.Env {
 	return format.Env{Now: now, Exists: func(name string) bool {
 		return files.Find(name) != nil || slices.ContainsFunc(files, func(f format.File) bool { return strings.HasPrefix(f.Path, name+"/") })
 	}}

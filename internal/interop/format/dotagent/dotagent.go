@@ -1,10 +1,9 @@
 // Package dotagent reads and writes what the checkpoint skill of dotagent keeps below memory/: state/phase.json,
-// state/execution.json, the reports of its five phases and the outputs of its tasks. Agents write them after a document.
+// state/execution.json, the reports of its five phases and the outputs of its tasks. Agents write them, following a document.
 //
-// What they say is evidence, and not more. A phase is done when what it was to leave is there, newer than what it was made
-// from, and says no failure itself; a task, when its output says so. A file that does not hold loses that phase or task its
-// word, and no other. So a death between two phases, a state without its flag and a report left from an older workflow all
-// come out where the work really stands.
+// The files are only evidence. A phase is done if its output exists, is newer than its input and reports no failure; a task is
+// done if its output says so. An unusable file only affects its own phase or task. So a crash between two phases, a state without
+// its flag and a report of an older workflow all lead to the position of the actual work.
 package dotagent
 
 import (
@@ -44,16 +43,16 @@ func patterns() []string {
 }
 
 // readProject reads the workflow in memory/state, or what the reports alone show of one.
-func readProject(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
-	r := read(files, w)
-	return r.out, r.Found()
+func readProject(files format.Files, env format.Env) (format.Project, []pawl.Finding) {
+	r := readWorkflow(files, env)
+	return r.out, r.Findings()
 }
 
-// week is the age at which a state is ancient: a person is warned, and may set it aside.
+// week is the age from which a state is ancient: the user is warned, and may archive it.
 const week = 7 * 24 * time.Hour
 
-// skew is how far clocks may differ before a time counts as one of the future.
+// skew is the clock difference up to which a time does not count as in the future.
 const skew = 5 * time.Minute
 
-// mostTries is how often a task is tried before dotagent gives it up.
+// mostTries is the number of attempts after which dotagent gives up on a task.
 const mostTries = 3

@@ -53,7 +53,7 @@ func textAt(text []byte, path ...string) string {
 	if err != nil {
 		return ""
 	}
-	return place{Value: root}.text(path...)
+	return node{Value: root}.text(path...)
 }
 
 func number(n int) string { return strconv.Itoa(n) }

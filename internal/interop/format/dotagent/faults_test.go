@@ -22,7 +22,7 @@ func TestADeathBetweenPhasesIsAResume(t *testing.T) {
 		"failed": "resumable: IMPLEMENTATION failed, and is tried again",
 	} {
 		r, findings := reading(t, fixture)
-		if r.Resume != want || formattest.Step(t, r, "requirements").Status != pawl.Done || !finds(findings, "with which dotagent begins afresh") {
+		if r.Resume != want || formattest.Step(t, r, "requirements").Status != pawl.Done || !finds(findings, "which makes dotagent start over") {
 			t.Errorf("%s: %s %v", fixture, r.Resume, findings)
 		}
 	}
@@ -59,9 +59,9 @@ func TestDesignsAreShownAgain(t *testing.T) {
 func TestUnsafeIsSuspectAndNoProof(t *testing.T) {
 	t.Parallel()
 	for fixture, want := range map[string]string{
-		"unsafe":     "interruption_safe is false, and phase.json.tmp lies beside it",
-		"tmp_counts": "phase.json.tmp, which was to replace it, is whole, and counts",
-		"torn":       "it was read as far as it goes",
+		"unsafe":     "interruption_safe is false and phase.json.tmp exists",
+		"tmp_counts": "the complete phase.json.tmp is used instead",
+		"torn":       "it was read up to where it breaks off",
 	} {
 		r, findings := reading(t, fixture)
 		if r.ID != "wf-shop" || r.Resume != "resumable from ARCHITECTURE" || !finds(findings, want) {
@@ -74,10 +74,10 @@ func TestUnsafeIsSuspectAndNoProof(t *testing.T) {
 func TestAncientGoesByTheLastActivity(t *testing.T) {
 	t.Parallel()
 	_, findings := reading(t, "scenario4_ancient")
-	if !finds(findings, "nothing happened for 29 days: archive it and start afresh, or go on with caution") {
+	if !finds(findings, "no activity for 29 days: archive it and start over, or resume with caution") {
 		t.Errorf("%v", findings)
 	}
-	if _, findings := reading(t, "long_and_active"); finds(findings, "nothing happened") {
+	if _, findings := reading(t, "long_and_active"); finds(findings, "no activity for") {
 		t.Errorf("%v", findings)
 	}
 }
@@ -89,7 +89,7 @@ func TestOneMissingReportIsOnePhase(t *testing.T) {
 	if formattest.Step(t, r, "roundtable").Status != pawl.Pending || formattest.Step(t, r, "requirements").Status != pawl.Done || formattest.Step(t, r, "task-001").Status != pawl.Done {
 		t.Errorf("%+v", r.Phases)
 	}
-	if !finds(findings, "memory/state/phase.json:1: ARCHITECTURE is said to be done, but memory/reports/final_design.json is not there") {
+	if !finds(findings, "memory/state/phase.json:1: ARCHITECTURE is marked done, but memory/reports/final_design.json is missing") {
 		t.Errorf("%v", findings)
 	}
 }
@@ -145,17 +145,17 @@ func TestNothingLeadsOutside(t *testing.T) {
 	t.Parallel()
 	for _, fixture := range []string{"outputs", "outside"} {
 		a := archives(t)["testdata/read/"+fixture+".txtar"]
-		files, w := unpacked(t, a)
-		there := w.Exists
-		w.Exists = func(name string) bool {
+		files, env := unpacked(t, a)
+		there := env.Exists
+		env.Exists = func(name string) bool {
 			if clean, err := format.Inside(name); err != nil || clean != name {
 				t.Errorf("%q is looked for", name)
 			}
 			return there(name)
 		}
-		dotagent.Format().Verify(files, w)
-		r, findings := dotagent.Format().Read(files, w)
-		if !finds(findings, "is not looked for: ") {
+		dotagent.Format().Verify(files, env)
+		r, findings := dotagent.Format().Read(files, env)
+		if !finds(findings, "is rejected: ") {
 			t.Errorf("%v", findings)
 		}
 		for _, name := range pathsOf(r) {
@@ -192,8 +192,8 @@ func TestQuestions(t *testing.T) {
 		"unsafe":           {Workflow: "wf-shop", Ask: "Resume workflow from ARCHITECTURE?", Yes: true}, // suspect, and no proof
 		"corrupted":        {Ask: "State appears corrupted. Start fresh?", Fresh: true},
 	} {
-		files, w := unpacked(t, archives(t)["testdata/read/"+fixture+".txtar"])
-		got := dotagent.Format().ResumePrompt(files, w)
+		files, env := unpacked(t, archives(t)["testdata/read/"+fixture+".txtar"])
+		got := dotagent.Format().ResumePrompt(files, env)
 		if tells := strings.HasPrefix(got.Tell, "Resuming workflow ") && strings.Contains(got.Tell, "\nCompleted: "); tells != (got.Ask != "") {
 			t.Errorf("%s tells %q", fixture, got.Tell)
 		}
@@ -211,24 +211,24 @@ func TestQuestions(t *testing.T) {
 func TestVerifyNamesEveryFault(t *testing.T) {
 	t.Parallel()
 	verify := func(fixture string) []pawl.Finding {
-		files, w := unpacked(t, archives(t)["testdata/read/"+fixture+".txtar"])
-		return dotagent.Format().Verify(files, w)
+		files, env := unpacked(t, archives(t)["testdata/read/"+fixture+".txtar"])
+		return dotagent.Format().Verify(files, env)
 	}
 	for fixture, wants := range map[string][]string{
-		"empty": {"memory/state/phase.json: there is no state of dotagent here"},
+		"empty": {"memory/state/phase.json: no state of dotagent found here"},
 		"implementation": {
-			": all 4 files that phases and tasks name are there", ": the times can be: none has not come yet, the last one is less than a week old",
-			": the phases that are done are the first ones, in their order", ": no write was cut off", ": 1 of 2 tasks are done, none of them tried more than 3 times",
+			": all 4 files that phases and tasks name exist", ": the times are plausible: none is in the future, the last one is less than a week old",
+			": the completed phases are the first ones, in order", ": no write was interrupted", ": 1 of 2 tasks are done, none of them tried more than 3 times",
 			": 0 workflows are archived",
 		},
-		"missing_report":      {"phase.json:1: ARCHITECTURE names memory/reports/final_design.json, which is not there", "VERIFICATION is said to be worked on, and ARCHITECTURE is not done"},
+		"missing_report":      {"phase.json:1: ARCHITECTURE names memory/reports/final_design.json, which is missing", "VERIFICATION is marked as current, but ARCHITECTURE is not done"},
 		"out_of_order":        {"ARCHITECTURE is said to be done before REQUIREMENTS", "REQUIREMENTS is said to be done twice", "REQUIREMENTS is said to be worked on, and a later phase to be done"},
-		"odd":                 {"phase.json:4: last_updated 2031-01-01T00:00:00Z has not come yet", "ARCHITECTURE has no time at which it was done", "nothing that it left is named"},
+		"odd":                 {"phase.json:4: last_updated 2031-01-01T00:00:00Z is in the future", "ARCHITECTURE has no completion time", "names no output"},
 		"unsafe":              {"interruption_safe is false"},
-		"corrupted":           {"phase.json:1: it is no JSON"},
+		"corrupted":           {"phase.json:1: invalid JSON"},
 		"scenario1_exhausted": {"task task-001 was tried 3 times; dotagent gives up after 3"},
-		"scenario4_ancient":   {"nothing happened for 29 days"},
-		"requirements_torn":   {"memory/reports/demand.json:1: it is no JSON"},
+		"scenario4_ancient":   {"no activity for 29 days"},
+		"requirements_torn":   {"memory/reports/demand.json:1: invalid JSON"},
 	} {
 		findings := verify(fixture)
 		for _, want := range wants {
@@ -253,8 +253,8 @@ func TestVerifyTellsTimesInNoOrder(t *testing.T) {
 	}
 	findings := dotagent.Format().Verify(files, format.Env{Now: now})
 	for _, want := range []string{
-		"phase.json:2: REQUIREMENTS is said to have been done before the workflow was begun", "phase.json:1: last_updated is before",
-		"memory/state/.archive: there are 6 archives; 5 are to be kept", "the archive has no phase.json", "memory/contracts/a.json:1: it is no JSON",
+		"phase.json:2: REQUIREMENTS was completed before the workflow was begun", "phase.json:1: last_updated is before",
+		"memory/state/.archive: there are 6 archives; 5 are kept", "the archive has no phase.json", "memory/contracts/a.json:1: invalid JSON",
 	} {
 		if !finds(findings, want) {
 			t.Errorf("%s is not told, but %+v", want, findings)

@@ -24,7 +24,7 @@ var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
 // unpacked returns the files of an archive that the format reads, and all that are there. A file "changed" says in its
 // lines when files were written; without it nobody knows. Carriage returns and the byte order mark are written as ␍ and ⍰.
-func unpacked(t testing.TB, a *txtar.Archive) (wanted format.Files, w format.Env) {
+func unpacked(t testing.TB, a *txtar.Archive) (wanted format.Files, env format.Env) {
 	t.Helper()
 	there := map[string]bool{}
 	changed := map[string]time.Time{}
@@ -52,9 +52,9 @@ func unpacked(t testing.TB, a *txtar.Archive) (wanted format.Files, w format.Env
 }
 
 // told says in lines what was read.
-func told(files format.Files, w format.Env) string {
-	r, findings := dotagent.Format().Read(files, w)
-	q := dotagent.Format().ResumePrompt(files, w)
+func told(files format.Files, env format.Env) string {
+	r, findings := dotagent.Format().Read(files, env)
+	q := dotagent.Format().ResumePrompt(files, env)
 	var b strings.Builder
 	say := func(what, text string) {
 		if text != "" {

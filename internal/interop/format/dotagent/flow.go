@@ -11,7 +11,7 @@ import (
 
 // workflow is what phase.json says.
 type workflow struct {
-	place
+	node
 	id        string
 	started   time.Time
 	updated   time.Time
@@ -27,7 +27,7 @@ type workflow struct {
 
 // completed is a phase that is said to be done.
 type completed struct {
-	place
+	node
 	phase  phase
 	when   time.Time
 	output string // a path that may be looked for
@@ -50,8 +50,8 @@ func (f *workflow) entry(p phase) *completed {
 
 // readFlow reads phase.json. One that was cut off while it was written is read as far as it goes, one that cannot be
 // read at all is taken from the file beside it that was to take its place.
-func (r *reader) readFlow() {
-	r.flow = workflow{place: place{file: phasePath}, current: unknown, approved: map[phase]time.Time{}}
+func (r *workflowReader) readFlow() {
+	r.flow = workflow{node: node{file: phasePath}, current: unknown, approved: map[phase]time.Time{}}
 	f := r.file(phasePath)
 	beside := r.file(phasePath + ".tmp")
 	if f == nil && beside == nil {
@@ -65,13 +65,13 @@ func (r *reader) readFlow() {
 			return
 		}
 		if ok {
-			r.cutOff(r.bad(p.where(), "it is no object, and says nothing of a workflow"))
+			r.addTruncated(r.Bad(p.where(), "not an object: it describes no workflow"))
 		}
 	}
 	r.flow.lost = true
 	if beside != nil {
 		if p, ok := r.parse(beside); ok && p.Is(jsonedit.Object) {
-			r.cutOff(r.warn(phasePath, "phase.json is missing or broken; phase.json.tmp, which was to replace it, is whole, and counts"))
+			r.addTruncated(r.Warn(phasePath, "phase.json is missing or unreadable; the complete phase.json.tmp is used instead"))
 			r.flow.lost = false
 			r.readPhase(p)
 			return
@@ -81,7 +81,7 @@ func (r *reader) readFlow() {
 }
 
 // readTorn takes what it can from a file that is no JSON.
-func (r *reader) readTorn(f *format.File) {
+func (r *workflowReader) readTorn(f *format.File) {
 	said := scan(f.Data)
 	r.flow.torn = true
 	r.flow.id = oneLine(said["workflow_id"])
@@ -90,35 +90,35 @@ func (r *reader) readTorn(f *format.File) {
 	r.flow.status = phaseStatus(r.flow.word)
 	r.flow.started, _, _ = format.ParseTime(said["started_at"])
 	r.flow.updated, _, _ = format.ParseTime(said["last_updated"])
-	if r.flow.started.After(r.world.Now.Add(skew)) {
+	if r.flow.started.After(r.env.Now.Add(skew)) {
 		r.flow.started = time.Time{}
 	}
-	if r.flow.updated.After(r.world.Now.Add(skew)) {
+	if r.flow.updated.After(r.env.Now.Add(skew)) {
 		r.flow.updated = time.Time{}
 	}
 	if r.flow.id != "" || r.flow.current != unknown {
 		r.flow.lost = false
-		r.warn(f.Path, "it was read as far as it goes; what is done is taken from the reports")
+		r.Warn(f.Path, "it was read up to where it breaks off; completed phases are taken from the reports")
 	}
 }
 
 // flagged says what a state that calls itself unsafe is worth. The flag is set and taken away in place, so that a death
 // just before the last write leaves a whole state that says so: it casts doubt, and proves nothing.
-func (r *reader) flagged(beside *format.File) {
+func (r *workflowReader) flagged(beside *format.File) {
 	switch {
 	case r.flow.unsafe && beside != nil:
-		r.cutOff(r.warn(phasePath, "interruption_safe is false, and phase.json.tmp lies beside it: a write was cut off. phase.json is whole, and was checked against the reports"))
+		r.addTruncated(r.Warn(phasePath, "interruption_safe is false and phase.json.tmp exists: a write was interrupted. phase.json is complete and was checked against the reports"))
 	case r.flow.unsafe:
-		r.cutOff(r.warn(phasePath, "interruption_safe is false: a write may have been cut off. The file is whole, and was checked against the reports"))
+		r.addTruncated(r.Warn(phasePath, "interruption_safe is false: a write may have been interrupted. The file is complete and was checked against the reports"))
 	case beside != nil:
-		r.cutOff(r.warn(beside.Path, "it was to replace phase.json, and never did; phase.json counts"))
+		r.addTruncated(r.Warn(beside.Path, "leftover of an interrupted write; phase.json is used"))
 	}
 }
 
 // readPhase reads what a phase.json says.
-func (r *reader) readPhase(p place) {
+func (r *workflowReader) readPhase(p node) {
 	f := &r.flow
-	f.place = p
+	f.node = p
 	f.id = oneLine(p.text("workflow_id"))
 	f.started, f.updated = r.time(p, "started_at"), r.time(p, "last_updated")
 	f.word = oneLine(p.text("phase_status"))
@@ -137,27 +137,27 @@ func (r *reader) readPhase(p place) {
 }
 
 // required tells what is missing, and words that nobody knows.
-func (r *reader) required(p place) {
+func (r *workflowReader) required(p node) {
 	for _, key := range []string{"workflow_id", "started_at", "last_updated", "current_phase", "phase_status"} {
 		if p.Get(key) == nil {
-			r.warn(p.where(), "%s is missing", key)
+			r.Warn(p.where(), "%s is missing", key)
 		}
 	}
 	if word := p.text("current_phase"); word != "" && r.flow.current == unknown {
-		r.bad(p.at("current_phase").where(), "no phase is called %s", short(word))
+		r.Bad(p.at("current_phase").where(), "unknown phase %s", short(word))
 	}
 	if r.flow.word != "" && r.flow.status == "" {
-		r.warn(p.at("phase_status").where(), "phase_status %s is not known; where the work stands is taken from the reports", short(r.flow.word))
+		r.Warn(p.at("phase_status").where(), "unknown phase_status %s; the position is taken from the reports", short(r.flow.word))
 	}
 }
 
-func (r *reader) readCompleted(e place) {
-	c := completed{place: e, phase: phaseNamed(e.first("phase", "name")), when: r.time(e, "completed_at")}
+func (r *workflowReader) readCompleted(e node) {
+	c := completed{node: e, phase: phaseNamed(e.first("phase", "name")), when: r.time(e, "completed_at")}
 	if e.Is(jsonedit.String) {
 		c.phase = phaseNamed(e.text())
 	}
 	if c.phase == unknown {
-		r.warn(e.where(), "a completed phase has a name that is not known")
+		r.Warn(e.where(), "a completed phase has an unknown name")
 		return
 	}
 	c.status, c.skips = e.text("status"), e.texts("skipped")
@@ -168,13 +168,13 @@ func (r *reader) readCompleted(e place) {
 	r.flow.completed = append(r.flow.completed, c)
 }
 
-func (r *reader) readApproval(e place) {
+func (r *workflowReader) readApproval(e node) {
 	p := phaseNamed(e.first("phase", "name"))
 	if e.Is(jsonedit.String) {
 		p = phaseNamed(e.text())
 	}
 	if p == unknown {
-		r.warn(e.where(), "an approval is of a phase that is not known")
+		r.Warn(e.where(), "an approval is for an unknown phase")
 		return
 	}
 	r.flow.approved[p] = newest(r.time(e, "approved_at"), r.flow.approved[p])

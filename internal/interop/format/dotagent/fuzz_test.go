@@ -28,15 +28,15 @@ func FuzzRead(f *testing.F) {
 			}
 			return len(name)%2 == 0
 		}
-		w := format.Env{Now: now, Exists: inside}
-		r, findings := dotagent.Format().Read(files, w)
+		env := format.Env{Now: now, Exists: inside}
+		r, findings := dotagent.Format().Read(files, env)
 		if _, err := json.Marshal([]any{r, findings}); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range pathsOf(r) {
 			inside(name)
 		}
-		dotagent.Format().Verify(files, w)
+		dotagent.Format().Verify(files, env)
 		if plan := format.PlanOf(r, pawl.ClaudeCode); len(plan.Steps()) > 0 {
 			data, err := planfile.Write(plan)
 			if err != nil {

@@ -2,27 +2,27 @@ package dotagent
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/textedit/jsonedit"
 )
 
-// place is a value with the file that it stands in; its value may be nil.
-type place struct {
+// node is a JSON value with the file that it was read from; the value may be nil.
+type node struct {
 	file string
 	*jsonedit.Value
 }
 
-func (p place) at(path ...string) place { return place{p.file, p.Get(path...)} }
+func (p node) at(path ...string) node { return node{p.file, p.Get(path...)} }
 
 // text returns what a value says in words: a text, a number or a truth as it is written; "" for anything else.
-func (p place) text(path ...string) string {
+func (p node) text(path ...string) string {
 	switch v := p.Get(path...); {
 	case v.Is(jsonedit.String):
 		return clean(v.Text())
@@ -33,7 +33,7 @@ func (p place) text(path ...string) string {
 }
 
 // first returns the first of some keys that says something.
-func (p place) first(keys ...string) string {
+func (p node) first(keys ...string) string {
 	for _, key := range keys {
 		if text := p.text(key); text != "" {
 			return text
@@ -43,7 +43,7 @@ func (p place) first(keys ...string) string {
 }
 
 // number returns a whole number, also one in quotes; 0 for anything else.
-func (p place) number(path ...string) int {
+func (p node) number(path ...string) int {
 	n, ok := p.Get(path...).Int()
 	if !ok {
 		n, _ = strconv.ParseInt(p.text(path...), 10, 32)
@@ -52,26 +52,26 @@ func (p place) number(path ...string) int {
 }
 
 // list returns the elements of an array, or of an object as if it were one; a single value is a list of one.
-func (p place) list(path ...string) []place {
+func (p node) list(path ...string) []node {
 	v := p.Get(path...)
-	var all []place
+	var all []node
 	switch {
 	case v.Is(jsonedit.Array):
 		for _, item := range v.Items {
-			all = append(all, place{p.file, item})
+			all = append(all, node{p.file, item})
 		}
 	case v.Is(jsonedit.Object):
 		for _, m := range v.Members {
-			all = append(all, place{p.file, m.Value})
+			all = append(all, node{p.file, m.Value})
 		}
 	case v.Is(jsonedit.String):
-		all = append(all, place{p.file, v})
+		all = append(all, node{p.file, v})
 	}
 	return all
 }
 
 // texts returns the texts of a list.
-func (p place) texts(path ...string) []string {
+func (p node) texts(path ...string) []string {
 	var all []string
 	for _, item := range p.list(path...) {
 		if text := item.text(); text != "" {
@@ -82,8 +82,8 @@ func (p place) texts(path ...string) []string {
 }
 
 // where names file and line.
-func (p place) where() string {
-	return format.Where(p.file, p.Line())
+func (p node) where() string {
+	return report.Where(p.file, p.Line())
 }
 
 // clean returns a text as one can print it: valid, and without control characters other than line ends.
@@ -106,53 +106,38 @@ func oneLine(text string) string {
 	return text
 }
 
-// find adds a finding at a place, and returns it.
-func (r *reader) find(level pawl.Level, where, hint, format string, args ...any) pawl.Finding {
-	f := pawl.Finding{Level: level, Where: where, What: fmt.Sprintf(format, args...), Hint: hint}
-	r.Find(f)
-	return f
-}
+// addTruncated records the finding for a truncated file.
+func (r *workflowReader) addTruncated(f pawl.Finding) { r.truncated = append(r.truncated, f) }
 
-func (r *reader) warn(where, format string, args ...any) pawl.Finding {
-	return r.find(pawl.Warn, where, "", format, args...)
-}
-
-func (r *reader) bad(where, format string, args ...any) pawl.Finding {
-	return r.find(pawl.Bad, where, "", format, args...)
-}
-
-// cutOff tells of a write that was cut off.
-func (r *reader) cutOff(f pawl.Finding) { r.cut = append(r.cut, f) }
-
-// untimely tells of a time that cannot be.
-func (r *reader) untimely(f pawl.Finding) { r.odd = append(r.odd, f) }
+// addBadTime records the finding for an impossible time.
+func (r *workflowReader) addBadTime(f pawl.Finding) { r.badTimes = append(r.badTimes, f) }
 
 // parse reads a file whose whole is to be an object, or an array. What is no JSON is a finding.
-func (r *reader) parse(f *format.File) (place, bool) {
+func (r *workflowReader) parse(f *format.File) (node, bool) {
 	root, err := jsonedit.Read(f.Data)
 	if err != nil {
 		line := 1
 		if wrong, ok := errors.AsType[*jsonedit.SyntaxError](err); ok {
 			line = wrong.Line
 		}
-		r.cutOff(r.bad(format.Where(f.Path, line), "it is no JSON: %v", err))
-		return place{file: f.Path}, false
+		r.addTruncated(r.Bad(report.Where(f.Path, line), "invalid JSON: %v", err))
+		return node{file: f.Path}, false
 	}
-	p := place{f.Path, root}
+	p := node{f.Path, root}
 	if !root.Is(jsonedit.Object) && !root.Is(jsonedit.Array) {
-		r.bad(p.where(), "it is neither an object nor a list")
-		return place{file: f.Path}, false
+		r.Bad(p.where(), "neither an object nor a list")
+		return node{file: f.Path}, false
 	}
-	r.twins(p)
+	r.checkDuplicateKeys(p)
 	return p, true
 }
 
-// twins tells keys that come twice in an object: the last one counts.
-func (r *reader) twins(p place) {
+// checkDuplicateKeys reports duplicate keys of an object: the last one counts.
+func (r *workflowReader) checkDuplicateKeys(p node) {
 	seen := map[string]bool{}
 	for _, m := range p.Members {
 		if seen[m.Key] {
-			r.warn(place{p.file, m.Value}.where(), "the key %q comes twice; this one counts", oneLine(m.Key))
+			r.Warn(node{p.file, m.Value}.where(), "duplicate key %q; this one is used", oneLine(m.Key))
 		}
 		seen[m.Key] = true
 	}

@@ -28,9 +28,9 @@ var stepIDs = []pawl.StepID{stepRequirements, stepArchitects, stepRoundtable, st
 
 // judge goes through the phases, and says of each whether it is done. One that is said to be done, and is not, is alone in
 // that: the later ones keep what they have.
-func (r *reader) judge() {
+func (r *workflowReader) judge() {
 	open := false // a phase before is not done
-	for p := requirements; p < beyond; p++ {
+	for p := requirements; p < phaseEnd; p++ {
 		if open && !r.flow.has(p) && p != implementation {
 			r.steps[p] = r.untouched(p)
 			continue
@@ -42,7 +42,7 @@ func (r *reader) judge() {
 }
 
 // passOver has the steps of a phase that is over be skipped which it says were, and not done.
-func (r *reader) passOver(p phase) {
+func (r *workflowReader) passOver(p phase) {
 	c := r.flow.entry(p)
 	for i := range r.steps[p] {
 		s := &r.steps[p][i]
@@ -53,7 +53,7 @@ func (r *reader) passOver(p phase) {
 }
 
 // untouched returns the steps of a phase that nothing was done for.
-func (r *reader) untouched(p phase) []format.Step {
+func (r *workflowReader) untouched(p phase) []format.Step {
 	if p == architecture {
 		return []format.Step{r.step(p, stepArchitects), r.step(p, stepRoundtable)}
 	}
@@ -61,7 +61,7 @@ func (r *reader) untouched(p phase) []format.Step {
 }
 
 // phase judges a phase, and reports whether it is done. late says that one before it is not.
-func (r *reader) phase(p phase, late bool) bool {
+func (r *workflowReader) phase(p phase, late bool) bool {
 	switch p {
 	case requirements:
 		return r.one(p, stepRequirements, r.flow.started, "the workflow was begun")
@@ -76,7 +76,7 @@ func (r *reader) phase(p phase, late bool) bool {
 }
 
 // step returns a step of a phase, which is not done yet.
-func (r *reader) step(p phase, id pawl.StepID) format.Step {
+func (r *workflowReader) step(p phase, id pawl.StepID) format.Step {
 	s := format.Step{ID: id, Name: namesOf[id], Status: pawl.Pending, Agent: agentsOf[id], Goal: r.toDo(id)}
 	if p == r.flow.current && r.flow.status == isRunning {
 		s.Native = r.flow.word
@@ -97,7 +97,7 @@ var namesOf = map[pawl.StepID]string{
 }
 
 // toDo says what an agent is to do in a step.
-func (r *reader) toDo(id pawl.StepID) string {
+func (r *workflowReader) toDo(id pawl.StepID) string {
 	of := " of workflow " + r.name()
 	if goal := oneLine(r.goal()); goal != "" {
 		of += " (" + goal + ")"
@@ -118,8 +118,8 @@ func (r *reader) toDo(id pawl.StepID) string {
 	return "Look back on the work" + of + ", and write what was learned to a file in memory/reflections/."
 }
 
-// said returns what a phase is said to have left, where it is said to be done; ok is false where that is not there.
-func (r *reader) said(p phase) (c *completed, ok bool) {
+// claimedOutput returns the entry of a phase that phase.json lists as completed; ok is false if its output is missing.
+func (r *workflowReader) claimedOutput(p phase) (c *completed, ok bool) {
 	c = r.flow.entry(p)
 	if c == nil {
 		return nil, false
@@ -129,12 +129,12 @@ func (r *reader) said(p phase) (c *completed, ok bool) {
 	}
 	there, known := r.there(c.output)
 	if !there && known {
-		r.warn(c.at("output").where(), "%s is said to be done, but %s is not there: this phase is to be done again, and no other", p, c.output)
+		r.Warn(c.at("output").where(), "%s is marked done, but %s is missing: only this phase will rerun", p, c.output)
 		return c, false
 	}
 	if f := r.file(c.output); f != nil {
 		if _, why := r.holds(c.output, time.Time{}); why != "" {
-			r.warn(c.output, "%s is said to be done, but of what it left: %s. This phase is to be done again, and no other", p, why)
+			r.Warn(c.output, "%s is marked done, but its output is unusable: %s. Only this phase will rerun", p, why)
 			return c, false
 		}
 	}
@@ -156,10 +156,10 @@ func finish(s *format.Step, c *completed, native string, claims ...string) {
 }
 
 // one judges a phase that has one step and one report. since is what the report is to be newer than.
-func (r *reader) one(p phase, id pawl.StepID, since time.Time, past string) bool {
+func (r *workflowReader) one(p phase, id pawl.StepID, since time.Time, past string) bool {
 	s := r.step(p, id)
 	name := p.report()
-	c, ok := r.said(p)
+	c, ok := r.claimedOutput(p)
 	switch {
 	case ok:
 		finish(&s, c, "")
@@ -167,7 +167,7 @@ func (r *reader) one(p phase, id pawl.StepID, since time.Time, past string) bool
 		if report, fits := r.usable(name, since, past); fits {
 			if why := says(report); why != "" {
 				s.Status, s.Why = pawl.FailedForGood, name+" says "+why
-				r.warn(report.where(), "%s is there, and says %s: it is to be done again", name, why)
+				r.Warn(report.where(), "%s exists but says %s: it will rerun", name, why)
 			} else {
 				finish(&s, nil, "", name)
 			}
@@ -178,11 +178,11 @@ func (r *reader) one(p phase, id pawl.StepID, since time.Time, past string) bool
 }
 
 // design judges the architecture: the designs, and the one that was made of them.
-func (r *reader) design() bool {
+func (r *workflowReader) design() bool {
 	architects, roundtable := r.step(architecture, stepArchitects), r.step(architecture, stepRoundtable)
 	architects.Needs, roundtable.Needs = []pawl.StepID{}, []pawl.StepID{stepArchitects}
 	designs := r.designs()
-	c, ok := r.said(architecture)
+	c, ok := r.claimedOutput(architecture)
 	final := false
 	if !ok && (c == nil || c.output != architecture.report()) {
 		_, final = r.usable(architecture.report(), r.flow.started, "the workflow was begun")
@@ -204,7 +204,7 @@ func (r *reader) design() bool {
 }
 
 // designs returns the designs of this workflow.
-func (r *reader) designs() []string {
+func (r *workflowReader) designs() []string {
 	var names []string
 	for _, f := range r.below(reportsFolder + "designs/") {
 		if _, fits := r.usable(f.Path, r.flow.started, "the workflow was begun"); fits {
@@ -215,7 +215,7 @@ func (r *reader) designs() []string {
 }
 
 // approval asks again which design it is to be, where nobody said so: the architects are not asked for others.
-func (r *reader) approval(s *format.Step, designs []string) {
+func (r *workflowReader) approval(s *format.Step, designs []string) {
 	if _, approved := r.flow.approved[architecture]; approved {
 		s.Why = "the designs were approved, and the final one was not written"
 		return
@@ -235,8 +235,8 @@ func (r *reader) approval(s *format.Step, designs []string) {
 }
 
 // build judges the implementation by its tasks.
-func (r *reader) build(late bool) bool {
-	c, ok := r.said(implementation)
+func (r *workflowReader) build(late bool) bool {
+	c, ok := r.claimedOutput(implementation)
 	if len(r.tasks) == 0 {
 		s := r.step(implementation, stepImplementation)
 		if ok {
@@ -252,12 +252,12 @@ func (r *reader) build(late bool) bool {
 		r.steps[implementation] = append(r.steps[implementation], s)
 	}
 	if ok && !done {
-		r.warn(c.where(), "IMPLEMENTATION is said to be done, and some of its tasks are not")
+		r.Warn(c.where(), "IMPLEMENTATION is marked done, but some of its tasks are not")
 	}
 	return done && !late
 }
 
-func (r *reader) taskStep(t *task) format.Step {
+func (r *workflowReader) taskStep(t *task) format.Step {
 	s := format.Step{
 		ID: t.step, Name: oneLine(cmp.Or(t.first("name", "title"), t.name, t.id)), Status: t.status, Native: t.native, Agent: "Executor",
 		Needs: r.needs(t), Started: t.started, Ended: t.ended, Attempts: t.attempts, Why: t.reason, Where: t.where(), Facts: map[string]string{},
@@ -276,7 +276,7 @@ func (r *reader) taskStep(t *task) format.Step {
 		s.Status = pawl.AwaitsGate
 		r.out.Gates = append(r.out.Gates, format.Gate{Gate: g})
 	}
-	if f := r.outputFile(t); s.Status == pawl.Done && s.Ended.IsZero() && f != nil && !f.Changed.After(r.world.Now) {
+	if f := r.outputFile(t); s.Status == pawl.Done && s.Ended.IsZero() && f != nil && !f.Changed.After(r.env.Now) {
 		s.Ended = f.Changed.UTC() // nothing else tells
 	}
 	if t.output != nil {
@@ -297,7 +297,7 @@ func (r *reader) taskStep(t *task) format.Step {
 }
 
 // outputFile returns the output of a task that counts; nil where there is none that could be read.
-func (r *reader) outputFile(t *task) *format.File {
+func (r *workflowReader) outputFile(t *task) *format.File {
 	if t.output == nil {
 		return nil
 	}
@@ -305,7 +305,7 @@ func (r *reader) outputFile(t *task) *format.File {
 }
 
 // built returns when the last task was done.
-func (r *reader) built() time.Time {
+func (r *workflowReader) built() time.Time {
 	var last time.Time
 	for _, t := range r.tasks {
 		last = newest(last, t.ended)
@@ -314,9 +314,9 @@ func (r *reader) built() time.Time {
 }
 
 // reflect judges the reflection: a report, or a file of this workflow among the reflections of all.
-func (r *reader) reflect() bool {
+func (r *workflowReader) reflect() bool {
 	s := r.step(reflection, stepReflection)
-	if c, ok := r.said(reflection); ok {
+	if c, ok := r.claimedOutput(reflection); ok {
 		finish(&s, c, "")
 	} else if name := r.reflection(); name != "" {
 		finish(&s, nil, "", name)
@@ -327,7 +327,7 @@ func (r *reader) reflect() bool {
 
 // reflection returns the file that looks back on this workflow; "" where there is none. Those of others lie beside it, so
 // it is to name this one, or to be newer than what it looks back on.
-func (r *reader) reflection() string {
+func (r *workflowReader) reflection() string {
 	since := newest(r.flow.started, r.built())
 	if f := r.file(verification.report()); f != nil && r.flow.has(verification) {
 		since = newest(since, r.flow.entry(verification).when)
@@ -346,22 +346,22 @@ func (r *reader) reflection() string {
 }
 
 // name returns what the workflow is called.
-func (r *reader) name() string { return nameOf(r.flow.id) }
+func (r *workflowReader) name() string { return nameOf(r.flow.id) }
 
 // nameOf returns the name of the workflow with an id.
 func nameOf(id string) string { return cmp.Or(oneLine(id), "workflow") }
 
 // current returns the first phase that is not done.
-func (r *reader) current() phase {
-	for p := requirements; p < beyond; p++ {
+func (r *workflowReader) current() phase {
+	for p := requirements; p < phaseEnd; p++ {
 		if !r.done(p) {
 			return p
 		}
 	}
-	return beyond
+	return phaseEnd
 }
 
-func (r *reader) done(p phase) bool {
+func (r *workflowReader) done(p phase) bool {
 	return !slices.ContainsFunc(r.steps[p], func(s format.Step) bool { return s.Status != pawl.Done && s.Status != pawl.Skipped })
 }
 

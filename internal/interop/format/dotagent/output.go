@@ -12,7 +12,7 @@ import (
 
 // output is what a task left: output.json.
 type output struct {
-	place
+	node
 	status  string
 	summary string
 	reason  string
@@ -21,11 +21,11 @@ type output struct {
 
 // readOutput reads the output of a task, if it can be its own: one that was written before the task was started is of an
 // attempt before.
-func (r *reader) readOutput(t *task) {
+func (r *workflowReader) readOutput(t *task) {
 	f := r.file(t.out)
 	if f == nil {
 		if there, _ := r.there(t.out); there && t.out != "" {
-			t.output = &output{place: place{file: t.out}, claims: []format.Claim{{Path: t.out}}}
+			t.output = &output{node: node{file: t.out}, claims: []format.Claim{{Path: t.out}}}
 		}
 		return
 	}
@@ -36,19 +36,19 @@ func (r *reader) readOutput(t *task) {
 		return
 	case older(f.Changed, t.started):
 		t.doubt = "what lies at " + t.out + " was written before it began"
-		r.warn(f.Path, "it was written before task %s was started: it is of an attempt before, and does not count", t.id)
+		r.Warn(f.Path, "written before task %s started: it belongs to an earlier attempt and is ignored", t.id)
 		return
 	}
 	if id := p.first("task_id", "id"); id != "" && id != t.id {
 		t.doubt = "what lies at " + t.out + " is of task " + oneLine(id)
-		r.warn(p.where(), "it lies where the output of task %s is to be, and is of task %s", t.id, short(id))
+		r.Warn(p.where(), "found where the output of task %s belongs, but it is of task %s", t.id, short(id))
 		return
 	}
 	t.output = r.outputIn(p)
 }
 
-func (r *reader) outputIn(p place) *output {
-	o := &output{place: p, status: oneLine(p.text("status")), claims: []format.Claim{{Path: p.file}}}
+func (r *workflowReader) outputIn(p node) *output {
+	o := &output{node: p, status: oneLine(p.text("status")), claims: []format.Claim{{Path: p.file}}}
 	o.summary = p.first("summary", "description")
 	details := p.at("blocked_details")
 	o.reason = joined(p.text("blocked_reason"), details.text("description"), p.first("error", "failure_reason"))
@@ -71,7 +71,7 @@ var kinds = map[string]pawl.MemoryKind{
 }
 
 // learn takes in what an output says was learned.
-func (r *reader) learn(p place) {
+func (r *workflowReader) learn(p node) {
 	for _, e := range p.list("knowledge_updates") {
 		kind := kinds[strings.ToLower(e.text("category"))]
 		r.remember(cmp.Or(kind, pawl.Pattern), cmp.Or(e.text("content"), e.text()), e.text("confidence"))
@@ -85,7 +85,7 @@ func (r *reader) learn(p place) {
 	}
 }
 
-func (r *reader) remember(kind pawl.MemoryKind, text, confidence string) {
+func (r *workflowReader) remember(kind pawl.MemoryKind, text, confidence string) {
 	text = oneLine(text)
 	if text == "" || strings.EqualFold(text, "none") {
 		return

@@ -14,7 +14,7 @@ const (
 	implementation
 	verification
 	reflection
-	beyond // all are done
+	phaseEnd // all are done
 )
 
 const unknown phase = -1

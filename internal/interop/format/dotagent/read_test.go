@@ -22,8 +22,8 @@ func TestRead(t *testing.T) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			t.Parallel()
 			about, want, _ := strings.Cut(string(a.Comment), "\n\n")
-			files, w := unpacked(t, a)
-			got := told(files, w)
+			files, env := unpacked(t, a)
+			got := told(files, env)
 			if *update {
 				a.Comment = []byte(about + "\n\n" + got)
 				if err := os.WriteFile(name, txtar.Format(a), 0o666); err != nil {
@@ -45,8 +45,8 @@ func reading(t *testing.T, name string) (format.Project, []pawl.Finding) {
 	if a == nil {
 		t.Fatalf("there is no fixture %s", name)
 	}
-	files, w := unpacked(t, a)
-	return dotagent.Format().Read(files, w)
+	files, env := unpacked(t, a)
+	return dotagent.Format().Read(files, env)
 }
 
 func finds(findings []pawl.Finding, text string) bool {

@@ -8,46 +8,47 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/textedit/jsonedit"
 )
 
-// reader reads one workflow.
-type reader struct {
-	format.Findings
-	files   format.Files
-	byPath  map[string]*format.File
-	world   format.Env
-	out     format.Project
-	cut     []pawl.Finding // those of writes that were cut off
-	odd     []pawl.Finding // those of times that cannot be
-	flow    workflow
-	tasks   []*task
-	byID    map[string]*task
-	used    ids
-	lines   lines           // of execution.json
-	outputs map[string]bool // where tasks have their outputs
-	steps   [][]format.Step // by phase
+// workflowReader reads one workflow.
+type workflowReader struct {
+	report.Report
+	files     format.Files
+	byPath    map[string]*format.File
+	env       format.Env
+	out       format.Project
+	truncated []pawl.Finding // of truncated files
+	badTimes  []pawl.Finding // of impossible times
+	flow      workflow
+	tasks     []*task
+	byID      map[string]*task
+	used      ids
+	lines     lines           // of execution.json
+	outputs   map[string]bool // where tasks have their outputs
+	steps     [][]format.Step // by phase
 }
 
-func read(files format.Files, w format.Env) *reader {
-	r := newReader(files, w)
+func readWorkflow(files format.Files, env format.Env) *workflowReader {
+	r := newWorkflowReader(files, env)
 	r.out = format.Project{System: System, Mode: pawl.Guided, Facts: map[string]string{}, Phases: []format.Phase{}}
 	if !r.anything() {
 		return r
 	}
 	if old := archives(files); len(old) > 0 && !r.anyState() {
-		r.warn(strings.TrimSuffix(archiveFolder, "/"), "no workflow is under way: %d are archived, and what lies in memory/reports and memory/tasks is theirs", len(old))
+		r.Warn(strings.TrimSuffix(archiveFolder, "/"), "no active workflow: %d archived; memory/reports and memory/tasks belong to them", len(old))
 		return r
 	}
 	r.readFlow()
 	r.readTasks()
 	r.judge()
-	r.tell()
+	r.buildProject()
 	return r
 }
 
-func newReader(files format.Files, w format.Env) *reader {
-	r := &reader{files: files, world: w, byPath: make(map[string]*format.File, len(files)),
+func newWorkflowReader(files format.Files, env format.Env) *workflowReader {
+	r := &workflowReader{files: files, env: env, byPath: make(map[string]*format.File, len(files)),
 		byID: map[string]*task{}, used: newIDs(), outputs: map[string]bool{}, steps: make([][]format.Step, len(words))}
 	for i := range files {
 		r.byPath[files[i].Path] = &files[i]
@@ -56,7 +57,7 @@ func newReader(files format.Files, w format.Env) *reader {
 }
 
 // anything reports whether a workflow left something: archives and what was learned are none.
-func (r *reader) anything() bool {
+func (r *workflowReader) anything() bool {
 	return slices.ContainsFunc(r.files, func(f format.File) bool {
 		inState := strings.HasPrefix(f.Path, "memory/state/") && !strings.HasPrefix(f.Path, archiveFolder)
 		return inState || strings.HasPrefix(f.Path, reportsFolder) || strings.HasPrefix(f.Path, tasksFolder)
@@ -64,31 +65,31 @@ func (r *reader) anything() bool {
 }
 
 // anyState reports whether there is a file that says where a workflow stands.
-func (r *reader) anyState() bool {
+func (r *workflowReader) anyState() bool {
 	return slices.ContainsFunc([]string{phasePath, phasePath + ".tmp", executionPath}, func(name string) bool { return r.file(name) != nil })
 }
 
-func (r *reader) file(name string) *format.File { return r.byPath[name] }
+func (r *workflowReader) file(name string) *format.File { return r.byPath[name] }
 
 // there reports whether a path that a file names is there; known is false where nobody can tell.
-func (r *reader) there(name string) (there, known bool) {
+func (r *workflowReader) there(name string) (there, known bool) {
 	if r.file(name) != nil {
 		return true, true
 	}
-	if r.world.Exists == nil {
+	if r.env.Exists == nil {
 		return false, format.Wanted(patterns(), name)
 	}
-	return r.world.Exists(name), true
+	return r.env.Exists(name), true
 }
 
 // inside returns a path that a file names, as it may be looked for; "" with a finding where it may not.
-func (r *reader) inside(p place, name string) string {
+func (r *workflowReader) inside(p node, name string) string {
 	if name == "" {
 		return ""
 	}
 	clean, err := format.Inside(name)
 	if err != nil {
-		r.warn(p.where(), "%v", err)
+		r.Warn(p.where(), "%v", err)
 		return ""
 	}
 	return clean
@@ -96,7 +97,7 @@ func (r *reader) inside(p place, name string) string {
 
 // holds returns the JSON of a report that belongs to this workflow: one that is there, can be read, says something, names
 // no other workflow, and was not written before a time. Without that it says why, "" for one that is not there.
-func (r *reader) holds(name string, since time.Time) (p place, why string) {
+func (r *workflowReader) holds(name string, since time.Time) (p node, why string) {
 	f := r.file(name)
 	if f == nil {
 		return p, ""
@@ -121,19 +122,19 @@ func older(changed, since time.Time) bool {
 }
 
 // usable is holds for one whose faults are told here; past says in words what since is.
-func (r *reader) usable(name string, since time.Time, past string) (place, bool) {
+func (r *workflowReader) usable(name string, since time.Time, past string) (node, bool) {
 	p, why := r.holds(name, since)
 	if why == "it was written before that" {
 		why = "it was written before " + past + ": it is of an older one"
 	}
 	if why != "" {
-		r.warn(name, "it does not count: %s", why)
+		r.Warn(name, "ignored: %s", why)
 	}
 	return p, why == "" && p.Value != nil
 }
 
 // says returns the word with which a report calls what it is about failed; "" where it does not.
-func says(p place) string {
+func says(p node) string {
 	for _, key := range []string{"status", "verdict", "result", "overall", "overall_status", "outcome"} {
 		switch word := strings.ToLower(p.text(key)); word {
 		case "fail", "failed", "failure", "rejected", "blocked", "error", "not_passed":
@@ -149,7 +150,7 @@ func says(p place) string {
 }
 
 // below returns the files in a folder, by name.
-func (r *reader) below(folder string) []format.File {
+func (r *workflowReader) below(folder string) []format.File {
 	return r.files.Match(folder + "*.json")
 }
 
@@ -157,7 +158,7 @@ func (r *reader) below(folder string) []format.File {
 func base(name string) string { return strings.TrimSuffix(path.Base(name), ".json") }
 
 // goal returns what the workflow is for, as its demand says.
-func (r *reader) goal() string {
+func (r *workflowReader) goal() string {
 	since := r.flow.started
 	if r.flow.has(requirements) {
 		since = time.Time{}

@@ -156,8 +156,8 @@ func imported(t *testing.T, fixture string) *story {
 	if a == nil {
 		t.Fatalf("there is no fixture %s", fixture)
 	}
-	files, w := unpacked(t, a)
-	r, _ := dotagent.Format().Read(files, w)
+	files, env := unpacked(t, a)
+	r, _ := dotagent.Format().Read(files, env)
 	data, err := planfile.Write(format.PlanOf(r, pawl.ClaudeCode))
 	if err != nil {
 		t.Fatal(err)

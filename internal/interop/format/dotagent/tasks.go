@@ -17,7 +17,7 @@ import (
 
 // task is one task of the implementation.
 type task struct {
-	place
+	node
 	spot      string // file and line
 	id        string
 	name      string // where no file has one
@@ -91,13 +91,13 @@ func tasksIn(root *jsonedit.Value) (path []string, list *jsonedit.Value) {
 }
 
 // readTasks reads execution.json, and the folders of tasks that it does not name.
-func (r *reader) readTasks() {
+func (r *workflowReader) readTasks() {
 	f := r.file(executionPath)
-	whole := f == nil && !slices.Contains(r.world.Unread, executionPath) || f != nil && r.readExecution(f)
+	whole := f == nil && !slices.Contains(r.env.Unread, executionPath) || f != nil && r.readExecution(f)
 	for _, f := range r.files.Match(tasksFolder + "*/output.json") {
 		if id := path.Base(path.Dir(f.Path)); r.task(id) == nil && !r.outputs[f.Path] {
-			r.warn(f.Path, "execution.json does not name task %s; its output alone says what became of it", short(id))
-			r.add(&task{place: place{file: f.Path}, spot: f.Path, id: id, out: f.Path, unlisted: true})
+			r.Warn(f.Path, "task %s is not in execution.json; its output decides", short(id))
+			r.add(&task{node: node{file: f.Path}, spot: f.Path, id: id, out: f.Path, unlisted: true})
 		}
 	}
 	if !whole {
@@ -110,7 +110,7 @@ func (r *reader) readTasks() {
 }
 
 // readExecution reads execution.json, one that was cut off as far as it goes, and reports whether it was whole.
-func (r *reader) readExecution(f *format.File) bool {
+func (r *workflowReader) readExecution(f *format.File) bool {
 	p, whole := r.parse(f)
 	if !whole {
 		text, _ := jsonedit.Torn(f.Data)
@@ -119,7 +119,7 @@ func (r *reader) readExecution(f *format.File) bool {
 	r.lines = lines{text: f.Data}
 	_, list := tasksIn(p.Value)
 	if list == nil {
-		r.bad(p.where(), "it has no list of tasks")
+		r.Bad(p.where(), "it has no list of tasks")
 		return false
 	}
 	r.readList(p, list)
@@ -131,41 +131,41 @@ const restOf = "rest-of-implementation"
 
 // readRest adds a task for what an execution.json that was not whole may have named too: a phase of which not all is known
 // is not done. Where it is said to be done, it is.
-func (r *reader) readRest() {
-	if _, done := r.said(implementation); done || len(r.tasks) == 0 || r.task(restOf) != nil {
+func (r *workflowReader) readRest() {
+	if _, done := r.claimedOutput(implementation); done || len(r.tasks) == 0 || r.task(restOf) != nil {
 		return
 	}
 	name := "What final_design.json asks for beyond the other tasks: execution.json was cut off, and may have named more"
-	r.add(&task{place: place{file: executionPath}, spot: executionPath, id: restOf, name: name, out: outputOf(restOf)})
-	r.warn(executionPath, "it was read as far as it goes; what else it may have named is to be done in the step %s", r.task(restOf).step)
+	r.add(&task{node: node{file: executionPath}, spot: executionPath, id: restOf, name: name, out: outputOf(restOf)})
+	r.Warn(executionPath, "it was read up to where it breaks off; tasks that it may have listed after that are left to step %s", r.task(restOf).step)
 }
 
-func (r *reader) readList(p place, list *jsonedit.Value) {
+func (r *workflowReader) readList(p node, list *jsonedit.Value) {
 	for _, m := range list.Members {
 		if m.Value.Is(jsonedit.Object) {
-			r.readTask(place{p.file, m.Value}, clean(m.Key))
+			r.readTask(node{p.file, m.Value}, clean(m.Key))
 		}
 	}
 	for _, item := range list.Items {
-		e := place{p.file, item}
+		e := node{p.file, item}
 		switch id := e.first("id", "task_id"); {
 		case item.Is(jsonedit.Object) && id != "":
 			r.readTask(e, id)
 		case item.Is(jsonedit.String) && e.text() != "":
 			r.readTask(e, e.text())
 		default:
-			r.bad(e.where(), "a task has no id")
+			r.Bad(e.where(), "a task has no id")
 		}
 	}
 }
 
-func (r *reader) readTask(e place, id string) {
+func (r *workflowReader) readTask(e node, id string) {
 	if r.task(id) != nil {
-		r.warn(e.where(), "task %s is there twice; the first one counts", short(id))
+		r.Warn(e.where(), "duplicate task %s; the first one is used", short(id))
 		return
 	}
 	t := &task{
-		place: e, spot: e.file + ":" + strconv.Itoa(r.lines.at(e.From)), id: id, native: oneLine(e.text("status")), attempts: max(e.number("attempts"), e.number("attempts_made")),
+		node: e, spot: e.file + ":" + strconv.Itoa(r.lines.at(e.From)), id: id, native: oneLine(e.text("status")), attempts: max(e.number("attempts"), e.number("attempts_made")),
 		why: e.first("last_error", "failure_reason"), started: r.time(e, "started_at"), ended: r.time(e, "completed_at"),
 	}
 	if name := e.text("output"); name != "" {
@@ -181,10 +181,10 @@ func (r *reader) readTask(e place, id string) {
 // outputOf returns where the output of a task lies.
 func outputOf(id string) string { return tasksFolder + id + "/output.json" }
 
-func (r *reader) task(id string) *task { return r.byID[id] }
+func (r *workflowReader) task(id string) *task { return r.byID[id] }
 
 // add takes in a task, with an id that no other step has.
-func (r *reader) add(t *task) {
+func (r *workflowReader) add(t *task) {
 	t.step = r.used.next(t.id)
 	r.byID[t.id] = t
 	r.outputs[t.out] = true
@@ -213,10 +213,10 @@ func (u ids) next(task string) pawl.StepID {
 }
 
 // judgeTask says where a task stands, as its output proves it.
-func (r *reader) judgeTask(t *task) {
+func (r *workflowReader) judgeTask(t *task) {
 	status := taskStatus(t.native)
 	if status == "" {
-		r.warn(t.at("status").where(), "task %s has the status %s, which is not known; its output says what became of it", t.id, short(t.native))
+		r.Warn(t.at("status").where(), "task %s has the unknown status %s; its output decides", t.id, short(t.native))
 		status = pawl.Running
 	}
 	if t.unlisted {
@@ -230,7 +230,7 @@ func (r *reader) judgeTask(t *task) {
 	default:
 		t.status, t.reason = status, t.why
 		if status == pawl.Pending && t.output != nil {
-			r.warn(t.where(), "task %s is pending, and has an output already: it is of an attempt that did not count", t.id)
+			r.Warn(t.where(), "task %s is pending but has an output: it is from an earlier attempt and is ignored", t.id)
 		}
 	}
 	if t.attempts >= mostTries && t.status != pawl.Done && t.status != pawl.Skipped {
@@ -240,44 +240,44 @@ func (r *reader) judgeTask(t *task) {
 }
 
 // orphaned says what became of a task that was running: what its output says, and without one it is to be tried again.
-func (r *reader) orphaned(t *task) {
+func (r *workflowReader) orphaned(t *task) {
 	if t.output == nil {
 		t.orphan = true
 		t.attempts++
 		t.status, t.reason = pawl.Pending, joined("it was running, and left no output", t.doubt)
-		r.warn(t.where(), "task %s was running, and left no output: it counts as a try, and is to be done again", t.id)
+		r.Warn(t.where(), "task %s was running and left no output: this counts as a try, and it will rerun", t.id)
 		return
 	}
 	t.status = taskStatus(t.output.status)
-	if f := r.file(t.output.file); f != nil && t.ended.IsZero() && !f.Changed.After(r.world.Now) {
+	if f := r.file(t.output.file); f != nil && t.ended.IsZero() && !f.Changed.After(r.env.Now) {
 		t.ended = f.Changed.UTC() // nothing else tells
 	}
 	switch t.status {
 	case pawl.Done, pawl.FailedForGood, pawl.AwaitsGate, pawl.Skipped:
 		t.reason = cmp.Or(t.output.reason, t.why)
 		if !t.unlisted {
-			r.warn(t.where(), "task %s was running, and its output says %s: the state was not brought up to date", t.id, short(t.output.status))
+			r.Warn(t.where(), "task %s was running, and its output says %s: the state was not updated", t.id, short(t.output.status))
 		}
 	default:
 		t.status, t.reason = pawl.Pending, "its output does not say how it ended"
-		r.warn(t.output.where(), "task %s: its output does not say how it ended", t.id)
+		r.Warn(t.output.where(), "task %s: its output does not say how it ended", t.id)
 	}
 }
 
 // proven looks whether a task that is said to be done is.
-func (r *reader) proven(t *task) {
+func (r *workflowReader) proven(t *task) {
 	switch {
 	case t.output != nil && (t.output.status == "" || taskStatus(t.output.status) == pawl.Done):
 		t.status = pawl.Done
 	case t.output != nil:
 		t.status, t.reason = pawl.Pending, "its output says "+oneLine(t.output.status)
-		r.warn(t.where(), "task %s is said to be %s, and its output says %s", t.id, t.native, short(t.output.status))
+		r.Warn(t.where(), "task %s is marked %s, but its output says %s", t.id, t.native, short(t.output.status))
 	case t.doubt == "" && r.flow.has(implementation):
 		t.status, t.reason = pawl.Done, "its output is gone, and its phase is done"
-		r.warn(t.where(), "task %s is said to be %s, and its output is not there; its phase is said to be done, so it is believed", t.id, t.native)
+		r.Warn(t.where(), "task %s is marked %s and its output is missing; accepted, since its phase is marked done", t.id, t.native)
 	default:
 		t.status, t.reason = pawl.Pending, joined("it is said to be "+t.native+", and no output proves it", t.doubt)
-		r.warn(t.where(), "task %s is said to be %s, and no output at %s proves it: it is to be done again", t.id, t.native, t.out)
+		r.Warn(t.where(), "task %s is marked %s, but no output at %s proves it: it will rerun", t.id, t.native, t.out)
 	}
 }
 
@@ -286,7 +286,7 @@ func joined(texts ...string) string {
 }
 
 // needs returns the tasks that a task names as those that it needs; nil where it names none.
-func (r *reader) needs(t *task) []pawl.StepID {
+func (r *workflowReader) needs(t *task) []pawl.StepID {
 	for _, key := range []string{"depends_on", "dependencies", "needs"} {
 		if t.Get(key) == nil {
 			continue

@@ -8,7 +8,7 @@ import (
 )
 
 // time reads the time behind a key, and tells what is odd about it. One that has not come yet says nothing.
-func (r *reader) time(p place, key string) time.Time {
+func (r *workflowReader) time(p node, key string) time.Time {
 	text := p.text(key)
 	if text == "" {
 		return time.Time{}
@@ -17,13 +17,13 @@ func (r *reader) time(p place, key string) time.Time {
 	where := func() string { return p.at(key).where() }
 	switch {
 	case !ok:
-		r.warn(where(), "%s is no time: %s", key, short(text))
+		r.Warn(where(), "%s is not a time: %s", key, short(text))
 		return time.Time{}
 	case !hasZone:
-		r.warn(where(), "%s %s has no time zone; it was taken as UTC", key, text)
+		r.Warn(where(), "%s %s has no time zone; UTC is assumed", key, text)
 	}
-	if at.After(r.world.Now.Add(skew)) {
-		r.untimely(r.warn(where(), "%s %s has not come yet; it is passed over", key, text))
+	if at.After(r.env.Now.Add(skew)) {
+		r.addBadTime(r.Warn(where(), "%s %s is in the future; ignored", key, text))
 		return time.Time{}
 	}
 	return at

@@ -66,10 +66,10 @@ func TestReadEndOfTask(t *testing.T) {
 func TestReadPhaseThatIsAList(t *testing.T) {
 	t.Parallel()
 	files := format.Files{{Path: "memory/state/phase.json", Data: []byte("[]")}, {Path: "memory/reports/demand.json", Data: []byte(`{"goal":"g"}`)}}
-	if _, findings := dotagent.Format().Read(files, format.Env{Now: now}); !finds(findings, "memory/state/phase.json:1: it is no object") {
+	if _, findings := dotagent.Format().Read(files, format.Env{Now: now}); !finds(findings, "memory/state/phase.json:1: not an object") {
 		t.Errorf("%+v", findings)
 	}
-	if findings := dotagent.Format().Verify(files, format.Env{Now: now}); !finds(findings, "memory/state/phase.json:1: it is no object") {
+	if findings := dotagent.Format().Verify(files, format.Env{Now: now}); !finds(findings, "memory/state/phase.json:1: not an object") {
 		t.Errorf("%+v", findings)
 	}
 }

@@ -7,65 +7,62 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 )
 
 // verify makes the document's four validations, each of which is one finding that is ok or as many as there are faults:
-// what is named is there, times can be, the phases are in order, no write was cut off. Tasks, reports and archives
+// what is named is there, times can be, the phases are in order, no write was interrupted. Tasks, reports and archives
 // follow, and what was odd in reading.
-func verify(files format.Files, w format.Env) []pawl.Finding {
-	r := read(files, w)
+func verify(files format.Files, env format.Env) []pawl.Finding {
+	r := readWorkflow(files, env)
 	if n := len(archives(files)); r.out.Name == "" && n > 0 {
-		return []pawl.Finding{{Level: pawl.OK, What: fmt.Sprintf("no workflow is under way; %d are archived", n), Where: archiveFolder}}
+		return []pawl.Finding{{Level: pawl.OK, What: fmt.Sprintf("no active workflow; %d archived", n), Where: archiveFolder}}
 	}
 	if r.out.Name == "" {
-		return []pawl.Finding{{Level: pawl.Bad, What: "there is no state of dotagent here", Where: phasePath}}
+		return []pawl.Finding{{Level: pawl.Bad, What: "no state of dotagent found here", Where: phasePath}}
 	}
-	v := &verifier{reader: r}
+	v := &workflowVerifier{workflowReader: r}
 	v.validate()
 	v.tasks()
 	v.archives()
-	v.others()
-	v.found.Find(r.Found()...)
-	return v.found.Found()
+	v.checkOtherFiles()
+	v.found.Add(r.Findings()...)
+	return v.found.Findings()
 }
 
 // validate makes the four validations of the document.
-func (v *verifier) validate() {
+func (v *workflowVerifier) validate() {
 	v.outputs()
 	v.times()
 	v.progression()
 	v.writes()
 }
 
-type verifier struct {
-	*reader
-	found format.Findings
-}
-
-func fault(level pawl.Level, where, format string, args ...any) pawl.Finding {
-	return pawl.Finding{Level: level, Where: where, What: fmt.Sprintf(format, args...)}
+type workflowVerifier struct {
+	*workflowReader
+	found report.Report
 }
 
 // outputs looks for everything that is named as an output: of phases, of tasks, and of what tasks say they changed.
-func (v *verifier) outputs() {
+func (v *workflowVerifier) outputs() {
 	var faults []pawl.Finding
 	n := 0
 	look := func(where, name, what string) {
 		n++
 		if there, known := v.there(name); !there && known {
-			faults = append(faults, fault(pawl.Bad, where, "%s names %s, which is not there", what, name))
+			faults = append(faults, report.New(pawl.Bad, where, "", "%s names %s, which is missing", what, name))
 		}
 	}
 	for _, c := range v.flow.completed {
 		if c.output != "" {
-			look(c.place.at("output").where(), c.output, c.phase.String())
+			look(c.node.at("output").where(), c.output, c.phase.String())
 		} else if !c.odd {
-			faults = append(faults, fault(pawl.Warn, c.where(), "%s is said to be done, and nothing that it left is named", c.phase))
+			faults = append(faults, report.New(pawl.Warn, c.where(), "", "%s is marked done but names no output", c.phase))
 		}
 	}
-	for _, t := range v.reader.tasks {
+	for _, t := range v.workflowReader.tasks {
 		if t.named && t.native != "" && taskStatus(t.native) == pawl.Done && t.output == nil {
-			look(t.place.at("output").where(), t.out, "task "+t.id)
+			look(t.node.at("output").where(), t.out, "task "+t.id)
 		}
 		if t.output == nil {
 			continue
@@ -74,94 +71,94 @@ func (v *verifier) outputs() {
 			look(t.output.where(), c.Path, "the output of task "+t.id)
 		}
 	}
-	v.found.Check(fmt.Sprintf("all %d files that phases and tasks name are there", n), faults)
+	v.found.Check(fmt.Sprintf("all %d files that phases and tasks name exist", n), faults)
 }
 
 // times looks whether what comes after something else is later. Times of the future are told where they are read.
-func (v *verifier) times() {
+func (v *workflowVerifier) times() {
 	var faults []pawl.Finding
 	before, what := v.flow.started, "the workflow was begun"
 	for _, c := range v.flow.completed {
 		if c.when.IsZero() {
-			faults = append(faults, fault(pawl.Warn, c.where(), "%s has no time at which it was done", c.phase))
+			faults = append(faults, report.New(pawl.Warn, c.where(), "", "%s has no completion time", c.phase))
 			continue
 		}
 		if c.when.Before(before.Add(-skew)) {
-			faults = append(faults, fault(pawl.Bad, c.where(), "%s is said to have been done before %s", c.phase, what))
+			faults = append(faults, report.New(pawl.Bad, c.where(), "", "%s was completed before %s", c.phase, what))
 		}
 		before, what = newest(before, c.when), c.phase.String()+" was done"
 	}
 	if u := v.flow.updated; !u.IsZero() && u.Before(before.Add(-skew)) {
-		faults = append(faults, fault(pawl.Warn, v.flow.place.at("last_updated").where(), "last_updated is before %s", what))
+		faults = append(faults, report.New(pawl.Warn, v.flow.node.at("last_updated").where(), "", "last_updated is before %s", what))
 	}
-	for _, t := range v.reader.tasks {
+	for _, t := range v.workflowReader.tasks {
 		if !t.ended.IsZero() && t.ended.Before(t.started) {
-			faults = append(faults, fault(pawl.Warn, t.where(), "task %s is said to have ended before it was started", t.id))
+			faults = append(faults, report.New(pawl.Warn, t.where(), "", "task %s ended before it started", t.id))
 		}
 	}
-	faults = append(faults, v.odd...)
-	v.found.Check("the times can be: none has not come yet, the last one is less than a week old", faults)
+	faults = append(faults, v.badTimes...)
+	v.found.Check("the times are plausible: none is in the future, the last one is less than a week old", faults)
 }
 
 // progression looks whether the phases that are done are the first of the five, in their order.
-func (v *verifier) progression() {
+func (v *workflowVerifier) progression() {
 	var faults []pawl.Finding
 	for _, text := range v.flow.order() {
-		faults = append(faults, fault(pawl.Bad, v.flow.where(), "%s", text))
+		faults = append(faults, report.New(pawl.Bad, v.flow.where(), "", "%s", text))
 	}
 	if v.flow.Value == nil && v.file(phasePath) == nil {
-		faults = append(faults, fault(pawl.Warn, phasePath, "it is not there: what is done is taken from the reports"))
+		faults = append(faults, report.New(pawl.Warn, phasePath, "", "missing: completed phases are taken from the reports"))
 	}
-	if at := v.current(); at < beyond && v.flow.current != unknown && v.flow.current > at {
-		faults = append(faults, fault(pawl.Bad, v.flow.place.at("current_phase").where(), "%s is said to be worked on, and %s is not done", v.flow.current, at))
+	if at := v.current(); at < phaseEnd && v.flow.current != unknown && v.flow.current > at {
+		faults = append(faults, report.New(pawl.Bad, v.flow.node.at("current_phase").where(), "", "%s is marked as current, but %s is not done", v.flow.current, at))
 	}
-	v.found.Check("the phases that are done are the first ones, in their order", faults)
+	v.found.Check("the completed phases are the first ones, in order", faults)
 }
 
 // writes looks for writes that were cut off.
-func (v *verifier) writes() {
-	faults := slices.Clone(v.cut)
+func (v *workflowVerifier) writes() {
+	faults := slices.Clone(v.truncated)
 	if v.file(executionPath+".tmp") != nil {
-		faults = append(faults, fault(pawl.Warn, executionPath+".tmp", "it was to replace execution.json, and never did; execution.json counts"))
+		faults = append(faults, report.New(pawl.Warn, executionPath+".tmp", "", "leftover of an interrupted write; execution.json is used"))
 	}
-	v.found.Check("no write was cut off", faults)
+	v.found.Check("no write was interrupted", faults)
 }
 
 // tasks looks for tasks that were tried too often, and for needs that are none.
-func (v *verifier) tasks() {
+func (v *workflowVerifier) tasks() {
 	var faults []pawl.Finding
 	known := map[pawl.StepStatus]int{}
-	for _, t := range v.reader.tasks {
+	for _, t := range v.workflowReader.tasks {
 		known[t.status]++
 		if t.exhausted || t.attempts > mostTries {
-			faults = append(faults, fault(pawl.Bad, t.where(), "task %s was tried %d times; dotagent gives up after %d", t.id, t.attempts, mostTries))
+			faults = append(faults, report.New(pawl.Bad, t.where(), "", "task %s was tried %d times; dotagent gives up after %d", t.id, t.attempts, mostTries))
 		}
 		for _, need := range t.texts("depends_on") {
 			if v.task(need) == nil {
-				faults = append(faults, fault(pawl.Warn, t.where(), "task %s needs %s, which is no task", t.id, short(need)))
+				faults = append(faults, report.New(pawl.Warn, t.where(), "", "task %s needs %s, which is not a task", t.id, short(need)))
 			}
 		}
 	}
-	v.found.Check(fmt.Sprintf("%s, none of them tried more than %d times", of(known[pawl.Done], len(v.reader.tasks), "tasks are done"), mostTries), faults)
+	v.found.Check(fmt.Sprintf("%s, none of them tried more than %d times", of(known[pawl.Done], len(v.workflowReader.tasks), "tasks are done"), mostTries), faults)
 }
 
 // archives looks at the archives, and whether there are too many.
-func (v *verifier) archives() {
+func (v *workflowVerifier) archives() {
 	all := archives(v.files)
 	var faults []pawl.Finding
 	for _, folder := range all {
 		if v.file(folder+"/phase.json") == nil {
-			faults = append(faults, fault(pawl.Warn, folder, "the archive has no phase.json"))
+			faults = append(faults, report.New(pawl.Warn, folder, "", "the archive has no phase.json"))
 		}
 	}
 	if len(all) > keptArchives {
-		faults = append(faults, fault(pawl.Warn, strings.TrimSuffix(archiveFolder, "/"), "there are %d archives; %d are to be kept", len(all), keptArchives))
+		faults = append(faults, report.New(pawl.Warn, strings.TrimSuffix(archiveFolder, "/"), "", "there are %d archives; %d are kept", len(all), keptArchives))
 	}
 	v.found.Check(fmt.Sprintf("%d workflows are archived", len(all)), faults)
 }
 
-// others reads what nothing else reads, as far as to say whether it is JSON.
-func (v *verifier) others() {
+// checkOtherFiles verifies that the files that nothing else reads are valid JSON.
+func (v *workflowVerifier) checkOtherFiles() {
 	for _, f := range v.files {
 		if strings.HasSuffix(f.Path, ".json") && !strings.HasPrefix(f.Path, archiveFolder) {
 			v.parse(&f)

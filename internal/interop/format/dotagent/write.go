@@ -20,96 +20,96 @@ func write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
 	}
-	m := newMirror(files, v)
-	if m.settled() {
+	m := newWorkflowWriter(files, v)
+	if m.alreadyArchived() {
 		return m.files.ByLastChange()
 	}
-	if !m.mine() {
-		m.aside(v.Now, false)
+	if !m.isThisWorkflow() {
+		m.archiveState(v.Now, false)
 	}
 	m.makeOutputs()
 	m.makeReports()
 	m.makeExecution()
 	m.makePhase()
-	if v.Status != pawl.StatusCompleted || len(m.beyond) > 0 {
+	if v.Status != pawl.StatusCompleted || len(m.unknownTasks) > 0 {
 		return m.files.ByLastChange()
 	}
 	last := m.files.Flush() // stands on disk as it will in the archive, whenever it dies
-	m.aside(m.Now, true)
+	m.archiveState(m.Now, true)
 	return append(last, m.files.ByLastChange()...)
 }
 
-// mirror writes one run. Its files are what is there, with what was changed so far.
-type mirror struct {
+// workflowWriter writes one run as a workflow.
+type workflowWriter struct {
 	format.Export
-	files  *fileset.Set
-	works  []*work
-	beyond []string // see unknownTasks
+	files        *fileset.Set
+	works        []*runStep
+	unknownTasks []string // see unknownTasks
 }
 
-func newMirror(files format.Files, v format.Export) *mirror {
-	m := &mirror{Export: v, files: fileset.New(files)}
+func newWorkflowWriter(files format.Files, v format.Export) *workflowWriter {
+	m := &workflowWriter{Export: v, files: fileset.New(files)}
 	m.files.Now = v.Now
 	if m.Plan == nil {
 		m.Plan = &pawl.Plan{}
 	}
-	m.number()
-	m.survey(files)
+	m.assignPhases()
+	m.findUnknownTasks(files)
 	return m
 }
 
 // unknownTasks returns the tasks of the workflow that execution.json lists and the run does not know.
 func unknownTasks(files format.Files, v format.Export) ([]string, string) {
-	return newMirror(files, v).beyond, executionPath
+	return newWorkflowWriter(files, v).unknownTasks, executionPath
 }
 
-// survey looks for tasks that the run does not know, once it is completed.
-func (m *mirror) survey(files format.Files) {
-	if m.State == nil || m.Status != pawl.StatusCompleted || m.files.File(phasePath) == nil || !m.mine() {
+// findUnknownTasks finds the tasks that a completed run has no step for.
+func (m *workflowWriter) findUnknownTasks(files format.Files) {
+	if m.State == nil || m.Status != pawl.StatusCompleted || m.files.File(phasePath) == nil || !m.isThisWorkflow() {
 		return
 	}
-	for _, t := range read(files, format.Env{Now: m.Now}).tasks {
-		known := slices.ContainsFunc(m.works, func(k *work) bool { return k.ID == t.step })
+	for _, t := range readWorkflow(files, format.Env{Now: m.Now}).tasks {
+		known := slices.ContainsFunc(m.works, func(k *runStep) bool { return k.ID == t.step })
 		over := t.status == pawl.Done || t.status == pawl.Skipped || t.output != nil && taskStatus(t.output.status) == pawl.Done
 		if !known && !over && t.id != restOf {
-			m.beyond = append(m.beyond, t.id)
+			m.unknownTasks = append(m.unknownTasks, t.id)
 		}
 	}
 }
 
 // id returns the workflow's id: that of a workflow that was imported, else the run's.
-func (m *mirror) id() string {
+func (m *workflowWriter) id() string {
 	if m.State.Import.System == System {
 		return nameOf(m.State.Name)
 	}
 	return string(m.State.Run)
 }
 
-// mine reports whether the state that is there is of this workflow, or there is none.
-func (m *mirror) mine() bool {
+// isThisWorkflow reports whether the existing state belongs to this workflow, or there is none.
+func (m *workflowWriter) isThisWorkflow() bool {
 	if m.files.File(phasePath) != nil {
-		return m.names(phasePath)
+		return m.hasWorkflowID(phasePath)
 	}
-	return m.files.File(executionPath) == nil || m.names(executionPath) || m.State.Import.System == System
+	return m.files.File(executionPath) == nil || m.hasWorkflowID(executionPath) || m.State.Import.System == System
 }
 
-// names reports whether a file says that it is of this workflow.
-func (m *mirror) names(name string) bool {
+// hasWorkflowID reports whether a file has the id of this workflow.
+func (m *workflowWriter) hasWorkflowID(name string) bool {
 	root, err := jsonedit.Read(m.files.File(name).Data)
-	return err == nil && root.Is(jsonedit.Object) && nameOf(place{Value: root}.text("workflow_id")) == m.id()
+	return err == nil && root.Is(jsonedit.Object) && nameOf(node{Value: root}.text("workflow_id")) == m.id()
 }
 
-// settled reports whether the run is completed and archived already. What is left of its state goes: it died over that.
-func (m *mirror) settled() bool {
+// alreadyArchived reports whether the run is completed and archived already. It removes what an interrupted write left of the state.
+func (m *workflowWriter) alreadyArchived() bool {
 	if m.Status != pawl.StatusCompleted {
 		return false
 	}
-	folder := m.archived()
+	folder := m.archiveFolder()
 	same := func(name string) bool {
 		f, kept := m.files.File(name), m.files.File(folder+"/"+path.Base(name))
 		return f != nil && kept != nil && bytes.Equal(f.Data, kept.Data)
 	}
-	if folder == "" || m.files.File(phasePath) != nil && m.mine() && !same(phasePath) {
+	if folder == "" || m.files.File(phasePath) != nil && m.isThisWorkflow() && !same(phasePath) {
 		return false
 	}
 	for _, name := range []string{executionPath, phasePath} {
@@ -120,8 +120,8 @@ func (m *mirror) settled() bool {
 	return true
 }
 
-// archived returns the folder in which the run is archived as it is, "" where there is none.
-func (m *mirror) archived() string {
+// archiveFolder returns the folder of the archive that holds the run's current state, "" if there is none.
+func (m *workflowWriter) archiveFolder() string {
 	want := m.completed()
 	for _, folder := range archives(m.files.Files()) {
 		id, _, _ := cutLast(path.Base(folder), "_")
@@ -138,7 +138,7 @@ func (m *mirror) archived() string {
 }
 
 // flow returns what phase.json says as it stands.
-func (m *mirror) flow() workflow {
+func (m *workflowWriter) flow() workflow {
 	if f := m.files.File(phasePath); f != nil {
 		return flowIn(f, m.Now)
 	}
@@ -147,14 +147,13 @@ func (m *mirror) flow() workflow {
 
 // flowIn returns what a phase.json says.
 func flowIn(f *format.File, now time.Time) workflow {
-	r := newReader(format.Files{{Path: phasePath, Data: f.Data}}, format.Env{Now: now})
+	r := newWorkflowReader(format.Files{{Path: phasePath, Data: f.Data}}, format.Env{Now: now})
 	r.readFlow()
 	return r.flow
 }
 
-// entry is a phase that is over, as phase.json has it. What was skipped of it is said in keys of pawl's own: dotagent has no
-// word for it.
-type entry struct {
+// phaseEntry is a finished phase in phase.json. Skipped steps are in keys that pawl adds: dotagent has no word for them.
+type phaseEntry struct {
 	Phase     string   `json:"phase"`
 	Completed string   `json:"completed_at"`
 	Output    string   `json:"output"`
@@ -169,7 +168,7 @@ type approval struct {
 }
 
 // makePhase brings phase.json up to date. The last update is that of the last change, here or among the tasks.
-func (m *mirror) makePhase() {
+func (m *workflowWriter) makePhase() {
 	f := m.files.File(phasePath)
 	if f == nil {
 		m.files.Put(phasePath, m.newPhase())
@@ -199,17 +198,17 @@ func paths(files []format.File) []string {
 }
 
 // newPhase returns a phase.json where there was none: on one line, with its keys in the document's order.
-func (m *mirror) newPhase() []byte {
+func (m *workflowWriter) newPhase() []byte {
 	current, status := m.standing()
 	return compact(struct {
-		ID          string     `json:"workflow_id"`
-		Started     string     `json:"started_at"`
-		Updated     string     `json:"last_updated"`
-		Current     string     `json:"current_phase"`
-		Status      string     `json:"phase_status"`
-		Completed   []entry    `json:"completed_phases"`
-		Checkpoints []approval `json:"user_checkpoints"`
-		Safe        bool       `json:"interruption_safe"`
+		ID          string       `json:"workflow_id"`
+		Started     string       `json:"started_at"`
+		Updated     string       `json:"last_updated"`
+		Current     string       `json:"current_phase"`
+		Status      string       `json:"phase_status"`
+		Completed   []phaseEntry `json:"completed_phases"`
+		Checkpoints []approval   `json:"user_checkpoints"`
+		Safe        bool         `json:"interruption_safe"`
 	}{m.id(), instant(m.State.Created), instant(m.State.Updated), current.String(), status, m.completed(), m.approved(), true})
 }
 
@@ -226,12 +225,12 @@ func compact(v any) []byte {
 
 // withCompleted says in phase.json which phases are done: what stands there of one that is done stays, as far as it says
 // what it left; one that was opened again goes.
-func (m *mirror) withCompleted(text []byte) []byte {
+func (m *workflowWriter) withCompleted(text []byte) []byte {
 	want := m.completed()
 	flow := m.flow()
 	list := flow.Get("completed_phases")
 	for i, c := range slices.Backward(flow.completed) {
-		isOpen := !slices.ContainsFunc(want, func(e entry) bool { return e.Phase == c.phase.String() })
+		isOpen := !slices.ContainsFunc(want, func(e phaseEntry) bool { return e.Phase == c.phase.String() })
 		if isOpen && list.Is(jsonedit.Array) && len(flow.completed) == len(list.Items) {
 			text = removed(text, "completed_phases", number(i))
 		}
@@ -247,12 +246,12 @@ func (m *mirror) withCompleted(text []byte) []byte {
 }
 
 // withSkipped says in phase.json of a phase that stands there what was skipped of it.
-func withSkipped(text []byte, e entry) []byte {
+func withSkipped(text []byte, e phaseEntry) []byte {
 	root, err := jsonedit.Read(text)
 	if err != nil {
 		return text
 	}
-	for i, c := range (place{Value: root}).list("completed_phases") {
+	for i, c := range (node{Value: root}).list("completed_phases") {
 		switch at := []string{"completed_phases", number(i)}; {
 		case !c.Is(jsonedit.Object) || phaseNamed(c.first("phase", "name")) != phaseNamed(e.Phase) || slices.Equal(c.texts("skipped"), e.Skipped):
 		case e.Skipped == nil:
@@ -265,7 +264,7 @@ func withSkipped(text []byte, e entry) []byte {
 }
 
 // withApprovals adds what a person approved since.
-func (m *mirror) withApprovals(text []byte) []byte {
+func (m *workflowWriter) withApprovals(text []byte) []byte {
 	flow := m.flow()
 	for _, a := range m.approved() {
 		at, _, _ := format.ParseTime(a.Approved)

@@ -106,8 +106,8 @@ func TestNothingChangedNothingIsWritten(t *testing.T) {
 	t.Parallel()
 	many := 0
 	for name, a := range archives(t) {
-		files, w := unpacked(t, a)
-		r, findings := dotagent.Format().Read(files, w)
+		files, env := unpacked(t, a)
+		r, findings := dotagent.Format().Read(files, env)
 		findings = slices.DeleteFunc(findings, func(f pawl.Finding) bool { return strings.Contains(f.What, " happened ") })
 		if r.Name == "" || len(findings) > 0 || r.Position.Complete || r.Facts["current phase"] != r.Position.PhaseName {
 			continue // the state is behind, or at fault, and is brought up to date
@@ -182,7 +182,7 @@ func TestThePhaseIsNeverLeftComplete(t *testing.T) {
 		if got := s.get("memory/state/phase.json"); !strings.Contains(got, `"phase_status":"in_progress"`) {
 			t.Errorf("after %s: %s", step.ID, got)
 		}
-		if r, found := dotagent.Format().Read(s.disk, format.Env{Now: s.Now}); finds(found, "begins afresh") {
+		if r, found := dotagent.Format().Read(s.disk, format.Env{Now: s.Now}); finds(found, "start over") {
 			t.Errorf("after %s: %s %v", step.ID, r.Resume, found)
 		}
 	}

@@ -44,10 +44,10 @@ type checkOut struct {
 
 // makeReports makes the reports of phases that are done, where there are none. By them dotagent knows that they are. One
 // that pawl made is kept up to date, others are never touched.
-func (m *mirror) makeReports() {
+func (m *workflowWriter) makeReports() {
 	for _, e := range m.completed() {
 		p := phaseNamed(e.Phase)
-		if p == implementation || slices.ContainsFunc(m.in(p), (*work).leaves) || e.Output != m.own(p) && e.Output != p.report() {
+		if p == implementation || slices.ContainsFunc(m.in(p), (*runStep).leaves) || e.Output != m.own(p) && e.Output != p.report() {
 			continue
 		}
 		if f := m.files.File(e.Output); f == nil || isOurs(f.Data) {
@@ -61,7 +61,7 @@ func isOurs(data []byte) bool {
 	return err == nil && root.Get("source").Text() == "pawl"
 }
 
-func (m *mirror) report(p phase) []byte {
+func (m *workflowWriter) report(p phase) []byte {
 	r := reportOut{ID: m.id(), Phase: p.String(), Status: isComplete, Goal: oneLine(m.goal()), Steps: []stepOut{}, Source: "pawl"}
 	r.Summary = "all steps of this phase are done"
 	steps := m.in(p)
@@ -83,7 +83,7 @@ func (m *mirror) report(p phase) []byte {
 		r.Status, r.Summary = status, saying(status, skipped)
 	}
 	for _, k := range steps {
-		s := stepOut{ID: string(k.ID), Name: oneLine(k.Name), Status: k.word(), Outputs: []string{}}
+		s := stepOut{ID: string(k.ID), Name: oneLine(k.Name), Status: k.nativeStatus(), Outputs: []string{}}
 		if len(m.in(p)) > 0 && k.state != nil {
 			s.Summary, s.Outputs = oneLine(k.state.Summary), slices.Sorted(maps.Keys(k.state.Outputs))
 		}
@@ -99,7 +99,7 @@ func (m *mirror) report(p phase) []byte {
 }
 
 // saying returns the summary of a phase of which steps were skipped.
-func saying(status string, skipped []*work) string {
+func saying(status string, skipped []*runStep) string {
 	var which []string
 	for _, k := range skipped {
 		why := string(k.ID) + " was skipped"
@@ -117,7 +117,7 @@ func saying(status string, skipped []*work) string {
 
 // verified says in the report of the verification what was proven, and no more: the acceptance checks that passed. The word
 // verified it has only where there is no step of the tasks and of their verification without any.
-func (m *mirror) verified(r *reportOut) {
+func (m *workflowWriter) verified(r *reportOut) {
 	var without []string
 	steps := 0
 	for _, k := range slices.Concat(m.in(implementation), m.in(verification)) {
@@ -142,7 +142,7 @@ func (m *mirror) verified(r *reportOut) {
 }
 
 // checks returns the acceptance checks of a step that passed.
-func (k *work) checks() []checkOut {
+func (k *runStep) checks() []checkOut {
 	hashes := map[string]string{}
 	for name, c := range k.state.Outputs {
 		hashes[name] = c.SHA256
@@ -154,7 +154,7 @@ func (k *work) checks() []checkOut {
 	return all
 }
 
-func (m *mirror) goal() string {
+func (m *workflowWriter) goal() string {
 	if m.Plan.Goal != "" {
 		return m.Plan.Goal
 	}
@@ -162,13 +162,13 @@ func (m *mirror) goal() string {
 }
 
 // own returns where pawl puts a report where an older one of another workflow lies.
-func (m *mirror) own(p phase) string {
+func (m *workflowWriter) own(p phase) string {
 	return strings.TrimSuffix(p.report(), ".json") + "-" + string(pawl.StepIDOf(m.id())) + ".json"
 }
 
-// left returns what a phase that is done is said to have left: what phase.json says, its report, or what its steps left.
-func (m *mirror) left(p phase) string {
-	if flow := m.flow(); m.mine() && flow.has(p) && flow.entry(p).output != "" {
+// claimedOutput returns the output of a finished phase: the one in phase.json, its report, or an output of its steps.
+func (m *workflowWriter) claimedOutput(p phase) string {
+	if flow := m.flow(); m.isThisWorkflow() && flow.has(p) && flow.entry(p).output != "" {
 		return flow.entry(p).output
 	}
 	for _, k := range m.in(p) {
@@ -182,10 +182,10 @@ func (m *mirror) left(p phase) string {
 		if len(m.tasks()) > 0 || m.files.File(executionPath) != nil {
 			return executionPath
 		}
-		return m.left(architecture) // the design that it follows
+		return m.claimedOutput(architecture) // the design that it follows
 	}
-	if p == reflection && slices.ContainsFunc(m.in(p), (*work).leaves) {
-		if name := read(m.files.Files(), format.Env{Now: m.Now}).reflection(); name != "" {
+	if p == reflection && slices.ContainsFunc(m.in(p), (*runStep).leaves) {
+		if name := readWorkflow(m.files.Files(), format.Env{Now: m.Now}).reflection(); name != "" {
 			return name
 		}
 	}

@@ -27,15 +27,15 @@ type taskOut struct {
 
 // tasks returns the steps that are tasks: those of the implementation that do something. The step that stands for all tasks
 // of a workflow that had none when it was imported is none itself.
-func (m *mirror) tasks() []*work {
-	return slices.DeleteFunc(m.in(implementation), func(k *work) bool {
+func (m *workflowWriter) tasks() []*runStep {
+	return slices.DeleteFunc(m.in(implementation), func(k *runStep) bool {
 		return k.Gate != nil || m.State.Import.System == System && k.ID == stepImplementation
 	})
 }
 
-// word returns a task's status in dotagent's words. Verified is what acceptance checks passed for; what is done without
+// nativeStatus returns a task's status in dotagent's words. Verified is what acceptance checks passed for; what is done without
 // any is pre-complete, so that dotagent would verify it.
-func (k *work) word() string {
+func (k *runStep) nativeStatus() string {
 	if k.state == nil {
 		return "pending"
 	}
@@ -60,7 +60,7 @@ func (k *work) word() string {
 }
 
 // began returns when the newest attempt of a task began.
-func (k *work) began() time.Time {
+func (k *runStep) began() time.Time {
 	if k.state == nil {
 		return time.Time{}
 	}
@@ -72,7 +72,7 @@ func (k *work) began() time.Time {
 }
 
 // wrong returns why the last attempt came to nothing, in one line.
-func (k *work) wrong() string {
+func (k *runStep) wrong() string {
 	if k.state == nil || k.state.Retries.Last == nil || k.state.Status == pawl.Done {
 		return ""
 	}
@@ -80,8 +80,8 @@ func (k *work) wrong() string {
 	return oneLine(cmp.Or(last.Why, last.Summary, string(last.Reason), string(last.Outcome)))
 }
 
-func (m *mirror) task(k *work) taskOut {
-	t := taskOut{ID: string(k.ID), Status: k.word(), Error: k.wrong(), Output: outputOf(string(k.ID))}
+func (m *workflowWriter) task(k *runStep) taskOut {
+	t := taskOut{ID: string(k.ID), Status: k.nativeStatus(), Error: k.wrong(), Output: outputOf(string(k.ID))}
 	if k.Name != "" && k.Name != string(k.ID) {
 		t.Name = oneLine(k.Name)
 	}
@@ -112,7 +112,7 @@ func (m *mirror) task(k *work) taskOut {
 
 // makeExecution brings execution.json up to date, task by task; where it cannot be read, it is archived and made anew. It
 // is made when the implementation begins.
-func (m *mirror) makeExecution() {
+func (m *workflowWriter) makeExecution() {
 	tasks, f := m.tasks(), m.files.File(executionPath)
 	if at, _ := m.standing(); len(tasks) == 0 || f == nil && at < implementation {
 		return
@@ -125,7 +125,7 @@ func (m *mirror) makeExecution() {
 				return
 			}
 		}
-		m.keep(f, m.id(), m.Now)
+		m.archiveUnusable(f, m.id(), m.Now)
 	}
 	all := struct {
 		ID    string    `json:"workflow_id"`
@@ -138,7 +138,7 @@ func (m *mirror) makeExecution() {
 }
 
 // withTasks changes the tasks that stand in an execution.json, and adds those that do not.
-func (m *mirror) withTasks(text []byte, path []string, list *jsonedit.Value, tasks []*work) []byte {
+func (m *workflowWriter) withTasks(text []byte, path []string, list *jsonedit.Value, tasks []*runStep) []byte {
 	known := keysOf(list)
 	for _, k := range tasks {
 		t := m.task(k)
@@ -146,7 +146,7 @@ func (m *mirror) withTasks(text []byte, path []string, list *jsonedit.Value, tas
 		at := append(slices.Clone(path), key)
 		switch {
 		case there && list.Get(key).Is(jsonedit.Object):
-			text = k.merge(text, place{Value: list.Get(key)}, t, at)
+			text = k.merge(text, node{Value: list.Get(key)}, t, at)
 		case there:
 			text = set(text, t, at...)
 		case list.Is(jsonedit.Array):
@@ -168,7 +168,7 @@ func keysOf(list *jsonedit.Value) map[pawl.StepID]string {
 		}
 	}
 	for i, item := range list.Items {
-		e := place{Value: item}
+		e := node{Value: item}
 		note(cmp.Or(e.first("id", "task_id"), e.text()), number(i))
 	}
 	for _, member := range list.Members {
@@ -179,7 +179,7 @@ func keysOf(list *jsonedit.Value) map[pawl.StepID]string {
 
 // merge changes what differs of a task. Its own word for a status stays where it means the same, its attempts are never
 // fewer than they were, and an attempt that dotagent does not know of is one more.
-func (k *work) merge(text []byte, old place, t taskOut, at []string) []byte {
+func (k *runStep) merge(text []byte, old node, t taskOut, at []string) []byte {
 	field := func(name string) []string { return append(slices.Clone(at), name) }
 	begunHere := k.state != nil && k.state.Attempts > 0
 	want := taskStatus(t.Status)
@@ -200,7 +200,7 @@ func (k *work) merge(text []byte, old place, t taskOut, at []string) []byte {
 }
 
 // mergeTry changes what an attempt changes.
-func (k *work) mergeTry(text []byte, old place, t taskOut, field func(string) []string) []byte {
+func (k *runStep) mergeTry(text []byte, old node, t taskOut, field func(string) []string) []byte {
 	attempts, started := max(old.number("attempts"), t.Attempts), k.began().Truncate(time.Millisecond)
 	before, _, ok := format.ParseTime(old.text("started_at"))
 	if !ok || started.After(before) {
@@ -235,7 +235,7 @@ type modified struct {
 }
 
 // change says what a task did to a file, as far as anybody knows how it was before.
-func (m *mirror) change(k *work, name string) string {
+func (m *workflowWriter) change(k *runStep, name string) string {
 	if m.Existed == nil || strings.ContainsAny(name, "*?[") {
 		return "unknown"
 	}
@@ -250,7 +250,7 @@ func (m *mirror) change(k *work, name string) string {
 
 // makeOutputs makes the output of each task that is done and did not write its own. One that pawl made for an older task of
 // that name is made anew.
-func (m *mirror) makeOutputs() {
+func (m *workflowWriter) makeOutputs() {
 	elsewhere := m.elsewhere()
 	for _, k := range m.tasks() {
 		name, err := format.Inside(outputOf(string(k.ID)))
@@ -276,7 +276,7 @@ func (m *mirror) makeOutputs() {
 }
 
 // elsewhere returns the tasks whose outputs execution.json has at another path.
-func (m *mirror) elsewhere() map[pawl.StepID]bool {
+func (m *workflowWriter) elsewhere() map[pawl.StepID]bool {
 	found := map[pawl.StepID]bool{}
 	f := m.files.File(executionPath)
 	if f == nil {
@@ -287,7 +287,7 @@ func (m *mirror) elsewhere() map[pawl.StepID]bool {
 		return found
 	}
 	_, list := tasksIn(root)
-	for _, e := range (place{Value: list}).list() {
+	for _, e := range (node{Value: list}).list() {
 		if id := e.first("id", "task_id"); id != "" && e.text("output") != "" && e.text("output") != outputOf(id) {
 			found[pawl.StepIDOf(id)] = true
 		}

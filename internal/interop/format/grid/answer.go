@@ -37,19 +37,19 @@ func meant(g pawl.Gate, said string) pawl.GateAnswered {
 
 // answers returns what somebody wrote as user_response into CHECKPOINT.md, where that shows a gate that is open.
 func (s scope) answers(files format.Files, v format.Export) []pawl.GateAnswered {
-	w := newWriter(files, s.at, v)
+	w := newClusterWriter(files, s.at, v)
 	f := w.file("CHECKPOINT.md")
 	if f == nil {
 		return nil
 	}
-	r := &reader{now: w.Now}
+	r := &clusterReader{now: w.Now}
 	there, _, _ := r.front(f, true)
 	said, shown := there.at("user_response").Says(), there.at("checkpoint_details", "gate").Says()
 	if said == "" {
 		return nil
 	}
 	if shown == "" { // as it was imported: what the file asks is the gate
-		for _, g := range read(files, s.at, nil, v.Now).out.Gates {
+		for _, g := range readCluster(files, s.at, nil, v.Now).out.Gates {
 			if g.Purpose != pawl.ForRebuilt {
 				shown = string(g.ID)
 			}
@@ -66,7 +66,7 @@ func (s scope) answers(files format.Files, v format.Export) []pawl.GateAnswered 
 }
 
 // mark returns how a checkpoint names the gate that it shows: by its id and, where the same was asked before, by how often.
-func (w *writer) mark(g *pawl.GateState) string {
+func (w *clusterWriter) mark(g *pawl.GateState) string {
 	asked := 0
 	for i := range w.State.Gates {
 		if w.State.Gates[i].ID == g.ID {

@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 	"pawl/internal/textedit/yamledit"
 )
@@ -46,9 +47,9 @@ func gateType(native string) pawl.GateType {
 }
 
 // readCheckpoint reads CHECKPOINT.md, in either shape.
-func (r *reader) readCheckpoint() {
+func (r *clusterReader) readCheckpoint() {
 	for _, f := range r.checkpointFiles()[min(1, len(r.checkpointFiles())):] {
-		r.warn(f.Path, 0, "there is another checkpoint; CHECKPOINT.md counts", "archive one of them")
+		r.Find(pawl.Warn, f.Path, "archive one of them", "there is another checkpoint; CHECKPOINT.md takes precedence")
 	}
 	f := r.file("CHECKPOINT.md")
 	if f == nil {
@@ -56,16 +57,16 @@ func (r *reader) readCheckpoint() {
 	}
 	c, _, ok := r.front(f, true)
 	if !ok {
-		r.warn(f.Path, 1, "this is no checkpoint: there is no front matter with its type", "")
+		r.Warn(report.Where(f.Path, 1), "not a checkpoint: it has no front matter with a type")
 		return
 	}
 	p := &checkpointRead{native: c.text("type"), block: c.block("block"), name: c.text("thread_name"), answer: c.text("user_response")}
 	r.point = p
 	switch {
 	case p.native == "":
-		r.warn(f.Path, c.root.Line, "the checkpoint has no type; it was taken for a human_verify", "")
+		r.Warn(report.Where(f.Path, c.root.Line), "the checkpoint has no type; it is treated as human_verify")
 	case gateType(p.native) == "" && p.native != sessionDeath && p.native != failureType:
-		r.warn(f.Path, c.at("type").LineOf(), oneline.Quote(p.native)+" is no type of a checkpoint; a person is asked as by human_verify", "")
+		r.Warn(report.Where(f.Path, c.at("type").LineOf()), "%s is not a known checkpoint type; it is treated as human_verify", oneline.Quote(p.native))
 		p.native = string(pawl.HumanVerify)
 	}
 	r.named(c.text("cluster"))
@@ -74,11 +75,11 @@ func (r *reader) readCheckpoint() {
 	r.checkpointThreads(c, p)
 	r.checkpointBlock(c, p, f)
 	r.checkpointFacts(c)
-	c.rest(r.out.Facts, "checkpoint")
+	c.unusedFacts(r.out.Facts, "checkpoint")
 }
 
 // checkpointFiles returns all checkpoints that lie about, CHECKPOINT.md first.
-func (r *reader) checkpointFiles() []format.File {
+func (r *clusterReader) checkpointFiles() []format.File {
 	var all []format.File
 	for _, f := range r.files {
 		rest, inside := strings.CutPrefix(f.Path, r.grid)
@@ -96,8 +97,8 @@ func (r *reader) checkpointFiles() []format.File {
 }
 
 // checkpointThreads reads the threads that are done, at work and to come.
-func (r *reader) checkpointThreads(c record, p *checkpointRead) {
-	item := func(e record, status pawl.ItemStatus) format.Item {
+func (r *clusterReader) checkpointThreads(c yamlRecord, p *checkpointRead) {
+	item := func(e yamlRecord, status pawl.ItemStatus) format.Item {
 		t := format.Item{
 			ID: string(threadID(p.block, e.text("id"))), Name: e.text("name"), Native: e.text("status"), Status: status,
 			Commit: e.text("commit"), Outputs: r.paths(c.file, e.root.Line, e.texts("files")),
@@ -136,7 +137,7 @@ func (r *reader) checkpointThreads(c record, p *checkpointRead) {
 }
 
 // checkpointBlock says what the checkpoint means for its block, and asks what it asks.
-func (r *reader) checkpointBlock(c record, p *checkpointRead, f *format.File) {
+func (r *clusterReader) checkpointBlock(c yamlRecord, p *checkpointRead, f *format.File) {
 	saved := format.Checkpoint{
 		ID: "CHECKPOINT", Kind: pawl.CheckpointGate, Native: p.native, Time: c.time("timestamp"), Valid: true, Where: f.Path,
 		Reason: cmp.Or(c.text("awaiting"), c.text("reason")),
@@ -169,10 +170,10 @@ func (r *reader) checkpointBlock(c record, p *checkpointRead, f *format.File) {
 	r.out.Checkpoints = append(r.out.Checkpoints, saved)
 }
 
-func (r *reader) checkpointStatus(b *block, c record, p *checkpointRead) {
+func (r *clusterReader) checkpointStatus(b *block, c yamlRecord, p *checkpointRead) {
 	switch {
 	case p.old:
-		r.warn(c.file, 0, "block "+b.id+" has a summary since; this checkpoint is an old one", "archive it")
+		r.Find(pawl.Warn, c.file, "archive it", "block %s has a newer summary; this checkpoint is outdated", b.id)
 		return
 	case p.native == failureType:
 		b.Status = pawl.FailedForGood
@@ -189,7 +190,7 @@ func (r *reader) checkpointStatus(b *block, c record, p *checkpointRead) {
 }
 
 // partial returns what was begun and not finished.
-func (r *reader) partial(c record) *format.Partial {
+func (r *clusterReader) partial(c yamlRecord) *format.Partial {
 	v := c.at("current_thread", "partial_work")
 	if v == nil {
 		v = c.at("partial_work")
@@ -205,7 +206,7 @@ func (r *reader) partial(c record) *format.Partial {
 }
 
 // gate returns what the checkpoint asks.
-func (r *reader) gate(c record, p *checkpointRead, asks pawl.GateType, saved format.Checkpoint, expires time.Time) format.Gate {
+func (r *clusterReader) gate(c yamlRecord, p *checkpointRead, asks pawl.GateType, saved format.Checkpoint, expires time.Time) format.Gate {
 	g := format.Gate{Native: p.native, Answer: p.answer}
 	g.Step, g.Item, g.Type, g.Opened, g.Expires = saved.Step, p.thread, asks, saved.Time, expires
 	g.Ask = joinTexts(c.text("awaiting"), c.text("checkpoint_details", "question"), c.text("checkpoint_details", "verification_instructions"),
@@ -240,7 +241,7 @@ func joinTexts(texts ...string) string {
 }
 
 // optionsOf returns the names of options: a list of words or of maps, or a map by name.
-func optionsOf(c record, at ...string) []string {
+func optionsOf(c yamlRecord, at ...string) []string {
 	v := c.at(at...)
 	switch {
 	case v == nil:
@@ -262,7 +263,7 @@ func optionsOf(c record, at ...string) []string {
 }
 
 // checkpointFacts reads how far the work is and what was learned.
-func (r *reader) checkpointFacts(c record) {
+func (r *clusterReader) checkpointFacts(c yamlRecord) {
 	for _, l := range categories {
 		for _, text := range c.texts("warmth", l.key) {
 			r.learn(l.kind, text)

@@ -70,7 +70,7 @@ func TestATornSummaryProvesNothing(t *testing.T) {
 	} {
 		files := folder(".grid/STATE.md", interrupted, ".grid/phases/01-a/01-PLAN.md", "---\nid: 01\n---\n", name, data)
 		r, findings := grid.Format().Read(files, format.Env{Now: now})
-		at := slices.IndexFunc(findings, func(f pawl.Finding) bool { return strings.Contains(f.What, "a summary that proves nothing") })
+		at := slices.IndexFunc(findings, func(f pawl.Finding) bool { return strings.Contains(f.What, "a summary that is no proof") })
 		if s := formattest.Step(t, r, "01"); want == "" {
 			if at >= 0 || s.Status != pawl.Done {
 				t.Errorf("%q: %s, %v", data, s.Status, findings)
@@ -92,7 +92,7 @@ func TestAnOldCheckpointAsksNobody(t *testing.T) {
 		t.Error(r.Gates)
 	}
 	r, findings := grid.Format().Read(append(files, folder(".grid/03-SUMMARY.md", "---\nstatus: complete\n---\n")...), format.Env{Now: now})
-	if len(r.Gates) != 0 || !has(findings, "this checkpoint is an old one") {
+	if len(r.Gates) != 0 || !has(findings, "this checkpoint is outdated") {
 		t.Error(r.Gates, findings)
 	}
 }
@@ -109,9 +109,9 @@ func TestWrongKindsAreTold(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
-		".grid/STATE.md:2 cluster is no text", `.grid/STATE.md:3 "wibble" is no status; it was taken for interrupted`, ".grid/STATE.md:4 updated_at is no text",
-		".grid/STATE.md:5 phase is no number", ".grid/STATE.md:5 progress_percent is no number",
-		".grid/STATE.md:6 position is no map with phase, block, wave and thread", `.grid/STATE.md:6 wave is no number: "x"`,
+		".grid/STATE.md:2 cluster is not text", `.grid/STATE.md:3 "wibble" is not a known status; it is treated as interrupted`, ".grid/STATE.md:4 updated_at is not text",
+		".grid/STATE.md:5 phase is not a number", ".grid/STATE.md:5 progress_percent is not a number",
+		".grid/STATE.md:6 position is not a mapping with phase, block, wave and thread", `.grid/STATE.md:6 wave is not a number: "x"`,
 	}
 	for _, line := range want {
 		if !slices.Contains(got, line) {
@@ -132,7 +132,7 @@ func TestIDsAreTakenAsWritten(t *testing.T) {
 		".grid/010-SUMMARY.md", "---\nblock: 010\ncommits: [1234567, 0e12345, 0012345]\n---\n",
 		".grid/09-SUMMARY.md", "---\nblock: 09\n---\n",
 	), format.Env{Now: now})
-	if len(findings) != 1 || !has(findings, "nothing shows that these are complete: 01, 02") {
+	if len(findings) != 1 || !has(findings, "nothing proves that these are complete: 01, 02") {
 		t.Error(findings)
 	}
 	var threads []string
@@ -213,11 +213,11 @@ func TestTimesWithoutAZoneAreLocal(t *testing.T) {
 		{"updated_at: 2026-01-23T17:25:00.123456", "still active: do not resume", "has no time zone", now},
 		{"updated_at: 2026-01-23T17:19:00", "stale: its last sign of life is 11 minutes old", "has no time zone", now},
 		{"updated_at: \"2026-01-23T16:25:00Z\"", "still active: do not resume", "", now},
-		{"updated_at: \"2026-01-24T16:25:00Z\"", "stale: its last sign of life is 3 hours old", "lies in the future", now.Add(-3 * time.Hour)},
+		{"updated_at: \"2026-01-24T16:25:00Z\"", "stale: its last sign of life is 3 hours old", "is in the future", now.Add(-3 * time.Hour)},
 		{"", "stale: its last sign of life is 60 minutes old", "", now.Add(-time.Hour)},
 		{"", "still active: do not resume", "", now.Add(-time.Minute)},
 		{"", "stale: nothing says when it last lived", "", time.Time{}},
-		{"updated_at: tomorrow", "stale: its last sign of life is 60 minutes old", "this is no time", now.Add(-time.Hour)},
+		{"updated_at: tomorrow", "stale: its last sign of life is 60 minutes old", "not a time", now.Add(-time.Hour)},
 	}
 	for _, tt := range tests {
 		files := state(tt.updated)
@@ -553,7 +553,7 @@ func TestAHardLimitIsTheBudget(t *testing.T) {
 			if got := format.PlanOf(r, "claude").Budget; got != (pawl.Budget{USD: want}) {
 				t.Errorf("%s: %+v", data, got)
 			}
-			if told := has(findings, "no limit of pawl's"); told != (want == 0 && !strings.Contains(data, "soft") && !strings.Contains(data, "null")) {
+			if told := has(findings, "not enforced by pawl"); told != (want == 0 && !strings.Contains(data, "soft") && !strings.Contains(data, "null")) {
 				t.Errorf("%s: %v", data, findings)
 			}
 		}

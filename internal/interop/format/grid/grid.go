@@ -1,12 +1,12 @@
 // Package grid reads and writes the files of The Grid: a folder .grid with STATE.md, CHECKPOINT.md, WARMTH.md, plans and
-// summaries, written by agents and people after a document, and never by a program.
+// summaries, written by agents and people who follow a document, never by a program.
 //
-// So it believes little of them. Ids are taken as they are written, since 08 is no number; finished work is found by its
-// summaries, wherever they lie, and not by a counter; times may be local, missing or in the future; a file that is no
-// YAML is read line by line. What only one file claims is said to be a claim.
+// So it trusts little of them. Ids are kept as they are written, since 08 is not a number; finished work is found by its
+// summaries, wherever they are, and not by a counter; times may be local, missing or in the future; invalid YAML is read line by
+// line. What only one file claims is reported as a claim.
 //
-// It writes a file only where what it says has changed, in the shape that the file has, and nothing else in it. What it
-// has to replace goes to .grid/archive. The folders debug, refinement and daemon are never written.
+// It edits a file in place and in its own style, only where its content has to change. What it has to replace goes to
+// .grid/archive. The folders debug, refinement and daemon are never written.
 package grid
 
 import (
@@ -25,15 +25,15 @@ type scope struct{ at string } // its folder; empty: the first
 func (s scope) format() format.Format {
 	return format.Format{
 		Name: "grid", Patterns: patterns(), Archived: inClusters("archive/*/*"), Read: s.read, Write: s.write, Verify: s.verify,
-		Places: placeNames, At: func(place string) format.Format { return scope{at: place}.format() },
+		Places: clusterNames, At: func(place string) format.Format { return scope{at: place}.format() },
 		Unfinished: s.unfinished, Answers: s.answers,
 	}
 }
 
 // unfinished returns the cluster, whatever its name: STATE.md belongs to one run.
-func (s scope) unfinished(files format.Files, w format.Env, _ *pawl.Plan) (what, file string) {
-	all := placed(files, s.at)
-	if r, _ := s.read(files, format.Env{Now: w.Now}); r.Name != "" && r.Status != pawl.StatusCompleted && len(all) > 0 {
+func (s scope) unfinished(files format.Files, env format.Env, _ *pawl.Plan) (what, file string) {
+	all := selectedDirs(files, s.at)
+	if r, _ := s.read(files, format.Env{Now: env.Now}); r.Name != "" && r.Status != pawl.StatusCompleted && len(all) > 0 {
 		return "cluster " + r.Name, all[0].grid + "STATE.md"
 	}
 	return "", ""
@@ -54,10 +54,10 @@ func inClusters(patterns ...string) []string {
 	return all
 }
 
-// placeNames returns the folders of the clusters, the outermost first.
-func placeNames(files format.Files, _ time.Time) []string {
+// clusterNames returns the folders of the clusters, the outermost first.
+func clusterNames(files format.Files, _ time.Time) []string {
 	var names []string
-	for _, p := range places(files) {
+	for _, p := range clusterDirs(files) {
 		names = append(names, p.name())
 	}
 	return names
@@ -66,12 +66,12 @@ func placeNames(files format.Files, _ time.Time) []string {
 // read reads one cluster; if none is selected, the others are findings. Without commits it does not know what was done after
 // the last file was written.
 func (s scope) read(files format.Files, env format.Env) (format.Project, []pawl.Finding) {
-	r := read(files, s.at, env.Commits, env.Now)
-	return r.out, r.Found()
+	r := readCluster(files, s.at, env.Commits, env.Now)
+	return r.out, r.Findings()
 }
 
-// tenMinutes is the age at which The Grid takes a session for dead, where it shows no sign of life.
+// tenMinutes is the silence after which The Grid considers a session dead.
 const tenMinutes = 10 * time.Minute
 
-// skew is how far clocks may differ before a time counts as one of the future.
+// skew is the clock difference up to which a time does not count as in the future.
 const skew = 5 * time.Minute

@@ -20,9 +20,9 @@ var subject = lazyregexp.New(`^([a-z]+)\((\d{2})\)!?:\s*(.*)$`)
 var keeping = lazyregexp.New(`(?i)\b(summary|state)\b`)
 
 // readHistory gives every block that is not complete the commits that name it: its threads, as far as they came.
-func (r *reader) readHistory() {
+func (r *clusterReader) readHistory() {
 	byBlock := map[string][]format.Commit{}
-	for _, c := range slices.Backward(r.log) {
+	for _, c := range slices.Backward(r.commits) {
 		if m := subject.FindStringSubmatch(firstLine(c.Message)); m != nil {
 			id := blockID(m[2])
 			byBlock[id] = append(byBlock[id], c)
@@ -36,7 +36,7 @@ func (r *reader) readHistory() {
 	}
 }
 
-func (r *reader) blockHistory(b *block, commits []format.Commit) {
+func (r *clusterReader) blockHistory(b *block, commits []format.Commit) {
 	if b.summary != "" { // it says itself which are its commits
 		if last := commits[len(commits)-1].Time; b.undated && !last.IsZero() {
 			b.Ended = last.UTC()
@@ -61,7 +61,7 @@ func (r *reader) blockHistory(b *block, commits []format.Commit) {
 }
 
 // rebuild says where the work stands where no state says it: from summaries and git.
-func (r *reader) rebuild() {
+func (r *clusterReader) rebuild() {
 	if len(r.blocks) == 0 {
 		return
 	}
@@ -78,16 +78,16 @@ func (r *reader) rebuild() {
 	}
 	r.out.Percent = 100 * done / len(r.blocks)
 	from := "the summaries"
-	if len(r.log) > 0 {
+	if len(r.commits) > 0 {
 		from += " and git"
 	}
 	r.fact("recovered_from", from)
-	r.Find(pawl.Finding{Level: pawl.Warn, What: "there is no state to read; this was rebuilt from what else is there, confidence medium",
-		Where: r.grid + "STATE.md", Evidence: of(done, len(r.blocks)) + " blocks have a summary", Hint: "look at it before you go on"})
+	r.Add(pawl.Finding{Level: pawl.Warn, What: "there is no readable state; it was rebuilt from the other files, confidence medium",
+		Where: r.grid + "STATE.md", Evidence: of(done, len(r.blocks)) + " blocks have a summary", Hint: "review it before you resume"})
 }
 
 // askRebuilt asks a person to look at what was rebuilt before anything is done.
-func (r *reader) askRebuilt() {
+func (r *clusterReader) askRebuilt() {
 	if r.state.shape != "" || len(r.blocks) == 0 {
 		return
 	}
@@ -109,12 +109,12 @@ func (r *reader) askRebuilt() {
 func orNone(ids []string) string { return cmp.Or(strings.Join(ids, ", "), "none") }
 
 // died reports whether a session died without a checkpoint.
-func (r *reader) died() bool {
+func (r *clusterReader) died() bool {
 	return (r.point == nil || r.point.old) && (r.state.shape == "" || strings.HasPrefix(r.out.Resume, "stale") || strings.EqualFold(r.state.native, "interrupted"))
 }
 
 // lostSession makes the checkpoint that a session did not write before it died: from git and the scratchpad's last entry.
-func (r *reader) lostSession() {
+func (r *clusterReader) lostSession() {
 	b := r.lostBlock()
 	if b == nil {
 		return
@@ -146,7 +146,7 @@ var threadHint = lazyregexp.New(`(?i)\bthread\s+#?(\d{1,3}(?:\.\d{1,3})?)\b`)
 
 // lostBlock returns the block that was worked on: the one that the state names, else the scratchpad or the newest
 // commit, as long as it is not complete. Where there is no state, git must know of its work.
-func (r *reader) lostBlock() *block {
+func (r *clusterReader) lostBlock() *block {
 	ids := []string{r.currentBlock()}
 	if m := affected.FindStringSubmatch(r.scratch); m != nil {
 		ids = append(ids, blockID(m[1]))
@@ -161,7 +161,7 @@ func (r *reader) lostBlock() *block {
 }
 
 // lastSign returns when somebody last did something that can be seen; times in the future count for nothing.
-func (r *reader) lastSign() time.Time {
+func (r *clusterReader) lastSign() time.Time {
 	last := later(r.state.updated, r.beat)
 	if last.IsZero() && r.state.file != nil {
 		last = r.past(r.state.file.Changed.UTC())

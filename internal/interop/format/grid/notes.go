@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/textedit"
 	"pawl/internal/textedit/markdown"
@@ -61,7 +62,7 @@ func (n note) says(name string) string {
 }
 
 // readNotes returns the notes of a file, with the front matter's cluster taken up.
-func (r *reader) readNotes(name string) (string, []note) {
+func (r *clusterReader) readNotes(name string) (string, []note) {
 	f := r.file(name)
 	if f == nil {
 		return "", nil
@@ -69,14 +70,14 @@ func (r *reader) readNotes(name string) (string, []note) {
 	c, body, ok := r.front(f, false)
 	if ok {
 		r.named(c.text("cluster"))
-		c.rest(r.out.Facts, strings.ToLower(strings.TrimSuffix(name, ".md")))
+		c.unusedFacts(r.out.Facts, strings.ToLower(strings.TrimSuffix(name, ".md")))
 	}
 	return f.Path, notesOf(bodyLines(f.Data, body))
 }
 
 var affected = lazyregexp.New(`(?i)\bblock\s+(\d+)`)
 
-func (r *reader) readDecisions() {
+func (r *clusterReader) readDecisions() {
 	file, notes := r.readNotes("DECISIONS.md")
 	for _, n := range notes {
 		d := pawl.Decision{
@@ -86,7 +87,7 @@ func (r *reader) readDecisions() {
 			d.Time = r.time(file, n.line, text)
 		}
 		if d.Choice == "" {
-			r.warn(file, n.line, "decision "+strconv.Itoa(n.number)+" has no choice", "")
+			r.Warn(report.Where(file, n.line), "decision %d has no choice", n.number)
 			continue
 		}
 		if m := affected.FindStringSubmatch(n.says("affects")); m != nil {
@@ -97,12 +98,12 @@ func (r *reader) readDecisions() {
 	}
 }
 
-func (r *reader) readBlockers() {
+func (r *clusterReader) readBlockers() {
 	file, notes := r.readNotes("BLOCKERS.md")
 	for _, n := range notes {
 		b := pawl.Blocker{ID: n.number, Text: n.says("description"), Needs: n.says("waiting for"), How: n.says("resolution")}
 		if b.Text == "" {
-			r.warn(file, n.line, "blocker "+strconv.Itoa(n.number)+" has no description", "")
+			r.Warn(report.Where(file, n.line), "blocker %d has no description", n.number)
 			b.Text = cmp.Or(n.says("type"), n.title, "?")
 		}
 		if id := blockID(n.says("block")); id != "" {
@@ -123,7 +124,7 @@ func (r *reader) readBlockers() {
 	}
 }
 
-func (r *reader) noteTime(file string, n note, field string) time.Time {
+func (r *clusterReader) noteTime(file string, n note, field string) time.Time {
 	if text := n.says(field); text != "" {
 		return r.time(file, n.line, text)
 	}

@@ -2,7 +2,6 @@ package grid
 
 import (
 	"cmp"
-	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/oneline"
 	"pawl/internal/textedit/markdown"
@@ -17,7 +17,7 @@ import (
 )
 
 // readPlans reads the plans of all blocks: those in plans first, then the copies in the folders of phases.
-func (r *reader) readPlans() {
+func (r *clusterReader) readPlans() {
 	for _, folder := range []string{"plans/", "phases/"} {
 		for _, f := range r.sorted(folder) {
 			switch a := r.classify(f.Path); a.kind {
@@ -31,7 +31,7 @@ func (r *reader) readPlans() {
 }
 
 // sorted returns the files below a folder of the cluster's, by path.
-func (r *reader) sorted(folder string) []format.File {
+func (r *clusterReader) sorted(folder string) []format.File {
 	var all []format.File
 	for _, f := range r.files {
 		if strings.HasPrefix(f.Path, r.grid+folder) {
@@ -42,7 +42,7 @@ func (r *reader) sorted(folder string) []format.File {
 	return all
 }
 
-func (r *reader) readPlan(f *format.File, a about) {
+func (r *clusterReader) readPlan(f *format.File, a about) {
 	b := r.block(a.block)
 	r.inPhase(b, a.phase)
 	if b.planned {
@@ -68,7 +68,7 @@ func (r *reader) readPlan(f *format.File, a about) {
 	}
 }
 
-func (r *reader) planFields(b *block, c record) {
+func (r *clusterReader) planFields(b *block, c yamlRecord) {
 	r.checkBlock(b, c, "id")
 	r.checkBlock(b, c, "block")
 	r.named(c.text("cluster"))
@@ -78,7 +78,7 @@ func (r *reader) planFields(b *block, c record) {
 	}
 	if wave := c.number("wave"); wave > 0 {
 		if b.Wave > 0 && b.Wave != wave {
-			r.warn(c.file, c.at("wave").LineOf(), fmt.Sprintf("the master plan has block %s in wave %d; what its own plan says counts", b.id, b.Wave), "")
+			r.Warn(report.Where(c.file, c.at("wave").LineOf()), "the master plan has block %s in wave %d; its own plan takes precedence", b.id, b.Wave)
 		}
 		b.Wave = wave
 	}
@@ -92,15 +92,15 @@ func (r *reader) planFields(b *block, c record) {
 		b.phase = phase
 	}
 	if v := c.at("files_modified"); v != nil { // a fact too, for who does it
-		b.named, b.namedAt = r.paths(c.file, v.Line, v.Texts()), format.Where(c.file, v.Line)
+		b.named, b.namedAt = r.paths(c.file, v.Line, v.Texts()), report.Where(c.file, v.Line)
 	}
-	c.rest(b.facts(), "plan")
+	c.unusedFacts(b.facts(), "plan")
 }
 
 // checkBlock says where a file's own block is another one than that of its name.
-func (r *reader) checkBlock(b *block, c record, key string) {
+func (r *clusterReader) checkBlock(b *block, c yamlRecord, key string) {
 	if id := c.block(key); id != "" && id != b.id {
-		r.warn(c.file, c.at(key).LineOf(), "it says that it is about block "+id+", but its name says "+b.id+", which counts", "")
+		r.Warn(report.Where(c.file, c.at(key).LineOf()), "its text names block %s, but its file name says %s, which takes precedence", id, b.id)
 	}
 }
 
@@ -112,7 +112,7 @@ func (b *block) facts() map[string]string {
 }
 
 // inPhase notes the phase whose folder speaks of a block.
-func (r *reader) inPhase(b *block, folder string) {
+func (r *clusterReader) inPhase(b *block, folder string) {
 	m := phaseName.FindStringSubmatch(folder)
 	if m == nil {
 		return
@@ -184,7 +184,7 @@ func (b *block) sortThreads() {
 }
 
 // readPlanSummary reads the master plan: which blocks there are, in which waves.
-func (r *reader) readPlanSummary(f *format.File) {
+func (r *clusterReader) readPlanSummary(f *format.File) {
 	name, _ := strings.CutSuffix(path.Base(f.Path), planSummary)
 	c, body, ok := r.front(f, false)
 	if ok {
@@ -196,7 +196,7 @@ func (r *reader) readPlanSummary(f *format.File) {
 			c.used[waves] = true
 		}
 		r.out.Goal = cmp.Or(c.text("goal"), c.text("objective"))
-		c.rest(r.out.Facts, "plan")
+		c.unusedFacts(r.out.Facts, "plan")
 	}
 	r.named(name)
 	for _, s := range markdown.Sections(bodyLines(f.Data, body)) {
@@ -227,7 +227,7 @@ func blockNumber(text string) int {
 	return n
 }
 
-func (r *reader) inWave(wave int, ids []string) {
+func (r *clusterReader) inWave(wave int, ids []string) {
 	for _, id := range ids {
 		if id = blockID(id); id != "" && wave > 0 {
 			if b := r.block(id); b.Wave == 0 {
@@ -238,7 +238,7 @@ func (r *reader) inWave(wave int, ids []string) {
 }
 
 // needsOfWaves has the blocks of a wave need all those of the wave before it in their phase, beside what their plans say.
-func (r *reader) needsOfWaves() {
+func (r *clusterReader) needsOfWaves() {
 	type wave struct{ phase, number int }
 	waves := map[wave][]pawl.StepID{}
 	for _, b := range r.order() {
@@ -265,7 +265,7 @@ func (r *reader) needsOfWaves() {
 }
 
 // named takes a name for the run where none is known yet.
-func (r *reader) named(name string) {
+func (r *clusterReader) named(name string) {
 	if name != "" && !strings.EqualFold(name, "unknown") && r.out.Name == "" {
 		r.out.Name = name
 	}

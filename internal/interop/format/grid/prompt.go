@@ -8,7 +8,7 @@ import (
 )
 
 // prompt builds The Grid's own continuation prompt for the block to go on with.
-func (r *reader) prompt() {
+func (r *clusterReader) prompt() {
 	b := r.blocks[r.promptBlock()]
 	if b == nil || r.out.Position.Complete {
 		return
@@ -25,7 +25,7 @@ func (r *reader) prompt() {
 }
 
 // promptBlock returns the id of the block that the position names.
-func (r *reader) promptBlock() string {
+func (r *clusterReader) promptBlock() string {
 	for id, b := range r.blocks {
 		if b.ID == r.out.Position.StepID && b.ID != "" {
 			return id
@@ -46,7 +46,7 @@ func cmpText(text, instead string) string {
 }
 
 // warmthText is WARMTH.md as it is; without it, what was learned elsewhere.
-func (r *reader) warmthText() string {
+func (r *clusterReader) warmthText() string {
 	if strings.TrimSpace(r.warmth) != "" {
 		return oneline.Clip(strings.TrimSpace(r.warmth), maxText)
 	}
@@ -64,7 +64,7 @@ func (r *reader) warmthText() string {
 }
 
 // completedThreads is a table of what is done, of all blocks.
-func (r *reader) completedThreads() string {
+func (r *clusterReader) completedThreads() string {
 	var p strings.Builder
 	p.WriteString("| Thread | Name | Commit | Files |\n|--------|------|--------|-------|\n")
 	rows := 0
@@ -96,7 +96,7 @@ func row(p *strings.Builder, cells ...string) {
 }
 
 // resumeText says where to go on and what the person answered.
-func (r *reader) resumeText() string {
+func (r *clusterReader) resumeText() string {
 	from, feedback := "Block "+string(r.out.Position.StepID), "None"
 	if r.next != "" {
 		from = "Thread " + string(r.next)

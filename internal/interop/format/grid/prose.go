@@ -7,6 +7,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/oneline"
 	"pawl/internal/textedit"
@@ -39,7 +40,7 @@ func isProse(data []byte) bool {
 }
 
 // readProse reads a state in prose.
-func (r *reader) readProse(f *format.File) {
+func (r *clusterReader) readProse(f *format.File) {
 	lines := textedit.Lines(f.Data)
 	phase := 0
 	for _, l := range lines {
@@ -64,7 +65,7 @@ func (r *reader) readProse(f *format.File) {
 	}
 }
 
-func (r *reader) proseCount(m []string) {
+func (r *clusterReader) proseCount(m []string) {
 	n, total := blockNumber(m[2]), blockNumber(m[3])
 	p := &r.out.Position
 	switch m[1] {
@@ -79,7 +80,7 @@ func (r *reader) proseCount(m []string) {
 	}
 }
 
-func (r *reader) proseWord(file string, l textedit.Line, key, text string) {
+func (r *clusterReader) proseWord(file string, l textedit.Line, key, text string) {
 	if strings.EqualFold(text, "none") {
 		return
 	}
@@ -113,7 +114,7 @@ func (r *reader) proseWord(file string, l textedit.Line, key, text string) {
 }
 
 // proseBlocks reads the bullets "- ✅ Block 01: what - COMPLETE".
-func (r *reader) proseBlocks(f *format.File, phase int, lines []textedit.Line) {
+func (r *clusterReader) proseBlocks(f *format.File, phase int, lines []textedit.Line) {
 	for _, l := range lines {
 		m := blockItem.FindStringSubmatch(l.Text)
 		if m == nil {
@@ -130,12 +131,12 @@ func (r *reader) proseBlocks(f *format.File, phase int, lines []textedit.Line) {
 		if phase > 0 {
 			b.phase = phase
 		}
-		r.proseClaim(b, m[2], said, format.Where(f.Path, l.Number))
+		r.proseClaim(b, m[2], said, report.Where(f.Path, l.Number))
 	}
 }
 
 // proseClaim takes the state's word for a block that has no summary.
-func (r *reader) proseClaim(b *block, mark, said, at string) {
+func (r *clusterReader) proseClaim(b *block, mark, said, at string) {
 	b.said = said
 	if b.summary != "" {
 		return
@@ -145,8 +146,8 @@ func (r *reader) proseClaim(b *block, mark, said, at string) {
 	status := stepStatus(word, markStatus(mark))
 	if status == pawl.Done {
 		b.Why = "only STATE.md says so; there is no " + b.id + "-SUMMARY.md"
-		r.Find(pawl.Finding{Level: pawl.Warn, What: "block " + b.id + " is said to be complete, but has no summary", Where: at,
-			Evidence: said, Hint: "look whether its work is there"})
+		r.Add(pawl.Finding{Level: pawl.Warn, What: "block " + b.id + " is marked complete but has no summary", Where: at,
+			Evidence: said, Hint: "check whether its work is there"})
 	}
 	b.Status, b.Native = status, said
 }
@@ -166,7 +167,7 @@ func markStatus(mark string) pawl.StepStatus {
 }
 
 // seen notes a sign of life.
-func (r *reader) seen(at time.Time) {
+func (r *clusterReader) seen(at time.Time) {
 	r.out.Updated = later(r.out.Updated, at)
 	r.state.updated = later(r.state.updated, r.past(at))
 }

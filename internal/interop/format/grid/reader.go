@@ -10,17 +10,18 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/textedit"
 )
 
-// reader gathers what the files of one cluster say.
-type reader struct {
-	place
-	format.Findings
-	files format.Files
-	log   []format.Commit // the newest first
-	now   time.Time
-	out   format.Project
+// clusterReader reads the files of one cluster.
+type clusterReader struct {
+	clusterDir
+	report.Report
+	files   format.Files
+	commits []format.Commit // the newest first
+	now     time.Time
+	out     format.Project
 
 	blocks  map[string]*block
 	phases  map[int]string // number → name
@@ -58,31 +59,31 @@ type block struct {
 // complete reports whether a block needs no more work, as far as its files say.
 func (b *block) complete() bool { return b.Status == pawl.Done }
 
-// read reads the cluster at a place among files, without one the first.
-func read(files format.Files, at string, log []format.Commit, now time.Time) *reader {
-	r := &reader{
-		files: files, log: log, now: now,
+// readCluster reads the cluster in this folder or, without one, the first cluster.
+func readCluster(files format.Files, at string, log []format.Commit, now time.Time) *clusterReader {
+	r := &clusterReader{
+		files: files, commits: log, now: now,
 		blocks: map[string]*block{}, phases: map[int]string{}, learned: map[pawl.Memory]bool{},
 	}
 	r.out.System, r.out.Facts = "grid", map[string]string{}
-	all := placed(files, at)
+	all := selectedDirs(files, at)
 	if len(all) == 0 {
 		return r
 	}
-	r.place = all[0]
+	r.clusterDir = all[0]
 	r.out.Dir = strings.TrimSuffix(r.root, "/")
-	r.others(all[1:])
+	r.reportOtherClusters(all[1:])
 	r.readFiles()
 	r.judge()
 	return r
 }
 
-// others says which clusters are there beside the one that is read.
-func (r *reader) others(all []place) {
+// reportOtherClusters reports the clusters that are not read.
+func (r *clusterReader) reportOtherClusters(all []clusterDir) {
 	var names []string
 	for _, p := range all {
 		names = append(names, p.name())
-		r.Find(pawl.Finding{Level: pawl.Warn, What: "there is another cluster here; it was not read", Where: p.name(), Hint: "pawl import grid " + p.name()})
+		r.Add(pawl.Finding{Level: pawl.Warn, What: "another cluster was found here and not read", Where: p.name(), Hint: "pawl import grid " + p.name()})
 	}
 	if len(names) > 0 {
 		r.out.Facts["other_clusters"] = strings.Join(names, "; ")
@@ -90,7 +91,7 @@ func (r *reader) others(all []place) {
 }
 
 // readFiles reads every file. Plans come before summaries, and both before what says where the work stands.
-func (r *reader) readFiles() {
+func (r *clusterReader) readFiles() {
 	r.readPlans()
 	r.readSummaries()
 	r.readState()
@@ -110,10 +111,10 @@ func (r *reader) readFiles() {
 }
 
 // file returns a file of the cluster's folder, nil where it is not there.
-func (r *reader) file(name string) *format.File { return r.files.Find(r.grid + name) }
+func (r *clusterReader) file(name string) *format.File { return r.files.Find(r.grid + name) }
 
 // block returns the block with an id, which is there from then on.
-func (r *reader) block(id string) *block {
+func (r *clusterReader) block(id string) *block {
 	b := r.blocks[id]
 	if b == nil {
 		b = &block{id: id}
@@ -124,7 +125,7 @@ func (r *reader) block(id string) *block {
 }
 
 // order returns the blocks in their order.
-func (r *reader) order() []*block {
+func (r *clusterReader) order() []*block {
 	var all []*block
 	for _, id := range slices.SortedFunc(maps.Keys(r.blocks), blockOrder) {
 		all = append(all, r.blocks[id])
@@ -133,28 +134,28 @@ func (r *reader) order() []*block {
 }
 
 // fact keeps what a file says of something that pawl has no word for.
-func (r *reader) fact(name, text string) {
+func (r *clusterReader) fact(name, text string) {
 	if text != "" {
 		r.out.Facts[name] = text
 	}
 }
 
 // path returns a path that a file claims, relative to the project's root; empty, with a finding, where it leads out.
-func (r *reader) path(file string, line int, name string) string {
+func (r *clusterReader) path(file string, line int, name string) string {
 	name = strings.TrimSpace(strings.Trim(strings.TrimSpace(name), "`"))
 	if at := strings.Index(name, " ("); at > 0 && strings.HasSuffix(name, ")") {
 		name = name[:at] // "mc.md (note)"
 	}
 	clean, err := format.Inside(name)
 	if err != nil {
-		r.warn(file, line, err.Error(), "")
+		r.Warn(report.Where(file, line), "%v", err)
 		return ""
 	}
 	return r.root + clean
 }
 
 // paths returns the paths of a list that stay inside.
-func (r *reader) paths(file string, line int, names []string) []string {
+func (r *clusterReader) paths(file string, line int, names []string) []string {
 	var all []string
 	for _, name := range names {
 		if p := r.path(file, line, name); p != "" && !slices.Contains(all, p) {
@@ -165,7 +166,7 @@ func (r *reader) paths(file string, line int, names []string) []string {
 }
 
 // learn keeps what was learned, each thing once.
-func (r *reader) learn(kind pawl.MemoryKind, text string) {
+func (r *clusterReader) learn(kind pawl.MemoryKind, text string) {
 	m := pawl.Memory{Kind: kind, Text: strings.TrimSpace(text)}
 	if m.Text != "" && !r.learned[m] {
 		r.learned[m] = true
@@ -174,7 +175,7 @@ func (r *reader) learn(kind pawl.MemoryKind, text string) {
 }
 
 // readSessions names what is kept of debug sessions, daemons and refinement, which pawl leaves as it is.
-func (r *reader) readSessions() {
+func (r *clusterReader) readSessions() {
 	var debug, tasks, refined []string
 	for _, f := range r.files {
 		switch r.classify(f.Path).kind {

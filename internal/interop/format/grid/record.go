@@ -2,56 +2,56 @@ package grid
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/textedit"
 	"pawl/internal/textedit/markdown"
 	"pawl/internal/textedit/yamledit"
 )
 
-// record is what a file says in YAML. What is asked for counts as understood; the rest is kept as facts.
-type record struct {
-	r    *reader
+// yamlRecord gives typed access to the YAML of a file. It knows which values were used; the others become facts.
+type yamlRecord struct {
+	r    *clusterReader
 	file string
 	root *yamledit.Value
 	used map[*yamledit.Value]bool
 }
 
 // front reads the front matter of a file, or all of it where it is YAML without fences. ok is false where it has neither.
-func (r *reader) front(f *format.File, bare bool) (c record, body textedit.Part, ok bool) {
+func (r *clusterReader) front(f *format.File, bare bool) (c yamlRecord, body textedit.Part, ok bool) {
 	part, body, closed, found := markdown.Front(f.Data)
 	switch {
 	case found && !closed:
-		r.warn(f.Path, part.Line, "the front matter has no end", "add a line with three dashes behind it")
+		r.Find(pawl.Warn, report.Where(f.Path, part.Line), "add a line with three dashes after it", "the front matter is not closed")
 	case !found && !bare:
-		return record{}, textedit.Whole(f.Data), false
+		return yamlRecord{}, textedit.Whole(f.Data), false
 	case !found:
 		part, body = textedit.Whole(f.Data), textedit.Part{From: len(f.Data), To: len(f.Data)}
 	}
-	c = record{r: r, file: f.Path, used: map[*yamledit.Value]bool{}}
+	c = yamlRecord{r: r, file: f.Path, used: map[*yamledit.Value]bool{}}
 	y, err := yamledit.Read(f.Data, part)
 	if syntax, bad := errors.AsType[*yamledit.SyntaxError](err); bad {
 		c.root = yamledit.Scan(f.Data, part)
-		r.warn(f.Path, syntax.Line, "this is not YAML ("+syntax.Why+"); it was read line by line", "put the value in quotes")
+		r.Find(pawl.Warn, report.Where(f.Path, syntax.Line), "put the value in quotes", "invalid YAML (%s); it was read line by line", syntax.Why)
 	} else {
 		c.root = y.Root
 	}
 	for key, line := range c.root.Twice() {
-		r.warn(f.Path, line, fmt.Sprintf("the key %q is there more than once; the last one counts", key), "take the others out")
+		r.Find(pawl.Warn, report.Where(f.Path, line), "remove the others", "duplicate key %q; the last one is used", key)
 	}
 	return c, body, len(c.root.Pairs) > 0 || found
 }
 
 // at returns the value at a path of keys.
-func (c record) at(path ...string) *yamledit.Value { return c.root.Get(path...) }
+func (c yamlRecord) at(path ...string) *yamledit.Value { return c.root.Get(path...) }
 
 // text returns a scalar; empty where there is none.
-func (c record) text(path ...string) string {
+func (c yamlRecord) text(path ...string) string {
 	v := c.at(path...)
 	if text := v.Says(); text != "" && !strings.EqualFold(text, "none") {
 		c.used[v] = true
@@ -61,7 +61,7 @@ func (c record) text(path ...string) string {
 }
 
 // texts returns a list of scalars, or the one that stands in its place.
-func (c record) texts(path ...string) []string {
+func (c yamlRecord) texts(path ...string) []string {
 	v := c.at(path...)
 	texts := v.Texts()
 	if len(texts) > 0 {
@@ -71,19 +71,19 @@ func (c record) texts(path ...string) []string {
 }
 
 // number returns a count; 0 where there is none.
-func (c record) number(path ...string) int {
+func (c yamlRecord) number(path ...string) int {
 	v := c.at(path...)
 	text := strings.TrimSuffix(v.Says(), "%")
 	switch {
 	case v != nil && v.Kind != yamledit.Scalar:
-		c.r.warn(c.file, v.Line, strings.Join(path, ".")+" is no number", "")
+		c.r.Warn(report.Where(c.file, v.Line), "%s is not a number", strings.Join(path, "."))
 		return 0
 	case text == "":
 		return 0
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || n < 0 || n > 1e9 {
-		c.r.warn(c.file, v.LineOf(), fmt.Sprintf("%s is no number: %q", strings.Join(path, "."), text), "")
+		c.r.Warn(report.Where(c.file, v.LineOf()), "%s is not a number: %q", strings.Join(path, "."), text)
 		return 0
 	}
 	c.used[v] = true
@@ -91,7 +91,7 @@ func (c record) number(path ...string) int {
 }
 
 // truth returns whether a scalar says yes.
-func (c record) truth(path ...string) bool {
+func (c yamlRecord) truth(path ...string) bool {
 	switch strings.ToLower(c.text(path...)) {
 	case "true", "yes", "on", "y":
 		return true
@@ -100,7 +100,7 @@ func (c record) truth(path ...string) bool {
 }
 
 // time returns a time; the zero one where there is none.
-func (c record) time(path ...string) time.Time {
+func (c yamlRecord) time(path ...string) time.Time {
 	v := c.at(path...)
 	text := c.text(path...)
 	if text == "" {
@@ -110,15 +110,15 @@ func (c record) time(path ...string) time.Time {
 }
 
 // block returns the id of a block.
-func (c record) block(path ...string) string { return blockID(c.text(path...)) }
+func (c yamlRecord) block(path ...string) string { return blockID(c.text(path...)) }
 
 // records returns the maps of a list.
-func (c record) records(path ...string) []record {
+func (c yamlRecord) records(path ...string) []yamlRecord {
 	v := c.at(path...)
 	if v == nil || v.Kind != yamledit.List {
 		return nil
 	}
-	var all []record
+	var all []yamlRecord
 	for _, item := range v.Items {
 		if item.Kind == yamledit.Map {
 			all = append(all, c.in(item))
@@ -128,19 +128,21 @@ func (c record) records(path ...string) []record {
 }
 
 // in returns a value of the record as one of its own.
-func (c record) in(v *yamledit.Value) record {
-	return record{r: c.r, file: c.file, root: v, used: c.used}
+func (c yamlRecord) in(v *yamledit.Value) yamlRecord {
+	return yamlRecord{r: c.r, file: c.file, root: v, used: c.used}
 }
 
-// rest adds to facts what nobody asked for, by its path.
-func (c record) rest(facts map[string]string, prefix string) { c.keep(facts, prefix, c.root) }
+// unusedFacts adds the values that nobody used to facts, by path.
+func (c yamlRecord) unusedFacts(facts map[string]string, prefix string) {
+	c.collectUnused(facts, prefix, c.root)
+}
 
-func (c record) keep(facts map[string]string, name string, v *yamledit.Value) {
+func (c yamlRecord) collectUnused(facts map[string]string, name string, v *yamledit.Value) {
 	switch {
 	case v == nil || c.used[v]:
 	case v.Kind == yamledit.Map:
 		for _, p := range v.Pairs {
-			c.keep(facts, name+"."+p.Key, p.Value)
+			c.collectUnused(facts, name+"."+p.Key, p.Value)
 		}
 	case v.Kind == yamledit.List && len(v.Texts()) == len(v.Items):
 		if len(v.Items) > 0 {
@@ -148,13 +150,9 @@ func (c record) keep(facts map[string]string, name string, v *yamledit.Value) {
 		}
 	case v.Kind == yamledit.List:
 		for i, item := range v.Items {
-			c.keep(facts, name+"."+strconv.Itoa(i+1), item)
+			c.collectUnused(facts, name+"."+strconv.Itoa(i+1), item)
 		}
 	case v.Says() != "":
 		facts[name] = v.Says()
 	}
-}
-
-func (r *reader) warn(file string, line int, what, hint string) {
-	r.Find(pawl.Finding{Level: pawl.Warn, What: what, Where: format.Where(file, line), Hint: hint})
 }

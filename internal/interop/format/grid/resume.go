@@ -13,7 +13,7 @@ import (
 )
 
 // judge says where the work stands and where it goes on, once everything is read.
-func (r *reader) judge() {
+func (r *clusterReader) judge() {
 	if r.state.shape == "" {
 		r.rebuild()
 	} else {
@@ -39,7 +39,7 @@ func (r *reader) judge() {
 }
 
 // judgeStatus says whether the run may be resumed, by The Grid's rule, with its holes filled.
-func (r *reader) judgeStatus() {
+func (r *clusterReader) judgeStatus() {
 	if r.state.shape == "" {
 		r.out.Resume = "no state"
 		if len(r.blocks) > 0 {
@@ -84,7 +84,7 @@ func hours(d interface{ Minutes() float64 }) string {
 }
 
 // proseStatus returns what a state in prose says: its words are about a block or a phase, not about the run.
-func (r *reader) proseStatus() {
+func (r *clusterReader) proseStatus() {
 	word := strings.ToLower(r.state.native)
 	switch {
 	case len(r.pending()) == 0 && len(r.blocks) > 0 && len(r.blocks) >= r.out.Position.StepTotal:
@@ -97,14 +97,14 @@ func (r *reader) proseStatus() {
 }
 
 // unfinished says where a run that calls itself completed has blocks that are not.
-func (r *reader) unfinished() {
+func (r *clusterReader) unfinished() {
 	for _, b := range r.pending() {
-		r.warn(r.state.file.Path, 0, "it says completed, but block "+b.id+" has no summary", "")
+		r.Warn(r.state.file.Path, "its status is completed, but block %s has no summary", b.id)
 	}
 }
 
 // waiting makes a run that is not alive one that waits for a person, where its checkpoint is open.
-func (r *reader) waiting() {
+func (r *clusterReader) waiting() {
 	p := r.point
 	if p == nil || p.old || r.out.Status == pawl.StatusCompleted || strings.HasPrefix(r.out.Resume, "still active") {
 		return
@@ -127,7 +127,7 @@ func (r *reader) waiting() {
 
 // placeBlocks gives every block without a phase that of the block before it, but the one that is worked on that of the
 // state.
-func (r *reader) placeBlocks() {
+func (r *clusterReader) placeBlocks() {
 	p, at := r.out.Position, r.currentBlock()
 	if r.point != nil && r.point.block != "" {
 		at = r.point.block
@@ -151,7 +151,7 @@ func (r *reader) placeBlocks() {
 }
 
 // current marks the block that the state says is worked on.
-func (r *reader) current() {
+func (r *clusterReader) current() {
 	b := r.blocks[r.currentBlock()]
 	r.skipped(b)
 	if b == nil || b.Status != pawl.Pending || r.out.Status == pawl.StatusCompleted {
@@ -163,7 +163,7 @@ func (r *reader) current() {
 }
 
 // skipped says which blocks before the one that is worked on nothing says anything of.
-func (r *reader) skipped(at *block) {
+func (r *clusterReader) skipped(at *block) {
 	if at == nil || r.state.shape == proseShape || r.state.shape == "" || len(at.Needs) > 0 {
 		return
 	}
@@ -174,13 +174,12 @@ func (r *reader) skipped(at *block) {
 		}
 	}
 	if len(ids) > 0 {
-		r.warn(r.state.file.Path, 0, "the state is at block "+at.id+", but nothing shows that these are complete: "+strings.Join(ids, ", "),
-			"they count as pending; look whether their work is there")
+		r.Find(pawl.Warn, r.state.file.Path, "they count as pending; check whether their work is there", "the state is at block %s, but nothing proves that these are complete: %s", at.id, strings.Join(ids, ", "))
 	}
 }
 
 // currentBlock returns the id of the block that the state is at. It counts them through, or within the phase.
-func (r *reader) currentBlock() string {
+func (r *clusterReader) currentBlock() string {
 	p := r.out.Position
 	if p.Phase == 0 || p.StepTotal == 0 || p.Step == 0 || p.StepTotal >= len(r.blocks) {
 		return r.state.block
@@ -199,7 +198,7 @@ func (r *reader) currentBlock() string {
 
 // resumePoint says where to go on: behind or at a checkpoint, at the thread where a session died, else at the next block
 // of the wave, else at the next wave. It is the first block that is not complete, and not one more than the last that is.
-func (r *reader) resumePoint() {
+func (r *clusterReader) resumePoint() {
 	var next *block
 	switch open := r.pending(); {
 	case r.out.Status == pawl.StatusCompleted:
@@ -225,7 +224,7 @@ func (r *reader) resumePoint() {
 }
 
 // firstReady returns the first open block whose needs are met: one of the earliest wave, the one at work before others.
-func (r *reader) firstReady(open []*block) *block {
+func (r *clusterReader) firstReady(open []*block) *block {
 	ready := slices.Clone(open)
 	slices.SortStableFunc(ready, func(a, b *block) int {
 		return cmp.Or(cmp.Compare(a.phase, b.phase), cmp.Compare(a.Wave, b.Wave), cmp.Compare(running(b), running(a)))
@@ -241,7 +240,7 @@ func running(b *block) int {
 }
 
 // nextBlock says which block is next, and why.
-func (r *reader) nextBlock(b *block) string {
+func (r *clusterReader) nextBlock(b *block) string {
 	done, wave := 0, 0
 	for _, other := range r.order() {
 		if other.phase == b.phase && other.Wave == b.Wave {
@@ -270,7 +269,7 @@ func (b *block) label() string {
 }
 
 // afterCheckpoint says how to go on from a checkpoint, by its type, and returns the thread to go on with.
-func (r *reader) afterCheckpoint(b *block) (string, pawl.ItemID) {
+func (r *clusterReader) afterCheckpoint(b *block) (string, pawl.ItemID) {
 	p := r.point
 	at := "thread " + string(p.thread) + " of block " + b.label()
 	if p.thread == "" {
@@ -318,7 +317,7 @@ func (b *block) threadAfter(id pawl.ItemID) pawl.ItemID {
 }
 
 // afterDeath says how to go on where a session died without a checkpoint.
-func (r *reader) afterDeath(b *block) (string, pawl.ItemID) {
+func (r *clusterReader) afterDeath(b *block) (string, pawl.ItemID) {
 	done := 0
 	for _, t := range b.threads {
 		if t.Status == pawl.ItemIsDone {
@@ -340,7 +339,7 @@ func (r *reader) afterDeath(b *block) (string, pawl.ItemID) {
 }
 
 // setPosition makes the position that of the block to go on with.
-func (r *reader) setPosition(b *block) {
+func (r *clusterReader) setPosition(b *block) {
 	p := &r.out.Position
 	p.StepID, p.StepName = b.ID, b.Name
 	if n, err := strconv.Atoi(b.id); err == nil {
@@ -368,7 +367,7 @@ func (r *reader) setPosition(b *block) {
 }
 
 // phasesOut gives out the blocks by phase.
-func (r *reader) phasesOut() {
+func (r *clusterReader) phasesOut() {
 	byPhase := map[int][]*block{}
 	for _, b := range r.order() {
 		byPhase[b.phase] = append(byPhase[b.phase], b)
@@ -382,7 +381,7 @@ func (r *reader) phasesOut() {
 	}
 }
 
-func (r *reader) stepOut(b *block) format.Step {
+func (r *clusterReader) stepOut(b *block) format.Step {
 	s := b.Step
 	s.Items = slices.Clone(b.threads)
 	for i := range s.Items {

@@ -7,12 +7,13 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 )
 
 // schema says where the state and the checkpoint have not all that the document requires of them, or numbers that cannot be.
 // None of that keeps anybody from going on.
-func (v *verifier) schema() {
-	if s := v.reader.state; s.shape == frontShape || s.shape == bareShape {
+func (v *clusterVerifier) schema() {
+	if s := v.clusterReader.state; s.shape == frontShape || s.shape == bareShape {
 		c := v.quietly(s.file)
 		v.required(c, "session_id", "created_at", "updated_at")
 		v.between(c, 100, "progress_percent")
@@ -33,17 +34,17 @@ func (v *verifier) schema() {
 }
 
 // quietly reads a file whose oddities were told.
-func (v *verifier) quietly(f *format.File) record {
-	r := &reader{now: v.now}
+func (v *clusterVerifier) quietly(f *format.File) yamlRecord {
+	r := &clusterReader{now: v.now}
 	c, _, _ := r.front(f, true)
 	return c
 }
 
-func (v *verifier) odd(c record, line int, what string) {
-	v.found.Find(pawl.Finding{Level: pawl.Warn, What: what, Where: format.Where(c.file, line)})
+func (v *clusterVerifier) odd(c yamlRecord, line int, what string) {
+	v.found.Add(pawl.Finding{Level: pawl.Warn, What: what, Where: report.Where(c.file, line)})
 }
 
-func (v *verifier) required(c record, keys ...string) {
+func (v *clusterVerifier) required(c yamlRecord, keys ...string) {
 	for _, key := range keys {
 		if value := c.at(key); value == nil || value.Says() == "" {
 			v.odd(c, c.root.Line, "there is no "+key+", which the document requires")
@@ -52,7 +53,7 @@ func (v *verifier) required(c record, keys ...string) {
 }
 
 // between tells of a number below 0 or above the most that it may be; -1: it may be any.
-func (v *verifier) between(c record, most float64, path ...string) {
+func (v *clusterVerifier) between(c yamlRecord, most float64, path ...string) {
 	value := c.at(path...)
 	n, err := strconv.ParseFloat(strings.TrimSuffix(value.Says(), "%"), 64)
 	if err == nil && (n < 0 || most >= 0 && n > most) {
@@ -61,7 +62,7 @@ func (v *verifier) between(c record, most float64, path ...string) {
 }
 
 // within tells of a number that is larger than that of all.
-func (v *verifier) within(c record, path, total []string) {
+func (v *clusterVerifier) within(c yamlRecord, path, total []string) {
 	n, all := c.at(path...), c.at(total...)
 	if of := blockNumber(all.Says()); of > 0 && blockNumber(n.Says()) > of {
 		v.odd(c, n.LineOf(), fmt.Sprintf("%s cannot be %s of %d", strings.Join(path, "."), n.Says(), of))

@@ -10,7 +10,7 @@ import (
 
 // readScratchpad reads the last entry: what somebody was at when the session died. When the file was last written is a
 // sign of life.
-func (r *reader) readScratchpad() {
+func (r *clusterReader) readScratchpad() {
 	if f := r.file("SCRATCHPAD_ARCHIVE.md"); f != nil {
 		r.fact("scratchpad_archive", fmt.Sprintf("%d lines", len(textedit.Lines(f.Data))))
 	}

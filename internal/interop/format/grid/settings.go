@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"pawl"
 	"slices"
 	"strconv"
 	"strings"
 )
 
 // readSettings keeps the settings of a JSON file as facts.
-func (r *reader) readSettings(name, prefix string) {
+func (r *clusterReader) readSettings(name, prefix string) {
 	f := r.file(name)
 	if f == nil {
 		return
@@ -20,13 +21,13 @@ func (r *reader) readSettings(name, prefix string) {
 	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(f.Data, []byte("\uFEFF"))))
 	decoder.UseNumber()
 	if err := decoder.Decode(&settings); err != nil {
-		r.warn(f.Path, 0, "this is no JSON: "+err.Error(), "")
+		r.Warn(f.Path, "invalid JSON: %v", err)
 		return
 	}
 	r.flatten(prefix, settings)
 }
 
-func (r *reader) flatten(name string, value any) {
+func (r *clusterReader) flatten(name string, value any) {
 	const longest = 500 // of a name: what is nested deeper is no setting
 	if len(name) > longest {
 		return
@@ -50,14 +51,14 @@ func (r *reader) flatten(name string, value any) {
 const mostUSD = 1e9
 
 // readBudget takes a limit that the settings want enforced for the run's budget. Only dollars are counted by pawl.
-func (r *reader) readBudget(prefix string) {
+func (r *clusterReader) readBudget(prefix string) {
 	limit := r.out.Facts[prefix+".budget_limit"]
 	if limit == "" || !strings.EqualFold(r.out.Facts[prefix+".enforcement"], "hard") {
 		return
 	}
 	usd, err := strconv.ParseFloat(limit, 64)
 	if currency := r.out.Facts[prefix+".currency"]; err != nil || !(usd > 0 && usd <= mostUSD) || !strings.EqualFold(currency, "USD") {
-		r.warn(r.grid+prefix+".json", 0, strings.TrimSpace("the budget_limit "+limit+" "+currency)+" is no limit of pawl's, and is not enforced", "set budget in the run's plan")
+		r.Find(pawl.Warn, r.grid+prefix+".json", "set budget in the run's plan", "%s is not enforced by pawl", strings.TrimSpace("the budget_limit "+limit+" "+currency))
 		return
 	}
 	r.out.Budget.USD = usd

@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 	"pawl/internal/textedit/markdown"
 	"pawl/internal/textedit/yamledit"
@@ -31,14 +32,14 @@ type stateRead struct {
 }
 
 // readState reads STATE.md in any of its shapes. Where there is none, what a write of it left over is read instead.
-func (r *reader) readState() {
+func (r *clusterReader) readState() {
 	f, left := r.file("STATE.md"), r.file("STATE.md.tmp")
 	switch {
 	case left != nil && f == nil:
-		r.warn(left.Path, 0, "STATE.md is missing; what a write of it left over was read", "")
+		r.Warn(left.Path, "STATE.md is missing; the leftover of an interrupted write was read instead")
 		f = left
 	case left != nil:
-		r.warn(left.Path, 0, "a write of STATE.md was cut off; what it left over was not read", "remove it")
+		r.Find(pawl.Warn, left.Path, "remove it", "a write of STATE.md was interrupted; its leftover was not read")
 	case f == nil:
 		return
 	}
@@ -46,8 +47,8 @@ func (r *reader) readState() {
 	r.state.shape = r.shapeOf(f)
 	switch r.state.shape {
 	case "":
-		r.Find(pawl.Finding{Level: pawl.Bad, What: "this is no state: neither YAML with a position nor the headings of The Grid", Where: f.Path,
-			Hint: "it was rebuilt from the summaries; look at it before you go on"})
+		r.Add(pawl.Finding{Level: pawl.Bad, What: "not a state file: neither YAML with a position nor the headings of The Grid", Where: f.Path,
+			Hint: "it was rebuilt from the summaries; review it before you resume"})
 	case proseShape:
 		r.readProse(f)
 	default:
@@ -58,11 +59,11 @@ func (r *reader) readState() {
 }
 
 // shapeOf returns the shape of a STATE.md.
-func (r *reader) shapeOf(f *format.File) string {
+func (r *clusterReader) shapeOf(f *format.File) string {
 	if isProse(f.Data) {
 		return proseShape
 	}
-	quiet := &reader{now: r.now}
+	quiet := &clusterReader{now: r.now}
 	c, _, ok := quiet.front(f, true)
 	_, _, _, fenced := markdown.Front(f.Data)
 	switch {
@@ -75,7 +76,7 @@ func (r *reader) shapeOf(f *format.File) string {
 }
 
 // readFields reads the fields of a state in YAML.
-func (r *reader) readFields(c record) {
+func (r *clusterReader) readFields(c yamlRecord) {
 	r.out.Name = cmp.Or(c.text("cluster"), r.out.Name)
 	r.out.ID = c.text("session_id")
 	r.state.native = c.text("status")
@@ -90,33 +91,33 @@ func (r *reader) readFields(c record) {
 	for _, key := range []string{"cluster", "session_id", "status", "created_at", "updated_at", "mode"} {
 		switch v := c.at(key); {
 		case v != nil && v.Kind != yamledit.Scalar:
-			r.warn(c.file, v.Line, key+" is no text", "")
+			r.Warn(report.Where(c.file, v.Line), "%s is not text", key)
 		case c.text(key) == "" && (key == "cluster" || key == "status"):
-			r.warn(c.file, c.root.Line, "there is no "+key, "")
+			r.Warn(report.Where(c.file, c.root.Line), "there is no %s", key)
 		}
 	}
 	if word := r.state.native; word != "" && !statusKnown(word) {
-		r.warn(c.file, c.at("status").LineOf(), oneline.Quote(word)+" is no status; it was taken for interrupted", "")
+		r.Warn(report.Where(c.file, c.at("status").LineOf()), "%s is not a known status; it is treated as interrupted", oneline.Quote(word))
 	}
-	c.rest(r.out.Facts, "state")
+	c.unusedFacts(r.out.Facts, "state")
 }
 
-func (r *reader) mode(file string, line int, word string) pawl.Mode {
+func (r *clusterReader) mode(file string, line int, word string) pawl.Mode {
 	switch mode := pawl.Mode(word); mode {
 	case pawl.Guided, pawl.Autopilot, pawl.HandsOn, "":
 		return mode
 	}
-	r.warn(file, line, oneline.Quote(word)+" is no mode: guided, autopilot or hands_on", "")
+	r.Warn(report.Where(file, line), "unknown mode %s; expected guided, autopilot or hands_on", oneline.Quote(word))
 	return ""
 }
 
 // readPosition reads the position, which may stand at the top where the indentation was lost.
-func (r *reader) readPosition(c record) {
+func (r *clusterReader) readPosition(c yamlRecord) {
 	p := c
 	if inner := c.at("position"); inner != nil && inner.Kind == yamledit.Map {
 		p = c.in(inner)
 	} else if inner != nil && (inner.Says() != "" || inner.Kind == yamledit.List) {
-		r.warn(c.file, inner.Line, "position is no map with phase, block, wave and thread", "")
+		r.Warn(report.Where(c.file, inner.Line), "position is not a mapping with phase, block, wave and thread")
 	}
 	r.out.Position = pawl.Position{
 		Phase: p.number("phase"), PhaseTotal: p.number("phase_total"), PhaseName: p.text("phase_name"),
@@ -150,7 +151,7 @@ func statusKnown(word string) bool {
 }
 
 // readWaves reads WAVE_STATUS.md, in the shape that pawl gives it: the document names the file and no more.
-func (r *reader) readWaves() {
+func (r *clusterReader) readWaves() {
 	f := r.file("WAVE_STATUS.md")
 	if f == nil {
 		return
@@ -169,7 +170,7 @@ func (r *reader) readWaves() {
 		}
 		c.text("cluster")
 		c.time("updated_at")
-		c.rest(r.out.Facts, "waves")
+		c.unusedFacts(r.out.Facts, "waves")
 	}
 	for _, s := range markdown.Sections(bodyLines(f.Data, body)) {
 		if m := waveTitle.FindStringSubmatch(s.Title); m != nil {
@@ -180,7 +181,7 @@ func (r *reader) readWaves() {
 
 // pending returns the blocks that are not complete: those that are named anywhere and, where the state numbers them
 // through, those that it counts and nothing names.
-func (r *reader) pending() []*block {
+func (r *clusterReader) pending() []*block {
 	var open []*block
 	for _, b := range r.order() {
 		if !b.complete() && b.Status != pawl.Skipped {
@@ -191,7 +192,7 @@ func (r *reader) pending() []*block {
 }
 
 // count makes the blocks known that the state counts, where it numbers all of them through.
-func (r *reader) count() {
+func (r *clusterReader) count() {
 	total := r.out.Position.StepTotal
 	const most = 999
 	numbered := slices.Collect(func(yield func(string) bool) {

@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/textedit"
 	"pawl/internal/textedit/markdown"
@@ -16,7 +17,7 @@ import (
 )
 
 // readSummaries reads the records of blocks: in the folders of phases, in the cluster's folder and beside it.
-func (r *reader) readSummaries() {
+func (r *clusterReader) readSummaries() {
 	all := slices.Clone(r.files)
 	slices.SortFunc(all, func(a, b format.File) int {
 		return cmp.Or(cmp.Compare(r.rank(a.Path), r.rank(b.Path)), strings.Compare(a.Path, b.Path))
@@ -29,7 +30,7 @@ func (r *reader) readSummaries() {
 }
 
 // rank orders the places of summaries, the one that the document names first.
-func (r *reader) rank(name string) int {
+func (r *clusterReader) rank(name string) int {
 	switch {
 	case strings.HasPrefix(name, r.grid+"phases/"):
 		return 0
@@ -39,21 +40,21 @@ func (r *reader) rank(name string) int {
 	return 2
 }
 
-func (r *reader) readSummary(f *format.File, a about) {
+func (r *clusterReader) readSummary(f *format.File, a about) {
 	b := r.block(a.block)
 	r.inPhase(b, a.phase)
 	if b.summary != "" {
 		if !slices.Equal(r.files.Find(b.summary).Data, f.Data) {
-			r.warn(f.Path, 0, "there is another summary of block "+b.id+" in "+b.summary+", which counts", "keep one of them")
+			r.Find(pawl.Warn, f.Path, "keep one of them", "block %s has another summary in %s, which takes precedence", b.id, b.summary)
 		}
 		return
 	}
 	if why := hollow(f.Data); why != "" {
 		b.Where, b.Resume = f.Path, f.Path+" proves nothing: "+why+". Look first at what is there of the work."
-		r.warn(f.Path, max(len(textedit.Lines(f.Data)), 1), "block "+b.id+" has a summary that proves nothing: "+why, "write it to its end, or remove it")
+		r.Find(pawl.Warn, report.Where(f.Path, max(len(textedit.Lines(f.Data)), 1)), "complete it, or remove it", "block %s has a summary that is no proof: %s", b.id, why)
 		return
 	}
-	b.summary, b.Where, b.Resume = f.Path, format.Where(f.Path, 1), ""
+	b.summary, b.Where, b.Resume = f.Path, report.Where(f.Path, 1), ""
 	c, body, _ := r.front(f, false)
 	b.Status, b.Native = stepStatus(c.text("status"), pawl.Done), c.text("status")
 	b.Ended = c.time("completed_at")
@@ -67,7 +68,7 @@ func (r *reader) readSummary(f *format.File, a about) {
 	r.summaryNeeds(b, c)
 	r.summaryLessons(c)
 	r.summaryBody(b, f, body)
-	c.rest(b.facts(), "summary")
+	c.unusedFacts(b.facts(), "summary")
 }
 
 // hollow returns why a summary is none: nothing is in it, or it was cut off in its front matter. Empty: it is one.
@@ -102,7 +103,7 @@ func stepStatus(word string, absent pawl.StepStatus) pawl.StepStatus {
 }
 
 // summaryCommits reads the commits: maps with hash, message and files, or bare hashes.
-func (r *reader) summaryCommits(b *block, c record) {
+func (r *clusterReader) summaryCommits(b *block, c yamlRecord) {
 	v := c.at("commits")
 	if v == nil || v.Kind != yamledit.List {
 		return
@@ -125,7 +126,7 @@ func (r *reader) summaryCommits(b *block, c record) {
 }
 
 // summaryClaims reads the files that a block says it made.
-func (r *reader) summaryClaims(b *block, c record) {
+func (r *clusterReader) summaryClaims(b *block, c yamlRecord) {
 	for _, e := range c.records("artifacts_created") {
 		if p := r.path(c.file, e.root.Line, e.text("path")); p != "" {
 			b.claim(format.Claim{Path: p, Lines: e.number("lines"), SHA256: e.text("sha256"), Size: int64(e.number("size"))})
@@ -158,7 +159,7 @@ func (b *block) claim(c format.Claim) {
 }
 
 // summaryNeeds reads what a block needed: bare blocks, or maps with block and provides.
-func (r *reader) summaryNeeds(b *block, c record) {
+func (r *clusterReader) summaryNeeds(b *block, c yamlRecord) {
 	var needs []string
 	for _, e := range c.records("requires") {
 		if id := e.block("block"); id != "" {
@@ -182,7 +183,7 @@ func onlyDigits(text string) (string, bool) {
 	return text, text != "" && strings.Trim(text, "0123456789") == ""
 }
 
-func (r *reader) summaryLessons(c record) {
+func (r *clusterReader) summaryLessons(c yamlRecord) {
 	for _, l := range categories {
 		for _, text := range c.texts("lessons_learned", l.key) {
 			r.learn(l.kind, text)
@@ -193,7 +194,7 @@ func (r *reader) summaryLessons(c record) {
 var oneLiner = lazyregexp.New(`^\*\*One-liner:?\*\*:?\s*(.+)$`)
 
 // summaryBody reads what stands behind the front matter: the threads' table, what was decided, the one-liner.
-func (r *reader) summaryBody(b *block, f *format.File, body textedit.Part) {
+func (r *clusterReader) summaryBody(b *block, f *format.File, body textedit.Part) {
 	lines := bodyLines(f.Data, body)
 	for _, l := range lines {
 		if m := oneLiner.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil && b.Summary == "" {
@@ -216,7 +217,7 @@ func (r *reader) summaryBody(b *block, f *format.File, body textedit.Part) {
 }
 
 // summaryThreads reads the table | Thread | Name | Commit | Files |.
-func (r *reader) summaryThreads(b *block, f *format.File, s markdown.Section) {
+func (r *clusterReader) summaryThreads(b *block, f *format.File, s markdown.Section) {
 	rows := markdown.Table(s.Lead())
 	if len(rows) == 0 {
 		return
@@ -297,7 +298,7 @@ func splitList(text string) []string {
 }
 
 // summaryDecisions reads the bullets "**what**: why" of a summary: what its agent decided, and no person.
-func (r *reader) summaryDecisions(s markdown.Section) {
+func (r *clusterReader) summaryDecisions(s markdown.Section) {
 	for _, l := range s.Lead() {
 		text, ok := markdown.Bullet(l.Text)
 		if !ok || indentOf(l.Text) > 1 {

@@ -6,45 +6,46 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 )
 
 // verify makes the document's five validations, each of which is one finding that is ok or as many as there are faults:
 // the state can be read, claimed commits and files exist, there is one checkpoint at most, and every pending block has a
 // plan. What cannot be, is missing or was odd in reading comes behind.
-func (s scope) verify(files format.Files, w format.Env) []pawl.Finding {
-	r := read(files, s.at, nil, w.Now)
+func (s scope) verify(files format.Files, env format.Env) []pawl.Finding {
+	r := readCluster(files, s.at, nil, env.Now)
 	if len(r.out.Phases) == 0 && r.state.file == nil && r.point == nil {
-		return []pawl.Finding{{Level: pawl.Bad, What: "there is no state of The Grid here", Where: ".grid/STATE.md"}}
+		return []pawl.Finding{{Level: pawl.Bad, What: "no state of The Grid found here", Where: ".grid/STATE.md"}}
 	}
-	v := &verifier{reader: r, world: w}
+	v := &clusterVerifier{clusterReader: r, env: env}
 	v.state()
 	v.commits()
 	v.claims()
 	v.checkpoints()
 	v.plans()
 	v.schema()
-	v.found.Find(r.Found()...)
-	return v.found.Found()
+	v.found.Add(r.Findings()...)
+	return v.found.Findings()
 }
 
-type verifier struct {
-	*reader
-	world format.Env
-	found format.Findings
+type clusterVerifier struct {
+	*clusterReader
+	env   format.Env
+	found report.Report
 }
 
-func (v *verifier) state() {
+func (v *clusterVerifier) state() {
 	var faults []pawl.Finding
-	if v.reader.state.shape == "" {
+	if v.clusterReader.state.shape == "" {
 		faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "STATE.md is missing or cannot be read", Where: v.grid + "STATE.md",
 			Hint: "pawl import grid rebuilds it from the summaries and git"})
 	}
-	v.found.Check("STATE.md can be read ("+v.reader.state.shape+")", faults)
+	v.found.Check("STATE.md can be read ("+v.clusterReader.state.shape+")", faults)
 }
 
 // commits checks those that summaries and the checkpoint claim.
-func (v *verifier) commits() {
+func (v *clusterVerifier) commits() {
 	claimed := map[string]string{} // hash → where
 	var hashes []string
 	claim := func(hash, where string) {
@@ -61,15 +62,15 @@ func (v *verifier) commits() {
 			claim(t.Commit, v.threadWhere(b))
 		}
 	}
-	if v.world.HasCommit == nil {
+	if v.env.HasCommit == nil {
 		if len(hashes) > 0 {
-			v.found.Check("", []pawl.Finding{{Level: pawl.Warn, What: fmt.Sprintf("%d commits are claimed, but there is no git to look into", len(hashes))}})
+			v.found.Check("", []pawl.Finding{{Level: pawl.Warn, What: fmt.Sprintf("%d commits are claimed, but there is no git repository to check", len(hashes))}})
 		}
 		return
 	}
 	var faults []pawl.Finding
 	for _, hash := range hashes {
-		if !hexWord.MatchString(strings.ToLower(hash)) || !v.world.HasCommit(hash) {
+		if !hexWord.MatchString(strings.ToLower(hash)) || !v.env.HasCommit(hash) {
 			faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "the claimed commit " + oneline.Quote(hash) + " does not exist", Where: claimed[hash]})
 		}
 	}
@@ -77,7 +78,7 @@ func (v *verifier) commits() {
 }
 
 // threadWhere returns the file that names a block's threads.
-func (v *verifier) threadWhere(b *block) string {
+func (v *clusterVerifier) threadWhere(b *block) string {
 	if b.summary == "" && v.point != nil && v.point.block == b.id {
 		return v.grid + "CHECKPOINT.md"
 	}
@@ -85,12 +86,12 @@ func (v *verifier) threadWhere(b *block) string {
 }
 
 // claims checks the files that blocks say they made, and tells those that their plans name and nobody made.
-func (v *verifier) claims() {
+func (v *clusterVerifier) claims() {
 	var faults, unmade []pawl.Finding
 	seen := map[string]bool{}
 	for _, b := range v.order() {
 		for _, name := range b.claims() {
-			if !seen[name] && v.world.Exists != nil && !v.world.Exists(name) {
+			if !seen[name] && v.env.Exists != nil && !v.env.Exists(name) {
 				faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "block " + b.id + " claims a file that does not exist: " + name, Where: v.threadWhere(b)})
 			}
 			seen[name] = true
@@ -98,14 +99,14 @@ func (v *verifier) claims() {
 		unmade = append(unmade, v.unmade(b)...)
 	}
 	v.found.Check(fmt.Sprintf("all %d claimed files exist", len(seen)), faults)
-	v.found.Find(unmade...)
+	v.found.Add(unmade...)
 }
 
 // unmade says which files a complete block was to change by its plan that are not there.
-func (v *verifier) unmade(b *block) []pawl.Finding {
+func (v *clusterVerifier) unmade(b *block) []pawl.Finding {
 	var found []pawl.Finding
 	for _, name := range b.named {
-		if b.complete() && v.world.Exists != nil && !strings.ContainsAny(name, "*?[$") && !v.world.Exists(name) {
+		if b.complete() && v.env.Exists != nil && !strings.ContainsAny(name, "*?[$") && !v.env.Exists(name) {
 			found = append(found, pawl.Finding{Level: pawl.Warn, What: "block " + b.id + " is complete, but its plan names a file that does not exist: " + name, Where: b.namedAt})
 		}
 	}
@@ -126,16 +127,16 @@ func (b *block) claims() []string {
 	return names
 }
 
-func (v *verifier) checkpoints() {
+func (v *clusterVerifier) checkpoints() {
 	var faults []pawl.Finding
 	all := v.checkpointFiles()
 	for _, f := range all[min(1, len(all)):] {
 		faults = append(faults, pawl.Finding{Level: pawl.Bad, What: "there is more than one checkpoint", Where: f.Path, Evidence: all[0].Path, Hint: "archive one of them"})
 	}
-	v.found.Check("there is no second checkpoint", faults)
+	v.found.Check("there is at most one checkpoint", faults)
 }
 
-func (v *verifier) plans() {
+func (v *clusterVerifier) plans() {
 	var faults []pawl.Finding
 	open := v.pending()
 	for _, b := range open {

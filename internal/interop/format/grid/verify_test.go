@@ -14,10 +14,10 @@ import (
 )
 
 // findings returns the lines "level what" of a validation.
-func verify(files format.Files, w format.Env) []string {
-	w.Now = now
+func verify(files format.Files, env format.Env) []string {
+	env.Now = now
 	var lines []string
-	for _, f := range grid.Format().Verify(wanted(files), w) {
+	for _, f := range grid.Format().Verify(wanted(files), env) {
 		lines = append(lines, string(f.Level)+" "+f.What)
 	}
 	return lines
@@ -34,7 +34,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 	t.Parallel()
 	files, _ := project(t, "testdata/read/approved.txtar")
 	good := []string{
-		"ok STATE.md can be read (front matter)", "ok all 3 claimed commits exist", "ok all 3 claimed files exist", "ok there is no second checkpoint",
+		"ok STATE.md can be read (front matter)", "ok all 3 claimed commits exist", "ok all 3 claimed files exist", "ok there is at most one checkpoint",
 		"ok all 2 pending blocks have a plan",
 	}
 	with := func(path, data string) format.Files {
@@ -43,7 +43,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 	tests := []struct {
 		name  string
 		files format.Files
-		world format.Env
+		env   format.Env
 		at    int
 		want  string
 	}{
@@ -51,18 +51,18 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 		{"no state", formattest.Without(files, ".grid/STATE.md"), world(), 0, "bad STATE.md is missing or cannot be read"},
 		{"torn state", with(".grid/STATE.md", "---\nclu"), world(), 0, "bad STATE.md is missing or cannot be read"},
 		{"a commit is missing", files, world("def456"), 1, `bad the claimed commit "def456" does not exist`},
-		{"no git", files, format.Env{Exists: world().Exists}, 1, "warn 3 commits are claimed, but there is no git to look into"},
+		{"no git", files, format.Env{Exists: world().Exists}, 1, "warn 3 commits are claimed, but there is no git repository to check"},
 		{"a file is missing", files, world("src/components/Header.astro"), 2, "bad block 02 claims a file that does not exist: src/components/Header.astro"},
 		{"a file that a plan names is missing", with(".grid/plans/blog-block-01.md", "---\nid: 01\nfiles_modified: [src/*.go, gone.txt]\n---\n"), world("gone.txt", "src/*.go"), 3,
 			"warn block 01 is complete, but its plan names a file that does not exist: gone.txt"},
 		{"two checkpoints", with(".grid/phases/01-foundation/CHECKPOINT.md", "---\ntype: failure\n---\n"), world(), 3, "bad there is more than one checkpoint"},
 		{"a plan is missing", formattest.Without(files, ".grid/plans/blog-block-02.md"), world(), 4, "bad block 02 is pending and has no plan"},
-		{"no project", nil, world(), 0, "bad there is no state of The Grid here"},
+		{"no project", nil, world(), 0, "bad no state of The Grid found here"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := verify(tt.files, tt.world)
+			got := verify(tt.files, tt.env)
 			if len(got) <= tt.at || got[tt.at] != tt.want {
 				t.Fatalf("want %q, got\n%s", tt.want, strings.Join(got, "\n"))
 			}
@@ -91,7 +91,7 @@ energy_remaining: -5
 	for _, want := range []string{
 		"there is no session_id, which the document requires", "there is no created_at, which the document requires", "there is no updated_at, which the document requires",
 		"position.block cannot be 7 of 3", "position.wave cannot be 9 of 3", "position.thread cannot be 9 of 2", "progress_percent cannot be 900",
-		"energy_remaining cannot be -5", `"bananas" is no type of a checkpoint; a person is asked as by human_verify`,
+		"energy_remaining cannot be -5", `"bananas" is not a known checkpoint type; it is treated as human_verify`,
 		"there is no timestamp, which the document requires", "there is no thread_name, which the document requires", "progress.blocks_complete cannot be 4 of 3",
 	} {
 		if !slices.Contains(got, "warn "+want) {
@@ -110,7 +110,7 @@ func TestACheckpointOfNoTypeAsksAPerson(t *testing.T) {
 	if len(r.Gates) != 1 || r.Gates[0].Type != pawl.HumanVerify || r.Gates[0].Step != "01" || r.Status != pawl.StatusWaiting || formattest.Step(t, r, "01").Status != pawl.AwaitsGate {
 		t.Errorf("%+v %s %s", r.Gates, r.Status, formattest.Step(t, r, "01").Status)
 	}
-	if !has(findings, `"bananas" is no type of a checkpoint`) {
+	if !has(findings, `"bananas" is not a known checkpoint type`) {
 		t.Error(findings)
 	}
 }
@@ -119,14 +119,14 @@ func TestACheckpointOfNoTypeAsksAPerson(t *testing.T) {
 func TestVerifyNeverLooksOutside(t *testing.T) {
 	t.Parallel()
 	files, _ := project(t, "testdata/read/failure.txtar")
-	w := world()
-	w.Exists = func(name string) bool {
+	env := world()
+	env.Exists = func(name string) bool {
 		if clean, err := format.Inside(name); err != nil || clean != name {
 			t.Errorf("%q was looked for", name)
 		}
 		return true
 	}
-	for _, f := range grid.Format().Verify(files, w) {
+	for _, f := range grid.Format().Verify(files, env) {
 		if f.Level == pawl.Bad && strings.Contains(f.What, "passwd") {
 			t.Error(f)
 		}

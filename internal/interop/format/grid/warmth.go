@@ -41,7 +41,7 @@ func categoryOf(title string) *category {
 
 // readWarmth reads what was learned: lists in YAML, or bullets under headings, or both. WARMTH.md is the cluster's,
 // LEARNINGS.md goes for all projects; what stands there under no known heading is a pattern.
-func (r *reader) readWarmth(name string) {
+func (r *clusterReader) readWarmth(name string) {
 	f := r.file(name)
 	if f == nil {
 		return
@@ -62,7 +62,7 @@ func (r *reader) readWarmth(name string) {
 			r.fact("warmth_from", strings.Join(c.texts("accumulated_from"), "; "))
 			c.time("last_updated")
 		}
-		c.rest(r.out.Facts, strings.ToLower(strings.TrimSuffix(name, ".md")))
+		c.unusedFacts(r.out.Facts, strings.ToLower(strings.TrimSuffix(name, ".md")))
 	}
 	for _, s := range markdown.Sections(bodyLines(f.Data, body)) {
 		l := categoryOf(s.Title)

@@ -11,8 +11,8 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// work is a step of a run, as a block of The Grid.
-type work struct {
+// blockStep is a step of a run, with its block of The Grid.
+type blockStep struct {
 	*pawl.Step
 	block string // its id: 01
 	index int    // of the block among all, from 0
@@ -22,8 +22,8 @@ type work struct {
 	asked bool // a person is asked, and the work waits for what they say
 }
 
-// number gives every step its block: its own number where its id is one, else its place in the plan.
-func (w *writer) number() {
+// assignBlocks gives every step its block: its id if that is a number, else its index in the plan.
+func (w *clusterWriter) assignBlocks() {
 	for i := range w.Plan.Phases {
 		phase := &w.Plan.Phases[i]
 		waves := w.Plan.Waves(i)
@@ -34,12 +34,12 @@ func (w *writer) number() {
 			}
 		}
 		for j := range phase.Steps {
-			w.add(&work{Step: &phase.Steps[j], phase: i + 1, wave: w.waveAll + max(wave[phase.Steps[j].ID], 1)})
+			w.add(&blockStep{Step: &phase.Steps[j], phase: i + 1, wave: w.waveAll + max(wave[phase.Steps[j].ID], 1)})
 		}
 		w.waveAll += len(waves)
 	}
 	for _, id := range w.unplanned() {
-		w.add(&work{Step: &pawl.Step{ID: id}})
+		w.add(&blockStep{Step: &pawl.Step{ID: id}})
 	}
 	taken := map[string]bool{}
 	for _, k := range w.works {
@@ -63,21 +63,21 @@ func (w *writer) number() {
 // plannedWaves looks at the plans of a cluster that was imported: whether they are of blocks that the run does not have, and
 // which waves they say. Where they do not say that of all, who wrote its state knows better than pawl, to which every block
 // that needs another one is a wave.
-func (w *writer) plannedWaves(files format.Files) {
-	r := &reader{place: w.place, files: files, now: w.Now, blocks: map[string]*block{}, phases: map[int]string{}}
+func (w *clusterWriter) plannedWaves(files format.Files) {
+	r := &clusterReader{clusterDir: w.clusterDir, files: files, now: w.Now, blocks: map[string]*block{}, phases: map[int]string{}}
 	r.out.Facts = map[string]string{}
 	r.readPlans()
 	last, said := 0, 0
 	for _, b := range r.blocks {
 		k := w.byStep[b.ID]
-		w.left = w.left || k == nil
+		w.unknownPlans = w.unknownPlans || k == nil
 		last = max(last, b.Wave)
 		if k != nil && b.Wave > 0 {
 			said++
 		}
 	}
 	if said < len(w.works) {
-		w.theirWaves = true
+		w.importedWaves = true
 		return
 	}
 	for _, b := range r.blocks {
@@ -88,7 +88,7 @@ func (w *writer) plannedWaves(files format.Files) {
 	w.waveAll = last
 }
 
-func (w *writer) add(k *work) {
+func (w *clusterWriter) add(k *blockStep) {
 	k.state = w.State.Steps[k.ID]
 	for i := range w.State.Gates { // what was rejected is asked again
 		g := &w.State.Gates[i]
@@ -101,7 +101,7 @@ func (w *writer) add(k *work) {
 }
 
 // unplanned returns the steps that the plan does not have, in the order in which they began.
-func (w *writer) unplanned() []pawl.StepID {
+func (w *clusterWriter) unplanned() []pawl.StepID {
 	ids := slices.DeleteFunc(slices.Collect(maps.Keys(w.State.Steps)), func(id pawl.StepID) bool { return w.byStep[id] != nil })
 	slices.SortFunc(ids, func(a, b pawl.StepID) int {
 		return cmp.Or(w.State.Steps[a].Started.Compare(w.State.Steps[b].Started), cmp.Compare(a, b))
@@ -110,33 +110,33 @@ func (w *writer) unplanned() []pawl.StepID {
 }
 
 // name returns what the block is called.
-func (k *work) name() string { return oneLine(cmp.Or(k.Name, string(k.ID))) }
+func (k *blockStep) name() string { return oneLine(cmp.Or(k.Name, string(k.ID))) }
 
-func (k *work) done() bool { return k.state != nil && k.state.Status == pawl.Done && !k.asked }
+func (k *blockStep) done() bool { return k.state != nil && k.state.Status == pawl.Done && !k.asked }
 
 // finished reports whether a block needs no more work, and nobody is asked about it.
-func (k *work) finished() bool { return k.state.Finished() && !k.asked }
+func (k *blockStep) finished() bool { return k.state.Finished() && !k.asked }
 
-func (k *work) skipped() bool { return k.state != nil && k.state.Status == pawl.Skipped }
+func (k *blockStep) skipped() bool { return k.state != nil && k.state.Status == pawl.Skipped }
 
 // found reports whether a block was complete when the run was made of the files that are written now: what is known of it
 // stands there.
-func (w *writer) found(k *work) bool {
+func (w *clusterWriter) found(k *blockStep) bool {
 	return w.State.Import.System == "grid" && w.file("STATE.md") != nil && k.done() && strings.HasPrefix(k.state.Adopted, "imported")
 }
 
 // begun reports whether a block was worked on and is not finished.
-func (k *work) begun() bool {
+func (k *blockStep) begun() bool {
 	return k.state != nil && !k.finished() && (k.state.Status != pawl.Pending || k.state.Attempts > 0 || !k.state.Started.IsZero())
 }
 
 // at returns the block that the run is at: one that a person is asked about, one at work, else the first that is not
 // finished; nil where all are.
-func (w *writer) at() *work {
+func (w *clusterWriter) at() *blockStep {
 	if k := w.asked(); k != nil {
 		return k
 	}
-	var first *work
+	var first *blockStep
 	for _, k := range w.works {
 		switch {
 		case k.finished():
@@ -150,7 +150,7 @@ func (w *writer) at() *work {
 }
 
 // finished returns how many blocks need no more work.
-func (w *writer) finished() int {
+func (w *clusterWriter) finished() int {
 	n := 0
 	for _, k := range w.works {
 		if k.finished() {
@@ -161,8 +161,8 @@ func (w *writer) finished() int {
 }
 
 // last returns the block that was completed last, nil where none is.
-func (w *writer) last() *work {
-	var last *work
+func (w *clusterWriter) last() *blockStep {
+	var last *blockStep
 	for _, k := range w.works {
 		if k.done() && (last == nil || k.state.Ended.After(last.state.Ended)) {
 			last = k
@@ -178,7 +178,7 @@ type thread struct {
 }
 
 // threads returns the threads of a block, in order.
-func (w *writer) threads(k *work) []thread {
+func (w *clusterWriter) threads(k *blockStep) []thread {
 	var items []format.Item
 	if w.Items != nil {
 		items = w.Items(k.ID)
@@ -223,7 +223,7 @@ func current(threads []thread) (now *thread, done int) {
 }
 
 // asked returns the block of the oldest question to a person that is open, or answered and not gone on from.
-func (w *writer) asked() *work {
+func (w *clusterWriter) asked() *blockStep {
 	if g := w.question(); g != nil {
 		return w.byStep[g.Step]
 	}
@@ -231,7 +231,7 @@ func (w *writer) asked() *work {
 }
 
 // question returns the oldest gate that is open, or else one that was answered and not gone on from.
-func (w *writer) question() *pawl.GateState {
+func (w *clusterWriter) question() *pawl.GateState {
 	if open := w.State.OpenGates(); len(open) > 0 {
 		return open[0]
 	}

@@ -47,7 +47,7 @@ func (s scope) write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
 	}
-	w := newWriter(files, s.at, v)
+	w := newClusterWriter(files, s.at, v)
 	do := func(p part, write func()) {
 		if format.Weightier(since[p], v.Trigger) == v.Trigger {
 			write()
@@ -75,64 +75,64 @@ func removed(f format.File) int {
 	return 0
 }
 
-// writer writes the files of one run.
-type writer struct {
-	place
+// clusterWriter writes the files of one run.
+type clusterWriter struct {
+	clusterDir
 	format.Export
 	files   *fileset.Set
 	cluster string
-	works   []*work
-	byStep  map[pawl.StepID]*work
-	byBlock map[string]*work
+	works   []*blockStep
+	byStep  map[pawl.StepID]*blockStep
+	byBlock map[string]*blockStep
 	waveAll int // waves of all phases
 
-	theirWaves bool // the cluster was imported, and its plans do not say which block is in which wave
-	left       bool // the cluster was imported, and it has plans of blocks that the run does not know
+	importedWaves bool // the cluster was imported, and its plans do not say which block is in which wave
+	unknownPlans  bool // the cluster was imported, and it has plans of blocks that the run does not know
 
-	lived time.Time // of a cluster that was imported, when its state says that it last changed before; zero where it does not
+	lastUpdate time.Time // of a cluster that was imported, when its state says that it last changed before; zero where it does not
 }
 
-func newWriter(files format.Files, at string, v format.Export) *writer {
-	w := &writer{Export: v, place: place{grid: ".grid/"}, files: fileset.New(files),
-		byStep: map[pawl.StepID]*work{}, byBlock: map[string]*work{}}
-	switch found := placed(files, at); {
+func newClusterWriter(files format.Files, at string, v format.Export) *clusterWriter {
+	w := &clusterWriter{Export: v, clusterDir: clusterDir{grid: ".grid/"}, files: fileset.New(files),
+		byStep: map[pawl.StepID]*blockStep{}, byBlock: map[string]*blockStep{}}
+	switch found := selectedDirs(files, at); {
 	case at != "":
-		w.place = placeOf(at + "/")
+		w.clusterDir = clusterDirOf(at + "/")
 	case len(found) > 0 && found[0].root == "":
-		w.place = found[0] // never that of a folder further down, unless it was named
+		w.clusterDir = found[0] // never that of a folder further down, unless it was named
 	}
 	if w.Plan == nil {
 		w.Plan = &pawl.Plan{}
 	}
-	w.number()
+	w.assignBlocks()
 	if v.State.Import.System == "grid" {
 		w.plannedWaves(files)
-		w.lived = lastUpdated(files, w.place, v.State.Created)
+		w.lastUpdate = lastUpdated(files, w.clusterDir, v.State.Created)
 	}
-	w.cluster = strings.ToValidUTF8(cmp.Or(w.nameThere(), v.State.Name), "\uFFFD")
+	w.cluster = strings.ToValidUTF8(cmp.Or(w.existingName(), v.State.Name), "\uFFFD")
 	return w
 }
 
-// nameThere returns the cluster's name as its files have it.
-func (w *writer) nameThere() string {
+// existingName returns the cluster's name in its files.
+func (w *clusterWriter) existingName() string {
 	f := w.file("STATE.md")
 	if f == nil {
 		return ""
 	}
-	r := &reader{files: format.Files{*f}, place: w.place, now: w.Now, blocks: map[string]*block{}, phases: map[int]string{}}
+	r := &clusterReader{files: format.Files{*f}, clusterDir: w.clusterDir, now: w.Now, blocks: map[string]*block{}, phases: map[int]string{}}
 	r.out.Facts = map[string]string{}
 	r.readState()
 	return r.out.Name
 }
 
-func (w *writer) file(name string) *format.File { return w.files.File(w.grid + name) }
+func (w *clusterWriter) file(name string) *format.File { return w.files.File(w.grid + name) }
 
-func (w *writer) put(name string, data []byte) { w.files.Put(w.grid+name, data) }
+func (w *clusterWriter) put(name string, data []byte) { w.files.Put(w.grid+name, data) }
 
-func (w *writer) remove(name string) { w.files.Remove(w.grid + name) }
+func (w *clusterWriter) remove(name string) { w.files.Remove(w.grid + name) }
 
 // archive keeps a file that is replaced or removed. Its name says when it was written, what it is and which bytes it has.
-func (w *writer) archive(f *format.File, what string, at time.Time) {
+func (w *clusterWriter) archive(f *format.File, what string, at time.Time) {
 	sum := sha256.Sum256(f.Data)
 	name := what + "-" + hex.EncodeToString(sum[:4]) + ".md"
 	if !at.IsZero() {
@@ -142,11 +142,13 @@ func (w *writer) archive(f *format.File, what string, at time.Time) {
 }
 
 // archived returns the path of something in the run's archive.
-func (w *writer) archived(name string) string { return "archive/" + string(w.State.Run) + "/" + name }
+func (w *clusterWriter) archived(name string) string {
+	return "archive/" + string(w.State.Run) + "/" + name
+}
 
 // merge writes values into a file in YAML, in front matter or bare. Where they cannot be changed in place, it archives
 // the file and writes all anew.
-func (w *writer) merge(name string, news *yamledit.Value, all func() []byte) {
+func (w *clusterWriter) merge(name string, news *yamledit.Value, all func() []byte) {
 	f := w.file(name)
 	if f == nil {
 		w.put(name, all())

@@ -404,7 +404,7 @@ func TestATornSummaryIsReplaced(t *testing.T) {
 	s.write(format.StepEnded, pawl.StatusActive)
 	kept := s.disk.Match(".grid/archive/*/01-SUMMARY-*.md")
 	r, findings := grid.Format().Read(s.wanted(), format.Env{Now: s.Now})
-	if len(kept) != 1 || string(kept[0].Data) != torn || has(findings, "proves nothing") || formattest.Step(t, r, "01").Status != pawl.Done {
+	if len(kept) != 1 || string(kept[0].Data) != torn || has(findings, "is no proof") || formattest.Step(t, r, "01").Status != pawl.Done {
 		t.Errorf("%v %v\n%s", kept, findings, s.disk.Find(name).Data)
 	}
 }

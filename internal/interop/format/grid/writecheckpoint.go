@@ -14,7 +14,7 @@ import (
 
 // checkpoint keeps CHECKPOINT.md: it is there while somebody is asked, and while the run is interrupted or has failed.
 // There is never more than one; one that is over goes to the archive.
-func (w *writer) checkpoint() {
+func (w *clusterWriter) checkpoint() {
 	f := w.file("CHECKPOINT.md")
 	want := w.wanted()
 	if want == nil {
@@ -28,7 +28,7 @@ func (w *writer) checkpoint() {
 		w.put("CHECKPOINT.md", fresh(w.checkpointFields(want), ""))
 		return
 	}
-	r := &reader{now: w.Now}
+	r := &clusterReader{now: w.Now}
 	there, _, _ := r.front(f, true)
 	if w.sameCheckpoint(there, want) {
 		w.merge("CHECKPOINT.md", w.checkpointNews(there, want), func() []byte { return fresh(w.checkpointFields(want), "") })
@@ -38,8 +38,8 @@ func (w *writer) checkpoint() {
 	w.put("CHECKPOINT.md", fresh(w.checkpointFields(want), ""))
 }
 
-func (w *writer) archiveCheckpoint(f *format.File) {
-	r := &reader{now: w.Now}
+func (w *clusterWriter) archiveCheckpoint(f *format.File) {
+	r := &clusterReader{now: w.Now}
 	there, _, _ := r.front(f, true)
 	what := pawl.SlugOf(cmp.Or(there.at("type").Says(), "checkpoint"))
 	at, _, _ := format.ParseTimeIn(there.at("timestamp").Says(), w.Now.Location())
@@ -48,8 +48,8 @@ func (w *writer) archiveCheckpoint(f *format.File) {
 
 // asking is what a checkpoint is to say.
 type asking struct {
-	native string // its type
-	block  *work  // nil: the run as a whole
+	native string     // its type
+	block  *blockStep // nil: the run as a whole
 	at     time.Time
 	until  time.Time
 	await  string
@@ -60,7 +60,7 @@ type asking struct {
 }
 
 // wanted returns the checkpoint that is to be there, nil where none is.
-func (w *writer) wanted() *asking {
+func (w *clusterWriter) wanted() *asking {
 	if g := w.question(); g != nil {
 		return w.askingGate(g)
 	}
@@ -86,13 +86,13 @@ func (w *writer) wanted() *asking {
 }
 
 // reopened reports whether a run had ended, and goes on because somebody said so: no session has died in it since.
-func (w *writer) reopened() bool {
-	return w.State.Status == pawl.StatusActive && w.State.Why != "" && w.State.Engine == nil && !slices.ContainsFunc(w.works, func(k *work) bool {
+func (w *clusterWriter) reopened() bool {
+	return w.State.Status == pawl.StatusActive && w.State.Why != "" && w.State.Engine == nil && !slices.ContainsFunc(w.works, func(k *blockStep) bool {
 		return k.begun() && (len(k.state.Live()) > 0 || k.state.Retries.Last != nil && k.state.Retries.Last.CutShort())
 	})
 }
 
-func (w *writer) askingGate(g *pawl.GateState) *asking {
+func (w *clusterWriter) askingGate(g *pawl.GateState) *asking {
 	a := &asking{native: string(g.Type), block: w.byStep[g.Step], at: g.Opened, until: g.Expires, await: g.Ask, ask: g.Ask, gate: g}
 	switch g.Type {
 	case pawl.HumanVerify:
@@ -138,7 +138,7 @@ func sameAnswer(g *pawl.GateState, said string) bool {
 	return said != "" && means.Answer == g.Answer.Answer && means.Option == g.Answer.Option && (means.Why == "" || means.Why == g.Answer.Why)
 }
 
-func (w *writer) askingFailure() *asking {
+func (w *clusterWriter) askingFailure() *asking {
 	a := &asking{native: failureType, at: w.updated(), await: "User to choose: try it again, go back, or do it by hand"}
 	for _, k := range w.works {
 		if k.state != nil && k.state.Status == pawl.FailedForGood {
@@ -151,7 +151,7 @@ func (w *writer) askingFailure() *asking {
 }
 
 // askingBlocker returns what is needed where no gate is open: a blocker cleared, or a review.
-func (w *writer) askingBlocker() *asking {
+func (w *clusterWriter) askingBlocker() *asking {
 	a := &asking{native: string(pawl.HumanAction), block: w.at(), at: w.updated()}
 	if open := w.State.OpenBlockers(); len(open) > 0 {
 		b := open[0]
@@ -170,7 +170,7 @@ func (w *writer) askingBlocker() *asking {
 
 // sameCheckpoint reports whether a file is about the checkpoint that is wanted: the same type, block and question, and
 // not asked earlier.
-func (w *writer) sameCheckpoint(there record, want *asking) bool {
+func (w *clusterWriter) sameCheckpoint(there yamlRecord, want *asking) bool {
 	native := there.at("type").Says()
 	if native == "checkpoint" {
 		native = string(pawl.HumanVerify)
@@ -199,7 +199,7 @@ func (w *writer) sameCheckpoint(there record, want *asking) bool {
 }
 
 // checkpointNews returns what has changed since a checkpoint was written.
-func (w *writer) checkpointNews(there record, want *asking) *yamledit.Value {
+func (w *clusterWriter) checkpointNews(there yamlRecord, want *asking) *yamledit.Value {
 	v := yamledit.MapOf()
 	add := func(key string, value *yamledit.Value) { v.Pairs = append(v.Pairs, pair(key, value)) }
 	if said := there.at("user_response").Says(); want.answer != "" && !sameAnswer(want.gate, said) {
@@ -236,7 +236,7 @@ func (w *writer) checkpointNews(there record, want *asking) *yamledit.Value {
 }
 
 // checkpointFields returns all of a new checkpoint, in the document's full shape.
-func (w *writer) checkpointFields(a *asking) *yamledit.Value {
+func (w *clusterWriter) checkpointFields(a *asking) *yamledit.Value {
 	v := yamledit.MapOf(pair("type", yamledit.Word(a.native)), pair("timestamp", yamledit.Text(stamp(a.at))))
 	add := func(key string, value *yamledit.Value) { v.Pairs = append(v.Pairs, pair(key, value)) }
 	expires := yamledit.Nothing()
@@ -249,7 +249,7 @@ func (w *writer) checkpointFields(a *asking) *yamledit.Value {
 	if a.block != nil {
 		threads = w.threadsFor(a)
 		add("block", yamledit.Text(a.block.block))
-		if !w.theirWaves {
+		if !w.importedWaves {
 			add("wave", yamledit.Number(max(a.block.wave, 1)))
 		}
 	}
@@ -285,7 +285,7 @@ func (w *writer) checkpointFields(a *asking) *yamledit.Value {
 
 // threadsFor returns the threads of the block that a checkpoint is of. One that was cut off behind all the threads that it
 // named is at the next one.
-func (w *writer) threadsFor(a *asking) []thread {
+func (w *clusterWriter) threadsFor(a *asking) []thread {
 	threads := w.threads(a.block)
 	if now, _ := current(threads); now != nil || len(threads) == 0 || gateType(a.native) != "" || a.block.finished() {
 		return threads
@@ -295,7 +295,7 @@ func (w *writer) threadsFor(a *asking) []thread {
 	return append(threads, thread{Item: item, number: next})
 }
 
-func (w *writer) progressFields(threads []thread, done int) *yamledit.Value {
+func (w *clusterWriter) progressFields(threads []thread, done int) *yamledit.Value {
 	total, complete := len(threads), 0
 	if total > 0 {
 		total = max(total, threads[total-1].number)
@@ -341,7 +341,7 @@ func pendingList(threads []thread, now *thread) *yamledit.Value {
 }
 
 // currentThread says what was begun and not finished; what nobody knows is left out.
-func (w *writer) currentThread(k *work, now *thread) *yamledit.Value {
+func (w *clusterWriter) currentThread(k *blockStep, now *thread) *yamledit.Value {
 	v := yamledit.MapOf(pair("id", yamledit.Text(k.block+".1")), pair("name", yamledit.Text(k.name())))
 	if now != nil {
 		v = yamledit.MapOf(pair("id", yamledit.Text(now.ID)), pair("name", yamledit.Text(now.Name)))
@@ -369,7 +369,7 @@ func (w *writer) currentThread(k *work, now *thread) *yamledit.Value {
 	return v
 }
 
-func (w *writer) lastAction(k *work, p *format.Partial) string {
+func (w *clusterWriter) lastAction(k *blockStep, p *format.Partial) string {
 	if p != nil && p.Last != "" {
 		return oneLine(p.Last)
 	}

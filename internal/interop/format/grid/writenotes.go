@@ -17,7 +17,7 @@ import (
 const beatLead = "<!-- pawl: alive "
 
 // notesThere returns a file of notes, a new one where there is none, and the notes in it.
-func (w *writer) notesThere(name string) ([]byte, []note) {
+func (w *clusterWriter) notesThere(name string) ([]byte, []note) {
 	f := w.file(name)
 	if f == nil {
 		return fresh(yamledit.MapOf(pair("cluster", yamledit.Word(w.cluster))), ""), nil
@@ -30,7 +30,7 @@ func (w *writer) notesThere(name string) ([]byte, []note) {
 }
 
 // decisions adds those that DECISIONS.md does not have.
-func (w *writer) decisions() {
+func (w *clusterWriter) decisions() {
 	data, notes := w.notesThere("DECISIONS.md")
 	there, last := map[string]bool{}, 0
 	for _, n := range notes {
@@ -51,7 +51,7 @@ func (w *writer) decisions() {
 }
 
 // skips returns the blocks that a person skipped as decisions, which they are.
-func (w *writer) skips() []pawl.Decision {
+func (w *clusterWriter) skips() []pawl.Decision {
 	var all []pawl.Decision
 	for _, k := range w.works {
 		if k.skipped() && k.state.Why != "skipped in grid" { // as it was imported
@@ -61,7 +61,7 @@ func (w *writer) skips() []pawl.Decision {
 	return all
 }
 
-func (w *writer) decision(n int, d pawl.Decision) string {
+func (w *clusterWriter) decision(n int, d pawl.Decision) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## Decision %d: %s\n", n, stamp(firstKnown(d.Time, w.State.Updated)))
 	field(&b, "Question", d.Question)
@@ -88,7 +88,7 @@ func field(b *strings.Builder, name, text string) {
 }
 
 // addNotes appends notes to a file, with the file's line ends.
-func (w *writer) addNotes(name string, data []byte, text string) {
+func (w *clusterWriter) addNotes(name string, data []byte, text string) {
 	if text == "" {
 		return
 	}
@@ -97,7 +97,7 @@ func (w *writer) addNotes(name string, data []byte, text string) {
 }
 
 // blockers adds those that BLOCKERS.md does not have, and says of its own which are resolved.
-func (w *writer) blockers() {
+func (w *clusterWriter) blockers() {
 	data, notes := w.notesThere("BLOCKERS.md")
 	there, last := map[string]int{}, 0
 	for i, n := range notes {
@@ -123,7 +123,7 @@ func (w *writer) blockers() {
 	w.addNotes("BLOCKERS.md", data, text)
 }
 
-func (w *writer) blocker(n int, b pawl.Blocker) string {
+func (w *clusterWriter) blocker(n int, b pawl.Blocker) string {
 	var s strings.Builder
 	status := "ACTIVE"
 	if !b.Cleared.IsZero() {
@@ -185,7 +185,7 @@ const alive = 5 * time.Minute
 
 // scratchpad shows a sign of life where the agents show none, in one line that says where the run is and what was said
 // last. A line that nobody has written after it is kept up to date.
-func (w *writer) scratchpad() {
+func (w *clusterWriter) scratchpad() {
 	k, f := w.at(), w.file("SCRATCHPAD.md")
 	if k == nil || w.Status != pawl.StatusActive || w.Trigger == format.Exported {
 		return
@@ -217,7 +217,7 @@ func (w *writer) scratchpad() {
 const ownWrite = 3 * time.Second
 
 // whereabouts says in a few words where a block is.
-func (w *writer) whereabouts(k *work) string {
+func (w *clusterWriter) whereabouts(k *blockStep) string {
 	at := "block " + k.block
 	if now, _ := current(w.threads(k)); now != nil {
 		at += ", thread " + now.ID
@@ -229,7 +229,7 @@ func (w *writer) whereabouts(k *work) string {
 }
 
 // archiveScratchpad moves what is in the scratchpad to its archive.
-func (w *writer) archiveScratchpad() {
+func (w *clusterWriter) archiveScratchpad() {
 	f := w.file("SCRATCHPAD.md")
 	if f == nil {
 		return

@@ -19,7 +19,7 @@ import (
 // plans gives every block that is to be done a plan, where it has none, with a copy in the folder of its phase, and all of them
 // a master plan. One that pawl wrote and nobody changed follows the
 // run's plan; any other is somebody's own, and so are the blocks of a run that was imported.
-func (w *writer) plans() {
+func (w *clusterWriter) plans() {
 	if w.State.Import.System == "grid" {
 		return
 	}
@@ -46,14 +46,14 @@ func (w *writer) plans() {
 }
 
 // keepPlan writes a plan where there is none, or one that nobody changed.
-func (w *writer) keepPlan(name string, plan []byte) {
+func (w *clusterWriter) keepPlan(name string, plan []byte) {
 	if f := w.file(name); name != "" && (f == nil || sealed(f.Data)) {
 		w.put(name, plan)
 	}
 }
 
 // planCopy returns where the copy of a block's plan lies: in the folder of its phase. Where summaries lie flat there is none.
-func (w *writer) planCopy(l layout, k *work) string {
+func (w *clusterWriter) planCopy(l layout, k *blockStep) string {
 	folder, record := path.Split(w.recordPath(l, k))
 	if folder == "" {
 		return ""
@@ -62,7 +62,7 @@ func (w *writer) planCopy(l layout, k *work) string {
 }
 
 // masterPlan returns the plan of all blocks: in which waves they are.
-func (w *writer) masterPlan() []byte {
+func (w *clusterWriter) masterPlan() []byte {
 	waves := yamledit.MapOf()
 	for n := 1; n <= w.waveAll; n++ {
 		blocks := yamledit.ListOf()
@@ -81,7 +81,7 @@ func (w *writer) masterPlan() []byte {
 	return seal(fresh(want, "\n# Plan: "+oneLine(w.cluster)+"\n"))
 }
 
-func (w *writer) newPlan(k *work) []byte {
+func (w *clusterWriter) newPlan(k *blockStep) []byte {
 	needs := yamledit.ListOf()
 	needs.Inline = true
 	for _, id := range k.Needs {
@@ -98,7 +98,7 @@ func (w *writer) newPlan(k *work) []byte {
 }
 
 // planText shows the step as it stands in the run's plan.
-func (w *writer) planText(k *work) string {
+func (w *clusterWriter) planText(k *blockStep) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n# Block %s: %s\n", k.block, k.name())
 	if k.Goal != "" {

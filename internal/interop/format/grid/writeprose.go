@@ -13,8 +13,8 @@ import (
 )
 
 // prose changes the lines of a state in prose that say something else now.
-func (w *writer) prose(f *format.File) {
-	p := &proseWriter{writer: w, block: w.at()}
+func (w *clusterWriter) prose(f *format.File) {
+	p := &proseWriter{clusterWriter: w, block: w.at()}
 	p.standing()
 	lines := textedit.Lines(f.Data)
 	for _, l := range lines {
@@ -25,7 +25,7 @@ func (w *writer) prose(f *format.File) {
 			}
 			text = p.count(text, m)
 		} else if m := wordLine.FindStringSubmatchIndex(text); m != nil {
-			text = p.word(text, text[m[2]:m[3]], m[4])
+			text = p.setValue(text, text[m[2]:m[3]], m[4])
 		} else if m := blockItem.FindStringSubmatchIndex(text); m != nil {
 			text = p.item(text, m)
 		}
@@ -40,11 +40,11 @@ func (w *writer) prose(f *format.File) {
 
 // proseWriter changes a state in prose.
 type proseWriter struct {
-	*writer
-	block *work  // that the state is about; nil where there is none
-	say   string // the status
-	did   string // the last activity
-	said  string // the block that the file names
+	*clusterWriter
+	block *blockStep // that the state is about; nil where there is none
+	say   string     // the status
+	did   string     // the last activity
+	said  string     // the block that the file names
 	edits []textedit.Edit
 }
 
@@ -106,7 +106,7 @@ func (p *proseWriter) count(text string, m []int) string {
 		}
 	}
 	if said := blockNumber(total); p.State.Import.System == "grid" {
-		if kind == "Phase" && said > all || kind == "Wave" && p.theirWaves && said != all {
+		if kind == "Phase" && said > all || kind == "Wave" && p.importedWaves && said != all {
 			return text // of a larger cluster, which the file knows better
 		}
 		all = max(all, said)
@@ -129,8 +129,8 @@ func padded(n int, like string) string {
 	return strconv.Itoa(n)
 }
 
-// word changes "Status: text" and the like; the text begins at a byte of the line.
-func (p *proseWriter) word(line, key string, from int) string {
+// setValue changes the text behind a label such as "Status:"; the text begins at a byte of the line.
+func (p *proseWriter) setValue(line, key string, from int) string {
 	text := line[from:]
 	switch key {
 	case "Status":

@@ -15,7 +15,7 @@ import (
 )
 
 // state keeps STATE.md, in the shape that it has.
-func (w *writer) state() {
+func (w *clusterWriter) state() {
 	f := w.file("STATE.md")
 	if left := w.file("STATE.md.tmp"); left != nil { // of a write that was cut off
 		w.archive(left, "STATE.md.tmp", left.Changed)
@@ -25,18 +25,18 @@ func (w *writer) state() {
 		w.prose(f)
 		return
 	}
-	var there record
+	var there yamlRecord
 	if f != nil {
-		r := &reader{now: w.Now}
+		r := &clusterReader{now: w.Now}
 		there, _, _ = r.front(f, true)
 		if r.shapeOf(f) == "" {
 			w.archive(f, "STATE", time.Time{})
-			there = record{}
+			there = yamlRecord{}
 			w.files.Remove(f.Path) // merge writes it anew
 		}
 	}
 	w.merge("STATE.md", w.stateFields(there), func() []byte {
-		kept := record{root: yamledit.MapOf()} // what is no other than it was
+		kept := yamlRecord{root: yamledit.MapOf()} // what is no other than it was
 		_, limited := w.energy()
 		for _, key := range []string{"session_id", "created_at", "energy_remaining"} {
 			if v := there.at(key); v.Says() != "" && !(limited && key == "energy_remaining") {
@@ -46,7 +46,7 @@ func (w *writer) state() {
 				kept.root.Pairs = append(kept.root.Pairs, pair(key, v))
 			}
 		}
-		return fresh(joined(w.stateFields(record{}), kept.root), "")
+		return fresh(joined(w.stateFields(yamlRecord{}), kept.root), "")
 	})
 }
 
@@ -61,7 +61,7 @@ func joined(v, over *yamledit.Value) *yamledit.Value {
 }
 
 // stateFields returns what STATE.md is to say. there is what it says.
-func (w *writer) stateFields(there record) *yamledit.Value {
+func (w *clusterWriter) stateFields(there yamlRecord) *yamledit.Value {
 	said := func(path ...string) bool { return there.at(path...).Says() != "" }
 	want := yamledit.MapOf()
 	add := func(key string, v *yamledit.Value) { want.Pairs = append(want.Pairs, pair(key, v)) }
@@ -99,10 +99,10 @@ func (w *writer) stateFields(there record) *yamledit.Value {
 }
 
 // statusWord returns the document's word for where the run stands.
-func (w *writer) statusWord() string {
+func (w *clusterWriter) statusWord() string {
 	switch w.Status {
 	case pawl.StatusCompleted:
-		if w.left {
+		if w.unknownPlans {
 			return "interrupted"
 		}
 		return "completed"
@@ -119,42 +119,42 @@ func (w *writer) statusWord() string {
 
 // updated returns when something last happened: the newest event, or now for a sign of life. That a cluster was imported is
 // nothing that happened in it.
-func (w *writer) updated() time.Time {
+func (w *clusterWriter) updated() time.Time {
 	switch {
 	case w.Trigger == format.Beat:
 		return w.Now
 	case w.State.Seq == w.State.Import.Seq:
-		return firstKnown(w.lived, w.State.Updated)
+		return firstKnown(w.lastUpdate, w.State.Updated)
 	}
 	return w.State.Updated
 }
 
 // created returns when the work began, where STATE.md does not say it: of what was imported not when that was, but what the
 // name of its session says, or at the latest when its state last changed before.
-func (w *writer) created(there record) time.Time {
+func (w *clusterWriter) created(there yamlRecord) time.Time {
 	named, _, _ := format.ParseTimeIn(sessionTime.FindString(there.at("session_id").Says()), w.Now.Location())
-	return firstKnown(named, w.lived, w.State.Created)
+	return firstKnown(named, w.lastUpdate, w.State.Created)
 }
 
 // sessionTime is what the name of a session begins with: 2026-01-23T14:30:00Z-blog.
 var sessionTime = lazyregexp.New(`^\d{4}-\d\d-\d\dT[\d:.]+Z`)
 
 // lastUpdated returns when a cluster's state says that it last changed, as far as that was before a time.
-func lastUpdated(files format.Files, at place, before time.Time) time.Time {
-	r := &reader{files: files, place: at, now: before, blocks: map[string]*block{}, phases: map[int]string{}}
+func lastUpdated(files format.Files, at clusterDir, before time.Time) time.Time {
+	r := &clusterReader{files: files, clusterDir: at, now: before, blocks: map[string]*block{}, phases: map[int]string{}}
 	r.out.Facts = map[string]string{}
 	r.readState()
 	return r.state.updated
 }
 
 // newer reports whether a time is later than what a file says, to the second; a time in the future counts for nothing.
-func (w *writer) newer(said string, at time.Time) bool {
+func (w *clusterWriter) newer(said string, at time.Time) bool {
 	old, _, ok := format.ParseTimeIn(said, w.Now.Location())
 	return !ok || old.After(w.Now.Add(skew)) || at.Truncate(time.Second).After(old)
 }
 
 // position returns where the run is. Keys that do not hold any more are taken out.
-func (w *writer) position(there record) *yamledit.Value {
+func (w *clusterWriter) position(there yamlRecord) *yamledit.Value {
 	p := yamledit.MapOf()
 	add := func(key string, n int) {
 		if said := there.at("position", key).Says(); strings.HasPrefix(said, "0") && n > 0 {
@@ -178,7 +178,7 @@ func (w *writer) position(there record) *yamledit.Value {
 	add("block", n)
 	add("block_total", w.atLeast(there, "block_total", total))
 	switch said := blockNumber(there.at("position", "wave_total").Says()); {
-	case !w.theirWaves || said == 0 || said == w.waveAll:
+	case !w.importedWaves || said == 0 || said == w.waveAll:
 		add("wave", k.wave)
 		add("wave_total", w.atLeast(there, "wave_total", w.waveAll))
 	case w.at() == nil:
@@ -201,12 +201,12 @@ func (w *writer) position(there record) *yamledit.Value {
 }
 
 // partOf reports whether the plan was made of a part of a cluster: then the file knows better which phase this is.
-func (w *writer) partOf(there record) bool {
+func (w *clusterWriter) partOf(there yamlRecord) bool {
 	return w.State.Import.System == "grid" && blockNumber(there.at("position", "phase_total").Says()) > len(w.Plan.Phases)
 }
 
 // atLeast returns a count or, where what was imported is a part of a larger cluster, the larger one that its file says.
-func (w *writer) atLeast(there record, key string, n int) int {
+func (w *clusterWriter) atLeast(there yamlRecord, key string, n int) int {
 	if w.State.Import.System == "grid" {
 		n = max(n, blockNumber(there.at("position", key).Says()))
 	}
@@ -214,7 +214,7 @@ func (w *writer) atLeast(there record, key string, n int) int {
 }
 
 // lastWork returns the last block of the plan.
-func (w *writer) lastWork() *work {
+func (w *clusterWriter) lastWork() *blockStep {
 	if len(w.works) == 0 {
 		return nil
 	}
@@ -223,7 +223,7 @@ func (w *writer) lastWork() *work {
 
 // blockCount returns the number of a block, by which its files are named, and how many blocks there are: within its phase where
 // the file counts so, else of all.
-func (w *writer) blockCount(k *work, phase, total int) (int, int) {
+func (w *clusterWriter) blockCount(k *blockStep, phase, total int) (int, int) {
 	if k.phase > 0 && phase > 0 && phase <= len(w.Plan.Phases) && total != len(w.works) && total == len(w.Plan.Phases[phase-1].Steps) {
 		steps := w.Plan.Phases[k.phase-1].Steps
 		return slices.IndexFunc(steps, func(s pawl.Step) bool { return s.ID == k.ID }) + 1, len(steps)
@@ -238,7 +238,7 @@ func (w *writer) blockCount(k *work, phase, total int) (int, int) {
 const fullEnergy = 10000
 
 // energy returns what is left of the budget that is scarcest, of 10000, and whether there is one.
-func (w *writer) energy() (int, bool) {
+func (w *clusterWriter) energy() (int, bool) {
 	left, limited := 1.0, false
 	spent, budget := w.State.Spent, w.Plan.Budget
 	for name, of := range map[string][2]float64{
@@ -253,7 +253,7 @@ func (w *writer) energy() (int, bool) {
 }
 
 // failure returns why the run failed; nil where it did not.
-func (w *writer) failure() *yamledit.Value {
+func (w *clusterWriter) failure() *yamledit.Value {
 	if w.Status != pawl.StatusFailed {
 		return nil
 	}
@@ -268,7 +268,7 @@ func (w *writer) failure() *yamledit.Value {
 }
 
 // lastCheckpoint returns the path of the checkpoint that is there, else of none.
-func (w *writer) lastCheckpoint(there record) *yamledit.Value {
+func (w *clusterWriter) lastCheckpoint(there yamlRecord) *yamledit.Value {
 	if w.file("CHECKPOINT.md") == nil {
 		return nil
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 // summaries keeps the record of every block that is complete.
-func (w *writer) summaries() {
-	lessons, last, there := w.unlearned(), w.last(), w.layout()
+func (w *clusterWriter) summaries() {
+	lessons, last, there := w.newMemories(), w.last(), w.layout()
 	for _, k := range w.works {
 		f, at := there.records[k.block], w.grid+w.recordPath(there, k)
 		torn := f != nil && (hollow(f.Data) != "" || before(f, k))
@@ -40,12 +40,12 @@ func (w *writer) summaries() {
 }
 
 // before reports whether a record was written before the block was begun: of a run that was made of it, it was refuted.
-func before(f *format.File, k *work) bool {
+func before(f *format.File, k *blockStep) bool {
 	return k.done() && !f.Changed.IsZero() && f.Changed.Before(k.state.Started.Truncate(time.Second))
 }
 
 // recorded reports whether more is known of a block than that it is complete, as only a summary says it.
-func (k *work) recorded() bool { return len(k.state.Outputs) > 0 || k.state.Summary != "" }
+func (k *blockStep) recorded() bool { return len(k.state.Outputs) > 0 || k.state.Summary != "" }
 
 // layout is where the files about blocks lie.
 type layout struct {
@@ -55,9 +55,9 @@ type layout struct {
 	flat    bool                    // summaries lie in the cluster's folder
 }
 
-func (w *writer) layout() layout {
+func (w *clusterWriter) layout() layout {
 	l := layout{records: map[string]*format.File{}, plans: map[string]*format.File{}, folders: map[string]string{}}
-	r := &reader{place: w.place}
+	r := &clusterReader{clusterDir: w.clusterDir}
 	for _, f := range w.files.Files() {
 		a := w.classify(f.Path)
 		if a.phase != "" && a.block != "" {
@@ -78,7 +78,7 @@ func (w *writer) layout() layout {
 }
 
 // recordPath returns where a new record goes: into the folder of the block's phase, or beside the others where they lie flat.
-func (w *writer) recordPath(l layout, k *work) string {
+func (w *clusterWriter) recordPath(l layout, k *blockStep) string {
 	folder := cmp.Or(l.folders[k.block], w.phaseFolder(l, k))
 	if folder == "" {
 		return k.block + "-SUMMARY.md"
@@ -88,7 +88,7 @@ func (w *writer) recordPath(l layout, k *work) string {
 
 // phaseFolder returns the folder of a block that has none yet: that of the other blocks of its phase, one of its own where each
 // of them has, else one that is named after the phase. Empty: there are to be none.
-func (w *writer) phaseFolder(l layout, k *work) string {
+func (w *clusterWriter) phaseFolder(l layout, k *blockStep) string {
 	beside := map[string]bool{}
 	for _, other := range w.works {
 		if folder := l.folders[other.block]; folder != "" && other.phase == k.phase {
@@ -108,8 +108,8 @@ func (w *writer) phaseFolder(l layout, k *work) string {
 
 // keepSummary leaves a record as it is, unless it does not say that the block is complete, or the block was done again
 // since.
-func (w *writer) keepSummary(k *work, f *format.File) {
-	r := &reader{now: w.Now}
+func (w *clusterWriter) keepSummary(k *blockStep, f *format.File) {
+	r := &clusterReader{now: w.Now}
 	c, _, ok := r.front(f, false)
 	if !ok {
 		return
@@ -130,7 +130,9 @@ func (w *writer) keepSummary(k *work, f *format.File) {
 	}
 }
 
-func (k *work) ended(now time.Time) time.Time { return firstKnown(k.state.Ended, k.state.Started, now) }
+func (k *blockStep) ended(now time.Time) time.Time {
+	return firstKnown(k.state.Ended, k.state.Started, now)
+}
 
 var manyDashes = lazyregexp.New(`-{2,}`)
 
@@ -140,7 +142,7 @@ func slug(name string) string {
 }
 
 // newSummary returns a block's record. What the journal does not know, as the lines of a file, is left out.
-func (w *writer) newSummary(k *work, lessons []pawl.Memory) []byte {
+func (w *clusterWriter) newSummary(k *blockStep, lessons []pawl.Memory) []byte {
 	threads := w.threads(k)
 	want := yamledit.MapOf(
 		pair("cluster", yamledit.Word(w.cluster)), pair("block", yamledit.Text(k.block)), pair("status", yamledit.Word("complete")),
@@ -154,7 +156,7 @@ func (w *writer) newSummary(k *work, lessons []pawl.Memory) []byte {
 
 // commitList names the commits of a block: those that its threads named, and those that were made while it was at work and
 // name it in their scope.
-func (w *writer) commitList(k *work, threads []thread) *yamledit.Value {
+func (w *clusterWriter) commitList(k *blockStep, threads []thread) *yamledit.Value {
 	list := yamledit.ListOf()
 	add := func(hash, message string, files []string) {
 		list.Items = append(list.Items, yamledit.MapOf(pair("hash", yamledit.Text(hash)), pair("message", yamledit.Text(message)), pair("files", inlineList(files))))
@@ -176,7 +178,7 @@ func (w *writer) commitList(k *work, threads []thread) *yamledit.Value {
 }
 
 // committed returns the commits that were made while a block was at work and name it in their scope.
-func (w *writer) committed(k *work) []format.Commit {
+func (w *clusterWriter) committed(k *blockStep) []format.Commit {
 	if w.Commits == nil || k.state.Started.IsZero() || k.state.Ended.IsZero() {
 		return nil
 	}
@@ -187,7 +189,7 @@ func (w *writer) committed(k *work) []format.Commit {
 }
 
 // artifactList names the outputs, which pawl has seen and hashed.
-func (w *writer) artifactList(k *work) *yamledit.Value {
+func (w *clusterWriter) artifactList(k *blockStep) *yamledit.Value {
 	list := yamledit.ListOf()
 	for _, name := range slices.Sorted(maps.Keys(k.state.Outputs)) {
 		content := k.state.Outputs[name]
@@ -201,7 +203,7 @@ func (w *writer) artifactList(k *work) *yamledit.Value {
 	return list
 }
 
-func (w *writer) summaryText(k *work, threads []thread) string {
+func (w *clusterWriter) summaryText(k *blockStep, threads []thread) string {
 	var b strings.Builder
 	title := "Block " + k.block
 	if name := k.name(); name != title {
@@ -221,7 +223,7 @@ func (w *writer) summaryText(k *work, threads []thread) string {
 }
 
 // waves keeps WAVE_STATUS.md. The document names it and gives it no shape; this is ours.
-func (w *writer) waves() {
+func (w *clusterWriter) waves() {
 	if w.waveAll == 0 {
 		return
 	}
@@ -231,7 +233,7 @@ func (w *writer) waves() {
 		}
 	}
 	list, complete := yamledit.ListOf(), 0
-	inWave := map[int][]*work{}
+	inWave := map[int][]*blockStep{}
 	for _, k := range w.works {
 		if k.phase > 0 {
 			inWave[k.wave] = append(inWave[k.wave], k)
@@ -264,7 +266,7 @@ func (w *writer) waves() {
 }
 
 // waveStatus returns how far the blocks of a wave are. One that was skipped is not complete.
-func waveStatus(blocks []*work) string {
+func waveStatus(blocks []*blockStep) string {
 	finished, skipped, begun := 0, 0, false
 	for _, k := range blocks {
 		begun = begun || k.begun() || k.done()

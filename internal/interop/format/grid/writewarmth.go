@@ -17,8 +17,8 @@ import (
 
 // warmth keeps WARMTH.md: what was learned, each thing once, in all six categories. Once the mission is complete it goes
 // to the archive, and what may help elsewhere is added to LEARNINGS.md.
-func (w *writer) warmth() {
-	if w.Status != pawl.StatusCompleted || w.left {
+func (w *clusterWriter) warmth() {
+	if w.Status != pawl.StatusCompleted || w.unknownPlans {
 		w.learnInto("WARMTH.md", w.Memories)
 		return
 	}
@@ -34,10 +34,10 @@ func (w *writer) warmth() {
 	w.archiveScratchpad()
 }
 
-// known returns what a file says was learned.
-func (w *writer) known(f *format.File) map[pawl.Memory]bool {
+// memoriesIn returns the memories in a file.
+func (w *clusterWriter) memoriesIn(f *format.File) map[pawl.Memory]bool {
 	name := path.Base(f.Path)
-	r := &reader{files: format.Files{{Path: name, Data: f.Data}}, now: w.Now,
+	r := &clusterReader{files: format.Files{{Path: name, Data: f.Data}}, now: w.Now,
 		learned: map[pawl.Memory]bool{}}
 	r.out.Facts = map[string]string{}
 	r.readWarmth(name)
@@ -48,12 +48,12 @@ func (w *writer) known(f *format.File) map[pawl.Memory]bool {
 	return known
 }
 
-// unlearned returns what was learned since WARMTH.md was last written.
-func (w *writer) unlearned() []pawl.Memory {
+// newMemories returns the memories that WARMTH.md does not have yet.
+func (w *clusterWriter) newMemories() []pawl.Memory {
 	known := map[pawl.Memory]bool{}
 	for _, name := range []string{"WARMTH.md", w.archived("WARMTH.md")} {
 		if f := w.file(name); f != nil {
-			known = w.known(f)
+			known = w.memoriesIn(f)
 		}
 	}
 	return missing(w.Memories, known)
@@ -72,7 +72,7 @@ func missing(memories []pawl.Memory, known map[pawl.Memory]bool) []pawl.Memory {
 }
 
 // learnInto adds what a file does not say yet, in the file's shape.
-func (w *writer) learnInto(name string, memories []pawl.Memory) {
+func (w *clusterWriter) learnInto(name string, memories []pawl.Memory) {
 	f := w.file(name)
 	if f == nil {
 		if learned := missing(memories, map[pawl.Memory]bool{}); len(learned) > 0 {
@@ -80,7 +80,7 @@ func (w *writer) learnInto(name string, memories []pawl.Memory) {
 		}
 		return
 	}
-	learned := missing(memories, w.known(f))
+	learned := missing(memories, w.memoriesIn(f))
 	if len(learned) == 0 {
 		return
 	}
@@ -92,7 +92,7 @@ func (w *writer) learnInto(name string, memories []pawl.Memory) {
 }
 
 // newWarmth returns a file with all six headings, of which some may be empty; LEARNINGS.md has those that say something.
-func (w *writer) newWarmth(name string, learned []pawl.Memory) []byte {
+func (w *clusterWriter) newWarmth(name string, learned []pawl.Memory) []byte {
 	var b strings.Builder
 	if name == "LEARNINGS.md" {
 		b.WriteString("# Learnings\n")
@@ -126,7 +126,7 @@ func bulletsOf(memories []pawl.Memory, kind pawl.MemoryKind, quotes bool) string
 }
 
 // sources names the blocks that are complete, as the document names those who learned.
-func (w *writer) sources() []*yamledit.Value {
+func (w *clusterWriter) sources() []*yamledit.Value {
 	var names []*yamledit.Value
 	for _, k := range w.works {
 		if k.done() {
@@ -137,7 +137,7 @@ func (w *writer) sources() []*yamledit.Value {
 }
 
 // addBullets adds bullets at the end of their sections, and the sections that are missing.
-func (w *writer) addBullets(data []byte, learned []pawl.Memory, name string) []byte {
+func (w *clusterWriter) addBullets(data []byte, learned []pawl.Memory, name string) []byte {
 	_, body, _, fenced := markdown.Front(data)
 	if !fenced {
 		body = textedit.Whole(data)
@@ -181,7 +181,7 @@ func atEnd(data []byte, text string) string {
 }
 
 // warmthFrom names in the front matter who learned, and when.
-func (w *writer) warmthFrom(data []byte) []byte {
+func (w *clusterWriter) warmthFrom(data []byte) []byte {
 	part, _, _, _ := markdown.Front(data)
 	y, err := yamledit.Read(data, part)
 	if err != nil {
@@ -194,7 +194,7 @@ func (w *writer) warmthFrom(data []byte) []byte {
 }
 
 // warmthHead returns the metadata of a WARMTH.md once something was added.
-func (w *writer) warmthHead(there *yamledit.Value) *yamledit.Value {
+func (w *clusterWriter) warmthHead(there *yamledit.Value) *yamledit.Value {
 	from := yamledit.ListOf()
 	var said string
 	if old := there.Get("accumulated_from"); old != nil && old.Kind == yamledit.List {
@@ -218,8 +218,8 @@ func (w *writer) warmthHead(there *yamledit.Value) *yamledit.Value {
 }
 
 // growLists adds to the lists of a warmth in YAML.
-func (w *writer) growLists(name string, f *format.File, learned []pawl.Memory) {
-	anew := func() []byte { return w.newWarmth(name, append(inOrder(w.known(f)), learned...)) }
+func (w *clusterWriter) growLists(name string, f *format.File, learned []pawl.Memory) {
+	anew := func() []byte { return w.newWarmth(name, append(inOrder(w.memoriesIn(f)), learned...)) }
 	part, _, _, fenced := markdown.Front(f.Data)
 	if !fenced {
 		part = textedit.Whole(f.Data)
@@ -256,7 +256,7 @@ func inOrder(set map[pawl.Memory]bool) []pawl.Memory {
 }
 
 // warmthFields returns all that was learned by category.
-func (w *writer) warmthFields() *yamledit.Value { return categoryFields(w.Memories) }
+func (w *clusterWriter) warmthFields() *yamledit.Value { return categoryFields(w.Memories) }
 
 func categoryFields(memories []pawl.Memory) *yamledit.Value {
 	v := yamledit.MapOf()

@@ -13,7 +13,7 @@ import (
 
 // Issues returns, in Gyoshu's words, what is wrong with a manifest that it loads: with its own hash, with its names, then
 // with each of its artifacts. Without anything the checkpoint is valid.
-func (m *Manifest) Issues(trust Trust, w format.Env) []string {
+func (m *Manifest) Issues(trust Trust, env format.Env) []string {
 	issues := []string{}
 	if !m.Intact() {
 		issues = append(issues, fmt.Sprintf("Manifest SHA256 mismatch: expected %s, got %s", m.sum, m.SHA256))
@@ -24,27 +24,27 @@ func (m *Manifest) Issues(trust Trust, w format.Env) []string {
 		}
 	}
 	for _, a := range m.Artifacts {
-		if issue := a.issue(trust, w); issue != "" {
+		if issue := a.issue(trust, env); issue != "" {
 			issues = append(issues, issue)
 		}
 	}
 	return issues
 }
 
-// issue says what is wrong with an artifact. Where the world cannot be asked, only its path is looked at.
-func (a Artifact) issue(trust Trust, w format.Env) string {
+// issue says what is wrong with an artifact. Without Env.Hash only its path is checked.
+func (a Artifact) issue(trust Trust, env format.Env) string {
 	if issue := CheckPath(a.Path); issue != "" {
 		return issue
 	}
-	if w.Hash == nil {
+	if env.Hash == nil {
 		return ""
 	}
 	if trust != Local {
-		if folder := linkAbove(a.Path, w); folder != "" {
+		if folder := linkAbove(a.Path, env); folder != "" {
 			return "Parent directory is a symlink: " + folder
 		}
 	}
-	sum, size, err := w.Hash(a.Path)
+	sum, size, err := env.Hash(a.Path)
 	switch {
 	case errors.Is(err, errUnseen):
 		return ""
@@ -65,12 +65,12 @@ func (a Artifact) issue(trust Trust, w format.Env) string {
 }
 
 // linkAbove returns the first folder above a file that is a link, "" where none is.
-func linkAbove(file string, w format.Env) string {
+func linkAbove(file string, env format.Env) string {
 	for i, c := range file {
 		if c != '/' {
 			continue
 		}
-		if _, _, err := w.Hash(file[:i]); errors.Is(err, format.ErrLink) {
+		if _, _, err := env.Hash(file[:i]); errors.Is(err, format.ErrLink) {
 			return file[:i]
 		}
 	}

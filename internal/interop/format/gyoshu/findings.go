@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"pawl"
-	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/textedit/jsonedit"
 )
 
@@ -17,7 +17,7 @@ type findings struct {
 
 // add adds a finding at a line; 0 for the file as a whole.
 func (f *findings) add(level pawl.Level, line int, what, hint string) {
-	f.list = append(f.list, pawl.Finding{Level: level, What: what, Where: format.Where(f.path, line), Hint: hint})
+	f.list = append(f.list, pawl.Finding{Level: level, What: what, Where: report.Where(f.path, line), Hint: hint})
 }
 
 func (f *findings) bad(line int, format string, args ...any) {
@@ -31,7 +31,7 @@ func (f *findings) warn(line int, format string, args ...any) {
 // broken says where a file stops being JSON, or what it is to be.
 func (f *findings) broken(err error) {
 	if wrong, ok := errors.AsType[*jsonedit.SyntaxError](err); ok {
-		f.bad(wrong.Line, "it is not JSON: %v", err)
+		f.bad(wrong.Line, "invalid JSON: %v", err)
 		return
 	}
 	line := 0

@@ -62,8 +62,8 @@ func below(t testing.TB, root string) format.Files {
 	return files
 }
 
-// world is what is true below a folder.
-func world(t testing.TB, root string) format.Env {
+// testEnv is the Env of a folder.
+func testEnv(t testing.TB, root string) format.Env {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package gyoshu reads and writes what Gyoshu (My-Jogyo) keeps of a research: manifests of checkpoints, notebooks, the
 // state of its loop, queues, locks and reports.
 //
-// A manifest is believed as far as its hash, its artifacts and its place go, and never in what it says of its own
-// trustworthiness; code that it brings along is never executed, but made anew from what it names. A checkpoint that was
-// taken in the middle of a stage is information: it is never a base to resume from, and never moves the position.
+// A manifest is trusted as far as its hash, its artifacts and its path confirm it, and never for what it states about its own
+// trust level. Code in a manifest is never executed: pawl generates its own from the artifacts. A checkpoint from the middle of a
+// stage is information only: no run resumes from it, and it never moves the position.
 package gyoshu
 
 import (
@@ -48,12 +48,12 @@ func places(files format.Files, now time.Time) []string {
 }
 
 // unfinished returns the research that a plan's run would be another run of, where its newest one has not ended.
-func unfinished(files format.Files, w format.Env, plan *pawl.Plan) (what, file string) {
+func unfinished(files format.Files, env format.Env, plan *pawl.Plan) (what, file string) {
 	title := titleOf(plan.Name)
 	if !slices.Contains(titles(files), title) {
 		return "", ""
 	}
-	r, _ := ReadRun(files, title, "", w)
+	r, _ := ReadRun(files, title, "", env)
 	if r.Status == pawl.StatusCompleted || r.Status == pawl.StatusFailed {
 		return "", ""
 	}
@@ -61,10 +61,10 @@ func unfinished(files format.Files, w format.Env, plan *pawl.Plan) (what, file s
 }
 
 // newestFirstOf reads all researches.
-func newestFirstOf(files format.Files, w format.Env) []*research {
+func newestFirstOf(files format.Files, env format.Env) []*research {
 	var all []*research
 	for _, title := range titles(files) {
-		all = append(all, newResearch(files, title, w))
+		all = append(all, newResearch(files, title, env))
 	}
 	slices.SortStableFunc(all, func(a, b *research) int { return b.activity("").Compare(a.activity("")) })
 	return all
@@ -72,40 +72,40 @@ func newestFirstOf(files format.Files, w format.Env) []*research {
 
 // read reads the newest run of a research. A stage whose artifacts do not match their hashes is not done, and is not resumed
 // from. Without env.Hash only the artifacts among the files are checked.
-func (s scope) read(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
-	if w.Hash == nil {
-		w.Hash = hashAmong(files)
+func (s scope) read(files format.Files, env format.Env) (format.Project, []pawl.Finding) {
+	if env.Hash == nil {
+		env.Hash = hashAmong(files)
 	}
 	if s.title != "" {
-		return ReadRun(files, s.title, "", w)
+		return ReadRun(files, s.title, "", env)
 	}
-	all := newestFirstOf(files, w)
+	all := newestFirstOf(files, env)
 	if len(all) == 0 {
 		return format.Project{System: System}, nil
 	}
-	reading, found := read(all[0], "", w)
+	reading, found := read(all[0], "", env)
 	for _, r := range all[1:] {
 		found = append(found, pawl.Finding{Level: pawl.Warn, Where: r.title, Hint: "pawl import gyoshu " + path.Join(reports, r.title),
-			What: "this research is here too, and is not read: something happened to " + all[0].title + " later"})
+			What: "this research exists too, and is not read: " + all[0].title + " has newer activity"})
 	}
 	return reading, found
 }
 
 // ReadRun reads one run of one research; "" is its newest.
-func ReadRun(files format.Files, title, run string, w format.Env) (format.Project, []pawl.Finding) {
-	return read(newResearch(files, title, w), run, w)
+func ReadRun(files format.Files, title, run string, env format.Env) (format.Project, []pawl.Finding) {
+	return read(newResearch(files, title, env), run, env)
 }
 
 // verify validates all checkpoints of all researches, or of the one that is named, and what else is known of them.
-func (s scope) verify(files format.Files, w format.Env) []pawl.Finding {
+func (s scope) verify(files format.Files, env format.Env) []pawl.Finding {
 	var found []pawl.Finding
 	for _, title := range titles(files) {
 		if s.title != "" && title != s.title {
 			continue
 		}
-		r := newResearch(files, title, w)
-		found = append(found, r.examine(w)...)
-		found = append(found, r.examineResume(w))
+		r := newResearch(files, title, env)
+		found = append(found, r.examine(env)...)
+		found = append(found, r.examineResume(env))
 	}
 	return found
 }

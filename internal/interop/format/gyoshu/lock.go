@@ -41,8 +41,8 @@ func ReadLock(data []byte) (Lock, error) {
 
 // Ages from which Gyoshu gives a lock up, where its owner is gone, and where nobody here can know.
 const (
-	staleLock   = time.Minute
-	foreignLock = 5 * time.Minute
+	staleLock     = time.Minute
+	otherHostLock = 5 * time.Minute
 )
 
 // held says whether somebody holds a lock, as far as can be known. Age alone proves nothing: a process that is there and is the
@@ -55,7 +55,7 @@ func held(lock format.File, on format.Host) (held bool, why string) {
 	}
 	age := on.Now.Sub(l.Acquired)
 	if l.Host != on.Name {
-		return age <= foreignLock, "it was taken on " + strconv.Quote(l.Host) + ", where nobody here can look"
+		return age <= otherHostLock, "it was taken on " + strconv.Quote(l.Host) + ", where nobody here can look"
 	}
 	process := "its process " + strconv.FormatInt(l.PID, 10)
 	alive, started := on.Process(l.PID)

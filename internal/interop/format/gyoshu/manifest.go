@@ -171,7 +171,7 @@ var plannedReasons = []Reason{"watchdog_timeout", "manual_abort"}
 func ReadManifest(path string, data []byte) (*Manifest, []pawl.Finding) {
 	f := &findings{path: path}
 	if bytes.HasPrefix(data, mark) {
-		f.bad(1, "it begins with a byte order mark, which Gyoshu does not take")
+		f.bad(1, "it starts with a byte order mark, which Gyoshu rejects")
 	}
 	root, err := jsonedit.Read(asNode(data))
 	switch {
@@ -179,7 +179,7 @@ func ReadManifest(path string, data []byte) (*Manifest, []pawl.Finding) {
 		f.broken(err)
 		return nil, f.list
 	case root.Kind != jsonedit.Object:
-		f.bad(root.Line(), "a manifest is an object")
+		f.bad(root.Line(), "not a JSON object")
 		return nil, f.list
 	}
 	for _, r := range manifestRules {

@@ -200,18 +200,18 @@ func TestWhatGyoshuDoesNotLoad(t *testing.T) {
 		{`"executionCount": 0`, `"executionCount": 0.5`, "m:9: executionCount: it is no whole number from 0"},
 		{`"executionCount": 0`, `"executionCount": -1`, "m:9: executionCount"},
 		{`"executionCount": 0`, `"executionCount": 1e999`, "m:9: executionCount"},
-		{`"executionCount": 0`, `"executionCount": "0"`, "m:9: executionCount: it is no number"},
+		{`"executionCount": 0`, `"executionCount": "0"`, "m:9: executionCount: it is not a number"},
 		{`"checkpointCellId": "c"`, `"checkpointCellId": ""`, "m:12: notebook.checkpointCellId: it is empty"},
 		{`"packages": []`, `"packages": [1]`, "m:16: pythonEnv.packages.0: it is no text"},
 		{`"packages": []`, `"packages": {}`, "m:16: pythonEnv.packages: it is no list"},
-		{`"packages": [],`, `"packages": [], "randomSeeds": {"numpy": "7"},`, "m:16: pythonEnv.randomSeeds: numpy: it is no number"},
+		{`"packages": [],`, `"packages": [], "randomSeeds": {"numpy": "7"},`, "m:16: pythonEnv.randomSeeds: numpy: it is not a number"},
 		{`"packages": [],`, `"packages": [], "randomSeeds": null,`, "m:16: pythonEnv.randomSeeds: it is no object"},
 		{`"sizeBytes": 0`, `"sizeBytes": -4`, "m:23: artifacts.0.sizeBytes: it is no whole number from 0"},
 		{strings.Repeat("aF", 32), "unknown", "m:22: artifacts.0.sha256: it is not the 64 hexadecimal digits of a SHA-256"},
 		{`"with_vars"`, `"all"`, `m:27: rehydration.mode: "all" is none of artifacts_only, with_vars`},
 		{text[len(text)-20:], "x\"\n}", "m:30: manifestSha256"},
-		{"{\n  \"check", "\xef\xbb\xbf{\n  \"check", "m:1: it begins with a byte order mark, which Gyoshu does not take"},
-		{"{\n  \"check", "[{\n  \"check", "it is not JSON"},
+		{"{\n  \"check", "\xef\xbb\xbf{\n  \"check", "m:1: it starts with a byte order mark, which Gyoshu rejects"},
+		{"{\n  \"check", "[{\n  \"check", "invalid JSON"},
 	} {
 		broken := strings.Replace(text, c.from, c.to, 1)
 		if broken == text {

@@ -16,10 +16,10 @@ import (
 const stillAtIt = 10 * time.Minute
 
 // read returns the reading of a run of a research, with "" of the newest. w says what is true of the artifacts.
-func read(r *research, run string, w format.Env) (format.Project, []pawl.Finding) {
+func read(r *research, run string, env format.Env) (format.Project, []pawl.Finding) {
 	run = cmp.Or(run, r.newest)
 	q := r.queues[run]
-	res := resume(r.records, run, w)
+	res := resume(r.records, run, env)
 	entry := r.front().run(run)
 	native := ""
 	if entry != nil {
@@ -27,7 +27,7 @@ func read(r *research, run string, w format.Env) (format.Project, []pawl.Finding
 	}
 	out := format.Project{System: System, Name: r.title, ID: run, Native: native, Facts: map[string]string{}, Mode: pawl.Guided}
 	steps := []format.Step{}
-	stages := r.stages(run, w, q)
+	stages := r.stages(run, env, q)
 	for _, s := range stages {
 		steps = append(steps, s.step(r, q, base(stages), native))
 	}
@@ -37,14 +37,14 @@ func read(r *research, run string, w format.Env) (format.Project, []pawl.Finding
 	r.readFront(&out, entry)
 	r.readLoop(&out, run)
 	r.readResume(&out, res)
-	r.readTakeUp(&out, run, res, w)
-	out.Snapshot = r.snapshot(run, native == "completed", res, w)
+	r.readTakeUp(&out, run, res, env)
+	out.Snapshot = r.snapshot(run, native == "completed", res, env)
 	r.readMarkers(&out, run)
-	r.readSaved(&out, run, w)
+	r.readSaved(&out, run, env)
 	r.askUnread(&out, run)
 	out.Status = r.status(&out, native)
 	out.Position, out.Percent = position(r.title, steps, native == "completed")
-	found := slices.DeleteFunc(r.examine(w), func(f pawl.Finding) bool { return f.Level == pawl.OK })
+	found := slices.DeleteFunc(r.examine(env), func(f pawl.Finding) bool { return f.Level == pawl.OK })
 	if res.base != nil && native != "completed" {
 		found = append(found, res.base.drift()...)
 	}
@@ -210,12 +210,12 @@ func promiseIn(text string) string {
 }
 
 // readSaved lists the run's checkpoints, oldest first, and says what the newest ran in.
-func (r *research) readSaved(out *format.Project, run string, w format.Env) {
+func (r *research) readSaved(out *format.Project, run string, env format.Env) {
 	for _, rec := range slices.Backward(r.records) {
 		if rec.Run != run {
 			continue
 		}
-		c := format.Checkpoint{ID: rec.ID, Kind: pawl.CheckpointStep, Where: rec.Path, Valid: len(rec.issues(w)) == 0}
+		c := format.Checkpoint{ID: rec.ID, Kind: pawl.CheckpointStep, Where: rec.Path, Valid: len(rec.issues(env)) == 0}
 		if m := rec.Manifest; m != nil {
 			c.Native, c.Time, c.Reason, c.Claims = string(m.Status), m.Time(), string(m.Reason), m.claims()
 			if m.Stage != "" {

@@ -17,7 +17,7 @@ import (
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	r, _ := gyoshu.Format().Read(wanted(t, tides), world(t, tides))
+	r, _ := gyoshu.Format().Read(wanted(t, tides), testEnv(t, tides))
 	if r.System != "gyoshu" || r.Name != title || r.ID != lastRun || r.Goal != "Predict tides within 5 cm" || r.Mode != pawl.Autopilot {
 		t.Errorf("%s %s %s %q %s", r.System, r.Name, r.ID, r.Goal, r.Mode)
 	}
@@ -69,7 +69,7 @@ func TestReadCheckpoints(t *testing.T) {
 			not = append(not, c.ID)
 		}
 	}
-	// of the artifacts nothing is known here: that is for World to say
+	// of the artifacts nothing is known here: Env.Hash knows them
 	want := []string{"ckpt-001 step", "ckpt-002 step", "ckpt-short-stage step", "ckpt-003 step", "ckpt-missing step", "ckpt-longer step", "ckpt-other step", "ckpt-emergency-mm8r0000-0badcafe emergency"}
 	if diff := cmp.Diff(want, valid); diff != "" {
 		t.Errorf("valid: -want +got\n%s", diff)
@@ -103,7 +103,7 @@ func TestReadLooksAtArtifactsThatItIsGiven(t *testing.T) {
 // TestReadFirstRun: markers of a completed run are believed, since its record stands behind them.
 func TestReadFirstRun(t *testing.T) {
 	t.Parallel()
-	r, _ := gyoshu.ReadRun(wanted(t, tides), title, firstRun, world(t, tides))
+	r, _ := gyoshu.ReadRun(wanted(t, tides), title, firstRun, testEnv(t, tides))
 	if r.Status != pawl.StatusCompleted || !r.Position.Complete || r.Percent != 100 || len(r.Phases[0].Steps) != 2 || r.Mode != pawl.Guided {
 		t.Errorf("%+v", r)
 	}
@@ -134,8 +134,8 @@ func TestMarkersAreHints(t *testing.T) {
 // TestReadOddFiles: nothing of a broken project is a crash or is passed over without a word.
 func TestReadOddFiles(t *testing.T) {
 	t.Parallel()
-	codec := gyoshu.Format()
-	if r, found := codec.Read(nil, format.Env{Now: noon}); r.Name != "" || r.System != "gyoshu" || len(found) > 0 {
+	system := gyoshu.Format()
+	if r, found := system.Read(nil, format.Env{Now: noon}); r.Name != "" || r.System != "gyoshu" || len(found) > 0 {
 		t.Errorf("nothing: %+v %v", r, found)
 	}
 	files := format.Files{
@@ -146,20 +146,20 @@ func TestReadOddFiles(t *testing.T) {
 		{Path: "reports/CON/checkpoints/run-1/a/checkpoint.json", Data: []byte("\xef\xbb\xbf{}")},
 		{Path: "reports/t/checkpoints/run-1/b/checkpoint.json", Data: []byte(`{"stageId":"S01_a_b","status":"saved","createdAt":7}`)},
 	}
-	r, found := codec.Read(files, format.Env{Now: noon})
+	r, found := system.Read(files, format.Env{Now: noon})
 	var text []string
-	for _, f := range append(found, codec.Verify(files, format.Env{Now: noon})...) {
+	for _, f := range append(found, system.Verify(files, format.Env{Now: noon})...) {
 		text = append(text, f.Where+": "+f.What)
 	}
 	all := strings.Join(text, "\n")
 	for _, want := range []string{
-		"notebooks/t.ipynb:2: it is not JSON: line 2, column 12: it ends where a value was expected",
+		"notebooks/t.ipynb:2: invalid JSON: line 2, column 12: unexpected end, the [ of line 2 is not closed",
 		"reports/t/auto/loop-state.json:1: the state of a loop is an object",
 		"reports/t/queue/run-1.json:1: it has no list of jobs",
-		"reports/t/checkpoints/run-1/a/checkpoint.json:1: it is not JSON: line 1, column 1: it ends where a value was expected",
+		"reports/t/checkpoints/run-1/a/checkpoint.json:1: invalid JSON: line 1, column 1: unexpected end, expected a value",
 		"reports/t/checkpoints/run-1/b/checkpoint.json: Manifest failed to parse or validate",
 		"reportTitle contains Windows reserved name: CON",
-		"reports/CON/checkpoints/run-1/a/checkpoint.json:1: it begins with a byte order mark, which Gyoshu does not take",
+		"reports/CON/checkpoints/run-1/a/checkpoint.json:1: it starts with a byte order mark, which Gyoshu rejects",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%s is not told, but\n%s", want, all)
@@ -179,15 +179,15 @@ func TestVerify(t *testing.T) {
 	files = append(files, format.File{Path: "reports/tide-levels/checkpoints/" + lastRun + "/ckpt-future/checkpoint.json", Data: early.Encode()},
 		format.File{Path: "notebooks/copy.ipynb", Data: []byte(`{"cells":[{"id":"a","source":"# [CHECKPOINT:saved:id=x:stage=S01_a_b:manifest=../../etc]"},{"id":"a"}]}`)})
 	var got []string
-	for _, f := range gyoshu.Format().Verify(files, world(t, tides)) {
+	for _, f := range gyoshu.Format().Verify(files, testEnv(t, tides)) {
 		where := f.Where[strings.LastIndexByte(strings.TrimSuffix(f.Where, "/checkpoint.json"), '/')+1:]
 		got = append(got, string(f.Level)+" "+strings.TrimSuffix(where, "/checkpoint.json")+": "+f.What)
 	}
 	all := strings.Join(got, "\n")
 	for _, want := range []string{
-		"bad harbour-dust.ipynb:1: it is not JSON",
-		"ok ckpt-003: checkpoint ckpt-003 behind stage S03_fit_model is valid, with 3 artifacts",
-		"ok ckpt-emergency-mm8r0000-0badcafe: checkpoint ckpt-emergency-mm8r0000-0badcafe was taken in the middle of stage S04_check_model (timeout): it is no base to resume from",
+		"bad harbour-dust.ipynb:1: invalid JSON",
+		"ok ckpt-003: checkpoint ckpt-003 after stage S03_fit_model is valid, with 3 artifacts",
+		"ok ckpt-emergency-mm8r0000-0badcafe: checkpoint ckpt-emergency-mm8r0000-0badcafe was taken in the middle of stage S04_check_model (timeout): it cannot be resumed from",
 		"bad ckpt-missing: Artifact not found: ",
 		"bad ckpt-longer: Size mismatch for ",
 		"bad ckpt-other: SHA256 mismatch for ",
@@ -195,16 +195,16 @@ func TestVerify(t *testing.T) {
 		"bad ckpt-climbs: Path traversal detected: reports/../../../etc/passwd",
 		"bad ckpt-torn: Manifest failed to parse or validate",
 		`bad checkpoint.json:6: stageId: "S02_eda" is not`,
-		"warn ckpt-future: it says that it was made at 2027-01-01T00:00:00Z, which has not come yet",
-		"warn ckpt-future: it says of itself that it is untrusted: verify its source before resuming",
+		"warn ckpt-future: its creation time 2027-01-01T00:00:00Z is in the future",
+		"warn ckpt-future: its own trust level is untrusted: verify its source before resuming",
 		"bad ckpt-future: Invalid checkpointId: contains path traversal characters",
 		`warn ckpt-future: checkpointId is "../x", and it lies in "ckpt-future"`,
 		"bad ckpt-future: notebook: Absolute paths not allowed: /etc/x",
-		"warn tide-levels.ipynb:176: a cell speaks of checkpoint ckpt-000 of run run-20260302-101500, and there is no manifest: it was not finished, or it was let go of",
+		"warn tide-levels.ipynb:176: a cell refers to checkpoint ckpt-000 of run run-20260302-101500, but there is no manifest: it was not completed, or it was pruned",
 		"warn run-20260302-101500.json:22: job job-2 of stage S04_check_model is claimed by w2, which has shown no sign of life for 5m0s; that alone does not mean that it is dead",
 		"warn copy.ipynb:1: two cells have the id a",
-		`warn copy.ipynb:1: a cell speaks of a manifest at "../../etc", where none can be`,
-		"warn copy.ipynb: it has no front matter of Gyoshu's, so its runs are known by their checkpoints only",
+		`warn copy.ipynb:1: a cell refers to a manifest at "../../etc", which is not the path of a manifest`,
+		"warn copy.ipynb: no Gyoshu front matter: its runs are only known from their checkpoints",
 		"warn copy: No checkpoints exist for this research/run",
 	} {
 		if !strings.Contains(all, want) {
@@ -344,15 +344,15 @@ func TestUnreadCheckpointsStayInThePlan(t *testing.T) {
 		{"not read, and no cell", "", false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			files, w := wanted(t, tides), world(t, tides)
+			files, env := wanted(t, tides), testEnv(t, tides)
 			if files.Find(manifest).Data = []byte(c.data); c.data == "" {
-				w.Unread = []string{manifest}
+				env.Unread = []string{manifest}
 				files = slices.DeleteFunc(files, func(f format.File) bool { return f.Path == manifest })
 			}
 			if !c.cells {
 				files = slices.DeleteFunc(files, func(f format.File) bool { return f.Path == "notebooks/tide-levels.ipynb" })
 			}
-			r, found := gyoshu.Format().Read(files, w)
+			r, found := gyoshu.Format().Read(files, env)
 			if !slices.ContainsFunc(found, func(f pawl.Finding) bool { return f.Level == pawl.Bad && strings.HasPrefix(f.Where, manifest) }) {
 				t.Errorf("it is no finding: %+v", found)
 			}
@@ -379,7 +379,7 @@ func TestKeysThatComeTwiceAreTold(t *testing.T) {
 	r, found := gyoshu.Format().Read(files, format.Env{Now: noon})
 	formattest.Step(t, r, "S01_load_tides")
 	if !slices.ContainsFunc(found, func(f pawl.Finding) bool {
-		return f.Level == pawl.Warn && f.What == `the key "stageId" comes twice; this one counts` && strings.HasPrefix(f.Where, manifest+":")
+		return f.Level == pawl.Warn && f.What == `duplicate key "stageId"; this one is used` && strings.HasPrefix(f.Where, manifest+":")
 	}) {
 		t.Errorf("%+v", found)
 	}

@@ -42,9 +42,9 @@ func titles(files format.Files) []string {
 }
 
 // newResearch reads what the files say of a title. What cannot be read is a finding.
-func newResearch(files format.Files, title string, w format.Env) *research {
-	r := &research{title: title, now: w.Now, files: files, records: Records(files, title, ""), queues: map[string]*Queue{}}
-	r.records = append(r.records, recordsAt(w.Unread, title)...)
+func newResearch(files format.Files, title string, env format.Env) *research {
+	r := &research{title: title, now: env.Now, files: files, records: Records(files, title, ""), queues: map[string]*Queue{}}
+	r.records = append(r.records, recordsAt(env.Unread, title)...)
 	if issue := CheckSegment("reportTitle", title); issue != "" {
 		r.found = append(r.found, pawl.Finding{Level: pawl.Bad, What: issue, Where: path.Join(reports, title)})
 	}
@@ -61,7 +61,7 @@ func newResearch(files format.Files, title string, w format.Env) *research {
 	}
 	r.readQueues()
 	r.newest = r.findNewest()
-	r.findOrigins(w)
+	r.findOrigins(env)
 	return r
 }
 
@@ -180,25 +180,25 @@ func (r *research) begun(run string) time.Time {
 	return e.Started
 }
 
-// told is a marker with the cell that printed it.
-type told struct {
+// cellMarker is a marker with the cell that printed it.
+type cellMarker struct {
 	pawl.Marker
 	cell *Cell
 }
 
 // markers returns what the cells of a run printed that is a marker, in their order.
-func (r *research) markers(run string) []told {
+func (r *research) markers(run string) []cellMarker {
 	if r.notebook == nil {
 		return nil
 	}
-	var list []told
+	var list []cellMarker
 	for i, of := range r.runOfCells() {
 		c := &r.notebook.Cells[i]
 		if of != run {
 			continue
 		}
 		for _, m := range markers.ParseAll(c.Stdout) {
-			list = append(list, told{m, c})
+			list = append(list, cellMarker{m, c})
 		}
 	}
 	return list

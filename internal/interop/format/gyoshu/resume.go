@@ -23,7 +23,7 @@ type passed struct {
 
 // resume finds the newest checkpoint of a run that is valid. One that was taken in the middle of a stage is no base, whatever
 // it holds: it only says which stage was begun, and that stage is the next.
-func resume(records []*Record, run string, w format.Env) resumption {
+func resume(records []*Record, run string, env format.Env) resumption {
 	var res resumption
 	begun := ""
 	for _, r := range records {
@@ -35,7 +35,7 @@ func resume(records []*Record, run string, w format.Env) resumption {
 			continue
 		}
 		m := r.Manifest
-		switch issues := r.faults(w); {
+		switch issues := r.faults(env); {
 		case len(issues) > 0:
 			res.passed = append(res.passed, passed{r, strings.Join(issues, "; ")})
 		case m.Status.unsafe():
@@ -44,7 +44,7 @@ func resume(records []*Record, run string, w format.Env) resumption {
 				begun = m.Stage
 			}
 		default:
-			res.take(r, begun)
+			res.resumeFrom(r, begun)
 		}
 	}
 	if res.base == nil {
@@ -53,8 +53,8 @@ func resume(records []*Record, run string, w format.Env) resumption {
 	return res
 }
 
-// take goes on from a checkpoint; begun is the stage that was cut off since.
-func (res *resumption) take(r *Record, begun string) {
+// resumeFrom makes a checkpoint the resume point; begun is the stage that was interrupted after it.
+func (res *resumption) resumeFrom(r *Record, begun string) {
 	res.base = r
 	if res.next = NextStage(r.Manifest.Stage); begun != "" && begun != r.Manifest.Stage {
 		res.next = begun

@@ -51,7 +51,7 @@ var manifestRules = []rule{
 func (r rule) check(f *findings, root *jsonedit.Value) {
 	star := slices.Index(r.path, "*")
 	if star < 0 {
-		r.look(f, root, r.path)
+		r.checkAt(f, root, r.path)
 		return
 	}
 	list := root.Get(r.path[:star]...)
@@ -61,11 +61,11 @@ func (r rule) check(f *findings, root *jsonedit.Value) {
 	for i := range list.Items {
 		path := slices.Clone(r.path)
 		path[star] = strconv.Itoa(i)
-		r.look(f, root, path)
+		r.checkAt(f, root, path)
 	}
 }
 
-func (r rule) look(f *findings, root *jsonedit.Value, path []string) {
+func (r rule) checkAt(f *findings, root *jsonedit.Value, path []string) {
 	v, name := root.Get(path...), strings.Join(path, ".")
 	if v == nil {
 		if !r.optional {
@@ -156,7 +156,7 @@ func count(v *jsonedit.Value) string {
 	f, ok := v.Float()
 	switch {
 	case !ok:
-		return "it is no number"
+		return "it is not a number"
 	case f < 0 || f != math.Trunc(f) || math.IsInf(f, 0):
 		return "it is no whole number from 0"
 	}
@@ -169,7 +169,7 @@ func numbers(v *jsonedit.Value) string {
 	}
 	for _, m := range v.Members {
 		if m.Value.Kind != jsonedit.Number {
-			return fmt.Sprintf("%s: it is no number", m.Key)
+			return fmt.Sprintf("%s: it is not a number", m.Key)
 		}
 	}
 	return ""

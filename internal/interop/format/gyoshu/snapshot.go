@@ -21,11 +21,11 @@ type LastCheckpoint struct {
 }
 
 // snapshot returns the snapshot of a run. The newest checkpoint is the newest by its time, not by the order of a folder.
-func (r *research) snapshot(run string, ended bool, res resumption, w format.Env) Snapshot {
+func (r *research) snapshot(run string, ended bool, res resumption, env format.Env) Snapshot {
 	var s Snapshot
 	for _, rec := range r.records {
 		if rec.Run == run {
-			s.Last = rec.last(w)
+			s.Last = rec.last(env)
 			break
 		}
 	}
@@ -35,7 +35,7 @@ func (r *research) snapshot(run string, ended bool, res resumption, w format.Env
 	return s
 }
 
-func (r *Record) last(w format.Env) *LastCheckpoint {
+func (r *Record) last(env format.Env) *LastCheckpoint {
 	if !r.Loads() {
 		return &LastCheckpoint{ID: r.ID, Stage: "unknown", Status: "unknown", Validation: "parse_error"}
 	}
@@ -46,7 +46,7 @@ func (r *Record) last(w format.Env) *LastCheckpoint {
 		l.Validation = "invalid_sha256"
 	case m.Status.unsafe() && len(m.Artifacts) == 0:
 		l.Validation = "emergency_no_artifacts"
-	case len(r.faults(w)) > 0:
+	case len(r.faults(env)) > 0:
 		l.Validation = "invalid_artifacts"
 	}
 	return l

@@ -32,7 +32,7 @@ type stageState struct {
 }
 
 // stages gathers what markers, checkpoints, cells and the queue say of a run's stages, in the order of their numbers.
-func (r *research) stages(run string, w format.Env, q *Queue) []*stageState {
+func (r *research) stages(run string, env format.Env, q *Queue) []*stageState {
 	known := map[string]*stageState{}
 	at := func(id string) *stageState {
 		if known[id] == nil {
@@ -42,13 +42,13 @@ func (r *research) stages(run string, w format.Env, q *Queue) []*stageState {
 	}
 	for _, m := range r.markers(run) {
 		if id := m.Attributes["id"]; m.Type == "STAGE" && m.Subtype != nil && id != "" {
-			at(id).hear(m, notebookPath(r.title))
+			at(id).apply(m, notebookPath(r.title))
 		}
 	}
 	for _, loads := range []bool{true, false} {
 		for _, rec := range slices.Backward(r.records) {
 			if rec.Run == run && rec.Loads() == loads && rec.Manifest != nil && rec.Manifest.Stage != "" {
-				at(rec.Manifest.Stage).weigh(rec, w)
+				at(rec.Manifest.Stage).weigh(rec, env)
 			}
 		}
 	}
@@ -92,8 +92,8 @@ func byNumber(a, b *stageState) int {
 	return cmp.Compare(a.order, b.order)
 }
 
-// hear takes in a stage's marker.
-func (s *stageState) hear(m told, notebook string) {
+// apply applies a marker to the stage's state.
+func (s *stageState) apply(m cellMarker, notebook string) {
 	s.line = cmp.Or(s.line, place(notebook, m.cell.Line()))
 	switch *m.Subtype {
 	case "begin":
@@ -107,9 +107,9 @@ func (s *stageState) hear(m told, notebook string) {
 }
 
 // weigh takes in a checkpoint of the stage: the oldest first, and those that Gyoshu does not load last.
-func (s *stageState) weigh(rec *Record, w format.Env) {
+func (s *stageState) weigh(rec *Record, env format.Env) {
 	s.line = cmp.Or(s.line, rec.Path)
-	issues := rec.issues(w)
+	issues := rec.issues(env)
 	switch {
 	case len(issues) > 0 && !rec.Manifest.Status.unsafe():
 		s.spoilt, s.why = rec, issues[0]
@@ -123,12 +123,12 @@ func (s *stageState) weigh(rec *Record, w format.Env) {
 
 // issues returns what is wrong with a checkpoint, be it that Gyoshu does not load it. That it does not take a stage's id, such as
 // S02_eda of its own documents, a reason of its own plan, or a byte order mark, is no reason to think that what it says is not so.
-func (r *Record) issues(w format.Env) []string {
+func (r *Record) issues(env format.Env) []string {
 	onlyOdd := r.Manifest != nil && r.Manifest.Stage != "" && len(r.Problems) == r.Manifest.odd
 	if !r.Loads() && !onlyOdd {
 		return []string{"Manifest failed to parse or validate"}
 	}
-	return r.faults(w)
+	return r.faults(env)
 }
 
 // orphans returns the checkpoints of a run that cells speak of and that have no manifest.

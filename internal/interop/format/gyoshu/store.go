@@ -22,14 +22,14 @@ type Record struct {
 func (r *Record) Loads() bool { return r.Manifest != nil && len(r.Problems) == 0 }
 
 // faults says what is wrong with a checkpoint that Gyoshu loads: with the names of its folders, and with its manifest.
-func (r *Record) faults(w format.Env) []string {
+func (r *Record) faults(env format.Env) []string {
 	var faults []string
 	for _, n := range []struct{ name, lies, says string }{{"runId", r.Run, r.Manifest.Run}, {"checkpointId", r.ID, r.Manifest.CheckpointID}} {
 		if issue := CheckSegment(n.name, n.lies); issue != "" && n.lies != n.says {
 			faults = append(faults, issue)
 		}
 	}
-	return append(faults, r.Manifest.Issues(r.From.Trust(), w)...)
+	return append(faults, r.Manifest.Issues(r.From.Trust(), env)...)
 }
 
 // Records returns the checkpoints of a title, of one run or with "" of all: those that Gyoshu loads, the newest first and

@@ -21,7 +21,7 @@ import (
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	const stage3 = "reports/tide-levels/run-20260302-101500/S03_fit_model/"
-	all := gyoshu.Format().Verify(wanted(t, tides), world(t, tides))
+	all := gyoshu.Format().Verify(wanted(t, tides), testEnv(t, tides))
 	found := func(id string) []string {
 		bad := []string{}
 		for _, f := range all {
@@ -69,7 +69,7 @@ func TestValidateLinks(t *testing.T) {
 	validate := func(id string, p gyoshu.Provenance) string {
 		for _, r := range gyoshu.Records(wanted(t, root), title, lastRun) {
 			if r.ID == id {
-				return strings.Join(r.Manifest.Issues(p.Trust(), world(t, root)), "; ")
+				return strings.Join(r.Manifest.Issues(p.Trust(), testEnv(t, root)), "; ")
 			}
 		}
 		return "there is none"
@@ -119,12 +119,12 @@ func TestValidateLinks(t *testing.T) {
 }
 
 // resumed is from where a run would be gone on with.
-func resumed(t testing.TB, files format.Files, title, run string, w format.Env) (r format.Project, s gyoshu.Snapshot) {
+func resumed(t testing.TB, files format.Files, title, run string, env format.Env) (r format.Project, s gyoshu.Snapshot) {
 	t.Helper()
-	if w.Now.IsZero() {
-		w.Now = noon.Add(time.Hour)
+	if env.Now.IsZero() {
+		env.Now = noon.Add(time.Hour)
 	}
-	r, _ = gyoshu.ReadRun(files, title, run, w)
+	r, _ = gyoshu.ReadRun(files, title, run, env)
 	return r, r.Snapshot.(gyoshu.Snapshot)
 }
 
@@ -133,22 +133,22 @@ func resumed(t testing.TB, files format.Files, title, run string, w format.Env) 
 func TestResume(t *testing.T) {
 	t.Parallel()
 	files := wanted(t, tides)
-	r, s := resumed(t, files, title, "", world(t, tides))
+	r, s := resumed(t, files, title, "", testEnv(t, tides))
 	if s.From != "ckpt-003" || r.ID != lastRun || r.Next != "S04_check_model, which was begun and cut off" {
 		t.Errorf("%+v %q", s, r.Next)
 	}
 	says(t, formattest.Step(t, r, "S04_check_model").Resume, `"ckpt-emergency-mm8r0000-0badcafe" was passed over: it was taken in the middle of its stage (timeout).`,
 		`"ckpt-climbs" was passed over: Path traversal`, `"ckpt-missing" was passed over: Artifact not found`, "Checkpoint is imported - verify source before resuming")
-	if r, _ := resumed(t, files, "none", "", world(t, tides)); r.Resume != "No checkpoints exist for this research/run" {
+	if r, _ := resumed(t, files, "none", "", testEnv(t, tides)); r.Resume != "No checkpoints exist for this research/run" {
 		t.Errorf("no research: %+v", r)
 	}
 	bad := slices.DeleteFunc(slices.Clone(files), func(f format.File) bool {
 		return !strings.Contains(f.Path, "ckpt-edited") && !strings.Contains(f.Path, "ckpt-torn")
 	})
-	if r, _ := resumed(t, bad, title, "", world(t, tides)); r.Resume != "No valid checkpoints found - all failed integrity checks" {
+	if r, _ := resumed(t, bad, title, "", testEnv(t, tides)); r.Resume != "No valid checkpoints found - all failed integrity checks" {
 		t.Errorf("invalid ones only: %+v", r)
 	}
-	if r, s := resumed(t, files, title, firstRun, world(t, tides)); r.Resume != "it is completed" || s.Resumable || s.Last.ID != "ckpt-001" || r.Next != "" {
+	if r, s := resumed(t, files, title, firstRun, testEnv(t, tides)); r.Resume != "it is completed" || s.Resumable || s.Last.ID != "ckpt-001" || r.Next != "" {
 		t.Errorf("the first run is completed: %q, %+v", r.Resume, s)
 	}
 }
@@ -240,9 +240,9 @@ func TestPrune(t *testing.T) {
 	for i, id := range strings.Fields("a b c d e f g") {
 		files = saved(t, files, request(id, "S0"+string(rune('1'+i))+"_run_step", i))
 	}
-	codec := gyoshu.Format()
+	system := gyoshu.Format()
 	prune := func(files format.Files, keep int) []string {
-		gone, err := codec.Prune(files, keep, format.Env{})
+		gone, err := system.Prune(files, keep, format.Env{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +267,7 @@ func TestPrune(t *testing.T) {
 		t.Errorf("of seven go %v", got)
 	}
 	for _, keep := range []int{0, -1} { // to the original 0 means 5, and -1 removes all
-		if _, err := codec.Prune(files, keep, format.Env{}); err == nil {
+		if _, err := system.Prune(files, keep, format.Env{}); err == nil {
 			t.Errorf("keep %d is taken", keep)
 		}
 	}
@@ -317,10 +317,10 @@ func TestSaveRefuses(t *testing.T) {
 		"its name is not UTF-8": func(r *gyoshu.Request) {
 			r.Artifacts = []gyoshu.Artifact{{Path: "a\xff", SHA256: strings.Repeat("0", 64)}}
 		},
-		"seed numpy: it is not a finite number":                     func(r *gyoshu.Request) { r.Python.Seeds = gyoshu.Seeds{{Name: "numpy", Value: inf()}} },
-		"reason is required for emergency checkpoints":              func(r *gyoshu.Request) { r.Status, r.Reason = gyoshu.Emergency, "" },
-		"there is one already":                                      func(r *gyoshu.Request) { r.ID = "there" },
-		"notebooks/broken.ipynb: line 1, column 2: a key in quotes": func(r *gyoshu.Request) { r.Title = "broken" },
+		"seed numpy: it is not a finite number":                    func(r *gyoshu.Request) { r.Python.Seeds = gyoshu.Seeds{{Name: "numpy", Value: inf()}} },
+		"reason is required for emergency checkpoints":             func(r *gyoshu.Request) { r.Status, r.Reason = gyoshu.Emergency, "" },
+		"there is one already":                                     func(r *gyoshu.Request) { r.ID = "there" },
+		"notebooks/broken.ipynb: line 1, column 2: unexpected end": func(r *gyoshu.Request) { r.Title = "broken" },
 	} {
 		r := request("ckpt-001", "S01_load_data", 0)
 		change(&r)

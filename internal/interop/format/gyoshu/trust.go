@@ -44,16 +44,16 @@ func (r *Record) warning() string {
 }
 
 // findOrigins says of each checkpoint where it comes from.
-func (r *research) findOrigins(w format.Env) {
+func (r *research) findOrigins(env format.Env) {
 	runs := map[string]*origin{}
 	for _, rec := range r.records {
 		rec.From = FoundHere
-		if w.Run == nil || !rec.Loads() {
+		if env.Run == nil || !rec.Loads() {
 			continue
 		}
 		o, known := runs[rec.Run]
 		if !known {
-			o = originOf(w.Run(rec.Run))
+			o = originOf(env.Run(rec.Run))
 			runs[rec.Run] = o
 		}
 		if o != nil && o.wrote(rec) {
@@ -64,7 +64,7 @@ func (r *research) findOrigins(w format.Env) {
 
 // origin is a run of this project's, which may have written checkpoints.
 type origin struct {
-	*mirror
+	*researchWriter
 	steps map[string]pawl.StepID // by stage
 }
 
@@ -72,7 +72,7 @@ func originOf(state *pawl.State, plan *pawl.Plan) *origin {
 	if state == nil {
 		return nil
 	}
-	o := &origin{mirror: newMirror(nil, format.Export{State: state, Plan: plan}), steps: map[string]pawl.StepID{}}
+	o := &origin{researchWriter: newResearchWriter(nil, format.Export{State: state, Plan: plan}), steps: map[string]pawl.StepID{}}
 	for id, stage := range o.stages {
 		o.steps[stage] = id
 	}

@@ -9,10 +9,10 @@ import (
 )
 
 // examine finds all that is wrong with a research, and what is sound. w says what is true of the artifacts.
-func (r *research) examine(w format.Env) []pawl.Finding {
+func (r *research) examine(env format.Env) []pawl.Finding {
 	found := slices.Clone(r.found)
 	for _, rec := range r.records {
-		found = append(found, r.examineRecord(rec, w)...)
+		found = append(found, r.examineRecord(rec, env)...)
 	}
 	found = append(found, r.examineCells()...)
 	for _, run := range r.runs() {
@@ -21,7 +21,7 @@ func (r *research) examine(w format.Env) []pawl.Finding {
 	return append(found, r.examineFront()...)
 }
 
-func (r *research) examineRecord(rec *Record, w format.Env) []pawl.Finding {
+func (r *research) examineRecord(rec *Record, env format.Env) []pawl.Finding {
 	f := &findings{path: rec.Path}
 	if !rec.Loads() {
 		f.add(pawl.Bad, 0, "Manifest failed to parse or validate", "")
@@ -32,23 +32,23 @@ func (r *research) examineRecord(rec *Record, w format.Env) []pawl.Finding {
 	}
 	m := rec.Manifest
 	f.examineTwins(m)
-	issues := rec.faults(w)
+	issues := rec.faults(env)
 	for _, issue := range issues {
 		f.bad(0, "%s", issue)
 	}
 	f.examineNames(rec)
 	if m.Time().After(r.now) {
-		f.warn(0, "it says that it was made at %s, which has not come yet", m.Created)
+		f.warn(0, "its creation time %s is in the future", m.Created)
 	}
 	if m.Trust == Imported || m.Trust == Untrusted {
-		f.warn(0, "it says of itself that it is %s: verify its source before resuming", m.Trust)
+		f.warn(0, "its own trust level is %s: verify its source before resuming", m.Trust)
 	}
 	switch {
 	case len(issues) > 0:
 	case m.Status.unsafe():
-		f.add(pawl.OK, 0, fmt.Sprintf("checkpoint %s was taken in the middle of stage %s (%s): it is no base to resume from", m.CheckpointID, m.Stage, m.Reason), "")
+		f.add(pawl.OK, 0, fmt.Sprintf("checkpoint %s was taken in the middle of stage %s (%s): it cannot be resumed from", m.CheckpointID, m.Stage, m.Reason), "")
 	default:
-		f.add(pawl.OK, 0, fmt.Sprintf("checkpoint %s behind stage %s is valid, with %d artifacts", m.CheckpointID, m.Stage, len(m.Artifacts)), "")
+		f.add(pawl.OK, 0, fmt.Sprintf("checkpoint %s after stage %s is valid, with %d artifacts", m.CheckpointID, m.Stage, len(m.Artifacts)), "")
 	}
 	return f.list
 }
@@ -62,7 +62,7 @@ func (f *findings) examineTwins(m *Manifest) {
 		return
 	}
 	for _, twin := range m.twins[:min(len(m.twins), mostTwins)] {
-		f.warn(twin.Value.Line(), "the key %q comes twice; this one counts", twin.Key)
+		f.warn(twin.Value.Line(), "duplicate key %q; this one is used", twin.Key)
 	}
 }
 
@@ -102,11 +102,11 @@ func (r *research) examineCells() []pawl.Finding {
 		}
 		rec, ok := placeOf(c.Pointer.Manifest)
 		if !ok || CheckPath(c.Pointer.Manifest) != "" {
-			f.warn(c.Line(), "a cell speaks of a manifest at %q, where none can be", c.Pointer.Manifest)
+			f.warn(c.Line(), "a cell refers to a manifest at %q, which is not the path of a manifest", c.Pointer.Manifest)
 		} else if !known[rec.Path] && c.Pointer.CutShort {
-			f.add(pawl.OK, c.Line(), fmt.Sprintf("a cell says that stage %s was cut off (%s); without a manifest nothing goes on behind it", c.Pointer.Stage, c.Pointer.Reason), "")
+			f.add(pawl.OK, c.Line(), fmt.Sprintf("a cell says that stage %s was interrupted (%s); without a manifest it cannot be resumed from", c.Pointer.Stage, c.Pointer.Reason), "")
 		} else if !known[rec.Path] {
-			f.warn(c.Line(), "a cell speaks of checkpoint %s of run %s, and there is no manifest: it was not finished, or it was let go of", rec.ID, rec.Run)
+			f.warn(c.Line(), "a cell refers to checkpoint %s of run %s, but there is no manifest: it was not completed, or it was pruned", rec.ID, rec.Run)
 		}
 	}
 	return f.list
@@ -133,7 +133,7 @@ func (r *research) examineFront() []pawl.Finding {
 	}
 	f := &findings{path: notebookPath(r.title)}
 	if r.notebook.Front == nil {
-		f.warn(0, "it has no front matter of Gyoshu's, so its runs are known by their checkpoints only")
+		f.warn(0, "no Gyoshu front matter: its runs are only known from their checkpoints")
 		return f.list
 	}
 	for _, e := range r.notebook.Front.Runs {
@@ -141,18 +141,18 @@ func (r *research) examineFront() []pawl.Finding {
 			f.warn(0, "run %s has the status %q, which Gyoshu does not know", e.ID, e.Status)
 		}
 		if e.Started.After(r.now) {
-			f.warn(0, "run %s says that it began at %s, which has not come yet", e.ID, instantOf(e.Started))
+			f.warn(0, "run %s has the start time %s, which is in the future", e.ID, instantOf(e.Started))
 		}
 	}
 	return f.list
 }
 
 // examineResume says from where the newest run would be resumed.
-func (r *research) examineResume(w format.Env) pawl.Finding {
+func (r *research) examineResume(env format.Env) pawl.Finding {
 	if e := r.front().run(r.newest); e != nil && e.Status == "completed" {
 		return pawl.Finding{Level: pawl.OK, Where: r.title, What: "run " + r.newest + " is completed"}
 	}
-	res := resume(r.records, r.newest, w)
+	res := resume(r.records, r.newest, env)
 	if res.base == nil {
 		return pawl.Finding{Level: pawl.Warn, Where: r.title, What: res.issue}
 	}

@@ -23,18 +23,18 @@ import (
 // stage. So such a one is always followed by another that says again which stage was finished last; where none was, it has
 // a cell in the notebook, and no manifest.
 func write(files format.Files, v format.Export) []format.File {
-	m := newMirror(files, v)
+	m := newResearchWriter(files, v)
 	m.beginNotebook()
 	for _, id := range m.unsaved() {
 		m.saveStep(id)
 	}
-	m.saveCutShort()
+	m.saveInterrupted()
 	m.saveManual()
-	m.restate()
-	m.sayRun()
-	m.sayLoop()
-	m.sayQueues()
-	m.sayHistory()
+	m.resaveLastStage()
+	m.updateFrontMatter()
+	m.updateLoop()
+	m.updateQueues()
+	m.updateHistory()
 	return m.files.ByFirstChange()
 }
 
@@ -51,12 +51,12 @@ func refuses(files format.Files, run *pawl.State) []pawl.Finding {
 	f := &findings{path: file.Path}
 	f.broken(err)
 	f.list[0].What += "; without it there are no checkpoints"
-	f.list[0].Hint = "bring back a copy of it"
+	f.list[0].Hint = "restore a copy of it"
 	return f.list
 }
 
-// mirror writes one run. Its files are what is there, with what was changed so far.
-type mirror struct {
+// researchWriter writes one run of a research.
+type researchWriter struct {
 	format.Export
 	title  string
 	run    string
@@ -67,12 +67,12 @@ type mirror struct {
 	latest time.Time // of the run's checkpoints
 }
 
-func newMirror(files format.Files, v format.Export) *mirror {
+func newResearchWriter(files format.Files, v format.Export) *researchWriter {
 	plan := v.Plan
 	if plan == nil {
 		plan = &pawl.Plan{}
 	}
-	m := &mirror{Export: v, title: titleOf(v.State.Name), run: string(v.State.Run), files: fileset.New(files), before: files}
+	m := &researchWriter{Export: v, title: titleOf(v.State.Name), run: string(v.State.Run), files: fileset.New(files), before: files}
 	whole := &pawl.Plan{Phases: slices.Clone(plan.Phases)}
 	whole.Phases = append(whole.Phases, pawl.Phase{Steps: unplanned(v.State, plan)})
 	m.stages = stageNames(whole)
@@ -100,7 +100,7 @@ func unplanned(state *pawl.State, plan *pawl.Plan) []pawl.Step {
 }
 
 // finished returns the steps that are done, in the order in which they ended.
-func (m *mirror) finished() []pawl.StepID {
+func (m *researchWriter) finished() []pawl.StepID {
 	var ids []pawl.StepID
 	for _, id := range m.steps {
 		if st := m.State.Steps[id]; st != nil && st.Status == pawl.Done {
@@ -115,7 +115,7 @@ func (m *mirror) finished() []pawl.StepID {
 
 // unsaved returns the finished steps behind the last one that has its checkpoint. They are saved in their order, so one before
 // it that has none was let go of, and is not to come back with a time of now.
-func (m *mirror) unsaved() []pawl.StepID {
+func (m *researchWriter) unsaved() []pawl.StepID {
 	finished := m.finished()
 	for i, id := range slices.Backward(finished) {
 		if m.files.File(manifestPath(m.title, m.run, m.idOf(id))) != nil {
@@ -132,16 +132,18 @@ func (m *mirror) unsaved() []pawl.StepID {
 
 // found reports whether a step was finished when the run was made of these files: its checkpoint is that of another run. The last
 // of such steps is said again, so that Gyoshu goes on behind it.
-func (m *mirror) found(id pawl.StepID) bool { return m.State.Import.System == System && m.imported(id) }
+func (m *researchWriter) found(id pawl.StepID) bool {
+	return m.State.Import.System == System && m.imported(id)
+}
 
 // imported reports whether a step was finished when the run was made: pawl never ran it.
-func (m *mirror) imported(id pawl.StepID) bool {
+func (m *researchWriter) imported(id pawl.StepID) bool {
 	return strings.HasPrefix(m.State.Steps[id].Adopted, "imported")
 }
 
 // trust returns how far what stands for a finished step is trusted: for one that pawl never ran no further than the least trusted
 // checkpoint of the research, for it is made of these.
-func (m *mirror) trust(id pawl.StepID) Trust {
+func (m *researchWriter) trust(id pawl.StepID) Trust {
 	if !m.imported(id) {
 		return Local
 	}
@@ -154,13 +156,17 @@ func (m *mirror) trust(id pawl.StepID) Trust {
 
 // idOf returns the id of the checkpoint of a finished step. It is the number of the event that says so, so that a step that was
 // done again has another.
-func (m *mirror) idOf(id pawl.StepID) string { return fmt.Sprintf("ckpt-%06d", m.State.Steps[id].Done) }
+func (m *researchWriter) idOf(id pawl.StepID) string {
+	return fmt.Sprintf("ckpt-%06d", m.State.Steps[id].Done)
+}
 
 // saveStep makes the checkpoint of a finished step.
-func (m *mirror) saveStep(id pawl.StepID) { m.save(m.request(m.idOf(id), id, m.State.Steps[id].Ended)) }
+func (m *researchWriter) saveStep(id pawl.StepID) {
+	m.save(m.request(m.idOf(id), id, m.State.Steps[id].Ended))
+}
 
 // request asks for a checkpoint that says that a step was finished last.
-func (m *mirror) request(name string, id pawl.StepID, at time.Time) Request {
+func (m *researchWriter) request(name string, id pawl.StepID, at time.Time) Request {
 	return Request{
 		Title:     m.title,
 		Run:       m.run,
@@ -177,7 +183,7 @@ func (m *mirror) request(name string, id pawl.StepID, at time.Time) Request {
 
 // save makes a checkpoint that is not there yet, by its time behind all others: of two at the same time Gyoshu takes any.
 // Where the notebook cannot be read there is none, for it would point to a cell that is not there.
-func (m *mirror) save(r Request) {
+func (m *researchWriter) save(r Request) {
 	if r.Now = r.Now.Truncate(time.Millisecond); !r.Now.After(m.latest) {
 		r.Now = m.latest.Add(time.Millisecond)
 	}
@@ -210,8 +216,8 @@ func artifactsIn(outputs pawl.Outputs) []Artifact {
 	return list
 }
 
-// saveCutShort tells of a stage that was cut off last, and not finished since.
-func (m *mirror) saveCutShort() {
+// saveInterrupted saves an emergency checkpoint for the last stage if it was interrupted and not finished since.
+func (m *researchWriter) saveInterrupted() {
 	last := m.State.LastSave
 	if last == nil || last.Kind != pawl.CheckpointEmergency || m.stages[last.Step] == "" || m.State.Steps[last.Step].Finished() {
 		return
@@ -226,7 +232,7 @@ func (m *mirror) saveCutShort() {
 }
 
 // sayInNotebook makes the cell of a checkpoint without a manifest, if it is not there yet.
-func (m *mirror) sayInNotebook(r Request) {
+func (m *researchWriter) sayInNotebook(r Request) {
 	file := m.files.File(notebookPath(m.title))
 	notebook, err := ReadNotebook(file.Data)
 	if err != nil || slices.ContainsFunc(notebook.Cells, func(c Cell) bool { return c.Pointer.ID == r.ID }) {
@@ -238,7 +244,7 @@ func (m *mirror) sayInNotebook(r Request) {
 }
 
 // reason returns why a step's last attempt was cut off.
-func (m *mirror) reason(id pawl.StepID) Reason {
+func (m *researchWriter) reason(id pawl.StepID) Reason {
 	st := m.State.Steps[id]
 	if st == nil || st.Retries.Last == nil {
 		return Failure
@@ -253,20 +259,20 @@ func (m *mirror) reason(id pawl.StepID) Reason {
 }
 
 // saveManual makes a checkpoint of one that a person asked for: it says which stage was finished last.
-func (m *mirror) saveManual() {
+func (m *researchWriter) saveManual() {
 	c := m.Checkpoint
 	if finished := m.finished(); c != nil && c.Kind == pawl.CheckpointManual && len(finished) > 0 && !c.Time.Before(m.endOf(finished)) {
 		m.save(m.request("ckpt-"+string(c.ID), finished[len(finished)-1], c.Time))
 	}
 }
 
-func (m *mirror) endOf(finished []pawl.StepID) time.Time {
+func (m *researchWriter) endOf(finished []pawl.StepID) time.Time {
 	return m.State.Steps[finished[len(finished)-1]].Ended
 }
 
-// restate says again which stage was finished last, where the newest checkpoint does not: it was taken in the middle of a
+// resaveLastStage saves the last finished stage again if the newest checkpoint is not one of it: that was taken in the middle of a
 // stage, or is damaged, or a step was opened again since.
-func (m *mirror) restate() {
+func (m *researchWriter) resaveLastStage() {
 	finished := m.finished()
 	records := Records(m.files.Files(), m.title, m.run)
 	if len(finished) == 0 || len(records) == 0 || !records[0].Loads() {
@@ -280,7 +286,7 @@ func (m *mirror) restate() {
 }
 
 // entry returns where the run stands as the front matter says it.
-func (m *mirror) entry() RunEntry {
+func (m *researchWriter) entry() RunEntry {
 	e := RunEntry{ID: m.run, Started: m.State.Created, Status: "in_progress"}
 	switch m.Status {
 	case pawl.StatusCompleted:
@@ -292,7 +298,7 @@ func (m *mirror) entry() RunEntry {
 }
 
 // beginNotebook makes the notebook where there is none.
-func (m *mirror) beginNotebook() {
+func (m *researchWriter) beginNotebook() {
 	name := notebookPath(m.title)
 	if m.files.File(name) == nil {
 		goal := m.State.Goal
@@ -303,14 +309,14 @@ func (m *mirror) beginNotebook() {
 	}
 }
 
-// sayRun says in the notebook's front matter where the run stands.
-func (m *mirror) sayRun() {
+// updateFrontMatter updates the run's status in the notebook's front matter.
+func (m *researchWriter) updateFrontMatter() {
 	file := m.files.File(notebookPath(m.title))
 	m.files.Put(file.Path, withRun(file.Data, m.entry(), m.State.Updated))
 }
 
-// sayLoop brings the state of the loop up to date.
-func (m *mirror) sayLoop() {
+// updateLoop updates the state of the loop.
+func (m *researchWriter) updateLoop() {
 	file := m.files.File(loopPath(m.title))
 	if file == nil {
 		m.files.Put(loopPath(m.title), encoded(m.loop()).Stringify("  "))

@@ -324,7 +324,7 @@ func TestOwnCheckpointsAreLocal(t *testing.T) {
 	}}
 	const imported = "; Checkpoint is imported - verify source before resuming"
 	for name, c := range map[string]struct {
-		world  format.Env
+		env    format.Env
 		change func(m *gyoshu.Manifest)
 		want   string
 	}{
@@ -345,7 +345,7 @@ func TestOwnCheckpointsAreLocal(t *testing.T) {
 			c.change(newest.Manifest)
 			files.Find(newest.Path).Data = newest.Manifest.Encode()
 		}
-		r, _ := gyoshu.Format().Read(files, c.world)
+		r, _ := gyoshu.Format().Read(files, c.env)
 		if _, got, _ := strings.Cut(r.Resume, ")"); got != c.want {
 			t.Errorf("%s: %q", name, r.Resume)
 		}
@@ -393,8 +393,8 @@ func TestTrustIsNotLaundered(t *testing.T) {
 		if code := strings.Join(newest.Rehydration.Source, "\n"); newest.Trust != c.want || c.want == gyoshu.Untrusted && strings.Contains(code, "pickle.load") {
 			t.Errorf("%s, %s: %s\n%s", c.path, c.says, newest.Trust, code)
 		}
-		w := format.Env{Now: noon.Add(24 * time.Hour), Run: func(string) (*pawl.State, *pawl.Plan) { return s.State, s.Plan }}
-		r, _ := gyoshu.ReadRun(s.files, "tide-levels", tideRun, w)
+		env := format.Env{Now: noon.Add(24 * time.Hour), Run: func(string) (*pawl.State, *pawl.Plan) { return s.State, s.Plan }}
+		r, _ := gyoshu.ReadRun(s.files, "tide-levels", tideRun, env)
 		if want := "Checkpoint is " + string(c.want) + " - verify source before resuming"; !strings.HasSuffix(r.Resume, want) {
 			t.Errorf("%s, %s: %s", c.path, c.says, r.Resume)
 		}

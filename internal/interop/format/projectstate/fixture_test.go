@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/projectstate"
 )
@@ -44,15 +44,15 @@ func changed(t testing.TB, text string, changes ...string) string {
 	return text
 }
 
-// world knows of the files that are there.
-func world(there ...string) format.Env {
+// testEnv is an Env in which these files exist.
+func testEnv(there ...string) format.Env {
 	return format.Env{
 		Now: noon,
 		Exists: func(path string) bool {
 			return strings.Contains(" "+strings.Join(there, " ")+" ", " "+path+" ")
 		},
-		Scan: func(since time.Time, _ ...string) doubt.Census {
-			c := doubt.Census{Since: since}
+		Scan: func(since time.Time, _ ...string) evidence.Census {
+			c := evidence.Census{Since: since}
 			for i, name := range there {
 				c.Add(name, noon.Add(-time.Duration(i)*time.Hour), noon)
 			}
@@ -62,9 +62,9 @@ func world(there ...string) format.Env {
 }
 
 // read reads as the engine does.
-func read(t testing.TB, files format.Files, w format.Env) (format.Project, []pawl.Finding) {
+func read(t testing.TB, files format.Files, env format.Env) (format.Project, []pawl.Finding) {
 	t.Helper()
-	return projectstate.Format().Read(files, w)
+	return projectstate.Format().Read(files, env)
 }
 
 // finds fails unless a finding has this level and says this.

@@ -10,7 +10,7 @@ import (
 
 // gates takes in what people are asked, and what they said. A task that has no agent, and is not finished by any word, is
 // asked for: who hands it out again may have it done twice, or by nobody.
-func (r *reader) gates(out *format.Project, e *entry) {
+func (r *tablesReader) gates(out *format.Project, e *entry) {
 	step := out.Position.StepID
 	if e.task != "" && !e.finished() {
 		step = pawl.StepIDOf(e.task)
@@ -20,7 +20,7 @@ func (r *reader) gates(out *format.Project, e *entry) {
 		if e.action != "" {
 			said = fmt.Sprintf(", and its last action is %q", clip(e.action, 200))
 		}
-		r.find(pawl.Warn, e.where(), "", "task %s has no agent: it is not handed out again before a person has looked", e.task)
+		r.Find(pawl.Warn, e.where(), "", "task %s has no agent: it is not handed out again until a person has reviewed it", e.task)
 		out.Gates = append(out.Gates, format.Gate{Gate: pawl.Gate{
 			Step: step, Type: pawl.HumanVerify, Purpose: pawl.ForStart, Opened: e.updated,
 			Ask: fmt.Sprintf("project_state names task %s without an agent%s. Is it still to be done?", e.task, said),
@@ -34,7 +34,7 @@ func (r *reader) gates(out *format.Project, e *entry) {
 				g.Purpose = pawl.ForStart // denied, it is not begun
 			}
 			g.Ask = cmp.Or(clip(text(row, "reason"), 1000), "a gate of type "+g.Native)
-			switch said := text(row, "status"); word(said) {
+			switch said := text(row, "status"); normalized(said) {
 			case "approved":
 				g.Step, g.Purpose, g.Answer = "", "", cmp.Or(text(row, "feedback"), "approved")
 			case "denied", "rejected":
@@ -50,7 +50,7 @@ func (r *reader) gates(out *format.Project, e *entry) {
 
 // first puts before a person whether the project may be gone on with at all: where it failed, where nobody knows what its status
 // means, and where the text does not say for certain what is there once it is loaded, or leaves it to a database to work out.
-func (r *reader) first(out *format.Project, e *entry) {
+func (r *tablesReader) first(out *format.Project, e *entry) {
 	said := fmt.Sprintf("project_state says that project %s is %q", e.project, clip(e.native, 40))
 	if _, known := statusOf(e.native); !known {
 		r.ask(out, e, said+", which is none of active, paused, completed, failed.")
@@ -69,7 +69,7 @@ func (r *reader) first(out *format.Project, e *entry) {
 }
 
 // ask has a person asked before anything begins.
-func (r *reader) ask(out *format.Project, e *entry, what string) {
+func (r *tablesReader) ask(out *format.Project, e *entry, what string) {
 	out.Gates = append(out.Gates, format.Gate{Gate: pawl.Gate{
 		Type: pawl.HumanVerify, Purpose: pawl.ForRebuilt, Opened: e.updated, Ask: what + " May it be gone on with?",
 		Expect: "Approved, the run goes on from there; rejected, it stops.",

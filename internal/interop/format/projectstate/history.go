@@ -26,7 +26,7 @@ type history struct {
 	finished     map[string]time.Time
 }
 
-func (r *reader) history(e *entry) history {
+func (r *tablesReader) history(e *entry) history {
 	h := history{finished: map[string]time.Time{}}
 	for _, s := range r.sources {
 		for _, row := range sameProject(s, historyTable, e.project) {
@@ -74,7 +74,7 @@ func (h history) stateAt(at time.Time) *jsonedit.Value {
 }
 
 // saved lists the snapshots of the row.
-func (r *reader) saved(out *format.Project, e *entry) {
+func (r *tablesReader) saved(out *format.Project, e *entry) {
 	for _, s := range r.sources {
 		for _, row := range sameProject(s, snapshotsTable, e.project) {
 			state := object(text(row, "state"))

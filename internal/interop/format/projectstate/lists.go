@@ -13,14 +13,14 @@ import (
 
 // lists returns the tasks that are completed and pending, as JSON. Those that are there stay where they stand, also tasks
 // that the plan does not have. What was skipped is neither.
-func (w *writer) lists() map[string]string {
+func (w *rowWriter) lists() map[string]string {
 	completed, pending, skipped := []string{}, []string{}, []string{}
 	for _, s := range w.Plan.Steps() {
 		name, st := w.nameOf(s.ID), w.State.Steps[s.ID]
 		switch {
 		case !st.Finished():
 			pending = append(pending, name)
-		case st.Status == pawl.Done || w.known(name, pawl.Skipped):
+		case st.Status == pawl.Done || w.hasOutcome(name, pawl.Skipped):
 			completed = append(completed, name)
 		default:
 			skipped = append(skipped, name)
@@ -33,12 +33,12 @@ func (w *writer) lists() map[string]string {
 }
 
 // list returns a list of names as it is to be: with those, and without the others.
-func (w *writer) list(column string, with, without []string) string {
+func (w *rowWriter) list(column string, with, without []string) string {
 	there := "[]"
 	if w.entry != nil {
 		if v := w.listThere(column); v != nil {
 			there = string(v.Raw())
-			with = w.asTheirs(with, names(v))
+			with = w.withoutCurrent(with, names(v))
 		}
 	}
 	v, err := jsonedit.Read([]byte(there))
@@ -67,9 +67,9 @@ func (w *writer) list(column string, with, without []string) string {
 	return string(out)
 }
 
-// asTheirs returns names without the current task, unless a list has it already: their program takes it out of those that are
+// withoutCurrent returns names without the current task, unless a list has it already: their program takes it out of those that are
 // pending when it hands it out, ours leaves it in.
-func (w *writer) asTheirs(with, have []string) []string {
+func (w *rowWriter) withoutCurrent(with, have []string) []string {
 	current := w.current()
 	return slices.DeleteFunc(slices.Clone(with), func(name string) bool {
 		return pawl.StepIDOf(name) == current && !slices.Contains(have, name) && !w.State.Steps[current].Finished()
@@ -77,7 +77,7 @@ func (w *writer) asTheirs(with, have []string) []string {
 }
 
 // listThere returns a list that the row has, in a column of its own or in its metadata.
-func (w *writer) listThere(column string) *jsonedit.Value {
+func (w *rowWriter) listThere(column string) *jsonedit.Value {
 	if v, own := w.entry.Get(column); own {
 		list, err := jsonedit.Read([]byte(v.Text))
 		if err != nil {
@@ -89,7 +89,7 @@ func (w *writer) listThere(column string) *jsonedit.Value {
 }
 
 // metadata returns the row's metadata with what is known of the tasks, and the lists where they have no columns.
-func (w *writer) metadata(lists map[string]string) string {
+func (w *rowWriter) metadata(lists map[string]string) string {
 	if w.oddMetadata() {
 		return text(w.entry.Row, "metadata")
 	}
@@ -109,7 +109,7 @@ func (w *writer) metadata(lists map[string]string) string {
 			continue
 		}
 		name, said := w.nameOf(s.ID), map[pawl.StepStatus]string{pawl.Done: "success", pawl.FailedForGood: "failure", pawl.Skipped: "skipped"}[st.Status]
-		if old := m.text; st.Status == pawl.FailedForGood || !w.known(name, st.Status) {
+		if old := m.text; st.Status == pawl.FailedForGood || !w.hasOutcome(name, st.Status) {
 			if m.set(said, "task_results", name, "outcome"); string(old) != string(m.text) && st.Status != pawl.Skipped {
 				m.set(w.agentOf(s), "task_owners", name)
 			}
@@ -121,8 +121,8 @@ func (w *writer) metadata(lists map[string]string) string {
 	return string(m.text)
 }
 
-// signed returns metadata that names the run by which the row is kept.
-func (w *writer) signed(meta string) dump.Value {
+// withRunID returns metadata that names the run by which the row is kept.
+func (w *rowWriter) withRunID(meta string) dump.Value {
 	m := &members{text: []byte(meta)}
 	if !w.oddMetadata() {
 		m.set(string(w.State.Run), "pawl", "run")
@@ -131,12 +131,12 @@ func (w *writer) signed(meta string) dump.Value {
 }
 
 // oddMetadata reports whether the row's metadata is no object: it stays as it is.
-func (w *writer) oddMetadata() bool {
+func (w *rowWriter) oddMetadata() bool {
 	return w.entry != nil && w.entry.meta == nil && text(w.entry.Row, "metadata") != ""
 }
 
-// known reports whether the row says already how a task ended, in its own word.
-func (w *writer) known(name string, status pawl.StepStatus) bool {
+// hasOutcome reports whether the row already has the outcome of a task.
+func (w *rowWriter) hasOutcome(name string, status pawl.StepStatus) bool {
 	if w.entry == nil {
 		return false
 	}

@@ -1,10 +1,10 @@
 // Package projectstate reads and writes the table project_state of Decision 76, as the decision's text has it and as its
-// program made it, with the tables beside it: snapshots, transactions, gates, projects. It knows SQL text only; of a SQLite
-// database it is given a dump, and what it changes there is carried out in the database.
+// program made it, with the related tables: snapshots, transactions, gates, projects. It knows SQL text only; of a SQLite
+// database it gets a dump, and what it changes in the dump is applied to the database.
 //
-// One row says where a project stands, so it is believed little: a task that nobody is named for is put before a person and
-// never handed out again, of several rows of a project the newest one counts, times that have not come count for nothing.
-// It writes a value only where it differs, in place, and never a schema that is there.
+// A project's state is a single row, so little of it is trusted: a task without an agent needs a decision by a person and is never
+// handed out again, of several rows of a project the newest one is used, and times in the future are ignored. It writes values in
+// place, only where they differ, and never changes an existing schema.
 package projectstate
 
 import (
@@ -51,10 +51,10 @@ const (
 	projectsTable  = "projects"
 )
 
-// tables are all of them: of other tables nothing is taken in.
+// tables are all of them; other tables are not read.
 var tables = []string{statesTable, snapshotsTable, historyTable, gatesTable, projectsTable}
 
-// lately is how much of the history is looked at to write it on.
+// lately is the number of newest history rows that are read before a row is appended.
 const lately = 50
 
 // tables returns what is read from a database. To write a run's row that is the state of all projects, the other rows of this
@@ -86,7 +86,7 @@ func (s scope) projectOf(run *pawl.State) string {
 // projects returns the ids of the projects, in the order of the files.
 func projects(files format.Files) []string {
 	var ids []string
-	for _, e := range newReader(files, format.Env{}).entries {
+	for _, e := range newTablesReader(files, format.Env{}).entries {
 		if !slices.Contains(ids, e.project) {
 			ids = append(ids, e.project)
 		}
@@ -95,11 +95,11 @@ func projects(files format.Files) []string {
 }
 
 // read reads one project; the others are findings.
-func (s scope) read(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
-	r := newReader(files, w)
+func (s scope) read(files format.Files, env format.Env) (format.Project, []pawl.Finding) {
+	r := newTablesReader(files, env)
 	e := r.pick(s.project)
 	if e == nil {
-		return format.Project{System: System}, r.Found()
+		return format.Project{System: System}, r.Findings()
 	}
-	return r.reading(e), r.Found()
+	return r.reading(e), r.Findings()
 }

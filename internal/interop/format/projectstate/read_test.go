@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl"
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/projectstate"
 )
@@ -30,7 +30,7 @@ func lines(r format.Project) []string {
 // TestReadProgram reads the table as the program made it.
 func TestReadProgram(t *testing.T) {
 	t.Parallel()
-	r, findings := read(t, fixture(t, "program.sql"), world("src/tables.py"))
+	r, findings := read(t, fixture(t, "program.sql"), testEnv("src/tables.py"))
 	if r.Name != "ferry" || r.ID != first || r.Goal != "Timetables that cannot be wrong" || r.Status != pawl.StatusInterrupted || r.Native != "active" {
 		t.Errorf("%+v", r)
 	}
@@ -56,7 +56,7 @@ func TestReadProgram(t *testing.T) {
 	if !r.Updated.Equal(time.Date(2026, 2, 28, 10, 30, 0, 250_000_000, time.UTC)) {
 		t.Error(r.Updated)
 	}
-	finds(t, findings, pawl.Warn, "project "+second+" (paused) is here too, and is not imported with it")
+	finds(t, findings, pawl.Warn, "project "+second+" (paused) exists too, and is not imported with it")
 	if len(worst(findings)) != 2 {
 		t.Error(findings)
 	}
@@ -65,7 +65,7 @@ func TestReadProgram(t *testing.T) {
 // TestReadDocument reads the table of the decision's text, as pg_dump writes it.
 func TestReadDocument(t *testing.T) {
 	t.Parallel()
-	r, _ := read(t, fixture(t, "document.sql"), world("src/tables.py"))
+	r, _ := read(t, fixture(t, "document.sql"), testEnv("src/tables.py"))
 	if r.ID != first || r.Name != "project-7b1d9a52" || !r.Updated.Equal(time.Date(2026, 2, 28, 10, 0, 0, 0, time.UTC)) {
 		t.Errorf("%+v", r)
 	}
@@ -84,14 +84,14 @@ func TestReadDocument(t *testing.T) {
 func TestTheDecisionsOwnText(t *testing.T) {
 	t.Parallel()
 	files := fixture(t, "decision.sql")
-	r, findings := read(t, files, world("auth.py"))
+	r, findings := read(t, files, testEnv("auth.py"))
 	if diff := cmp.Diff([]string{"implement_auth running backend_dev"}, lines(r)); diff != "" || len(findings) > 0 || r.Status != pawl.StatusInterrupted {
 		t.Error(diff, findings, r.Status)
 	}
 	if r.Facts["last action"] != "Created file auth.py" || r.Facts["metadata files_modified"] != "3" || r.Facts["metadata tests_passing"] != "true" {
 		t.Error(r.Facts)
 	}
-	finds(t, projectstate.Format().Verify(files, world("auth.py")), pawl.Bad, "project_id is not unique")
+	finds(t, projectstate.Format().Verify(files, testEnv("auth.py")), pawl.Bad, "project_id is not unique")
 	s := newTeller(t, files, first)
 	s.Plan.Phases[0].Steps[0].ID = "implement_auth"
 	before := string(files[0].Data)
@@ -106,27 +106,27 @@ func TestTheDecisionsOwnText(t *testing.T) {
 // The newest row of a project counts, the last one of those of one time; the decision's upsert adds rows, or fails.
 func TestDuplicatesTheNewestCounts(t *testing.T) {
 	t.Parallel()
-	r, findings := read(t, fixture(t, "document.sql"), world())
+	r, findings := read(t, fixture(t, "document.sql"), testEnv())
 	if r.Position.StepID != "write_tables" {
 		t.Error(r.Position)
 	}
-	finds(t, findings, pawl.Bad, "project "+first+" has another row: the newest counts")
-	r, _ = read(t, fixture(t, "document.sql", "2026-02-28 12:00:00+02", "2026-02-28 09:00:00+00"), world())
+	finds(t, findings, pawl.Bad, "project "+first+" has another row; the newest one is used")
+	r, _ = read(t, fixture(t, "document.sql", "2026-02-28 12:00:00+02", "2026-02-28 09:00:00+00"), testEnv())
 	if r.Position.StepID != "write_tables" {
 		t.Error("of one time the higher id counts", r.Position)
 	}
-	r, _ = read(t, fixture(t, "document.sql", "2026-02-28 12:00:00+02", "2026-02-28 10:00:00+02"), world())
+	r, _ = read(t, fixture(t, "document.sql", "2026-02-28 12:00:00+02", "2026-02-28 10:00:00+02"), testEnv())
 	if r.Position.StepID != "read_tides" {
 		t.Error("the newer time counts", r.Position)
 	}
-	finds(t, projectstate.Format().Verify(fixture(t, "document.sql"), world()), pawl.Bad, "project_id is not unique: every update by ON CONFLICT (project_id) fails")
+	finds(t, projectstate.Format().Verify(fixture(t, "document.sql"), testEnv()), pawl.Bad, "project_id is not unique: every update by ON CONFLICT (project_id) fails")
 }
 
 // A task that has no agent is put before a person: the program would hand it out again, to nobody.
 func TestATaskWithoutAgentIsAsked(t *testing.T) {
 	t.Parallel()
-	codec := projectstate.Format().Select(second)
-	r, findings := codec.Read(fixture(t, "document.sql"), format.Env{Now: noon})
+	system := projectstate.Format().Select(second)
+	r, findings := system.Read(fixture(t, "document.sql"), format.Env{Now: noon})
 	if len(r.Gates) != 1 || r.Gates[0].Step != "implement_auth" || !strings.Contains(r.Gates[0].Ask, `its last action is "Completed implement_auth"`) || r.Gates[0].Answer != "" {
 		t.Errorf("%+v", r.Gates)
 	}
@@ -134,26 +134,26 @@ func TestATaskWithoutAgentIsAsked(t *testing.T) {
 		t.Error(lines(r), r.Next)
 	}
 	finds(t, findings, pawl.Warn, "task implement_auth has no agent")
-	finds(t, codec.Verify(fixture(t, "document.sql"), world()), pawl.Bad, "the program would hand it out again to nobody")
+	finds(t, system.Verify(fixture(t, "document.sql"), testEnv()), pawl.Bad, "the program would hand it out again to nobody")
 }
 
 // A current task that is among the completed ones is done, whoever has it.
 func TestACompletedTaskIsNotCurrent(t *testing.T) {
 	t.Parallel()
 	files := fixture(t, "program.sql", `'["08", "read_tides"]','["write_tables", "deploy"]'`, `'["08", "write_tables"]','["write_tables", "deploy"]'`)
-	r, _ := read(t, files, world())
+	r, _ := read(t, files, testEnv())
 	if diff := cmp.Diff([]string{"08 done data_dev", "write_tables done", "deploy pending"}, lines(r)); diff != "" || r.Next != "task deploy" {
 		t.Error(diff, r.Next)
 	}
-	findings := projectstate.Format().Verify(files, world("src/tables.py"))
-	finds(t, findings, pawl.Bad, "task write_tables is the current one and completed")
+	findings := projectstate.Format().Verify(files, testEnv("src/tables.py"))
+	finds(t, findings, pawl.Bad, "task write_tables is current and completed")
 	finds(t, findings, pawl.Bad, "task write_tables is completed and pending")
 }
 
 // A task whose recorded outcome is a failure is not done.
 func TestAFailedTaskIsNotDone(t *testing.T) {
 	t.Parallel()
-	r, _ := read(t, fixture(t, "program.sql", `{"outcome": "success"}`, `{"outcome": "failed"}`), world())
+	r, _ := read(t, fixture(t, "program.sql", `{"outcome": "success"}`, `{"outcome": "failed"}`), testEnv())
 	if lines(r)[0] != "08 failed data_dev" {
 		t.Error(lines(r))
 	}
@@ -161,7 +161,7 @@ func TestAFailedTaskIsNotDone(t *testing.T) {
 
 func TestGates(t *testing.T) {
 	t.Parallel()
-	r, findings := read(t, fixture(t, "inserts.sql"), world("a.py"))
+	r, findings := read(t, fixture(t, "inserts.sql"), testEnv("a.py"))
 	if len(r.Gates) != 2 || r.Gates[0].Ask != "The third identical failure" || r.Gates[0].Native != "loop_detected" || r.Gates[0].Answer != "" || r.Gates[0].Step != "refactor" ||
 		r.Gates[1].Answer != "approved" || r.Gates[1].Step != "" {
 		t.Errorf("%+v", r.Gates)
@@ -178,7 +178,7 @@ func TestGates(t *testing.T) {
 func TestProjectsAreReadAlone(t *testing.T) {
 	t.Parallel()
 	files := fixture(t, "program.sql", `'["task_1", "task_2"]','{}'`, `'["task_1"','nonsense'`)
-	r, _ := read(t, files, world())
+	r, _ := read(t, files, testEnv())
 	if r.ID != first || len(lines(r)) != 4 {
 		t.Errorf("%+v", r)
 	}
@@ -186,8 +186,8 @@ func TestProjectsAreReadAlone(t *testing.T) {
 	if r.ID != second || r.Status != pawl.StatusPaused || len(lines(r)) != 1 {
 		t.Errorf("%+v", r)
 	}
-	finds(t, findings, pawl.Bad, "pending_tasks is no JSON")
-	finds(t, findings, pawl.Bad, "metadata is no JSON")
+	finds(t, findings, pawl.Bad, "pending_tasks is not valid JSON")
+	finds(t, findings, pawl.Bad, "metadata is not valid JSON")
 	if r, _ = projectstate.Format().Select(third).Read(files, format.Env{Now: noon}); r.Status != pawl.StatusCompleted || r.Percent != 100 {
 		t.Errorf("%+v", r)
 	}
@@ -211,11 +211,11 @@ func TestProjectsAreReadAlone(t *testing.T) {
 // A status that nobody knows is silence to the program; here it is put before a person, and the project may be gone on with.
 func TestAnUnknownStatusIsAsked(t *testing.T) {
 	t.Parallel()
-	r, findings := read(t, fixture(t, "inserts.sql", "'active'", "'Thinking'"), world())
+	r, findings := read(t, fixture(t, "inserts.sql", "'active'", "'Thinking'"), testEnv())
 	if r.Status != pawl.StatusInterrupted || r.Native != "Thinking" {
 		t.Error(r.Status, r.Native)
 	}
-	finds(t, findings, pawl.Bad, `status "Thinking" is none of`)
+	finds(t, findings, pawl.Bad, `status "Thinking" is not one of`)
 	if len(r.Gates) != 3 || r.Gates[0].Purpose != pawl.ForRebuilt || !strings.Contains(r.Gates[0].Ask, `"Thinking"`) || r.Gates[0].Answer != "" || !strings.HasSuffix(r.Resume, "a person looks first") {
 		t.Errorf("%+v %s", r.Gates, r.Resume)
 	}
@@ -225,7 +225,7 @@ func TestAnUnknownStatusIsAsked(t *testing.T) {
 func TestAFailedProjectIsAsked(t *testing.T) {
 	t.Parallel()
 	files := fixture(t, "inserts.sql", "'active'", "'failed'")
-	r, _ := read(t, files, world())
+	r, _ := read(t, files, testEnv())
 	if g := r.Gates[0]; r.Status != pawl.StatusFailed || g.Purpose != pawl.ForRebuilt || !g.Halts() || !strings.Contains(g.Ask, `is "failed", and its last action is "It's half done". May it be gone on with?`) {
 		t.Errorf("%s %+v", r.Status, r.Gates)
 	}
@@ -241,40 +241,40 @@ func TestAFailedProjectIsAsked(t *testing.T) {
 // Times without a zone are UTC, those of the future count for nothing, and what happened lately may still go on.
 func TestTimes(t *testing.T) {
 	t.Parallel()
-	r, findings := read(t, fixture(t, "inserts.sql", "2026-02-28T10:00:00Z", "2026-02-28 11:55:00"), world())
+	r, findings := read(t, fixture(t, "inserts.sql", "2026-02-28T10:00:00Z", "2026-02-28 11:55:00"), testEnv())
 	if r.Status != pawl.StatusActive || !r.Updated.Equal(noon.Add(-5*time.Minute)) {
 		t.Error(r.Status, r.Updated)
 	}
 	finds(t, findings, pawl.OK, "times without a zone are taken as UTC")
-	r, findings = read(t, fixture(t, "inserts.sql", "2026-02-28T10:00:00Z", "2026-02-28T16:00:00Z"), world())
+	r, findings = read(t, fixture(t, "inserts.sql", "2026-02-28T10:00:00Z", "2026-02-28T16:00:00Z"), testEnv())
 	if !r.Updated.IsZero() || r.Status != pawl.StatusInterrupted {
 		t.Error(r.Updated, r.Status)
 	}
-	finds(t, findings, pawl.Warn, "has not come yet")
-	_, findings = read(t, fixture(t, "inserts.sql", "2026-02-28T10:00:00Z", "yesterday"), world())
-	finds(t, findings, pawl.Warn, `is no time: "yesterday"`)
+	finds(t, findings, pawl.Warn, "is in the future")
+	_, findings = read(t, fixture(t, "inserts.sql", "2026-02-28T10:00:00Z", "yesterday"), testEnv())
+	finds(t, findings, pawl.Warn, `is not a time: "yesterday"`)
 }
 
 // What the last action names is looked for, and never outside of the project.
 func TestTheLastActionIsChecked(t *testing.T) {
 	t.Parallel()
-	_, findings := read(t, fixture(t, "program.sql"), world())
-	finds(t, findings, pawl.Warn, "the last action names src/tables.py, which is not there")
-	finds(t, projectstate.Format().Verify(fixture(t, "program.sql"), world()), pawl.Bad, "the last action created src/tables.py, which is not there")
+	_, findings := read(t, fixture(t, "program.sql"), testEnv())
+	finds(t, findings, pawl.Warn, "the last action names src/tables.py, which is missing")
+	finds(t, projectstate.Format().Verify(fixture(t, "program.sql"), testEnv()), pawl.Bad, "the last action created src/tables.py, which is missing")
 	for _, name := range []string{"/etc/passwd", "../x.py", `..\x.py`, "nul.py", "~/x.py", "https://example.org/x.py/../../../x"} {
-		w := world()
-		w.Exists = func(path string) bool {
+		env := testEnv()
+		env.Exists = func(path string) bool {
 			t.Errorf("%s was looked for", path)
 			return false
 		}
-		read(t, fixture(t, "program.sql", "Created file src/tables.py", "Created file "+name), w)
+		read(t, fixture(t, "program.sql", "Created file src/tables.py", "Created file "+name), env)
 	}
 }
 
 // The prompt counts tests as tests, and an hour from the last action on as recent, however long ago that is.
 func TestThePromptsFactsHold(t *testing.T) {
 	t.Parallel()
-	r, _ := read(t, fixture(t, "program.sql"), world("test_x.py", "src/tables.py", "pom.xml", "latest.txt", "src/b.py"))
+	r, _ := read(t, fixture(t, "program.sql"), testEnv("test_x.py", "src/tables.py", "pom.xml", "latest.txt", "src/b.py"))
 	for _, want := range []string{
 		"Project Goal: Timetables", "Current Task: write_tables\n", "Total files: 5\n", "Source files: 2\n", "Test files: 1\n", "Config files: 1\n",
 		"Recently modified: 3 files\n", "Task History: 2 tasks completed",
@@ -310,15 +310,15 @@ func TestTheCurrentTaskIsJudged(t *testing.T) {
 		{"Completed refactor", "10:00", []string{"src/tables.py"}, pawl.HumanReview, "said-done"},
 		{"Working on tables", "25:00", []string{"a.py"}, pawl.HumanReview, "no-time"},
 	} {
-		w := world(c.files...)
-		w.Scan = func(since time.Time, _ ...string) doubt.Census {
-			census := doubt.Census{Since: since}
+		env := testEnv(c.files...)
+		env.Scan = func(since time.Time, _ ...string) evidence.Census {
+			census := evidence.Census{Since: since}
 			for _, name := range c.files {
 				census.Add(name, noon, noon)
 			}
 			return census
 		}
-		r, _ := read(t, fixture(t, "inserts.sql", "It''s half done", c.action, "28T10:00", "28T"+c.updated, "'pending'", "'denied'"), w)
+		r, _ := read(t, fixture(t, "inserts.sql", "It''s half done", c.action, "28T10:00", "28T"+c.updated, "'pending'", "'denied'"), env)
 		if want := fmt.Sprintf("%s (%s): ", c.word, c.rule); !strings.HasPrefix(r.Facts["verdict"], want) || !strings.Contains(r.Next, "("+c.rule+")") {
 			t.Errorf("%s, %d files: %q, next %q, want %s", c.action, len(c.files), r.Facts["verdict"], r.Next, want)
 		}
@@ -328,7 +328,7 @@ func TestTheCurrentTaskIsJudged(t *testing.T) {
 		}
 	}
 	for _, status := range []string{"paused", "failed", "completed"} {
-		if r, _ := read(t, fixture(t, "inserts.sql", "'active'", "'"+status+"'"), world()); r.Facts["verdict"] != "" {
+		if r, _ := read(t, fixture(t, "inserts.sql", "'active'", "'"+status+"'"), testEnv()); r.Facts["verdict"] != "" {
 			t.Errorf("%s: %s", status, r.Facts["verdict"])
 		}
 	}
@@ -337,11 +337,11 @@ func TestTheCurrentTaskIsJudged(t *testing.T) {
 // What only a database can work out is told with its column, and what is more than a time is asked about.
 func TestWhatIsNotReadIsTold(t *testing.T) {
 	t.Parallel()
-	r, findings := read(t, fixture(t, "inserts.sql", "'refactor'", "CAST('refactor' AS varchar(100))", "'2026-02-28T10:00:00Z')", "TIMESTAMP '2026-02-28 10:00:00')"), world("a.py"))
+	r, findings := read(t, fixture(t, "inserts.sql", "'refactor'", "CAST('refactor' AS varchar(100))", "'2026-02-28T10:00:00Z')", "TIMESTAMP '2026-02-28 10:00:00')"), testEnv("a.py"))
 	if r.Facts["task"] != "refactor" || r.Updated.IsZero() || len(worst(findings)) > 0 {
 		t.Errorf("%v %v %v", r.Facts, r.Updated, worst(findings))
 	}
-	r, findings = read(t, fixture(t, "inserts.sql", "'refactor'", "lower('REFACTOR')", "'2026-02-28T10:00:00Z')", "now())"), world("a.py"))
+	r, findings = read(t, fixture(t, "inserts.sql", "'refactor'", "lower('REFACTOR')", "'2026-02-28T10:00:00Z')", "now())"), testEnv("a.py"))
 	finds(t, findings, pawl.Bad, "current_task_id is not known: lower('REFACTOR') is for a database to work out")
 	finds(t, findings, pawl.Warn, "updated_at is not known: now() is for a database to work out")
 	if g := r.Gates[0]; g.Purpose != pawl.ForRebuilt || !strings.Contains(g.Ask, "current_task_id is not known") {
@@ -358,9 +358,9 @@ func TestRollbackToATime(t *testing.T) {
 INSERT INTO project_state_transactions VALUES('00000000000000000000000000000004','`+first+
 			`','2026-02-28 10:25:00.000000','update_state','{}','tester','`+state+"');\nCOMMIT;")
 	}
-	wrong := "the roll-back 00000000000000000000000000000003 brought back another state than there was at 2026-02-28T10:00:00+00:00"
-	finds(t, projectstate.Format().Verify(rolled(`{"completed_tasks": []}`), world()), pawl.Bad, wrong)
-	for _, f := range projectstate.Format().Verify(rolled(`{"completed_tasks": ["08"]}`), world()) {
+	wrong := "the roll-back 00000000000000000000000000000003 restored a state other than the one at 2026-02-28T10:00:00+00:00"
+	finds(t, projectstate.Format().Verify(rolled(`{"completed_tasks": []}`), testEnv()), pawl.Bad, wrong)
+	for _, f := range projectstate.Format().Verify(rolled(`{"completed_tasks": ["08"]}`), testEnv()) {
 		if strings.Contains(f.What, "roll-back") {
 			t.Error(f)
 		}
@@ -369,43 +369,43 @@ INSERT INTO project_state_transactions VALUES('00000000000000000000000000000004'
 
 func TestVerify(t *testing.T) {
 	t.Parallel()
-	findings := projectstate.Format().Verify(fixture(t, "program.sql"), world("src/tables.py"))
+	findings := projectstate.Format().Verify(fixture(t, "program.sql"), testEnv("src/tables.py"))
 	if len(worst(findings)) > 0 {
 		t.Error(findings)
 	}
 	finds(t, findings, pawl.OK, "the table is of the program, with 3 rows")
 	finds(t, findings, pawl.OK, "is active, with 2 tasks completed and 2 pending")
 	for what, change := range map[string][]string{
-		"has no state":                           {"10:15:00.000000','record_task_completion'", "10:15:00.000000','record_task_completion'", "VALUES('00000000000000000000000000000002','" + first, "VALUES('00000000000000000000000000000002','x"},
-		"payload is no JSON object":              {`'{"active_task_id": null, "completed_tasks": ["08"]}'`, `'['`},
-		"is completed, and has work that is not": {"'paused'", "'completed'"},
-		"a row without project_id":               {"VALUES('" + third, "VALUES('"},
+		"has no state":                          {"10:15:00.000000','record_task_completion'", "10:15:00.000000','record_task_completion'", "VALUES('00000000000000000000000000000002','" + first, "VALUES('00000000000000000000000000000002','x"},
+		"payload is not a JSON object":          {`'{"active_task_id": null, "completed_tasks": ["08"]}'`, `'['`},
+		"is completed but has unfinished tasks": {"'paused'", "'completed'"},
+		"a row without project_id":              {"VALUES('" + third, "VALUES('"},
 	} {
-		finds(t, projectstate.Format().Verify(fixture(t, "program.sql", change...), world("src/tables.py")), pawl.Bad, what)
+		finds(t, projectstate.Format().Verify(fixture(t, "program.sql", change...), testEnv("src/tables.py")), pawl.Bad, what)
 	}
-	late := world()
+	late := testEnv()
 	late.Now = noon.AddDate(0, 1, 0)
-	finds(t, projectstate.Format().Verify(fixture(t, "program.sql"), late), pawl.Warn, "nothing happened for 28 days")
-	finds(t, projectstate.Format().Verify(nil, world()), pawl.Bad, "there is no table")
+	finds(t, projectstate.Format().Verify(fixture(t, "program.sql"), late), pawl.Warn, "no activity for 28 days")
+	finds(t, projectstate.Format().Verify(nil, testEnv()), pawl.Bad, "no table")
 }
 
 // However the file was written, the same is read.
 func TestLenient(t *testing.T) {
 	t.Parallel()
-	want, _ := read(t, fixture(t, "document.sql"), world())
+	want, _ := read(t, fixture(t, "document.sql"), testEnv())
 	for name, files := range map[string]format.Files{
 		"CRLF":   fixture(t, "document.sql", "\n", "\r\n"),
 		"BOM":    {{Path: "document.sql", Data: append([]byte("\ufeff"), fixture(t, "document.sql")[0].Data...)}},
 		"no end": {{Path: "document.sql", Data: []byte(strings.TrimRight(string(fixture(t, "document.sql")[0].Data), "\n"))}},
 	} {
-		got, _ := read(t, files, world())
+		got, _ := read(t, files, testEnv())
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(name, diff)
 		}
 	}
 	cut := fixture(t, "inserts.sql")
 	cut[0].Data = cut[0].Data[:len(cut[0].Data)-60]
-	r, findings := read(t, cut, world())
+	r, findings := read(t, cut, testEnv())
 	if r.ID != first {
 		t.Error("what stands before the cut was not read")
 	}
@@ -418,11 +418,11 @@ func TestDamagedDumpsAreTold(t *testing.T) {
 	whole := string(fixture(t, "inserts.sql")[0].Data)
 	row := strings.Index(whole, "INSERT INTO project_state ") + len("INSERT INTO project_state ")
 	for name, c := range map[string]struct{ data, what, hint string }{
-		"in a text":    {whole[:strings.Index(whole, first)+3], "a string has no end", "bring back"},
-		"before a row": {whole[:row], "the last statement has no end", "bring back"},
+		"in a text":    {whole[:strings.Index(whole, first)+3], "a string has no end", "restore"},
+		"before a row": {whole[:row], "the last statement has no end", "restore"},
 		"UTF-16":       {"\xff\xfe" + strings.ReplaceAll("\x00"+whole, "", "\x00"), "it is UTF-16", "iconv -f UTF-16 -t UTF-8 dump.sql"},
 	} {
-		r, findings := read(t, format.Files{{Path: "dump.sql", Data: []byte(c.data)}}, world())
+		r, findings := read(t, format.Files{{Path: "dump.sql", Data: []byte(c.data)}}, testEnv())
 		if r.Name != "" || len(findings) == 0 {
 			t.Fatalf("%s: %+v %+v", name, r, findings)
 		}
@@ -438,16 +438,16 @@ func FuzzRead(f *testing.F) {
 		f.Add(fixture(f, name)[0].Data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		w := world()
-		w.Exists = func(path string) bool {
+		env := testEnv()
+		env.Exists = func(path string) bool {
 			if clean, err := format.Inside(path); err != nil || clean != path {
 				t.Fatalf("%q was looked for", path)
 			}
 			return false
 		}
 		files := format.Files{{Path: "x.sql", Data: data}}
-		r, findings := read(t, files, w)
-		if _, err := json.Marshal([]any{r, findings, projectstate.Format().Verify(files, w)}); err != nil {
+		r, findings := read(t, files, env)
+		if _, err := json.Marshal([]any{r, findings, projectstate.Format().Verify(files, env)}); err != nil {
 			t.Fatal(err)
 		}
 		seen := map[string]bool{}
@@ -471,7 +471,7 @@ func TestFindingsTakeNoTime(t *testing.T) {
 		data = fmt.Appendf(data, "INSERT INTO project_state_snapshots (id, project_id) VALUES ('%d', 'p%d');\n", i, i)
 	}
 	files[0].Data = data
-	if n := len(projectstate.Format().Verify(files, world())); n < 100_000 {
+	if n := len(projectstate.Format().Verify(files, testEnv())); n < 100_000 {
 		t.Errorf("%d findings", n)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/interop/tables/dump"
 	"pawl/internal/textedit/jsonedit"
 )
@@ -49,8 +50,8 @@ func (s *source) at(line int) string {
 	return fmt.Sprintf("%s:%d", s.Path, line)
 }
 
-// ours reports whether a file has the table or, where it cannot be read to its end, names it.
-func (s *source) ours() bool {
+// hasStateTable reports whether a file has the table or, if it cannot be parsed to its end, mentions it.
+func (s *source) hasStateTable() bool {
 	if s.Table(statesTable) != nil {
 		return true
 	}
@@ -70,7 +71,7 @@ func (s *source) problems() []pawl.Finding {
 	for _, p := range s.Problems {
 		f := pawl.Finding{Level: pawl.Warn, Where: s.at(p.Line), What: p.Why}
 		if p.Cut {
-			f.Level, f.Hint = pawl.Bad, "bring back a whole copy of it"
+			f.Level, f.Hint = pawl.Bad, "restore a complete copy of it"
 		}
 		if p.Unsure {
 			f.Level, f.Hint = pawl.Bad, "load it into a database, and name that or a new dump of it"
@@ -89,42 +90,29 @@ func (s *source) doubtful() []pawl.Finding {
 	return slices.DeleteFunc(s.problems(), func(f pawl.Finding) bool { return f.Level != pawl.Bad })
 }
 
-// reader reads files, and notes what is odd about them.
-type reader struct {
-	format.Findings
-	world   format.Env
+// tablesReader reads the tables of all projects.
+type tablesReader struct {
+	report.Report
+	env     format.Env
 	sources []*source
 	entries []*entry        // the one that counts of each project
 	naive   map[string]bool // files whose times have no zone
 }
 
-func newReader(files format.Files, w format.Env) *reader {
-	r := &reader{world: w, naive: map[string]bool{}}
+func newTablesReader(files format.Files, env format.Env) *tablesReader {
+	r := &tablesReader{env: env, naive: map[string]bool{}}
 	for _, f := range files {
-		if s := (&source{File: f, Dump: dump.Read(f.Data, tables...)}); s.ours() {
+		if s := (&source{File: f, Dump: dump.Read(f.Data, tables...)}); s.hasStateTable() {
 			r.sources = append(r.sources, s)
-			r.Find(s.problems()...)
+			r.Add(s.problems()...)
 		}
 	}
 	r.readEntries()
 	return r
 }
 
-func (r *reader) find(level pawl.Level, where, hint, format string, args ...any) {
-	f := pawl.Finding{Level: level, Where: where, Hint: hint, What: fmt.Sprintf(format, args...)}
-	r.Find(f)
-}
-
-func (r *reader) warn(where, format string, args ...any) {
-	r.find(pawl.Warn, where, "", format, args...)
-}
-
-func (r *reader) bad(where, format string, args ...any) {
-	r.find(pawl.Bad, where, "", format, args...)
-}
-
 // readEntries reads the rows of all projects. Of several rows of a project the newest counts, of two of one time the later.
-func (r *reader) readEntries() {
+func (r *tablesReader) readEntries() {
 	for _, s := range r.sources {
 		t := s.Table(statesTable)
 		if t == nil {
@@ -133,7 +121,7 @@ func (r *reader) readEntries() {
 		for _, row := range t.Rows {
 			e := r.entry(s, row)
 			if e.project == "" {
-				r.bad(e.where(), "a row without project_id is left out")
+				r.Bad(e.where(), "a row without project_id is ignored")
 				continue
 			}
 			r.count(e)
@@ -141,7 +129,7 @@ func (r *reader) readEntries() {
 	}
 }
 
-func (r *reader) count(e *entry) {
+func (r *tablesReader) count(e *entry) {
 	i := slices.IndexFunc(r.entries, func(o *entry) bool { return o.project == e.project })
 	if i < 0 {
 		r.entries = append(r.entries, e)
@@ -152,7 +140,7 @@ func (r *reader) count(e *entry) {
 		r.entries[i] = e
 		e, old = old, e
 	}
-	r.bad(e.where(), "project %s has another row: the newest counts, at %s", e.project, old.where())
+	r.Bad(e.where(), "project %s has another row; the newest one is used, at %s", e.project, old.where())
 }
 
 // text returns the first of these columns that says something.
@@ -165,7 +153,7 @@ func text(row *dump.Row, columns ...string) string {
 	return ""
 }
 
-func (r *reader) entry(s *source, row *dump.Row) *entry {
+func (r *tablesReader) entry(s *source, row *dump.Row) *entry {
 	e := &entry{
 		Row: row, source: s, project: text(row, "project_id"), task: text(row, "active_task_id", "current_task_id"),
 		agent: text(row, "active_agent_id", "current_agent_id"), action: text(row, "last_action"), native: text(row, "status"),
@@ -176,9 +164,9 @@ func (r *reader) entry(s *source, row *dump.Row) *entry {
 		if isTime(c.Column) {
 			level = pawl.Warn
 		}
-		r.find(level, e.where(), "", "%s", notKnown(c))
+		r.Find(level, e.where(), "", "%s", notKnown(c))
 	}
-	e.id, _ = strconv.Atoi(text(row, "id")) // where it is no number there is none
+	e.id, _ = strconv.Atoi(text(row, "id")) // where it is not a number there is none
 	e.updated = r.time(e, row, "last_updated", "updated_at")
 	e.created = r.time(e, row, "created_at")
 	e.meta = r.json(e, "metadata", jsonedit.Object)
@@ -206,25 +194,25 @@ func notKnown(c dump.Cell) string {
 func isTime(column string) bool { return strings.HasSuffix(column, "_at") || column == "last_updated" }
 
 // time reads a time. One of the future counts for nothing.
-func (r *reader) time(e *entry, row *dump.Row, columns ...string) time.Time {
+func (r *tablesReader) time(e *entry, row *dump.Row, columns ...string) time.Time {
 	written := text(row, columns...)
 	at, zoned, ok := format.ParseTime(written)
 	switch {
 	case written == "":
 	case !ok:
-		r.warn(e.where(), "%s is no time: %q", columns[0], clip(written, 40))
-	case at.After(r.world.Now.Add(skew)):
-		r.warn(e.where(), "%s has not come yet: %s; it counts for nothing", columns[0], written)
+		r.Warn(e.where(), "%s is not a time: %q", columns[0], clip(written, 40))
+	case at.After(r.env.Now.Add(skew)):
+		r.Warn(e.where(), "%s is in the future: %s; ignored", columns[0], written)
 		return time.Time{}
 	case !zoned && !r.naive[e.source.Path]:
 		r.naive[e.source.Path] = true
-		r.find(pawl.OK, e.source.Path, "", "times without a zone are taken as UTC, as the program writes them")
+		r.Find(pawl.OK, e.source.Path, "", "times without a zone are taken as UTC, as the program writes them")
 	}
 	return at
 }
 
 // json reads a column in JSON, nil where it is empty or something else.
-func (r *reader) json(e *entry, column string, want jsonedit.Kind) *jsonedit.Value {
+func (r *tablesReader) json(e *entry, column string, want jsonedit.Kind) *jsonedit.Value {
 	written := text(e.Row, column)
 	if strings.TrimSpace(written) == "" {
 		return nil
@@ -232,12 +220,12 @@ func (r *reader) json(e *entry, column string, want jsonedit.Kind) *jsonedit.Val
 	v, err := jsonedit.Read([]byte(written))
 	switch {
 	case err != nil:
-		r.bad(e.where(), "%s is no JSON: %v", column, err)
+		r.Bad(e.where(), "%s is not valid JSON: %v", column, err)
 		return nil
 	case v.Is(jsonedit.Null):
 		return nil
 	case !v.Is(want):
-		r.warn(e.where(), "%s is not what was expected: %s", column, clip(written, 40))
+		r.Warn(e.where(), "%s is not what was expected: %s", column, clip(written, 40))
 		return nil
 	}
 	return v
@@ -274,7 +262,7 @@ func nameOf(item *jsonedit.Value) string {
 }
 
 // meant returns the rows of the projects of an id or name or, where there are none, of the only one whose id begins so; with "" all.
-func (r *reader) meant(project string) []*entry {
+func (r *tablesReader) meant(project string) []*entry {
 	var same, begin []*entry
 	for _, e := range r.entries {
 		if project == "" || e.project == project || r.nameOf(e) == project {
@@ -291,24 +279,24 @@ func (r *reader) meant(project string) []*entry {
 }
 
 // pick returns the row of the project that is meant, nil where there is none, and tells of the others.
-func (r *reader) pick(project string) *entry {
+func (r *tablesReader) pick(project string) *entry {
 	ranks := map[string]int{"active": 3, "paused": 2, "failed": 1}
 	var best *entry
 	for _, e := range r.meant(project) {
-		if best == nil || cmp.Or(cmp.Compare(ranks[word(e.native)], ranks[word(best.native)]), e.updated.Compare(best.updated)) > 0 {
+		if best == nil || cmp.Or(cmp.Compare(ranks[normalized(e.native)], ranks[normalized(best.native)]), e.updated.Compare(best.updated)) > 0 {
 			best = e
 		}
 	}
 	for _, e := range r.entries {
 		if e != best && (project == "" || best == nil) {
-			r.find(pawl.Warn, e.where(), "pawl import projectstate --project "+e.project, "project %s (%s) is here too, and is not imported with it", e.project, e.native)
+			r.Find(pawl.Warn, e.where(), "pawl import projectstate --project "+e.project, "project %s (%s) exists too, and is not imported with it", e.project, e.native)
 		}
 	}
 	return best
 }
 
-// word returns a status as it is compared.
-func word(native string) string { return strings.ToLower(strings.TrimSpace(native)) }
+// normalized returns a status in the form in which it is compared.
+func normalized(native string) string { return strings.ToLower(strings.TrimSpace(native)) }
 
 // sameProject returns the rows of a table beside the state that are about a project.
 func sameProject(s *source, table, project string) []*dump.Row {
@@ -320,9 +308,9 @@ func sameProject(s *source, table, project string) []*dump.Row {
 }
 
 // nameOf returns what a project is called, where a table says so.
-func (r *reader) nameOf(e *entry) string { return r.ofProject(e, "name", "title") }
+func (r *tablesReader) nameOf(e *entry) string { return r.ofProject(e, "name", "title") }
 
-func (r *reader) ofProject(e *entry, columns ...string) string {
+func (r *tablesReader) ofProject(e *entry, columns ...string) string {
 	for _, s := range r.sources {
 		if t := s.Table(projectsTable); t != nil {
 			for _, row := range t.Rows {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/interop/format"
 	"pawl/internal/textedit/jsonedit"
 )
@@ -22,7 +22,7 @@ const stillAtIt = 10 * time.Minute
 const recent = time.Hour
 
 // reading says in pawl's words where a project stands.
-func (r *reader) reading(e *entry) format.Project {
+func (r *tablesReader) reading(e *entry) format.Project {
 	out := format.Project{
 		System: System, Name: cmp.Or(r.nameOf(e), "project-"+e.project[:min(len(e.project), 8)]), ID: e.project, Goal: r.ofProject(e, "goal", "description"),
 		Native: e.native, Mode: pawl.Guided, Created: e.created, Updated: e.updated, Facts: map[string]string{},
@@ -35,7 +35,7 @@ func (r *reader) reading(e *entry) format.Project {
 	r.gates(&out, e)
 	r.saved(&out, e)
 	r.resume(&out, e, index >= 0 && steps[index].Partial != nil)
-	if r.world.Scan != nil {
+	if r.env.Scan != nil {
 		c := r.census(e)
 		out.Prompt = r.prompt(&out, e, c)
 		if _, known := statusOf(e.native); index >= 0 && known && !r.nobody(e) && out.Status == pawl.StatusInterrupted {
@@ -46,16 +46,16 @@ func (r *reader) reading(e *entry) format.Project {
 }
 
 // census counts the project's files without those that the tables are in: whoever keeps these up to date changes them.
-func (r *reader) census(e *entry) doubt.Census {
+func (r *tablesReader) census(e *entry) evidence.Census {
 	var own []string
 	for _, s := range r.sources {
 		own = append(own, s.Path, s.Path+"-wal", s.Path+"-shm", s.Path+"-journal")
 	}
-	return r.world.Scan(e.updated.Add(-recent), own...)
+	return r.env.Scan(e.updated.Add(-recent), own...)
 }
 
 // steps returns the finished tasks, the current one and those that are left, and which is the current one, -1 for none.
-func (r *reader) steps(e *entry) ([]format.Step, int) {
+func (r *tablesReader) steps(e *entry) ([]format.Step, int) {
 	history := r.history(e)
 	current := -1
 	var steps []format.Step
@@ -108,7 +108,7 @@ func (e *entry) skipped() []string {
 	var ids []string
 	for _, m := range results.Members {
 		said := m.Value.Get("outcome")
-		if said.Is(jsonedit.String) && word(said.Text()) == "skipped" && m.Key != e.task && !slices.Contains(e.pending, m.Key) {
+		if said.Is(jsonedit.String) && normalized(said.Text()) == "skipped" && m.Key != e.task && !slices.Contains(e.pending, m.Key) {
 			ids = append(ids, m.Key)
 		}
 	}
@@ -126,7 +126,7 @@ func (e *entry) ofTask(path ...string) string {
 
 // outcome returns whether a task that is said to be finished is.
 func outcome(said string) (pawl.StepStatus, string) {
-	switch word(said) {
+	switch normalized(said) {
 	case "failed", "failure", "fail", "error", "aborted", "cancelled", "canceled", "timeout", "blocked":
 		return pawl.FailedForGood, "its outcome is " + said
 	case "skipped":
@@ -136,7 +136,7 @@ func outcome(said string) (pawl.StepStatus, string) {
 }
 
 // partial says what is known of the current task.
-func (r *reader) partial(s *format.Step, e *entry) {
+func (r *tablesReader) partial(s *format.Step, e *entry) {
 	s.Agent, s.Started = cmp.Or(e.agent, s.Agent), e.updated
 	if e.action == "" {
 		return
@@ -146,8 +146,8 @@ func (r *reader) partial(s *format.Step, e *entry) {
 	if file == "" {
 		return
 	}
-	if r.world.Exists != nil && !r.world.Exists(file) {
-		r.warn(e.where(), "the last action names %s, which is not there", file)
+	if r.env.Exists != nil && !r.env.Exists(file) {
+		r.Warn(e.where(), "the last action names %s, which is missing", file)
 		return
 	}
 	if verb == "created" {
@@ -188,13 +188,13 @@ func fileIn(action string) (verb, file string) {
 
 // status returns where the project stands. One that is active and gave no sign of life for a while is interrupted; so is one
 // whose status nobody knows, see askStatus.
-func (r *reader) status(e *entry) pawl.RunStatus {
+func (r *tablesReader) status(e *entry) pawl.RunStatus {
 	status, known := statusOf(e.native)
 	switch {
 	case !known:
-		r.bad(e.where(), "status %q is none of active, paused, completed, failed", clip(e.native, 40))
+		r.Bad(e.where(), "status %q is not one of active, paused, completed, failed", clip(e.native, 40))
 		return pawl.StatusInterrupted
-	case status == pawl.StatusActive && (e.updated.IsZero() || r.world.Now.Sub(e.updated) >= stillAtIt):
+	case status == pawl.StatusActive && (e.updated.IsZero() || r.env.Now.Sub(e.updated) >= stillAtIt):
 		return pawl.StatusInterrupted
 	}
 	return status
@@ -202,7 +202,7 @@ func (r *reader) status(e *entry) pawl.RunStatus {
 
 // statusOf returns what a status of the table means, and whether that is known.
 func statusOf(native string) (pawl.RunStatus, bool) {
-	switch word(native) {
+	switch normalized(native) {
 	case "active", "in_progress", "running":
 		return pawl.StatusActive, true
 	case "paused":
@@ -215,7 +215,7 @@ func statusOf(native string) (pawl.RunStatus, bool) {
 	return "", false
 }
 
-func (r *reader) position(out *format.Project, steps []format.Step, current int) {
+func (r *tablesReader) position(out *format.Project, steps []format.Step, current int) {
 	p := pawl.Position{Phase: 1, PhaseTotal: 1, PhaseName: out.Phases[0].Name, StepTotal: len(steps)}
 	done := 0
 	for i, s := range steps {
@@ -237,7 +237,7 @@ func (r *reader) position(out *format.Project, steps []format.Step, current int)
 }
 
 // facts keeps what else the row says.
-func (r *reader) facts(out *format.Project, e *entry) {
+func (r *tablesReader) facts(out *format.Project, e *entry) {
 	for name, said := range map[string]string{
 		"project": e.project, "last action": clip(e.action, 500), "agent": e.agent, "phase": e.phase, "task": e.task,
 		"tasks completed": fmt.Sprint(len(e.completed)),
@@ -261,7 +261,7 @@ func (r *reader) facts(out *format.Project, e *entry) {
 }
 
 // resume says whether the project may go on by the decision's own rule, and where.
-func (r *reader) resume(out *format.Project, e *entry, begun bool) {
+func (r *tablesReader) resume(out *format.Project, e *entry, begun bool) {
 	_, known := statusOf(e.native)
 	switch out.Status {
 	case pawl.StatusCompleted:
@@ -289,4 +289,4 @@ func (r *reader) resume(out *format.Project, e *entry, begun bool) {
 }
 
 // nobody reports whether the current task has no agent, and nothing says that it is finished: it may be either.
-func (r *reader) nobody(e *entry) bool { return e.task != "" && e.agent == "" && !e.finished() }
+func (r *tablesReader) nobody(e *entry) bool { return e.task != "" && e.agent == "" && !e.finished() }

@@ -16,10 +16,10 @@ const ancient = 7 * 24 * time.Hour
 // verify finds every fault of the tables, of all projects: keys that are missing, rows that contradict themselves or each
 // other, times, JSON, roll-backs to a wrong state.
 // What was found to be good is among them.
-func (sc scope) verify(files format.Files, w format.Env) []pawl.Finding {
-	r := newReader(files, w)
+func (sc scope) verify(files format.Files, env format.Env) []pawl.Finding {
+	r := newTablesReader(files, env)
 	if len(r.sources) == 0 {
-		return []pawl.Finding{{Level: pawl.Bad, What: "there is no table project_state here"}}
+		return []pawl.Finding{{Level: pawl.Bad, What: "no table project_state found here"}}
 	}
 	for _, s := range r.sources {
 		if t := s.Table(statesTable); t != nil {
@@ -31,25 +31,25 @@ func (sc scope) verify(files format.Files, w format.Env) []pawl.Finding {
 			r.verifyEntry(e)
 		}
 	}
-	return r.Found()
+	return r.Findings()
 }
 
-func (r *reader) verifyTable(s *source, t *dump.Table) {
+func (r *tablesReader) verifyTable(s *source, t *dump.Table) {
 	where := s.at(t.Line)
 	if !t.Unique("project_id") && t.Made != "" {
-		r.find(pawl.Bad, where, "CREATE UNIQUE INDEX project_state_once ON project_state (project_id)",
+		r.Find(pawl.Bad, where, "CREATE UNIQUE INDEX project_state_once ON project_state (project_id)",
 			"project_id is not unique: every update by ON CONFLICT (project_id) fails, and a second row of a project is recovered twice")
 	}
 	schema := "of the decision's text"
 	if slices.Contains(t.Columns, "active_task_id") {
 		schema = "of the program"
 	}
-	r.find(pawl.OK, where, "", "the table is %s, with %d rows", schema, len(t.Rows))
+	r.Find(pawl.OK, where, "", "the table is %s, with %d rows", schema, len(t.Rows))
 	r.verifyOrphans(s)
 }
 
 // verifyOrphans finds rows that are about a project without a state.
-func (r *reader) verifyOrphans(s *source) {
+func (r *tablesReader) verifyOrphans(s *source) {
 	for _, name := range []string{snapshotsTable, historyTable} {
 		t := s.Table(name)
 		if t == nil {
@@ -58,52 +58,52 @@ func (r *reader) verifyOrphans(s *source) {
 		for _, row := range t.Rows {
 			project := text(row, "project_id")
 			if !slices.ContainsFunc(r.entries, func(e *entry) bool { return e.project == project }) {
-				r.bad(s.at(row.Line), "%s: project %q has no state", name, clip(project, 60))
+				r.Bad(s.at(row.Line), "%s: project %q has no state", name, clip(project, 60))
 			}
 			for _, column := range []string{"state", "payload", "previous_state"} {
 				if said := text(row, column); said != "" && object(said) == nil {
-					r.bad(s.at(row.Line), "%s: %s is no JSON object", name, column)
+					r.Bad(s.at(row.Line), "%s: %s is not a JSON object", name, column)
 				}
 			}
 		}
 	}
 }
 
-func (r *reader) verifyEntry(e *entry) {
-	before := len(r.Found())
+func (r *tablesReader) verifyEntry(e *entry) {
+	before := len(r.Findings())
 	status := r.status(e)
 	working := status == pawl.StatusActive || status == pawl.StatusInterrupted
 	switch {
 	case e.updated.IsZero():
-		r.warn(e.where(), "project %s says no time at which anything happened", e.project)
-	case working && r.world.Now.Sub(e.updated) > ancient:
-		r.warn(e.where(), "project %s is %s, and nothing happened for %d days", e.project, e.native, int(r.world.Now.Sub(e.updated).Hours()/24))
+		r.Warn(e.where(), "project %s has no time of any activity", e.project)
+	case working && r.env.Now.Sub(e.updated) > ancient:
+		r.Warn(e.where(), "project %s is %s, with no activity for %d days", e.project, e.native, int(r.env.Now.Sub(e.updated).Hours()/24))
 	}
 	if working && r.nobody(e) {
-		r.bad(e.where(), "task %s has no agent: the program would hand it out again to nobody, though its last action is %q", e.task, clip(e.action, 100))
+		r.Bad(e.where(), "task %s has no agent: the program would hand it out again to nobody, though its last action is %q", e.task, clip(e.action, 100))
 	}
 	if e.task != "" && e.finished() {
-		r.bad(e.where(), "task %s is the current one and completed: it would be done again", e.task)
+		r.Bad(e.where(), "task %s is current and completed: it would run again", e.task)
 	}
 	if status == pawl.StatusCompleted && (e.task != "" || len(e.pending) > 0) {
-		r.bad(e.where(), "project %s is completed, and has work that is not", e.project)
+		r.Bad(e.where(), "project %s is completed but has unfinished tasks", e.project)
 	}
 	for _, id := range e.pending {
 		if slices.Contains(e.completed, id) {
-			r.bad(e.where(), "task %s is completed and pending", clip(id, 60))
+			r.Bad(e.where(), "task %s is completed and pending", clip(id, 60))
 		}
 	}
-	if verb, file := fileIn(e.action); file != "" && working && r.world.Exists != nil && !r.world.Exists(file) {
-		r.bad(e.where(), "the last action %s %s, which is not there", verb, file)
+	if verb, file := fileIn(e.action); file != "" && working && r.env.Exists != nil && !r.env.Exists(file) {
+		r.Bad(e.where(), "the last action %s %s, which is missing", verb, file)
 	}
 	r.verifyRollbacks(e)
-	if !slices.ContainsFunc(r.Found()[before:], func(f pawl.Finding) bool { return f.Level == pawl.Bad }) {
-		r.find(pawl.OK, e.where(), "", "project %s is %s, with %d tasks completed and %d pending", e.project, e.native, len(e.completed), len(e.pending))
+	if !slices.ContainsFunc(r.Findings()[before:], func(f pawl.Finding) bool { return f.Level == pawl.Bad }) {
+		r.Find(pawl.OK, e.where(), "", "project %s is %s, with %d tasks completed and %d pending", e.project, e.native, len(e.completed), len(e.pending))
 	}
 }
 
 // verifyRollbacks finds those to a time that brought back another state than there was: the program takes one too old.
-func (r *reader) verifyRollbacks(e *entry) {
+func (r *tablesReader) verifyRollbacks(e *entry) {
 	h := r.history(e)
 	for i, t := range h.transactions {
 		v := t.payload.Get("restore_at")
@@ -117,10 +117,10 @@ func (r *reader) verifyRollbacks(e *entry) {
 		was := history{transactions: h.transactions[:i+1]}.stateAt(at)
 		if i+1 < len(h.transactions) {
 			if got := h.transactions[i+1].before; was != nil && got != nil && !sameState(was, got) {
-				r.bad(e.where(), "the roll-back %s brought back another state than there was at %s", t.id, v.Text())
+				r.Bad(e.where(), "the roll-back %s restored a state other than the one at %s", t.id, v.Text())
 			}
 		} else if was != nil && !slices.Equal(names(was.Get("completed_tasks")), e.completed) {
-			r.bad(e.where(), "the roll-back %s brought back another state than there was at %s", t.id, v.Text())
+			r.Bad(e.where(), "the roll-back %s restored a state other than the one at %s", t.id, v.Text())
 		}
 	}
 }

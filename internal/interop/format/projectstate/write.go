@@ -18,7 +18,7 @@ func (s scope) write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
 	}
-	w := newWriter(files, v, s.projectOf(v.State))
+	w := newRowWriter(files, v, s.projectOf(v.State))
 	if len(w.refuses()) > 0 {
 		return nil
 	}
@@ -37,8 +37,8 @@ func (s scope) write(files format.Files, v format.Export) []format.File {
 // newDump is what a dump is called that is made.
 const newDump = "project_state.sql"
 
-// writer writes a run's row.
-type writer struct {
+// rowWriter writes a run's row, and its rows in the other tables.
+type rowWriter struct {
 	format.Export
 	source  *source
 	entry   *entry    // the row as it is, nil where there is none
@@ -47,12 +47,12 @@ type writer struct {
 	taken   string // where source is nil: the file that would be made, and is something else
 }
 
-func newWriter(files format.Files, v format.Export, project string) *writer {
+func newRowWriter(files format.Files, v format.Export, project string) *rowWriter {
 	if v.Plan == nil {
 		v.Plan = &pawl.Plan{}
 	}
-	w := &writer{Export: v, project: project}
-	r := newReader(files, format.Env{Now: v.Now})
+	w := &rowWriter{Export: v, project: project}
+	r := newTablesReader(files, format.Env{Now: v.Now})
 	w.others = r.sources
 	for _, e := range r.entries {
 		if e.project == w.project {
@@ -64,7 +64,7 @@ func newWriter(files format.Files, v format.Export, project string) *writer {
 }
 
 // choose finds the file that a new row goes to: the database with the table, the dump with it, the file that is to be made.
-func (w *writer) choose(r *reader, files format.Files) {
+func (w *rowWriter) choose(r *tablesReader, files format.Files) {
 	if w.source != nil {
 		return
 	}
@@ -96,13 +96,13 @@ func (w *writer) choose(r *reader, files format.Files) {
 // refuses says what breaks off, changes its rows later on, or has no room for the run's row: what is not known as it will be
 // loaded is not written into, nor is a new row made beside it, for the old one may be in what is missing.
 func (s scope) refuses(files format.Files, run *pawl.State) []pawl.Finding {
-	return newWriter(files, format.Export{State: run, Now: run.Updated}, s.projectOf(run)).refuses()
+	return newRowWriter(files, format.Export{State: run, Now: run.Updated}, s.projectOf(run)).refuses()
 }
 
-func (w *writer) refuses() []pawl.Finding {
+func (w *rowWriter) refuses() []pawl.Finding {
 	if w.source == nil {
-		return []pawl.Finding{{Level: pawl.Bad, Where: w.taken, What: "it is no dump with rows of " + statesTable + ", and is not written over",
-			Hint: "bring back a copy of it, or move it out of the way"}}
+		return []pawl.Finding{{Level: pawl.Bad, Where: w.taken, What: "not a dump with rows of " + statesTable + ", so it is not overwritten",
+			Hint: "restore a copy of it, or move it away"}}
 	}
 	look := []*source{w.source}
 	if w.entry == nil {
@@ -113,15 +113,15 @@ func (w *writer) refuses() []pawl.Finding {
 		found = append(found, s.doubtful()...)
 	}
 	if gone := w.entry == nil && w.State.Import.System == System && w.State.Import.ID == w.project; gone && len(found) == 0 && len(w.others) > 0 {
-		found = append(found, pawl.Finding{Level: pawl.Bad, Where: w.others[0].Path, Hint: "bring back a whole copy of it",
-			What: "project " + w.project + ", which the run was made of, is not in it any more"})
+		found = append(found, pawl.Finding{Level: pawl.Bad, Where: w.others[0].Path, Hint: "restore a complete copy of it",
+			What: "project " + w.project + ", which the run was imported from, is no longer in it"})
 	}
 	return found
 }
 
 // row returns how the run's row is to be, by the columns of both schemas.
-func (w *writer) row() map[string]dump.Value {
-	at := w.stands()
+func (w *rowWriter) row() map[string]dump.Value {
+	at := w.position()
 	values := map[string]dump.Value{
 		"project_id": dump.TextOf(w.project), "status": dump.TextOf(w.status()), "last_action": orNull(at.action, 2000),
 		"current_phase": dump.TextOf(clip(cmp.Or(at.phase, "initialization"), 90)),
@@ -147,7 +147,7 @@ func orNull(said string, most int) dump.Value {
 
 // status returns the run's status in the table's words. A run that waits for a person, or was cut off, is to be gone on with; as
 // long as it is asked whether it may be, it is what it was.
-func (w *writer) status() string {
+func (w *rowWriter) status() string {
 	if w.entry != nil && slices.ContainsFunc(w.State.OpenGates(), func(g *pawl.GateState) bool { return g.Purpose == pawl.ForRebuilt }) {
 		return w.entry.native
 	}
@@ -155,7 +155,7 @@ func (w *writer) status() string {
 	case pawl.StatusPaused, pawl.StatusStopped:
 		return "paused"
 	case pawl.StatusCompleted:
-		if len(w.beyond()) > 0 {
+		if len(w.unknownTasks()) > 0 {
 			return "active"
 		}
 		return "completed"
@@ -167,15 +167,15 @@ func (w *writer) status() string {
 
 // unknownTasks returns the pending tasks of the project that the run does not know.
 func (s scope) unknownTasks(files format.Files, v format.Export) ([]string, string) {
-	w := newWriter(files, v, s.projectOf(v.State))
+	w := newRowWriter(files, v, s.projectOf(v.State))
 	if w.source == nil {
 		return nil, ""
 	}
-	return w.beyond(), w.source.Path
+	return w.unknownTasks(), w.source.Path
 }
 
-// beyond returns the pending tasks that are no steps of the run, and the current one where it is none.
-func (w *writer) beyond() []string {
+// unknownTasks returns the pending tasks, and the current one, that the run has no step for.
+func (w *rowWriter) unknownTasks() []string {
 	if w.entry == nil {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (w *writer) beyond() []string {
 }
 
 // state writes the row. It reports false where that is as the run found it: as long as nothing has happened in the run.
-func (w *writer) state() (kept bool) {
+func (w *rowWriter) state() (kept bool) {
 	t := w.source.Table(statesTable)
 	before := w.entry.json()
 	values := w.row()
@@ -201,14 +201,14 @@ func (w *writer) state() (kept bool) {
 	}
 	values["metadata"] = dump.TextOf(meta)
 	if w.entry == nil {
-		values["metadata"] = w.signed(meta)
+		values["metadata"] = w.withRunID(meta)
 		w.add(t, values)
 		return true
 	}
 	if values["last_action"].Kind == dump.Null {
 		delete(values, "last_action") // nothing happened yet
 	}
-	if signed := w.signed(meta); signed != values["metadata"] {
+	if signed := w.withRunID(meta); signed != values["metadata"] {
 		if len(w.differing(w.entry.Row, values)) == 0 {
 			return false
 		}
@@ -218,18 +218,18 @@ func (w *writer) state() (kept bool) {
 	w.stamp()
 	progress := w.Trigger == format.Beat && slices.Equal(changed, []string{"last_action"})
 	if len(changed) > 0 && !progress {
-		w.remember(before, changed)
+		w.addTransaction(before, changed)
 	}
 	return true
 }
 
 // change sets what differs, and returns the names of those columns.
-func (w *writer) change(row *dump.Row, values map[string]dump.Value) []string {
+func (w *rowWriter) change(row *dump.Row, values map[string]dump.Value) []string {
 	return slices.DeleteFunc(w.differing(row, values), func(column string) bool { return !w.source.Set(row, column, values[column]) })
 }
 
 // differing returns the columns of a row that are to be otherwise.
-func (w *writer) differing(row *dump.Row, values map[string]dump.Value) []string {
+func (w *rowWriter) differing(row *dump.Row, values map[string]dump.Value) []string {
 	var differ []string
 	for _, column := range w.source.Table(statesTable).Columns {
 		want, ours := values[column]
@@ -241,7 +241,7 @@ func (w *writer) differing(row *dump.Row, values map[string]dump.Value) []string
 }
 
 // stamp says when something happened last. A later time that is there stays.
-func (w *writer) stamp() {
+func (w *rowWriter) stamp() {
 	for _, column := range []string{"last_updated", "updated_at"} {
 		if v, there := w.entry.Get(column); there && w.State.Updated.After(w.entry.updated) && v.Kind != dump.Number {
 			w.source.Set(w.entry.Row, column, dump.TextOf(likeTime(w.State.Updated.Truncate(time.Microsecond), w.model(v.Text))))
@@ -250,7 +250,7 @@ func (w *writer) stamp() {
 }
 
 // model returns how times are written: as the one that is there, or any other of the table, or as a file of this kind has it.
-func (w *writer) model(there string) string {
+func (w *rowWriter) model(there string) string {
 	if _, _, ok := format.ParseTime(there); ok {
 		return there
 	}
@@ -266,7 +266,7 @@ func (w *writer) model(there string) string {
 }
 
 // add adds the row.
-func (w *writer) add(t *dump.Table, values map[string]dump.Value) {
+func (w *rowWriter) add(t *dump.Table, values map[string]dump.Value) {
 	values["created_at"] = dump.TextOf(likeTime(w.State.Created, w.model("")))
 	for _, column := range []string{"last_updated", "updated_at"} {
 		values[column] = dump.TextOf(likeTime(w.State.Updated, w.model("")))
@@ -286,7 +286,7 @@ func (w *writer) add(t *dump.Table, values map[string]dump.Value) {
 }
 
 // nextID returns the id of a new row, and lets the sequence count it. A row without one gets the next one of its database.
-func (w *writer) nextID(t *dump.Table) dump.Value {
+func (w *rowWriter) nextID(t *dump.Table) dump.Value {
 	last := 0
 	for _, row := range t.Rows {
 		if id, err := strconv.Atoi(text(row, "id")); err == nil {

@@ -141,13 +141,13 @@ func TestWriteARun(t *testing.T) {
 	s.done("deploy")
 	s.Tell(pawl.RunEnded{Status: pawl.StatusCompleted})
 	says(t, s.write(), "status", "completed", "active_task_id", "", "active_agent_id", "", "pending_tasks", "[]", "last_action", "Completed deploy")
-	r, findings := read(t, s.files, world())
+	r, findings := read(t, s.files, testEnv())
 	if r.Status != pawl.StatusCompleted || r.Percent != 100 || len(lines(r)) != 5 {
 		t.Errorf("read back: %+v", r)
 	}
-	w := world()
-	w.Now = s.State.Updated
-	if found := worst(append(findings, projectstate.Format().Verify(s.files, w)...)); len(found) > 5 {
+	env := testEnv()
+	env.Now = s.State.Updated
+	if found := worst(append(findings, projectstate.Format().Verify(s.files, env)...)); len(found) > 5 {
 		t.Error(found)
 	}
 }
@@ -494,9 +494,9 @@ func TestWhatIsChangedLaterIsNotWritten(t *testing.T) {
 				t.Errorf("%s: %+v", later, refuses)
 			}
 		}
-		r, findings := read(t, files, world())
+		r, findings := read(t, files, testEnv())
 		finds(t, findings, pawl.Bad, "")
-		finds(t, projectstate.Format().Verify(files, world()), pawl.Bad, "")
+		finds(t, projectstate.Format().Verify(files, testEnv()), pawl.Bad, "")
 		if g := r.Gates[0]; g.Purpose != pawl.ForRebuilt || !strings.Contains(g.Ask, line) || g.Answer != "" {
 			t.Errorf("%s: nobody is asked: %+v", later, g)
 		}
@@ -513,11 +513,11 @@ func TestTheRowThatIsLoadedCounts(t *testing.T) {
 		"ON CONFLICT (project_id) DO UPDATE SET status = 'completed', current_agent_id = EXCLUDED.current_agent_id": "completed b",
 	} {
 		files := format.Files{{Path: "dump.sql", Data: fmt.Appendf(nil, made+row+";\n"+row+" %s;\n", "a", "active", "b", "paused", end)}}
-		r, findings := read(t, files, world())
+		r, findings := read(t, files, testEnv())
 		if got := r.Native + " " + r.Facts["agent"]; got != want || len(worst(findings)) > 0 {
 			t.Errorf("%s: %s, want %s, %v", end, got, want, worst(findings))
 		}
-		for _, f := range projectstate.Format().Verify(files, world()) {
+		for _, f := range projectstate.Format().Verify(files, testEnv()) {
 			if f.Level == pawl.Bad && want != "completed b" {
 				t.Errorf("%s: %v", end, f)
 			}
@@ -534,7 +534,7 @@ func TestTheFileThatIsNamedIsWritten(t *testing.T) {
 	t.Parallel()
 	made, _, _ := strings.Cut(string(fixture(t, "inserts.sql")[0].Data), "INSERT INTO project_state ")
 	for data, refused := range map[string]string{
-		made: "", "": "", "-- mine\n": "it is no dump with rows of project_state",
+		made: "", "": "", "-- mine\n": "not a dump with rows of project_state",
 		made + "COPY project_state FROM stdin WITH (FORMAT csv);\n1,x\n\\.\n": "a COPY with options is not taken in",
 		made + "INSERT INTO project_state SELECT * FROM old;\n":               "rows that are not given by VALUES are not taken in",
 		made + "INSERT INTO project_state SET status = 'active';\n":           "rows that are not given by VALUES are not taken in",
@@ -605,7 +605,7 @@ func TestWhatIsSkippedIsNotCompleted(t *testing.T) {
 			t.Errorf("the history has it completed: %s", payload(row))
 		}
 	}
-	r, _ := read(t, s.files, world())
+	r, _ := read(t, s.files, testEnv())
 	for _, step := range r.Phases[0].Steps {
 		if step.ID == "write_tables" && step.Status == pawl.Skipped && step.Why == "made by hand" {
 			return

@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"pawl"
 	"slices"
 	"strings"
 	"time"
 
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/oneline"
 	"pawl/internal/textedit/jsonedit"
@@ -66,7 +67,7 @@ func unreadAt(name string) *checkpoint {
 }
 
 // readCheckpoint reads a checkpoint. One that is no JSON is read line by line, and not believed that it is complete.
-func (r *reader) readCheckpoint(f *format.File) *checkpoint {
+func (r *teamReader) readCheckpoint(f *format.File) *checkpoint {
 	c := checkpointAt(f.Path)
 	root, err := jsonedit.Read(f.Data)
 	switch {
@@ -76,29 +77,29 @@ func (r *reader) readCheckpoint(f *format.File) *checkpoint {
 		if wrong, ok := errors.AsType[*jsonedit.SyntaxError](err); ok {
 			line = wrong.Line
 		}
-		r.bad(f.Path, line, "it is not JSON: "+err.Error()+"; what it says line by line was read", "mend it, or have its task begun again")
-		root = mended(f.Data).root
+		r.Find(pawl.Bad, report.Where(f.Path, line), "fix it, or restart its task", "invalid JSON: %v; its readable lines were used", err)
+		root = repaired(f.Data).root
 	case !root.Is(jsonedit.Object):
 		c.broken = true
-		r.bad(f.Path, root.Line(), "a checkpoint is an object", "")
+		r.Bad(report.Where(f.Path, root.Line()), "not a JSON object")
 		return c
 	}
-	rec := record{r: r, file: f.Path, v: root, used: map[*jsonedit.Value]bool{}}
-	rec.twice()
+	rec := jsonRecord{r: r, file: f.Path, v: root, used: map[*jsonedit.Value]bool{}}
+	rec.checkDuplicateKeys()
 	c.readWho(rec)
 	c.readTimes(rec)
 	c.readWork(rec)
 	c.readQuality(rec)
-	rec.rest(c.facts)
+	rec.unusedFacts(c.facts)
 	return c
 }
 
 // member is a line of JSON with a key and a scalar.
 var member = lazyregexp.New(`(?m)^[ \t]*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*")[ \t]*:[ \t]*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*"|-?[0-9]{1,12}|true|false|null)[ \t]*,?[ \t]*\r?$`)
 
-// mended returns an editor of what can be read of a text that is no JSON: what is whole of it, and what its lines say behind
+// repaired returns an editor of what can be read of a text that is not valid JSON: what is whole of it, and what its lines say behind
 // that of the checkpoint itself.
-func mended(data []byte) *editor {
+func repaired(data []byte) *editor {
 	whole, rest := jsonedit.Torn(data)
 	e := edit(whole)
 	if e == nil {
@@ -118,7 +119,7 @@ var itsOwn = []string{
 	"resume_instructions",
 }
 
-// scanLines returns as an object what lines of a text say that is no JSON: of keys that are there more than once the first
+// scanLines returns as an object what lines of a text say that is not valid JSON: of keys that are there more than once the first
 // counts, since what is inside of something else comes later.
 func scanLines(data []byte) *jsonedit.Value {
 	var members []string
@@ -137,14 +138,14 @@ func scanLines(data []byte) *jsonedit.Value {
 }
 
 // readWho reads whose checkpoint it is. Its file's name decides, since by that it is found to go on with.
-func (c *checkpoint) readWho(rec record) {
+func (c *checkpoint) readWho(rec jsonRecord) {
 	agent, task := rec.text("agent"), rec.text("task_id")
 	for _, is := range []struct {
 		what, says string
 		lies       *string
 	}{{"agent", agent, &c.agent}, {"task_id", task, &c.task}} {
 		if is.says != "" && *is.lies != "" && is.says != *is.lies {
-			rec.warn(rec.at(is.what), fmt.Sprintf("%s is %s, and its file's name says %s", is.what, oneline.Quote(is.says), oneline.Quote(*is.lies)), "")
+			rec.warn(rec.at(is.what), "", "%s is %s, but its file name says %s", is.what, oneline.Quote(is.says), oneline.Quote(*is.lies))
 			c.facts[is.what] = is.says
 		}
 		*is.lies = cmp.Or(*is.lies, is.says)
@@ -152,11 +153,11 @@ func (c *checkpoint) readWho(rec record) {
 	c.id, c.agentName, c.title = rec.text("checkpoint_id"), rec.text("agent_name"), rec.text("task_title")
 	c.native, c.line = rec.text("status"), rec.at("status").Line()
 	if meaning(c.native) == unknown {
-		rec.warn(rec.at("status"), "nobody knows the status "+oneline.Quote(c.native)+"; it is taken for not complete", "use in_progress, complete or blocked")
+		rec.warn(rec.at("status"), "use in_progress, complete or blocked", "unknown status %s; it is treated as not complete", oneline.Quote(c.native))
 	}
 }
 
-func (c *checkpoint) readTimes(rec record) {
+func (c *checkpoint) readTimes(rec jsonRecord) {
 	c.started, c.updated, c.completed = rec.time("started_at"), rec.time("updated_at"), rec.time("completed_at")
 	c.beat = rec.time("heartbeat", "last_beat")
 	for _, key := range []string{"status", "interval_seconds"} {
@@ -166,7 +167,7 @@ func (c *checkpoint) readTimes(rec record) {
 	}
 }
 
-func (c *checkpoint) readWork(rec record) {
+func (c *checkpoint) readWork(rec jsonRecord) {
 	if n, ok := rec.number("progress_percent"); ok {
 		c.percent = n
 	}
@@ -180,7 +181,7 @@ func (c *checkpoint) readWork(rec record) {
 			rec.used[item.v] = true
 		}
 		if s.id == "" {
-			rec.warn(item.v, "a subtask has no id", "")
+			rec.warn(item.v, "", "a subtask has no id")
 			continue
 		}
 		c.items = append(c.items, s)
@@ -190,7 +191,7 @@ func (c *checkpoint) readWork(rec record) {
 	c.resumable, c.instructions = rec.truth("resumable"), rec.text("resume_instructions")
 }
 
-func (c *checkpoint) readQuality(rec record) {
+func (c *checkpoint) readQuality(rec jsonRecord) {
 	if v := rec.at("acceptance_criteria_met"); v.Is(jsonedit.Object) {
 		for _, m := range v.Members {
 			met := rec.truth("acceptance_criteria_met", m.Key)
@@ -218,8 +219,8 @@ func (c *checkpoint) readQuality(rec record) {
 	}
 }
 
-// word returns what its status means. A file that cannot be read whole proves nothing but that its task was begun.
-func (c *checkpoint) word() word {
+// taskStatus returns what the checkpoint's status means. A file that cannot be parsed only proves that its task was begun.
+func (c *checkpoint) taskStatus() taskStatus {
 	if w := meaning(c.native); !c.broken || w != complete && c.native != "" {
 		return w
 	}
@@ -249,7 +250,7 @@ func (c *checkpoint) progress() int {
 		return min(100*done/total, 100)
 	case c.percent >= 0:
 		return min(c.percent, 100)
-	case c.word() == complete:
+	case c.taskStatus() == complete:
 		return 100
 	}
 	return 0

@@ -15,8 +15,8 @@ import (
 
 // checkCriterion looks whether a task meets a criterion of its own. Files are looked for and counted. Of anything else there is the
 // word of its agent and no other, in the task's checkpoint: that is what is said then, and not more.
-func checkCriterion(files format.Files, w format.Env, id pawl.StepID, name string) (bool, string) {
-	r := read(files, w)
+func checkCriterion(files format.Files, env format.Env, id pawl.StepID, name string) (bool, string) {
+	r := readTeam(files, env)
 	for _, j := range r.jobs {
 		switch {
 		case j.id == id && name == "":
@@ -28,7 +28,7 @@ func checkCriterion(files format.Files, w format.Env, id pawl.StepID, name strin
 	return false, fmt.Sprintf("there is no task %s", id)
 }
 
-func (r *reader) meetsAll(j *job) (bool, string) {
+func (r *teamReader) meetsAll(j *job) (bool, string) {
 	var lacking, all []string
 	for _, raw := range slices.Sorted(maps.Keys(r.criteria(j))) {
 		name := format.Plain(raw)
@@ -44,7 +44,7 @@ func (r *reader) meetsAll(j *job) (bool, string) {
 }
 
 // meets says whether a job meets a criterion, and by what that is known. A checkpoint that is broken may be why it does not.
-func (r *reader) meets(j *job, name string) (bool, string) {
+func (r *teamReader) meets(j *job, name string) (bool, string) {
 	met, why := r.proves(j, name)
 	if !met && j.point != nil && j.point.broken {
 		why = j.point.file + " cannot be read whole; as far as it goes, " + why
@@ -52,7 +52,7 @@ func (r *reader) meets(j *job, name string) (bool, string) {
 	return met, why
 }
 
-func (r *reader) proves(j *job, name string) (bool, string) {
+func (r *teamReader) proves(j *job, name string) (bool, string) {
 	if file, ok := j.entry.fileOf(name); ok {
 		there := r.exists(r.path(r.registry(), j.entry.line, file))
 		return there, fmt.Sprintf("%s is %s", file, map[bool]string{true: "there", false: "not there"}[there])
@@ -90,9 +90,9 @@ func (j *job) hasSubtasks() bool {
 
 // calledComplete returns how many subtasks there are, and how many its checkpoint calls complete, or the run does that asks:
 // its own items say so before the checkpoint does. One whose output is not there is not complete.
-func (r *reader) calledComplete(j *job) (total, done int) {
+func (r *teamReader) calledComplete(j *job) (total, done int) {
 	called := map[pawl.ItemID]bool{}
-	for _, item := range r.world.Items {
+	for _, item := range r.env.Items {
 		called[pawl.ItemIDOf(item.ID)] = item.Status == pawl.ItemIsDone // the last word counts
 	}
 	maps.DeleteFunc(called, func(_ pawl.ItemID, is bool) bool { return !is })
@@ -139,7 +139,7 @@ func (t *task) attested(criterion string) bool {
 }
 
 // countFiles returns how many of the files that a task claims are there.
-func (r *reader) countFiles(j *job) int {
+func (r *teamReader) countFiles(j *job) int {
 	there := map[string]bool{}
 	note := func(name string) { there[name] = there[name] || r.exists(name) }
 	if j.point != nil {
@@ -161,12 +161,12 @@ func (r *reader) countFiles(j *job) int {
 	return n
 }
 
-func (r *reader) exists(name string) bool {
-	return name != "" && r.world.Exists != nil && r.world.Exists(name)
+func (r *teamReader) exists(name string) bool {
+	return name != "" && r.env.Exists != nil && r.env.Exists(name)
 }
 
 // pointOf returns the path of the checkpoint in which a task's agent says what is met.
-func (r *reader) pointOf(j *job) string {
+func (r *teamReader) pointOf(j *job) string {
 	if j.current != nil {
 		return j.current.file
 	}
@@ -175,7 +175,7 @@ func (r *reader) pointOf(j *job) string {
 }
 
 // attestation tells an agent where to say what is met.
-func (r *reader) attestation(j *job) string {
+func (r *teamReader) attestation(j *job) string {
 	if j.finished() {
 		return ""
 	}
@@ -191,7 +191,7 @@ func (r *reader) attestation(j *job) string {
 
 // criteria returns what a task is to meet, and whether its checkpoint says that it does: what that names itself, or else
 // what the registry has; and its subtasks, and the files that are to be there, in any case.
-func (r *reader) criteria(j *job) map[string]bool {
+func (r *teamReader) criteria(j *job) map[string]bool {
 	all := map[string]bool{}
 	if j.point != nil {
 		maps.Copy(all, j.point.criteria)

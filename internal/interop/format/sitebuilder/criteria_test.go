@@ -16,7 +16,7 @@ func TestCriteria(t *testing.T) {
 		"acceptance_criteria_met": {"2_files_created": false, "3_files_created": true, "links_work": true, "titles": false, "new\nline": true}}`
 	files := append(one("content-T001.json", point), format.File{Path: base + "tasks/TASK-REGISTRY.md",
 		Data: []byte("```yaml\nid: T001\nstream: CONTENT\ndone_when: {files_created: [a.md, gone.md, ../out.md], review_scores: {agent_4: 70}}\n```\n")})
-	w := world("a.md", "b.md", "out.md")
+	env := testEnv("a.md", "b.md", "out.md")
 	for name, want := range map[string]struct {
 		met bool
 		why string
@@ -32,18 +32,18 @@ func TestCriteria(t *testing.T) {
 		"../out.md is there": {false, "is not there"},
 		"b.md is there":      {false, "does not say so"}, // nobody asks for it
 	} {
-		if met, why := sitebuilder.Format().CheckCriterion(files, w, "T001", name); met != want.met || !strings.Contains(why, want.why) {
+		if met, why := sitebuilder.Format().CheckCriterion(files, env, "T001", name); met != want.met || !strings.Contains(why, want.why) {
 			t.Errorf("%s: %v, %s", name, met, why)
 		}
 	}
-	if met, why := sitebuilder.Format().CheckCriterion(files, w, "T001", ""); met || !strings.Contains(why, "3_files_created: of the files that are claimed 2 are there") || strings.Contains(why, "links_work") {
+	if met, why := sitebuilder.Format().CheckCriterion(files, env, "T001", ""); met || !strings.Contains(why, "3_files_created: of the files that are claimed 2 are there") || strings.Contains(why, "links_work") {
 		t.Errorf("all: %v, %s", met, why)
 	}
 	whole := one("content-T001.json", `{"status": "complete", "acceptance_criteria_met": {"links_work": true, "titles": true}}`)
-	if met, why := sitebuilder.Format().CheckCriterion(whole, w, "T001", ""); !met || strings.Count(why, "attested") != 2 {
+	if met, why := sitebuilder.Format().CheckCriterion(whole, env, "T001", ""); !met || strings.Count(why, "attested") != 2 {
 		t.Errorf("all: %v, %s", met, why)
 	}
-	r, _ := sitebuilder.Format().Read(files, w)
+	r, _ := sitebuilder.Format().Read(files, env)
 	s := formattest.Step(t, r, "T001")
 	checks := s.Checks("sitebuilder", "a folder's", false)
 	if got, want := checks["links_work"], `pawl verify --as sitebuilder --step T001 --criterion='links_work' -- 'a folder'\''s'`; got != want {
@@ -76,10 +76,10 @@ func TestCriteriaOfTheRegistry(t *testing.T) {
 			t.Errorf("nobody checks %q: %v", name, s.Criteria)
 		}
 	}
-	if met, why := sitebuilder.Format().CheckCriterion(files, world(), "T001", "HTML is valid"); met || !strings.Contains(why, points+"content-T001.json") {
+	if met, why := sitebuilder.Format().CheckCriterion(files, testEnv(), "T001", "HTML is valid"); met || !strings.Contains(why, points+"content-T001.json") {
 		t.Errorf("%v %s", met, why)
 	}
-	if _, why := sitebuilder.Format().CheckCriterion(nil, world(), "T001", "x"); why != "there is no task T001" {
+	if _, why := sitebuilder.Format().CheckCriterion(nil, testEnv(), "T001", "x"); why != "there is no task T001" {
 		t.Errorf("%s", why)
 	}
 }

@@ -47,7 +47,7 @@ func (e *editor) number(path ...string) int {
 
 // set has the value at a path be this. What cannot have it, since it would be in something that is no object, stays.
 func (e *editor) set(value any, path ...string) {
-	e.take(jsonedit.Set(e.text, value, path...))
+	e.accept(jsonedit.Set(e.text, value, path...))
 }
 
 // fill sets what is not there in a text that was there before only if it says something.
@@ -57,17 +57,17 @@ func (e *editor) fill(value any, says bool, path ...string) {
 	}
 }
 
-func (e *editor) remove(path ...string) { e.take(jsonedit.Remove(e.text, path...)) }
+func (e *editor) remove(path ...string) { e.accept(jsonedit.Remove(e.text, path...)) }
 
 func (e *editor) append(value any, path ...string) {
 	if e.at(path...).Is(jsonedit.Array) {
-		e.take(jsonedit.Append(e.text, value, path...))
+		e.accept(jsonedit.Append(e.text, value, path...))
 		return
 	}
 	e.set([]any{value}, path...)
 }
 
-func (e *editor) take(next []byte, err error) {
+func (e *editor) accept(next []byte, err error) {
 	if err != nil || string(next) == string(e.text) {
 		return
 	}

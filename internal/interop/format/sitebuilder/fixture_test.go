@@ -52,8 +52,8 @@ func one(checkpoints ...string) format.Files {
 	return files
 }
 
-// world is one in which these files exist.
-func world(there ...string) format.Env {
+// testEnv is an Env in which these files exist.
+func testEnv(there ...string) format.Env {
 	return format.Env{Now: now, Exists: func(name string) bool { return slices.Contains(there, name) }}
 }
 

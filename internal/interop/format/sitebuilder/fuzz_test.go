@@ -22,14 +22,14 @@ func FuzzRead(f *testing.F) {
 	addFixture(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		files := unpacked(data)
-		w := format.Env{Now: now, Exists: func(name string) bool {
+		env := format.Env{Now: now, Exists: func(name string) bool {
 			if clean, err := format.Inside(name); err != nil || clean != name {
 				t.Fatalf("%q leads out of the project", name)
 			}
 			return len(name)%2 == 0
 		}}
-		r, findings := sitebuilder.Format().Read(files, w)
-		if _, err := json.Marshal([]any{r, findings, sitebuilder.Format().Verify(files, w)}); err != nil {
+		r, findings := sitebuilder.Format().Read(files, env)
+		if _, err := json.Marshal([]any{r, findings, sitebuilder.Format().Verify(files, env)}); err != nil {
 			t.Fatal(err)
 		}
 		if plan := format.PlanOf(r, "claude"); len(plan.Steps()) > 0 {
@@ -37,9 +37,9 @@ func FuzzRead(f *testing.F) {
 				s := r.Phases[0].Steps[i]
 				step.Accept = s.Checks(sitebuilder.System, "a folder", false)
 				for name := range step.Accept {
-					sitebuilder.Format().CheckCriterion(files, w, s.ID, name)
+					sitebuilder.Format().CheckCriterion(files, env, s.ID, name)
 				}
-				sitebuilder.Format().CheckCriterion(files, w, s.ID, "")
+				sitebuilder.Format().CheckCriterion(files, env, s.ID, "")
 			}
 			if _, err := planfile.Write(plan); err != nil && !strings.Contains(err.Error(), "too large") {
 				t.Fatal(err)

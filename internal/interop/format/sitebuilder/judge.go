@@ -10,11 +10,12 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 )
 
 // judge makes a step of each job.
-func (r *reader) judge() {
+func (r *teamReader) judge() {
 	ids := map[string]pawl.StepID{}
 	for _, j := range r.jobs {
 		ids[j.task] = j.id
@@ -39,7 +40,7 @@ func (j *job) title() string {
 }
 
 // needs returns what a job depends on; that of no registry depends on nothing.
-func (r *reader) needs(j *job, ids map[string]pawl.StepID) []pawl.StepID {
+func (r *teamReader) needs(j *job, ids map[string]pawl.StepID) []pawl.StepID {
 	needs := []pawl.StepID{}
 	if j.entry == nil {
 		return needs
@@ -48,7 +49,7 @@ func (r *reader) needs(j *job, ids map[string]pawl.StepID) []pawl.StepID {
 		id, ok := ids[task]
 		switch {
 		case !ok:
-			r.warn(r.registry(), j.entry.line, fmt.Sprintf("task %s depends on %s, which is nowhere", j.task, oneline.Quote(task)), "")
+			r.Warn(report.Where(r.registry(), j.entry.line), "task %s depends on %s, which does not exist", j.task, oneline.Quote(task))
 		case id != j.id && !slices.Contains(needs, id):
 			needs = append(needs, id)
 		}
@@ -57,7 +58,7 @@ func (r *reader) needs(j *job, ids map[string]pawl.StepID) []pawl.StepID {
 }
 
 // cutCircles takes out dependencies that wait for each other.
-func (r *reader) cutCircles() {
+func (r *teamReader) cutCircles() {
 	at := make(map[pawl.StepID]*job, len(r.jobs))
 	for _, j := range r.jobs {
 		at[j.id] = j
@@ -72,7 +73,7 @@ func (r *reader) cutCircles() {
 				visit(at[need])
 			}
 			if seen[need] == open {
-				r.warn(r.registry(), j.entry.line, fmt.Sprintf("tasks %s and %s wait for each other; %s is not waited for", j.task, at[need].task, at[need].task), "")
+				r.Warn(report.Where(r.registry(), j.entry.line), "tasks %s and %s depend on each other; the dependency on %s is ignored", j.task, at[need].task, at[need].task)
 			}
 			return seen[need] == open
 		})
@@ -86,8 +87,8 @@ func (r *reader) cutCircles() {
 }
 
 // weigh finds out where a job stands, by what is proven.
-func (r *reader) weigh(j *job) {
-	j.step.Native, j.status = j.said()
+func (r *teamReader) weigh(j *job) {
+	j.step.Native, j.status = j.statusSaid()
 	if j.point == nil && j.entry == nil && j.stream != nil {
 		j.step.Total, j.step.Done = j.stream.tasks, j.stream.complete
 	}
@@ -98,21 +99,21 @@ func (r *reader) weigh(j *job) {
 	j.step.Status = j.standing(r.clock)
 }
 
-// said returns what is said of a job, and what that means: by its checkpoint, else by the registry, else by its stream's row.
-func (j *job) said() (native string, means word) {
+// statusSaid returns the status of a job and what it means: from its checkpoint, else the registry, else its stream's row.
+func (j *job) statusSaid() (native string, means taskStatus) {
 	switch {
 	case j.point != nil:
-		return j.point.native, j.point.word()
+		return j.point.native, j.point.taskStatus()
 	case j.entry != nil:
 		return j.entry.native, meaning(j.entry.native)
 	case j.stream != nil:
-		return j.stream.native, j.stream.word()
+		return j.stream.native, j.stream.taskStatus()
 	}
 	return "", unknown
 }
 
-// word returns what a stream's counts mean, else what its status does.
-func (s *streamRow) word() word {
+// taskStatus returns what a stream's counts mean or, without them, what its status means.
+func (s *streamRow) taskStatus() taskStatus {
 	switch {
 	case s.counted && s.tasks > 0 && s.complete >= s.tasks:
 		return complete
@@ -150,18 +151,18 @@ func (j *job) lacking() []string {
 }
 
 // notThere returns the files that a job claims and that are not there.
-func (r *reader) notThere(j *job) []string {
-	if j.point == nil || r.world.Exists == nil {
+func (r *teamReader) notThere(j *job) []string {
+	if j.point == nil || r.env.Exists == nil {
 		return nil
 	}
 	var missing []string
 	for _, name := range slices.Concat(j.point.created, j.point.modified) {
-		if !r.world.Exists(name) && !slices.Contains(missing, name) {
+		if !r.env.Exists(name) && !slices.Contains(missing, name) {
 			missing = append(missing, name)
 		}
 	}
 	if len(missing) > 0 {
-		r.warn(j.point.file, 0, fmt.Sprintf("%d of the files that it claims are not there: %s", len(missing), strings.Join(missing[:min(len(missing), 5)], ", ")), "they are to be made again")
+		r.Find(pawl.Warn, j.point.file, "they will be made again", "%d of its claimed files are missing: %s", len(missing), strings.Join(missing[:min(len(missing), 5)], ", "))
 	}
 	return missing
 }
@@ -201,7 +202,7 @@ func (c *checkpoint) fresh(at clock) bool {
 }
 
 // describe says the rest of a job.
-func (r *reader) describe(j *job) {
+func (r *teamReader) describe(j *job) {
 	s, c := &j.step, j.point
 	s.Where = r.whereOf(j)
 	s.Goal = j.goal()
@@ -238,18 +239,18 @@ func (r *reader) describe(j *job) {
 	r.ask(j)
 }
 
-func (r *reader) whereOf(j *job) string {
+func (r *teamReader) whereOf(j *job) string {
 	switch {
 	case j.point != nil:
-		return format.Where(j.point.file, j.point.line)
+		return report.Where(j.point.file, j.point.line)
 	case j.entry != nil:
-		return format.Where(r.registry(), j.entry.line)
+		return report.Where(r.registry(), j.entry.line)
 	}
-	return format.Where(r.status(), j.stream.line)
+	return report.Where(r.status(), j.stream.line)
 }
 
 // items returns a job's subtasks. One whose output is claimed and not there is not done.
-func (r *reader) items(j *job) []format.Item {
+func (r *teamReader) items(j *job) []format.Item {
 	var items []format.Item
 	for _, s := range j.point.items {
 		item := format.Item{ID: s.id, Status: meaning(s.native).item(), Native: s.native}
@@ -258,8 +259,8 @@ func (r *reader) items(j *job) []format.Item {
 				item.Outputs = []string{name}
 			}
 		}
-		if item.Status == pawl.ItemIsDone && r.world.Exists != nil && slices.ContainsFunc(item.Outputs, func(name string) bool { return !r.world.Exists(name) }) {
-			r.warn(j.point.file, s.line, fmt.Sprintf("subtask %s is said to be complete, and its output is not there: %s", oneline.Quote(s.id), item.Outputs[0]), "it is to be done again")
+		if item.Status == pawl.ItemIsDone && r.env.Exists != nil && slices.ContainsFunc(item.Outputs, func(name string) bool { return !r.env.Exists(name) }) {
+			r.Find(pawl.Warn, report.Where(j.point.file, s.line), "it will rerun", "subtask %s is marked complete, but its output is missing: %s", oneline.Quote(s.id), item.Outputs[0])
 			item.Status = pawl.ItemPending
 		}
 		items = append(items, item)
@@ -269,7 +270,7 @@ func (r *reader) items(j *job) []format.Item {
 
 // output returns the path of a subtask's output: relative to the repository or to the folder of extracted content,
 // whichever its checkpoint's list of files or the disk has.
-func (r *reader) output(c *checkpoint, s subtask) string {
+func (r *teamReader) output(c *checkpoint, s subtask) string {
 	name := r.path(c.file, s.line, s.output)
 	if name == "" {
 		return ""
@@ -280,24 +281,24 @@ func (r *reader) output(c *checkpoint, s subtask) string {
 		}
 	}
 	below := r.root + extracted + strings.TrimPrefix(name, r.root)
-	if r.world.Exists != nil && !r.world.Exists(name) && r.world.Exists(below) {
+	if r.env.Exists != nil && !r.env.Exists(name) && r.env.Exists(below) {
 		return below
 	}
 	return name
 }
 
 // blockUntold says what keeps a job from going on that has no checkpoint, unless people are asked for it anyway.
-func (r *reader) blockUntold(j *job) {
+func (r *teamReader) blockUntold(j *job) {
 	asked := slices.ContainsFunc(r.asked, func(e escalation) bool { return e.native == "pending" && slices.Contains(e.tasks, j.task) })
-	if text := j.untold(); text != "" && !asked {
+	if text := j.nativeBlocker(); text != "" && !asked {
 		r.out.Blockers = append(r.out.Blockers, pawl.Blocker{Text: text, Step: j.id})
 	}
 }
 
-// untold returns by what a job without a checkpoint is blocked, if it is: by what STATUS.md says of its stream, or by nothing
+// nativeBlocker returns by what a job without a checkpoint is blocked, if it is: by what STATUS.md says of its stream, or by nothing
 // that is told where only the registry calls it so.
-func (j *job) untold() string {
-	if _, means := j.said(); means != blocked {
+func (j *job) nativeBlocker() string {
+	if _, means := j.statusSaid(); means != blocked {
 		return ""
 	}
 	if j.stream != nil {
@@ -312,7 +313,7 @@ const (
 )
 
 // block says what keeps a job from going on.
-func (r *reader) block(j *job) {
+func (r *teamReader) block(j *job) {
 	if j.status != blocked || j.skipped() {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 )
 
@@ -14,14 +15,14 @@ import (
 const longAsked = 24 * time.Hour
 
 // escalated makes blockers of what people are asked for: of each task that waits for it, and is not done.
-func (r *reader) escalated() {
+func (r *teamReader) escalated() {
 	for _, e := range r.asked {
 		r.fact("escalation."+e.id, strings.TrimSpace(e.title+" ("+e.native+", "+e.owner+")"))
 		if e.native != "pending" {
 			continue
 		}
 		if !e.at.IsZero() && r.now.Sub(e.at) > longAsked {
-			r.warn(r.message("human-escalations"), e.line, fmt.Sprintf("%s has waited for an answer of %s since %s", e.id, orSomebody(e.owner), stamp(e.at)), "ask again")
+			r.Find(pawl.Warn, report.Where(r.message("human-escalations"), e.line), "ask again", "%s has been waiting for an answer from %s since %s", e.id, orSomebody(e.owner), stamp(e.at))
 		}
 		for _, j := range r.jobs {
 			if slices.Contains(e.tasks, j.task) && !j.finished() && !r.blocks(j.id, e.title) {
@@ -32,7 +33,7 @@ func (r *reader) escalated() {
 }
 
 // blocks reports whether a task's own checkpoint says already what it waits for.
-func (r *reader) blocks(id pawl.StepID, text string) bool {
+func (r *teamReader) blocks(id pawl.StepID, text string) bool {
 	return slices.ContainsFunc(r.out.Blockers, func(b pawl.Blocker) bool {
 		return b.Step == id && oneline.Clip(oneLine(strings.TrimPrefix(text, "FAILED: ")), 200) == oneline.Clip(oneLine(b.Text), 200)
 	})
@@ -46,7 +47,7 @@ func orSomebody(owner string) string {
 }
 
 // inbox tells an agent what waits in its inbox: before it is dispatched that is to be empty.
-func (r *reader) inbox(j *job) string {
+func (r *teamReader) inbox(j *job) string {
 	if j.agent == "" || j.finished() {
 		return ""
 	}
@@ -63,7 +64,7 @@ func (r *reader) inbox(j *job) string {
 }
 
 // mail tells of messages that wait: before an agent is dispatched its inbox is to be empty.
-func (r *reader) mail() {
+func (r *teamReader) mail() {
 	inbox := r.base + "messages/inbox-"
 	waiting := map[string][]string{}
 	for _, m := range r.messages {
@@ -73,7 +74,7 @@ func (r *reader) mail() {
 		box, in := strings.CutPrefix(m.file, inbox)
 		switch {
 		case !m.open(r.now):
-			r.warn(m.file, m.line, m.id+" has expired without an answer", "")
+			r.Warn(report.Where(m.file, m.line), "%s has expired without an answer", m.id)
 		case in:
 			box = strings.TrimSuffix(box, ".md")
 			waiting[box] = append(waiting[box], strings.TrimSpace(m.id+" "+m.subject))

@@ -48,7 +48,7 @@ var (
 )
 
 // readMessages reads all of a team's messages.
-func (r *reader) readMessages() {
+func (r *teamReader) readMessages() {
 	for _, f := range r.files {
 		folder, name := path.Split(f.Path)
 		if folder != r.base+"messages/" {
@@ -64,7 +64,7 @@ func (r *reader) readMessages() {
 }
 
 // messagesIn returns the messages of a file: each begins with a heading that is its id.
-func (r *reader) messagesIn(f *format.File) []message {
+func (r *teamReader) messagesIn(f *format.File) []message {
 	var all []message
 	within := false // a message
 	for _, s := range markdown.Sections(textedit.Lines(f.Data)) {
@@ -89,7 +89,7 @@ func (r *reader) messagesIn(f *format.File) []message {
 	return all
 }
 
-func (r *reader) readField(m *message, key, value string, line int) {
+func (r *teamReader) readField(m *message, key, value string, line int) {
 	switch key {
 	case "From":
 		m.from = agentIn(value)
@@ -128,7 +128,7 @@ func progressLines(data []byte) map[string]progressLine {
 }
 
 // readEscalations reads what is asked of people: its fields stand in a table, or in lines of their own.
-func (r *reader) readEscalations(f *format.File) {
+func (r *teamReader) readEscalations(f *format.File) {
 	for _, s := range markdown.Sections(textedit.Lines(f.Data)) {
 		m := escapeTitle.FindStringSubmatch(strings.Trim(s.Title, "* "))
 		if m == nil {
@@ -150,7 +150,7 @@ func (r *reader) readEscalations(f *format.File) {
 	}
 }
 
-func (r *reader) readAsked(e *escalation, file, key, value string, line textedit.Line) {
+func (r *teamReader) readAsked(e *escalation, file, key, value string, line textedit.Line) {
 	switch key {
 	case "Status":
 		e.native, e.statusLine = strings.ToLower(value), line

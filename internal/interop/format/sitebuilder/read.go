@@ -2,7 +2,6 @@ package sitebuilder
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,16 +9,17 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 )
 
-// reader gathers what the files of one team say.
-type reader struct {
-	place
-	format.Findings
+// teamReader reads the files of one team.
+type teamReader struct {
+	teamDir
+	report.Report
 	files format.Files
 	index map[string]int // path → where it is among them
-	world format.Env
+	env   format.Env
 	now   time.Time
 	clock clock
 	out   format.Project
@@ -42,20 +42,20 @@ type job struct {
 	stream      *streamRow // where nothing else is known
 	unmet       []string   // why it is not complete although it says so
 	missing     []string   // claimed files that are not there
-	status      word
+	status      taskStatus
 	step        format.Step
 }
 
-// read reads the files of the first team among them.
-func read(files format.Files, w format.Env) *reader {
-	r := newReader(files, w)
-	all := places(files)
+// readTeam reads the files of the first team among them.
+func readTeam(files format.Files, env format.Env) *teamReader {
+	r := newTeamReader(files, env)
+	all := teamDirs(files)
 	if len(all) == 0 {
 		return r
 	}
-	r.place = all[0]
+	r.teamDir = all[0]
 	for _, p := range all[1:] {
-		r.Find(pawl.Finding{Level: pawl.Warn, What: "there is another team here; it was not read", Where: strings.TrimSuffix(p.base, "/"),
+		r.Add(pawl.Finding{Level: pawl.Warn, What: "another team was found here and not read", Where: strings.TrimSuffix(p.base, "/"),
 			Hint: "pawl import sitebuilder " + strings.TrimSuffix(p.root, "/")})
 	}
 	r.readRegistry()
@@ -67,18 +67,18 @@ func read(files format.Files, w format.Env) *reader {
 	return r
 }
 
-func newReader(files format.Files, w format.Env) *reader {
-	r := &reader{files: files, index: make(map[string]int, len(files)), world: w, now: w.Now}
+func newTeamReader(files format.Files, env format.Env) *teamReader {
+	r := &teamReader{files: files, index: make(map[string]int, len(files)), env: env, now: env.Now}
 	for i, f := range files {
 		r.index[f.Path] = i
 	}
-	r.clock = clock{w.Now, cmp.Or(w.Quiet, quietAfter), cmp.Or(w.Stalled, stalledAfter)}
+	r.clock = clock{env.Now, cmp.Or(env.Quiet, quietAfter), cmp.Or(env.Stalled, stalledAfter)}
 	r.out.System, r.out.Facts = System, map[string]string{}
 	return r
 }
 
 // file returns a file, nil where it is not there.
-func (r *reader) file(name string) *format.File {
+func (r *teamReader) file(name string) *format.File {
 	if i, ok := r.index[name]; ok {
 		return &r.files[i]
 	}
@@ -86,7 +86,7 @@ func (r *reader) file(name string) *format.File {
 }
 
 // gather makes a job of each task: those of the registry in its order, then those that only checkpoints know.
-func (r *reader) gather() {
+func (r *teamReader) gather() {
 	known := map[string]*job{} // task → of the registry
 	for _, t := range r.tasks {
 		j := &job{agent: t.agent, task: t.id, entry: t}
@@ -114,7 +114,7 @@ func (r *reader) gather() {
 }
 
 // points returns all checkpoints, also those that could not be read: their names say whose they are.
-func (r *reader) points() []*checkpoint {
+func (r *teamReader) points() []*checkpoint {
 	var all []*checkpoint
 	lies := func(name string) bool {
 		base, ok := strings.CutPrefix(name, r.checkpoints())
@@ -125,7 +125,7 @@ func (r *reader) points() []*checkpoint {
 			all = append(all, r.readCheckpoint(f))
 		}
 	}
-	for _, name := range r.world.Unread {
+	for _, name := range r.env.Unread {
 		if lies(name) && strings.HasSuffix(name, ".json") {
 			all = append(all, unreadAt(name))
 		}
@@ -134,7 +134,7 @@ func (r *reader) points() []*checkpoint {
 }
 
 // add gives a job a checkpoint: the archived one counts where it is newer, or the only one.
-func (r *reader) add(j *job, c *checkpoint) {
+func (r *teamReader) add(j *job, c *checkpoint) {
 	switch {
 	case c.old:
 		return
@@ -152,8 +152,8 @@ func (r *reader) add(j *job, c *checkpoint) {
 	if filed.After(last) {
 		j.point = j.archived
 	}
-	if j.current.word() != complete {
-		r.warn(j.current.file, j.current.line, fmt.Sprintf("it is %s, and its archived checkpoint is there too: %s", orNone(j.current.native), counts(j.point == j.current)), "")
+	if j.current.taskStatus() != complete {
+		r.Warn(report.Where(j.current.file, j.current.line), "it is %s, and an archived checkpoint exists too: %s", orNone(j.current.native), counts(j.point == j.current))
 	}
 }
 
@@ -165,7 +165,7 @@ func counts(current bool) string {
 }
 
 // fromBoard makes a job of each stream of STATUS.md that has none, where nothing tells of work but streams.
-func (r *reader) fromBoard() {
+func (r *teamReader) fromBoard() {
 	known := map[string]bool{}
 	for _, s := range r.board.streams {
 		known[s.name] = false
@@ -188,7 +188,7 @@ func (r *reader) fromBoard() {
 }
 
 // identify gives every job an id of its own: its task's, or with the agent's where several have that.
-func (r *reader) identify() {
+func (r *teamReader) identify() {
 	same := map[string]int{}
 	for _, j := range r.jobs {
 		same[strings.ToLower(string(pawl.StepIDOf(j.task)))]++
@@ -207,34 +207,26 @@ func (r *reader) identify() {
 }
 
 // time reads a time, and notes what is odd about it.
-func (r *reader) time(file string, line int, text string) time.Time {
+func (r *teamReader) time(file string, line int, text string) time.Time {
 	at, zoned, _ := format.ParseTime(text)
 	switch {
 	case at.IsZero():
-		r.warn(file, line, "this is no time: "+oneline.Quote(text), "write it as "+stamp(r.now))
+		r.Find(pawl.Warn, report.Where(file, line), "write it as "+stamp(r.now), "not a time: %s", oneline.Quote(text))
 		return at
 	case !zoned && len(strings.TrimSpace(text)) > len(time.DateOnly):
-		r.warn(file, line, oneline.Quote(text)+" has no time zone; it was taken for UTC", "write it as "+stamp(at))
+		r.Find(pawl.Warn, report.Where(file, line), "write it as "+stamp(at), "%s has no time zone; UTC is assumed", oneline.Quote(text))
 	}
 	if at.After(r.now.Add(skew)) {
-		r.warn(file, line, oneline.Quote(text)+" lies in the future; it says nothing about how old this is", "")
+		r.Warn(report.Where(file, line), "%s is in the future; ignored", oneline.Quote(text))
 	}
 	return at
 }
 
 // fact keeps what a file says of something that pawl has no word for.
-func (r *reader) fact(name, text string) {
+func (r *teamReader) fact(name, text string) {
 	if text != "" {
 		r.out.Facts[name] = oneline.Clip(text, maxText)
 	}
-}
-
-func (r *reader) warn(file string, line int, what, hint string) {
-	r.Find(pawl.Finding{Level: pawl.Warn, What: what, Where: format.Where(file, line), Hint: hint})
-}
-
-func (r *reader) bad(file string, line int, what, hint string) {
-	r.Find(pawl.Finding{Level: pawl.Bad, What: what, Where: format.Where(file, line), Hint: hint})
 }
 
 func orNone(text string) string { return cmp.Or(text, "without a status") }

@@ -54,7 +54,7 @@ func TestRead(t *testing.T) {
 	if d := formattest.Step(t, r, "T040"); d.Facts["effort"] != "1.5 h of about 1 h (S)" || d.Ended.IsZero() {
 		t.Errorf("%+v", d)
 	}
-	want(t, findings, pawl.Warn, "STATUS.md:23", "lies in the future")
+	want(t, findings, pawl.Warn, "STATUS.md:23", "is in the future")
 }
 
 // TestReadsWithoutLoss: every scalar of every checkpoint is somewhere in what was read.
@@ -147,18 +147,18 @@ func TestUnmetCriteriaAreNotDone(t *testing.T) {
 func TestClaimedFilesAreLookedFor(t *testing.T) {
 	t.Parallel()
 	witness := sitebuilder.Format()
-	r, _ := witness.Read(team(t), world("site/style.css", "docs/content-extraction/leaflets/08.md"))
+	r, _ := witness.Read(team(t), testEnv("site/style.css", "docs/content-extraction/leaflets/08.md"))
 	if s := formattest.Step(t, r, "T040"); s.Status != pawl.Done {
 		t.Errorf("its file is there: %s", s.Status)
 	}
 	if items := formattest.Step(t, r, "T060").Items; items[0].Status != pawl.ItemPending || items[1].Status != pawl.ItemIsDone || items[1].Outputs[0] != "docs/content-extraction/leaflets/08.md" {
 		t.Errorf("%+v", items)
 	}
-	r, findings := witness.Read(team(t), world())
+	r, findings := witness.Read(team(t), testEnv())
 	if s := formattest.Step(t, r, "T040"); s.Status != pawl.Pending || !strings.Contains(s.Goal, "make site/style.css again") {
 		t.Errorf("%s %s", s.Status, s.Goal)
 	}
-	want(t, findings, pawl.Warn, "technical-T040-complete.json", "1 of the files that it claims are not there: site/style.css")
+	want(t, findings, pawl.Warn, "technical-T040-complete.json", "1 of its claimed files are missing: site/style.css")
 }
 
 // TestNewerClockCounts: of updated_at and last_beat the newer one, unless it has not come yet.
@@ -200,7 +200,7 @@ func TestOneScaleOfSilence(t *testing.T) {
 	}
 }
 
-// TestIDsAreTakenAsWritten: 08 is no number, and two agents may have a task of the same name.
+// TestIDsAreTakenAsWritten: 08 is not a number, and two agents may have a task of the same name.
 func TestIDsAreTakenAsWritten(t *testing.T) {
 	t.Parallel()
 	r, findings := read(t, one("content-08.json", `{"task_id":"08"}`, "content-010.json", `{"task_id":10}`, "polish-T1.json", `{}`, "content-t1.json", `{}`, "plain.json", `{"agent":"content"}`))
@@ -211,7 +211,7 @@ func TestIDsAreTakenAsWritten(t *testing.T) {
 	if diff := cmp.Diff([]string{"010", "08", "plain", "content-t1", "polish-T1"}, ids); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	want(t, findings, pawl.Warn, "content-010.json:1", `task_id is "10", and its file's name says "010"`)
+	want(t, findings, pawl.Warn, "content-010.json:1", `task_id is "10", but its file name says "010"`)
 }
 
 // TestArchiveAndCurrent: the archived checkpoint counts where the current one is older or not there.
@@ -245,21 +245,21 @@ func TestBrokenJSONIsReadLineByLine(t *testing.T) {
 	if s.Status != pawl.Pending || s.Native != "complete" || s.Name != "The page" || s.Facts["progress_percent"] != "80" {
 		t.Errorf("%+v", s)
 	}
-	want(t, findings, pawl.Bad, "content-T1.json:5", "it is not JSON")
+	want(t, findings, pawl.Bad, "content-T1.json:5", "invalid JSON")
 	for _, text := range []string{"", "[]", "null", "{", "\x00", `{"status": 7, "subtasks": 3, "errors": {}, "started_at": [], "resumable": "perhaps"}`} {
 		if _, findings := read(t, one("content-T1.json", text)); len(findings) == 0 {
 			t.Errorf("%q: nothing is found", text)
 		}
 	}
 	_, findings = read(t, one("content-T1.json", `{"status":"blocked","status":"complete"}`))
-	want(t, findings, pawl.Warn, "content-T1.json:1", `the key "status" is there more than once`)
+	want(t, findings, pawl.Warn, "content-T1.json:1", `duplicate key "status"`)
 }
 
 // A checkpoint that is there and cannot be read leaves its task in the plan, begun and not done.
 func TestUnreadCheckpointKeepsItsTask(t *testing.T) {
 	t.Parallel()
-	w := format.Env{Now: now, Unread: []string{points + "migration-T060.json", points + "technical-T002-complete.json", "docs/other.json"}}
-	r, _ := sitebuilder.Format().Read(one("content-T001.json", `{"status":"complete"}`), w)
+	env := format.Env{Now: now, Unread: []string{points + "migration-T060.json", points + "technical-T002-complete.json", "docs/other.json"}}
+	r, _ := sitebuilder.Format().Read(one("content-T001.json", `{"status":"complete"}`), env)
 	if r.Count() != 3 {
 		t.Errorf("the steps are %+v", r.Phases)
 	}
@@ -274,10 +274,10 @@ func TestUnreadCheckpointKeepsItsTask(t *testing.T) {
 func TestPathsNeverLeadOutside(t *testing.T) {
 	t.Parallel()
 	var asked []string
-	w := format.Env{Now: now, Exists: func(name string) bool { asked = append(asked, name); return true }}
+	env := format.Env{Now: now, Exists: func(name string) bool { asked = append(asked, name); return true }}
 	files := one("content-T1.json", `{"status":"complete","files_created":["../x","/etc/passwd","a/../../b","C:\\x","nul.txt","~/x","ok.txt",7],
 		"subtasks":{"items":[{"id":"i","status":"complete","output":"../../y"}]}}`)
-	r, findings := sitebuilder.Format().Read(files, w)
+	r, findings := sitebuilder.Format().Read(files, env)
 	if !slices.Equal(asked, []string{"ok.txt"}) || len(formattest.Step(t, r, "T1").Claims) != 1 {
 		t.Errorf("asked for %v, claims %v", asked, formattest.Step(t, r, "T1").Claims)
 	}
@@ -294,7 +294,7 @@ func TestRegistry(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	open := edited(t, team(t), points+"content-T001.json", `"status": "complete"`, `"status": "in_progress"`)
-	want(t, findings, pawl.Warn, "TASK-REGISTRY.md", `task T001 depends on "T999", which is nowhere`)
+	want(t, findings, pawl.Warn, "TASK-REGISTRY.md", `task T001 depends on "T999", which does not exist`)
 	r, _ = read(t, open)
 	if s := formattest.Step(t, r, "T001"); !strings.Contains(s.Goal, "It is complete when:\n- It says who we are\n- It links to all others\n- It has a head with: title, date\n\nWhat is met") || s.Facts["tests_passing"] != "HTML is valid" {
 		t.Errorf("%q %v", s.Goal, s.Facts)
@@ -308,8 +308,8 @@ func TestRegistry(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, data)
 	}
-	want(t, findings, pawl.Warn, "TASK-REGISTRY.md", "tasks C and A wait for each other")
-	want(t, findings, pawl.Warn, "TASK-REGISTRY.md:15", "this is not YAML")
+	want(t, findings, pawl.Warn, "TASK-REGISTRY.md", "tasks C and A depend on each other")
+	want(t, findings, pawl.Warn, "TASK-REGISTRY.md:15", "invalid YAML")
 	formattest.Step(t, r, "08")
 }
 
@@ -341,7 +341,7 @@ func TestMessages(t *testing.T) {
 	if diff := cmp.Diff([]string{"T010 Cannot find Leaflet20.pdf", "T010 ESC-001: Payment account"}, blockers); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	want(t, findings, pawl.Warn, "human-escalations.md:5", "ESC-001 has waited for an answer of Treasurer since 2026-02-27")
+	want(t, findings, pawl.Warn, "human-escalations.md:5", "ESC-001 has been waiting for an answer from Treasurer since 2026-02-27")
 }
 
 // TestResumeRule: what the original's --resume takes, and what it should have taken.
@@ -393,7 +393,7 @@ func TestAnotherTeamIsNamed(t *testing.T) {
 	t.Parallel()
 	files := format.Files{{Path: "progress/checkpoints/a-1.json", Data: []byte("{}")}, {Path: points + "b-2.json", Data: []byte("{}")}}
 	r, findings := read(t, files)
-	if len(r.Phases[0].Steps) != 1 || r.Phases[0].Steps[0].ID != "2" || !found(findings, pawl.Warn, "", "there is another team here") {
+	if len(r.Phases[0].Steps) != 1 || r.Phases[0].Steps[0].ID != "2" || !found(findings, pawl.Warn, "", "another team was found here") {
 		t.Errorf("%+v %+v", r.Phases, findings)
 	}
 }
@@ -401,32 +401,32 @@ func TestAnotherTeamIsNamed(t *testing.T) {
 // TestVerifyNamesEveryFault: each fault by name, and what is good.
 func TestVerifyNamesEveryFault(t *testing.T) {
 	t.Parallel()
-	findings := sitebuilder.Format().Verify(team(t), world("site/style.css"))
+	findings := sitebuilder.Format().Verify(team(t), testEnv("site/style.css"))
 	for _, w := range []struct {
 		level       pawl.Level
 		where, what string
 	}{
-		{pawl.Bad, "content-T001.json:2", "task T001 says that it is complete, and is not: links_work"},
+		{pawl.Bad, "content-T001.json:2", "task T001 is marked complete, but is not: links_work"},
 		{pawl.Warn, "community-T010.json:2", "task T010 is blocked: dependency_missing: Cannot find Leaflet20.pdf"},
 		{pawl.Warn, "migration-T061.json:2", "task T061: stalled"},
 		{pawl.OK, "technical-T040-complete.json:1", "task T040 of technical is complete"},
 		{pawl.Warn, "STATUS.md:22", `STATUS.md says that community is "Completed", and its checkpoints say blocked`},
-		{pawl.Warn, "migration-T060.json", "2 of the files that it claims are not there"},
+		{pawl.Warn, "migration-T060.json", "2 of its claimed files are missing"},
 	} {
 		want(t, findings, w.level, w.where, w.what)
 	}
 	odd := one("content-T1.json", `{"checkpoint_id":"x","status":"in_progress","resumable":false,"started_at":"2026-03-02T10:00:00Z","updated_at":"2026-03-02T09:00:00Z","progress_percent":120,
 		"subtasks":{"total":1,"completed":2},"review_scores":{"agent_1":101}}`, "content-T2.json", `{"status":"blocked"}`, "content-T3.json", `{"status":"complete","resumable":true,"progress_percent":40,"subtasks":{"total":2,"completed":2}}`,
 		"content-T4.json", `{"status":"merry"}`, "content-T5.json", `{"status":"in_progress","subtasks":{"total":2,"completed":0,"items":[{"id":"a","status":"complete"}]}}`)
-	findings = sitebuilder.Format().Verify(odd, world())
-	for _, what := range []string{"not complete, and says that it cannot be resumed", "updated_at lies before started_at", "progress is 120 per cent", "2 subtasks are complete of 1",
-		"the score of agent_1 is 101", "does not end with the time of its beginning", "is blocked, and does not say by what", "is complete, and says that it may be resumed",
-		"progress is said to be 40%", "0 subtasks are complete, and the list has 1", `nobody knows the status "merry"`} {
+	findings = sitebuilder.Format().Verify(odd, testEnv())
+	for _, what := range []string{"not complete, but marked not resumable", "updated_at is before started_at", "progress is 120 per cent", "2 subtasks are complete of 1",
+		"the score of agent_1 is 101", "does not end with its start time", "is blocked without a reason", "is complete, but marked resumable",
+		"progress is stated as 40%", "0 subtasks are complete, and the list has 1", `unknown status "merry"`} {
 		if !slices.ContainsFunc(findings, func(f pawl.Finding) bool { return f.Level != pawl.OK && strings.Contains(f.What, what) }) {
 			t.Errorf("not found: %s", what)
 		}
 	}
-	if f := sitebuilder.Format().Verify(nil, world()); len(f) != 1 || f[0].Level != pawl.Bad {
+	if f := sitebuilder.Format().Verify(nil, testEnv()); len(f) != 1 || f[0].Level != pawl.Bad {
 		t.Errorf("%+v", f)
 	}
 }

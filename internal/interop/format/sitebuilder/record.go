@@ -1,26 +1,27 @@
 package sitebuilder
 
 import (
-	"fmt"
+	"pawl"
 	"strconv"
 	"strings"
 	"time"
 
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 	"pawl/internal/textedit/jsonedit"
 )
 
-// record is an object of a checkpoint. What is asked for counts as understood; the rest is kept as facts.
-type record struct {
-	r    *reader
+// jsonRecord gives typed access to an object of a checkpoint. It knows which values were used; the others become facts.
+type jsonRecord struct {
+	r    *teamReader
 	file string
 	v    *jsonedit.Value
 	used map[*jsonedit.Value]bool
 }
 
 // at returns the value at a path of keys, which counts as understood; nil where there is none or null.
-func (c record) at(path ...string) *jsonedit.Value {
+func (c jsonRecord) at(path ...string) *jsonedit.Value {
 	v := c.v.Get(path...)
 	if v == nil || v.Kind == jsonedit.Null {
 		return nil
@@ -29,7 +30,7 @@ func (c record) at(path ...string) *jsonedit.Value {
 }
 
 // text returns a scalar as it is written, "" where there is none.
-func (c record) text(path ...string) string {
+func (c jsonRecord) text(path ...string) string {
 	v := c.at(path...)
 	if v == nil || v.Kind == jsonedit.Array || v.Kind == jsonedit.Object {
 		return ""
@@ -50,7 +51,7 @@ func scalar(v *jsonedit.Value) string {
 const most = 1e9
 
 // number returns a count, and whether it is there. "65%" and "65" are numbers too.
-func (c record) number(path ...string) (int, bool) {
+func (c jsonRecord) number(path ...string) (int, bool) {
 	v := c.at(path...)
 	if v == nil {
 		return 0, false
@@ -58,14 +59,14 @@ func (c record) number(path ...string) (int, bool) {
 	text := strings.TrimSuffix(c.text(path...), "%")
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || n < 0 || n > most {
-		c.warn(v, fmt.Sprintf("%s is no number: %s", strings.Join(path, "."), oneline.Quote(text)), "")
+		c.warn(v, "", "%s is not a number: %s", strings.Join(path, "."), oneline.Quote(text))
 		return 0, false
 	}
 	return int(n), true
 }
 
 // truth returns what a truth says, nil where there is none. "true" and 1 are true as well.
-func (c record) truth(path ...string) *bool {
+func (c jsonRecord) truth(path ...string) *bool {
 	v := c.at(path...)
 	if v == nil {
 		return nil
@@ -73,13 +74,13 @@ func (c record) truth(path ...string) *bool {
 	text := strings.ToLower(c.text(path...))
 	yes := text == "true" || text == "yes" || text == "1"
 	if !yes && text != "false" && text != "no" && text != "0" {
-		c.warn(v, fmt.Sprintf("%s is neither true nor false: %s", strings.Join(path, "."), oneline.Quote(text)), "")
+		c.warn(v, "", "%s is neither true nor false: %s", strings.Join(path, "."), oneline.Quote(text))
 	}
 	return &yes
 }
 
 // time returns a time, zero where there is none.
-func (c record) time(path ...string) time.Time {
+func (c jsonRecord) time(path ...string) time.Time {
 	v := c.at(path...)
 	text := c.text(path...)
 	if text == "" {
@@ -89,28 +90,28 @@ func (c record) time(path ...string) time.Time {
 }
 
 // list returns the elements of an array, or of what stands in the place of one.
-func (c record) list(path ...string) []record {
+func (c jsonRecord) list(path ...string) []jsonRecord {
 	v := c.at(path...)
 	switch {
 	case v == nil:
 		return nil
 	case v.Kind != jsonedit.Array:
-		c.warn(v, strings.Join(path, ".")+" is no list", "")
+		c.warn(v, "", "%s is not a list", strings.Join(path, "."))
 		return nil
 	}
-	var all []record
+	var all []jsonRecord
 	for _, item := range v.Items {
 		all = append(all, c.in(item))
 	}
 	return all
 }
 
-func (c record) in(v *jsonedit.Value) record {
-	return record{r: c.r, file: c.file, v: v, used: c.used}
+func (c jsonRecord) in(v *jsonedit.Value) jsonRecord {
+	return jsonRecord{r: c.r, file: c.file, v: v, used: c.used}
 }
 
 // paths returns a list of claimed files, relative to the project. What leads out of it is a finding.
-func (c record) paths(path ...string) []string {
+func (c jsonRecord) paths(path ...string) []string {
 	var all []string
 	for _, item := range c.list(path...) {
 		name := scalar(item.v)
@@ -125,19 +126,19 @@ func (c record) paths(path ...string) []string {
 	return all
 }
 
-// rest adds to facts what nobody asked for, by its path.
-func (c record) rest(facts map[string]string) { c.keep(facts, "", c.v) }
+// unusedFacts adds the values that nobody used to facts, by path.
+func (c jsonRecord) unusedFacts(facts map[string]string) { c.collectUnused(facts, "", c.v) }
 
-func (c record) keep(facts map[string]string, name string, v *jsonedit.Value) {
+func (c jsonRecord) collectUnused(facts map[string]string, name string, v *jsonedit.Value) {
 	switch {
 	case v == nil || c.used[v] || v.Kind == jsonedit.Null:
 	case v.Kind == jsonedit.Object:
 		for _, m := range v.Members {
-			c.keep(facts, strings.TrimPrefix(name+"."+m.Key, "."), m.Value)
+			c.collectUnused(facts, strings.TrimPrefix(name+"."+m.Key, "."), m.Value)
 		}
 	case v.Kind == jsonedit.Array:
 		for i, item := range v.Items {
-			c.keep(facts, name+"."+strconv.Itoa(i+1), item)
+			c.collectUnused(facts, name+"."+strconv.Itoa(i+1), item)
 		}
 	default:
 		if text := scalar(v); text != "" {
@@ -146,24 +147,26 @@ func (c record) keep(facts map[string]string, name string, v *jsonedit.Value) {
 	}
 }
 
-func (c record) warn(v *jsonedit.Value, what, hint string) { c.r.warn(c.file, v.Line(), what, hint) }
+func (c jsonRecord) warn(v *jsonedit.Value, hint, format string, args ...any) {
+	c.r.Find(pawl.Warn, report.Where(c.file, v.Line()), hint, format, args...)
+}
 
-// twice tells of keys that an object has more than once: the last one counts.
-func (c record) twice() {
+// checkDuplicateKeys reports duplicate keys of an object: the last one counts.
+func (c jsonRecord) checkDuplicateKeys() {
 	seen := make(map[string]bool, len(c.v.Members))
 	for _, m := range c.v.Members {
 		if seen[m.Key] {
-			c.warn(m.Value, fmt.Sprintf("the key %s is there more than once; the last one counts", oneline.Quote(m.Key)), "take the others out")
+			c.warn(m.Value, "remove the others", "duplicate key %s; the last one is used", oneline.Quote(m.Key))
 		}
 		seen[m.Key] = true
 	}
 }
 
 // path returns a path that a file claims, relative to the project's root; empty, with a finding, where it leads out.
-func (r *reader) path(file string, line int, name string) string {
+func (r *teamReader) path(file string, line int, name string) string {
 	clean, err := format.Inside(name)
 	if err != nil {
-		r.warn(file, line, err.Error(), "")
+		r.Warn(report.Where(file, line), "%v", err)
 		return ""
 	}
 	return r.root + clean

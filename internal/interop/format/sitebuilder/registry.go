@@ -2,10 +2,12 @@ package sitebuilder
 
 import (
 	"errors"
+	"pawl"
 	"slices"
 	"strings"
 
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 	"pawl/internal/textedit"
 	"pawl/internal/textedit/yamledit"
@@ -27,7 +29,7 @@ type task struct {
 }
 
 // readRegistry reads the blocks of YAML with an id.
-func (r *reader) readRegistry() {
+func (r *teamReader) readRegistry() {
 	f := r.file(r.registry())
 	if f == nil {
 		return
@@ -39,7 +41,7 @@ func (r *reader) readRegistry() {
 			continue
 		}
 		if seen[t.id] {
-			r.warn(f.Path, t.line, "the task "+oneline.Quote(t.id)+" is there more than once; the first one counts", "")
+			r.Warn(report.Where(f.Path, t.line), "duplicate task %s; the first one is used", oneline.Quote(t.id))
 			continue
 		}
 		seen[t.id] = true
@@ -65,17 +67,17 @@ func yamlBlocks(data []byte) []textedit.Part {
 	return parts
 }
 
-func (r *reader) readTask(f *format.File, part textedit.Part) (*task, bool) {
+func (r *teamReader) readTask(f *format.File, part textedit.Part) (*task, bool) {
 	var root *yamledit.Value
 	y, err := yamledit.Read(f.Data, part)
 	if wrong, bad := errors.AsType[*yamledit.SyntaxError](err); bad {
-		r.warn(f.Path, wrong.Line, "this is not YAML ("+wrong.Why+"); it was read line by line", "put the value in quotes")
+		r.Find(pawl.Warn, report.Where(f.Path, wrong.Line), "put the value in quotes", "invalid YAML (%s); it was read line by line", wrong.Why)
 		root = yamledit.Scan(f.Data, part)
 	} else {
 		root = y.Root
 	}
 	t := &task{part: part, line: part.Line, minimum: map[string]int{}, facts: map[string]string{}}
-	says := func(path ...string) string { return said(root.Get(path...)) }
+	says := func(path ...string) string { return scalarOrNone(root.Get(path...)) }
 	t.id, t.title, t.native, t.phase = says("id"), says("title"), says("status"), says("phase")
 	t.estimate, t.actual = says("estimated_complexity"), says("actual_hours")
 	t.agent = strings.ToLower(firstOf(says("assigned_to"), says("stream")))
@@ -126,8 +128,8 @@ func (t *task) readMinimum(v *yamledit.Value) {
 	}
 }
 
-// said returns a scalar that is not one of the words for nothing.
-func said(v *yamledit.Value) string {
+// scalarOrNone returns a scalar, "" if it is one of the words for none.
+func scalarOrNone(v *yamledit.Value) string {
 	switch text := v.Says(); strings.ToLower(text) {
 	case "none", "null", "-", "—":
 		return ""

@@ -22,9 +22,9 @@ func (j *job) goal() string {
 		b.WriteString(": " + title)
 	}
 	if j.stream != nil && !j.finished() {
-		b.WriteString(j.stream.told())
+		b.WriteString(j.stream.resumeText())
 	}
-	if left := j.left(); len(left) > 0 {
+	if left := j.missingParts(); len(left) > 0 {
 		b.WriteString("\n\nIt is complete but for what follows. Do only that, and leave the rest as it is:\n")
 		for _, what := range left {
 			b.WriteString("- " + what + "\n")
@@ -37,8 +37,8 @@ func (j *job) goal() string {
 	return b.String()
 }
 
-// left returns what is to be done of a job that says that it is complete.
-func (j *job) left() []string {
+// missingParts returns what is still missing from a job that claims to be complete.
+func (j *job) missingParts() []string {
 	if j.status != complete {
 		return nil
 	}
@@ -52,8 +52,8 @@ func (j *job) left() []string {
 // why says why a job is not done.
 func (j *job) why(at clock) string {
 	switch c := j.point; {
-	case j.status == complete && len(j.left()) > 0:
-		return "it says that it is complete, and is not: " + strings.Join(j.left(), "; ")
+	case j.status == complete && len(j.missingParts()) > 0:
+		return "it says that it is complete, and is not: " + strings.Join(j.missingParts(), "; ")
 	case j.status == blocked:
 		var all []string
 		for _, f := range c.errors {
@@ -84,7 +84,7 @@ func (c *checkpoint) silence(at clock) string {
 // goOn says how a job is gone on with, in its own words where it has some.
 func (j *job) goOn() string {
 	c := j.point
-	if left := j.left(); len(left) > 0 {
+	if left := j.missingParts(); len(left) > 0 {
 		return "only: " + strings.Join(left, "; ")
 	}
 	if j.step.Status == pawl.Done {
@@ -157,7 +157,7 @@ func (j *job) effort(facts map[string]string) {
 func hours(seconds float64) float64 { return math.Round(seconds/3.6) / 1000 }
 
 // conclude says of the whole what follows from its jobs.
-func (r *reader) conclude() {
+func (r *teamReader) conclude() {
 	steps := []format.Step{}
 	percent, done := 0, 0
 	for _, j := range r.jobs {
@@ -202,7 +202,7 @@ func (j *job) percent() int {
 }
 
 // standing returns where the whole stands.
-func (r *reader) standing(done int) pawl.RunStatus {
+func (r *teamReader) standing(done int) pawl.RunStatus {
 	if done == len(r.jobs) && done > 0 {
 		return pawl.StatusCompleted
 	}
@@ -219,7 +219,7 @@ func (r *reader) standing(done int) pawl.RunStatus {
 	return pawl.StatusInterrupted
 }
 
-func (r *reader) saved(j *job) format.Checkpoint {
+func (r *teamReader) saved(j *job) format.Checkpoint {
 	c := j.point
 	s := format.Checkpoint{ID: cmp.Or(c.id, string(j.id)), Kind: pawl.CheckpointItem, Step: j.id, Native: c.native, Time: cmp.Or(c.updated, c.completed, c.started),
 		Valid: !c.broken && len(j.missing) == 0, Reason: j.step.Why, Where: c.file}
@@ -234,7 +234,7 @@ func (r *reader) saved(j *job) format.Checkpoint {
 
 // nextJob returns the job to go on with, by the document's rule: the one that was last at work and is not done; where
 // none was, the first whose dependencies are met.
-func (r *reader) nextJob() *job {
+func (r *teamReader) nextJob() *job {
 	var next *job
 	done := map[pawl.StepID]bool{}
 	for _, j := range r.jobs {
@@ -256,7 +256,7 @@ func (r *reader) nextJob() *job {
 	return next
 }
 
-func (r *reader) position(next *job, total int) {
+func (r *teamReader) position(next *job, total int) {
 	r.out.Position = pawl.Position{Phase: 1, PhaseTotal: 1, PhaseName: System, Step: total, StepTotal: total, Complete: total > 0}
 	if next == nil {
 		r.out.Resume = "there is nothing to resume: everything is complete"
@@ -282,7 +282,7 @@ func (j *job) mayResume(at clock) string {
 		return "task " + j.task + " may be dispatched: nobody has begun it"
 	case j.step.Status == pawl.Running:
 		return fmt.Sprintf("still at work: %s was heard of at %s; wait until %s", j.agent, stamp(c.activity(at.now)), stamp(c.activity(at.now).Add(at.quiet)))
-	case len(j.left()) > 0:
+	case len(j.missingParts()) > 0:
 		return "task " + j.task + " says that it is complete, and is not: only what is not met is dispatched"
 	case j.status == blocked:
 		return "task " + j.task + " is blocked: what blocks it is to be cleared first"
@@ -299,7 +299,7 @@ func (j *job) forbids() bool {
 
 // ask has a person asked before a job is gone on with that is not to be resumed by its own word, or that somebody was heard of at
 // a moment ago: two agents are not to be at the same task.
-func (r *reader) ask(j *job) {
+func (r *teamReader) ask(j *job) {
 	what := fmt.Sprintf("Task %s of %s", j.task, cmp.Or(j.agent, "nobody"))
 	switch {
 	case j.step.Status == pawl.Running:
@@ -322,7 +322,7 @@ func (r *reader) ask(j *job) {
 func (j *job) prompt() string {
 	var b strings.Builder
 	command := strings.TrimSpace("/dispatch-sitebuilder " + cmp.Or(j.agent, "<type>") + " " + j.task)
-	if j.point == nil || len(j.left()) > 0 {
+	if j.point == nil || len(j.missingParts()) > 0 {
 		fmt.Fprintf(&b, "%s\n\n%s\n", command, j.goal())
 		return b.String()
 	}

@@ -1,13 +1,13 @@
 // Package sitebuilder reads and writes what a team of site-building agents keeps of its work: a checkpoint in JSON for
 // each task of an agent, STATUS.md over all of them, messages between them, and the registry of tasks.
 //
-// All of it is written by agents, after a document and never by a program. So a checkpoint may say nothing but its
-// status; counts and percentages differ; times lie in the future; complete is said where criteria are not met. What a
-// checkpoint says is a claim: files are looked for, a task is complete only when its criteria are met, its reviews good
-// enough and its files there, and of its two clocks the newer one counts, unless it is ahead of time.
+// All of it is written by agents that follow a document, never by a program. So a checkpoint may have nothing but a status; counts
+// and percentages may contradict each other; times may be in the future; a task may be marked complete while criteria are not met.
+// A checkpoint is a claim to verify: a task is complete only if its criteria are met, its review scores suffice and its files
+// exist. Of its two clocks the newer one is used, unless it is in the future.
 //
-// A file is changed only where what it says has changed. Nothing is removed: what is complete is copied to its archive,
-// and what cannot be read is kept beside what replaces it.
+// A file is changed only where its content has to change. No file is removed: the checkpoint of a complete task is copied to its
+// archive, and an unreadable file is kept under another name when it is written anew.
 package sitebuilder
 
 import (
@@ -39,18 +39,18 @@ func patterns() []string {
 }
 
 // readProject reads a project. Finished work counts as far as the files that it claims exist; without env.Exists all do.
-func readProject(files format.Files, w format.Env) (format.Project, []pawl.Finding) {
-	r := read(files, w)
-	return r.out, r.Found()
+func readProject(files format.Files, env format.Env) (format.Project, []pawl.Finding) {
+	r := readTeam(files, env)
+	return r.out, r.Findings()
 }
 
 // unfinished returns the first task that somebody has begun, and that a step of the plan has the id of.
-func unfinished(files format.Files, w format.Env, plan *pawl.Plan) (what, file string) {
+func unfinished(files format.Files, env format.Env, plan *pawl.Plan) (what, file string) {
 	steps := map[pawl.StepID]bool{}
 	for _, step := range plan.Steps() {
 		steps[step.ID] = true
 	}
-	for _, j := range read(files, w).jobs {
+	for _, j := range readTeam(files, env).jobs {
 		if j.point != nil && steps[j.id] && !j.finished() && j.status != notStarted {
 			return "task " + j.task + " of " + cmp.Or(j.agent, "nobody"), j.point.file
 		}
@@ -58,23 +58,23 @@ func unfinished(files format.Files, w format.Env, plan *pawl.Plan) (what, file s
 	return "", ""
 }
 
-// clock is the time, with the scale by which an agent's silence is judged.
+// clock is the time, with the thresholds for an agent's silence.
 type clock struct {
 	now            time.Time
 	quiet, stalled time.Duration
 }
 
-// The scale where a project's settings say nothing. The original has three that differ.
+// The defaults without project settings. The original has three different scales.
 const (
 	quietAfter   = 10 * time.Minute
 	stalledAfter = 30 * time.Minute
 	beatEvery    = 5 * time.Minute
 )
 
-// skew is how far clocks may differ before a time counts as one of the future.
+// skew is the clock difference up to which a time does not count as in the future.
 const skew = 5 * time.Minute
 
-// names are what the agents are called.
+// names are the agents' names.
 var names = map[string]string{
 	"content": "Harper", "technical": "Devon", "community": "Morgan", "migration": "Riley", "polish": "Quinn", "supervisor": "Alex",
 }

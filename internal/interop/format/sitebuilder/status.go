@@ -38,7 +38,7 @@ type streamRow struct {
 // percent returns how much of a stream is done, as far as its counts say.
 func (s *streamRow) percent() int {
 	switch {
-	case s.word() == complete:
+	case s.taskStatus() == complete:
 		return 100
 	case s.tasks > 0:
 		return min(100*s.complete/s.tasks, 99)
@@ -46,8 +46,8 @@ func (s *streamRow) percent() int {
 	return 0
 }
 
-// told says to who goes on with a stream what STATUS.md says of it.
-func (s *streamRow) told() string {
+// resumeText returns what STATUS.md says of a stream, for whoever resumes it.
+func (s *streamRow) resumeText() string {
 	text := ""
 	if s.counted {
 		text = fmt.Sprintf("\nOf it %d of %d tasks are complete, %d in progress and %d blocked.", s.complete, s.tasks, s.active, s.blocked)
@@ -72,7 +72,7 @@ func (a agentRow) agent() string {
 func agentNamed(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
 
 // readStatus reads STATUS.md: its first lines as facts, its tables of agents and streams.
-func (r *reader) readStatus() {
+func (r *teamReader) readStatus() {
 	f := r.file(r.status())
 	if f == nil {
 		return
@@ -116,7 +116,7 @@ func field(text string) (key, value string, ok bool) {
 	return strings.ToValidUTF8(strings.TrimSpace(key), "\uFFFD"), value, ok && colon && key != ""
 }
 
-func (r *reader) readAgents(file string, rows []markdown.Row) {
+func (r *teamReader) readAgents(file string, rows []markdown.Row) {
 	column := columnsOf(rows)
 	for _, row := range rows[min(1, len(rows)):] {
 		a := agentRow{name: column.cell(row, "agent"), native: column.cell(row, "status"), task: column.cell(row, "current task"), line: row.Line.Number}
@@ -131,7 +131,7 @@ func (r *reader) readAgents(file string, rows []markdown.Row) {
 	}
 }
 
-func (r *reader) readStreams(rows []markdown.Row) {
+func (r *teamReader) readStreams(rows []markdown.Row) {
 	column := columnsOf(rows)
 	for _, row := range rows[min(1, len(rows)):] {
 		s := streamRow{name: strings.Trim(column.cell(row, "stream"), "* "), native: column.cell(row, "status"), line: row.Line.Number}
@@ -150,7 +150,7 @@ func (r *reader) readStreams(rows []markdown.Row) {
 }
 
 // readOwners reads whose each task is, where that is an agent's name as a file's name has it.
-func (r *reader) readOwners(rows []markdown.Row) {
+func (r *teamReader) readOwners(rows []markdown.Row) {
 	column := columnsOf(rows)
 	for _, row := range rows[min(1, len(rows)):] {
 		j := job{agent: column.cell(row, "agent"), task: column.cell(row, "task")}

@@ -101,7 +101,7 @@ func (s *teller) write() []string {
 			s.T.Errorf("%s is removed", f.Path)
 		}
 		prefix := formattest.With(s.files, made[:i])
-		if _, findings := sitebuilder.Format().Read(prefix, format.Env{Now: now.Add(24 * time.Hour)}); found(findings, pawl.Bad, "", "") && !found(findings, pawl.Bad, "", "not JSON") {
+		if _, findings := sitebuilder.Format().Read(prefix, format.Env{Now: now.Add(24 * time.Hour)}); found(findings, pawl.Bad, "", "") && !found(findings, pawl.Bad, "", "invalid JSON") {
 			s.T.Errorf("cut off before %s: %+v", f.Path, findings)
 		}
 		if whole := formattest.With(prefix, sitebuilder.Format().Write(prefix, s.view())); !slices.EqualFunc(byPath(whole), byPath(formattest.With(s.files, made)), same) {

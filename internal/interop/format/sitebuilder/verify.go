@@ -7,39 +7,40 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
 )
 
 // verify checks all checkpoints by the document's rules, and what else speaks of their tasks: every fault, and what was
 // found to be good. What was odd in reading comes behind.
-func verify(files format.Files, w format.Env) []pawl.Finding {
-	r := read(files, w)
+func verify(files format.Files, env format.Env) []pawl.Finding {
+	r := readTeam(files, env)
 	if len(r.jobs) == 0 {
-		return []pawl.Finding{{Level: pawl.Bad, What: "there are no tasks of site builders here", Where: r.checkpoints()}}
+		return []pawl.Finding{{Level: pawl.Bad, What: "no tasks of site builders found here", Where: r.checkpoints()}}
 	}
-	v := &verifier{reader: r}
+	v := &teamVerifier{teamReader: r}
 	for _, j := range r.jobs {
 		if j.point != nil {
 			v.job(j)
 		}
 	}
 	v.board()
-	v.found.Find(r.Found()...)
-	return v.found.Found()
+	v.found.Add(r.Findings()...)
+	return v.found.Findings()
 }
 
-type verifier struct {
-	*reader
-	found format.Findings
+type teamVerifier struct {
+	*teamReader
+	found report.Report
 }
 
-func (v *verifier) fault(level pawl.Level, c *checkpoint, hint, text string, args ...any) {
-	v.found.Find(pawl.Finding{Level: level, What: fmt.Sprintf(text, args...), Where: format.Where(c.file, c.line), Hint: hint})
+func (v *teamVerifier) fault(level pawl.Level, c *checkpoint, hint, text string, args ...any) {
+	v.found.Find(level, report.Where(c.file, c.line), hint, text, args...)
 }
 
 // job checks a task's checkpoint.
-func (v *verifier) job(j *job) {
-	before := len(v.found.Found())
+func (v *teamVerifier) job(j *job) {
+	before := len(v.found.Findings())
 	c := j.point
 	v.status(j)
 	v.counts(c)
@@ -49,25 +50,25 @@ func (v *verifier) job(j *job) {
 			v.fault(pawl.Bad, c, "", "the score of %s is %d; scores go from 0 to 100", by, n)
 		}
 	}
-	if len(v.found.Found()) == before && len(j.missing) == 0 && !c.broken {
-		v.fault(pawl.OK, c, "", "task %s of %s is %s, and what it says fits together", j.task, cmp.Or(j.agent, "nobody"), orNone(c.native))
+	if len(v.found.Findings()) == before && len(j.missing) == 0 && !c.broken {
+		v.fault(pawl.OK, c, "", "task %s of %s is %s, and its checkpoint is consistent", j.task, cmp.Or(j.agent, "nobody"), orNone(c.native))
 	}
 }
 
 // status checks that what a checkpoint says of its status is borne out by the rest.
-func (v *verifier) status(j *job) {
+func (v *teamVerifier) status(j *job) {
 	c := j.point
-	switch word := c.word(); {
-	case len(j.left()) > 0:
-		v.fault(pawl.Bad, c, "pawl import sitebuilder dispatches only these", "task %s says that it is complete, and is not: %s", j.task, strings.Join(j.left(), "; "))
+	switch word := c.taskStatus(); {
+	case len(j.missingParts()) > 0:
+		v.fault(pawl.Bad, c, "pawl import sitebuilder dispatches only these", "task %s is marked complete, but is not: %s", j.task, strings.Join(j.missingParts(), "; "))
 	case word == complete && c.resumable != nil && *c.resumable:
-		v.fault(pawl.Warn, c, "", "task %s is complete, and says that it may be resumed", j.task)
+		v.fault(pawl.Warn, c, "", "task %s is complete, but marked resumable", j.task)
 	case word == blocked && len(c.errors) == 0:
-		v.fault(pawl.Bad, c, "say by what, in errors", "task %s is blocked, and does not say by what", j.task)
+		v.fault(pawl.Bad, c, "give the reason in errors", "task %s is blocked without a reason", j.task)
 	case word == blocked:
-		v.fault(pawl.Warn, c, "clear its errors, then: "+resume(j), "%s", "task "+j.task+" is "+j.why(v.clock))
+		v.fault(pawl.Warn, c, "clear its errors, then: "+resume(j), "task %s is %s", j.task, j.why(v.clock))
 	case word == inProgress && c.resumable != nil && !*c.resumable:
-		v.fault(pawl.Bad, c, "", "task %s is not complete, and says that it cannot be resumed", j.task)
+		v.fault(pawl.Bad, c, "", "task %s is not complete, but marked not resumable", j.task)
 	case word == inProgress && c.silence(v.clock) != "":
 		v.fault(pawl.Warn, c, resume(j), "task %s: %s", j.task, c.silence(v.clock))
 	}
@@ -77,7 +78,7 @@ func resume(j *job) string {
 	return "/dispatch-sitebuilder " + j.agent + " " + j.task + " --resume"
 }
 
-func (v *verifier) counts(c *checkpoint) {
+func (v *teamVerifier) counts(c *checkpoint) {
 	listed := 0
 	for _, s := range c.items {
 		if meaning(s.native) == complete {
@@ -96,11 +97,11 @@ func (v *verifier) counts(c *checkpoint) {
 	if c.percent > 100 {
 		v.fault(pawl.Bad, c, "", "progress is %d per cent", c.percent)
 	} else if c.counted && c.total > 0 && c.percent >= 0 && max(c.percent-c.progress(), c.progress()-c.percent) > near {
-		v.fault(pawl.Warn, c, "", "progress is said to be %d%%, and %d of %d subtasks are %d%%", c.percent, c.done, c.total, c.progress())
+		v.fault(pawl.Warn, c, "", "progress is stated as %d%%, and %d of %d subtasks are %d%%", c.percent, c.done, c.total, c.progress())
 	}
 }
 
-func (v *verifier) times(c *checkpoint) {
+func (v *teamVerifier) times(c *checkpoint) {
 	for _, later := range []struct {
 		name string
 		bad  bool
@@ -108,17 +109,17 @@ func (v *verifier) times(c *checkpoint) {
 		{"updated_at", !c.updated.IsZero() && c.updated.Before(c.started)}, {"completed_at", !c.completed.IsZero() && c.completed.Before(c.started)},
 	} {
 		if later.bad {
-			v.fault(pawl.Bad, c, "", "%s lies before started_at", later.name)
+			v.fault(pawl.Bad, c, "", "%s is before started_at", later.name)
 		}
 	}
 	if c.id != "" && !c.started.IsZero() && !strings.HasSuffix(c.id, c.started.Format("-20060102-150405")) {
-		v.fault(pawl.Warn, c, "", "the id %s does not end with the time of its beginning", oneline.Quote(c.id))
+		v.fault(pawl.Warn, c, "", "the id %s does not end with its start time", oneline.Quote(c.id))
 	}
 }
 
 // board compares STATUS.md with the checkpoints.
-func (v *verifier) board() {
-	standing := map[string]word{}
+func (v *teamVerifier) board() {
+	standing := map[string]taskStatus{}
 	for _, j := range v.jobs {
 		if j.point == nil {
 			continue
@@ -127,10 +128,10 @@ func (v *verifier) board() {
 			standing[j.agent] = j.status
 		}
 	}
-	for _, row := range v.reader.board.agents {
+	for _, row := range v.teamReader.board.agents {
 		is, known := standing[row.agent()]
 		if says := meaning(row.native); known && says == complete && is != complete {
-			v.found.Find(pawl.Finding{Level: pawl.Warn, Where: format.Where(v.reader.status(), row.line),
+			v.found.Add(pawl.Finding{Level: pawl.Warn, Where: report.Where(v.teamReader.status(), row.line),
 				What: fmt.Sprintf("STATUS.md says that %s is %s, and its checkpoints say %s", row.agent(), oneline.Quote(row.native), is)})
 		}
 	}

@@ -7,22 +7,22 @@ import (
 	"pawl"
 )
 
-// word is what a status means.
-type word string
+// taskStatus is what a status means.
+type taskStatus string
 
 // What statuses mean. Checkpoints know the middle three of them, the registry and STATUS.md all.
 const (
-	notStarted word = "pending"
-	inProgress word = "in_progress"
-	blocked    word = "blocked"
-	complete   word = "complete"
-	inReview   word = "review"
-	failed     word = "failed"
-	unknown    word = ""
+	notStarted taskStatus = "pending"
+	inProgress taskStatus = "in_progress"
+	blocked    taskStatus = "blocked"
+	complete   taskStatus = "complete"
+	inReview   taskStatus = "review"
+	failed     taskStatus = "failed"
+	unknown    taskStatus = ""
 )
 
 // synonyms are the words that are used, in any case, with or without signs and stars around them.
-var synonyms = map[string]word{
+var synonyms = map[string]taskStatus{
 	"": notStarted, "pending": notStarted, "not_started": notStarted, "ready": notStarted, "idle": notStarted, "queued": notStarted,
 	"waiting": notStarted, "ready_to_start": notStarted, "in_progress": inProgress, "active": inProgress, "running": inProgress,
 	"started": inProgress, "blocked": blocked, "stalled": blocked, "waiting_for_human": blocked, "complete": complete, "completed": complete,
@@ -30,13 +30,13 @@ var synonyms = map[string]word{
 }
 
 // meaning returns what a status means: unknown for words that nobody knows.
-func meaning(native string) word {
+func meaning(native string) taskStatus {
 	text := strings.ToLower(strings.TrimFunc(native, func(r rune) bool { return !unicode.IsLetter(r) }))
 	return synonyms[strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '_' || r == '-' }), "_")]
 }
 
 // item returns what the status of a subtask means.
-func (w word) item() pawl.ItemStatus {
+func (w taskStatus) item() pawl.ItemStatus {
 	switch w {
 	case complete:
 		return pawl.ItemIsDone
@@ -49,7 +49,7 @@ func (w word) item() pawl.ItemStatus {
 }
 
 // itemWord returns the status of a subtask as the system calls it.
-func itemWord(s pawl.ItemStatus) word {
+func itemWord(s pawl.ItemStatus) taskStatus {
 	switch s {
 	case pawl.ItemIsDone:
 		return complete

@@ -20,12 +20,12 @@ func write(files format.Files, v format.Export) []format.File {
 	if v.State == nil {
 		return nil
 	}
-	w := newWriter(files, v)
+	w := newTeamWriter(files, v)
 	for _, k := range w.works {
 		w.checkpoint(k)
 	}
 	for _, k := range w.works {
-		w.say(k)
+		w.postProgress(k)
 	}
 	w.deliver()
 	w.escalate()
@@ -34,47 +34,47 @@ func write(files format.Files, v format.Export) []format.File {
 	return w.files.ByFirstChange()
 }
 
-// writer writes the files of one run.
-type writer struct {
-	place
+// teamWriter writes the files of one run.
+type teamWriter struct {
+	teamDir
 	format.Export
-	reader *reader // of what is there: whose tasks are in the registry and have files
+	reader *teamReader // of what is there: whose tasks are in the registry and have files
 	files  *fileset.Set
 	boxes  map[string]*box // by name
-	works  []*work
-	all    []*work // beside them those of others, of which there is a checkpoint
-	eol    string  // of Markdown that is made
-	found  bool    // there is a team already
+	works  []*taskStep
+	all    []*taskStep // beside them those of others, of which there is a checkpoint
+	eol    string      // of Markdown that is made
+	found  bool        // there is a team already
 }
 
-// work is a step of a run, as a task of an agent.
-type work struct {
+// taskStep is a step of a run, with its task and agent.
+type taskStep struct {
 	*pawl.Step
-	agent, task string
-	entry       *task
-	state       *pawl.StepState
-	untold      string     // by what its team calls it blocked, without a checkpoint
-	stream      *streamRow // of STATUS.md that it is, nil for none
+	agent, task   string
+	entry         *task
+	state         *pawl.StepState
+	nativeBlocker string     // by what its team calls it blocked, without a checkpoint
+	stream        *streamRow // of STATUS.md that it is, nil for none
 
-	word     word // as its checkpoint is to say
-	percent  int
-	made     []string // outputs of items that were finished since its checkpoint was written
-	touched  bool     // the run has worked on it, or something about it has changed
-	imported bool     // it was done before the run began
+	taskStatus taskStatus // as its checkpoint is to say
+	percent    int
+	made       []string // outputs of items that were finished since its checkpoint was written
+	touched    bool     // the run has worked on it, or something about it has changed
+	imported   bool     // it was done before the run began
 }
 
-func newWriter(files format.Files, v format.Export) *writer {
-	w := &writer{Export: v, place: placeAt(usual), files: fileset.New(files), boxes: map[string]*box{}, eol: "\n"}
-	if all := places(files); len(all) > 0 {
-		w.place, w.found = all[0], true
+func newTeamWriter(files format.Files, v format.Export) *teamWriter {
+	w := &teamWriter{Export: v, teamDir: teamDirAt(usual), files: fileset.New(files), boxes: map[string]*box{}, eol: "\n"}
+	if all := teamDirs(files); len(all) > 0 {
+		w.teamDir, w.found = all[0], true
 	}
 	for i := range files {
 		if strings.HasPrefix(files[i].Path, w.base) && strings.HasSuffix(files[i].Path, ".md") {
 			w.eol = textedit.EOL(files[i].Data)
 		}
 	}
-	w.reader = newReader(files, format.Env{Now: v.Now})
-	w.reader.place = w.place
+	w.reader = newTeamReader(files, format.Env{Now: v.Now})
+	w.reader.teamDir = w.teamDir
 	w.reader.readRegistry()
 	w.reader.gatherNames()
 	w.assign()
@@ -82,7 +82,7 @@ func newWriter(files format.Files, v format.Export) *writer {
 }
 
 // gatherNames makes a job of each task by the names of its files, without reading them.
-func (r *reader) gatherNames() {
+func (r *teamReader) gatherNames() {
 	known := map[string]bool{}
 	byName := map[[2]string]bool{}
 	for _, t := range r.tasks {
@@ -117,7 +117,7 @@ func (r *reader) gatherNames() {
 }
 
 // assign gives every step its task and its agent: those that it has there, or its own id and the phase's name.
-func (w *writer) assign() {
+func (w *teamWriter) assign() {
 	byID := map[pawl.StepID]*job{}
 	for _, j := range w.reader.jobs {
 		byID[j.id] = j
@@ -128,9 +128,9 @@ func (w *writer) assign() {
 	}
 	planned := map[pawl.StepID]bool{}
 	add := func(s *pawl.Step, phase string) {
-		k := &work{Step: s, agent: agentOf(phase), task: string(s.ID), state: w.State.Steps[s.ID]}
+		k := &taskStep{Step: s, agent: agentOf(phase), task: string(s.ID), state: w.State.Steps[s.ID]}
 		if j := cmp.Or(byID[s.ID], w.reader.board.owned(s.ID)); j != nil {
-			k.agent, k.task, k.entry, k.untold = cmp.Or(j.agent, k.agent), j.task, j.entry, j.untold()
+			k.agent, k.task, k.entry, k.nativeBlocker = cmp.Or(j.agent, k.agent), j.task, j.entry, j.nativeBlocker()
 		}
 		if i := slices.IndexFunc(w.reader.board.streams, func(s streamRow) bool { return s.name == k.task }); i >= 0 {
 			k.stream = &w.reader.board.streams[i]
@@ -163,7 +163,7 @@ func agentOf(phase string) string {
 }
 
 // blockers returns what keeps a step from going on, and what once did.
-func (w *writer) blockers(id pawl.StepID) (open, cleared []pawl.Blocker) {
+func (w *teamWriter) blockers(id pawl.StepID) (open, cleared []pawl.Blocker) {
 	for _, b := range w.State.Blockers {
 		switch {
 		case b.Step != id:
@@ -178,8 +178,8 @@ func (w *writer) blockers(id pawl.StepID) (open, cleared []pawl.Blocker) {
 
 // untouched reports whether nothing has happened to a task but what its checkpoint says: then its time stays, which would be a
 // sign of life.
-func (w *writer) untouched(k *work, e *editor, open, cleared []pawl.Blocker) bool {
-	if e.made || k.state.Status != pawl.Pending || k.state.Attempts > 0 || len(cleared) > 0 || ours(e) {
+func (w *teamWriter) untouched(k *taskStep, e *editor, open, cleared []pawl.Blocker) bool {
+	if e.made || k.state.Status != pawl.Pending || k.state.Attempts > 0 || len(cleared) > 0 || hasPawlError(e) {
 		return false
 	}
 	told := map[string]bool{blockedByNothing: true, withoutMessage: true}
@@ -189,15 +189,15 @@ func (w *writer) untouched(k *work, e *editor, open, cleared []pawl.Blocker) boo
 			told[oneLine(cmp.Or(e.says("errors", at, "message"), e.says("errors", at, "type")))] = true
 		}
 	}
-	return !slices.ContainsFunc(open, func(b pawl.Blocker) bool { return !told[oneLine(b.Text)] && !theirs.MatchString(b.Text) })
+	return !slices.ContainsFunc(open, func(b pawl.Blocker) bool { return !told[oneLine(b.Text)] && !importedEscalation.MatchString(b.Text) })
 }
 
 // asFound reports whether nothing has happened to a task but what its team's files say themselves, outside of a checkpoint. Of
 // one that is imported that is so too as long as a person is only asked whether it is gone on with.
-func (w *writer) asFound(k *work, open, cleared []pawl.Blocker) bool {
+func (w *teamWriter) asFound(k *taskStep, open, cleared []pawl.Blocker) bool {
 	asked := k.state != nil && k.state.Status == pawl.AwaitsGate && k.Gate == nil && w.State.Import.System == System
 	if st := k.state; st != nil && (st.Status != pawl.Pending && !asked || st.Attempts > 0) || len(cleared) > 0 {
 		return false
 	}
-	return !slices.ContainsFunc(open, func(b pawl.Blocker) bool { return b.Text != k.untold && !theirs.MatchString(b.Text) })
+	return !slices.ContainsFunc(open, func(b pawl.Blocker) bool { return b.Text != k.nativeBlocker && !importedEscalation.MatchString(b.Text) })
 }

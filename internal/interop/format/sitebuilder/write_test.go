@@ -223,8 +223,8 @@ func TestWhatIsWholeOfABrokenOneStays(t *testing.T) {
 			t.Errorf("%s is taken for somebody's output", f.Path)
 		}
 	}
-	w := world()
-	if met, why := sitebuilder.Format().CheckCriterion(one("migration-T060.json", torn), w, "T060", "3_files_created"); met || !strings.Contains(why, "migration-T060.json cannot be read whole") {
+	env := testEnv()
+	if met, why := sitebuilder.Format().CheckCriterion(one("migration-T060.json", torn), env, "T060", "3_files_created"); met || !strings.Contains(why, "migration-T060.json cannot be read whole") {
 		t.Errorf("%v: %s", met, why)
 	}
 }
@@ -416,7 +416,7 @@ func TestFinishedIsWhole(t *testing.T) {
 	s.Tell(pawl.StepReopened{Step: "T060", Why: "again"})
 	s.write()
 	if strings.Contains(string(s.files.Find(points+"migration-T060.json").Data), "acceptance_evidence") {
-		t.Error("it is to be done again, and what was found of it before still stands")
+		t.Error("it will rerun, and what was found of it before still stands")
 	}
 }
 
@@ -463,16 +463,16 @@ func TestNothingIsCompleteThatNobodyCalledSo(t *testing.T) {
 	s.Tell(pawl.StepDone{Step: "T001", Attempt: 1, Token: ref("T001", 1).Token})
 	s.write()
 	s.has("progress/checkpoints/content-T001.json", `"completed": 2`, `{"id": "p2", "status": "failed"}`, `{"id": "p3", "status": "complete"}`, `{"id": "p4", "status": "pending"}`)
-	if met, why := sitebuilder.Format().CheckCriterion(s.files, world(), "T001", "all subtasks are complete"); met || !strings.Contains(why, "2 of 4 are") {
+	if met, why := sitebuilder.Format().CheckCriterion(s.files, testEnv(), "T001", "all subtasks are complete"); met || !strings.Contains(why, "2 of 4 are") {
 		t.Errorf("%v %s", met, why)
 	}
-	w := world()
-	w.Items = []format.Item{{ID: "p2", Status: pawl.ItemIsDone}, {ID: "p4", Status: pawl.ItemIsDone}}
-	if met, why := sitebuilder.Format().CheckCriterion(s.files, w, "T001", "all subtasks are complete"); !met {
+	env := testEnv()
+	env.Items = []format.Item{{ID: "p2", Status: pawl.ItemIsDone}, {ID: "p4", Status: pawl.ItemIsDone}}
+	if met, why := sitebuilder.Format().CheckCriterion(s.files, env, "T001", "all subtasks are complete"); !met {
 		t.Error(why)
 	}
-	w.Items = append(w.Items, format.Item{ID: "p4", Status: pawl.ItemFailed})
-	if met, why := sitebuilder.Format().CheckCriterion(s.files, w, "T001", "all subtasks are complete"); met || !strings.Contains(why, "3 of 4 are") {
+	env.Items = append(env.Items, format.Item{ID: "p4", Status: pawl.ItemFailed})
+	if met, why := sitebuilder.Format().CheckCriterion(s.files, env, "T001", "all subtasks are complete"); met || !strings.Contains(why, "3 of 4 are") {
 		t.Errorf("%v %s", met, why)
 	}
 }

@@ -15,11 +15,11 @@ import (
 )
 
 // checkpoint brings a task's checkpoint up to date, if the run has worked on it.
-func (w *writer) checkpoint(k *work) {
+func (w *teamWriter) checkpoint(k *taskStep) {
 	open, cleared := w.blockers(k.ID)
 	if w.asFound(k, open, cleared) {
 		if len(open) > 0 {
-			k.word = blocked
+			k.taskStatus = blocked
 		}
 		return
 	}
@@ -28,13 +28,13 @@ func (w *writer) checkpoint(k *work) {
 		k.state = &pawl.StepState{Status: pawl.Pending}
 	}
 	st := k.state
-	k.word = w.standing(k, open)
+	k.taskStatus = w.standing(k, open)
 	base := cmp.Or(w.files.File(current), w.files.File(archived))
 	if k.imported = strings.HasPrefix(st.Adopted, "imported"); k.imported && w.found {
 		return // as it was found
 	}
 	name := current
-	if base != nil && base.Path == archived && k.word == complete {
+	if base != nil && base.Path == archived && k.taskStatus == complete {
 		name = archived
 	}
 	var data []byte
@@ -47,16 +47,16 @@ func (w *writer) checkpoint(k *work) {
 	if e.changed && !still {
 		e.set(stamp(w.State.Updated), "updated_at")
 	}
-	k.touched = e.changed && !still || st.Attempts > 0 || len(cleared) > 0 || ours(e)
+	k.touched = e.changed && !still || st.Attempts > 0 || len(cleared) > 0 || hasPawlError(e)
 	k.percent = e.number("progress_percent")
 	w.files.Put(name, e.text)
-	if k.word == complete && name == current {
+	if k.taskStatus == complete && name == current {
 		w.archive(e, archived)
 	}
 }
 
 // live returns the attempts that are at work on a task; of a run that nobody works on none is, whatever the journal still has.
-func (w *writer) live(k *work) []*pawl.AttemptState {
+func (w *teamWriter) live(k *taskStep) []*pawl.AttemptState {
 	if w.Status == pawl.StatusInterrupted {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (w *writer) live(k *work) []*pawl.AttemptState {
 }
 
 // standing returns what a step's checkpoint is to say of it. It knows no other words.
-func (w *writer) standing(k *work, open []pawl.Blocker) word {
+func (w *teamWriter) standing(k *taskStep, open []pawl.Blocker) taskStatus {
 	switch st := k.state; {
 	case st.Status == pawl.Done:
 		return complete
@@ -78,14 +78,14 @@ func (w *writer) standing(k *work, open []pawl.Blocker) word {
 const brokenMark = ".broken-"
 
 // begin returns an editor of a checkpoint. One that cannot be read is kept beside the new one, which says what was whole of it.
-func (w *writer) begin(k *work, name string, data []byte) *editor {
+func (w *teamWriter) begin(k *taskStep, name string, data []byte) *editor {
 	if e := edit(data); e != nil {
 		return e
 	}
 	if len(data) > 0 {
 		sum := sha256.Sum256(data)
 		w.files.PutBroken(name+brokenMark+hex.EncodeToString(sum[:4]), slices.Clone(data), name)
-		if e := mended(data); len(e.root.Members) > 0 {
+		if e := repaired(data); len(e.root.Members) > 0 {
 			e.changed = true
 			return e
 		}
@@ -107,10 +107,10 @@ func (w *writer) begin(k *work, name string, data []byte) *editor {
 }
 
 // fill says where a step stands, in the order of the document's schema.
-func (w *writer) fill(e *editor, k *work, open, cleared []pawl.Blocker) {
+func (w *teamWriter) fill(e *editor, k *taskStep, open, cleared []pawl.Blocker) {
 	st := k.state
-	if meaning(e.says("status")) != k.word || e.at("status") == nil {
-		e.set(string(k.word), "status")
+	if meaning(e.says("status")) != k.taskStatus || e.at("status") == nil {
+		e.set(string(k.taskStatus), "status")
 	}
 	e.fill(w.percentOf(e, k), true, "progress_percent")
 	if e.at("started_at") == nil && !st.Started.IsZero() {
@@ -135,14 +135,14 @@ func (w *writer) fill(e *editor, k *work, open, cleared []pawl.Blocker) {
 }
 
 // percentOf returns the progress: by the counts, where there are some. One that another way of rounding gives stays.
-func (w *writer) percentOf(e *editor, k *work) int {
+func (w *teamWriter) percentOf(e *editor, k *taskStep) int {
 	was, total := e.number("progress_percent"), e.number("subtasks", "total")
 	if e.made && k.stream != nil {
 		was = max(was, k.stream.percent())
 	}
 	now := was
 	switch p := k.state.Progress; {
-	case k.word == complete:
+	case k.taskStatus == complete:
 		return 100
 	case total > 1 || e.at("subtasks", "items", "0") != nil:
 		now = min(100*e.number("subtasks", "completed")/max(total, 1), 99)
@@ -159,10 +159,10 @@ func (w *writer) percentOf(e *editor, k *work) int {
 	return min(now, 99) // of one that says it is complete, and is not, too
 }
 
-func (w *writer) completedAt(e *editor, k *work) {
+func (w *teamWriter) completedAt(e *editor, k *taskStep) {
 	was, _, _ := format.ParseTime(e.says("completed_at"))
 	switch {
-	case k.word != complete:
+	case k.taskStatus != complete:
 		e.fill(nil, !was.IsZero(), "completed_at")
 	case was.IsZero() || was.Before(k.state.Started.Truncate(time.Second)):
 		e.setTime(k.state.Ended, "completed_at")
@@ -171,7 +171,7 @@ func (w *writer) completedAt(e *editor, k *work) {
 
 // claims adds the files that the step has made and changed, as far as they are not named yet: outputs that are single
 // files, those of items that were finished since, and of a step that was cut off what it has left behind.
-func (w *writer) claims(e *editor, k *work) {
+func (w *teamWriter) claims(e *editor, k *taskStep) {
 	known := map[string]bool{}
 	for _, key := range []string{"files_created", "files_modified"} {
 		if list := e.at(key); list != nil {
@@ -192,7 +192,7 @@ func (w *writer) claims(e *editor, k *work) {
 }
 
 // claim adds names to a list, which a new checkpoint always has.
-func (w *writer) claim(e *editor, key string, known map[string]bool, names []string) {
+func (w *teamWriter) claim(e *editor, key string, known map[string]bool, names []string) {
 	news := []string{}
 	for _, name := range names {
 		if name = strings.TrimPrefix(name, w.root); !known[name] {
@@ -210,8 +210,8 @@ func (w *writer) claim(e *editor, key string, known map[string]bool, names []str
 }
 
 // leftBehind returns what was begun of a step that nobody works on now.
-func (w *writer) leftBehind(k *work) format.Partial {
-	if w.Partial == nil || k.word == complete || k.state.Attempts == 0 || len(w.live(k)) > 0 {
+func (w *teamWriter) leftBehind(k *taskStep) format.Partial {
+	if w.Partial == nil || k.taskStatus == complete || k.state.Attempts == 0 || len(w.live(k)) > 0 {
 		return format.Partial{}
 	}
 	if p := w.Partial(k.ID); p != nil {
@@ -222,9 +222,9 @@ func (w *writer) leftBehind(k *work) format.Partial {
 
 // criteria says which criteria are met that checks of the step stand for: those whose check passed, and by what that is
 // known. What an agent says of itself stays, and so does what nobody checked.
-func (w *writer) criteria(e *editor, k *work) {
+func (w *teamWriter) criteria(e *editor, k *taskStep) {
 	last := k.state.Retries.Last
-	ended := k.word == complete || k.state.Status == pawl.AwaitsReview
+	ended := k.taskStatus == complete || k.state.Status == pawl.AwaitsReview
 	proven := ended && k.state.Accept != "" && k.state.Accept == pawl.AcceptOf(k.Step)
 	if !proven && e.root.Get("acceptance_evidence") != nil {
 		e.remove("acceptance_evidence")
@@ -248,7 +248,7 @@ func (w *writer) criteria(e *editor, k *work) {
 }
 
 // proofs returns the criteria that the step's checks stand for. One check may stand for all that a checkpoint has.
-func (w *writer) proofs(e *editor, k *work) []string {
+func (w *teamWriter) proofs(e *editor, k *taskStep) []string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(k.Accept)), func(name string) bool { return name == allSubtasks && w.asksUs(k, name) })
 	if !w.asksUs(k, format.AllCriteria) || len(names) > 1 {
 		return names
@@ -263,19 +263,19 @@ func (w *writer) proofs(e *editor, k *work) []string {
 }
 
 // asksUs reports whether a check asks what the task's own files say.
-func (w *writer) asksUs(k *work, check string) bool {
+func (w *teamWriter) asksUs(k *taskStep, check string) bool {
 	return format.Asks(System, k.Accept[check])
 }
 
 // evidence says by what it is known that a criterion is met.
-func (w *writer) evidence(k *work, name string) string {
+func (w *teamWriter) evidence(k *taskStep, name string) string {
 	if (w.asksUs(k, name) || w.asksUs(k, format.AllCriteria)) && k.entry.attested(name) {
 		return "attested by @" + k.agent + ", and checked by nobody else"
 	}
 	return "checked by pawl at " + stamp(k.state.Ended) + ": passed"
 }
 
-func (w *writer) reviews(e *editor, k *work) {
+func (w *teamWriter) reviews(e *editor, k *taskStep) {
 	if e.made {
 		e.set(map[string]int{}, "review_scores")
 	}
@@ -290,8 +290,8 @@ func (w *writer) reviews(e *editor, k *work) {
 }
 
 // resumption says whether and how to go on. What the agent itself said of that, or did not, stays until the work has moved on.
-func (w *writer) resumption(e *editor, k *work, moved bool, open []pawl.Blocker) {
-	may := k.word != complete && k.state.Status != pawl.Skipped
+func (w *teamWriter) resumption(e *editor, k *taskStep, moved bool, open []pawl.Blocker) {
+	may := k.taskStatus != complete && k.state.Status != pawl.Skipped
 	e.fill(may, may, "resumable")
 	was := e.says("resume_instructions")
 	switch ours := strings.HasPrefix(was, ourMark); {
@@ -305,7 +305,7 @@ func (w *writer) resumption(e *editor, k *work, moved bool, open []pawl.Blocker)
 // ourMark is what instructions begin with that pawl has written, so that it may change them.
 const ourMark = "pawl: "
 
-func (w *writer) goOn(e *editor, k *work, open []pawl.Blocker) string {
+func (w *teamWriter) goOn(e *editor, k *taskStep, open []pawl.Blocker) string {
 	if k.state.Status == pawl.AwaitsReview {
 		return "it is done but for its reviews: pawl review " + string(k.ID) + " --by NAME --score N"
 	}
@@ -327,7 +327,7 @@ func (w *writer) goOn(e *editor, k *work, open []pawl.Blocker) string {
 }
 
 // heartbeat says when the work was last seen alive.
-func (w *writer) heartbeat(e *editor, k *work) {
+func (w *teamWriter) heartbeat(e *editor, k *taskStep) {
 	live := w.live(k)
 	if len(live) == 0 {
 		if e.says("heartbeat", "status") == "alive" {
@@ -348,7 +348,7 @@ func (w *writer) heartbeat(e *editor, k *work) {
 }
 
 // effort says what the work took beside what it was estimated at.
-func (w *writer) effort(e *editor, k *work) {
+func (w *teamWriter) effort(e *editor, k *taskStep) {
 	if k.state.Seconds <= 0 || len(w.live(k)) > 0 {
 		return
 	}
@@ -360,7 +360,7 @@ func (w *writer) effort(e *editor, k *work) {
 }
 
 // estimated returns the hours that the registry or the plan estimates; 0 where nobody did: the plan's default is no estimate.
-func (k *work) estimated() float64 {
+func (k *taskStep) estimated() float64 {
 	if k.entry != nil && sizes[k.entry.estimate] > 0 {
 		return sizes[k.entry.estimate]
 	}
@@ -371,7 +371,7 @@ func (k *work) estimated() float64 {
 }
 
 // archive keeps a complete checkpoint. What was in the archive of an earlier completion is kept by its time.
-func (w *writer) archive(e *editor, name string) {
+func (w *teamWriter) archive(e *editor, name string) {
 	if old := edit(w.files.Data(name)); old != nil && old.says("completed_at") != e.says("completed_at") {
 		if at, _, _ := format.ParseTime(old.says("completed_at")); !at.IsZero() {
 			w.files.Put(strings.TrimSuffix(name, ".json")+at.Format("-20060102-150405")+".json", slices.Clone(old.text))

@@ -14,8 +14,8 @@ import (
 	"pawl/internal/textedit"
 )
 
-// appeal is what a person is asked for, so that a task can go on.
-type appeal struct {
+// request is something that a task needs from a person before it can continue.
+type request struct {
 	title, priority, action string
 
 	at time.Time
@@ -26,7 +26,7 @@ const raisedBy = "pawl"
 
 // escalate tells people what the run's tasks wait for: each thing is an escalation of its own, once, pending as long as it is
 // waited for and resolved then. Those of others stay, but for one that a person has cleared as a blocker of this run.
-func (w *writer) escalate() {
+func (w *teamWriter) escalate() {
 	name := w.message("human-escalations")
 	if f := w.files.File(name); f != nil {
 		w.reader.readEscalations(f)
@@ -39,12 +39,12 @@ func (w *writer) escalate() {
 		if k.state == nil || k.imported {
 			continue
 		}
-		wanted := w.appeals(k)
+		wanted := w.requests(k)
 		for _, e := range said {
 			if !slices.Equal(e.tasks, tasksIn(k.task)) || e.by != raisedBy {
 				continue
 			}
-			same := slices.IndexFunc(wanted, func(a appeal) bool { return a.title == e.title && a.at.Unix() == e.at.Unix() })
+			same := slices.IndexFunc(wanted, func(a request) bool { return a.title == e.title && a.at.Unix() == e.at.Unix() })
 			switch {
 			case same >= 0:
 				wanted = slices.Delete(wanted, same, same+1)
@@ -77,7 +77,7 @@ func (w *writer) escalate() {
 var numbered = lazyregexp.New(`\bESC-(\d{1,6}(?:/\d{1,6})*)`)
 
 // lastNumber returns the last number that any file of the team has for an escalation: agents write of some that stand in no list.
-func (w *writer) lastNumber() int {
+func (w *teamWriter) lastNumber() int {
 	last := 0
 	for _, f := range w.files.Files() {
 		if !strings.HasPrefix(f.Path, w.base) {
@@ -93,14 +93,14 @@ func (w *writer) lastNumber() int {
 	return last
 }
 
-// theirs is a blocker that was an escalation of others when the run was made.
-var theirs = lazyregexp.New(`^ESC-\d+: `)
+// importedEscalation matches a blocker that was imported from somebody else's escalation.
+var importedEscalation = lazyregexp.New(`^ESC-\d+: `)
 
-// appeals returns what a task of the run waits for that only a person can give.
-func (w *writer) appeals(k *work) []appeal {
-	var all []appeal
+// requests returns what a task of the run needs from a person.
+func (w *teamWriter) requests(k *taskStep) []request {
+	var all []request
 	add := func(text, priority, action string, at time.Time) {
-		all = append(all, appeal{title: oneline.Clip(oneLine(text), 200), priority: priority, action: oneLine(action), at: at.Truncate(time.Second)})
+		all = append(all, request{title: oneline.Clip(oneLine(text), 200), priority: priority, action: oneLine(action), at: at.Truncate(time.Second)})
 	}
 	for _, g := range w.State.OpenGates() {
 		if g.Step == k.ID {
@@ -112,7 +112,7 @@ func (w *writer) appeals(k *work) []appeal {
 	}
 	open, _ := w.blockers(k.ID)
 	for _, b := range open {
-		if !theirs.MatchString(b.Text) {
+		if !importedEscalation.MatchString(b.Text) {
 			add(b.Text, "CRITICAL", strings.TrimPrefix(b.Needs+"; then: pawl unblock "+strconv.Itoa(b.ID), "; then: "), b.Opened)
 		}
 	}
@@ -123,7 +123,7 @@ func (w *writer) appeals(k *work) []appeal {
 }
 
 // cleared reports whether all blockers that the run had of an escalation were cleared.
-func (w *writer) cleared(e escalation) bool {
+func (w *teamWriter) cleared(e escalation) bool {
 	known := false
 	for _, b := range w.State.Blockers {
 		if strings.HasPrefix(b.Text, e.id+": ") {
@@ -136,7 +136,7 @@ func (w *writer) cleared(e escalation) bool {
 }
 
 // entry returns an escalation as the team's own look.
-func (a appeal) entry(number int, task string) string {
+func (a request) entry(number int, task string) string {
 	return fmt.Sprintf("### ESC-%03d: %s\n\n| Field | Value |\n|-------|-------|\n| **Timestamp** | %s |\n| **Priority** | %s |\n"+
 		"| **Blocking Tasks** | %s |\n| **Raised By** | %s |\n| **Status** | PENDING |\n\n**Action Required**:\n1. %s\n\n---\n\n",
 		number, a.title, stamp(a.at), a.priority, inTable(task), raisedBy, a.action)

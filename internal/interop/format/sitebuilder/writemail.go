@@ -14,9 +14,9 @@ import (
 	"pawl/internal/textedit/markdown"
 )
 
-// say posts in an agent's outbox how far its task is, and when it is complete or blocked a message, a copy of which goes to
+// postProgress posts in an agent's outbox how far its task is, and when it is complete or blocked a message, a copy of which goes to
 // who is to read it. Nothing is said twice.
-func (w *writer) say(k *work) {
+func (w *teamWriter) postProgress(k *taskStep) {
 	if !k.touched || k.imported || k.state.Attempts == 0 {
 		return
 	}
@@ -33,7 +33,7 @@ func (w *writer) say(k *work) {
 		}
 	}
 	switch {
-	case k.word == complete:
+	case k.taskStatus == complete:
 		w.post(k, letter{to: "orchestrator", kind: "notification", priority: "normal", at: k.state.Ended,
 			subject: "Task " + k.task + " Complete", body: cmp.Or(k.state.Summary, "Completed "+cmp.Or(k.Name, k.task)+".") + w.took(k)})
 	case len(open) > 0:
@@ -49,10 +49,10 @@ func (w *writer) say(k *work) {
 
 func blockedBy(b pawl.Blocker) string { return "BLOCKED: " + oneLine(b.Text) }
 
-func failedOf(k *work) string { return "FAILED: " + k.task }
+func failedOf(k *taskStep) string { return "FAILED: " + k.task }
 
 // resolve marks the message about something that is over, in the outbox and in its reader's inbox.
-func (w *writer) resolve(k *work, key letterKey) {
+func (w *teamWriter) resolve(k *taskStep, key letterKey) {
 	id, posted := w.box("outbox-" + k.agent).posted[key]
 	if !posted {
 		return
@@ -73,14 +73,14 @@ func (w *writer) resolve(k *work, key letterKey) {
 }
 
 // took says what the work took beside what it was estimated at.
-func (w *writer) took(k *work) string {
+func (w *teamWriter) took(k *taskStep) string {
 	if k.state.Seconds <= 0 || k.Estimate == 0 {
 		return ""
 	}
 	return fmt.Sprintf("\nActual effort: %v h, estimated: %v h.", hours(k.state.Seconds), hours(time.Duration(k.Estimate).Seconds()))
 }
 
-func (w *writer) progress(k *work) {
+func (w *teamWriter) progress(k *taskStep) {
 	box := w.box("outbox-" + k.agent)
 	now := strconv.Itoa(k.percent)
 	if box.said[k.task] != now {
@@ -105,7 +105,7 @@ type letterKey struct {
 }
 
 // box returns an inbox or an outbox by its name.
-func (w *writer) box(name string) *box {
+func (w *teamWriter) box(name string) *box {
 	if b := w.boxes[name]; b != nil {
 		return b
 	}
@@ -127,7 +127,7 @@ func (w *writer) box(name string) *box {
 
 // deliver puts into every box what is for it: into an inbox below the heading of messages that wait, into an outbox behind
 // all else.
-func (w *writer) deliver() {
+func (w *teamWriter) deliver() {
 	for _, inboxes := range []bool{false, true} {
 		for _, name := range slices.Sorted(maps.Keys(w.boxes)) {
 			b := w.boxes[name]
@@ -144,7 +144,7 @@ func (w *writer) deliver() {
 }
 
 // add puts text behind all else of a Markdown file, which is made where it is not there.
-func (w *writer) add(name, title, text string) {
+func (w *teamWriter) add(name, title, text string) {
 	data := w.files.Data(name)
 	if len(data) == 0 {
 		data = []byte(strings.ReplaceAll(title+"\n", "\n", w.eol))
@@ -159,7 +159,7 @@ type letter struct {
 }
 
 // post writes a message behind an agent's others, and into the inbox of who is to read it, once.
-func (w *writer) post(k *work, l letter) {
+func (w *teamWriter) post(k *taskStep, l letter) {
 	outbox, inbox := w.box("outbox-"+k.agent), w.box("inbox-"+l.to)
 	key := letterKey{k.task, l.kind, oneLine(l.subject), l.at.Unix()}
 	id, posted := outbox.posted[key]
@@ -183,7 +183,7 @@ func (b *box) idFor(agent string, at time.Time) string {
 	}
 }
 
-func (l letter) text(k *work) string {
+func (l letter) text(k *taskStep) string {
 	var b strings.Builder
 	from := "@" + k.agent
 	if called := names[k.agent]; called != "" {
@@ -215,7 +215,7 @@ func plain(text string) string {
 }
 
 // below puts what waits for somebody below its heading in a file, in place of the line that says that there is none.
-func (w *writer) below(inbox, waiting, title, text string) {
+func (w *teamWriter) below(inbox, waiting, title, text string) {
 	data := w.files.Data(inbox)
 	for _, s := range markdown.Sections(textedit.Lines(data)) {
 		if !strings.EqualFold(s.Title, waiting) {

@@ -17,13 +17,13 @@ const mostItems = 1000
 
 // listed is a subtask as pawl writes it.
 type listed struct {
-	ID     string  `json:"id"`
-	Status word    `json:"status"`
-	Output *string `json:"output"`
+	ID     string     `json:"id"`
+	Status taskStatus `json:"status"`
+	Output *string    `json:"output"`
 }
 
 // items returns a step's subtasks. What the checkpoint of an agent's own calls complete is, though the run was not told so.
-func (w *writer) items(e *editor, k *work) []format.Item {
+func (w *teamWriter) items(e *editor, k *taskStep) []format.Item {
 	if w.Items == nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (w *writer) items(e *editor, k *work) []format.Item {
 }
 
 // calledIn returns the subtasks that an agent's checkpoint calls complete; of a work list only the run knows.
-func calledIn(e *editor, k *work) map[pawl.ItemID]bool {
+func calledIn(e *editor, k *taskStep) map[pawl.ItemID]bool {
 	called := map[pawl.ItemID]bool{}
 	if k.Foreach != nil {
 		return called
@@ -72,7 +72,7 @@ func outputsOf(s *pawl.Step, value string) []string {
 	return names
 }
 
-func (w *writer) listed(item format.Item) listed {
+func (w *teamWriter) listed(item format.Item) listed {
 	l := listed{ID: item.ID, Status: itemWord(item.Status)}
 	if len(item.Outputs) > 0 {
 		l.Output = &item.Outputs[0]
@@ -82,7 +82,7 @@ func (w *writer) listed(item format.Item) listed {
 
 // subtasks brings counts and list up to date, and reports whether they have changed. A list may be a sample: then the
 // counts move by what has changed in it.
-func (w *writer) subtasks(e *editor, k *work) bool {
+func (w *teamWriter) subtasks(e *editor, k *taskStep) bool {
 	items := w.items(e, k)
 	if len(items) == 0 && e.at("subtasks") == nil {
 		if e.made {
@@ -113,7 +113,7 @@ func entries(e *editor) []*jsonedit.Value {
 }
 
 // list writes all of a list that was not there, and returns how many of it are complete.
-func (w *writer) list(e *editor, k *work, items []format.Item) (done int) {
+func (w *teamWriter) list(e *editor, k *taskStep, items []format.Item) (done int) {
 	all := []listed{}
 	for _, item := range items[:min(len(items), mostItems)] {
 		all = append(all, w.listed(item))
@@ -133,7 +133,7 @@ func (w *writer) list(e *editor, k *work, items []format.Item) (done int) {
 }
 
 // mark brings the entries of a list up to date, and returns by how many more of them are complete.
-func (w *writer) mark(e *editor, k *work, items []format.Item) (more int) {
+func (w *teamWriter) mark(e *editor, k *taskStep, items []format.Item) (more int) {
 	at := map[string]int{}
 	for i, entry := range entries(e) {
 		id := scalar(cmp.Or(entry.Get("id"), entry))
@@ -183,7 +183,7 @@ func markOne(e *editor, i string, item format.Item) (more int) {
 }
 
 // count brings the counts up to date: by the list where that is whole.
-func (w *writer) count(e *editor, k *work, items []format.Item, whole bool, done int) {
+func (w *teamWriter) count(e *editor, k *taskStep, items []format.Item, whole bool, done int) {
 	if e.at("subtasks") == nil {
 		return
 	}
@@ -200,7 +200,7 @@ func (w *writer) count(e *editor, k *work, items []format.Item, whole bool, done
 			}
 		}
 	}
-	if k.word == complete && total == 1 && len(items)+len(entries(e)) == 0 {
+	if k.taskStatus == complete && total == 1 && len(items)+len(entries(e)) == 0 {
 		done = 1 // the task itself
 	}
 	e.set(total, "subtasks", "total")
@@ -211,7 +211,7 @@ func (w *writer) count(e *editor, k *work, items []format.Item, whole bool, done
 }
 
 // context says what was done last and what comes next.
-func (w *writer) context(e *editor, k *work) {
+func (w *teamWriter) context(e *editor, k *taskStep) {
 	last, next := "", ""
 	for _, item := range w.items(e, k) {
 		switch {
@@ -252,7 +252,7 @@ const (
 
 // errors says what blocks the task, and how its last attempt ended. Errors that are over are taken out: of pawl's own
 // those that are not true any more, of others those whose blocker a person has cleared, and at the end all that block.
-func (w *writer) errors(e *editor, k *work, open, cleared []pawl.Blocker) {
+func (w *teamWriter) errors(e *editor, k *taskStep, open, cleared []pawl.Blocker) {
 	wanted := w.faults(k, open)
 	over := map[string]bool{}
 	for _, b := range cleared {
@@ -269,7 +269,7 @@ func (w *writer) errors(e *editor, k *work, open, cleared []pawl.Blocker) {
 			switch {
 			case same >= 0:
 				wanted = slices.Delete(wanted, same, same+1)
-			case isOurs(kind), over[cmp.Or(message, kind)], k.word == complete && e.at("errors", at, "blocking").True():
+			case isOurs(kind), over[cmp.Or(message, kind)], k.taskStatus == complete && e.at("errors", at, "blocking").True():
 				e.remove("errors", at)
 			}
 		}
@@ -287,14 +287,14 @@ func isOurs(kind string) bool {
 	return kind == typeBlocker || kind == typeAttempt || kind == typeGate || kind == typeSkipped
 }
 
-// ours reports whether a checkpoint lists an error that pawl has written.
-func ours(e *editor) bool {
+// hasPawlError reports whether a checkpoint lists an error that pawl wrote.
+func hasPawlError(e *editor) bool {
 	list := e.at("errors")
 	return list != nil && slices.ContainsFunc(list.Items, func(v *jsonedit.Value) bool { return isOurs(v.Get("type").Text()) })
 }
 
 // faults returns what is wrong with a step now.
-func (w *writer) faults(k *work, open []pawl.Blocker) []told {
+func (w *teamWriter) faults(k *taskStep, open []pawl.Blocker) []told {
 	var all []told
 	add := func(kind, message string, at time.Time, blocking bool) {
 		all = append(all, told{Type: kind, Message: oneLine(message), Timestamp: stamp(cmp.Or(at, w.State.Created)), Blocking: blocking})

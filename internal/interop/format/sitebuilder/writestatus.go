@@ -16,8 +16,8 @@ import (
 )
 
 // registry brings the status of tasks and what they took up to date.
-func (w *writer) registry() {
-	name := w.place.registry()
+func (w *teamWriter) registry() {
+	name := w.teamDir.registry()
 	f := w.files.File(name)
 	if f == nil {
 		return
@@ -41,19 +41,19 @@ func (w *writer) registry() {
 }
 
 // entry returns what the registry is to say of a task.
-func (w *writer) entry(k *work, was *yamledit.Value) *yamledit.Value {
+func (w *teamWriter) entry(k *taskStep, was *yamledit.Value) *yamledit.Value {
 	pairs := []yamledit.Pair{}
-	now := k.word
+	now := k.taskStatus
 	if k.state.Status == pawl.AwaitsReview {
 		now = inReview // which only the registry has a word for
 	}
 	if meaning(was.Get("status").Says()) != now {
 		pairs = append(pairs, yamledit.Pair{Key: "status", Value: yamledit.Word(string(now))})
 	}
-	if said(was.Get("assigned_to")) == "" {
+	if scalarOrNone(was.Get("assigned_to")) == "" {
 		pairs = append(pairs, yamledit.Pair{Key: "assigned_to", Value: yamledit.Word(k.agent)})
 	}
-	if k.word == complete && k.state.Seconds > 0 {
+	if k.taskStatus == complete && k.state.Seconds > 0 {
 		pairs = append(pairs, yamledit.Pair{Key: "actual_hours", Value: yamledit.Decimal(hours(k.state.Seconds))})
 	}
 	return yamledit.MapOf(pairs...)
@@ -61,12 +61,12 @@ func (w *writer) entry(k *work, was *yamledit.Value) *yamledit.Value {
 
 // status brings STATUS.md up to date: the rows of the run's agents, and of those that have none, and the table of checkpoints. When something in it has
 // changed so does the time that it was updated at; the rest is not pawl's.
-func (w *writer) status() {
-	if !slices.ContainsFunc(w.works, func(k *work) bool { return k.touched }) {
+func (w *teamWriter) status() {
+	if !slices.ContainsFunc(w.works, func(k *taskStep) bool { return k.touched }) {
 		return
 	}
 	w.all = w.everybody()
-	name := w.place.status()
+	name := w.teamDir.status()
 	before := w.files.Data(name)
 	data := before
 	if data == nil {
@@ -80,14 +80,14 @@ func (w *writer) status() {
 }
 
 // everybody returns the works of the run, and beside them those of others that have a checkpoint, which says where they stand.
-func (w *writer) everybody() []*work {
+func (w *teamWriter) everybody() []*taskStep {
 	all := slices.Clone(w.works)
 	known := map[[2]string]bool{}
 	for _, k := range w.works {
 		known[[2]string{k.agent, k.task}] = true
 	}
 	for _, j := range w.reader.jobs {
-		k := &work{Step: &pawl.Step{ID: j.id}, agent: j.agent, task: j.task}
+		k := &taskStep{Step: &pawl.Step{ID: j.id}, agent: j.agent, task: j.task}
 		e := edit(w.files.Data(w.pathOf(k)))
 		if e != nil && !known[[2]string{j.agent, j.task}] {
 			k.Name = e.says("task_title")
@@ -95,8 +95,8 @@ func (w *writer) everybody() []*work {
 		}
 	}
 	for _, k := range all {
-		if e := edit(w.files.Data(w.pathOf(k))); e != nil && k.word == unknown {
-			k.word = meaning(e.says("status"))
+		if e := edit(w.files.Data(w.pathOf(k))); e != nil && k.taskStatus == unknown {
+			k.taskStatus = meaning(e.says("status"))
 		}
 	}
 	return all
@@ -117,7 +117,7 @@ func withField(data []byte, key, value string, expected func(string) bool) []byt
 
 // overall says how much of the run is done, where that stands in the form that the first real versions use, and of as many
 // tasks.
-func (w *writer) overall(data []byte) []byte {
+func (w *teamWriter) overall(data []byte) []byte {
 	done := 0
 	for _, k := range w.works {
 		if k.state.Finished() {
@@ -142,8 +142,8 @@ type agentStanding struct {
 }
 
 // standings returns where the agents stand that the run has worked for, or that have a checkpoint, and their names in order.
-func (w *writer) standings() (map[string]agentStanding, []string) {
-	by := map[string][]*work{}
+func (w *teamWriter) standings() (map[string]agentStanding, []string) {
+	by := map[string][]*taskStep{}
 	var order []string
 	for _, k := range w.all {
 		if by[k.agent] == nil {
@@ -154,15 +154,15 @@ func (w *writer) standings() (map[string]agentStanding, []string) {
 	all := map[string]agentStanding{}
 	for agent, works := range by {
 		s := w.agentStanding(works)
-		s.ours = slices.ContainsFunc(works, func(k *work) bool { return k.touched })
-		if s.ours || slices.ContainsFunc(works, func(k *work) bool { return w.files.File(w.pathOf(k)) != nil }) {
+		s.ours = slices.ContainsFunc(works, func(k *taskStep) bool { return k.touched })
+		if s.ours || slices.ContainsFunc(works, func(k *taskStep) bool { return w.files.File(w.pathOf(k)) != nil }) {
 			all[agent] = s
 		}
 	}
 	return all, slices.DeleteFunc(order, func(agent string) bool { _, ok := all[agent]; return !ok })
 }
 
-func (w *writer) agentStanding(works []*work) agentStanding {
+func (w *teamWriter) agentStanding(works []*taskStep) agentStanding {
 	s := agentStanding{status: "Idle", task: "—", last: "—"}
 	weight := 0
 	for _, k := range works {
@@ -171,13 +171,13 @@ func (w *writer) agentStanding(works []*work) agentStanding {
 		}
 		now, status := 1, "Completed"
 		switch {
-		case k.word == unknown && !k.state.Finished():
+		case k.taskStatus == unknown && !k.state.Finished():
 			now, status = 2, "Idle"
 		case len(w.live(k)) > 0:
 			now, status = 5, "Active"
-		case k.word == blocked:
+		case k.taskStatus == blocked:
 			now, status = 4, "Blocked"
-		case k.word == inProgress:
+		case k.taskStatus == inProgress:
 			now, status = 3, "In Progress"
 		}
 		if now > weight {
@@ -194,7 +194,7 @@ func (w *writer) agentStanding(works []*work) agentStanding {
 }
 
 // updated returns when a task's checkpoint was written last.
-func (w *writer) updated(k *work) string {
+func (w *teamWriter) updated(k *taskStep) string {
 	current, archived := w.fileOf(k.agent, k.task)
 	for _, name := range []string{current, archived} {
 		if e := edit(w.files.Data(name)); e != nil {
@@ -208,7 +208,7 @@ func (w *writer) updated(k *work) string {
 
 // agentRows changes the rows of the run's agents that stand otherwise, and adds those of agents that have none: what others say
 // of theirs stays.
-func (w *writer) agentRows(data []byte) []byte {
+func (w *teamWriter) agentRows(data []byte) []byte {
 	standings, order := w.standings()
 	for _, s := range markdown.Sections(textedit.Lines(data)) {
 		rows := markdown.Table(s.Lead())
@@ -240,7 +240,7 @@ func (w *writer) agentRows(data []byte) []byte {
 }
 
 // streamRows says of streams that the run has finished that they are complete.
-func (w *writer) streamRows(data []byte) []byte {
+func (w *teamWriter) streamRows(data []byte) []byte {
 	var edits []textedit.Edit
 	for _, s := range markdown.Sections(textedit.Lines(data)) {
 		rows := markdown.Table(s.Lead())
@@ -264,8 +264,8 @@ func (w *writer) streamRows(data []byte) []byte {
 }
 
 // finished reports whether the run has finished a task.
-func (w *writer) finished(task string) bool {
-	return slices.ContainsFunc(w.works, func(k *work) bool { return k.task == task && k.touched && !k.imported && k.word == complete })
+func (w *teamWriter) finished(task string) bool {
+	return slices.ContainsFunc(w.works, func(k *taskStep) bool { return k.task == task && k.touched && !k.imported && k.taskStatus == complete })
 }
 
 // ownerOf returns which of the agents a row is of: that of its whole cell, else of its first word.
@@ -381,7 +381,7 @@ const checkpointHead = "| Agent | Task | Progress | Last Update | Status |\n|---
 // checkpointTable brings the document's table "Active Checkpoints" up to date: a row for each task of the run, and for each that
 // has a checkpoint. Times are
 // absolute: "2 min ago" is wrong in a minute.
-func (w *writer) checkpointTable(data []byte) []byte {
+func (w *teamWriter) checkpointTable(data []byte) []byte {
 	for _, s := range markdown.Sections(textedit.Lines(data)) {
 		if !strings.EqualFold(s.Title, "Active Checkpoints") {
 			continue
@@ -412,7 +412,7 @@ func (w *writer) checkpointTable(data []byte) []byte {
 }
 
 // rows returns the rows of the tasks that a table does not have.
-func (w *writer) rows(there map[[2]string]markdown.Row) string {
+func (w *teamWriter) rows(there map[[2]string]markdown.Row) string {
 	var b strings.Builder
 	for _, k := range w.all {
 		if _, ok := there[[2]string{oneLine(k.agent), oneLine(k.task)}]; !ok {
@@ -424,8 +424,8 @@ func (w *writer) rows(there map[[2]string]markdown.Row) string {
 }
 
 // row returns a task's row, and its cells.
-func (w *writer) row(k *work) (text string, cells []string) {
-	progress, at, status := "0%", "—", cmp.Or(string(k.word), "not started")
+func (w *teamWriter) row(k *taskStep) (text string, cells []string) {
+	progress, at, status := "0%", "—", cmp.Or(string(k.taskStatus), "not started")
 	if k.stream != nil {
 		progress = strconv.Itoa(k.stream.percent()) + "%"
 	}
@@ -443,7 +443,7 @@ func (w *writer) row(k *work) (text string, cells []string) {
 }
 
 // pathOf returns the path of a task's checkpoint: of the archived one where there is no other.
-func (w *writer) pathOf(k *work) string {
+func (w *teamWriter) pathOf(k *taskStep) string {
 	current, archived := w.fileOf(k.agent, k.task)
 	if w.files.File(current) == nil && w.files.File(archived) != nil {
 		return archived

@@ -2,7 +2,7 @@ package dump
 
 import "strings"
 
-// change looks at a statement that may change rows, which is not carried out.
+// change examines a statement that may change rows. It is not executed.
 func (p *parser) change() {
 	switch {
 	case p.skip("update"):
@@ -38,7 +38,7 @@ func (p *parser) change() {
 	}
 }
 
-// lost notes that a statement changes the rows of a table. One that has none yet has none behind it either.
+// lost records that a statement changes the rows of a table. A table without rows so far still has none after it.
 func (p *parser) lost(written string) {
 	t := p.Table(bare(written))
 	switch {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// meeting says what is to happen where a row has the key of one that is there.
+// meeting is the action on a conflict: a new row has the key of an existing one.
 type meeting struct {
 	way    way
 	target []string // the columns of the key that is meant; nil: any key
@@ -13,7 +13,7 @@ type meeting struct {
 	sets   []assignment
 }
 
-// way is how two rows of one key become one.
+// way is how two conflicting rows become one.
 type way byte
 
 const (
@@ -30,7 +30,7 @@ type assignment struct {
 	value  []token
 }
 
-// orElse passes what stands before a table's name: INSERT OR IGNORE INTO.
+// orElse parses the words before a table's name: INSERT OR IGNORE INTO.
 func (p *parser) orElse() meeting {
 	var m meeting
 	if p.tokens[0].is("replace") {
@@ -53,7 +53,7 @@ func (p *parser) orElse() meeting {
 	return m
 }
 
-// onConflict passes what stands behind the rows: ON CONFLICT (a) DO UPDATE SET b = EXCLUDED.b.
+// onConflict parses the clause after the rows: ON CONFLICT (a) DO UPDATE SET b = EXCLUDED.b.
 func (p *parser) onConflict(m *meeting) {
 	if p.i >= len(p.tokens) {
 		return
@@ -89,7 +89,7 @@ func (p *parser) onConflict(m *meeting) {
 	}
 }
 
-// assignments passes what is set, up to where something else begins.
+// assignments parses a list of assignments.
 func (p *parser) assignments() []assignment {
 	var sets []assignment
 	for from, depth := p.i, 0; ; p.i++ {
@@ -114,7 +114,7 @@ func (p *parser) assignments() []assignment {
 	}
 }
 
-// join adds a row, or has it meet those of its key that are there.
+// join adds a row, or resolves its conflict with existing rows of the same key.
 func (p *parser) join(t *Table, row *Row, m meeting) {
 	var old []*Row
 	if m.way != refused {
@@ -137,8 +137,8 @@ func (p *parser) join(t *Table, row *Row, m meeting) {
 	t.Rows = append(t.Rows, row)
 }
 
-// update sets values of a row, from the one that was to be inserted or as they stand in the statement, and reports whether all
-// of them could be worked out. Each value is changed, later on, where it is said last.
+// update sets values of a row, from the row to insert or from the statement, and reports whether all of them could be evaluated.
+// Later edits change a value where it was set last.
 func (p *parser) update(t *Table, old, row *Row, m meeting) bool {
 	cells := slices.Clone(old.Cells)
 	for _, set := range m.sets {
@@ -159,7 +159,7 @@ func (p *parser) update(t *Table, old, row *Row, m meeting) bool {
 	return true
 }
 
-// assigned returns what a column is set to.
+// assigned returns the value that a column is set to.
 func (p *parser) assigned(row *Row, set assignment, given string) (Cell, bool) {
 	v := set.value
 	of := ""
@@ -182,7 +182,7 @@ func (p *parser) assigned(row *Row, set assignment, given string) (Cell, bool) {
 	return cell, true
 }
 
-// isNow reports whether a value is the time at which it is worked out.
+// isNow reports whether a value is the time of its evaluation.
 func isNow(words []token) bool {
 	var b strings.Builder
 	for _, w := range words {
@@ -191,14 +191,14 @@ func isNow(words []token) bool {
 	return slices.Contains([]string{"now()", "current_timestamp", "current_timestamp()", "datetime(now)", "strftime(%s,now)"}, b.String())
 }
 
-// index finds rows by what stands in the columns of a key.
+// index finds rows by the values of a key.
 type index struct {
 	key  []string
 	rows map[string]*Row
 	upto int // of the table's rows, which are in it
 }
 
-// meets returns the rows that have a key of this one.
+// meets returns the rows that conflict with this one.
 func (t *Table) meets(row *Row, target []string) []*Row {
 	keys := t.Keys
 	if target != nil {
@@ -229,7 +229,7 @@ func (t *Table) index(key []string) map[string]*Row {
 	return x.rows
 }
 
-// values returns what stands in the columns of a key, and whether that can be another row's too.
+// values returns the values of a key, and whether another row can have the same.
 func (r *Row) values(key []string) (string, bool) {
 	var b strings.Builder
 	for _, column := range key {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// create takes in the columns of a table that is made, or that an index makes unique.
+// create reads the columns of a CREATE TABLE, or those of a CREATE UNIQUE INDEX.
 func (p *parser) create() {
 	unique := false
 	for p.skip("temp") || p.skip("temporary") || p.skip("unlogged") || p.skip("global") || p.skip("local") {
@@ -46,7 +46,7 @@ func (p *parser) exists() {
 	}
 }
 
-// parts returns what stands between the commas up to the bracket that closes.
+// parts returns the parts between commas, up to the closing bracket.
 func (p *parser) parts() [][]token {
 	var parts [][]token
 	from := p.i
@@ -66,10 +66,10 @@ func (p *parser) parts() [][]token {
 	return parts
 }
 
-// noColumn are the words that a part begins with that is no column.
+// noColumn are the first words of parts that are no columns.
 var noColumn = []string{"constraint", "primary", "unique", "foreign", "check", "exclude", "like"}
 
-// column takes in a column, or a key.
+// column reads a column or a key.
 func (p *parser) column(t *Table, part []token) {
 	if len(part) == 0 {
 		return
@@ -96,7 +96,7 @@ func isIndex(part []token) bool {
 	return named && slices.ContainsFunc([]string{"key", "index", "fulltext", "spatial"}, part[0].is)
 }
 
-// key takes in columns that are unique together: … PRIMARY KEY (a, b), … UNIQUE (a).
+// key reads columns that are unique together: … PRIMARY KEY (a, b), … UNIQUE (a).
 func (t *Table) key(part []token) {
 	for i, w := range part {
 		if w.is("unique") || w.is("primary") {
@@ -112,7 +112,7 @@ func (t *Table) key(part []token) {
 	}
 }
 
-// alter takes in keys that are added, ALTER TABLE ONLY t ADD CONSTRAINT c PRIMARY KEY (id), and columns.
+// alter reads keys that are added, ALTER TABLE ONLY t ADD CONSTRAINT c PRIMARY KEY (id), and columns.
 func (p *parser) alter() {
 	if !p.skip("table") {
 		return
@@ -138,7 +138,7 @@ func (p *parser) alter() {
 	}
 }
 
-// uniqueIndex takes in CREATE UNIQUE INDEX i ON t USING btree (a), where it is of all rows.
+// uniqueIndex reads CREATE UNIQUE INDEX i ON t USING btree (a), unless it is partial.
 func (p *parser) uniqueIndex() {
 	p.exists()
 	for p.i < len(p.tokens) && !p.peek(0).is("on") {

@@ -1,10 +1,10 @@
-// Package sqldump reads SQL texts that hold tables, as pg_dump and sqlite3 write them: rows by INSERT and by COPY, and which
-// columns are unique. It changes a value, or adds a row, in place, and leaves all other bytes as they are.
+// Package dump parses SQL dumps as pg_dump and sqlite3 write them: rows by INSERT and by COPY, and which columns are unique. It
+// changes a value, or adds a row, in place, and leaves all other bytes as they are.
 //
-// It says which rows there are once all of the text is loaded: one that gives way to another, by ON CONFLICT and its like, is
-// none. It carries nothing else out. What it does not know it passes over; what changes rows in a way that it does not
-// follow, and what breaks off, is a problem with its line. It is pure, and made for texts that anybody may have written: whatever the bytes,
-// nothing here panics or takes more than a moment.
+// It returns the rows that exist once the whole text is loaded: a row that is replaced by ON CONFLICT and the like is none of them.
+// It executes nothing else. It skips statements that it does not know; a statement that changes rows in a way that it cannot
+// evaluate, and a truncated text, are problems with a line. It is pure and safe for untrusted input: no input makes it panic or
+// take more than a moment.
 package dump
 
 import (
@@ -15,7 +15,7 @@ import (
 	"pawl/internal/textedit"
 )
 
-// Dump is a SQL text.
+// Dump is a parsed SQL text.
 type Dump struct {
 	Tables   []*Table // in the order in which they are named first
 	Problems []Problem
@@ -28,7 +28,7 @@ type Dump struct {
 	edits []textedit.Edit
 }
 
-// Problem is something that the text says and that is not taken in.
+// Problem is a part of the text that is not evaluated.
 type Problem struct {
 	Line   int
 	Why    string
@@ -36,7 +36,7 @@ type Problem struct {
 	Unsure bool // what rows there are once all of it is loaded is not known: what is written into it may be lost
 }
 
-// Table is what a text says of a table.
+// Table is a table of the text.
 type Table struct {
 	Name    string   // without its schema, as it is compared: in lower case
 	Columns []string // in lower case, as the table was made, or as its first rows name them
@@ -51,7 +51,7 @@ type Table struct {
 	indexes []*index
 }
 
-// Unique reports whether a single column of the table cannot hold a value twice.
+// Unique reports whether a single column of the table is unique.
 func (t *Table) Unique(column string) bool {
 	return slices.ContainsFunc(t.Keys, func(key []string) bool { return len(key) == 1 && key[0] == column })
 }
@@ -84,14 +84,14 @@ func (r *Row) Get(column string) (Value, bool) {
 	return Value{}, false
 }
 
-// Counter is how far a sequence has counted.
+// Counter is the current value of a sequence.
 type Counter struct {
 	Name     string // without its schema, in lower case
 	At       string // digits
 	from, to int
 }
 
-// statement is the INSERT or COPY that a row stands in.
+// statement is the INSERT or COPY of a row.
 type statement struct {
 	copied  bool
 	cut     bool // a COPY that breaks off: nothing is changed in it
@@ -103,11 +103,11 @@ type statement struct {
 	end     int // behind it, its semicolon too; of a COPY behind its last row
 }
 
-// Table returns a table, nil where the text has none of that name.
+// Table returns a table, nil if the text has none of that name.
 func (d *Dump) Table(name string) *Table { return d.named[name] }
 
-// Read reads a text. It never fails: what cannot be read is a problem. Where tables are named the rows of others are passed
-// over, so that it takes no more than a text that is large for theirs.
+// Read parses a text. It never fails: what cannot be parsed is a problem. If tables are named, the rows of others are skipped, so
+// that they cost no memory.
 func Read(text []byte, only ...string) *Dump {
 	d := &Dump{text: text, only: only, named: map[string]*Table{}}
 	if IsUTF16(text) {
@@ -124,12 +124,12 @@ func Read(text []byte, only ...string) *Dump {
 	return d
 }
 
-// IsUTF16 reports whether a text begins with the byte order mark of UTF-16.
+// IsUTF16 reports whether a text starts with the byte order mark of UTF-16.
 func IsUTF16(text []byte) bool {
 	return bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff"))
 }
 
-// table returns a table that is named in the text, a new one where it was not named before.
+// table returns the table of a name, a new one if the text has not mentioned it before.
 func (d *Dump) table(written string, line int) *Table {
 	name := bare(written)
 	if t := d.Table(name); t != nil {
@@ -140,7 +140,7 @@ func (d *Dump) table(written string, line int) *Table {
 	return t
 }
 
-// wants reports whether the rows of a table are taken in.
+// wants reports whether the rows of a table are read.
 func (d *Dump) wants(written string) bool {
 	return len(d.only) == 0 || slices.Contains(d.only, bare(written))
 }

@@ -15,8 +15,8 @@ func (d *Dump) Bytes() []byte {
 	return textedit.Apply(d.text, d.edits)
 }
 
-// Set changes a value in place, and reports whether it could: a row whose statement does not name the column, beside other
-// rows, cannot be given one, and one that may be cut off is left alone. What a cell says already stays as it is written.
+// Set changes a value in place, and reports whether it could: it cannot if the statement has several rows and does not list the
+// column, or if the row may be truncated. An equal value stays as it is written.
 func (d *Dump) Set(row *Row, column string, v Value) bool {
 	if row.in.cut {
 		return false
@@ -44,7 +44,7 @@ func (d *Dump) Set(row *Row, column string, v Value) bool {
 	return true
 }
 
-// replace notes a change; one of the same bytes replaces the one before.
+// replace records an edit; it replaces an earlier edit of the same bytes.
 func (d *Dump) replace(from, to int, by string) {
 	d.edits = slices.DeleteFunc(d.edits, func(e textedit.Edit) bool { return e.From == from && e.To == to && from < to })
 	d.edits = append(d.edits, textedit.Edit{From: from, To: to, Text: by})
@@ -58,8 +58,8 @@ func (d *Dump) Count(c *Counter, at string) {
 	}
 }
 
-// Append adds a row behind the last one, in the form that the table's rows have. Columns that are not given are null, or
-// have their default. A table that nothing is known of gets none: it reports whether the row was added.
+// Append adds a row after the last one, in the style of the table's rows, and reports whether it did: it does not if nothing is
+// known of the table. Columns that are not given are null, or have their default.
 func (d *Dump) Append(t *Table, values []Pair) bool {
 	if t == nil || t.last == nil && t.Made == "" || t.last != nil && t.last.cut || len(values) == 0 {
 		return false
@@ -101,24 +101,23 @@ func (d *Dump) Append(t *Table, values []Pair) bool {
 	return true
 }
 
-// Takes reports whether a row that is added can have a column.
+// Takes reports whether an added row can have a column.
 func (t *Table) Takes(column string) bool {
 	copied := t.last != nil && t.last.copied
 	return slices.Contains(t.Columns, column) && (!copied || slices.Contains(t.last.columns, column))
 }
 
-// Gives reports whether the statement that a row is added behind says itself what stands in a column. What it leaves out, a
-// database puts in.
+// Gives reports whether the statement that a row is added to lists a column. The database fills in the others.
 func (t *Table) Gives(column string) bool {
 	return t.last != nil && slices.Contains(t.last.columns, column)
 }
 
-// insert adds a text at a place, behind what was added there before.
+// insert adds a text at an offset, after what was added there before.
 func (d *Dump) insert(at int, text string) {
 	d.edits = append(d.edits, textedit.Edit{From: at, To: at, Text: text})
 }
 
-// gap returns what stands between two values of a row.
+// gap returns the text between two values of a row.
 func gap(d *Dump, t *Table) string {
 	if len(t.Rows) > 0 {
 		if c := t.Rows[0].Cells; len(c) > 1 && c[1].from > c[0].to && string(d.text[c[0].to:c[1].from]) == "," {
@@ -143,7 +142,7 @@ func find(values []Pair, column string) Value {
 	return Value{}
 }
 
-// written returns a value as it is to stand at a byte.
+// written returns a value in the syntax of its offset.
 func (d *Dump) written(v Value, at int, inCopy bool) string {
 	if inCopy {
 		return copied(v)

@@ -1,6 +1,6 @@
 package dump
 
-// Part is what is read of a table of a database: all of it, or only the rows where a column says something.
+// Part selects what is read from a table of a database: all rows, or only those with a value in a column.
 type Part struct {
 	Table  string // in lower case
 	Column string // Defaults to all rows.

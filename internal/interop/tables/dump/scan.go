@@ -79,7 +79,7 @@ func (s *scanner) peek(n int) byte {
 	return 0
 }
 
-// blank passes white space and comments.
+// blank skips white space and comments.
 func (s *scanner) blank() {
 	for s.at < len(s.text) {
 		switch c := s.text[s.at]; {
@@ -100,7 +100,7 @@ func (s *scanner) blank() {
 	}
 }
 
-// line passes what is left of a line, and its end.
+// line skips the rest of a line.
 func (s *scanner) line() {
 	if n := bytes.IndexByte(s.text[s.at:], '\n'); n >= 0 {
 		s.at += n + 1

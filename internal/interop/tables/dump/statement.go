@@ -15,25 +15,25 @@ type reader struct {
 	closed       bool // the statement that was read last, by a semicolon
 }
 
-// mostProblems is how many problems are told.
+// mostProblems is the maximum number of problems that are reported.
 const mostProblems = 50
 
-// problem notes something that is not taken in.
+// problem records a part that is not evaluated.
 func (r *reader) problem(at int, format string, args ...any) {
 	r.tell(Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...)})
 }
 
-// unsure notes that it is not known what rows a table has once all is loaded.
+// unsure records that the final rows of a table are unknown.
 func (r *reader) unsure(at int, format string, args ...any) {
 	r.tell(Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...), Unsure: true})
 }
 
-// cut notes that the text breaks off.
+// cut records that the text is truncated.
 func (r *reader) cut(at int, format string, args ...any) {
 	r.tell(Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...), Cut: true})
 }
 
-// tell adds a problem. That the text breaks off, and that its rows are not known, is told at least once, whatever else is.
+// tell adds a problem. A truncated text, and unknown rows, are reported at least once, whatever the limit.
 func (r *reader) tell(p Problem) {
 	same := func(q Problem) bool { return q.Cut == p.Cut && q.Unsure == p.Unsure }
 	if len(r.Problems) < mostProblems || (p.Cut || p.Unsure) && !slices.ContainsFunc(r.Problems, same) {
@@ -51,7 +51,7 @@ func (r *reader) lineOf(at int) int {
 	return r.line + 1
 }
 
-// statement reads one, and reports whether there may be more.
+// statement reads a statement, and reports whether there may be more.
 func (r *reader) statement() bool {
 	r.blank()
 	if r.peek(0) == '\\' { // a command to psql
@@ -97,7 +97,7 @@ func (r *reader) statement() bool {
 	return false
 }
 
-// passes reports whether a statement that begins with these words has rows of a table that is passed over.
+// passes reports whether a statement that begins with these words has rows of a table that is skipped.
 func (r *reader) passes(tokens []token) bool {
 	p := &parser{reader: r, tokens: tokens}
 	if !p.skip("insert") && !p.skip("replace") {
@@ -107,7 +107,7 @@ func (r *reader) passes(tokens []token) bool {
 	return !r.wants(p.name())
 }
 
-// torn reports whether a statement without an end breaks off in the middle of a list, or before its rows.
+// torn reports whether an unterminated statement ends in the middle of a list, or before its rows.
 func torn(tokens []token) bool {
 	open := 0
 	for _, t := range tokens {
@@ -122,12 +122,12 @@ func torn(tokens []token) bool {
 	return open > 0 || tokens[len(tokens)-1].is(",") || rows && !tokens[len(tokens)-1].is(")")
 }
 
-// trigger reports whether a statement that begins with these words makes a trigger.
+// trigger reports whether a statement that begins with these words creates a trigger.
 func trigger(tokens []token) bool {
 	return len(tokens) > 2 && tokens[0].is("create") && (tokens[1].is("trigger") || tokens[2].is("trigger"))
 }
 
-// take takes in a statement. The scanner stands behind it.
+// take evaluates a statement. The scanner is after it.
 func (r *reader) take(tokens []token) {
 	p := &parser{reader: r, tokens: tokens}
 	switch {
@@ -160,7 +160,7 @@ func (p *parser) peek(n int) token {
 	return token{}
 }
 
-// skip passes a word or a character, if it is there.
+// skip skips a word or a character, if it comes next.
 func (p *parser) skip(what string) bool {
 	if !p.peek(0).is(what) {
 		return false
@@ -211,7 +211,7 @@ func (p *parser) end() int {
 	return p.tokens[len(p.tokens)-1].to
 }
 
-// counter takes in how far a sequence has counted: SELECT pg_catalog.setval('public.x_id_seq', 3, true).
+// counter reads the value of a sequence: SELECT pg_catalog.setval('public.x_id_seq', 3, true).
 func (p *parser) counter() {
 	if bare(p.name()) != "setval" || !p.skip("(") || p.peek(0).kind != text || p.peek(2).kind != number {
 		return
@@ -305,7 +305,7 @@ func (p *parser) fitting(t *Table, row *Row) *Row {
 	return row
 }
 
-// copy takes in the lines that follow a COPY … FROM stdin, up to "\.".
+// copy reads the lines that follow a COPY … FROM stdin, up to "\.".
 func (p *parser) copy() {
 	begin := p.tokens[0].from
 	written := p.name()

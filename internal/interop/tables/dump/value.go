@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// Value is what stands in a column.
+// Value is a value of a column.
 type Value struct {
 	Kind Kind
 	Text string // of a string what it says, else as it stands there
 }
 
-// Kind is what a value is.
+// Kind is the kind of a value.
 type Kind byte
 
 // The kinds of values. In the lines of a COPY all that is not null is text.
@@ -114,7 +114,7 @@ func single(w token) (Value, bool) {
 	return Value{}, false
 }
 
-// call works out the functions by which sqlite3 writes strings with line ends, and package sqlitefile those with zero bytes.
+// call works out the functions by which sqlite3 writes strings with line ends, and package sqlite those with zero bytes.
 func call(name token, given [][]token, deep int) (Value, bool) {
 	switch {
 	case name.is("replace") && len(given) == 3:

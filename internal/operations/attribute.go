@@ -1,0 +1,265 @@
+package operations
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"pawl"
+)
+
+// attribute drops the changes that this operation did not make: those that another operation names, and those that it does
+// not name itself, if it names all that it changes or if another command may have changed anything. It sets ambiguous if a
+// dropped change may have been its own.
+func (j *judging) attribute() {
+	j.own = namesOf(j.OperationState, j.Root)
+	mine := j.own
+	j.others = []names{{paths: j.Others, removes: true}} // perhaps
+	for _, o := range j.Beside {
+		n := namesOf(o, j.Root)
+		if same := o.Summary == j.Summary && o.Dir == j.Dir; !n.reads && !same { // identical calls need not be told apart
+			j.others = append(j.others, n)
+		}
+	}
+	j.unboundedOthers = j.Overlaps || slices.ContainsFunc(j.others, func(n names) bool { return n.unbounded })
+	j.ambiguous = j.unboundedOthers && mine.unbounded
+	kept := j.Changed[:0:0]
+	for _, c := range j.Changed {
+		its := mine.include(c)
+		theirs := slices.ContainsFunc(j.others, func(n names) bool { return n.include(c) })
+		switch hidden := c.Folder && (c.Busy || j.unboundedOthers); {
+		case hidden && mine.removes && (its || mine.unbounded), its && theirs && !c.Busy:
+			j.ambiguous = true
+		case hidden, theirs, !its && (j.unboundedOthers || !mine.unbounded):
+		default:
+			kept = append(kept, c)
+		}
+	}
+	if j.Changed = kept; j.unboundedOthers || !mine.unbounded {
+		j.More = 0
+	}
+}
+
+// claimedByOthers reports whether another operation names a path.
+func (j *judging) claimedByOthers(p string) bool {
+	return slices.ContainsFunc(j.others, func(n names) bool { return n.has(p) })
+}
+
+// names are the paths that an operation changes, as far as its text can be analysed.
+type names struct {
+	paths     []string
+	prefixes  []string // of paths that the shell expands
+	text      string   // the command, if it may name other paths
+	unbounded bool     // it may change paths that it does not name
+	removes   bool     // it may remove something
+	reads     bool     // it changes nothing
+	git       bool     // it changes git's index or refs
+}
+
+// namesOf returns what an operation changes in the project at root.
+func namesOf(o *pawl.OperationState, root string) names {
+	switch o.Kind {
+	case pawl.OperationReads:
+		return names{reads: true}
+	case pawl.OperationFiles:
+		removes := slices.ContainsFunc(o.Expect, func(e pawl.Expected) bool { return e.Will == "" })
+		return names{paths: o.Paths, unbounded: len(o.Paths) == 0, removes: removes}
+	case pawl.OperationOther:
+		return names{unbounded: true, removes: true}
+	}
+	return namesIn(o.Summary, place{root, o.Dir})
+}
+
+// namesIn returns what a shell command changes.
+func namesIn(text string, in place) names {
+	s := readScript(text)
+	n := names{unbounded: cutOff(text) || hidden(in.dir)}
+	variables := s.variables()
+	start := in
+	for _, c := range s.commands {
+		if is, to := c.chdir(in); is {
+			in = to
+		} else {
+			n.addCommand(c, in, variables)
+		}
+	}
+	if n.unbounded {
+		n.text, n.removes = text, true
+		n.addWords(s, start)
+	}
+	n.reads = !n.unbounded && !n.git && len(n.paths)+len(n.prefixes) == 0
+	return n
+}
+
+// cutOff reports whether only a part of a command was recorded.
+func cutOff(text string) bool {
+	return strings.HasSuffix(text, "…") || hidden(text)
+}
+
+// removers are commands that remove files.
+var removers = wordSet("rm rmdir unlink mv git")
+
+// addCommand adds what one command changes.
+func (n *names) addCommand(c command, in place, variables map[string][]string) {
+	words := unwrapped(c.words)
+	n.unbounded = n.unbounded || slices.ContainsFunc(words, runsAnother)
+	changed := targets(c)
+	switch footprintOf(command{words: c.words}) {
+	case localFootprint:
+		args, known := changedBy(words)
+		changed = append(changed, args...)
+		n.unbounded = n.unbounded || !known
+		n.git = n.git || path.Base(words[0]) == "git"
+		n.removes = n.removes || removers[path.Base(words[0])]
+	case anyFootprint:
+		n.unbounded = true
+	}
+	for _, word := range changed {
+		n.unbounded = !n.add(in, word, variables) || n.unbounded
+	}
+}
+
+// changedBy returns the arguments of a command that name what it changes, and whether these are all.
+func changedBy(words []string) ([]string, bool) {
+	var args []string
+	for _, word := range words[1:] {
+		if !strings.HasPrefix(word, "-") {
+			args = append(args, word)
+		}
+	}
+	switch name := path.Base(words[0]); {
+	case len(args) == 0:
+		return nil, false
+	case name == "git":
+		return nil, slices.Contains([]string{"add", "commit", "tag", "branch"}, args[0])
+	case name == "sed" || name == "chmod" || name == "chown":
+		return args[1:], true
+	case name == "mv", name == "cp", name == "ln":
+		from, to := args[:len(args)-1], args[len(args)-1]
+		changed := []string{to}
+		for _, arg := range from {
+			changed = append(changed, path.Join(to, path.Base(arg)))
+		}
+		if name == "mv" {
+			changed = append(changed, from...)
+		}
+		return changed, true
+	}
+	return args, slices.Contains([]string{"touch", "mkdir", "rm", "rmdir", "unlink", "tee", "truncate"}, path.Base(words[0]))
+}
+
+func targets(c command) []string {
+	var paths []string
+	for _, r := range c.redirects {
+		paths = append(paths, r.path)
+	}
+	return paths
+}
+
+// runsAnother reports whether a word has a command substitution that may change something.
+func runsAnother(word string) bool {
+	_, inside, is := strings.Cut(word, "$(")
+	name, _, _ := strings.Cut(inside, " ")
+	return strings.Contains(word, "`") || is && !strings.HasPrefix(inside, "(") && !readers[strings.TrimSuffix(name, ")")]
+}
+
+// variables returns the values of loop variables.
+func (s script) variables() map[string][]string {
+	values := map[string][]string{}
+	for _, c := range s.loops {
+		values[c.loopVar] = append(values[c.loopVar], c.words...)
+	}
+	return values
+}
+
+// add adds a path, or the prefix of one that the shell expands. It returns false if the path cannot be determined.
+func (n *names) add(in place, word string, variables map[string][]string) bool {
+	i := strings.IndexAny(word, "$`*?[{(~")
+	switch head := word[:max(i, 0)]; {
+	case i < 0 && word != "":
+		n.paths = append(n.paths, in.at(word))
+	case strings.HasSuffix(head, "/"):
+		n.prefixes = append(n.prefixes, in.at(head)+"/")
+	case head != "":
+		n.prefixes = append(n.prefixes, in.at(head))
+	case i == 0:
+		return n.addValues(in, word, variables)
+	}
+	return true
+}
+
+// addValues adds a word that begins with a loop variable, for each of its values.
+func (n *names) addValues(in place, word string, variables map[string][]string) bool {
+	for name, values := range variables {
+		for _, spelled := range []string{"$" + name, "${" + name + "}"} {
+			rest, is := strings.CutPrefix(word, spelled)
+			if !is {
+				continue
+			}
+			known := true
+			for _, value := range values {
+				if rest != "" {
+					value += "*"
+				}
+				known = n.add(in, value, nil) && known
+			}
+			return known
+		}
+	}
+	return false
+}
+
+// addWords adds all words of a script, because any of them may be a path that it changes.
+func (n *names) addWords(s script, in place) {
+	for _, c := range s.commands {
+		if is, to := c.chdir(in); is {
+			in = to
+			continue
+		}
+		for _, word := range append(slices.Clone(c.words), targets(c)...) {
+			n.add(in, word, nil)
+		}
+	}
+}
+
+// names reports whether a change is of what is named. A folder is what something was removed from.
+func (n names) include(c Change) bool {
+	return n.has(c.Path) || c.Folder && n.removes && slices.ContainsFunc(append(slices.Clone(n.paths), n.prefixes...), func(p string) bool { return path.Dir(p) == c.Path })
+}
+
+// has reports whether a path, as seen from the project, is named.
+func (n names) has(name string) bool {
+	return n.text != "" && mentions(n.text, path.Base(name)) ||
+		slices.ContainsFunc(n.paths, func(p string) bool { return strings.HasPrefix(name, p+"/") || ofFile(name, p) }) ||
+		slices.ContainsFunc(n.prefixes, func(head string) bool { return strings.HasPrefix(name, head) })
+}
+
+// ofFile reports whether a path is that of a file, or of a temporary file that replaces it.
+func ofFile(name, file string) bool {
+	return name == file || path.Dir(name) == path.Dir(file) && len(path.Base(file)) >= 4 && strings.Contains(path.Base(name), path.Base(file))
+}
+
+// mentions reports whether a text has a name in it that is not a part of another.
+func mentions(text, name string) bool {
+	const more = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+	for rest := text; ; {
+		i := strings.Index(rest, name)
+		if i < 0 {
+			return false
+		}
+		end := i + len(name)
+		if (i == 0 || !strings.Contains(more, rest[i-1:i])) && (end == len(rest) || !strings.Contains(more, rest[end:end+1])) {
+			return true
+		}
+		rest = rest[i+1:]
+	}
+}
+
+// Commands returns the simple commands of a shell command without quotes, as a process table shows them.
+func Commands(text string) []string {
+	var all []string
+	for _, c := range readScript(text).commands {
+		all = append(all, strings.Join(strings.Fields(strings.Join(c.words, " ")), " "))
+	}
+	return all
+}
