@@ -22,13 +22,14 @@ func TestHelp(t *testing.T) {
 	for _, c := range append([]string{"plan check", "plan schema"}, commands...) {
 		p.wants(p.ok(append(strings.Fields(c), "--help")...), "pawl "+c, "--help")
 	}
-	root := p.ok("--help")
+	all := p.ok("help", "all")
 	for _, c := range commands {
 		if c != "hook" { // agents call it, people do not
-			p.wants(root, "\n  "+c+" ")
+			p.wants(all, "\n  "+c+" ")
 		}
 	}
-	if p.ok() != root {
+	p.wants(p.ok("--help"), "pawl help all")
+	if p.ok() != p.ok("--help") {
 		t.Error("without arguments it prints something else")
 	}
 	p.wants(p.ok("--version"), "pawl")
