@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"pawl"
-	"pawl/internal/doubt"
 	"pawl/internal/engine"
 	"pawl/internal/engine/enginetest"
+	"pawl/internal/evidence"
 )
 
 // adviser is an evaluator that is a function.
-type adviser func(doubt.Evidence) engine.Advice
+type adviser func(evidence.Evidence) engine.Evaluation
 
-func (a adviser) Advise(_ context.Context, e doubt.Evidence) engine.Advice { return a(e) }
+func (a adviser) Evaluate(_ context.Context, e evidence.Evidence) engine.Evaluation { return a(e) }
 
 // lostComplete is a plan whose only step is lost when all its work is there. It must not be repeated, so that the rules leave
 // open whether it is done.
@@ -28,10 +28,10 @@ func TestAdvice(t *testing.T) {
 	p := enginetest.New(t)
 	killed(p, lostComplete)
 	loseAttempt(p)
-	var told doubt.Evidence
-	p.Config.Adviser = adviser(func(e doubt.Evidence) engine.Advice {
+	var told evidence.Evidence
+	p.Config.Evaluator = adviser(func(e evidence.Evidence) engine.Evaluation {
 		told = e
-		return engine.Advice{Word: pawl.Next, Reasons: []string{"it looks right"}, By: "test", Cost: pawl.Usage{USD: 0.1}}
+		return engine.Evaluation{Word: pawl.Next, Reasons: []string{"it looks right"}, By: "test", Cost: pawl.Usage{USD: 0.1}}
 	})
 	p.Check(p.GoOn())
 	p.WantText("ledger.txt", "begun\n")
@@ -51,8 +51,8 @@ func TestAdviceOfNoHelp(t *testing.T) {
 	p := enginetest.New(t)
 	killed(p, lostComplete)
 	loseAttempt(p)
-	p.Config.Adviser = adviser(func(doubt.Evidence) engine.Advice {
-		return engine.Advice{Word: pawl.HumanReview, Doubt: "it cannot say", By: "test"}
+	p.Config.Evaluator = adviser(func(evidence.Evidence) engine.Evaluation {
+		return engine.Evaluation{Word: pawl.HumanReview, Doubt: "it cannot say", By: "test"}
 	})
 	p.WantKind(p.GoOn(), pawl.KindAtGate)
 	if end := enginetest.Payloads[pawl.AttemptEnded](p)[0]; end.Verdict == nil || end.Verdict.Doubt != "it cannot say" {
@@ -64,10 +64,10 @@ func TestAdviceOfNoHelp(t *testing.T) {
 func TestAdviceIsToldOfFiles(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
-	var told doubt.Evidence
-	p.Config.Adviser = adviser(func(e doubt.Evidence) engine.Advice {
+	var told evidence.Evidence
+	p.Config.Evaluator = adviser(func(e evidence.Evidence) engine.Evaluation {
 		told = e
-		return engine.Advice{Word: pawl.Restart, By: "test"}
+		return engine.Evaluation{Word: pawl.Restart, By: "test"}
 	})
 	p.WantKind(p.Do(`name: demo
 steps:

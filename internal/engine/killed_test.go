@@ -182,9 +182,9 @@ func TestSecondEngineIsRefused(t *testing.T) {
 	if _, err := engine.Open(t.Context(), p.Config, p.Run); pawl.KindOf(err) != pawl.KindHeld {
 		t.Errorf("a second engine: %v", err)
 	}
-	_, err := engine.OpenNew(t.Context(), p.Config, runs.New{Plan: &pawl.Plan{Name: "other"}})
+	_, err := engine.OpenNew(t.Context(), p.Config, runs.CreateOptions{Plan: &pawl.Plan{Name: "other"}})
 	p.WantKind(err, pawl.KindHeld)
-	if all, _ := runs.Runs(p.Project); len(all) != 1 {
+	if all, _ := runs.List(p.Project); len(all) != 1 {
 		t.Errorf("runs %v: one was made for an engine that was refused", all)
 	}
 	p.Write("go", "")

@@ -66,8 +66,8 @@ func TestRollback(t *testing.T) {
 	p := enginetest.New(t)
 	p.Check(p.Do(undoPlan))
 	r := rollback(p, "one")
-	if len(r.Undos) != 3 || r.Undos[0].Item != "y" || r.Undos[2].Step != "two" || len(r.Nothing) != 1 || r.Nothing[0].Step != "plain" {
-		t.Errorf("undos %+v, nothing to undo %+v", r.Undos, r.Nothing)
+	if len(r.Undos) != 3 || r.Undos[0].Item != "y" || r.Undos[2].Step != "two" || len(r.WithoutUndo) != 1 || r.WithoutUndo[0].Step != "plain" {
+		t.Errorf("undos %+v, nothing to undo %+v", r.Undos, r.WithoutUndo)
 	}
 	if len(r.Changes) != 4 || len(r.Reopened) != 3 || r.Continued {
 		t.Errorf("changes %+v, reopened %v", r.Changes, r.Reopened)
@@ -238,8 +238,8 @@ func TestRollbackJudgesAttemptsFirst(t *testing.T) {
 	<-gone
 	loseAttempt(p)
 	r := rollback(p, "one")
-	if len(r.Doubtful) != 1 || r.Doubtful[0].Step != "two" {
-		t.Errorf("doubtful %+v", r.Doubtful)
+	if len(r.InDoubt) != 1 || r.InDoubt[0].Step != "two" {
+		t.Errorf("doubtful %+v", r.InDoubt)
 	}
 	p.Check(r.Do(t.Context()))
 	p.Check(r.Close())

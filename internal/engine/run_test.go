@@ -139,7 +139,7 @@ func TestCommandRun(t *testing.T) {
 	data := []byte(`{"name":"make","steps":[{"id":"command","name":"make all","run":"echo made > made.txt","idempotent":false}]}`)
 	plan, err := planfile.Read("command", data)
 	p.Check(err)
-	e, err := engine.OpenNew(t.Context(), p.Config, runs.New{Kind: pawl.CommandRun, Plan: plan, Data: data})
+	e, err := engine.OpenNew(t.Context(), p.Config, runs.CreateOptions{Kind: pawl.CommandRun, Plan: plan, Data: data})
 	p.Check(err)
 	if e.Plan().Name != "make" {
 		t.Errorf("plan %q", e.Plan().Name)

@@ -96,7 +96,7 @@ func TestRestore(t *testing.T) {
 	p.Check(r.Close())
 	p.WantText("mine.txt", "mine")
 	p.WantText("one.txt", "one\n")
-	told, err := history.RunToTell(t.Context(), p.Project, "test")
+	told, err := history.EnsureRun(t.Context(), p.Project, "test")
 	p.Check(err)
 	if told == p.Run {
 		t.Error("it is journaled in a run that has ended")
@@ -116,7 +116,7 @@ func TestRestoreIsRefused(t *testing.T) {
 	p.WantKind(err, pawl.KindHeld)
 	p.WantKind(history.RequireIdle(t.Context(), p.Project), pawl.KindHeld, "still runs")
 	p.Check(history.RequireIdle(t.Context(), p.Project, p.Run))
-	if told, err := history.RunToTell(t.Context(), p.Project, "test"); told != p.Run {
+	if told, err := history.EnsureRun(t.Context(), p.Project, "test"); told != p.Run {
 		t.Errorf("people's deeds belong to %s, %v", told, err)
 	}
 	p.Write("go", "")
@@ -131,7 +131,7 @@ func TestCheckpointsWithoutFiles(t *testing.T) {
 		"it has no snapshot: no disk":           {Snapshot: &pawl.Snapshot{None: "no disk"}},
 		"checkpoint 1: its snapshot was pruned": {ID: "1", Snapshot: &pawl.Snapshot{Record: "x"}},
 	} {
-		if _, err := (history.SavedCheckpoint{Checkpoint: c}).Files(); err == nil || !strings.Contains(err.Error(), why) {
+		if _, err := (history.SavedCheckpoint{Checkpoint: c}).SnapshotRecord(); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%v, want %s", err, why)
 		}
 	}
@@ -144,7 +144,7 @@ func TestForks(t *testing.T) {
 	p.Write(".pawl/MEMORY.md", "# Memory\n\n## Gotchas\n\n- Mind the gap.\n")
 	p.Check(p.Do(plan))
 	store := storeOf(p)
-	f, err := history.PrepareFork(t.Context(), p.Project, store, find(p, store, "one"), history.ForkInto{Version: "test"})
+	f, err := history.PrepareFork(t.Context(), p.Project, store, find(p, store, "one"), history.ForkOptions{Version: "test"})
 	p.Check(err)
 	forked, err := f.Do(t.Context(), person)
 	p.Check(err)
@@ -157,7 +157,7 @@ func TestForks(t *testing.T) {
 	p.Check(p.GoOn())
 	p.WantText("two.txt", "two\n")
 	other := filepath.Join(t.TempDir(), "other")
-	f, err = history.PrepareFork(t.Context(), p.Project, store, find(p, store, "two"), history.ForkInto{Folder: other, Version: "test"})
+	f, err = history.PrepareFork(t.Context(), p.Project, store, find(p, store, "two"), history.ForkOptions{Folder: other, Version: "test"})
 	p.Check(err)
 	elsewhere, err := f.Do(t.Context(), person)
 	p.Check(err)
@@ -165,7 +165,7 @@ func TestForks(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(other, "one.txt")); string(data) != "changed\n" || elsewhere.Root != other {
 		t.Errorf("in %s: %q, %v", elsewhere.Root, data, err)
 	}
-	_, err = history.PrepareFork(t.Context(), p.Project, store, find(p, store, "two"), history.ForkInto{Folder: other})
+	_, err = history.PrepareFork(t.Context(), p.Project, store, find(p, store, "two"), history.ForkOptions{Folder: other})
 	p.WantKind(err, pawl.KindUsage, "is to be a new or an empty folder")
 	nodes, err := history.Lineage(t.Context(), p.Project, store, first)
 	p.Check(err)
@@ -187,7 +187,7 @@ func TestPrune(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
 	p.Check(p.Do(plan))
-	asked, err := history.CheckpointNow(t.Context(), p.Project, p.Run, config.Snapshots{}, person, "mine")
+	asked, err := history.SaveNow(t.Context(), p.Project, p.Run, config.Snapshots{}, person, "mine")
 	p.Check(err)
 	store := storeOf(p)
 	dry, err := history.Prune(t.Context(), p.Project, store, 0, true)
@@ -205,7 +205,7 @@ func TestPrune(t *testing.T) {
 		t.Error("a checkpoint that a person asked for is gone")
 	}
 	one := find(p, store, "one")
-	if _, err := one.Files(); err == nil || !strings.Contains(err.Error(), "pruned") {
+	if _, err := one.SnapshotRecord(); err == nil || !strings.Contains(err.Error(), "pruned") {
 		t.Errorf("files of one: %v", err)
 	}
 }
@@ -262,7 +262,7 @@ func repair(ctx context.Context, p *enginetest.Project) ([]pawl.Finding, error) 
 // A checkpoint that a hook wants is taken by whoever comes to do it, once; two wants are one checkpoint.
 func TestRequestedCheckpoints(t *testing.T) {
 	p := enginetest.New(t)
-	told, err := history.RunToTell(t.Context(), p.Project, "test")
+	told, err := history.EnsureRun(t.Context(), p.Project, "test")
 	p.Check(err)
 	p.Run = told
 	for _, kind := range []pawl.CheckpointKind{pawl.CheckpointTool, pawl.CheckpointTool, pawl.CheckpointBeforeCompaction} {

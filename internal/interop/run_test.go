@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/engine"
 	"pawl/internal/engine/enginetest"
 	"pawl/internal/interop"
 	"pawl/internal/interop/format"
@@ -17,8 +18,10 @@ import (
 	"pawl/internal/interop/format/gyoshu"
 	"pawl/internal/interop/format/projectstate"
 	"pawl/internal/interop/format/sitebuilder"
+	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/internal/snapshot"
 )
 
 var systems = interop.Codecs{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
@@ -29,12 +32,13 @@ var person = pawl.Author{Kind: pawl.ByPerson, Name: "ann"}
 func newMirrored(t *testing.T, named string) *enginetest.Project {
 	t.Helper()
 	p := enginetest.New(t)
-	p.Config.MirrorOf = func(s *pawl.State) *interop.Mirror {
+	p.Config.Mirror = func(s *pawl.State, log *journal.Log, store *snapshot.Store) engine.Mirror {
 		m, err := systems.MirrorOf(p.Project, s, named)
-		if err != nil {
-			t.Error(err)
+		if err != nil || m == nil {
+			t.Errorf("no mirror: %v", err)
+			return nil
 		}
-		return m
+		return interop.NewMirrorWriter(m, p.Project, log, store)
 	}
 	return p
 }
@@ -263,7 +267,7 @@ func TestMirrorThatCannotBeWritten(t *testing.T) {
 	p.Check(os.MkdirAll(p.Path(".grid/STATE.md/in/the/way"), 0o700))
 	e := p.Start("name: house\nsteps: [{id: a, run: touch a.txt}]\n")
 	p.Check(e.Wait())
-	if len(e.Notes) != 1 || !strings.Contains(e.Notes[0], "pawl export grid writes them") || !interop.Behind(p.Project, p.State()) {
+	if len(e.Notes) != 1 || !strings.Contains(e.Notes[0], "run pawl export grid") || !interop.Behind(p.Project, p.State()) {
 		t.Errorf("notes %q", e.Notes)
 	}
 }
@@ -298,7 +302,7 @@ func TestLastMirrored(t *testing.T) {
 	if s := interop.LastMirrored(t.Context(), p.Project, "house", said); s == nil || s.Run != first {
 		t.Errorf("last %+v", s)
 	}
-	_, err := runs.ArchiveRuns(t.Context(), p.Project, runs.Archiving{Runs: []pawl.RunID{first}, Keep: 5})
+	_, err := runs.ArchiveRuns(t.Context(), p.Project, runs.ArchiveOptions{Runs: []pawl.RunID{first}, Keep: 5})
 	p.Check(err)
 	if s := interop.LastMirrored(t.Context(), p.Project, "house", said); s == nil || s.Run != first {
 		t.Errorf("archived: %+v", s)

@@ -61,36 +61,38 @@ func TestDiffPlan(t *testing.T) {
 		change func(*enginetest.Project)
 		want   func(*resume.PlanDiff) bool
 	}{
-		"nothing": {func(*enginetest.Project) {}, func(d *resume.PlanDiff) bool { return !d.Edited && !d.Reopens() && !d.Reruns() && d.Outside == nil }},
+		"nothing": {func(*enginetest.Project) {}, func(d *resume.PlanDiff) bool {
+			return !d.Edited && !d.Reopens() && !d.HasReruns() && d.OutputEdits == nil
+		}},
 		"an input": {func(p *enginetest.Project) { p.Write("in.txt", "new") }, func(d *resume.PlanDiff) bool {
-			return !d.Edited && len(d.Again) == 1 && d.Again[0].Step == "one" && strings.Contains(d.Again[0].Why[0], "in.txt") && d.Reruns()
+			return !d.Edited && len(d.Rerun) == 1 && d.Rerun[0].Step == "one" && strings.Contains(d.Rerun[0].Why[0], "in.txt") && d.HasReruns()
 		}},
 		"an output": {func(p *enginetest.Project) { p.Write("two.txt", "mine") }, func(d *resume.PlanDiff) bool {
-			return !d.Reruns() && len(d.Outside) == 1 && d.Outside[0].Step == "two" && d.Outside[0].Paths[0] == "two.txt"
+			return !d.HasReruns() && len(d.OutputEdits) == 1 && d.OutputEdits[0].Step == "two" && d.OutputEdits[0].Paths[0] == "two.txt"
 		}},
 		"an output that is an input too": {func(p *enginetest.Project) { p.Write("one.txt", "mine") }, func(d *resume.PlanDiff) bool {
-			return !d.Reruns() && len(d.Outside) == 1 && d.Outside[0].Step == "one"
+			return !d.HasReruns() && len(d.OutputEdits) == 1 && d.OutputEdits[0].Step == "one"
 		}},
 		"a definition": {edit("cat in.txt", "cat  in.txt"), func(d *resume.PlanDiff) bool {
-			return d.Edited && len(d.Again) == 1 && d.Again[0].Step == "one"
+			return d.Edited && len(d.Rerun) == 1 && d.Rerun[0].Step == "one"
 		}},
 		"a check": {edit("test -s", "test -e"), func(d *resume.PlanDiff) bool {
-			return d.Edited && !d.Reruns() && slices.Equal(d.Recheck, []pawl.StepID{"two"}) && d.Reopens()
+			return d.Edited && !d.HasReruns() && slices.Equal(d.Recheck, []pawl.StepID{"two"}) && d.Reopens()
 		}},
 		"an item's input": {func(p *enginetest.Project) { p.Write("in/b", "new") }, func(d *resume.PlanDiff) bool {
-			return len(d.Again) == 1 && slices.Equal(d.Again[0].Items, []pawl.ItemID{"b"}) && slices.Equal(d.Again[0].Index, []int{1})
+			return len(d.Rerun) == 1 && slices.Equal(d.Rerun[0].Items, []pawl.ItemID{"b"}) && slices.Equal(d.Rerun[0].Index, []int{1})
 		}},
 		"more items": {func(p *enginetest.Project) { p.Write("list.txt", "c\na\nb\n") }, func(d *resume.PlanDiff) bool {
-			return !d.Reruns() && slices.Equal(d.More["each"], []string{"c"}) && d.At["each"] == 2 && d.Reopens()
+			return !d.HasReruns() && slices.Equal(d.NewItems["each"], []string{"c"}) && d.ListLength["each"] == 2 && d.Reopens()
 		}},
 		"the items' definition": {edit("cat in/$PAWL_ITEM >", "cat  in/$PAWL_ITEM >"), func(d *resume.PlanDiff) bool {
-			return len(d.Again) == 1 && d.Again[0].Step == "each" && d.Again[0].Items == nil
+			return len(d.Rerun) == 1 && d.Rerun[0].Step == "each" && d.Rerun[0].Items == nil
 		}},
 		"a step more": {func(p *enginetest.Project) { p.Write("plan.yaml", plan+"  - {id: more, run: \"true\"}\n") }, func(d *resume.PlanDiff) bool {
 			return slices.Equal(d.Added, []pawl.StepID{"more"}) && d.Reopens() && d.Plan().Step("more") != nil
 		}},
 		"a step less": {func(p *enginetest.Project) { p.Write("plan.yaml", plan[:strings.Index(plan, "  - {id: each")]) }, func(d *resume.PlanDiff) bool {
-			return slices.Equal(d.Removed, []pawl.StepID{"each"}) && !d.Reruns()
+			return slices.Equal(d.Removed, []pawl.StepID{"each"}) && !d.HasReruns()
 		}},
 		"no plan": {func(p *enginetest.Project) { p.Check(os.Remove(p.Path("plan.yaml"))) }, func(d *resume.PlanDiff) bool { return !d.Edited && !d.Reopens() }},
 	} {
@@ -124,7 +126,7 @@ func TestDiffPlanOfFailedSteps(t *testing.T) {
 		t.Errorf("unchanged: %+v", d)
 	}
 	p.Write("plan.yaml", strings.ReplaceAll(failing, "false", "true"))
-	if d := diff(p); len(d.Anew) == 0 || !d.Reopens() || d.Reruns() {
+	if d := diff(p); len(d.Reset) == 0 || !d.Reopens() || d.HasReruns() {
 		t.Errorf("edited: %+v", d)
 	}
 }
@@ -208,25 +210,25 @@ func TestExamineGit(t *testing.T) {
 	git(p, "commit", "-qm", "first")
 	first := git(p, "rev-parse", "HEAD")
 	p.Check(p.Do("name: demo\nsteps:\n  - {id: a, run: 'echo \"{\\\"item\\\":{\\\"item\\\":\\\"one\\\",\\\"status\\\":\\\"done\\\",\\\"commit\\\":\\\"" + first + "\\\"}}\" >> $PAWL_EVENTS'}\n"))
-	if c := resume.CommitClaims(t.Context(), p.Project, p.State()); len(c) != 1 || !c[0].There {
+	if c := resume.CommitClaims(t.Context(), p.Project, p.State()); len(c) != 1 || !c[0].Reachable {
 		t.Errorf("commits %+v", c)
 	}
-	record, lost, _ := resume.LastRecord(t.Context(), p.Project, p.State(), p.Config.Snapshots)
+	record, lost, _ := resume.NewestSnapshot(t.Context(), p.Project, p.State(), p.Config.Snapshots)
 	if record == nil || lost != "" {
 		t.Fatalf("no record: %s", lost)
 	}
-	if g := resume.GitFacts(t.Context(), p.Project, record); g.Then != first || g.Now != first || g.Rewritten {
+	if g := resume.GitFacts(t.Context(), p.Project, record); g.CommitThen != first || g.CommitNow != first || g.Rewritten {
 		t.Errorf("git %+v", g)
 	}
 	git(p, "commit", "-q", "--amend", "-m", "rewritten")
-	if g := resume.GitFacts(t.Context(), p.Project, record); !g.Rewritten || g.Now == first {
+	if g := resume.GitFacts(t.Context(), p.Project, record); !g.Rewritten || g.CommitNow == first {
 		t.Errorf("rewritten: %+v", g)
 	}
-	if c := resume.CommitClaims(t.Context(), p.Project, p.State()); c[0].There || resume.GitHas(t.Context(), p.Root, "no commit") {
+	if c := resume.CommitClaims(t.Context(), p.Project, p.State()); c[0].Reachable || resume.CommitReachable(t.Context(), p.Root, "no commit") {
 		t.Errorf("a commit that was amended away is there: %+v", c)
 	}
 	p.Check(os.RemoveAll(p.Snapshots()))
-	if _, lost, _ = resume.LastRecord(t.Context(), p.Project, p.State(), p.Config.Snapshots); lost == "" {
+	if _, lost, _ = resume.NewestSnapshot(t.Context(), p.Project, p.State(), p.Config.Snapshots); lost == "" {
 		t.Error("a snapshot that is gone is not missed")
 	}
 }

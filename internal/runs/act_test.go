@@ -52,7 +52,7 @@ func TestActs(t *testing.T) {
 		"block nothing":       {act: runs.Block(pawl.Blocker{Text: "no key", Step: "z"}), kind: pawl.KindUsage},
 		"unblock":             {before: []runs.Act{runs.Block(pawl.Blocker{Text: "no key"})}, act: runs.Unblock(1, "found"), events: []string{"blocker.cleared"}},
 		"unblock nothing":     {act: runs.Unblock(1, ""), kind: pawl.KindUsage},
-		"name":                {act: runs.Name(pawl.ItemNamed{Item: "one", Status: pawl.ItemIsDone}), events: []string{"item.named"}},
+		"name":                {act: runs.NameItem(pawl.ItemNamed{Item: "one", Status: pawl.ItemIsDone}), events: []string{"item.named"}},
 		"after it has failed": {before: []runs.Act{failing}, act: runs.Pause(""), kind: pawl.KindNothing},
 		"retry reopens":       {before: []runs.Act{failing}, act: runs.Retry("a", ""), events: []string{"step.reopened", "run.reopened"}},
 		"skip reopens":        {before: []runs.Act{failing}, act: runs.Skip("a", ""), events: []string{"step.skipped", "run.reopened"}},
@@ -138,7 +138,7 @@ func TestAnswers(t *testing.T) {
 		{pawl.Gate{ID: "2", Type: pawl.DecisionFor, Options: []string{"a b"}}, `pawl answer 2 "a b"`},
 		{pawl.Gate{ID: "3", Type: pawl.DecisionFor}, "pawl answer 3 CHOICE"},
 	} {
-		if got := runs.Answers(&pawl.GateState{Gate: c.gate}); got[0] != c.want {
+		if got := runs.AnswerCommands(&pawl.GateState{Gate: c.gate}); got[0] != c.want {
 			t.Errorf("%v, want %s", got, c.want)
 		}
 	}
@@ -165,7 +165,7 @@ func TestEndLive(t *testing.T) {
 	p.WantKind(p.Try(runs.Retry("a", "")), pawl.KindHeld, "step a is running")
 	p.Check(runs.EndLive(p.Project, r, "enough"))
 	p.Check(r.Log.Close())
-	p.Until("the attempt has ended", func() bool { return runs.LivingOf(p.Project, p.State()) == nil })
+	p.Until("the attempt has ended", func() bool { return runs.RequireNoLiveAttempt(p.Project, p.State()) == nil })
 	p.Write("go", "")
 	p.Check(p.GoOn())
 }

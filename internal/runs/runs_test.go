@@ -60,7 +60,7 @@ func TestFindRun(t *testing.T) {
 	p.WantKind(err, pawl.KindUsage, "stands for 2 runs")
 	_, err = runs.FindRun(t.Context(), p.Project, "absent")
 	p.WantKind(err, pawl.KindNothing)
-	if got, err := runs.Unfinished(t.Context(), p.Project, p.Path("plan.yaml")); got != third || err != nil {
+	if got, err := runs.FindUnfinished(t.Context(), p.Project, p.Path("plan.yaml")); got != third || err != nil {
 		t.Errorf("unfinished %s, %v", got, err)
 	}
 	p.Check(os.Remove(filepath.Join(p.RunDir(first), "journal.jsonl")))
@@ -92,7 +92,7 @@ func TestRunOfWhichOnlySnapshotsAreLeft(t *testing.T) {
 	p.Check(os.RemoveAll(p.RunDir(gone)))
 	_, err := runs.FindRun(t.Context(), p.Project, string(gone))
 	p.WantKind(err, pawl.KindNothing, "there are snapshots of run "+string(gone))
-	records, err := runs.RecordsOf(t.Context(), p.Project, config.Snapshots{})
+	records, err := runs.OpenSnapshotRecords(t.Context(), p.Project, config.Snapshots{})
 	p.Check(err)
 	defer records.Close()
 	if ids := records.Runs(); len(ids) != 1 || ids[0] != gone {
@@ -108,17 +108,17 @@ func TestArchive(t *testing.T) {
 		p.Check(p.Do(strings.Replace(twoSteps, "demo", name, 1)))
 		all = append(all, p.Run)
 	}
-	done, err := runs.ArchiveRuns(t.Context(), p.Project, runs.Archiving{Keep: 9})
+	done, err := runs.ArchiveRuns(t.Context(), p.Project, runs.ArchiveOptions{Keep: 9})
 	p.Check(err)
 	if len(done.Moved) != 2 || slices.Contains(done.Moved, all[2]) {
 		t.Errorf("archived %v, want all but the newest", done.Moved)
 	}
-	done, err = runs.ArchiveRuns(t.Context(), p.Project, runs.Archiving{Runs: all[2:], Keep: 1, Delete: true})
+	done, err = runs.ArchiveRuns(t.Context(), p.Project, runs.ArchiveOptions{Runs: all[2:], Keep: 1, Delete: true})
 	p.Check(err)
 	if len(done.Deleted)+len(done.Due) != 2 || slices.Contains(done.Deleted, all[2]) {
 		t.Errorf("deleted %v, due %v", done.Deleted, done.Due)
 	}
-	left, err := runs.Archived(p.Project)
+	left, err := runs.ArchivedRuns(p.Project)
 	p.Check(err)
 	if slices.Contains(left, done.Deleted[0]) || !slices.Contains(left, all[2]) {
 		t.Errorf("left %v", left)
@@ -133,11 +133,11 @@ func TestArchiveRefusesWhatRuns(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
 	working(p)
-	_, err := runs.ArchiveRuns(t.Context(), p.Project, runs.Archiving{Runs: []pawl.RunID{p.Run}})
+	_, err := runs.ArchiveRuns(t.Context(), p.Project, runs.ArchiveOptions{Runs: []pawl.RunID{p.Run}})
 	p.WantKind(err, pawl.KindHeld, "attempt 1 of a still runs")
 	p.Write(relative(p, filepath.Join(p.RunDir(p.Run), "plan.yaml")), "damaged")
 	p.Write("plan.yaml", "damaged too")
-	_, err = runs.ArchiveRuns(t.Context(), p.Project, runs.Archiving{Runs: []pawl.RunID{p.Run}})
+	_, err = runs.ArchiveRuns(t.Context(), p.Project, runs.ArchiveOptions{Runs: []pawl.RunID{p.Run}})
 	p.WantKind(err, pawl.KindHeld)
 }
 
@@ -149,12 +149,12 @@ func TestCreateInstead(t *testing.T) {
 	r, err := runs.Load(t.Context(), p.Project, old)
 	p.Check(err)
 	p.Check(r.Log.Close())
-	n := runs.New{Kind: pawl.PlanRun, Plan: r.Plan, Data: []byte(twoSteps), Instead: old}
+	n := runs.CreateOptions{Kind: pawl.PlanRun, Plan: r.Plan, Data: []byte(twoSteps), Replaces: old}
 	made, err := runs.Create(t.Context(), p.Project, n)
 	p.Check(err)
-	all, err := runs.Runs(p.Project)
+	all, err := runs.List(p.Project)
 	p.Check(err)
-	aside, err := runs.Archived(p.Project)
+	aside, err := runs.ArchivedRuns(p.Project)
 	p.Check(err)
 	if !slices.Equal(all, []pawl.RunID{made}) || !slices.Equal(aside, []pawl.RunID{old}) {
 		t.Errorf("runs %v, archived %v", all, aside)
@@ -239,33 +239,33 @@ func TestStepClient(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	check(c.Tell(pawl.Line{Item: &pawl.ItemNamed{Item: "one", Status: pawl.ItemIsDone}}))
-	if items := c.Items(); len(items) != 1 || items[0].ID != "one" {
+	check(c.Report(pawl.Line{Item: &pawl.ItemNamed{Item: "one", Status: pawl.ItemIsDone}}))
+	if items := c.Items(); len(items) != 1 || items[0].Item != "one" {
 		t.Errorf("items %+v", items)
 	}
-	if err := c.Tell(pawl.Line{Learn: &pawl.Memory{Text: strings.Repeat("x", runs.MaxLineTaken)}}); pawl.KindOf(err) != pawl.KindUsage {
+	if err := c.Report(pawl.Line{Learn: &pawl.Memory{Text: strings.Repeat("x", runs.MaxEventLine)}}); pawl.KindOf(err) != pawl.KindUsage {
 		t.Errorf("a long line: %v", err)
 	}
 	action := pawl.GateAction{Type: pawl.HumanVerify, Ask: "Right?"}
-	gate, err := c.Ask(action)
+	gate, err := c.OpenGate(action)
 	check(err)
 	if gate.Step != "a" || gate.Item != "x" || gate.ID == "" {
 		t.Errorf("gate %+v", gate)
 	}
-	check(c.Wait(action))
+	check(c.MarkWaiting(action))
 	if r, err := runs.ReadResult(dir); r != nil || err != nil {
 		t.Errorf("the result has another name, and was read: %+v, %v", r, err)
 	}
-	check(c.GoOn(pawl.GateAction{Ask: "Another?"}))
+	check(c.ClearWaiting(pawl.GateAction{Ask: "Another?"}))
 	if _, err := os.Stat(env["PAWL_RESULT"]); err != nil {
 		t.Error("the result went although it waits for something else")
 	}
-	check(c.GoOn(action))
+	check(c.ClearWaiting(action))
 	if _, err := os.Stat(env["PAWL_RESULT"]); err == nil {
 		t.Error("the result still waits")
 	}
 	env["PAWL_RESULT"] = ""
-	if err := runs.StepClientOf(func(name string) string { return env[name] }).Wait(action); pawl.KindOf(err) != pawl.KindUsage {
+	if err := runs.StepClientOf(func(name string) string { return env[name] }).MarkWaiting(action); pawl.KindOf(err) != pawl.KindUsage {
 		t.Errorf("without a result file: %v", err)
 	}
 }

@@ -75,7 +75,7 @@ func writing(id, path, was, will string) pawl.OperationBegun {
 func TestFirstSession(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
-	if w := session(p, pawl.SessionBegan{Session: agent}); w.Brief != "" || w.Others != nil || w.Doubts != nil {
+	if w := session(p, pawl.SessionBegan{Session: agent}); w.Brief != "" || w.Others != nil || w.Operations != nil {
 		t.Errorf("told %+v", w)
 	}
 	if run, known, err := sessions.RunOfSession(t.Context(), p.Project, agent, "test"); run != p.Run || !known || err != nil {
@@ -104,7 +104,7 @@ func TestToolCallsInDoubt(t *testing.T) {
 	says(p, agent, pawl.SessionEnded{Session: agent})
 	w := session(p, pawl.SessionBegan{Session: "claude:two"})
 	verdicts := map[pawl.OperationID]pawl.OperationVerdict{}
-	for _, d := range w.Doubts {
+	for _, d := range w.Operations {
 		verdicts[d.ID] = d.Verdict
 	}
 	for id, want := range map[string]pawl.OperationVerdict{"1": pawl.OperationDone, "2": pawl.OperationNotDone, "3": pawl.OperationPartly, "4": pawl.OperationUnknown} {
@@ -115,8 +115,8 @@ func TestToolCallsInDoubt(t *testing.T) {
 	if !strings.Contains(w.Brief, "done.txt") {
 		t.Errorf("brief %s", w.Brief)
 	}
-	p.Check(w.Told(t.Context(), p.Project, by("claude:two"), func(text string) string { return text }))
-	if judged := enginetest.Payloads[pawl.OperationJudged](p); len(judged) != len(w.Doubts) || judged[0].Told != "claude:two" {
+	p.Check(w.MarkReported(t.Context(), p.Project, by("claude:two"), func(text string) string { return text }))
+	if judged := enginetest.Payloads[pawl.OperationJudged](p); len(judged) != len(w.Operations) || judged[0].Told != "claude:two" {
 		t.Errorf("judged %+v", judged)
 	}
 }
@@ -130,10 +130,10 @@ func TestToolCallsInDoubtElsewhere(t *testing.T) {
 	says(p, agent, writing("1", "never.txt", "", "never"), pawl.SessionEnded{Session: agent})
 	p.Create("name: demo\nsteps: [{id: a, run: \"true\"}]\n")
 	w := session(p, pawl.SessionBegan{Session: "claude:two"})
-	if p.Run == before || !slices.Equal(w.Runs, []pawl.RunID{before}) || len(w.Doubts) != 1 || !w.Doubts[0].Overlaps {
+	if p.Run == before || !slices.Equal(w.Runs, []pawl.RunID{before}) || len(w.Operations) != 1 || !w.Operations[0].Overlaps {
 		t.Fatalf("in %s: %+v", p.Run, w)
 	}
-	p.Check(w.Told(t.Context(), p.Project, by("claude:two"), strings.ToUpper))
+	p.Check(w.MarkReported(t.Context(), p.Project, by("claude:two"), strings.ToUpper))
 	p.Run = before
 	if p.Count("operation.judged") != 1 {
 		t.Errorf("events %v", p.Story())
@@ -147,8 +147,8 @@ func TestUnreadableRunIsNamed(t *testing.T) {
 	p.Create("name: broken\nsteps: [{id: a, run: \"true\"}]\n")
 	p.Check(os.WriteFile(p.RunDir(p.Run)+"/journal.jsonl", []byte("damaged\nlines\n"), 0o600))
 	w := session(p, pawl.SessionBegan{Session: agent})
-	if len(w.Unread) != 1 || !strings.HasPrefix(w.Unread[0].Where, "broken") {
-		t.Errorf("unread %+v", w.Unread)
+	if len(w.UnreadableRuns) != 1 || !strings.HasPrefix(w.UnreadableRuns[0].Where, "broken") {
+		t.Errorf("unread %+v", w.UnreadableRuns)
 	}
 }
 
@@ -166,13 +166,13 @@ func TestCommandThatStillRuns(t *testing.T) {
 	t.Cleanup(end)
 	says(p, agent, pawl.SessionEnded{Session: agent})
 	w := session(p, pawl.SessionBegan{Session: "claude:two"})
-	if len(w.Doubts) != 1 || !w.Doubts[0].Runs || !strings.Contains(strings.Join(w.Doubts[0].Evidence, "\n"), "sleep 1234") {
-		t.Errorf("doubts %+v", w.Doubts)
+	if len(w.Operations) != 1 || !w.Operations[0].Runs || !strings.Contains(strings.Join(w.Operations[0].Evidence, "\n"), "sleep 1234") {
+		t.Errorf("doubts %+v", w.Operations)
 	}
 	end()
 	w = session(p, pawl.SessionBegan{Session: "claude:three"})
-	if len(w.Doubts) != 1 || w.Doubts[0].Runs {
-		t.Errorf("when it is over: %+v", w.Doubts)
+	if len(w.Operations) != 1 || w.Operations[0].Runs {
+		t.Errorf("when it is over: %+v", w.Operations)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestNews(t *testing.T) {
 	says(p, agent, intent("1", pawl.OperationCommand, "own work"))
 	p.WantKind(p.GoOn(), pawl.KindRunFailed)
 	p.Act(runs.Retry("c", "try it"))
-	text, err := sessions.Brief(t.Context(), p.Project, p.Run, sessions.Briefing{Session: agent, News: 4})
+	text, err := sessions.Brief(t.Context(), p.Project, p.Run, sessions.Briefing{Session: agent, After: 4})
 	p.Check(err)
 	for _, want := range []string{"step a is done", "Which?", "was answered: chosen x", "decided: x", "learned: Mind the gap.", "a blocker: no key", "blocker 1 is cleared", "claude:two was asked: Do it", "step c has failed", "step c is to be done again"} {
 		if !strings.Contains(text.Text, want) {
@@ -242,7 +242,7 @@ func TestSessionGone(t *testing.T) {
 		"unknown, quiet": {pawl.SessionState{Seen: time.Now().Add(-time.Hour)}, true},
 		"unknown":        {pawl.SessionState{Seen: time.Now()}, false},
 	} {
-		if got := sessions.SessionGone(&c.s); got != c.gone {
+		if got := sessions.AgentGone(&c.s); got != c.gone {
 			t.Errorf("%s: gone %v", name, got)
 		}
 	}
@@ -253,12 +253,12 @@ func TestUnmet(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
 	p.Create("name: demo\nsteps: [{id: a, run: \"true\", accept: {good: \"true\", bad: \"echo it is bad; exit 3\"}}]\n")
-	unmet, err := sessions.Unmet(t.Context(), p.Project, p.Run, "a", os.Environ())
+	unmet, err := sessions.FailingChecks(t.Context(), p.Project, p.Run, "a", os.Environ())
 	p.Check(err)
 	if len(unmet) != 1 || !strings.Contains(unmet[0], "bad") || !strings.Contains(unmet[0], "exit status 3\nit is bad") {
 		t.Errorf("unmet %q", unmet)
 	}
-	if none, err := sessions.Unmet(t.Context(), p.Project, p.Run, "absent", nil); err != nil || none != nil {
+	if none, err := sessions.FailingChecks(t.Context(), p.Project, p.Run, "absent", nil); err != nil || none != nil {
 		t.Errorf("of no step: %q, %v", none, err)
 	}
 }

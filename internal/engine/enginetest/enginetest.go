@@ -20,7 +20,6 @@ import (
 	"pawl"
 	"pawl/internal/engine"
 	"pawl/internal/executor/agent"
-	"pawl/internal/executor/shell"
 	"pawl/internal/history"
 	"pawl/internal/journal"
 	"pawl/internal/planfile"
@@ -52,7 +51,7 @@ func New(t testing.TB) *Project {
 }
 
 func configOf(p *project.Project) engine.Config {
-	return engine.Config{Project: p, Executors: []engine.Executor{shell.Executor{}, agent.Executor{}}, Parallel: 4}
+	return engine.Config{Project: p, Executors: []engine.Executor{engine.Shell{}, agent.Executor{}}, Parallel: 4}
 }
 
 // Check fails the test if an error is not nil.
@@ -105,12 +104,12 @@ func (p *Project) Create(plan string) pawl.RunID {
 	return run
 }
 
-func (p *Project) newRun(text string) runs.New {
+func (p *Project) newRun(text string) runs.CreateOptions {
 	p.Helper()
 	p.Write("plan.yaml", text)
 	plan, err := planfile.Read("plan.yaml", []byte(text))
 	p.Check(err)
-	return runs.New{Kind: pawl.PlanRun, Plan: plan, Data: []byte(text), Source: p.Path("plan.yaml"), Version: "test"}
+	return runs.CreateOptions{Kind: pawl.PlanRun, Plan: plan, Data: []byte(text), Source: p.Path("plan.yaml"), Version: "test"}
 }
 
 // Start makes a run of a plan and carries it out in the background.
@@ -324,7 +323,7 @@ func (p *Project) WantStory(want string, types ...pawl.EventType) {
 // finish ends what still runs, and checks the journals.
 func (p *Project) finish() {
 	ctx := context.WithoutCancel(p.Context())
-	ids, err := runs.Runs(p.Project)
+	ids, err := runs.List(p.Project)
 	if err != nil {
 		p.Error(err)
 	}
