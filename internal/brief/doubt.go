@@ -88,7 +88,7 @@ func (w *writer) doubt(d Doubt) string {
 // verdict returns what is safe to do, with the reasons.
 func (w *writer) verdict(v pawl.Verdict) string {
 	text := map[pawl.VerdictWord]string{
-		pawl.Continue: "continue from the work that is there", pawl.Restart: "rerun it", pawl.Next: "accept it as done", pawl.HumanReview: "ask a person",
+		pawl.Continue: "continue from the existing work", pawl.Restart: "rerun it", pawl.Next: "accept it as done", pawl.HumanReview: "ask a person",
 	}[v.Word]
 	if text == "" {
 		text = w.code(string(v.Word))

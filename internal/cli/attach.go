@@ -31,7 +31,7 @@ func (a *app) attachCommand() *cobra.Command {
 		Args:              exactArgs(agentArgument()),
 		ValidArgsFunction: completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.applyAttach(o, func(place attach.Place) (*attach.Deed, error) {
+			return a.applyAttach(o, func(place attach.Setup) (*attach.Edits, error) {
 				return attach.Attach(args[0], attach.Scope(o.scope), place)
 			})
 		},
@@ -77,7 +77,7 @@ type attachedFile struct {
 }
 
 // applyAttach prints the changes, asks for confirmation on a terminal, and applies them.
-func (a *app) applyAttach(o attachOptions, prepare func(attach.Place) (*attach.Deed, error)) error {
+func (a *app) applyAttach(o attachOptions, prepare func(attach.Setup) (*attach.Edits, error)) error {
 	if scope := attach.Scope(o.scope); scope != attach.Project && scope != attach.User {
 		return usageError("pawl attach --help", "unknown scope %q; expected project or user", o.scope)
 	}
@@ -106,7 +106,7 @@ func (a *app) applyAttach(o attachOptions, prepare func(attach.Place) (*attach.D
 }
 
 // applyDeed asks for confirmation on a terminal and applies the changes. Attaching initialises a project if there is none.
-func (a *app) applyDeed(deed *attach.Deed, yes bool) error {
+func (a *app) applyDeed(deed *attach.Edits, yes bool) error {
 	if in, ok := a.In.(*os.File); len(deed.Changes) > 0 && !yes && ok && term.IsTerminal(int(in.Fd())) && onTerminal(a.Out) {
 		if err := a.confirm("this changes "+count(len(deed.Changes), "file"), fmt.Sprintf("Change %s?", count(len(deed.Changes), "file"))); err != nil {
 			return err
@@ -119,10 +119,10 @@ func (a *app) applyDeed(deed *attach.Deed, yes bool) error {
 		}
 		a.register(p)
 	}
-	return deed.Do()
+	return deed.Apply()
 }
 
-func reportDeed(deed *attach.Deed, dryRun bool) attachReport {
+func reportDeed(deed *attach.Edits, dryRun bool) attachReport {
 	secrets := redact.New(os.Environ())
 	report := attachReport{Agent: deed.Agent, Scope: deed.Scope, DryRun: dryRun, Files: []attachedFile{}, Notes: append([]string{}, deed.Notes...), Next: append([]string{}, deed.Next...)}
 	for _, c := range deed.Changes {
@@ -160,8 +160,8 @@ func (a *app) printApplied(r attachReport) {
 }
 
 // attachPlace returns where to attach agents: the project, or the current folder if there is none.
-func (a *app) attachPlace() (attach.Place, error) {
-	place := attach.Place{Env: os.Getenv}
+func (a *app) attachPlace() (attach.Setup, error) {
+	place := attach.Setup{Env: os.Getenv}
 	root, err := a.here()
 	if p, findErr := a.project(); findErr == nil {
 		root = p.Root

@@ -19,7 +19,7 @@ func (a *app) detachCommand() *cobra.Command {
 		Args:              exactArgs(agentArgument()),
 		ValidArgsFunction: completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.applyAttach(o, func(place attach.Place) (*attach.Deed, error) {
+			return a.applyAttach(o, func(place attach.Setup) (*attach.Edits, error) {
 				return attach.Detach(args[0], attach.Scope(o.scope), place)
 			})
 		},

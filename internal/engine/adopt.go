@@ -15,9 +15,9 @@ import (
 	"pawl/internal/supervise"
 )
 
-// Adopt takes a change over, before Run: the edited plan becomes the run's next revision, and what is to run again is reopened.
-// Attempts that still run by an old definition are ended. Acceptance checks that changed are run; a step that fails
-// them is reopened too.
+// Adopt applies a plan diff before Run. An edited plan becomes the run's next revision, and the affected steps are
+// reopened. Attempts that run with an outdated definition are terminated. Changed acceptance checks run again; a step
+// that fails them is reopened.
 func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
 	if c.Edited {
 		n := runs.CreateOptions{Plan: c.Plan(), Data: c.Data, Source: c.From}
@@ -55,8 +55,8 @@ func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
 	return e.flush(ctx)
 }
 
-// endOutdated ends the attempts that run by a definition that the plan no longer has, or whose step runs again anyway.
-// One that must not be repeated is left to run to its end.
+// endOutdated terminates attempts whose definition changed or whose step will rerun anyway. An attempt that is not safe
+// to rerun is left running.
 func (e *Engine) endOutdated(ctx context.Context, c *resume.PlanDiff) error {
 	for _, live := range e.state.Live() {
 		again := slices.Contains(c.Reset, live.Step) ||
@@ -70,7 +70,7 @@ func (e *Engine) endOutdated(ctx context.Context, c *resume.PlanDiff) error {
 			return err
 		}
 		if !again && verdict.Rule == recovery.LiveUnsafe {
-			e.note("%s runs on by its old definition: it must not be repeated", live.Name())
+			e.note("%s keeps running with its old definition: it is not safe to rerun", live.Name())
 			continue
 		}
 		if err := endAndSweep(ctx, dir, pawl.Abort{Reason: pawl.ReasonOutdated, Why: definitionChanged}); err != nil {
@@ -83,7 +83,7 @@ func (e *Engine) endOutdated(ctx context.Context, c *resume.PlanDiff) error {
 
 const definitionChanged = "its definition in the plan changed"
 
-// endAndSweep ends an attempt, and where its supervisor was lost, what that left running.
+// endAndSweep terminates an attempt. If its supervisor died, it also kills the orphaned processes.
 func endAndSweep(ctx context.Context, dir string, abort pawl.Abort) error {
 	if err := supervise.End(dir, abort); err != nil {
 		return err
@@ -98,7 +98,7 @@ func endAndSweep(ctx context.Context, dir string, abort pawl.Abort) error {
 	return err
 }
 
-// outdated judges an attempt by a definition that its step no longer has; nil is a step that is gone from the plan.
+// outdated judges an attempt whose step was edited, or removed from the plan (step is nil).
 func outdated(dir string, step *pawl.Step) (pawl.Verdict, error) {
 	status, err := supervise.Probe(dir)
 	if err != nil {
@@ -112,7 +112,7 @@ func outdated(dir string, step *pawl.Step) (pawl.Verdict, error) {
 	return recovery.Judge(c), nil
 }
 
-// withdrawEdited closes the gates of gate steps that the plan no longer has, or that ask something else now.
+// withdrawEdited withdraws open gates of gate steps that were removed from the plan or edited.
 func (e *Engine) withdrawEdited() {
 	for _, g := range e.state.OpenGates() {
 		if g.Step == "" || g.Purpose != "" || g.Source != nil {
@@ -120,21 +120,21 @@ func (e *Engine) withdrawEdited() {
 		}
 		step := e.plan.ByID[g.Step]
 		if step == nil {
-			e.emit(pawl.GateWithdrawn{Gate: g.ID, Why: "its step is no longer in the plan"})
+			e.emit(pawl.GateWithdrawn{Gate: g.ID, Why: "its step was removed from the plan"})
 		} else if step.Gate != nil && !asksSame(step, g.Gate) {
 			e.emit(pawl.GateWithdrawn{Gate: g.ID, Why: "its step was edited"})
 		}
 	}
 }
 
-// asksSame reports whether a gate asks what its step asks.
+// asksSame reports whether step still asks what g asks.
 func asksSame(step *pawl.Step, g pawl.Gate) bool {
 	now := step.Gate.Gate(step.ID, g.Item, g.Opened)
 	now.Shown = g.Shown
 	return now.Identify() == g.ID
 }
 
-// recheck runs the changed acceptance checks of a finished step, or of each of its items. What fails them runs again.
+// recheck runs the edited acceptance checks of a finished step, or of each of its items, and reopens what fails.
 func (e *Engine) recheck(ctx context.Context, step *pawl.Step) error {
 	st := e.state.Steps[step.ID]
 	indexes := []int{-1}
@@ -167,7 +167,7 @@ func (e *Engine) recheck(ctx context.Context, step *pawl.Step) error {
 	return nil
 }
 
-// checksOf runs the acceptance checks of a finished step or item as the plan has them now.
+// checksOf runs the current acceptance checks of a finished step or item.
 func (e *Engine) checksOf(ctx context.Context, step *pawl.Step, index int) ([]pawl.CheckRun, error) {
 	w, err := e.workOf(step, index)
 	if err != nil {

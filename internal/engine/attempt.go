@@ -15,7 +15,7 @@ import (
 	"pawl/internal/supervise"
 )
 
-// workOf returns the work that a step, or its item at index, stands for.
+// workOf returns the work for a step, or for its item at index.
 func (e *Engine) workOf(step *pawl.Step, index int) (runs.Work, error) {
 	w := runs.Work{Step: step, Index: index}
 	if index >= 0 {
@@ -29,7 +29,7 @@ func (e *Engine) workOf(step *pawl.Step, index int) (runs.Work, error) {
 	return w, nil
 }
 
-// itemValue returns the value at index of a step's work list, which stands in the journal.
+// itemValue returns the value at index of a foreach step's item list, as journaled.
 func (e *Engine) itemValue(id pawl.StepID, index int) (string, error) {
 	values, err := e.listed(id)
 	if err != nil {
@@ -38,7 +38,7 @@ func (e *Engine) itemValue(id pawl.StepID, index int) (string, error) {
 	return values[index], nil
 }
 
-// listed returns a step's work list as it is journaled. It is read once and then kept until it changes.
+// listed returns a foreach step's item list, as journaled. It is cached until the list changes.
 func (e *Engine) listed(id pawl.StepID) ([]string, error) {
 	items := e.state.Steps[id].Items
 	upTo := items.Lists[len(items.Lists)-1]
@@ -53,9 +53,9 @@ func (e *Engine) listed(id pawl.StepID) ([]string, error) {
 	return values, nil
 }
 
-// start begins an attempt: it finds the key, and then says the intent. Reading inputs takes time, and so does the
-// checkpoint before an agent's attempt, in which the run may be paused or the step be skipped: with what was prepared, the
-// engine decides anew whether to start.
+// start starts an attempt in two passes. Hashing inputs and, for an agent, taking a checkpoint is slow, so a worker
+// does it first. The run may be paused or the step skipped meanwhile, so the engine decides again before it uses the
+// result.
 func (e *Engine) start(ctx context.Context, a action) error {
 	w, err := e.workOf(a.step, a.index)
 	if err != nil {
@@ -89,22 +89,22 @@ func (e *Engine) start(ctx context.Context, a action) error {
 	return nil
 }
 
-// preparation is a key whose inputs were just read and, before an agent's attempt, the checkpoint that was taken.
+// preparation is the result of a worker that prepared an attempt: the key, and for an agent's attempt the checkpoint.
 type preparation struct {
 	key   pawl.Key
 	err   error
 	saved *history.PendingCheckpoint
 }
 
-// saveBefore takes a checkpoint of what an agent is about to work on. It is none of the step itself: by a step's name
-// people mean what it left, and recovery takes a step's checkpoint for a sign that it was done.
+// saveBefore takes a checkpoint before an agent starts to work. The checkpoint does not carry the step's name: users
+// mean the step's result by that name, and recovery treats a step's checkpoint as a sign that it finished.
 func (e *Engine) saveBefore(ctx context.Context, w runs.Work, attempt int, at history.Position) *history.PendingCheckpoint {
 	s := e.saver.Save(ctx, pawl.CheckpointStep, pawl.AttemptRef{}, fmt.Sprintf("before attempt %d of %s", attempt, w.Name()), at)
 	return &s
 }
 
-// prepareAttempt takes the attempt's lock and says that it is about to start; the supervisor is started when that is durable.
-// Inputs that are not there fail the step.
+// prepareAttempt takes the attempt's lock and journals the intent. The supervisor starts once the intent is durable.
+// Missing inputs fail the step.
 func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation) error {
 	if p.err != nil {
 		e.emit(pawl.StepFailed{Step: w.Step.ID, Why: "inputs: " + p.err.Error()})
@@ -128,7 +128,7 @@ func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation)
 	}
 	e.emit(pawl.AttemptStarted{AttemptRef: ref, Key: key})
 	e.afterFlush = append(e.afterFlush, func() error {
-		if e.liveAttempt(ref) == nil { // it was skipped just before: the intent does not fit
+		if e.liveAttempt(ref) == nil { // the step was skipped just before, so the intent was rejected
 			return lock.Release()
 		}
 		running, err := supervise.Start(lock, job)
@@ -155,7 +155,7 @@ func (e *Engine) nextAttempt(w runs.Work) int {
 	return st.BaseAttempt + 1
 }
 
-// job returns what the supervisor is told. A gate step has no command, only checks.
+// job returns the supervisor's job. A gate step's job has checks but no command.
 func (e *Engine) job(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key) (pawl.Job, error) {
 	job := pawl.Job{
 		AttemptRef: ref, Run: e.run,
@@ -190,10 +190,10 @@ func (e *Engine) command(step *pawl.Step) ([]string, error) {
 			return x.Command(step)
 		}
 	}
-	return nil, fmt.Errorf("this pawl has no executor for step %s", step.ID)
+	return nil, fmt.Errorf("no executor for step %s in this build", step.ID)
 }
 
-// watch follows an attempt until its supervisor is gone, and then posts how it ended.
+// watch waits in a worker until the attempt's supervisor is gone, then settles the attempt.
 func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key, ended func(context.Context) error) {
 	if e.watching[ref.Token] {
 		return
@@ -211,7 +211,7 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 	e.spawn(func() func() {
 		err := tail.run(ctx, ended)
 		if ctx.Err() != nil {
-			return func() {} // the engine leaves; the attempt lives on
+			return func() {} // the engine is shutting down; the attempt keeps running
 		}
 		var ev resume.Evidence
 		if err == nil {
@@ -237,8 +237,8 @@ func (e *Engine) liveAttempt(ref pawl.AttemptRef) *pawl.AttemptState {
 	return nil
 }
 
-// gather finds out how an attempt ended: from its exit record or the lack of one, from what it said of itself, and from
-// the outputs that are there. Outputs are durable before they are believed.
+// gather collects the evidence of how an attempt ended: exit record, result file and outputs. Outputs are synced before
+// they are hashed, so they are durable once the step counts as done.
 func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, job pawl.Job, jobErr error, before pawl.Retries) (resume.Evidence, error) {
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	status, err := supervise.Probe(dir)
@@ -277,7 +277,7 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, j
 	return ev, nil
 }
 
-// retriesOf returns the tries of a step or item so far.
+// retriesOf returns the retry state of a step or item.
 func (e *Engine) retriesOf(w runs.Work) pawl.Retries {
 	st := e.state.Steps[w.Step.ID]
 	switch {
@@ -290,7 +290,7 @@ func (e *Engine) retriesOf(w runs.Work) pawl.Retries {
 	return pawl.Retries{}
 }
 
-// durableOutputs syncs declared outputs, and then takes their hashes.
+// durableOutputs syncs declared outputs and then hashes them.
 func durableOutputs(root string, declared []string) (pawl.Outputs, error) {
 	if len(declared) == 0 {
 		return nil, nil
@@ -305,15 +305,15 @@ func durableOutputs(root string, declared []string) (pawl.Outputs, error) {
 	return outputs, err
 }
 
-// runChecks has a supervisor run only a job's acceptance checks, in a folder of their own, and returns how they came out.
+// runChecks runs only a job's acceptance checks, under a supervisor in a folder of their own.
 func (e *Engine) runChecks(ctx context.Context, dir string, job pawl.Job) ([]pawl.CheckRun, error) {
-	if err := clearChecks(dir); err != nil { // an engine before us may have started them
+	if err := clearChecks(dir); err != nil { // an earlier engine may have started them
 		return nil, err
 	}
 	wait := supervise.Attach(dir).Wait
 	lock, err := supervise.Prepare(dir)
 	switch {
-	case pawl.KindOf(err) == pawl.KindHeld: // and they still run
+	case pawl.KindOf(err) == pawl.KindHeld: // they are still running
 	case err != nil:
 		return nil, err
 	default:
@@ -333,13 +333,13 @@ func (e *Engine) runChecks(ctx context.Context, dir string, job pawl.Job) ([]paw
 	if status.Exit != nil {
 		return status.Exit.Checks, nil
 	}
-	return []pawl.CheckRun{{Name: "checks", Exit: -1, Output: "the supervisor of the checks was lost"}}, clearChecks(dir)
+	return []pawl.CheckRun{{Name: "checks", Exit: -1, Output: "the supervisor of the checks died"}}, clearChecks(dir)
 }
 
-// clearChecks ends what checks left running whose supervisor was lost.
+// clearChecks kills orphaned checks whose supervisor died.
 func clearChecks(dir string) error {
 	if _, err := os.Lstat(filepath.Join(dir, pawl.BegunFile)); err != nil {
-		return nil // they never began
+		return nil // they never started
 	}
 	status, err := supervise.Probe(dir)
 	if err == nil && status.State == supervise.Lost {
@@ -348,7 +348,7 @@ func clearChecks(dir string) error {
 	return err
 }
 
-// workList is a step's work list, read from the journal up to an event.
+// workList caches a foreach step's item list up to an event.
 type workList struct {
 	upTo   pawl.Seq
 	values []string

@@ -15,18 +15,18 @@ import (
 	"pawl/internal/runs"
 )
 
-// follower reads what an attempt says while it runs: lines of its events file, and markers in its output.
+// follower reads an attempt's events file, and the markers in its output, while it runs.
 type follower struct {
 	engine  *Engine
 	dir     string
 	ref     pawl.AttemptRef
-	offsets map[string]int64 // file → up to where it was read
+	offsets map[string]int64 // file name → offset of the first unread byte
 }
 
-// followInterval is how often an attempt's files are looked at.
+// followInterval is the interval between two reads of an attempt's files.
 const followInterval = 200 * time.Millisecond
 
-// run follows the attempt until wait returns, and then to the end of its files. It returns wait's error.
+// run follows the attempt until wait returns, reads the files to their end, and returns wait's error.
 func (f *follower) run(ctx context.Context, wait func(context.Context) error) error {
 	gone := make(chan error, 1)
 	go func() { gone <- wait(ctx) }()
@@ -47,7 +47,7 @@ func (f *follower) run(ctx context.Context, wait func(context.Context) error) er
 	}
 }
 
-// read posts what is new in the attempt's files; when nobody writes any more, also a last line that was not ended.
+// read sends new lines to the engine. With last, an unterminated last line counts too.
 func (f *follower) read(ctx context.Context, last bool) error {
 	var news []pawl.Payload
 	for _, name := range []string{pawl.EventsFile, pawl.OutFile, pawl.ErrFile} {
@@ -72,7 +72,7 @@ func (f *follower) read(ctx context.Context, last bool) error {
 	return nil
 }
 
-// saveCheckpoints takes the snapshots of the checkpoints that the attempt asked for, before anything behind them is taken up.
+// saveCheckpoints takes the checkpoints that the attempt requested, before the engine processes later lines.
 func (f *follower) saveCheckpoints(ctx context.Context, news []pawl.Payload) []pawl.Payload {
 	e := f.engine
 	for i, p := range news {
@@ -87,14 +87,14 @@ func (f *follower) saveCheckpoints(ctx context.Context, news []pawl.Payload) []p
 	return news
 }
 
-// readChunk is how many bytes of a file are taken at a time.
+// readChunk is the maximum number of bytes read at once.
 const readChunk = 1 << 20
 
-// readFile returns what the complete lines behind the offset stand for, and with last also what follows them.
+// readFile parses the complete lines after the offset. With last, it also parses an unterminated last line.
 func (f *follower) readFile(name string, last bool, parse func([]byte, pawl.Source) pawl.Payload) ([]pawl.Payload, error) {
 	file, err := disk.OpenRegular(filepath.Join(f.dir, name))
 	if err != nil {
-		return nil, nil // not there, or the step made it unreadable: then nothing was said
+		return nil, nil // missing, or made unreadable by the step: no events
 	}
 	defer file.Close()
 	info, err := file.Stat()
@@ -102,7 +102,7 @@ func (f *follower) readFile(name string, last bool, parse func([]byte, pawl.Sour
 		return nil, err
 	}
 	if info.Size() < f.offsets[name] {
-		f.offsets[name] = 0 // it was replaced or cut
+		f.offsets[name] = 0 // replaced or truncated
 	}
 	unread := info.Size() - f.offsets[name]
 	if unread == 0 {
@@ -117,7 +117,7 @@ func (f *follower) readFile(name string, last bool, parse func([]byte, pawl.Sour
 		}
 		whole := bytes.LastIndexByte(buffer[:n], '\n') + 1
 		if whole == 0 && (last || n == readChunk) {
-			whole = n // a line longer than the buffer says nothing to us
+			whole = n // a line longer than the buffer is skipped
 		}
 		if whole == 0 {
 			return news, nil
@@ -133,7 +133,7 @@ func (f *follower) readFile(name string, last bool, parse func([]byte, pawl.Sour
 	}
 }
 
-// line returns what a line of the events file stands for; one that we cannot read is progress that says so.
+// line parses a line of the events file. An unreadable line becomes a progress event with the error.
 func (f *follower) line(data []byte, source pawl.Source) pawl.Payload {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
@@ -147,7 +147,7 @@ func (f *follower) line(data []byte, source pawl.Source) pawl.Payload {
 
 func (f *follower) parseLine(data []byte, source pawl.Source) (pawl.Payload, error) {
 	if len(data) > runs.MaxEventLine {
-		return nil, fmt.Errorf("%d bytes; at most %d are taken", len(data), runs.MaxEventLine)
+		return nil, fmt.Errorf("line is too long: %d bytes, maximum %d", len(data), runs.MaxEventLine)
 	}
 	line, err := pawl.ParseLine(data)
 	if err != nil {
@@ -169,7 +169,7 @@ func (f *follower) marker(data []byte, source pawl.Source) pawl.Payload {
 	return said
 }
 
-// emitReported says what a follower read. What is to be learned goes into MEMORY.md too.
+// emitReported emits what a follower read. Learned facts also go to MEMORY.md.
 func (e *Engine) emitReported(news []pawl.Payload) {
 	for _, p := range news {
 		switch p := p.(type) {
@@ -181,8 +181,8 @@ func (e *Engine) emitReported(news []pawl.Payload) {
 	}
 }
 
-// learn adds to MEMORY.md, which is the truth and takes no bullet twice, and then says so. Where the file cannot be
-// written the journal keeps the words, with why.
+// learn adds to MEMORY.md, which ignores duplicates, and emits the event. If the file cannot be written, the event
+// contains the text and the error.
 func (e *Engine) learn(m pawl.Memory, source *pawl.Source) {
 	learned := pawl.MemoryLearned{Memory: m, Source: source}
 	if _, err := e.cfg.Project.Learn(m); err != nil {

@@ -11,8 +11,8 @@ import (
 	"pawl/internal/runs"
 )
 
-// checkpointOf says what kind of checkpoint is to be taken of what an attempt left behind, and why; empty: none now.
-// Finished items get theirs together, gates when they open. It is pure.
+// checkpointOf returns which kind of checkpoint to take of an attempt's result, and why; "" for none. Finished items
+// share checkpoints, and gates get theirs when they open. It is pure.
 func checkpointOf(w runs.Work, ev resume.Evidence) (kind pawl.CheckpointKind, why string) {
 	done, _, end := resume.Conclude(w.Step, ev)
 	switch {
@@ -27,7 +27,7 @@ func checkpointOf(w runs.Work, ev resume.Evidence) (kind pawl.CheckpointKind, wh
 	return kind, why
 }
 
-// settle says what an attempt came to. It drops attempts that are not the live ones any more.
+// settle journals the outcome of an attempt. It ignores attempts that are no longer live.
 func (e *Engine) settle(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key, ev resume.Evidence) {
 	if e.liveAttempt(ref) == nil {
 		return
@@ -44,7 +44,7 @@ func (e *Engine) settle(ctx context.Context, w runs.Work, ref pawl.AttemptRef, k
 	}
 }
 
-// emitExtras says what a step reports in its result beside its status.
+// emitExtras emits the items and learned facts in a step's result.
 func (e *Engine) emitExtras(w runs.Work, ev resume.Evidence) {
 	if ev.Result == nil {
 		return
@@ -89,7 +89,7 @@ func (e *Engine) emitDone(ctx context.Context, w runs.Work, ref pawl.AttemptRef,
 	e.emit(said)
 }
 
-// usageOf returns what an attempt cost, however it ended: by its result, or else by what it said last while it ran.
+// usageOf returns the cost of an attempt: from its result, or else from its last report.
 func (e *Engine) usageOf(ref pawl.AttemptRef, ev resume.Evidence) pawl.Usage {
 	if ev.Result != nil && ev.Result.Usage != (pawl.Usage{}) {
 		return ev.Result.Usage
@@ -100,7 +100,7 @@ func (e *Engine) usageOf(ref pawl.AttemptRef, ev resume.Evidence) pawl.Usage {
 	return pawl.Usage{}
 }
 
-// emitEnded says how an attempt ended that did not finish its work, when it is tried again, and what a person must know.
+// emitEnded journals an attempt that did not succeed, when it is retried, and what a person must decide.
 func (e *Engine) emitEnded(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence, end pawl.AttemptEnded) {
 	end.AttemptRef, end.Stats, end.Unmet = ref, ev.Stats(), ev.Unmet()
 	end.Usage = e.usageOf(ref, ev)
@@ -140,8 +140,8 @@ func (e *Engine) failures(w runs.Work) int {
 	return st.Items.Retries[w.Index].Failures
 }
 
-// askedGate returns the gate that an attempt waits for: the one that its result asks, or else one that is open, or that
-// it opened itself and that was answered meanwhile. An answer to an attempt before it is none to this one.
+// askedGate returns the gate that an attempt waits for: the one in its result, or one that is open, or one that it
+// opened and that was answered meanwhile. Answers to earlier attempts do not count.
 func (e *Engine) askedGate(ctx context.Context, ref pawl.AttemptRef, r *pawl.Result) pawl.GateID {
 	own := func(g *pawl.GateState) bool { return g.Open() || g.Source != nil && g.Source.Token == ref.Token }
 	if r.Gate != nil {
@@ -156,12 +156,12 @@ func (e *Engine) askedGate(ctx context.Context, ref pawl.AttemptRef, r *pawl.Res
 			return g.ID
 		}
 	}
-	gate := pawl.GateAction{Type: pawl.HumanAction, Ask: cmp.Or(r.Summary, "Step "+ref.Name()+" waits, and does not say for what.")}.Gate(ref.Step, ref.Item, time.Time{})
+	gate := pawl.GateAction{Type: pawl.HumanAction, Ask: cmp.Or(r.Summary, "Step "+ref.Name()+" is waiting but does not say for what.")}.Gate(ref.Step, ref.Item, time.Time{})
 	e.emitGate(ctx, gate)
 	return gate.ID
 }
 
-// openCheckedGate opens a gate step's gate once its checks have been run, whatever they say: a person may look.
+// openCheckedGate opens a gate step's gate after its checks ran, whether they passed or not.
 func (e *Engine) openCheckedGate(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence) {
 	gate, err := e.gateOf(w.Step, ev.CheckRuns())
 	if err != nil {
@@ -170,6 +170,6 @@ func (e *Engine) openCheckedGate(ctx context.Context, w runs.Work, ref pawl.Atte
 	}
 	e.emitGate(ctx, gate)
 	e.emit(pawl.AttemptEnded{
-		AttemptRef: ref, Outcome: pawl.WaitsFor, Reason: pawl.ReasonExited, Why: "checks were run", Gate: gate.ID, Stats: ev.Stats(),
+		AttemptRef: ref, Outcome: pawl.WaitsFor, Reason: pawl.ReasonExited, Why: "checks finished", Gate: gate.ID, Stats: ev.Stats(),
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"pawl/internal/supervise"
 )
 
-// undo sees to it that some work is undone, or a person answers for it. With r.Stopped a person wants no more of it.
+// undo undoes one piece of work, or gets a person's decision about it.
 func (r *Rollback) undo(ctx, helpers context.Context, f *finishedWork) error {
 	for {
 		if ctx.Err() != nil {
@@ -54,19 +54,18 @@ func (r *Rollback) mayRepeat(f *finishedWork) (bool, error) {
 	return plan.Step(f.Step).MayRepeat(), nil
 }
 
-// gateOf returns the gate by which this rollback asks about an undo, nil where it has not asked.
+// gateOf returns this rollback's open or answered gate for the undo, or nil.
 func (r *Rollback) gateOf(f *finishedWork) *pawl.GateState {
 	if f.last == nil {
 		return nil
 	}
-	id := f.gate().ID
-	if g := r.engine.state.Gate(id); r.rewind.asked[id] && g.Withdrawn == "" {
+	if g := r.engine.state.Gate(r.rewind.asked[f.Name()]); g != nil && g.Withdrawn == "" {
 		return g
 	}
 	return nil
 }
 
-// start journals the intent and has a supervisor run the undo command.
+// start journals the intent and starts a supervisor that runs the undo command.
 func (r *Rollback) start(ctx, helpers context.Context, f *finishedWork) error {
 	ref := pawl.UndoRef{AttemptRef: pawl.AttemptRef{
 		Step: f.Step, Item: f.Item, Index: f.Index, Attempt: r.rewind.tries[f.Name()] + 1, Token: runs.NewToken(),
@@ -89,12 +88,12 @@ func (r *Rollback) start(ctx, helpers context.Context, f *finishedWork) error {
 	return r.settle(ctx, helpers, f, running.Wait)
 }
 
-// await waits for an undo that an engine before this one started.
+// await waits for an undo that an earlier engine started.
 func (r *Rollback) await(ctx, helpers context.Context, f *finishedWork) error {
 	return r.settle(ctx, helpers, f, supervise.Attach(r.undoDir(*f.running)).Wait)
 }
 
-// settle says how an undo ended, once its supervisor is gone.
+// settle journals how an undo ended, once its supervisor is gone.
 func (r *Rollback) settle(ctx, helpers context.Context, f *finishedWork, ended func(context.Context) error) error {
 	if err := ended(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -119,12 +118,12 @@ func (r *Rollback) settle(ctx, helpers context.Context, f *finishedWork, ended f
 	return r.emit(helpers, undoVerdict(*f.running, status, lastErrorLine(dir), swept, left))
 }
 
-// undoVerdict says how an undo ended: only an exit record of a good end proves that it is done. It is pure.
+// undoVerdict returns the event for a finished undo. Only an exit record with code 0 proves it done. It is pure.
 func undoVerdict(ref pawl.UndoRef, status supervise.Status, words string, swept int, left []int) pawl.Payload {
 	x := status.Exit
 	switch {
 	case status.State == supervise.NotBegun:
-		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.NotStarted, Why: "lost before it began"}
+		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.NotStarted, Why: "crashed before it started"}
 	case x == nil:
 		why := resume.LostAttemptEnd(resume.Evidence{Begun: true, Rebooted: status.Rebooted(), BootUnknown: status.Begun == nil, Swept: swept, Unkillable: left}).Why
 		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.Lost, Why: why}
@@ -143,10 +142,10 @@ func undoVerdict(ref pawl.UndoRef, status supervise.Status, words string, swept 
 	return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.Failed, Reason: x.Reason, Exit: x.Exit, Why: runs.ClipText(why), Stats: stats}
 }
 
-// maxErrorTail is how much of the end of an error output is looked at, in bytes.
+// maxErrorTail is how many bytes at the end of the error output are read.
 const maxErrorTail = 1 << 10
 
-// lastErrorLine returns the last line of what an undo wrote to its error output.
+// lastErrorLine returns the last line of an undo's error output.
 func lastErrorLine(dir string) string {
 	f, err := os.Open(filepath.Join(dir, pawl.ErrFile))
 	if err != nil {
@@ -154,14 +153,14 @@ func lastErrorLine(dir string) string {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.Size() > maxErrorTail {
-		f.Seek(-maxErrorTail, io.SeekEnd) // else it is read from the start, and cut
+		f.Seek(-maxErrorTail, io.SeekEnd) // on error, the start of the file is read
 	}
-	data, _ := io.ReadAll(io.LimitReader(f, maxErrorTail)) // what is there
+	data, _ := io.ReadAll(io.LimitReader(f, maxErrorTail)) // best effort
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(data), "?")), "\n")
 	return lines[len(lines)-1]
 }
 
-// emit makes events durable and takes them up.
+// emit makes events durable and applies them to r.
 func (r *Rollback) emit(helpers context.Context, payloads ...pawl.Payload) error {
 	e := r.engine
 	e.emit(payloads...)
@@ -174,7 +173,7 @@ func (r *Rollback) emit(helpers context.Context, payloads ...pawl.Payload) error
 	return nil
 }
 
-// ask opens a gate, where it is not open yet, and stops there.
+// ask opens a gate unless it is open, and returns an error of KindAtGate.
 func (r *Rollback) ask(helpers context.Context, f *finishedWork) error {
 	gate := f.gate()
 	if r.gateOf(f) == nil {
@@ -184,18 +183,18 @@ func (r *Rollback) ask(helpers context.Context, f *finishedWork) error {
 		}
 	}
 	return &pawl.Error{
-		Kind: pawl.KindAtGate, Err: fmt.Errorf("the rollback waits at gate %s: %s", gate.ID, gate.Ask),
+		Kind: pawl.KindAtGate, Err: fmt.Errorf("rollback is waiting for gate %s: %s", gate.ID, gate.Ask),
 		Hint: fmt.Sprintf("pawl answer %s %s|%s|%s --run %s, and then pawl rollback", gate.ID, retryUndo, skipUndo, stopUndo, r.Run),
 	}
 }
 
-// skip says that a person answers for some work.
+// skip journals that a person skipped the undo.
 func (r *Rollback) skip(helpers context.Context, f *finishedWork) error {
 	ref := f.last.UndoRef
 	return r.emit(helpers, pawl.UndoSkipped{UndoRef: ref, Why: r.gateOf(f).Answer.Why})
 }
 
-// giveUp gives the rollback up.
+// giveUp ends the rollback unfinished.
 func (r *Rollback) giveUp(helpers context.Context, why string) error {
 	e := r.engine
 	for _, g := range e.state.OpenGates() {

@@ -61,12 +61,12 @@ const (
 // misleading are answers that are no opinions, and what is said of them.
 var misleading = map[string]string{
 	`{"verdict":"next","confidence":1,"reasons":["all done"]}`:      `do not allow "next"`,
-	`{"verdict":"deploy","confidence":1,"reasons":["all done"]}`:    `"deploy" is no verdict`,
-	`{"verdict":"continue","confidence":2,"reasons":["very sure"]}`: "confidence is 2",
-	`{"verdict":"continue","confidence":0.9}`:                       `no "reasons"`,
+	`{"verdict":"deploy","confidence":1,"reasons":["all done"]}`:    `unknown verdict "deploy"`,
+	`{"verdict":"continue","confidence":2,"reasons":["very sure"]}`: "confidence 2 is",
+	`{"verdict":"continue","confidence":0.9}`:                       `missing "reasons"`,
 	`Continue, I would say. There is clear progress.`:               "not a JSON object",
-	goodAnswer + "\nI hope that this helps!":                        "something follows",
-	goodAnswer[:30]:                                                 "not JSON",
+	goodAnswer + "\nI hope that this helps!":                        "data after",
+	goodAnswer[:30]:                                                 "invalid JSON",
 	"":                                                              "not a JSON object",
 }
 
@@ -89,7 +89,7 @@ func TestNobodyIsAsked(t *testing.T) {
 	if e != nil || e.Name() != "" {
 		t.Errorf("%+v, %q", e, e.Name())
 	}
-	asks(t, "none", e.Ask(t.Context(), halfDone()), pawl.HumanReview, "no evaluator is set up")
+	asks(t, "none", e.Ask(t.Context(), halfDone()), pawl.HumanReview, "no evaluator is configured")
 }
 
 func TestNothingIsOpen(t *testing.T) {
@@ -99,7 +99,7 @@ func TestNothingIsOpen(t *testing.T) {
 	for _, allowed := range [][]pawl.VerdictWord{nil, {pawl.HumanReview}} {
 		ev := halfDone()
 		ev.Allowed = allowed
-		asks(t, "nothing open", e.Ask(t.Context(), ev), pawl.HumanReview, "leave nothing open")
+		asks(t, "nothing open", e.Ask(t.Context(), ev), pawl.HumanReview, "allow no other verdict")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "asked")); err == nil {
 		t.Error("it was asked all the same")
@@ -147,7 +147,7 @@ func TestMuchEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(seen) > 512<<10 || strings.Contains(string(seen), patSecret[:12]) || !strings.Contains(string(seen), "bytes left out") {
+	if len(seen) > 512<<10 || strings.Contains(string(seen), patSecret[:12]) || !strings.Contains(string(seen), "bytes omitted") {
 		t.Errorf("%d bytes: %.2000s", len(seen), seen)
 	}
 }

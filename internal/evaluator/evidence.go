@@ -12,15 +12,14 @@ import (
 	"pawl/internal/redact"
 )
 
-// What is told at most. Most models take more, but judge no better for it.
+// Limits of the evidence. Most models accept more, but do not judge better with more.
 const (
 	maxText = 8 << 10 // bytes of each text
 	maxList = 200     // elements of each list
 )
 
-// encode returns the evidence as JSON, without secrets, and what is too long shortened. That comes last, since half a
-// secret is not recognised; but what is far too long is shortened before as well, to take no time, with the rift where
-// the last cut will be.
+// encode returns the evidence as JSON, redacted and then shortened: a truncated secret would not be recognised. Extremely long
+// text is also shortened before redaction to save time; its gap lies within the later cut.
 func encode(e evidence.Evidence, secrets *redact.Redactor) ([]byte, error) {
 	data, err := json.Marshal(shortened(e, 64*maxText))
 	if err != nil {
@@ -34,7 +33,7 @@ func encode(e evidence.Evidence, secrets *redact.Redactor) ([]byte, error) {
 }
 
 // shortened returns the evidence with no more than maxList elements in each list, and no more than limit bytes in each
-// text; those that come in numbers get less. What is not named here is short by nature.
+// text, and less in texts of a list. Fields that are not named here are always short.
 func shortened(e evidence.Evidence, limit int) evidence.Evidence {
 	for _, text := range []*string{
 		&e.Goal, &e.Plan, &e.LastAction, &e.Agent, &e.Step.Name, &e.Step.Goal, &e.Step.Action, &e.Outcome.Summary, &e.Outcome.Printed,
@@ -57,7 +56,7 @@ func shortened(e evidence.Evidence, limit int) evidence.Evidence {
 	return e
 }
 
-// first returns the first elements of a list, each changed by a function, and leaves the list as it is.
+// first returns a copy of the first elements of a list, each changed by a function.
 func first[T any](list []T, change func(*T)) []T {
 	list = slices.Clone(list[:min(len(list), maxList)])
 	for i := range list {
@@ -66,7 +65,7 @@ func first[T any](list []T, change func(*T)) []T {
 	return list
 }
 
-// clip returns a text of more than limit bytes without its middle.
+// clip removes the middle of a text longer than limit bytes.
 func clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -78,5 +77,5 @@ func clip(text string, limit int) string {
 	for tail < len(text) && !utf8.RuneStart(text[tail]) {
 		tail++
 	}
-	return fmt.Sprintf("%s[… %d bytes left out …]%s", text[:head], tail-head, text[tail:])
+	return fmt.Sprintf("%s[… %d bytes omitted …]%s", text[:head], tail-head, text[tail:])
 }

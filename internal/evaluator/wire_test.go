@@ -235,9 +235,9 @@ func TestModelAnswers(t *testing.T) {
 			return o
 		}
 		asks(t, "fenced", ask("```json\n"+goodAnswer+"\n```", ""), pawl.Continue, "")
-		asks(t, "unsure", ask(unsureAnswer, ""), pawl.HumanReview, "with a confidence of 0.59 only")
+		asks(t, "unsure", ask(unsureAnswer, ""), pawl.HumanReview, "with confidence 0.59, below")
 		asks(t, "a person", ask(personAnswer, ""), pawl.HumanReview, "")
-		asks(t, "cut off", ask(goodAnswer, w.cut), pawl.HumanReview, "did not finish its answer: \""+w.cut)
+		asks(t, "cut off", ask(goodAnswer, w.cut), pawl.HumanReview, "incomplete answer of the model: stop reason \""+w.cut)
 		asks(t, "its own cost", ask(goodAnswer[:len(goodAnswer)-1]+`,"cost":{"usd":0}}`, ""), pawl.HumanReview, `unknown key "cost"`)
 		for answer, doubt := range misleading {
 			asks(t, answer, ask(answer, ""), pawl.HumanReview, doubt)
@@ -264,9 +264,9 @@ func TestServerInTrouble(t *testing.T) {
 			"429, then well":          {[]http.HandlerFunc{sends(429, limited, "Retry-After: 0"), well}, 2, pawl.Continue, ""},
 			"429 for a second":        {[]http.HandlerFunc{sends(429, limited, "Retry-After: 1"), well}, 2, pawl.Continue, ""},
 			"429 until then":          {[]http.HandlerFunc{sends(429, limited, in(-time.Hour)), well}, 2, pawl.Continue, ""},
-			"429 for too long":        {[]http.HandlerFunc{sends(429, limited, "Retry-After: 3600"), well}, 1, pawl.HumanReview, "come back in 1h0m0s, which is too late"},
-			"429 until much later":    {[]http.HandlerFunc{sends(429, limited, in(time.Hour)), well}, 1, pawl.HumanReview, "which is too late"},
-			"429 for ever":            {[]http.HandlerFunc{sends(429, limited, "Retry-After: 99999999999999"), well}, 1, pawl.HumanReview, "which is too late"},
+			"429 for too long":        {[]http.HandlerFunc{sends(429, limited, "Retry-After: 3600"), well}, 1, pawl.HumanReview, "retry in 1h0m0s, after the time limit"},
+			"429 until much later":    {[]http.HandlerFunc{sends(429, limited, in(time.Hour)), well}, 1, pawl.HumanReview, "after the time limit"},
+			"429 for ever":            {[]http.HandlerFunc{sends(429, limited, "Retry-After: 99999999999999"), well}, 1, pawl.HumanReview, "after the time limit"},
 			"429 with nonsense":       {[]http.HandlerFunc{sends(429, limited, "Retry-After: -soon")}, 2, pawl.HumanReview, "429 Too Many Requests: slow down, [redacted:"},
 			"401":                     {[]http.HandlerFunc{sends(401, `{"error":{"message":"wrong key"}}`)}, 1, pawl.HumanReview, "401 Unauthorized: wrong key"},
 			"401 with an id":          {[]http.HandlerFunc{sends(401, `{"error":{"message":"wrong key"}}`, "Request-Id: req_011")}, 1, pawl.HumanReview, "401 Unauthorized: wrong key (request req_011)"},
@@ -275,17 +275,17 @@ func TestServerInTrouble(t *testing.T) {
 			"hangs up, then well":     {[]http.HandlerFunc{hangsUp(""), well}, 2, pawl.Continue, ""},
 			"always hangs up":         {[]http.HandlerFunc{hangsUp("")}, 2, pawl.HumanReview, "no answer: EOF"},
 			"hangs up midway, well":   {[]http.HandlerFunc{hangsUp(reply[:50]), well}, 2, pawl.Continue, ""},
-			"always hangs up midway":  {[]http.HandlerFunc{hangsUp(reply)}, 2, pawl.HumanReview, "the answer is cut off"},
-			"sends us on":             {[]http.HandlerFunc{sends(307, "", "Location: http://127.0.0.1:1/evil")}, 1, pawl.HumanReview, `sends us on to "http://127.0.0.1:1/evil"`},
-			"100 MB":                  {[]http.HandlerFunc{sendsMuch(t)}, 1, pawl.HumanReview, "the answer has more than 1048576 bytes"},
-			"100 MB of trouble":       {[]http.HandlerFunc{func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(500); sendsMuch(t)(rw, r) }}, 1, pawl.HumanReview, "more than 1048576 bytes"},
-			"a page":                  {[]http.HandlerFunc{sends(200, "<html>Log in first</html>", "Content-Type: text/html")}, 1, pawl.HumanReview, "answer"},
-			"half of it, as if whole": {[]http.HandlerFunc{sends(200, reply[:len(reply)/2])}, 1, pawl.HumanReview, "answer"},
-			"nothing":                 {[]http.HandlerFunc{sends(200, "")}, 1, pawl.HumanReview, "answer"},
+			"always hangs up midway":  {[]http.HandlerFunc{hangsUp(reply)}, 2, pawl.HumanReview, "truncated answer"},
+			"sends us on":             {[]http.HandlerFunc{sends(307, "", "Location: http://127.0.0.1:1/evil")}, 1, pawl.HumanReview, `redirects to "http://127.0.0.1:1/evil"`},
+			"100 MB":                  {[]http.HandlerFunc{sendsMuch(t)}, 1, pawl.HumanReview, "the answer is larger than 1048576 bytes"},
+			"100 MB of trouble":       {[]http.HandlerFunc{func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(500); sendsMuch(t)(rw, r) }}, 1, pawl.HumanReview, "larger than 1048576 bytes"},
+			"a page":                  {[]http.HandlerFunc{sends(200, "<html>Log in first</html>", "Content-Type: text/html")}, 1, pawl.HumanReview, "the server returned"},
+			"half of it, as if whole": {[]http.HandlerFunc{sends(200, reply[:len(reply)/2])}, 1, pawl.HumanReview, "the server returned"},
+			"nothing":                 {[]http.HandlerFunc{sends(200, "")}, 1, pawl.HumanReview, "the server returned"},
 			"an empty object":         {[]http.HandlerFunc{sends(200, "{}")}, 1, pawl.HumanReview, "answer"},
 			"no content":              {[]http.HandlerFunc{sends(204, "")}, 1, pawl.HumanReview, "204"},
-			"an array":                {[]http.HandlerFunc{sends(200, "[]")}, 1, pawl.HumanReview, "answer"},
-			"not what was asked for":  {[]http.HandlerFunc{sends(200, `{"content":7,"choices":7}`)}, 1, pawl.HumanReview, "answer"},
+			"an array":                {[]http.HandlerFunc{sends(200, "[]")}, 1, pawl.HumanReview, "the server returned"},
+			"not what was asked for":  {[]http.HandlerFunc{sends(200, `{"content":7,"choices":7}`)}, 1, pawl.HumanReview, "the server returned"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -373,5 +373,5 @@ func TestChatCompletionsOfOthers(t *testing.T) {
 	}
 
 	refuses := strings.Replace(w.reply("", ""), `"refusal":null`, `"refusal":"I would rather not"`, 1)
-	asks(t, "refuses", newServer(t, w, sends(200, refuses)).evaluator(nil).Ask(t.Context(), halfDone()), pawl.HumanReview, "the model refuses: I would rather not")
+	asks(t, "refuses", newServer(t, w, sends(200, refuses)).evaluator(nil).Ask(t.Context(), halfDone()), pawl.HumanReview, "the model refused: I would rather not")
 }

@@ -2,20 +2,20 @@ package evidence
 
 import "time"
 
-// Census counts the files of a project: by kind, and those that changed after the last sign of life.
+// Census counts the files of a project by kind, and those that changed recently.
 type Census struct {
 	Total  int              `json:"total"`
 	Kinds  map[FileKind]int `json:"kinds,omitempty"`
-	Recent int              `json:"recent"` // changed since
+	Recent int              `json:"recent"` // number of files changed after Since
 	Since  time.Time        `json:"since,omitzero"`
-	Last   time.Time        `json:"last_modified,omitzero"` // of all files; what the clock has not reached does not count
-	Files  []string         `json:"recent_files,omitempty"` // the first ones
+	Last   time.Time        `json:"last_modified,omitzero"` // newest change of any file; change times in the future are ignored
+	Files  []string         `json:"recent_files,omitempty"` // the first recently changed files
 }
 
-// mostRecent is how many files a census names.
+// mostRecent is how many files a census lists.
 const mostRecent = 50
 
-// Add counts a file that was changed at a time. A file that changed before since, or that says it will, is not recent.
+// Add counts a file with its change time. A file that changed before Since, or in the future, is not recent.
 func (c *Census) Add(path string, changed, now time.Time) {
 	if c.Kinds == nil {
 		c.Kinds = map[FileKind]int{}

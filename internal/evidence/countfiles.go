@@ -12,22 +12,21 @@ import (
 	"pawl/internal/snapshot/ignore"
 )
 
-// mostCounted is how many files a census looks at.
+// mostCounted is how many files a census covers.
 const mostCounted = 200_000
 
-// others are the folders of what others made, or a program makes again, unless a .pawlignore brings them back.
+// others are folders with third-party or generated files, unless a .pawlignore includes them.
 var others = []string{
 	"node_modules/", "bower_components/", "jspm_packages/", ".yarn/", ".pnpm-store/", ".venv/", "venv/", "virtualenv/", "site-packages/",
 	"__pycache__/", ".tox/", ".nox/", "*.egg-info/", ".mypy_cache/", ".pytest_cache/", ".ruff_cache/", "vendor/", "third_party/", "Pods/",
 	".gradle/", ".terraform/", ".next/", ".nuxt/", ".svelte-kit/", ".dart_tool/", ".bundle/",
 }
 
-// marks are the files that a virtual environment, or a program's cache, has in its folder.
+// marks are files that mark a folder as a virtual environment or a cache.
 var marks = []string{"pyvenv.cfg", "CACHEDIR.TAG"}
 
-// CountFiles counts a project's files but these, and those that changed since. What git or .pawlignore ignores, and what others
-// made, does not count, links are not followed, and what vanishes meanwhile was not there. It is evidence, not proof: what
-// cannot be read is not counted.
+// CountFiles counts a project's files except but, and those changed since. It skips ignored, third-party and generated
+// files and does not follow links. It is best effort: what cannot be read is not counted.
 func CountFiles(ctx context.Context, root string, since time.Time, but ...string) Census {
 	c := counter{Census: Census{Since: since}, now: time.Now(), but: but}
 	rules, err := ignore.Load(ctx, root, ignore.Options{Defaults: others})
@@ -66,10 +65,10 @@ func (c *counter) folder(ctx context.Context, full, name string, rules *ignore.R
 
 func isMark(e fs.DirEntry) bool { return slices.Contains(marks, e.Name()) }
 
-// maxPatterns is the largest file of ignore patterns that is read, in bytes.
+// maxPatterns is the maximum size of an ignore file, in bytes.
 const maxPatterns = 16 << 20
 
-// patternsIn returns what a folder's own file of patterns holds, nil where it has none that is read.
+// patternsIn returns the content of a folder's ignore file, nil if there is none or it cannot be read.
 func patternsIn(folder, name string) []byte {
 	info, err := os.Lstat(filepath.Join(folder, name))
 	if err != nil || info.Mode()&fs.ModeType != 0 || info.Size() > maxPatterns {

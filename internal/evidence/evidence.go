@@ -1,5 +1,5 @@
-// Package doubt holds the words in which an evaluator is asked about a step that recovery's rules leave open: what was to
-// be done, how far it came, what changed. It is pure, and decides nothing.
+// Package evidence holds what an evaluator gets to see about a step that the recovery rules leave open: the task, its
+// outcome so far, and changed files. It is pure and decides nothing.
 package evidence
 
 import (
@@ -8,27 +8,27 @@ import (
 	"pawl"
 )
 
-// Evidence is all that an evaluator is told.
+// Evidence is everything that an evaluator gets to see.
 type Evidence struct {
 	Time       time.Time          `json:"time"` // when it was gathered
 	Goal       string             `json:"goal,omitempty"`
-	Plan       string             `json:"plan,omitempty"` // its name
+	Plan       string             `json:"plan,omitempty"` // the plan's name
 	Run        pawl.RunID         `json:"run"`
 	Step       Step               `json:"step"`
 	Agent      string             `json:"agent,omitempty"`       // who worked on it
-	LastAction string             `json:"last_action,omitempty"` // the last thing that was said or done
+	LastAction string             `json:"last_action,omitempty"` // the last reported progress
 	Outcome    Outcome            `json:"outcome"`
 	Changed    Changes            `json:"changed"` // since the newest snapshot
-	Files      Census             `json:"files"`   // all there are; recent are those that changed since the attempt began
+	Files      Census             `json:"files"`   // all files; recent ones changed since the attempt started
 	Done       []Task             `json:"done,omitempty"`
-	DoneTotal  int                `json:"done_total"` // of Done, also those that are left out
+	DoneTotal  int                `json:"done_total"` // length of Done before it was shortened
 	StepsDone  int                `json:"steps_done"`
 	Steps      int                `json:"steps"`
 	Findings   []pawl.Finding     `json:"findings,omitempty"`
-	Allowed    []pawl.VerdictWord `json:"allowed"` // what the rules left open
+	Allowed    []pawl.VerdictWord `json:"allowed"` // verdicts that the rules leave open
 }
 
-// Step is what was to be done.
+// Step is the task.
 type Step struct {
 	ID      pawl.StepID       `json:"id"`
 	Item    pawl.ItemID       `json:"item,omitempty"`
@@ -39,20 +39,20 @@ type Step struct {
 	Accept  map[string]string `json:"accept,omitempty"` // check name → command
 }
 
-// Outcome is what is known of how far it came.
+// Outcome is what is known of the result.
 type Outcome struct {
-	Attempt  string          `json:"attempt"`           // how it stands: lost, exit 0, …
+	Attempt  string          `json:"attempt"`           // state of the attempt: lost, exit 0, …
 	Exit     *int            `json:"exit,omitempty"`    // exit code
-	Result   string          `json:"result,omitempty"`  // what it said of itself: done, failed, …
-	Summary  string          `json:"summary,omitempty"` // in its own words
-	Outputs  string          `json:"outputs,omitempty"` // what there is of them: all, some, none
-	Missing  []string        `json:"missing,omitempty"` // declared outputs that are not there
+	Result   string          `json:"result,omitempty"`  // status in the result file: done, failed, …
+	Summary  string          `json:"summary,omitempty"` // summary in the result file
+	Outputs  string          `json:"outputs,omitempty"` // how many outputs exist: all, some, none
+	Missing  []string        `json:"missing,omitempty"` // missing declared outputs
 	Checks   []pawl.CheckRun `json:"checks,omitempty"`
-	Printed  string          `json:"printed,omitempty"` // the end of its output
+	Printed  string          `json:"printed,omitempty"` // the end of the captured output
 	Attempts int             `json:"attempts,omitempty"`
 }
 
-// Task is an item that is finished.
+// Task is a finished item.
 type Task struct {
 	ID    pawl.ItemID `json:"id"`
 	Title string      `json:"title,omitempty"`

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Changes is what changed in the workspace, in numbers, and by name as far as that is short.
+// Changes are the changed files of the workspace: their number, and the first ones by name.
 type Changes struct {
 	Total int              `json:"total"`
 	Kinds map[FileKind]int `json:"kinds,omitempty"`
 	Files []Change         `json:"files,omitempty"` // the first ones
 }
 
-// Change is a file that changed.
+// Change is a changed file.
 type Change struct {
-	Path string   `json:"path"` // relative to the project, with '/'
+	Path string   `json:"path"` // relative to the project, with slashes
 	Kind FileKind `json:"kind"`
-	How  string   `json:"how,omitempty"` // created, modified, deleted
+	How  string   `json:"how,omitempty"` // created, modified or deleted
 }
 
-// NewChanges counts changed files and fills in their kinds.
+// NewChanges counts changed files and sets their kinds.
 func NewChanges(files []Change) Changes {
 	c := Changes{Total: len(files), Kinds: map[FileKind]int{}, Files: slices.Clone(files)}
 	for i := range c.Files {
@@ -30,10 +30,10 @@ func NewChanges(files []Change) Changes {
 	return c
 }
 
-// FileKind is what sort of work a file is.
+// FileKind classifies a file by its purpose.
 type FileKind string
 
-// The kinds of files.
+// Kinds of files.
 const (
 	Source   FileKind = "source"
 	Test     FileKind = "test"
@@ -42,15 +42,15 @@ const (
 	Other    FileKind = "other"
 )
 
-// Folders that say what is in them.
+// Folder names that determine the kind of files in them.
 const (
 	testFolders = "test tests __tests__ testdata __snapshots__ __mocks__ androidtest e2e cypress"
-	specFolders = "spec specs" // of tests, where they hold source
+	specFolders = "spec specs" // tests, if they contain source files
 	docsFolders = "doc docs documentation man"
 )
 
-// KindOf returns the kind of the file at a path, by its names alone. Tests come first: test_x.py and x.test.ts are no
-// source, and latest.txt and contest.py are no tests.
+// KindOf returns the kind of the file at a path, using only its path. Tests come first: test_x.py and x.test.ts are
+// tests, not source. latest.txt and contest.py are not tests.
 func KindOf(file string) FileKind {
 	file = path.Clean(file)
 	name := path.Base(file)
@@ -73,20 +73,20 @@ func KindOf(file string) FileKind {
 	return Other
 }
 
-// holdsTests reports whether a folder's name is made of its tests' kind and "tests": Foo.Tests, unit_tests, unittests.
+// holdsTests reports whether a folder's name combines a kind of tests and "tests": Foo.Tests, unit_tests, unittests.
 func holdsTests(folder string) bool {
 	before, ok := strings.CutSuffix(folder, "tests")
 	return ok && (strings.HasSuffix(before, ".") || contains(testKinds, strings.TrimRight(before[strings.LastIndex(before, ".")+1:], "_-")))
 }
 
-// testKinds are the kinds of tests that folders are named after.
+// testKinds are the kinds of tests in folder names.
 const testKinds = "unit integration functional acceptance system smoke"
 
 func in(folders []string, names string) bool {
 	return slices.ContainsFunc(strings.Fields(names), func(name string) bool { return slices.Contains(folders, name) })
 }
 
-// kindByName returns what a file's own name says, its whole name before its extension; "" for nothing.
+// kindByName returns the kind that a file's name determines, "" for none.
 func kindByName(name string) FileKind {
 	lower := strings.ToLower(name)
 	stem, _, _ := strings.Cut(lower, ".")
@@ -95,7 +95,7 @@ func kindByName(name string) FileKind {
 	case contains(settingsNames, lower), strings.Contains(lower, ".config."), strings.HasPrefix(lower, ".env"), strings.HasPrefix(lower, "dockerfile"),
 		strings.HasPrefix(lower, "requirements") && extension == "txt", strings.HasPrefix(lower, "tsconfig"):
 		return Settings
-	case extension == lower: // a dot file: its name is all extension
+	case extension == lower: // a dot file
 		return ""
 	case contains(sourceExtensions, extension):
 		return Source
@@ -129,7 +129,7 @@ const (
 		build.gradle build.gradle.kts settings.gradle settings.gradle.kts build.sbt mix.exs package.swift gulpfile.js gruntfile.js`
 )
 
-// isTest reports whether a source file's name is that of a test, in any of the usual ways.
+// isTest reports whether a source file has the name of a test.
 func isTest(name string) bool {
 	stem := strings.TrimSuffix(name, path.Ext(name))
 	lower := strings.ToLower(stem)
@@ -150,7 +150,8 @@ func isTest(name string) bool {
 	return strings.HasPrefix(lower, "test_") || strings.HasPrefix(lower, "test-") || strings.HasPrefix(lower, "test.") || camelTest(stem)
 }
 
-// camelTest reports whether a name is like FooTest, FooTests, FooSpec, FooIT or TestFoo, and not like Latest or Testimony.
+// camelTest reports whether a name is like FooTest, FooTests, FooSpec, FooIT or TestFoo, but not like Latest or
+// Testimony.
 func camelTest(stem string) bool {
 	for _, end := range []string{"Test", "Tests", "TestCase", "Spec", "IT"} {
 		if before, ok := strings.CutSuffix(stem, end); ok && before != "" && before[len(before)-1] != '_' && !upper(before[len(before)-1]) {

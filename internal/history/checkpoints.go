@@ -15,7 +15,7 @@ import (
 	"pawl/internal/runs"
 )
 
-// runDir returns the folder that a run lies in: that of the runs, or that of those set aside.
+// runDir returns the folder of a run, active or archived.
 func runDir(p *project.Project, run pawl.RunID) string {
 	if _, err := os.Stat(filepath.Join(p.Runs(), string(run))); err == nil {
 		return p.Runs()
@@ -23,7 +23,7 @@ func runDir(p *project.Project, run pawl.RunID) string {
 	return p.Archive()
 }
 
-// AllRuns returns the project's runs, newest first, those set aside too.
+// AllRuns returns the project's runs, including archived ones, newest first.
 func AllRuns(p *project.Project) ([]pawl.RunID, error) {
 	ids, err := runs.List(p)
 	if err != nil {
@@ -38,7 +38,8 @@ func AllRuns(p *project.Project) ([]pawl.RunID, error) {
 	return ids, nil
 }
 
-// EachEvent reads a run's journal, up to damage, which is an error. One whose making was cut off has no events.
+// EachEvent calls do with each event of a run's journal. It stops at damage, with an error. A run whose creation was
+// interrupted has no events.
 func EachEvent(ctx context.Context, p *project.Project, run pawl.RunID, do func(pawl.Event)) error {
 	dir := &journal.Dir{Path: runDir(p, run)}
 	for event, err := range dir.Read(ctx, run, 0) {
@@ -50,7 +51,8 @@ func EachEvent(ctx context.Context, p *project.Project, run pawl.RunID, do func(
 	return dir.Close()
 }
 
-// checkpointLog is what a run's own journal says of checkpoints. What a forked run has from the run before is that one's.
+// checkpointLog is what a run's own journal records about checkpoints. Checkpoints that a forked run inherited belong
+// to the original run.
 type checkpointLog struct {
 	run      pawl.RunID
 	forked   *pawl.Fork
@@ -60,19 +62,19 @@ type checkpointLog struct {
 	restored []restoreEvent
 }
 
-// restoreEvent is a restore, with the event that says so.
+// restoreEvent is a restore with its event.
 type restoreEvent struct {
 	pawl.FilesRestored
 	event pawl.Event
 }
 
-// readCheckpointLog reads what a run says of checkpoints. With an error it is what stands before the damage.
+// readCheckpointLog reads a run's checkpoint log. With an error it returns what precedes the damage.
 func readCheckpointLog(ctx context.Context, p *project.Project, run pawl.RunID) (*checkpointLog, error) {
 	s := &checkpointLog{run: run, pruned: map[pawl.CheckpointID]bool{}}
 	return s, EachEvent(ctx, p, run, s.add)
 }
 
-// checkpointEvents are the types of events that are about checkpoints.
+// checkpointEvents are the event types that concern checkpoints.
 var checkpointEvents = []pawl.EventType{
 	pawl.RunCreated{}.Event(), pawl.CheckpointSaved{}.Event(), pawl.StepDone{}.Event(),
 	pawl.CheckpointsPruned{}.Event(), pawl.FilesRestored{}.Event(),
@@ -84,7 +86,7 @@ func (s *checkpointLog) add(event pawl.Event) {
 	}
 	payload, err := event.Payload()
 	if err != nil {
-		return // it is kept and reported by the fold
+		return // the fold records it as rejected
 	}
 	switch p := payload.(type) {
 	case pawl.RunCreated:

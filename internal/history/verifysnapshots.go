@@ -18,17 +18,16 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// VerifySnapshots checks the content of every snapshot, and compares the snapshots with what the journals say of them.
-// It changes nothing.
+// VerifySnapshots verifies the content of every snapshot and compares the store with the journals. It changes nothing.
 func VerifySnapshots(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
 	if _, err := os.Stat(p.Snapshots()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	b := checkpointIndex{project: p}
-	if err := b.read(ctx); err != nil { // before the store: a checkpoint is journaled after its snapshot is there
+	if err := b.read(ctx); err != nil { // before the store: a checkpoint is journaled after its snapshot exists
 		return nil, err
 	}
-	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{}) // what is to be kept plays no part in what is there
+	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{}) // retention settings do not matter here
 	if err == nil {
 		var findings []pawl.Finding
 		findings, err = b.verify(ctx, store)
@@ -37,21 +36,21 @@ func VerifySnapshots(ctx context.Context, p *project.Project) ([]pawl.Finding, e
 		}
 	}
 	found := pawl.Finding{Level: pawl.Bad, Where: p.Snapshots(), What: err.Error(), Hint: repairHint}
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) { // the lock that checking needs cannot be had
-		found.Level, found.What, found.Hint = pawl.Warn, "the snapshots were not checked: "+err.Error(), ""
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) { // the check needs a lock, which cannot be taken
+		found.Level, found.What, found.Hint = pawl.Warn, "snapshots not verified: "+err.Error(), ""
 	}
 	return []pawl.Finding{found}, ctx.Err()
 }
 
 const repairHint = "pawl verify --repair"
 
-// checkpointIndex are what the journals say of checkpoints.
+// checkpointIndex is what the journals record about checkpoints.
 type checkpointIndex struct {
 	project *project.Project
 	logs    []*checkpointLog
 }
 
-// read reads all journals; of a damaged one what stands before the damage, which is another check's to report.
+// read reads all journals; of a damaged one what precedes the damage. Another check reports the damage.
 func (b *checkpointIndex) read(ctx context.Context) error {
 	runs, err := AllRuns(b.project)
 	if err != nil {
@@ -83,7 +82,7 @@ func (b *checkpointIndex) verify(ctx context.Context, store *snapshot.Store) ([]
 	missing := b.missing(records)
 	for _, said := range b.logs {
 		if ids := missing[said.run]; len(ids) > 0 {
-			what := "checkpoints whose snapshots are not in the store: " + listFew(ids)
+			what := "checkpoints whose snapshots are missing from the store: " + listFew(ids)
 			findings = append(findings, pawl.Finding{Level: pawl.Bad, Where: string(said.run), What: what, Hint: repairHint})
 		}
 	}
@@ -94,7 +93,7 @@ func (b *checkpointIndex) verify(ctx context.Context, store *snapshot.Store) ([]
 			return nil, err
 		}
 		findings = append(findings, pawl.Finding{
-			Level: pawl.OK, Where: b.project.Snapshots(), What: fmt.Sprintf("snapshots: %d, each whole, in %d bytes", len(records), size),
+			Level: pawl.OK, Where: b.project.Snapshots(), What: fmt.Sprintf("snapshots verified: %d, %d bytes", len(records), size),
 		})
 	}
 	return findings, nil
@@ -103,7 +102,7 @@ func (b *checkpointIndex) verify(ctx context.Context, store *snapshot.Store) ([]
 func faultFinding(f snapshot.Fault) pawl.Finding {
 	found := pawl.Finding{Level: pawl.Bad, Where: f.Where, What: f.What, Hint: repairHint}
 	if len(f.Checkpoints) > 0 {
-		found.Evidence = "concerns checkpoints " + listFew(f.Checkpoints)
+		found.Evidence = "affects checkpoints " + listFew(f.Checkpoints)
 	}
 	return found
 }
@@ -111,7 +110,7 @@ func faultFinding(f snapshot.Fault) pawl.Finding {
 // maxFew is how many names a finding lists.
 const maxFew = 20
 
-// listFew lists names, and says how many more there are.
+// listFew lists the first names and the number of the others.
 func listFew[T ~string](names []T) string {
 	listed := make([]string, min(len(names), maxFew))
 	for i := range listed {
@@ -124,7 +123,7 @@ func listFew[T ~string](names []T) string {
 	return text
 }
 
-// missing returns the checkpoints whose snapshots should be in the store and are not, by run.
+// missing returns, by run, the checkpoints whose snapshots are missing from the store.
 func (b *checkpointIndex) missing(records []snapshot.Record) map[pawl.RunID][]pawl.CheckpointID {
 	there := map[string]bool{}
 	for _, r := range records {
@@ -141,7 +140,7 @@ func (b *checkpointIndex) missing(records []snapshot.Record) map[pawl.RunID][]pa
 	return missing
 }
 
-// unreferenced finds the snapshots that no journal names. A young one may be about to be named.
+// unreferenced reports snapshots that no journal names. A recent one may be about to be named.
 func (b *checkpointIndex) unreferenced(records []snapshot.Record) []pawl.Finding {
 	named := map[pawl.CheckpointID]bool{}
 	for _, said := range b.logs {
@@ -159,17 +158,17 @@ func (b *checkpointIndex) unreferenced(records []snapshot.Record) []pawl.Finding
 		return nil
 	}
 	return []pawl.Finding{{
-		Level: pawl.Warn, Where: b.project.Snapshots(), What: fmt.Sprintf("snapshots that no journal names: %d", old), Hint: "pawl prune",
+		Level: pawl.Warn, Where: b.project.Snapshots(), What: fmt.Sprintf("snapshots that no journal references: %d", old), Hint: "pawl prune",
 	}}
 }
 
-// RepairSnapshots mends what can be mended of the store, and says what it did and which checkpoints it could not save.
-// Those whose snapshots are gone are journaled so. No journal is mended.
+// RepairSnapshots repairs the store as far as possible. It reports what it did and which checkpoints are lost, and
+// journals the losses. It repairs no journal.
 func RepairSnapshots(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
 	if _, err := os.Stat(p.Snapshots()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{}) // what is to be kept plays no part in what is there
+	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{}) // retention settings do not matter here
 	if err != nil {
 		return nil, err
 	}
@@ -182,12 +181,12 @@ func repair(ctx context.Context, p *project.Project, store *snapshot.Store) ([]p
 	if err != nil {
 		return nil, err
 	}
-	findings := []pawl.Finding{{Level: pawl.OK, Where: p.Snapshots(), What: "index made anew"}}
+	findings := []pawl.Finding{{Level: pawl.OK, Where: p.Snapshots(), What: "index rebuilt"}}
 	for _, path := range done.Quarantined {
-		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: path, What: "set aside: it is not as it was written"})
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: path, What: "moved aside: content does not match its checksum"})
 	}
 	if len(done.Checkpoints) > 0 {
-		what := "checkpoints that cannot be restored whole: " + listFew(done.Checkpoints)
+		what := "checkpoints that cannot be restored completely: " + listFew(done.Checkpoints)
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: p.Snapshots(), What: what})
 	}
 	lost, err := journalLost(ctx, p, store)

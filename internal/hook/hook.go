@@ -103,11 +103,11 @@ func (c *call) answer(ctx context.Context, in io.Reader) []byte {
 	received, err := within(ctx, readLimit, func(context.Context) (input, error) { return c.read(in) })
 	if err != nil {
 		logHere(ctx, c.Config, c.redactError(fmt.Errorf("receive %s hook: %w", c.dialect.Name, err)))
-		return c.dialect.Nothing()
+		return c.dialect.Empty()
 	}
 	c.input = received
 	if c.project == nil || c.event.Kind == agents.Other {
-		return c.dialect.Nothing()
+		return c.dialect.Empty()
 	}
 	c.session = pawl.SessionIDOf(c.dialect.Name, c.event.Session, c.event.Sub)
 	answer, err := within(ctx, c.limit(), c.handle)
@@ -115,7 +115,7 @@ func (c *call) answer(ctx context.Context, in io.Reader) []byte {
 		c.logError(fmt.Errorf("%s: %w", c.event.Name, err))
 	}
 	if answer == nil {
-		return c.dialect.Nothing()
+		return c.dialect.Empty()
 	}
 	c.answered = true
 	return answer

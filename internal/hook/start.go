@@ -148,7 +148,7 @@ func noticePath(p *project.Project, id, of pawl.SessionID) string {
 
 // takeNotices removes the session's notices and returns their text for the agent; nil if there are none.
 func (c *call) takeNotices() []byte {
-	if !c.dialect.Tells(c.event.Kind) {
+	if !c.dialect.Adds(c.event.Kind) {
 		return nil
 	}
 	paths, err := filepath.Glob(strings.TrimSuffix(cachePath(c.project, c.session), ".json") + ".tell-*.json")

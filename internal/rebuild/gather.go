@@ -19,17 +19,17 @@ import (
 	"pawl/internal/supervise"
 )
 
-// gatherer gathers all that is left of a run.
+// gatherer collects everything that is left of a run.
 type gatherer struct {
 	project *project.Project
 	run     pawl.RunID
 	records *runs.SnapshotRecords
-	fresh   bool // there was no such run
+	fresh   bool // the run does not exist yet
 
 	left  *journal.Salvage
-	state *pawl.State // of what is left of the journal
+	state *pawl.State // folded from what is left of the journal
 	plan  foundPlan
-	tried map[pawl.StepID]map[pawl.ItemID][]AttemptRecord // by item; "" is the step itself
+	tried map[pawl.StepID]map[pawl.ItemID][]AttemptRecord // attempt records by step and item; "" is the step itself
 }
 
 func (g *gatherer) gather(ctx context.Context, r *Recovery, o Options) (Evidence, error) {
@@ -63,7 +63,7 @@ func (g *gatherer) gather(ctx context.Context, r *Recovery, o Options) (Evidence
 	return e, nil
 }
 
-// damage says what is wrong with the journal by itself.
+// damage describes what is wrong with the journal itself.
 func (g *gatherer) damage() string {
 	switch {
 	case g.left.Damage != nil:
@@ -78,7 +78,7 @@ func (g *gatherer) damage() string {
 	return ""
 }
 
-// attempts reads the folders of all attempts. One that cannot be read says nothing.
+// attempts reads all attempt folders. An unreadable one is ignored.
 func (g *gatherer) attempts() error {
 	g.tried = map[pawl.StepID]map[pawl.ItemID][]AttemptRecord{}
 	steps := filepath.Join(g.project.RunDir(g.run), "steps")
@@ -97,7 +97,7 @@ func (g *gatherer) attempts() error {
 	return nil
 }
 
-// attempt reads one attempt's folder; one that is none, such as an item's or the checks', is passed over.
+// attempt reads an attempt folder. Other folders, such as an item's or the checks', are skipped.
 func (g *gatherer) attempt(step pawl.StepID, item pawl.ItemID, name string) error {
 	number, err := strconv.Atoi(name)
 	if err != nil || number < 1 {
@@ -126,8 +126,8 @@ func (g *gatherer) attempt(step pawl.StepID, item pawl.ItemID, name string) erro
 	return nil
 }
 
-// renamed returns an error where the run's folder is another run's, under a wrong name: that one is whole once it has its
-// name again.
+// renamed fails if the folder belongs to another run under a wrong name. That run is intact once its folder has the
+// right name.
 func (g *gatherer) renamed() error {
 	owners := map[pawl.RunID]bool{}
 	for _, items := range g.tried {
@@ -147,14 +147,14 @@ func (g *gatherer) renamed() error {
 			return nil
 		}
 		return &pawl.Error{
-			Kind: pawl.KindDamaged, Err: fmt.Errorf("the folder %s is that of run %s, renamed", g.run, owner),
+			Kind: pawl.KindDamaged, Err: fmt.Errorf("folder %s is the renamed folder of run %s", g.run, owner),
 			Hint: fmt.Sprintf("mv '%s' '%s'", g.project.RunDir(g.run), g.project.RunDir(owner)),
 		}
 	}
 	return nil
 }
 
-// views reads the views back. They are the only files that say some things at all.
+// views parses the views. Some facts are recorded nowhere else.
 func (g *gatherer) views(e *Evidence) {
 	read := func(path string) string {
 		data, err := os.ReadFile(path)
@@ -178,7 +178,7 @@ func (g *gatherer) views(e *Evidence) {
 	}
 }
 
-// snapshots returns the commit records of this run.
+// snapshots returns the run's snapshots.
 func (g *gatherer) snapshots() []Snapshot {
 	var own []Snapshot
 	for _, record := range g.records.All {
@@ -196,10 +196,10 @@ func (g *gatherer) snapshots() []Snapshot {
 	return own
 }
 
-// maxCommits is how many of git's commits are looked at.
+// maxCommits is how many git commits are read.
 const maxCommits = 5000
 
-// commits returns git's commits since the run was made, the newest first. Without git there are none.
+// commits returns the git commits since the run was created, newest first, none without git.
 func (g *gatherer) commits(ctx context.Context) []Commit {
 	since := g.run.Made()
 	if g.fresh {
@@ -216,7 +216,7 @@ func (g *gatherer) commits(ctx context.Context) []Commit {
 	return commits
 }
 
-// units looks at every step of the plan and at its items: attempts, inputs and outputs.
+// units collects attempts, inputs and outputs of every step and item.
 func (g *gatherer) units(e *Evidence) {
 	for _, step := range g.plan.Steps() {
 		e.Units = append(e.Units, g.unit(runs.Work{Step: step, Index: -1}))
@@ -233,7 +233,7 @@ func (g *gatherer) units(e *Evidence) {
 	}
 }
 
-// workList returns a step's work list. What was tried names its value in its environment.
+// workList returns a foreach step's item list, including values from the environments of attempts.
 func (g *gatherer) workList(step *pawl.Step) ([]string, error) {
 	var journaled, tried []string
 	for _, event := range g.left.Events {
@@ -292,7 +292,7 @@ func (g *gatherer) unit(w runs.Work) Unit {
 	return u
 }
 
-// currentOutputs returns what is at declared paths, and adds those at which nothing is.
+// currentOutputs returns the current content of declared paths, and appends the missing ones to missing.
 func (g *gatherer) currentOutputs(declared []string, missing *[]string) pawl.Outputs {
 	var all pawl.Outputs
 	for _, path := range declared {
@@ -311,8 +311,8 @@ func (g *gatherer) currentOutputs(declared []string, missing *[]string) pawl.Out
 	return all
 }
 
-// snapshotOutputs returns the unit's outputs as the newest snapshot has them that was taken after the work was done. Of folders and
-// of large files a snapshot does not have the hash.
+// snapshotOutputs returns the unit's outputs in the newest snapshot taken after the work finished. Snapshots have no
+// hash of folders and large files.
 func (g *gatherer) snapshotOutputs(u Unit) pawl.Outputs {
 	record := g.recordAfter(u)
 	if record == nil {

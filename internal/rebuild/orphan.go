@@ -9,9 +9,9 @@ import (
 	"pawl/internal/runs"
 )
 
-// orphanAttempt returns an attempt that left its records and that the journal does not know: a supervisor is started only once
-// the intent is durable, so the journal has lost its end since. ok is false where there is none. Only the attempts that
-// would come next are looked for, and of items only those that have a folder.
+// orphanAttempt returns an attempt that left records but is not in the journal. A supervisor starts only after the
+// intent is durable, so the journal has lost its end. ok is false if there is none. It looks only for the next
+// attempts, and for items only if they have a folder.
 func orphanAttempt(p *project.Project, r *runs.Run) (ref pawl.AttemptRef, ok bool, err error) {
 	for _, step := range r.Plan.Steps() {
 		st := r.State.Steps[step.ID]
@@ -55,8 +55,8 @@ func orphanItemAttempt(p *project.Project, r *runs.Run, step pawl.StepID, st *pa
 	return ref, false, nil
 }
 
-// knownItems returns the number of the last attempt at each listed item; of finished ones, whose next would only come
-// after they were reopened, -1.
+// knownItems returns the number of the last attempt of each listed item; -1 for finished items, which get another
+// attempt only after they are reopened.
 func knownItems(r *runs.Run, st *pawl.StepState) (map[pawl.ItemID]int, error) {
 	if st == nil || st.Items == nil {
 		return nil, nil
@@ -79,7 +79,7 @@ func knownItems(r *runs.Run, st *pawl.StepState) (map[pawl.ItemID]int, error) {
 	return known, nil
 }
 
-// hasJob reports whether an attempt has what its supervisor was told.
+// hasJob reports whether an attempt has its supervisor's job file.
 func hasJob(p *project.Project, run pawl.RunID, ref pawl.AttemptRef) bool {
 	_, err := os.Lstat(filepath.Join(p.AttemptDir(ref, run), pawl.JobFile))
 	return err == nil

@@ -17,20 +17,20 @@ import (
 	"pawl/internal/runs"
 )
 
-// Options says what is to be recovered, and from what.
+// Options selects the run to rebuild and the evidence to use.
 type Options struct {
-	Run       string // a name, or the beginning of one. Defaults to the newest run that is damaged or lost.
-	Plan      string // the file of its plan. Defaults to the one beside the journal, else to the project's that fits.
+	Run       string // an ID or its prefix. Defaults to the newest damaged or lost run.
+	Plan      string // the plan file. Defaults to the copy beside the journal, else to the matching plan in the project.
 	Trust     Confidence
 	Snapshots config.Snapshots
 	Version   string // of this program
-	Person    string // who accepts
+	Person    string // the person who accepts
 }
 
-// Recovery is a damaged or lost run, and what can be rebuilt of it. Nobody else works in the project until Close.
+// Recovery is a damaged or lost run with the proposal to rebuild it. It holds the engine lock until Close.
 type Recovery struct {
 	Proposal
-	New bool // there is no such run yet: its work is known from git
+	New bool // no such run exists yet; its work is known from git
 
 	project *project.Project
 	lock    *project.Lock
@@ -38,7 +38,7 @@ type Recovery struct {
 	plan    foundPlan
 }
 
-// PrepareRecovery gathers what is left of a run and thinks through what can be rebuilt of it. It changes nothing.
+// PrepareRecovery gathers what is left of a run and makes a proposal. It changes nothing.
 func PrepareRecovery(ctx context.Context, p *project.Project, o Options) (*Recovery, error) {
 	lock, err := p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC(), Command: "pawl recover"})
 	if err != nil {
@@ -51,7 +51,7 @@ func PrepareRecovery(ctx context.Context, p *project.Project, o Options) (*Recov
 	return r, nil
 }
 
-// Close lets others work again.
+// Close releases the engine lock.
 func (r *Recovery) Close() error { return r.lock.Unlock() }
 
 func (r *Recovery) prepare(ctx context.Context, o Options) error {
@@ -70,8 +70,8 @@ func (r *Recovery) prepare(ctx context.Context, o Options) error {
 	return r.propose(ctx, run, records, o)
 }
 
-// chosenRun returns the run that a name stands for; without a name the newest whose journal is lost or damaged, else the
-// newest of all; empty where nothing is left of any.
+// chosenRun returns the run for a name. Without a name it returns the newest lost or damaged run, else the newest run,
+// "" for none.
 func chosenRun(ctx context.Context, p *project.Project, records *runs.SnapshotRecords, name string) (pawl.RunID, error) {
 	there, err := runs.List(p)
 	if err != nil {
@@ -103,8 +103,7 @@ func chosenRun(ctx context.Context, p *project.Project, records *runs.SnapshotRe
 	return ids[0], nil
 }
 
-// findByName returns the run that a name stands for: its id, or a unique beginning of it. One of which nothing is left but its
-// folder must be named in full.
+// findByName returns the run for an ID or a unique prefix. A run of which only the folder is left needs its full ID.
 func findByName(p *project.Project, ids []pawl.RunID, name string) (pawl.RunID, error) {
 	if slices.Contains(ids, pawl.RunID(name)) {
 		return pawl.RunID(name), nil
@@ -114,17 +113,17 @@ func findByName(p *project.Project, ids []pawl.RunID, name string) (pawl.RunID, 
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return "", runs.UsageError("pawl runs", "%q stands for %d runs", name, len(found))
+		return "", runs.UsageError("pawl runs", "%q is ambiguous: %d runs match", name, len(found))
 	}
 	if run, err := pawl.ParseRunID(name); err == nil {
 		if _, err := os.Stat(p.RunDir(run)); err == nil {
 			return run, nil
 		}
 	}
-	return "", &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("nothing is left of a run %q", name), Hint: "pawl runs"}
+	return "", &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("nothing is left of run %q", name), Hint: "pawl runs"}
 }
 
-// proposeFromGit makes a proposal for a project without any run: what git says of the steps of a plan.
+// proposeFromGit makes a proposal for a project without runs, from a plan and git commits.
 func (r *Recovery) proposeFromGit(ctx context.Context, records *runs.SnapshotRecords, o Options) error {
 	plan, err := r.findPlan("", nil, o.Plan)
 	if err != nil {
@@ -138,7 +137,7 @@ func (r *Recovery) proposeFromGit(ctx context.Context, records *runs.SnapshotRec
 	return r.propose(ctx, run, records, o)
 }
 
-// propose gathers the evidence of a run and rebuilds from it.
+// propose gathers the evidence of a run and makes the proposal.
 func (r *Recovery) propose(ctx context.Context, run pawl.RunID, records *runs.SnapshotRecords, o Options) error {
 	g := &gatherer{project: r.project, run: run, records: records, fresh: r.New}
 	evidence, err := g.gather(ctx, r, o)
@@ -148,19 +147,19 @@ func (r *Recovery) propose(ctx context.Context, run pawl.RunID, records *runs.Sn
 	r.left, r.plan = g.left, g.plan
 	r.Proposal = Rebuild(evidence, o.Trust, time.Now())
 	if n := r.Proposal.RejectedCount(evidence.Journal); n > 0 {
-		return fmt.Errorf("rebuild run %s: %d of the rebuilt events do not fit", run, n)
+		return fmt.Errorf("rebuild run %s: the state rejects %d of the rebuilt events", run, n)
 	}
 	return nil
 }
 
-// Recovered is what an accepted recovery has made.
+// Recovered is the result of an accepted proposal.
 type Recovered struct {
 	Run   pawl.RunID
-	Aside string // where the damaged journal is kept; empty where there was none
+	Aside string // where the damaged journal was moved; "" if there was none
 }
 
-// Accept makes the proposal the run's journal. The damaged one is set aside. Cut off anywhere, there is either the one or
-// the other.
+// Accept makes the proposal the run's journal and moves the damaged journal aside. If it is interrupted, one of the two
+// is in place.
 func (r *Recovery) Accept() (done Recovered, err error) {
 	done.Run = r.Run
 	if err := r.plan.save(r.project, r.Run); err != nil {
@@ -170,7 +169,7 @@ func (r *Recovery) Accept() (done Recovered, err error) {
 	return done, err
 }
 
-// Refresh writes views and cache of the run anew, as it is after Accept: the old ones count the events of the old journal.
+// Refresh rewrites views and cache after Accept, because the old ones count the old journal's events.
 func (r *Recovery) Refresh(ctx context.Context) error {
 	run, err := runs.Load(ctx, r.project, r.Run)
 	if err != nil {

@@ -125,7 +125,7 @@ func TestRecords(t *testing.T) {
 		"exit 0, outputs as kept": {nil, rebuild.PartDone, rebuild.Certain, "exit code 0"},
 		"outputs not compared": {func(_ *rebuild.Evidence, u *rebuild.Unit, _ *rebuild.AttemptRecord) {
 			u.SnapshotOutputs = nil
-		}, rebuild.PartDone, rebuild.Certain, "its outputs are there"},
+		}, rebuild.PartDone, rebuild.Certain, "its outputs exist"},
 		"result done": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Result = &pawl.Result{Status: pawl.ResultDone}
 		}, rebuild.PartDone, rebuild.Certain, "exit code 0"},
@@ -134,7 +134,7 @@ func TestRecords(t *testing.T) {
 		}, rebuild.PartDone, rebuild.Certain, "exit code 0"},
 		"outputs missing": {func(_ *rebuild.Evidence, u *rebuild.Unit, _ *rebuild.AttemptRecord) {
 			u.Outputs, u.Missing = nil, []string{"one.txt"}
-		}, rebuild.PartInDoubt, rebuild.Guess, "not there: one.txt"},
+		}, rebuild.PartInDoubt, rebuild.Guess, "missing: one.txt"},
 		"outputs changed": {func(_ *rebuild.Evidence, u *rebuild.Unit, _ *rebuild.AttemptRecord) {
 			u.SnapshotOutputs = pawl.Outputs{"one.txt": {SHA256: "2"}}
 		}, rebuild.PartInDoubt, rebuild.Likely, "changed since: one.txt"},
@@ -144,10 +144,10 @@ func TestRecords(t *testing.T) {
 		}, rebuild.PartInDoubt, rebuild.Likely, "changed since: one.txt"},
 		"another key": {func(_ *rebuild.Evidence, u *rebuild.Unit, _ *rebuild.AttemptRecord) {
 			u.Inputs = pawl.Outputs{"in.txt": {SHA256: "3"}}
-		}, rebuild.PartInDoubt, rebuild.Likely, "not provably what it was"},
+		}, rebuild.PartInDoubt, rebuild.Likely, "not proven to be unchanged"},
 		"no job": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Job = nil
-		}, rebuild.PartInDoubt, rebuild.Likely, "its job is gone"},
+		}, rebuild.PartInDoubt, rebuild.Likely, "its job file is missing"},
 		"unreadable result": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.ResultErr = "no JSON"
 		}, rebuild.PartInDoubt, rebuild.Likely, "no JSON"},
@@ -156,10 +156,10 @@ func TestRecords(t *testing.T) {
 		}, rebuild.PartInDoubt, rebuild.Guess, "there was an attempt 2"},
 		"the state says pending": {func(e *rebuild.Evidence, _ *rebuild.Unit, _ *rebuild.AttemptRecord) {
 			e.State = &rebuild.StateView{Steps: map[pawl.StepID]rebuild.StepRow{"one": {Status: pawl.Pending, Attempts: 1}}}
-		}, rebuild.PartInDoubt, rebuild.Guess, "STATE.md says that the step is pending"},
+		}, rebuild.PartInDoubt, rebuild.Guess, "STATE.md: step is pending"},
 		"the state says running, in a newer attempt": {func(e *rebuild.Evidence, _ *rebuild.Unit, _ *rebuild.AttemptRecord) {
 			e.State = &rebuild.StateView{Steps: map[pawl.StepID]rebuild.StepRow{"one": {Status: pawl.Running, Attempts: 2}}}
-		}, rebuild.PartInDoubt, rebuild.Guess, "in attempt 2"},
+		}, rebuild.PartInDoubt, rebuild.Guess, "attempt 2"},
 		"another run's": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Job.Run = "other"
 		}, rebuild.PartInDoubt, rebuild.Guess, "of run other"},
@@ -174,22 +174,22 @@ func TestRecords(t *testing.T) {
 		}, rebuild.PartNotDone, rebuild.Certain, "watchdog_timeout"},
 		"checks fail": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Exit.Checks = []pawl.CheckRun{{Name: "c", Exit: 1}}
-		}, rebuild.PartNotDone, rebuild.Certain, "its checks fail"},
+		}, rebuild.PartNotDone, rebuild.Certain, "checks fail"},
 		"result failed": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Result = &pawl.Result{Status: pawl.ResultFailed}
-		}, rebuild.PartNotDone, rebuild.Certain, "says that it is failed"},
+		}, rebuild.PartNotDone, rebuild.Certain, "it reported failed"},
 		"another attempt's exit": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Exit.Token = "x"
 		}, rebuild.PartNotDone, rebuild.Certain, "of another attempt"},
 		"no exit": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Exit = nil
-		}, rebuild.PartInDoubt, rebuild.Certain, "no record of its end"},
+		}, rebuild.PartInDoubt, rebuild.Certain, "no exit record"},
 		"never begun": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Exit, rec.Begun = nil, nil
-		}, rebuild.PartNotDone, rebuild.Certain, "before it began"},
-		"at work": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
+		}, rebuild.PartNotDone, rebuild.Certain, "before it started"},
+		"supervisor is running": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Exit, rec.Live = nil, true
-		}, rebuild.PartRunning, rebuild.Certain, "at work"},
+		}, rebuild.PartRunning, rebuild.Certain, "supervisor is running"},
 		"an older attempt ended well, a newer did not": {func(e *rebuild.Evidence, u *rebuild.Unit, _ *rebuild.AttemptRecord) {
 			newer := record(e, u, 2)
 			newer.Exit.Exit = &one
@@ -333,11 +333,11 @@ func TestCutShort(t *testing.T) {
 	}{
 		"nobody":             {func(*rebuild.Evidence) {}, ""},
 		"a state as old":     {func(e *rebuild.Evidence) { e.State = &rebuild.StateView{Seq: 1} }, ""},
-		"the state":          {func(e *rebuild.Evidence) { e.State = &rebuild.StateView{Seq: 2} }, "STATE.md knows of event 2"},
-		"the cache":          {func(e *rebuild.Evidence) { e.CachedSeq = 3 }, "state.json knows of event 3"},
-		"a snapshot":         {func(e *rebuild.Evidence) { e.Snapshots = []rebuild.Snapshot{{After: 4}} }, "a snapshot knows of event 4"},
+		"the state":          {func(e *rebuild.Evidence) { e.State = &rebuild.StateView{Seq: 2} }, "STATE.md has event 2"},
+		"the cache":          {func(e *rebuild.Evidence) { e.CachedSeq = 3 }, "state.json has event 3"},
+		"a snapshot":         {func(e *rebuild.Evidence) { e.Snapshots = []rebuild.Snapshot{{After: 4}} }, "a snapshot has event 4"},
 		"an earlier":         {func(e *rebuild.Evidence) { e.Snapshots = []rebuild.Snapshot{{After: 1}} }, ""},
-		"an unknown attempt": {func(e *rebuild.Evidence) { u := unit(e, "one"); u.Records = []rebuild.AttemptRecord{record(e, u, 1)} }, "attempt 1 of one left its records"},
+		"an unknown attempt": {func(e *rebuild.Evidence) { u := unit(e, "one"); u.Records = []rebuild.AttemptRecord{record(e, u, 1)} }, "attempt 1 of one left records"},
 		"another run's": {func(e *rebuild.Evidence) {
 			u := unit(e, "one")
 			u.Records = []rebuild.AttemptRecord{record(e, u, 1)}

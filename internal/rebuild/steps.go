@@ -10,13 +10,13 @@ import (
 	"pawl"
 )
 
-// unitKey is what a unit depends on: the key that it has now, and whether the attempt provably had the same.
+// unitKey is a unit's current key, and whether the attempt provably had the same one.
 type unitKey struct {
 	key    pawl.Key
 	proven bool
 }
 
-// step says of a step, and of its items, what can be said.
+// step rebuilds a step and its items.
 func (r *rebuilder) step(id pawl.StepID) {
 	units := r.units[id]
 	if len(units) == 0 {
@@ -37,7 +37,7 @@ func (r *rebuilder) step(id pawl.StepID) {
 	}
 }
 
-// unsureNeed returns a step that the unit's step needs, and of which is not known what it gave; empty: there is none.
+// unsureNeed returns a need of the step with an unknown output digest, "" for none.
 func (r *rebuilder) unsureNeed(u Unit) pawl.StepID {
 	for _, need := range r.order[u.Step.ID] {
 		if r.unsure[need] {
@@ -47,7 +47,7 @@ func (r *rebuilder) unsureNeed(u Unit) pawl.StepID {
 	return ""
 }
 
-// sharedKey returns the key that the step has now; of a foreach step, what all its items share.
+// sharedKey returns the step's current key; for a foreach step what its items share.
 func (r *rebuilder) sharedKey(u Unit) pawl.Key {
 	key := pawl.Key{Definition: pawl.DefinitionOf(r.Plan, u.Step, ""), Inputs: r.recordedInputs(u)}
 	if needs := r.order[u.Step.ID]; len(needs) > 0 {
@@ -59,8 +59,8 @@ func (r *rebuilder) sharedKey(u Unit) pawl.Key {
 	return key.Compact()
 }
 
-// recordedInputs returns a unit's inputs, those that steps before it put out as they were put out: what was changed since
-// is no other input.
+// recordedInputs returns a unit's inputs. For inputs that earlier steps wrote it uses the recorded content, because a
+// later edit does not change what the unit read.
 func (r *rebuilder) recordedInputs(u Unit) pawl.Outputs {
 	inputs := maps.Clone(u.Inputs)
 	for path := range inputs {
@@ -75,8 +75,7 @@ func (r *rebuilder) recordedInputs(u Unit) pawl.Outputs {
 	return inputs
 }
 
-// proven compares a key with the one that the unit's newest attempt was given as PAWL_KEY, or with what the journal
-// says of the attempt.
+// proven compares a key with PAWL_KEY of the unit's newest attempt, or with the journal.
 func (r *rebuilder) proven(u Unit, key pawl.Key, given string) unitKey {
 	k := unitKey{key: key}
 	rec := u.newest()
@@ -94,7 +93,7 @@ func (r *rebuilder) proven(u Unit, key pawl.Key, given string) unitKey {
 			k.proven = was == given
 		}
 	}
-	if !k.proven { // what it had is not known, so that it can be no proof later that nothing changed
+	if !k.proven { // the attempt's key is unknown, so it must not prove later that nothing changed
 		k.key = pawl.Key{Definition: key.Definition}
 	}
 	return k
@@ -109,8 +108,8 @@ func (r *rebuilder) liveAttempt(u Unit) *pawl.AttemptState {
 	return nil
 }
 
-// outputDigestOf returns what a step gives to those that need it if what is there is what it made; known says whether all of
-// that is there, or was written down.
+// outputDigestOf returns the output digest of a step, assuming that the current files are its outputs. known reports
+// whether all of them exist or are recorded.
 func (r *rebuilder) outputDigestOf(u Unit, items []Unit, shared pawl.Key) (hash string, known bool) {
 	st := r.state.Steps[u.Step.ID]
 	whole := func(u Unit) bool { return len(u.Step.Outputs) == 0 || len(u.Missing) == 0 }
@@ -128,7 +127,7 @@ func (r *rebuilder) outputDigestOf(u Unit, items []Unit, shared pawl.Key) (hash 
 	return written.Hash(), len(written) > 0
 }
 
-// digest returns the hash over all items' outputs, as a finished foreach step has it.
+// digest returns the hash over the outputs of all items, as in a finished foreach step.
 func digest(items []Unit, recorded map[int]pawl.Outputs) string {
 	all := pawl.Outputs{}
 	for _, u := range items {
@@ -141,7 +140,7 @@ func digest(items []Unit, recorded map[int]pawl.Outputs) string {
 	return all.Hash()
 }
 
-// emitFinding says the events that stand for what was found of a unit.
+// emitFinding emits the events for a finding.
 func (r *rebuilder) emitFinding(u Unit, k unitKey, f finding) {
 	taken := f
 	if f.status == PartInDoubt && f.claim != "" && f.claim != PartNotDone && r.believes(f.confidence) {
@@ -179,12 +178,12 @@ func (r *rebuilder) emitUnit(u Unit, k unitKey, f finding) {
 	}
 }
 
-// reopen takes back that a step or an item is finished. A step can be reopened only while nothing of it runs: other items
-// that may be at work are taken out of the books for that moment.
+// reopen reopens a step or item. The state rejects that while an attempt of the step is live, so other items' attempts
+// are ended first and started again after.
 func (r *rebuilder) reopen(again pawl.StepReopened) {
 	live := r.state.Steps[again.Step].Live()
 	for _, other := range live {
-		r.emit(r.now, pawl.AttemptEnded{AttemptRef: other.AttemptRef, Outcome: pawl.Lost, Why: "its step is reopened; it is taken up again below"})
+		r.emit(r.now, pawl.AttemptEnded{AttemptRef: other.AttemptRef, Outcome: pawl.Lost, Why: "its step is reopened; the attempt is journaled again below"})
 	}
 	if len(live) > 0 {
 		r.emit(r.now, pawl.StepReopened{Step: again.Step, Keep: true, Why: again.Why})
@@ -195,10 +194,10 @@ func (r *rebuilder) reopen(again pawl.StepReopened) {
 	}
 }
 
-// maxReason is how long a reason may be.
+// maxReason is the maximum length of a reason in bytes.
 const maxReason = 1000
 
-// emitDone says that a unit is finished, by the attempt that finished it.
+// emitDone journals a unit as finished by its attempt.
 func (r *rebuilder) emitDone(u Unit, k unitKey, f finding) {
 	rec := f.rec
 	ref := r.emitStart(u, k, rec)
@@ -227,8 +226,8 @@ func (r *rebuilder) emitDone(u Unit, k unitKey, f finding) {
 	})
 }
 
-// emitStart says that the attempt was started of which the records are, and how the one ended that the journal knew before.
-// Without any record it is an attempt by name only. A gate step that is only asked has none.
+// emitStart journals the start of the recorded attempt, and the end of the one that the journal has as live. Without
+// records it makes an attempt up. A gate step without checks has none.
 func (r *rebuilder) emitStart(u Unit, k unitKey, rec *AttemptRecord) pawl.AttemptRef {
 	if u.Step.Gate != nil {
 		return pawl.AttemptRef{Step: u.Step.ID}
@@ -242,15 +241,15 @@ func (r *rebuilder) emitStart(u Unit, k unitKey, rec *AttemptRecord) pawl.Attemp
 		if live.Token == ref.Token {
 			return live.AttemptRef
 		}
-		r.emit(r.now, pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Lost, Why: "how it ended stood in the part of the journal that is lost"})
+		r.emit(r.now, pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Lost, Why: "its end was in the lost part of the journal"})
 	}
 	began, _ := r.times(u, rec)
 	r.emit(began, pawl.AttemptStarted{AttemptRef: ref, Key: k.key})
 	return ref
 }
 
-// lostAttemptNumber returns the number of an attempt of which nothing is left: that of the last one that anybody knows of, and
-// above those that the journal has.
+// lostAttemptNumber returns the number for an attempt without records: the highest number known anywhere, and above
+// those in the journal.
 func (r *rebuilder) lostAttemptNumber(u Unit) int {
 	n := max(1, r.newerElsewhere(u))
 	if rec := u.newest(); rec != nil {
@@ -265,9 +264,8 @@ func (r *rebuilder) lostAttemptNumber(u Unit) int {
 	return max(n, r.lastAttempt(u)+1)
 }
 
-// emitUndone says what resume needs to go on with a unit: an attempt whose folder tells how it stands is left for it to
-// judge; one that may have finished its work, and is not believed, counts as lost, so that nothing runs twice unasked
-// that must not.
+// emitUndone journals what resume needs to continue a unit. An attempt with records is left live for resume to judge.
+// One that may have finished but is not believed counts as lost, so that unsafe work does not rerun unasked.
 func (r *rebuilder) emitUndone(u Unit, k unitKey, f finding) {
 	rec := f.rec
 	doubted := f.status == PartInDoubt && f.claim != PartNotDone
@@ -284,8 +282,7 @@ func (r *rebuilder) emitUndone(u Unit, k unitKey, f finding) {
 	})
 }
 
-// items takes up a step's work list, as far as the journal has not, and says of each item what can be said. When all are
-// done, so is the step.
+// items completes a foreach step's item list and rebuilds each item. If all are done, the step is done.
 func (r *rebuilder) items(u Unit, items []Unit, shared pawl.Key) {
 	if r.journaledFinished(u) && r.leaveFinished(u, items, shared) {
 		return
@@ -297,7 +294,7 @@ func (r *rebuilder) items(u Unit, items []Unit, shared pawl.Key) {
 		return key, full.Hash()
 	}
 	if len(items) == 0 {
-		why := cmp.Or(r.ListFaults[u.Step.ID], "its work list is empty")
+		why := cmp.Or(r.ListFaults[u.Step.ID], "its item list is empty")
 		r.part(Part{What: "step", Step: u.Step.ID, Status: PartNotDone, Confidence: Likely, Evidence: []string{why}})
 		return
 	}
@@ -328,19 +325,19 @@ func (r *rebuilder) items(u Unit, items []Unit, shared pawl.Key) {
 	r.finishItems(u, items, shared, done, sure)
 }
 
-// leaveFinished says what becomes of a foreach step that the journal calls finished: it stays so, unless there are later
-// attempts at its items, or a view says that it was reopened. It is false where its items are to be looked at.
+// leaveFinished handles a foreach step that the journal has as finished. It stays finished unless there are later
+// attempts at its items, or a view says that it was reopened. The result is false if the items must be rebuilt.
 func (r *rebuilder) leaveFinished(u Unit, items []Unit, shared pawl.Key) bool {
 	f := r.journaled(u)
 	if slices.ContainsFunc(items, r.unknownAttempt) {
-		r.reopen(pawl.StepReopened{Step: u.Step.ID, Keep: true, Why: "attempts were made behind what is left of the journal"})
+		r.reopen(pawl.StepReopened{Step: u.Step.ID, Keep: true, Why: "there were attempts after the intact part of the journal"})
 		return false
 	}
 	r.emitFinding(u, unitKey{key: shared}, f)
 	return f.kept
 }
 
-// listKey returns what a step's items share, as the journal has it or as it is now.
+// listKey returns what a step's items share, from the journal or as it is now.
 func (r *rebuilder) listKey(u Unit, shared pawl.Key) pawl.Key {
 	if st := r.state.Steps[u.Step.ID]; st != nil && st.Items != nil {
 		return st.Key
@@ -348,10 +345,11 @@ func (r *rebuilder) listKey(u Unit, shared pawl.Key) pawl.Key {
 	return shared
 }
 
-// maxListed is how many bytes of values one step.listed event carries at most, well below a journal line.
+// maxListed is the maximum size in bytes of the values in one step.listed event, well below the limit of a journal
+// line.
 const maxListed = 16 << 10
 
-// list takes up the values that the journal does not have.
+// list journals the values missing from the journal.
 func (r *rebuilder) list(u Unit, items []Unit, shared pawl.Key) {
 	from := 0
 	if st := r.state.Steps[u.Step.ID]; st != nil && st.Items != nil {
@@ -370,7 +368,7 @@ func (r *rebuilder) list(u Unit, items []Unit, shared pawl.Key) {
 	}
 }
 
-// finishItems says that a foreach step is done whose items all are.
+// finishItems journals a foreach step as done if all items are done.
 func (r *rebuilder) finishItems(u Unit, items []Unit, shared pawl.Key, done int, sure Confidence) {
 	p := Part{What: "step", Step: u.Step.ID, Status: PartNotDone, Confidence: sure, Evidence: []string{fmt.Sprintf("%d of %d items are done", done, len(items))}}
 	st := r.state.Steps[u.Step.ID]
@@ -386,7 +384,7 @@ func (r *rebuilder) finishItems(u Unit, items []Unit, shared pawl.Key, done int,
 	r.part(p)
 }
 
-// recordedItems returns the outputs of finished items as their events have them.
+// recordedItems returns the recorded outputs of finished items.
 func (r *rebuilder) recordedItems(id pawl.StepID) map[int]pawl.Outputs {
 	found := map[int]pawl.Outputs{}
 	for _, event := range slices.Concat(r.Journal, r.events) {
@@ -402,8 +400,7 @@ func (r *rebuilder) recordedItems(id pawl.StepID) map[int]pawl.Outputs {
 	return found
 }
 
-// WorkList returns a step's work list: what the journal has of it, what it would be now, and what attempts were made of
-// that stands in neither.
+// WorkList merges a foreach step's item list: the journaled values, the current ones, and those of attempts in neither.
 func WorkList(journaled, now []string, tried []string) []string {
 	list := slices.Clone(journaled)
 	have := map[string]bool{}

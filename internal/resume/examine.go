@@ -26,10 +26,10 @@ import (
 	"pawl/internal/supervise"
 )
 
-// Examination is what is true of a run before it goes on, and what is safe to do.
+// Examination is the state of a run before it resumes, with a verdict on each interrupted attempt.
 type Examination struct {
 	Findings []pawl.Finding `json:"findings"`
-	Verdicts []Judged       `json:"verdicts"` // of what is in doubt
+	Verdicts []Judged       `json:"verdicts"` // on interrupted attempts
 }
 
 // Judged is the verdict on an attempt.
@@ -41,13 +41,13 @@ type Judged struct {
 	Verdict pawl.Verdict  `json:"verdict"`
 }
 
-// Unsafe returns the findings with which it is unsafe to go on unasked.
+// Unsafe returns the findings that require confirmation before the run resumes.
 func (x *Examination) Unsafe() []pawl.Finding {
 	return slices.DeleteFunc(slices.Clone(x.Findings), func(f pawl.Finding) bool { return f.Level != pawl.Bad })
 }
 
-// Examine gathers what is there, validates it and judges what is in doubt. It changes nothing and starts nothing:
-// acceptance checks are not run, so a verdict may be better once they are.
+// Examine gathers facts, validates them, and judges interrupted attempts. It changes nothing and starts nothing. It
+// does not run acceptance checks, which may improve a verdict later.
 func Examine(ctx context.Context, p *project.Project, r *runs.Run, change *PlanDiff, cfg config.Snapshots, notices []string) (*Examination, error) {
 	facts, err := gatherFacts(ctx, p, r, change, cfg)
 	if err != nil {
@@ -61,7 +61,7 @@ func Examine(ctx context.Context, p *project.Project, r *runs.Run, change *PlanD
 	return x, nil
 }
 
-// gatherFacts looks at the world. What cannot be looked at becomes a fact that says so.
+// gatherFacts collects the facts. What cannot be checked becomes a fact that says so.
 func gatherFacts(ctx context.Context, p *project.Project, r *runs.Run, change *PlanDiff, cfg config.Snapshots) (recovery.Facts, error) {
 	s := r.State
 	f := recovery.Facts{
@@ -82,7 +82,7 @@ func gatherFacts(ctx context.Context, p *project.Project, r *runs.Run, change *P
 	f.Git = GitFacts(ctx, p, record)
 	f.Disk = DiskFact(p.Root)
 	if f.Leftover, err = runs.Leftovers(p, s.Run, s); err != nil {
-		f.Leftover = []string{"what is left running cannot be told: " + err.Error()}
+		f.Leftover = []string{"cannot list orphaned processes: " + err.Error()}
 	}
 	return f, nil
 }
@@ -104,7 +104,7 @@ func planFact(c *PlanDiff) recovery.PlanFact {
 	return f
 }
 
-// attemptFacts looks at every attempt that the journal does not know the end of.
+// attemptFacts examines every attempt whose end is not in the journal.
 func attemptFacts(p *project.Project, r *runs.Run, plan *pawl.Plan) ([]recovery.AttemptFact, error) {
 	var facts []recovery.AttemptFact
 	for _, live := range r.State.Live() {
@@ -129,7 +129,7 @@ func attemptFacts(p *project.Project, r *runs.Run, plan *pawl.Plan) ([]recovery.
 	return facts, nil
 }
 
-// ProbeAttempt gathers the evidence of an attempt without touching anything.
+// ProbeAttempt gathers the evidence of an attempt without changing anything. alive reports whether its supervisor runs.
 func ProbeAttempt(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.AttemptState) (ev Evidence, alive bool, err error) {
 	dir := p.AttemptDir(live.AttemptRef, r.State.Run)
 	status, err := supervise.Probe(dir)
@@ -154,7 +154,7 @@ func ProbeAttempt(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.A
 	declared := w.Paths(step.Outputs)
 	ev.Present = CompareOutputs(declared, NonEmptyOutputs(p.Root, declared))
 	if len(existingOutputs(p.Root, declared)) < len(declared) {
-		ev.OutputsErr = errors.New("not all there")
+		ev.OutputsErr = errors.New("an output is missing")
 	}
 	return ev, status.State == supervise.Live, nil
 }
@@ -163,16 +163,16 @@ func attemptWhy(c recovery.Case, live *pawl.AttemptState, now time.Time) string 
 	ago := now.Sub(live.Started).Round(time.Second)
 	switch c.Attempt {
 	case recovery.Live:
-		return fmt.Sprintf("it still runs, since %s", ago)
+		return fmt.Sprintf("running since %s", ago)
 	case recovery.NotBegun:
-		return fmt.Sprintf("it was about to start %s ago, and never began", ago)
+		return fmt.Sprintf("never started (intended %s ago)", ago)
 	case recovery.Lost:
-		return fmt.Sprintf("it began %s ago, and its supervisor is gone", ago)
+		return fmt.Sprintf("started %s ago, its supervisor died", ago)
 	}
-	return fmt.Sprintf("it began %s ago, and ended while no engine was there", ago)
+	return fmt.Sprintf("finished while pawl was not running (started %s ago)", ago)
 }
 
-// claimsOf compares what finished steps say they made with what is there, as the comparison of the plan found it.
+// claimsOf compares recorded outputs of finished steps with the files, using the results of the plan diff.
 func claimsOf(p *project.Project, r *runs.Run, change *PlanDiff) []recovery.Claim {
 	differs := map[string]bool{}
 	for _, o := range change.OutputEdits {
@@ -201,7 +201,7 @@ func claimsOf(p *project.Project, r *runs.Run, change *PlanDiff) []recovery.Clai
 	return claims
 }
 
-// CommitClaims asks git for the commits that items say they made.
+// CommitClaims returns the commits that items recorded, and whether git can reach them.
 func CommitClaims(ctx context.Context, p *project.Project, s *pawl.State) []recovery.CommitClaim {
 	var claims []recovery.CommitClaim
 	for id, st := range s.Steps {
@@ -219,7 +219,7 @@ func CommitClaims(ctx context.Context, p *project.Project, s *pawl.State) []reco
 
 var isCommit = lazyregexp.New("^[0-9a-fA-F]{4,64}$")
 
-// CommitReachable reports whether a commit is in what is checked out or in any branch or tag: one that was reset away is gone.
+// CommitReachable reports whether HEAD, a branch or a tag contains the commit.
 func CommitReachable(ctx context.Context, root, commit string) bool {
 	if !isCommit.MatchString(commit) {
 		return false
@@ -231,7 +231,7 @@ func CommitReachable(ctx context.Context, root, commit string) bool {
 	return err == nil && out != ""
 }
 
-// RunGit runs git without its optional locks.
+// RunGit runs git in root without optional locks and returns its trimmed output.
 func RunGit(ctx context.Context, root string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", root}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
@@ -239,7 +239,8 @@ func RunGit(ctx context.Context, root string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// NewestSnapshot finds the newest good checkpoint's snapshot. Where it is lost, it says why, and finds the one before.
+// NewestSnapshot returns the snapshot of the newest good checkpoint, nil for none. If the snapshot is lost, lost says
+// why and instead is the newest good checkpoint that still has one.
 func NewestSnapshot(ctx context.Context, p *project.Project, s *pawl.State, cfg config.Snapshots) (record *snapshot.Record, lost string, instead *pawl.Checkpoint) {
 	if s.LastGood == nil {
 		return nil, "", nil
@@ -254,7 +255,7 @@ func NewestSnapshot(ctx context.Context, p *project.Project, s *pawl.State, cfg 
 	return record, err.Error(), instead
 }
 
-// recordBefore finds the newest good checkpoint of the run that still has a snapshot, nil where there is none to be had.
+// recordBefore returns the newest good checkpoint that still has a snapshot, nil for none.
 func recordBefore(ctx context.Context, p *project.Project, s *pawl.State, cfg config.Snapshots) (*snapshot.Record, *pawl.Checkpoint) {
 	store, err := runs.OpenSnapshots(ctx, p, cfg)
 	if err != nil {
@@ -273,7 +274,7 @@ func recordBefore(ctx context.Context, p *project.Project, s *pawl.State, cfg co
 	return nil, nil
 }
 
-// GitFacts compares where git stands with where it stood when a snapshot was taken.
+// GitFacts compares HEAD now with HEAD when the snapshot was taken.
 func GitFacts(ctx context.Context, p *project.Project, record *snapshot.Record) (g recovery.Git) {
 	now, err := snapshot.HeadOf(ctx, p.Root)
 	if err != nil {
@@ -293,10 +294,10 @@ func GitFacts(ctx context.Context, p *project.Project, record *snapshot.Record) 
 	return g
 }
 
-// recordOf finds the commit record of a checkpoint, or says why there is none.
+// recordOf returns the commit record of a checkpoint. The error says why there is none.
 func recordOf(ctx context.Context, p *project.Project, cfg config.Snapshots, c *pawl.Checkpoint) (snapshot.Record, error) {
 	if c.Snapshot == nil || c.Snapshot.Record == "" {
-		return snapshot.Record{}, errors.New(cmp.Or(c.Unsaved(), "it was taken without files"))
+		return snapshot.Record{}, errors.New(cmp.Or(c.Unsaved(), "it was saved without files"))
 	}
 	if _, err := os.Stat(p.Snapshots()); err != nil {
 		return snapshot.Record{}, err

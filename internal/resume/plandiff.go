@@ -11,15 +11,15 @@ import (
 	"pawl/internal/runs"
 )
 
-// PlanDiff is what a plan, as it is now, and the files, as they are now, mean for a run.
+// PlanDiff is the difference between a run and the current plan, inputs and outputs.
 type PlanDiff struct {
-	Edited      bool          `json:"edited"`            // the plan differs from the one that the run follows
-	Rerun       []Rerun       `json:"again,omitempty"`   // finished work that would run again, and why
+	Edited      bool          `json:"edited"`            // the plan differs from the one that the run uses
+	Rerun       []Rerun       `json:"again,omitempty"`   // finished work that would rerun, and why
 	Recheck     []pawl.StepID `json:"recheck,omitempty"` // finished steps whose acceptance checks changed
-	Reset       []pawl.StepID `json:"anew,omitempty"`    // failed or barely begun steps whose definition changed
+	Reset       []pawl.StepID `json:"anew,omitempty"`    // failed or barely started steps whose definition changed
 	Added       []pawl.StepID `json:"added,omitempty"`
 	Removed     []pawl.StepID `json:"removed,omitempty"`
-	OutputEdits []OutputEdit  `json:"outside,omitempty"` // finished steps whose outputs were changed from outside; re-runs nothing
+	OutputEdits []OutputEdit  `json:"outside,omitempty"` // finished steps whose outputs were edited; nothing reruns because of it
 
 	plan       *pawl.Plan
 	Data       []byte                   `json:"-"` // of the plan file
@@ -28,21 +28,21 @@ type PlanDiff struct {
 	ListLength map[pawl.StepID]int      `json:"-"` // how long the foreach lists were before
 }
 
-// Rerun is finished work that would run again.
+// Rerun is finished work that would rerun.
 type Rerun struct {
 	Step  pawl.StepID   `json:"step"`
-	Items []pawl.ItemID `json:"items,omitempty"` // only these
+	Items []pawl.ItemID `json:"items,omitempty"` // only these items; empty for the whole step
 	Why   []string      `json:"why"`
 	Index []int         `json:"-"` // of Items, in the foreach list
 }
 
-// OutputEdit names outputs of a finished step that were changed from outside.
+// OutputEdit lists outputs of a finished step that were edited since.
 type OutputEdit struct {
 	Step  pawl.StepID `json:"step"`
 	Paths []string    `json:"paths"`
 }
 
-// UserPlan returns where the user keeps the plan of a run, and what stands there now; nil where nothing does.
+// UserPlan returns the path and content of the user's plan file. data is nil if there is no file.
 func UserPlan(p *project.Project, s *pawl.State) (path string, data []byte, err error) {
 	if path = runs.PlanSource(p, s); path == "" {
 		return "", nil, nil
@@ -54,7 +54,7 @@ func UserPlan(p *project.Project, s *pawl.State) (path string, data []byte, err 
 	return path, data, err
 }
 
-// DiffPlan compares a run with its plan as it stands in the user's file, and with its inputs and outputs as they are.
+// DiffPlan compares a run with the user's plan file and the current inputs and outputs.
 func DiffPlan(p *project.Project, r *runs.Run) (*PlanDiff, error) {
 	path, data, err := UserPlan(p, r.State)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *PlanDiff) step(look *comparer, step *pawl.Step, st *pawl.StepState) err
 	return nil
 }
 
-// finished notes what is to be said of a finished step that stays finished.
+// finished records changed checks and edited outputs of a finished step that does not rerun.
 func (c *PlanDiff) finished(look *comparer, step *pawl.Step, st *pawl.StepState) {
 	if accept := pawl.AcceptOf(step); accept != "" && accept != st.Accept && step.Gate == nil {
 		c.Recheck = append(c.Recheck, step.ID)
@@ -125,11 +125,11 @@ func (c *PlanDiff) finished(look *comparer, step *pawl.Step, st *pawl.StepState)
 	}
 }
 
-// foreach compares a work list that was taken up: what its items share, each item's own inputs, and the list itself.
+// foreach compares a journaled item list: what all items share, each item's inputs, and the list.
 func (c *PlanDiff) foreach(look *comparer, step *pawl.Step, st *pawl.StepState) error {
 	if why := look.rerunReasons(runs.Work{Step: step, Index: -1}, st.Key, st); len(why) > 0 {
 		if !step.MayRepeat() && st.Attempts > 0 {
-			why = append(why, "it was begun, and must not be repeated")
+			why = append(why, "it was started and is not safe to rerun")
 		}
 		if st.Items.Count > 0 || st.Status == pawl.Done || !step.MayRepeat() && st.Attempts > 0 {
 			c.Rerun = append(c.Rerun, Rerun{Step: step.ID, Why: why})
@@ -156,10 +156,10 @@ func (c *PlanDiff) foreach(look *comparer, step *pawl.Step, st *pawl.StepState) 
 	return nil
 }
 
-// MaxReruns is how many items of a list are reopened one by one; beyond it the whole step runs again.
+// MaxReruns is how many items can be reopened one by one. If more change, the whole step reruns.
 const MaxReruns = 2000
 
-// items compares the finished items whose own inputs may have changed.
+// items compares finished items whose own inputs may have changed.
 func (c *PlanDiff) items(look *comparer, step *pawl.Step, st *pawl.StepState, values []string) error {
 	if !slices.ContainsFunc(step.Inputs, runs.NamesItem) {
 		return nil
@@ -190,7 +190,7 @@ func (c *PlanDiff) items(look *comparer, step *pawl.Step, st *pawl.StepState, va
 	return nil
 }
 
-// missingFrom returns the values of now that are not in known, in their order.
+// missingFrom returns the values of now that are not in known, in order.
 func missingFrom(known, now []string) []string {
 	have := make(map[string]bool, len(known))
 	for _, v := range known {
@@ -199,7 +199,7 @@ func missingFrom(known, now []string) []string {
 	return slices.DeleteFunc(slices.Clone(now), func(v string) bool { return have[v] })
 }
 
-// comparer looks at files on behalf of a comparison.
+// comparer compares recorded keys and outputs with the files.
 type comparer struct {
 	root   string
 	run    *runs.Run
@@ -215,7 +215,7 @@ type OutputRecord struct {
 	Content pawl.Content
 }
 
-// NewestRecords returns, for each path that a finished step names as an output, its newest record.
+// NewestRecords returns the newest record of each path that a finished step declares as an output.
 func NewestRecords(s *pawl.State) map[string]OutputRecord {
 	newest := map[string]OutputRecord{}
 	for id, st := range s.Steps {
@@ -228,7 +228,7 @@ func NewestRecords(s *pawl.State) map[string]OutputRecord {
 	return newest
 }
 
-// rerunReasons says why finished work with this key would run again, nothing where it would not.
+// rerunReasons returns why finished work with this key would rerun, nothing if it would not.
 func (l *comparer) rerunReasons(w runs.Work, was pawl.Key, st *pawl.StepState) []string {
 	w.Vars = runs.PathVars(l.run.State.Origin(), w)
 	var needs map[pawl.StepID]string
@@ -247,8 +247,8 @@ func (l *comparer) rerunReasons(w runs.Work, was pawl.Key, st *pawl.StepState) [
 	return was.Changes(now.Compact())
 }
 
-// needDigests returns what the steps give that a step needs. One that is still to be finished is compared when it is: until
-// then it counts as giving what it gave.
+// needDigests returns the output digests of the step's needs. A need that is not finished counts as unchanged; it is
+// compared when it finishes.
 func (l *comparer) needDigests(id pawl.StepID, was pawl.Key) map[pawl.StepID]string {
 	needs := runs.OutputDigests(l.order[id], l.run.State)
 	for need := range needs {
@@ -259,8 +259,8 @@ func (l *comparer) needDigests(id pawl.StepID, was pawl.Key) map[pawl.StepID]str
 	return needs
 }
 
-// expectedContent returns the content that this run itself expects at an input's path, where it wrote there: what a step that
-// the work needs recorded, or, where a later step wrote, what was there when the work started.
+// expectedContent returns the content that this run itself wrote to an input's path: what a needed step recorded, or,
+// if a later step wrote there, the content when the work started.
 func (l *comparer) expectedContent(path string, was pawl.Key, st *pawl.StepState, id pawl.StepID) (pawl.Content, bool) {
 	newest, ours := l.byPath[path]
 	_, named := was.Inputs[path]
@@ -275,7 +275,7 @@ func (l *comparer) expectedContent(path string, was pawl.Key, st *pawl.StepState
 	return was.Inputs[path], st.Done == 0 || newest.Done > st.Done
 }
 
-// needs reports whether a step needs another, directly or through others.
+// needs reports whether a step needs another, directly or indirectly.
 func (l *comparer) needs(id, other pawl.StepID) bool {
 	seen := map[pawl.StepID]bool{}
 	var reach func(pawl.StepID) bool
@@ -289,7 +289,7 @@ func (l *comparer) needs(id, other pawl.StepID) bool {
 	return reach(id)
 }
 
-// editedOutputs returns the outputs of a finished step that are not as this run left them.
+// editedOutputs returns the outputs of a finished step that differ from what this run wrote.
 func (l *comparer) editedOutputs(st *pawl.StepState) []string {
 	var paths []string
 	now := runs.CurrentOutputs(l.root, st.Outputs)
@@ -301,18 +301,19 @@ func (l *comparer) editedOutputs(st *pawl.StepState) []string {
 	return paths
 }
 
-// HasReruns reports whether finished work would run again: that needs a person's yes.
+// HasReruns reports whether finished work would rerun, which needs a person's confirmation.
 func (c *PlanDiff) HasReruns() bool { return len(c.Rerun) > 0 }
 
-// Plan returns the plan as it would be run.
+// Plan returns the plan that would run.
 func (c *PlanDiff) Plan() *pawl.Plan { return c.plan }
 
-// Reopens reports whether a run that has ended would go on.
+// Reopens reports whether an ended run would continue.
 func (c *PlanDiff) Reopens() bool {
 	return len(c.Rerun)+len(c.Recheck)+len(c.Reset)+len(c.Added)+len(c.NewItems) > 0
 }
 
-// SameDefinition reports whether a live attempt does what the plan says now. listed gives the values of a step's work list.
+// SameDefinition reports whether a live attempt has the step's current definition. listed returns the values of a
+// step's item list.
 func SameDefinition(plan *pawl.Plan, live *pawl.AttemptState, listed func(pawl.StepID) ([]string, error)) bool {
 	step := plan.Step(live.Step)
 	if step == nil {

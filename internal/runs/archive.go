@@ -18,25 +18,25 @@ import (
 	"time"
 )
 
-// DefaultArchives is how many runs stay in the archive before the oldest are due to go.
+// DefaultArchives is how many archived runs are kept by default.
 const DefaultArchives = 5
 
-// ArchiveOptions says which runs are set aside, and what becomes of older ones.
+// ArchiveOptions selects the runs to archive and what happens to older archives.
 type ArchiveOptions struct {
-	Runs   []pawl.RunID // Defaults to all that have ended, but the newest run.
-	Keep   int          // archives that stay
-	Delete bool         // the others are deleted; else they are only named
+	Runs   []pawl.RunID // Defaults to all ended runs except the newest run.
+	Keep   int          // number of archived runs to keep
+	Delete bool         // delete the others; otherwise they are only listed
 }
 
-// ArchiveResult is what an archiving did.
+// ArchiveResult is what ArchiveRuns did.
 type ArchiveResult struct {
 	Moved   []pawl.RunID `json:"archived"`
-	Due     []pawl.RunID `json:"due"` // more than are kept, and still there
+	Due     []pawl.RunID `json:"due"` // beyond Keep, and not deleted
 	Deleted []pawl.RunID `json:"deleted"`
 }
 
-// ArchiveRuns moves whole runs to the archive. It refuses one of which anything still runs, and all while an engine works.
-// A run is moved in one move: it is always whole, in one place or in the other. What was just moved is never deleted.
+// ArchiveRuns moves whole runs to the archive. It fails if a run has running processes, or if an engine is running.
+// Each run is moved atomically. Runs that were just archived are never deleted.
 func ArchiveRuns(ctx context.Context, p *project.Project, a ArchiveOptions) (done ArchiveResult, err error) {
 	lock, err := p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC(), Command: "pawl archive"})
 	if err != nil {
@@ -63,7 +63,7 @@ func ArchiveRuns(ctx context.Context, p *project.Project, a ArchiveOptions) (don
 	return done, trimArchive(p, a, &done)
 }
 
-// endedRuns returns the runs that have ended, but the newest of all: people still look at that one.
+// endedRuns returns all ended runs except the newest run of all, which people still look at.
 func endedRuns(ctx context.Context, p *project.Project) ([]pawl.RunID, error) {
 	runs, err := List(p)
 	if err != nil || len(runs) == 0 {
@@ -71,14 +71,15 @@ func endedRuns(ctx context.Context, p *project.Project) ([]pawl.RunID, error) {
 	}
 	var found []pawl.RunID
 	for _, run := range runs[1:] {
-		if s, err := LoadState(ctx, p, run); err == nil && s.Ended() { // what cannot be read is left to pawl verify
+		if s, err := LoadState(ctx, p, run); err == nil && s.Ended() { // unreadable runs are the business of pawl verify
 			found = append(found, run)
 		}
 	}
 	return found, nil
 }
 
-// requireIdleRun refuses a run of which an attempt still runs. Of one that cannot be read, every attempt is asked.
+// requireIdleRun fails if an attempt of the run is running. If the journal cannot be read, it checks every attempt
+// folder.
 func requireIdleRun(ctx context.Context, p *project.Project, run pawl.RunID) error {
 	s, err := LoadState(ctx, p, run)
 	switch {
@@ -94,19 +95,19 @@ func requireIdleRun(ctx context.Context, p *project.Project, run pawl.RunID) err
 		case err != nil:
 			return err
 		case d.Name() == pawl.LockFile && AttemptAlive(filepath.Dir(path)):
-			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("an attempt still runs: %s", filepath.Dir(path))}
+			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("an attempt is still running: %s", filepath.Dir(path))}
 		}
 		return nil
 	})
 }
 
-// RequireNoLiveAttempt refuses a run of which an attempt still runs.
+// RequireNoLiveAttempt fails if an attempt of the run is running.
 func RequireNoLiveAttempt(p *project.Project, s *pawl.State) error {
 	for _, live := range s.Live() {
 		if AttemptAlive(p.AttemptDir(live.AttemptRef, s.Run)) {
 			return &pawl.Error{
 				Kind: pawl.KindHeld, Hint: "pawl stop " + string(s.Run),
-				Err: fmt.Errorf("attempt %d of %s still runs, in run %s", live.Attempt, live.Name(), s.Run),
+				Err: fmt.Errorf("attempt %d of %s is still running, in run %s", live.Attempt, live.Name(), s.Run),
 			}
 		}
 	}
@@ -123,10 +124,10 @@ func moveToArchive(p *project.Project, run pawl.RunID) error {
 	return disk.SyncFolder(p.Runs())
 }
 
-// deletingPrefix begins the names of archived runs that are being deleted. It makes them no runs.
+// deletingPrefix marks archived runs that are being deleted, so that they do not count as runs.
 const deletingPrefix = ".gone-"
 
-// trimArchive finds the archives that are more than are kept, and deletes them where it is to.
+// trimArchive lists the archived runs beyond the limit and deletes them if requested.
 func trimArchive(p *project.Project, a ArchiveOptions, done *ArchiveResult) error {
 	aside, err := ArchivedRuns(p)
 	if err != nil {
@@ -146,7 +147,7 @@ func trimArchive(p *project.Project, a ArchiveOptions, done *ArchiveResult) erro
 	return removeDeleted(p)
 }
 
-// removeDeleted removes what is no archive any more, also what one that was cut off has left.
+// removeDeleted removes archived runs that are marked for deletion, including those of an interrupted call.
 func removeDeleted(p *project.Project) error {
 	left, err := filepath.Glob(filepath.Join(p.Archive(), deletingPrefix+"*"))
 	if err != nil {
@@ -160,35 +161,35 @@ func removeDeleted(p *project.Project) error {
 	return nil
 }
 
-// ArchivedRuns returns the runs set aside, newest first.
+// ArchivedRuns returns the archived runs, newest first.
 func ArchivedRuns(p *project.Project) ([]pawl.RunID, error) {
 	runs, err := journal.Runs(p.Archive())
 	slices.SortFunc(runs, byAge)
 	return runs, err
 }
 
-// byAge orders runs by the time in their ids, the newest first.
+// byAge orders runs by the time in their IDs, newest first.
 func byAge(a, b pawl.RunID) int {
 	return cmp.Or(strings.Compare(RunStamp(b), RunStamp(a)), strings.Compare(string(b), string(a)))
 }
 
-// LoadArchived opens a run that was set aside, for reading.
+// LoadArchived opens an archived run for reading.
 func LoadArchived(ctx context.Context, p *project.Project, run pawl.RunID) (*Run, error) {
 	return loadFrom(ctx, p, p.Archive(), run)
 }
 
-// RequireNoRollback refuses a run that is half rolled back.
+// RequireNoRollback fails if the run has an unfinished rollback.
 func RequireNoRollback(s *pawl.State) error {
 	if s.Rollback == nil {
 		return nil
 	}
 	return &pawl.Error{
 		Kind: pawl.KindDamaged, Hint: "pawl rollback, or pawl rollback --stop",
-		Err: fmt.Errorf("run %s is half rolled back, to checkpoint %s", s.Run, s.Rollback.Checkpoint),
+		Err: fmt.Errorf("run %s has an unfinished rollback to checkpoint %s", s.Run, s.Rollback.Checkpoint),
 	}
 }
 
-// UnfinishedRollback returns the checkpoint of the rollback that has not ended, empty where there is none.
+// UnfinishedRollback returns the target of the project's unfinished rollback, "" for none.
 func UnfinishedRollback(ctx context.Context, p *project.Project) (pawl.CheckpointID, error) {
 	runs, err := List(p)
 	if err != nil {
@@ -196,25 +197,25 @@ func UnfinishedRollback(ctx context.Context, p *project.Project) (pawl.Checkpoin
 	}
 	for _, run := range runs {
 		s, err := LoadState(ctx, p, run)
-		if err == nil && s.Rollback != nil { // one that cannot be read is pawl verify's
+		if err == nil && s.Rollback != nil { // unreadable runs are the business of pawl verify
 			return s.Rollback.Checkpoint, nil
 		}
 	}
 	return "", nil
 }
 
-// requireNoUndo refuses a run of which an undo command still runs.
+// requireNoUndo fails if an undo command of the run is running.
 func requireNoUndo(p *project.Project, s *pawl.State) error {
 	if s.Rollback == nil || s.Rollback.Undoing == nil || !AttemptAlive(p.UndoDir(*s.Rollback.Undoing, s.Run)) {
 		return nil
 	}
 	return &pawl.Error{
 		Kind: pawl.KindHeld, Hint: "pawl rollback",
-		Err: fmt.Errorf("undo %d of %s still runs, in run %s", s.Rollback.Undoing.Attempt, s.Rollback.Undoing.Name(), s.Run),
+		Err: fmt.Errorf("undo %d of %s is still running, in run %s", s.Rollback.Undoing.Attempt, s.Rollback.Undoing.Name(), s.Run),
 	}
 }
 
-// AttemptAlive reports whether a supervisor works in an attempt's folder.
+// AttemptAlive reports whether a supervisor runs in an attempt's folder.
 func AttemptAlive(dir string) bool {
 	status, err := supervise.Probe(dir)
 	return err == nil && status.State == supervise.Live

@@ -2,12 +2,12 @@ package runs
 
 import "pawl"
 
-// An Outline is a plan with its indexes, computed once.
+// An Outline is a plan with its indexes.
 type Outline struct {
 	*pawl.Plan
-	InOrder []*pawl.Step // the plan's steps, in the order of the file
+	InOrder []*pawl.Step // the plan's steps in file order
 	ByID    map[pawl.StepID]*pawl.Step
-	Needs   map[pawl.StepID][]pawl.StepID // explicit and implied; see pawl.Plan.Order
+	Needs   map[pawl.StepID][]pawl.StepID // explicit and implied needs; see pawl.Plan.Order
 }
 
 // NewOutline computes the indexes of a plan.

@@ -16,7 +16,7 @@ import (
 	"pawl/internal/view"
 )
 
-// ViewWriter writes a run's views off the critical path: only the newest of each is written, whatever came meanwhile.
+// ViewWriter writes a run's views in the background. Only the newest version of each view is written.
 type ViewWriter struct {
 	dir      string
 	mu       sync.Mutex // guards next, busy and err
@@ -24,21 +24,21 @@ type ViewWriter struct {
 	busy     bool
 	idle     sync.WaitGroup
 	err      error
-	written  map[string]string // what was written last, by name; of whoever is busy
-	rendered time.Time         // when they were rendered last; Run's goroutine only
+	written  map[string]string // last written content by name; owned by the busy goroutine
+	rendered time.Time         // time of the last rendering; Run's goroutine only
 }
 
-// viewEvery is how often views are rendered at most while a run goes on.
+// viewEvery is the minimum interval between two renderings.
 const viewEvery = 250 * time.Millisecond
 
 func NewViewWriter(p *project.Project, run pawl.RunID) *ViewWriter {
 	return &ViewWriter{dir: p.RunDir(run), written: map[string]string{}}
 }
 
-// Update renders the views of the state, and has those written that differ from before.
+// Update renders the views and writes those that changed.
 func (v *ViewWriter) Update(state *pawl.State, plan *pawl.Plan) {
 	if time.Since(v.rendered) < viewEvery {
-		return // close renders the last state in any case
+		return // Close renders the final state
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -59,8 +59,7 @@ func (v *ViewWriter) write() {
 	v.busy, v.err = false, errors.Join(v.err, err)
 }
 
-// writeAll writes each view that changed, and removes one without content. It gives up at the first that it cannot write:
-// the others fare no better.
+// writeAll writes changed views and removes empty ones. It stops at the first error, because the others would fail too.
 func (v *ViewWriter) writeAll(files map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		path, data := filepath.Join(v.dir, name), files[name]
@@ -80,12 +79,12 @@ func putOrRemove(path string, data []byte) error {
 		return disk.Put(path, data)
 	}
 	if _, err := os.Lstat(path); err != nil {
-		return nil // it is not there, as it should be
+		return nil // it does not exist, as intended
 	}
 	return disk.Remove(path)
 }
 
-// unchanged reports whether a view says just that already, as was written last or, before anything was, as it stands on disk.
+// unchanged reports whether a view already has this content: as last written, or before that as on disk.
 func (v *ViewWriter) unchanged(name, path string, data []byte) bool {
 	if old, known := v.written[name]; known {
 		return old == string(data)
@@ -94,13 +93,13 @@ func (v *ViewWriter) unchanged(name, path string, data []byte) bool {
 	return err == nil && data != nil && bytes.Equal(old, data)
 }
 
-// Close writes the views of the last state. A view that could not be written is no fault of the run.
+// Close writes the views of the final state. A write error is no fault of the run.
 func (v *ViewWriter) Close(state *pawl.State, plan *pawl.Plan) error {
 	v.idle.Wait()
 	return errors.Join(v.err, v.writeAll(view.Render(state, plan)))
 }
 
-// WriteViews writes the views of a run that no engine works on: one that has not said that it stopped is dead.
+// WriteViews writes the views of a run without an engine. An engine that did not journal its stop is shown as crashed.
 func WriteViews(p *project.Project, r *Run) error {
 	state := *r.State
 	state.Engine = nil

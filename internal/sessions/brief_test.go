@@ -190,7 +190,7 @@ func TestImpatientBrief(t *testing.T) {
 	if f.Since != nil {
 		t.Errorf("since: %+v", f.Since)
 	}
-	if text := strings.Join(f.Unchecked, "\n"); !strings.Contains(text, "which files changed") || !strings.Contains(text, "1 outputs of finished work") {
+	if text := strings.Join(f.Unchecked, "\n"); !strings.Contains(text, "which files changed") || !strings.Contains(text, "outputs not verified: 1") {
 		t.Errorf("unchecked: %s", text)
 	}
 }

@@ -19,26 +19,26 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// ReconciledOperation is an operation in doubt, as it was found just now.
+// ReconciledOperation is a tool call without an outcome, with what was found out about it.
 type ReconciledOperation struct {
 	pawl.OperationState
 	Verdict  pawl.OperationVerdict `json:"verdict"`
 	Evidence []string              `json:"evidence"`
-	Runs     bool                  `json:"runs,omitempty"`   // a process of it lives, or one that may be of it
-	Traces   pawl.OperationVerdict `json:"traces,omitempty"` // then: the verdict by what it has left alone
+	Runs     bool                  `json:"runs,omitempty"`   // a process that is or may be part of it is running
+	Traces   pawl.OperationVerdict `json:"traces,omitempty"` // the verdict by its traces alone, if Runs
 }
 
-// scanTimeout is for how long changed files are looked for.
+// scanTimeout limits the search for changed files.
 const scanTimeout = 3 * time.Second
 
-// Reconcile finds out how far operations in doubt came. It changes nothing.
+// Reconcile finds out how far tool calls in doubt came. It changes nothing.
 func Reconcile(ctx context.Context, p *project.Project, doubts []*pawl.OperationState) []ReconciledOperation {
 	if len(doubts) == 0 {
 		return nil
 	}
-	left := orphanedProcesses(p, doubts) // first: what runs no more then has left all that it will
+	left := orphanedProcesses(p, doubts) // first: a process that has exited has left all its traces
 	head := currentHead(ctx, p)
-	git, _ := snapshot.GitChanged(p.Root) // what cannot be read tells nothing
+	git, _ := snapshot.GitChanged(p.Root) // without git there is less evidence
 	changed, blind := changedSinceClock(ctx, p, oldestClock(doubts))
 	found := make([]ReconciledOperation, 0, len(doubts))
 	for _, o := range doubts {
@@ -56,8 +56,8 @@ func Reconcile(ctx context.Context, p *project.Project, doubts []*pawl.Operation
 	return found
 }
 
-// concurrentWith returns the other operations in doubt that may have changed something since this one was meant. One that was
-// judged before, when nothing of it ran any more, cannot.
+// concurrentWith returns the other tool calls in doubt that may have changed files since this one was announced. A call
+// that was judged earlier, after its processes had exited, cannot.
 func concurrentWith(o *pawl.OperationState, doubts []*pawl.OperationState) []*pawl.OperationState {
 	var others []*pawl.OperationState
 	for _, other := range doubts {
@@ -69,8 +69,8 @@ func concurrentWith(o *pawl.OperationState, doubts []*pawl.OperationState) []*pa
 	return others
 }
 
-// keepVerdict keeps an earlier verdict where others have gone to work since, and may have covered its traces: nothing that ran no
-// more can come further, and what was there once was there.
+// keepVerdict prefers the earlier verdict if others have modified files since: their writes may have overwritten the
+// evidence.
 func (d *ReconciledOperation) keepVerdict() {
 	was := d.Judged
 	if was == nil || d.Until.IsZero() {
@@ -81,16 +81,16 @@ func (d *ReconciledOperation) keepVerdict() {
 	}
 	switch {
 	case !was.Runs:
-		d.Verdict, d.Evidence, d.Runs, d.Traces = was.Verdict, slices.Clone(was.Evidence), false, "" // what runs now is another's
+		d.Verdict, d.Evidence, d.Runs, d.Traces = was.Verdict, slices.Clone(was.Evidence), false, "" // a process that runs now belongs to another call
 	case verdictRank[d.Verdict] < verdictRank[was.Traces]:
 		d.Verdict = was.Traces
 	default:
 		return
 	}
-	d.Evidence = append(d.Evidence, "it was found to be "+string(d.Verdict)+" before others went to work here")
+	d.Evidence = append(d.Evidence, "judged "+string(d.Verdict)+" before other sessions became active")
 }
 
-// verdictRank says which of two verdicts says more of what is there.
+// verdictRank orders verdicts by how much work they confirm.
 var verdictRank = map[pawl.OperationVerdict]int{pawl.OperationPartly: 1, pawl.OperationDone: 2}
 
 func oldestClock(doubts []*pawl.OperationState) time.Time {
@@ -105,21 +105,21 @@ func currentHead(ctx context.Context, p *project.Project) string {
 	return head.Commit
 }
 
-// changedPath is a path with the time of its last change.
+// changedPath is a path with its change time.
 type changedPath struct {
 	path   string
 	what   string
 	at     time.Time
 	folder bool
-	busy   bool // something that is in it was changed too
+	busy   bool // something inside was changed too
 }
 
-// changedSinceClock looks at every file of the project, also at those that git ignores, for changes since a time of the
-// file system's clock. Of .git and .pawl, ours and others', nothing is looked at. A folder in which nothing tells why it
-// changed is one from which something was removed.
+// changedSinceClock finds all files changed since a time of the file system's clock, including ignored ones but not
+// .git and .pawl. A folder without another reason for its change had an entry removed. blind says why the search was
+// incomplete.
 func changedSinceClock(ctx context.Context, p *project.Project, clock time.Time) (found []changedPath, blind string) {
 	if clock.IsZero() {
-		return nil, "when it was meant is not known"
+		return nil, "the time of the call is unknown"
 	}
 	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
@@ -128,7 +128,7 @@ func changedSinceClock(ctx context.Context, p *project.Project, clock time.Time)
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			return nil // what cannot be read tells nothing
+			return nil // best effort
 		case d.IsDir() && (d.Name() == ".git" || d.Name() == project.Folder):
 			return filepath.SkipDir
 		}
@@ -139,12 +139,12 @@ func changedSinceClock(ctx context.Context, p *project.Project, clock time.Time)
 		return nil
 	})
 	if err != nil {
-		return nil, "looking at all files takes longer than " + scanTimeout.String()
+		return nil, "the search for changed files takes longer than " + scanTimeout.String()
 	}
 	return withFolders(found), ""
 }
 
-// withFolders marks the folders in which something else was changed.
+// withFolders marks folders that contain other changes.
 func withFolders(found []changedPath) []changedPath {
 	busy := map[string]bool{}
 	for _, c := range found {
@@ -153,7 +153,7 @@ func withFolders(found []changedPath) []changedPath {
 	for i, c := range found {
 		found[i].busy = c.folder && busy[c.path]
 		if c.folder {
-			found[i].what = "changed (something was made, removed or renamed in it)"
+			found[i].what = "changed (an entry was created, removed or renamed)"
 		}
 	}
 	slices.SortStableFunc(found, func(a, b changedPath) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.path, b.path)) })
@@ -168,10 +168,11 @@ func changeTime(path string) (time.Time, bool) {
 	return time.Unix(st.Ctim.Unix()), true
 }
 
-// maxChanged is how many changed paths are given as evidence.
+// maxChanged is how many changed paths are listed as evidence.
 const maxChanged = 50
 
-// changesOf returns the changes that an operation may have made: since it was meant, and before others went to work.
+// changesOf returns the changes that a tool call may have made: after it was announced, and before other sessions
+// became active.
 func changesOf(changed []changedPath, o *pawl.OperationState) (its []operations.Change, more int) {
 	for _, c := range changed {
 		switch {
@@ -185,7 +186,7 @@ func changesOf(changed []changedPath, o *pawl.OperationState) (its []operations.
 	return its, more
 }
 
-// pathInspector looks at paths for the ledger, relative to root or absolute.
+// pathInspector returns a function that examines a path, relative to root or absolute.
 func pathInspector(root string) func(string) operations.Look {
 	return func(path string) operations.Look {
 		path = filepath.FromSlash(path)
@@ -205,7 +206,7 @@ func pathInspector(root string) func(string) operations.Look {
 	}
 }
 
-// changeAbove returns when the nearest folder above a path was changed.
+// changeAbove returns the change time of the nearest existing folder above a path.
 func changeAbove(path string) time.Time {
 	for {
 		path = filepath.Dir(path)

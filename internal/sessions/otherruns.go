@@ -8,18 +8,18 @@ import (
 	"pawl/internal/runs"
 )
 
-// otherRun is what is in doubt in a run that is not the one at hand.
+// otherRun lists the tool calls in doubt of another run.
 type otherRun struct {
 	run     pawl.RunID
 	inDoubt []*pawl.OperationState
-	err     error // why it is not known
+	err     error // why they are unknown
 }
 
-// maxRuns is how many runs are searched for what is in doubt, the newest ones.
+// maxRuns is how many runs are searched, newest first.
 const maxRuns = 20
 
-// otherRunsInDoubt returns what is in doubt in the project's other runs. A session may have died in one that is not, or no
-// longer, the current one: a plan was started, or has completed, while it was at work.
+// otherRunsInDoubt returns the tool calls in doubt of the project's other runs. A session's run may no longer be the
+// current one, because a plan was started or completed meanwhile.
 func otherRunsInDoubt(ctx context.Context, p *project.Project, not pawl.RunID) ([]otherRun, error) {
 	ids, err := runs.List(p)
 	if err != nil {
@@ -37,7 +37,7 @@ func otherRunsInDoubt(ctx context.Context, p *project.Project, not pawl.RunID) (
 		}
 		doubts := s.InDoubt(AgentGone)
 		for _, o := range doubts {
-			o.Overlaps = true // that run knows nothing of those who have worked in this one since
+			o.Overlaps = true // that run does not record sessions that worked in this one
 		}
 		if len(doubts) > 0 {
 			found = append(found, otherRun{run: run, inDoubt: doubts})
@@ -46,7 +46,7 @@ func otherRunsInDoubt(ctx context.Context, p *project.Project, not pawl.RunID) (
 	return found, ctx.Err()
 }
 
-// allInDoubt returns what is in doubt in a run and elsewhere.
+// allInDoubt returns the tool calls in doubt of a run and of the others.
 func allInDoubt(s *pawl.State, others []otherRun) []*pawl.OperationState {
 	all := s.InDoubt(AgentGone)
 	for _, e := range others {
@@ -55,7 +55,7 @@ func allInDoubt(s *pawl.State, others []otherRun) []*pawl.OperationState {
 	return all
 }
 
-// operationsOf returns those of some judged operations that are in doubt there.
+// operationsOf returns those of the reconciled calls that belong to the run.
 func (e otherRun) operationsOf(all []ReconciledOperation) (its []ReconciledOperation) {
 	for _, o := range e.inDoubt {
 		for _, d := range all {
@@ -67,13 +67,13 @@ func (e otherRun) operationsOf(all []ReconciledOperation) (its []ReconciledOpera
 	return its
 }
 
-// unreadableFindings says which runs cannot be read.
+// unreadableFindings reports the runs that cannot be read.
 func unreadableFindings(others []otherRun) (found []pawl.Finding) {
 	for _, e := range others {
 		if e.err != nil {
 			found = append(found, pawl.Finding{
 				Level: pawl.Warn, Where: string(e.run), Hint: "pawl recover " + string(e.run),
-				What: "what is in doubt there is not known: " + e.err.Error(),
+				What: "cannot check for tool calls in doubt: " + e.err.Error(),
 			})
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// RunOfSession returns the run that an agent's session belongs to: the one that knows it and is not over, else the current
-// one, else a session run, which is made if need be.
+// RunOfSession returns the run of an agent's session: the unfinished run that knows it, else the current one, else a
+// new session run.
 func RunOfSession(ctx context.Context, p *project.Project, id pawl.SessionID, version string) (run pawl.RunID, known bool, err error) {
 	ids, err := runs.List(p)
 	if err != nil {
@@ -30,8 +30,8 @@ func RunOfSession(ctx context.Context, p *project.Project, id pawl.SessionID, ve
 	return run, false, err
 }
 
-// SessionAbove returns the session whose agent started a process, or what started that, and the run that knows it; empty
-// where no agent did. Of several of one agent it is the one that was heard of last.
+// SessionAbove returns the session whose agent started a process, directly or indirectly, and its run; both are "" for
+// none. Of several sessions of an agent it returns the last active one.
 func SessionAbove(ctx context.Context, p *project.Project, pid int) (pawl.RunID, pawl.SessionID, error) {
 	ids, err := runs.List(p)
 	if err != nil {
@@ -56,19 +56,19 @@ func SessionAbove(ctx context.Context, p *project.Project, pid int) (pawl.RunID,
 	return "", "", ctx.Err()
 }
 
-// Welcome is what a session is told when it begins, and what else is to be done about it.
+// Welcome is the brief for a new session and what the caller must do about it.
 type Welcome struct {
-	Brief          string                // empty: there is nothing to tell
-	Others         []pawl.SessionID      // other sessions that live in this project
-	Operations     []ReconciledOperation // what it was told of operations in doubt
-	Runs           []pawl.RunID          // other runs in which some of them are
-	UnreadableRuns []pawl.Finding        // other runs of which it is not known
+	Brief          string                // "" if there is nothing to report
+	Others         []pawl.SessionID      // other live sessions in this project
+	Operations     []ReconciledOperation // tool calls in doubt that the brief reports
+	Runs           []pawl.RunID          // other runs of some of these calls
+	UnreadableRuns []pawl.Finding        // other runs that cannot be read
 
-	otherRuns []otherRun // where they are in doubt
+	otherRuns []otherRun // the calls by run
 }
 
-// BeginSession journals that a session began, reconciles what earlier ones left in doubt, and returns what the session is
-// to be told: all of it, or where the session only goes on, what is new to it. Once it was told, see Welcome.Told.
+// BeginSession journals the start of a session, reconciles tool calls in doubt, and returns the brief: a full one, or
+// for a continued session the news. Call Welcome.MarkReported after the session got it.
 func BeginSession(ctx context.Context, p *project.Project, run pawl.RunID, began pawl.SessionBegan, b Briefing) (Welcome, error) {
 	r, err := runs.Load(ctx, p, run)
 	if err != nil {
@@ -87,7 +87,7 @@ func BeginSession(ctx context.Context, p *project.Project, run pawl.RunID, began
 	}
 	w := Welcome{Others: liveOthers(r.State, began.Session)}
 	if began.Session.Parent() != "" {
-		return w, nil // a subagent is told what to do by its parent
+		return w, nil // a subagent gets its instructions from its parent
 	}
 	if err := w.judge(ctx, p, r); err != nil {
 		return w, err
@@ -110,7 +110,7 @@ func appendAct(payloads ...pawl.Payload) runs.Act {
 	return func(*project.Project, *runs.Run) ([]pawl.Payload, error) { return payloads, nil }
 }
 
-// judge finds out what is in doubt, in the session's run and elsewhere.
+// judge reconciles tool calls in doubt of this run and others.
 func (w *Welcome) judge(ctx context.Context, p *project.Project, r *runs.Run) error {
 	others, err := otherRunsInDoubt(ctx, p, r.State.Run)
 	if err != nil {
@@ -126,8 +126,8 @@ func (w *Welcome) judge(ctx context.Context, p *project.Project, r *runs.Run) er
 	return nil
 }
 
-// MarkReported journals what the session was told of operations in doubt, each in its run. Before that nobody counts as told: where
-// it dies, the next session is told again.
+// MarkReported journals in each run which tool calls were reported to the session. If it is not called, the next
+// session gets the same report.
 func (w *Welcome) MarkReported(ctx context.Context, p *project.Project, by pawl.Author, redact func(string) string) error {
 	told := pawl.SessionIDOf(by.Name, by.Session, "")
 	for _, e := range w.otherRuns {
@@ -145,7 +145,7 @@ func (w *Welcome) MarkReported(ctx context.Context, p *project.Project, by pawl.
 	return nil
 }
 
-// judgedAct says how operations in doubt were judged, and who was told.
+// judgedAct journals the verdicts on tool calls and the session that they were reported to.
 func judgedAct(told pawl.SessionID, doubts []ReconciledOperation, redact func(string) string) runs.Act {
 	var payloads []pawl.Payload
 	for _, d := range doubts {
@@ -157,7 +157,7 @@ func judgedAct(told pawl.SessionID, doubts []ReconciledOperation, redact func(st
 // maxEvidence is how many lines of evidence an event has.
 const maxEvidence = 16
 
-// redactEvidence returns evidence as it may be journaled: the command lines of processes and the names of files may hold secrets.
+// redactEvidence removes secrets from command lines and file names.
 func redactEvidence(lines []string, redact func(string) string) []string {
 	kept := slices.Clone(lines[:min(len(lines), maxEvidence)])
 	for i := range kept {
@@ -166,7 +166,7 @@ func redactEvidence(lines []string, redact func(string) string) []string {
 	return kept
 }
 
-// liveOthers returns the other agents' sessions that live, but for their subagents.
+// liveOthers returns other live sessions, without subagents.
 func liveOthers(s *pawl.State, id pawl.SessionID) []pawl.SessionID {
 	var others []pawl.SessionID
 	for _, x := range s.SessionsByTime() {
@@ -177,11 +177,11 @@ func liveOthers(s *pawl.State, id pawl.SessionID) []pawl.SessionID {
 	return others
 }
 
-// quietSession is how long a session whose process is not known may say nothing before it counts as gone.
+// quietSession is how long a session without a known process may be silent before it counts as ended.
 const quietSession = 30 * time.Minute
 
-// AgentGone reports whether a session's agent is no more. Where its process is not known, or cannot be seen from here, a
-// long silence is taken for its end.
+// AgentGone reports whether a session's agent has exited. If its process is unknown or not visible from here, long
+// silence counts as its end.
 func AgentGone(x *pawl.SessionState) bool {
 	if x.Doing == pawl.SessionIsEnded {
 		return true
@@ -195,7 +195,7 @@ func AgentGone(x *pawl.SessionState) bool {
 	return time.Since(x.Seen) > quietSession
 }
 
-// sessionsOf returns what a brief tells of the sessions of a run.
+// sessionsOf returns the sessions of a run for a brief.
 func sessionsOf(s *pawl.State, reader pawl.SessionID) []brief.Session {
 	var told []brief.Session
 	for _, x := range s.SessionsByTime() {

@@ -18,61 +18,61 @@ type turn struct {
 }
 
 // TestCourse: what is done after each turn of an attempt, from the first to the last.
-func TestCourse(t *testing.T) {
+func TestTurnPolicy(t *testing.T) {
 	t.Parallel()
 	no := false
 	limited := headless.Ending{How: headless.Limited, Why: "slow down", Reset: now.Add(time.Hour)}
 	limitedNow := headless.Ending{How: headless.Limited, Why: "slow down"}
 	full := headless.Ending{How: headless.Full, Why: "too long"}
-	killed := headless.Ending{How: headless.Killed, Why: "it was ended by SIGKILL"}
-	finished := headless.Ending{How: headless.Finished, Words: "All\ndone."}
-	denied := headless.Ending{How: headless.Denied, Denied: []string{"Bash: make"}, Words: "I could not."}
+	killed := headless.Ending{How: headless.Killed, Why: "SIGKILL"}
+	finished := headless.Ending{How: headless.Finished, Text: "All\ndone."}
+	denied := headless.Ending{How: headless.Denied, Denied: []string{"Bash: make"}, Text: "I could not."}
 	until := "until 2026-11-21 23:30:00 UTC (slow down)"
 	for name, c := range map[string]struct {
-		course headless.Course
+		course headless.TurnPolicy
 		turns  []turn
 	}{
 		"finished": {turns: []turn{{ending: finished, want: "end done: All done."}}},
 		"failed":   {turns: []turn{{ending: headless.Ending{How: headless.Failed, Why: "ill"}, want: "end failed: claude failed: ill"}}},
 		"limited once": {turns: []turn{
-			{ending: limited, want: "go on at 23:30:00: claude is at its usage limit " + until},
+			{ending: limited, want: "continue at 23:30:00: claude reached its usage limit " + until},
 			{ending: finished, want: "end done: All done."},
 		}},
 		"limited twice": {turns: []turn{
-			{ending: limited, want: "go on at 23:30:00: claude is at its usage limit " + until},
-			{ending: limited, want: "end failed: claude is at its usage limit " + until + "; it was waited for once"},
+			{ending: limited, want: "continue at 23:30:00: claude reached its usage limit " + until},
+			{ending: limited, want: "end failed: claude reached its usage limit " + until + "; already waited once"},
 		}},
-		"limited, who knows how long": {turns: []turn{{ending: limitedNow, want: "go on at 22:31:00: claude is at its usage limit (slow down)"}}},
-		"limited without a session":   {turns: []turn{{ending: limited, lost: true, want: "anew at 23:30:00: claude is at its usage limit " + until}}},
+		"limited, who knows how long": {turns: []turn{{ending: limitedNow, want: "continue at 22:31:00: claude reached its usage limit (slow down)"}}},
+		"limited without a session":   {turns: []turn{{ending: limited, lost: true, want: "restart at 23:30:00: claude reached its usage limit " + until}}},
 		"limited, not to be waited for": {
-			course: headless.Course{Action: pawl.AgentAction{Wait: &no}},
-			turns:  []turn{{ending: limited, want: "end failed: claude is at its usage limit " + until}},
+			course: headless.TurnPolicy{Action: pawl.AgentAction{Wait: &no}},
+			turns:  []turn{{ending: limited, want: "end failed: claude reached its usage limit " + until}},
 		},
 		"limited for longer than the step has": {
-			course: headless.Course{Deadline: now.Add(30 * time.Minute)},
-			turns:  []turn{{ending: limited, want: "end failed: claude is at its usage limit " + until + "; the step's timeout is over before"}},
+			course: headless.TurnPolicy{Deadline: now.Add(30 * time.Minute)},
+			turns:  []turn{{ending: limited, want: "end failed: claude reached its usage limit " + until + "; the step times out before that"}},
 		},
 		"full four times": {turns: []turn{
 			{ending: full, want: "renew: claude's context is full (too long)"},
 			{ending: full, want: "renew: claude's context is full (too long)"},
 			{ending: full, want: "renew: claude's context is full (too long)"},
-			{ending: full, want: "end failed: claude's context is full (too long), in the 4th session of this attempt: make the step smaller"},
+			{ending: full, want: "end failed: claude's context is full (too long) in session 4 of this attempt: split the step into smaller ones"},
 		}},
 		"killed twice": {turns: []turn{
-			{ending: killed, want: "go on: claude was ended: it was ended by SIGKILL"},
-			{ending: killed, want: "end failed: claude was ended: it was ended by SIGKILL"},
+			{ending: killed, want: "continue: claude was killed: SIGKILL"},
+			{ending: killed, want: "end failed: claude was killed: SIGKILL"},
 		}},
-		"killed without a session": {turns: []turn{{ending: killed, lost: true, want: "end failed: claude was ended: it was ended by SIGKILL"}}},
-		"gone":                     {turns: []turn{{ending: headless.Ending{How: headless.Gone, Why: "who?"}, want: "anew: claude's session is not there any more (who?)"}}},
+		"killed without a session": {turns: []turn{{ending: killed, lost: true, want: "end failed: claude was killed: SIGKILL"}}},
+		"gone":                     {turns: []turn{{ending: headless.Ending{How: headless.Gone, Why: "who?"}, want: "restart: claude's session no longer exists (who?)"}}},
 		"overspent": {
-			course: headless.Course{Action: pawl.AgentAction{MaxUSD: 1}},
+			course: headless.TurnPolicy{Action: pawl.AgentAction{MaxUSD: 1}},
 			turns: []turn{
-				{ending: limited, used: 0.75, want: "go on at 23:30:00: claude is at its usage limit " + until},
-				{ending: headless.Ending{How: headless.Overspent}, used: 0.5, want: "end blocked: claude has cost $1.25, and may cost $1.00 (max_usd)"},
+				{ending: limited, used: 0.75, want: "continue at 23:30:00: claude reached its usage limit " + until},
+				{ending: headless.Ending{How: headless.Overspent}, used: 0.5, want: "end blocked: claude has cost $1.25; the limit is $1.00 (max_usd)"},
 			},
 		},
-		"denied":                       {turns: []turn{{ending: denied, want: "inform"}}},
-		"denied, which did not matter": {course: headless.Course{Checked: true}, turns: []turn{{ending: denied, want: "end done: I could not."}}},
+		"denied":                       {turns: []turn{{ending: denied, want: "check"}}},
+		"denied, which did not matter": {course: headless.TurnPolicy{Checked: true}, turns: []turn{{ending: denied, want: "end done: I could not."}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.course.Action.Use = pawl.ClaudeCode
@@ -104,7 +104,7 @@ func told(m headless.Move) string {
 // TestLeft: what the next turn may cost is what the ones before have left.
 func TestLeft(t *testing.T) {
 	t.Parallel()
-	c := headless.Course{Action: pawl.AgentAction{MaxUSD: 1}}
+	c := headless.TurnPolicy{Action: pawl.AgentAction{MaxUSD: 1}}
 	c.After(headless.Ending{How: headless.Full}, pawl.Usage{USD: 0.75}, true, now)
 	if c.Left() != 0.25 {
 		t.Errorf("left %v", c.Left())
@@ -113,16 +113,16 @@ func TestLeft(t *testing.T) {
 	if c.Left() <= 0 { // which would mean anything
 		t.Errorf("left %v", c.Left())
 	}
-	if free := (&headless.Course{}); free.Left() != 0 {
+	if free := (&headless.TurnPolicy{}); free.Left() != 0 {
 		t.Errorf("left %v without a limit", free.Left())
 	}
 }
 
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	c := headless.Course{Action: pawl.AgentAction{Use: pawl.CopilotCLI}}
-	m := c.Refused(headless.Ending{Denied: []string{"bash: make", "write: x"}})
-	if told(m) != "end blocked: copilot was not permitted: bash: make; write: x" || len(m.Result.Blockers) != 1 {
+	c := headless.TurnPolicy{Action: pawl.AgentAction{Use: pawl.CopilotCLI}}
+	m := c.Blocked(headless.Ending{Denied: []string{"bash: make", "write: x"}})
+	if told(m) != "end blocked: copilot was denied permission: bash: make; write: x" || len(m.Result.Blockers) != 1 {
 		t.Errorf("%s, blockers %q", told(m), m.Result.Blockers)
 	}
 }

@@ -13,13 +13,13 @@ func (e *Engine) position() history.Position {
 	return history.Position{Seq: e.state.Seq, Live: runs.RefsOf(e.state.Live())}
 }
 
-// positionFromWorker is standing for a helper, which asks the engine's own goroutine.
+// positionFromWorker returns the position. A worker calls it; the engine's goroutine computes it.
 func (e *Engine) positionFromWorker(ctx context.Context) (at history.Position) {
 	e.callEngine(ctx, func() { at = e.position() })
 	return at
 }
 
-// callEngine has the engine's own goroutine do something for a helper that waits for it, unless ctx ends before.
+// callEngine runs do in the engine's goroutine and waits for it, unless ctx ends first.
 func (e *Engine) callEngine(ctx context.Context, do func()) {
 	done := make(chan struct{})
 	select {
@@ -33,7 +33,7 @@ func (e *Engine) callEngine(ctx context.Context, do func()) {
 	}
 }
 
-// saveAsync takes a checkpoint, off the engine's own path, and says it when it is there.
+// saveAsync takes a checkpoint in a worker, emits it, and calls then.
 func (e *Engine) saveAsync(ctx context.Context, kind pawl.CheckpointKind, ref pawl.AttemptRef, why string, then func()) {
 	e.saving++
 	at := e.position()
@@ -48,25 +48,25 @@ func (e *Engine) saveAsync(ctx context.Context, kind pawl.CheckpointKind, ref pa
 	})
 }
 
-// noteQuota notes that there was no making room after a snapshot.
+// noteQuota warns if the snapshots could not be pruned to their quota.
 func (e *Engine) noteQuota(s history.PendingCheckpoint) {
 	if s.QuotaErr != nil {
-		e.note("snapshots take more than their quota: %v", s.QuotaErr)
+		e.note("snapshots exceed their quota: %v", s.QuotaErr)
 	}
 }
 
-// itemSaveInterval is the least time between two checkpoints of a step's finished items.
+// itemSaveInterval is the minimum interval between two checkpoints of a step's finished items.
 const itemSaveInterval = 5 * time.Second
 
-// itemSaves says when finished items are to have a checkpoint again.
+// itemSaves schedules the checkpoints of finished items.
 type itemSaves struct {
-	waiting int // items finished since the last one
+	waiting int // items finished since the last checkpoint
 	busy    bool
 	next    time.Time
 }
 
-// saveItems takes a checkpoint of the items that finished since the last one, unless that was just now, or is being
-// taken: the next item or the step's end will have them.
+// saveItems takes a checkpoint of newly finished items. It skips if one was just taken or is being taken; the next
+// item's or the step's checkpoint will contain them.
 func (e *Engine) saveItems(ctx context.Context, ref pawl.AttemptRef) {
 	s := &e.items
 	s.waiting++

@@ -10,8 +10,8 @@ import (
 	"pawl/internal/watchdog"
 )
 
-// reattach watches every attempt that an engine before this one left: one that still runs is followed on, one that ended
-// is settled from its record, and one that was lost is cleared away.
+// reattach watches every attempt of earlier engines. A running one is followed, a finished one is settled from its exit
+// record, and a crashed one is cleaned up.
 func (e *Engine) reattach(ctx context.Context) {
 	for _, live := range e.state.Live() {
 		e.reattachAttempt(ctx, live)
@@ -21,7 +21,7 @@ func (e *Engine) reattach(ctx context.Context) {
 func (e *Engine) reattachAttempt(ctx context.Context, live *pawl.AttemptState) {
 	step := e.plan.ByID[live.Step]
 	if step == nil {
-		step = &pawl.Step{ID: live.Step} // gone from the plan: it is only waited for
+		step = &pawl.Step{ID: live.Step} // removed from the plan: only wait for it
 	}
 	index := -1
 	if live.Item != "" {
@@ -36,8 +36,8 @@ func (e *Engine) reattachAttempt(ctx context.Context, live *pawl.AttemptState) {
 	e.watch(ctx, w, live.AttemptRef, live.Key, supervise.Attach(dir).Wait)
 }
 
-// observe journals what the watchdog sees of a live attempt. Limits are the supervisor's own business, which it minds
-// also without an engine; here is found out whether the supervisor itself still lives and beats.
+// observe journals the watchdog's view of a live attempt. Supervisors enforce the step's limits themselves; the engine
+// only checks that the supervisor is alive.
 func (e *Engine) observe(live *pawl.AttemptState) {
 	ref := live.AttemptRef
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
@@ -62,7 +62,7 @@ func (e *Engine) observe(live *pawl.AttemptState) {
 	})
 }
 
-// kill ends an attempt whose supervisor holds its lock but does nothing any more.
+// kill kills an attempt whose supervisor holds its lock but is unresponsive.
 func (e *Engine) kill(ref pawl.AttemptRef, found watchdog.Assessment) {
 	e.emit(pawl.WatchdogActed{AttemptRef: ref, Health: string(found.Health), Action: string(found.Action), Evidence: found.Evidence})
 	dir := e.cfg.Project.AttemptDir(ref, e.run)

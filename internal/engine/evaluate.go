@@ -18,23 +18,23 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// An Evaluator chooses among the verdicts that the rules leave open.
+// An Evaluator chooses among the verdicts that the decision table leaves open.
 type Evaluator interface {
-	// Advise takes what is known and returns one of the words that are allowed, or human_review. It never fails: what goes
-	// wrong is a doubt, and then the word is human_review.
+	// Evaluate returns one of the allowed verdicts, or human_review. It does not return an error: Evaluation.Doubt says
+	// what went wrong, and the verdict is then human_review.
 	Evaluate(ctx context.Context, e evidence.Evidence) Evaluation
 }
 
-// Evaluation is what an adviser says.
+// Evaluation is the answer of an Evaluator.
 type Evaluation struct {
 	Word    pawl.VerdictWord
 	Reasons []string
 	By      string
-	Doubt   string // why it is not followed; empty: it is
+	Doubt   string // why the answer is ignored; "" if it is used
 	Cost    pawl.Usage
 }
 
-// evaluate asks the adviser where the rules leave something open.
+// evaluate asks the evaluator if the rules leave more than one verdict open. It returns nil if nobody was asked.
 func (e *Engine) evaluate(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence) *pawl.Verdict {
 	v := ev.Judge(w.Step)
 	if len(v.Open) == 0 || e.cfg.Evaluator == nil {
@@ -48,7 +48,7 @@ func (e *Engine) evaluate(ctx context.Context, w runs.Work, ref pawl.AttemptRef,
 	return &v
 }
 
-// evidenceFor gathers what an adviser is told.
+// evidenceFor gathers what the evaluator gets to see.
 func (e *Engine) evidenceFor(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence) evidence.Evidence {
 	c := ev.Case(w.Step)
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
@@ -74,15 +74,15 @@ func (e *Engine) evidenceFor(ctx context.Context, w runs.Work, ref pawl.AttemptR
 	return told
 }
 
-// actionOf says what a step does.
+// actionOf describes what a step does.
 func actionOf(step *pawl.Step) string {
 	if step.Agent != nil {
-		return fmt.Sprintf("the agent %s is told: %s", step.Agent.Use, step.Agent.Prompt)
+		return fmt.Sprintf("prompt for agent %s: %s", step.Agent.Use, step.Agent.Prompt)
 	}
 	return step.Run
 }
 
-// addState adds what the state knows. Only the engine's own goroutine calls it.
+// addState adds evidence from the state. Only the engine's goroutine may call it.
 func (e *Engine) addState(told *evidence.Evidence, ref pawl.AttemptRef) {
 	for _, step := range e.plan.Steps() {
 		told.Steps++
@@ -110,7 +110,7 @@ func (e *Engine) addState(told *evidence.Evidence, ref pawl.AttemptRef) {
 	told.DoneTotal = len(told.Done)
 }
 
-// tailOf returns the end of what an attempt printed.
+// tailOf returns the last 4 KiB of a file, "" if it cannot be read.
 func tailOf(path string) string {
 	const most = 4 << 10
 	f, err := os.Open(path)
@@ -130,8 +130,8 @@ func tailOf(path string) string {
 	return strings.ToValidUTF8(string(data), "?")
 }
 
-// changedSince lists the files that changed since the newest snapshot of this run. It is evidence, not proof: where it
-// cannot be had there is none.
+// changedSince lists the files that changed since the run's newest snapshot. It is best effort: errors give an empty
+// result.
 func (e *Engine) changedSince(ctx context.Context) evidence.Changes {
 	if e.saver.Store == nil {
 		return evidence.Changes{}

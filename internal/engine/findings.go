@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// maxFindings is how many findings are journaled.
+// maxFindings is the maximum number of findings in the journal event.
 const maxFindings = 50
 
-// Examined journals, before Run, what was found, as far as it is worth a word.
+// Examined journals the findings above level OK. Call it before Run.
 func (e *Engine) Examined(x *resume.Examination) {
 	found := slices.DeleteFunc(slices.Clone(x.Findings), func(f pawl.Finding) bool { return f.Level == pawl.OK })
 	said := pawl.RunExamined{Findings: found[:min(len(found), maxFindings)]}

@@ -14,14 +14,14 @@ import (
 	"pawl/internal/supervise"
 )
 
-// attempts looks at each attempt whose end the journal does not have.
+// attempts examines each attempt whose end is not in the journal.
 func (g *briefer) attempts() {
 	for _, live := range g.run.State.Live() {
 		g.facts.Doubts = append(g.facts.Doubts, g.attempt(live))
 	}
 }
 
-// attempt looks at one attempt: at its lock, its records, its result and its outputs.
+// attempt examines one attempt: lock, records, result and outputs.
 func (g *briefer) attempt(live *pawl.AttemptState) brief.Doubt {
 	dir := g.project.AttemptDir(live.AttemptRef, g.run.State.Run)
 	d := brief.Doubt{AttemptRef: live.AttemptRef, Started: live.Started, Folder: dir}
@@ -48,18 +48,18 @@ func (g *briefer) attempt(live *pawl.AttemptState) brief.Doubt {
 	return d
 }
 
-// addLive says of an attempt that runs where it was last seen to do something.
+// addLive adds the last sign of life of a running attempt.
 func (g *briefer) addLive(d *brief.Doubt, status supervise.Status, dir string) {
 	d.Found = brief.Live
 	if status.Begun != nil {
 		d.PID = status.Begun.Supervisor.PID
 	}
 	if last := resume.LastWrite(dir); !last.IsZero() {
-		d.Evidence = append(d.Evidence, "its last sign of life was at "+last.UTC().Format(time.DateTime+" UTC"))
+		d.Evidence = append(d.Evidence, "last activity at "+last.UTC().Format(time.DateTime+" UTC"))
 	}
 }
 
-// judge adds what an attempt said and left, and what is safe to do with it.
+// judge adds what an attempt left, and the verdict on it.
 func (g *briefer) judge(d *brief.Doubt, live *pawl.AttemptState, dir string) {
 	step := g.run.Plan.Step(live.Step)
 	planned := step != nil
@@ -83,16 +83,16 @@ func (g *briefer) judge(d *brief.Doubt, live *pawl.AttemptState, dir string) {
 	d.Verdict = &v
 }
 
-// signsOf says in words what an attempt left, one line each.
+// signsOf describes what an attempt left, one line each.
 func signsOf(ev resume.Evidence, step *pawl.Step, dir string) []string {
 	var signs []string
 	if ev.Rebooted {
-		signs = append(signs, "the system was restarted since")
+		signs = append(signs, "the system was rebooted since")
 	}
 	if ev.Exit != nil {
 		signs = append(signs, endingOf(ev.Exit))
 	} else if last := resume.LastWrite(dir); !last.IsZero() {
-		signs = append(signs, "it was last heard of at "+last.UTC().Format(time.DateTime+" UTC"))
+		signs = append(signs, "last activity at "+last.UTC().Format(time.DateTime+" UTC"))
 	}
 	signs = append(signs, resultText(ev.Result, ev.ResultErr))
 	if len(step.Outputs) > 0 {
@@ -101,13 +101,14 @@ func signsOf(ev resume.Evidence, step *pawl.Step, dir string) []string {
 	return signs
 }
 
-// outputsText says what there is of declared outputs. Whether it is complete, only the step or its checks could say.
+// outputsText describes how many declared outputs exist. Only the step or its checks could tell whether they are
+// complete.
 var outputsText = map[recovery.Outputs]string{
-	recovery.AllOutputs: "all the outputs that it declares are there", recovery.SomeOutputs: "some of the outputs that it declares are there",
-	recovery.NoOutputs: "none of the outputs that it declares is there",
+	recovery.AllOutputs: "all declared outputs exist", recovery.SomeOutputs: "some declared outputs exist",
+	recovery.NoOutputs: "no declared output exists",
 }
 
-// endingOf says how an attempt ended. What a machine did is not to be taken for a person's no.
+// endingOf describes how an attempt ended. The reader must not mistake a watchdog's action for a person's refusal.
 func endingOf(x *pawl.Exit) string {
 	after := pawl.Duration(time.Duration(x.Seconds * float64(time.Second)).Round(100 * time.Millisecond))
 	switch x.Reason {
@@ -117,29 +118,29 @@ func endingOf(x *pawl.Exit) string {
 		}
 		return resume.ExitText(x)
 	case pawl.ReasonTimeout, pawl.ReasonStalled:
-		return fmt.Sprintf("ended by pawl's watchdog after %s (%s); nobody refused anything", after, x.Why)
+		return fmt.Sprintf("terminated by pawl's watchdog after %s (%s); it was not denied", after, x.Why)
 	case pawl.ReasonAbort:
-		return fmt.Sprintf("ended on request after %s (%s); that is no verdict on its work", after, cmp.Or(x.Why, "no reason given"))
+		return fmt.Sprintf("stopped on request after %s (%s); that says nothing about its work", after, cmp.Or(x.Why, "no reason given"))
 	}
-	return fmt.Sprintf("ended by pawl after %s (%s); nobody refused anything", after, cmp.Or(x.Why, string(x.Reason)))
+	return fmt.Sprintf("terminated by pawl after %s (%s); it was not denied", after, cmp.Or(x.Why, string(x.Reason)))
 }
 
 func resultText(r *pawl.Result, err error) string {
 	switch {
 	case err != nil:
-		return "its result cannot be read: " + err.Error()
+		return "unreadable result file: " + err.Error()
 	case r == nil:
-		return "it left no result"
+		return "no result file"
 	case r.Summary == "":
-		return "it said that it is " + string(r.Status)
+		return "it reported " + string(r.Status)
 	}
-	return fmt.Sprintf("it said that it is %s (%q)", r.Status, r.Summary)
+	return fmt.Sprintf("it reported %s (%q)", r.Status, r.Summary)
 }
 
-// maxLookback is how many events are searched for what the watchdog did.
+// maxLookback is how many events are searched for actions of the watchdog.
 const maxLookback = 5000
 
-// watchdogKills finds the attempts that count as lost because the watchdog killed their supervisors.
+// watchdogKills finds lost attempts whose supervisors the watchdog killed.
 func (g *briefer) watchdogKills() {
 	lost := map[pawl.Token]bool{}
 	for _, st := range g.run.State.Steps {
@@ -155,7 +156,7 @@ func (g *briefer) watchdogKills() {
 	g.facts.Killed = map[pawl.Token]string{}
 	for event, err := range g.run.Log.Events(max(0, g.run.State.Seq-maxLookback)) {
 		if err != nil {
-			g.unchecked("whether the watchdog ended what was lost: %v", errors.Unwrap(err))
+			g.unchecked("whether the watchdog killed lost attempts: %v", errors.Unwrap(err))
 			return
 		}
 		if event.Type != (pawl.WatchdogActed{}).Event() {
@@ -168,7 +169,7 @@ func (g *briefer) watchdogKills() {
 	}
 }
 
-// triesOf returns the tries of a step and of its items.
+// triesOf returns the retry states of a step and its items.
 func triesOf(st *pawl.StepState) []*pawl.Retries {
 	tries := []*pawl.Retries{&st.Retries}
 	if st.Items != nil {

@@ -16,14 +16,14 @@ import (
 	"pawl/internal/config"
 )
 
-// wire carries requests to a server. An answer comes back whole or not at all: what is too large, cut off, an error or a
-// redirect is an error. Keys are never sent to where a redirect points.
-type wire struct{ transport http.RoundTripper }
+// transport sends requests to a server. It returns only complete answers with status 200: an answer that is too large or
+// truncated, an error status or a redirect is an error. Keys are never sent to the target of a redirect.
+type transport struct{ base http.RoundTripper }
 
 func newClient() *http.Client {
-	return &http.Client{Transport: wire{&http.Transport{
+	return &http.Client{Transport: transport{&http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DisableKeepAlives:      true, // one question, and nothing left behind
+		DisableKeepAlives:      true, // there is only one request
 		ForceAttemptHTTP2:      true,
 		MaxResponseHeaderBytes: 64 << 10,
 	}}}
@@ -46,60 +46,60 @@ func postJSON(ctx context.Context, client *http.Client, to string, body any, hea
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, plain(err)
+		return nil, unwrapURL(err)
 	}
 	defer response.Body.Close()
 	return io.ReadAll(response.Body)
 }
 
-// refusal is an error that the server answered with.
-type refusal struct {
+// statusError is an error status of the server.
+type statusError struct {
 	code    int
 	text    string
-	request string // the server's id of the request, where it gives one
+	request string // the server's request id, if any
 }
 
-func refused(response *http.Response, body []byte) *refusal {
-	id := cmp.Or(response.Header.Get("Request-Id"), response.Header.Get("X-Request-Id")) // Anthropic's name, and that of others
-	return &refusal{response.StatusCode, message(body), oneLine(id, maxRequestID)}
+func newStatusError(response *http.Response, body []byte) *statusError {
+	id := cmp.Or(response.Header.Get("Request-Id"), response.Header.Get("X-Request-Id")) // Anthropic's header, and the common one
+	return &statusError{response.StatusCode, message(body), oneLine(id, maxRequestID)}
 }
 
-// maxRequestID is how many bytes of a request id are shown.
+// maxRequestID is the maximum size of a shown request id in bytes.
 const maxRequestID = 100
 
-func (r *refusal) Error() string {
-	text := fmt.Sprintf("the server answers %d %s: %s", r.code, http.StatusText(r.code), r.text)
-	if r.request != "" {
-		text += " (request " + r.request + ")"
+func (e *statusError) Error() string {
+	text := fmt.Sprintf("the server returned %d %s: %s", e.code, http.StatusText(e.code), e.text)
+	if e.request != "" {
+		text += " (request " + e.request + ")"
 	}
 	return text
 }
 
-// RoundTrip sends one request and reads all of its answer.
-func (w wire) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := w.transport.RoundTrip(request)
+// RoundTrip sends a request and reads the complete answer.
+func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.base.RoundTrip(request)
 	if err != nil {
-		return nil, &passing{err: fmt.Errorf("no answer: %w", err)}
+		return nil, &temporary{err: fmt.Errorf("no answer: %w", err)}
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch code := response.StatusCode; {
 	case len(body) > maxAnswer:
-		return nil, fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+		return nil, fmt.Errorf("the answer is larger than %d bytes", maxAnswer)
 	case err != nil:
-		return nil, &passing{err: fmt.Errorf("the answer is cut off: %w", err)}
+		return nil, &temporary{err: fmt.Errorf("truncated answer: %w", err)}
 	case code >= 300 && code < 400:
-		return nil, fmt.Errorf("the server sends us on to %q; if that is right, set base_url to it", response.Header.Get("Location"))
+		return nil, fmt.Errorf("the server redirects to %q; if that is correct, set base_url to it", response.Header.Get("Location"))
 	case code == http.StatusTooManyRequests || code >= 500:
-		return nil, &passing{refused(response, body), retryAfter(response.Header.Get("Retry-After"), time.Now())}
+		return nil, &temporary{newStatusError(response, body), retryAfter(response.Header.Get("Retry-After"), time.Now())}
 	case code != http.StatusOK:
-		return nil, refused(response, body)
+		return nil, newStatusError(response, body)
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	return response, nil
 }
 
-// retryAfter returns how long a server asks to wait: it says seconds, or when.
+// retryAfter returns the delay of a Retry-After header, which is a number of seconds or a date.
 func retryAfter(header string, now time.Time) time.Duration {
 	if seconds, err := strconv.Atoi(header); err == nil {
 		return time.Duration(min(max(seconds, 0), 1e9)) * time.Second
@@ -110,7 +110,7 @@ func retryAfter(header string, now time.Time) time.Duration {
 	return 0
 }
 
-// message returns what an error's body says, in the form that both wires share, or else its beginning.
+// message returns the message in an error body, or else the start of the body. Both APIs use the same format.
 func message(body []byte) string {
 	var wrapped struct {
 		Error struct {
@@ -123,18 +123,18 @@ func message(body []byte) string {
 	return oneLine(string(body[:min(len(body), maxReason)]), maxReason)
 }
 
-// plain returns the error that a request came to, without the request.
-func plain(err error) error {
+// unwrapURL removes the request from an error of a client.
+func unwrapURL(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
 	}
 	return err
 }
 
-// price returns what tokens cost in dollars; 0 where no price is known.
+// price returns the cost of tokens in dollars; 0 if the price is unknown.
 func price(p config.Price, input, output int64) float64 {
 	return (float64(input)*p.Input + float64(output)*p.Output) / 1e6
 }
 
-// question is what a model is asked, behind the prompt. Its JSON escapes < and >, so nothing in it can end it.
+// question is the user message. Its JSON escapes < and >, so the evidence cannot close the tag.
 func question(evidence []byte) string { return fmt.Sprintf("<evidence>\n%s\n</evidence>", evidence) }

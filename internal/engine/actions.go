@@ -13,7 +13,7 @@ import (
 	"pawl/internal/supervise"
 )
 
-// do carries out one action: it says the events that stand for it, and what is to be done once they are durable.
+// do emits the events for an action and schedules the side effects for after the flush.
 func (e *Engine) do(ctx context.Context, a action) error {
 	switch a.kind {
 	case start:
@@ -48,7 +48,7 @@ func (e *Engine) do(ctx context.Context, a action) error {
 	return nil
 }
 
-// stopLive asks the supervisors of all live attempts to end them. Asking twice does no harm.
+// stopLive asks the supervisors of all live attempts to terminate them, once per attempt.
 func (e *Engine) stopLive(why string) {
 	for _, live := range e.state.Live() {
 		if e.stopping[live.Token] {
@@ -59,7 +59,8 @@ func (e *Engine) stopLive(why string) {
 	}
 }
 
-// endAttempt asks an attempt's supervisor to end it. That may fail only because there is none: then there is nothing to end.
+// endAttempt asks an attempt's supervisor to terminate it. An error means that no supervisor is there, so nothing is
+// left to terminate.
 func (e *Engine) endAttempt(ref pawl.AttemptRef, abort pawl.Abort) {
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	e.spawn(func() func() {
@@ -72,7 +73,7 @@ func (e *Engine) endAttempt(ref pawl.AttemptRef, abort pawl.Abort) {
 	})
 }
 
-// list takes up a foreach step's work list: it is journaled whole before the first item starts.
+// list journals a foreach step's complete item list before the first item starts.
 func (e *Engine) list(step *pawl.Step) error {
 	values, err := e.values(step)
 	if err != nil {
@@ -86,16 +87,17 @@ func (e *Engine) list(step *pawl.Step) error {
 	return nil
 }
 
-// unlistable fails a step whose list or inputs are not to be had.
+// unlistable fails a step whose items or inputs cannot be read.
 func (e *Engine) unlistable(step *pawl.Step, err error) error {
 	e.emit(pawl.StepFailed{Step: step.ID, Why: err.Error()})
 	return nil
 }
 
-// maxListed is how many bytes of values one step.listed event carries at most, well below a journal line.
+// maxListed is the maximum size in bytes of the values in one step.listed event, well below the limit of a journal
+// line.
 const maxListed = 32 << 10
 
-// emitList says values in as many events as they need; an empty list is one event too.
+// emitList splits values over as many events as needed. An empty list is one event.
 func (e *Engine) emitList(id pawl.StepID, key pawl.Key, from int, values []string) {
 	for {
 		n, size := 0, 0
@@ -111,13 +113,13 @@ func (e *Engine) emitList(id pawl.StepID, key pawl.Key, from int, values []strin
 	}
 }
 
-// values returns a foreach step's work list as it is now.
+// values reads a foreach step's current item list from its source.
 func (e *Engine) values(step *pawl.Step) ([]string, error) {
 	return runs.ListValues(e.cfg.Project.Root, step)
 }
 
-// finish ends a foreach step whose items are all done, or a gate step whose gate was answered. A checkpoint comes first,
-// and for that time the step counts as being prepared.
+// finish finishes a foreach step whose items are done, or a gate step whose gate was answered. A worker takes the
+// checkpoint first; the step counts as preparing until then.
 func (e *Engine) finish(ctx context.Context, a action) error {
 	name := string(a.step.ID)
 	if e.preparing[name] {
@@ -139,7 +141,7 @@ func (e *Engine) finish(ctx context.Context, a action) error {
 	return nil
 }
 
-// emitFinished says that such a step is done.
+// emitFinished emits step.done for a step that finish has prepared.
 func (e *Engine) emitFinished(a action, s history.PendingCheckpoint) error {
 	e.noteQuota(s)
 	done := pawl.StepDone{Step: a.step.ID, Accept: pawl.AcceptOf(a.step), Undo: a.step.Undo, Review: a.step.Review, Save: &s.Checkpoint}
@@ -183,7 +185,7 @@ func (e *Engine) itemsDigest(items *pawl.ItemsState) (string, error) {
 	return all.Hash(), nil
 }
 
-// openGate opens a gate step's gate, or the one of the engine's own that the action brings.
+// openGate opens the action's gate, or the gate of a gate step.
 func (e *Engine) openGate(ctx context.Context, a action) error {
 	if a.gate.Ask != "" {
 		e.emitGate(ctx, a.gate)
@@ -196,7 +198,7 @@ func (e *Engine) openGate(ctx context.Context, a action) error {
 	return err
 }
 
-// lastLines returns check results with the last line of what each said.
+// lastLines returns a copy of the check results with each output cut to its last line.
 func lastLines(checks []pawl.CheckRun) []pawl.CheckRun {
 	brief := slices.Clone(checks)
 	for i := range brief {
@@ -206,14 +208,14 @@ func lastLines(checks []pawl.CheckRun) []pawl.CheckRun {
 	return brief
 }
 
-// emitGate says that a gate is open, and takes a checkpoint of what it is about.
+// emitGate opens a gate and takes a checkpoint of what it shows.
 func (e *Engine) emitGate(ctx context.Context, gate pawl.Gate) {
 	gate.ID = gate.Identify()
 	e.emit(pawl.GateOpened{Gate: gate})
 	e.saveAsync(ctx, pawl.CheckpointGate, pawl.AttemptRef{Step: gate.Step, Item: gate.Item}, gate.Ask, func() {})
 }
 
-// gateOf returns the gate that a gate step opens now.
+// gateOf returns the gate that a gate step would open now.
 func (e *Engine) gateOf(step *pawl.Step, checks []pawl.CheckRun) (pawl.Gate, error) {
 	gate := step.Gate.Gate(step.ID, "", time.Now())
 	shown, err := runs.GateContent(e.cfg.Project.Root, &runs.Run{Log: e.log, State: e.state, Plan: e.plan.Plan}, step)
@@ -235,12 +237,12 @@ func (e *Engine) answerGate(a action) {
 	}
 }
 
-// withdrawGates closes the gates of a step that has no more use for their answers.
+// withdrawGates withdraws the open gates of a step that has ended.
 func (e *Engine) withdrawGates(id pawl.StepID) {
 	e.emit(runs.WithdrawGates(e.state, id, "ended")...)
 }
 
-// heartbeat journals what the watchdog sees of each live attempt, and acts on what is stalled or stuck.
+// heartbeat has the watchdog check each live attempt.
 func (e *Engine) heartbeat(clock *sleepClock) {
 	if slept := clock.slept(); slept > time.Second {
 		e.emit(pawl.MachineSlept{Seconds: slept.Seconds()})

@@ -11,67 +11,67 @@ import (
 	"pawl/internal/disk"
 )
 
-// teller appends to the attempt's events file, without secrets. That it cannot is no fault of the agent's, who goes on.
-type teller struct {
+// eventWriter appends lines without secrets to the attempt's events file. It logs errors and continues.
+type eventWriter struct {
 	path   string
 	clean  func(string) string
-	faults io.Writer
+	errors io.Writer
 }
 
-func (t teller) progress(p pawl.Progress) {
-	p.Text = t.clean(p.Text)
-	t.tell(pawl.Line{Progress: &p})
+func (w eventWriter) progress(p pawl.Progress) {
+	p.Text = w.clean(p.Text)
+	w.write(pawl.Line{Progress: &p})
 }
 
-// tell appends a line, and waits for the disk.
-func (t teller) tell(line pawl.Line) {
+// write appends a line and syncs it.
+func (w eventWriter) write(line pawl.Line) {
 	data, err := json.Marshal(line)
 	if err == nil {
-		err = disk.AppendLine(t.path, data)
+		err = disk.AppendLine(w.path, data)
 	}
 	if err != nil {
-		fmt.Fprintf(t.faults, "pawl: agent: %v\n", err)
+		fmt.Fprintf(w.errors, "pawl: agent: %v\n", err)
 	}
 }
 
-// screen is what people see of the agent: its words and what it does, line by line, without secrets.
+// screen prints the agent's messages and activity for people, line by line, without secrets.
 type screen struct {
-	to    io.Writer
-	clean func(string) string
-	begun string // of a line that is not ended yet
+	to      io.Writer
+	clean   func(string) string
+	partial string // the start of an unfinished line
 }
 
-// words shows whole lines.
-func (s *screen) words(text string) {
+// print prints whole lines.
+func (s *screen) print(text string) {
 	s.flush()
 	fmt.Fprintln(s.to, s.clean(text))
 }
 
-// part shows what goes on where the last part ended, as soon as its line is whole.
+// part continues the unfinished line, and prints the lines that are complete.
 func (s *screen) part(text string) {
-	s.begun += text
-	if end := strings.LastIndexByte(s.begun, '\n'); end >= 0 {
-		fmt.Fprintln(s.to, s.clean(s.begun[:end]))
-		s.begun = s.begun[end+1:]
+	s.partial += text
+	if end := strings.LastIndexByte(s.partial, '\n'); end >= 0 {
+		fmt.Fprintln(s.to, s.clean(s.partial[:end]))
+		s.partial = s.partial[end+1:]
 	}
-	if len(s.begun) > maxLine {
+	if len(s.partial) > maxLine {
 		s.flush()
 	}
 }
 
-// flush ends a line that has begun.
+// flush prints the unfinished line.
 func (s *screen) flush() {
-	if s.begun != "" {
-		fmt.Fprintln(s.to, s.clean(s.begun))
-		s.begun = ""
+	if s.partial != "" {
+		fmt.Fprintln(s.to, s.clean(s.partial))
+		s.partial = ""
 	}
 }
 
-// error shows a line of the agent's error output.
+// error prints a line of the agent's error output.
 func (s *screen) error(to io.Writer, line []byte) { fmt.Fprintln(to, s.clean(string(line))) }
 
-// finish writes down how the attempt says that it ended, and returns that. What the agent has said of it itself counts
-// where it does not claim more than came out.
+// finish writes the attempt's result and returns its status. A result that the agent has written itself takes precedence,
+// unless it claims success for a failed attempt.
 func (a *attempt) finish(r pawl.Result) (pawl.ResultStatus, error) {
 	path := os.Getenv("PAWL_RESULT")
 	if own, ok := ownResult(path); ok {
@@ -95,7 +95,7 @@ func (a *attempt) finish(r pawl.Result) (pawl.ResultStatus, error) {
 	return r.Status, nil
 }
 
-// merged returns what an agent says of itself, unless it claims to be done, or says nothing more, where it failed.
+// merged combines the agent's own result with the runner's. The agent's counts, unless it claims success for a failed attempt.
 func merged(own, r pawl.Result) pawl.Result {
 	switch own.Status {
 	case pawl.ResultWaiting, pawl.ResultBlocked:
@@ -108,7 +108,7 @@ func merged(own, r pawl.Result) pawl.Result {
 	return r
 }
 
-// ownResult returns the result that the agent itself has written, by `pawl ask` or by hand.
+// ownResult returns the result that the agent has written itself, with `pawl ask` or directly.
 func ownResult(path string) (pawl.Result, bool) {
 	file, err := disk.OpenRegular(path)
 	if err != nil {
