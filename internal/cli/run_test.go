@@ -269,7 +269,7 @@ func killed(t *testing.T) *place {
 	p.until("the step starts", func() bool { return len(p.ran()) > 0 })
 	holder, alive := p.project().EngineHolder()
 	if !alive {
-		t.Fatal("no engine is at work")
+		t.Fatal("no engine is running")
 	}
 	if err := syscall.Kill(holder.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -405,7 +405,7 @@ func TestBackground(t *testing.T) {
 	p.until("its engine has ended", func() bool { _, alive := p.project().EngineHolder(); return !alive })
 }
 
-// TestTakeOver kills the engine of another process and carries its run on. The attempt survives.
+// TestTakeOver kills the engine of another process and resumes its run. The attempt survives.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
