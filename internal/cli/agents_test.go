@@ -188,7 +188,7 @@ func TestMCPOverHTTP(t *testing.T) {
 	go func() {
 		ended <- cli.Run(ctx, []string{"-C", p.dir, "mcp", "--http"}, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: &msg}, "test", parts())
 	}()
-	p.until("it says where it is", func() bool { return regexp.MustCompile(`http://127\.0\.0\.1:\d+/mcp`).MatchString(msg.String()) })
+	p.until("the address is printed", func() bool { return regexp.MustCompile(`http://127\.0\.0\.1:\d+/mcp`).MatchString(msg.String()) })
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)

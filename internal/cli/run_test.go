@@ -217,7 +217,7 @@ steps:
 	p.ok("explain", "test")
 	p.fails(pawl.KindUsage, "retry", "nothing")
 	p.write("fixed", "")
-	p.ok("retry", "test", "-m", "fixed")
+	p.wants(p.ok("retry", "test", "-m", "fixed"), "test")
 	if got := last[pawl.StepReopened](p); got.Step != "test" || !strings.Contains(got.Why, "fixed") {
 		t.Errorf("%+v", got)
 	}
@@ -229,7 +229,7 @@ steps:
 		t.Fatal(err)
 	}
 	p.fails(pawl.KindRunFailed, "run", "--new", "plan.yaml")
-	p.ok("skip", "test", "-m", "never mind")
+	p.wants(p.ok("skip", "test", "-m", "never mind"), "test")
 	p.ok("resume")
 	if got := decode[status](p, "status").of()["test"]; got != pawl.Skipped {
 		t.Errorf("test is %s", got)
@@ -269,7 +269,7 @@ func killed(t *testing.T) *place {
 	p.until("the step starts", func() bool { return len(p.ran()) > 0 })
 	holder, alive := p.project().EngineHolder()
 	if !alive {
-		t.Fatal("no engine is at work")
+		t.Fatal("no engine is running")
 	}
 	if err := syscall.Kill(holder.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -336,7 +336,7 @@ func TestKilledEngine(t *testing.T) {
 func TestStop(t *testing.T) {
 	t.Parallel()
 	p := killed(t)
-	p.ok("stop", "-m", "enough")
+	p.wants(p.ok("stop", "-m", "enough"), string(p.run()))
 	if got := last[pawl.RunStopped](p); got.Why != "enough" {
 		t.Errorf("%+v", got)
 	}
@@ -370,7 +370,7 @@ func TestPause(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	p.fails(pawl.KindHeld, "resume")
-	p.ok("pause", "-m", "lunch")
+	p.wants(p.ok("pause", "-m", "lunch"), string(p.run()))
 	p.write("go", "")
 	got := <-ended
 	if got.err == nil || p.state().Status == pawl.StatusCompleted {
@@ -405,7 +405,7 @@ func TestBackground(t *testing.T) {
 	p.until("its engine has ended", func() bool { _, alive := p.project().EngineHolder(); return !alive })
 }
 
-// TestTakeOver kills the engine of another process and carries its run on. The attempt survives.
+// TestTakeOver kills the engine of another process and resumes its run. The attempt survives.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)

@@ -376,7 +376,7 @@ func TestProve(t *testing.T) {
 		"another content": {step(format.Claim{Path: "there.txt", SHA256: strings.Repeat("0", 64)}), false},
 		"absent":          {step(format.Claim{Path: "there.txt"}, format.Claim{Path: "absent.txt"}), false},
 	} {
-		r, found := interop.Prove(root, format.Project{Phases: []format.Phase{{Name: "one", Steps: []format.Step{c.step}}}})
+		r, found := interop.CheckClaims(root, format.Project{Phases: []format.Phase{{Name: "one", Steps: []format.Step{c.step}}}})
 		if got := r.Phases[0].Steps[0]; (got.Status == pawl.Done) != c.done || (len(found) == 0) != c.done || (len(got.Missing) == 0) != c.done {
 			t.Errorf("%s: %s, missing %v, %+v", name, got.Status, got.Missing, found)
 		}

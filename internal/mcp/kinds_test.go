@@ -185,7 +185,7 @@ func TestInsideStep(t *testing.T) {
 		t.Errorf("brief: %+v", got)
 	}
 	finish()
-	for kind, want := range map[string]int{
+	for kind, want := range map[pawl.EventType]int{
 		"memory.learned": 1, "decision.made": 1, "item.named": 1, "step.progress": 1, "checkpoint.saved": 1, "gate.answered": 1, "run.ended": 1,
 	} {
 		if got := f.events(kind); len(got) < want {

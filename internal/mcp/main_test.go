@@ -19,7 +19,11 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"pawl"
+	"pawl/internal/journal"
 	"pawl/internal/mcp"
+	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden file")
@@ -72,7 +76,9 @@ func newFolder(t *testing.T) *folder {
 	f := &folder{T: t, dir: t.TempDir()}
 	f.env = append(os.Environ(), "HOME="+t.TempDir(), "USER=tester", "XDG_STATE_HOME=", "XDG_CONFIG_HOME=", "DEPLOY_TOKEN="+secret)
 	f.write("hello.txt", "hello\n")
-	f.pawl("init")
+	if _, err := project.Init(f.dir); err != nil {
+		t.Fatal(err)
+	}
 	return f
 }
 
@@ -109,14 +115,37 @@ func (f *folder) runs() []string {
 	return found
 }
 
-// events returns the lines of the current run's journal that are of a type.
-func (f *folder) events(kind string) []string {
+// events returns the events of the current run that are of a type, a line of JSON each.
+func (f *folder) events(kind pawl.EventType) []string {
 	f.Helper()
+	p, err := project.Find(f.dir)
+	if err != nil {
+		f.Fatal(err)
+	}
+	run, err := runs.FindRun(f.Context(), p, "")
+	if err != nil {
+		f.Fatal(err)
+	}
+	log, err := journal.Open(p.Runs(), run)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer log.Close()
 	var found []string
-	for line := range strings.Lines(f.pawl("log", "--json")) {
-		if strings.Contains(line, `"type":"`+kind+`"`) {
-			found = append(found, line)
+	for e, err := range log.Events(0) {
+		if err != nil {
+			f.Fatal(err)
 		}
+		if e.Type != kind {
+			continue
+		}
+		var line bytes.Buffer
+		enc := json.NewEncoder(&line)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(e); err != nil {
+			f.Fatal(err)
+		}
+		found = append(found, line.String())
 	}
 	return found
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pawl"
 )
 
 // args are a tool's arguments.
@@ -37,7 +39,7 @@ func TestAgentWorks(t *testing.T) {
 		now := use(t, agent, "status", nil)
 		says(t, now.text, "session-.*: waiting", "blocker 1: no ink; needs: ink", "last checkpoint: "+saved.data["checkpoint"].(string))
 		says(t, use(t, agent, "brief", nil).text, "no ink", "the disk is slow", "end of brief")
-		for kind, want := range map[string]string{
+		for kind, want := range map[pawl.EventType]string{
 			"memory.learned": `"by":{"kind":"agent","name":"claude-code","session":"mcp-`, "decision.made": `"by":"claude-code"`,
 			"item.named": `"step":"tasks","item":"claude-code","title":"chapters \(2 of 7\)","status":"running"`, "blocker.opened": `"needs":"ink"`,
 			"checkpoint.saved": `"why":"before the rewrite"`,
@@ -248,7 +250,7 @@ func TestManyAtOnce(t *testing.T) {
 	if runs := f.runs(); len(runs) != 1 {
 		t.Errorf("%d runs: %s", len(runs), runs)
 	}
-	for kind, want := range map[string]int{"memory.learned": many / 3, "checkpoint.saved": many / 3} {
+	for kind, want := range map[pawl.EventType]int{"memory.learned": many / 3, "checkpoint.saved": many / 3} {
 		if got := len(f.events(kind)); got != want {
 			t.Errorf("%d events %s, not %d", got, kind, want)
 		}
